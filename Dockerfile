@@ -1,0 +1,29 @@
+# Puente in a container. Nothing is compiled: Node runs the TypeScript, and better-sqlite3 brings its binary.
+FROM node:24-slim AS libraries
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# The pinned Node of the development dependencies stays out; the image's own Node is the same major version.
+RUN npm ci --omit=dev
+
+FROM node:24-slim
+ENV NODE_ENV=production \
+    PUENTE_DATA_DIR=/app/data \
+    PUENTE_PUBLIC_HOST=0.0.0.0 \
+    PUENTE_PUBLIC_PORT=8080 \
+    PUENTE_OPS_PORT=8081
+# The ops door stays on the container's loopback. To publish it, set PUENTE_OPS_HOST=0.0.0.0 and PUENTE_OPS_TOKEN:
+# without a token Puente refuses to start.
+WORKDIR /app
+COPY --from=libraries /app/node_modules ./node_modules
+COPY package.json LICENSE ./
+COPY config ./config
+COPY mappings ./mappings
+COPY src ./src
+RUN mkdir data && chown node:node data
+USER node
+VOLUME /app/data
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PUENTE_OPS_PORT}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# Node itself is the first process and gets SIGTERM; npm would swallow it.
+CMD ["node", "src/main.ts"]

@@ -1,0 +1,72 @@
+/** Strict JSON: one parser for every door, so that no two of them read the same bytes differently. */
+import { LosslessNumber, parse, stringify } from 'lossless-json';
+
+export type Json = string | number | boolean | null | LosslessNumber | Json[] | { [key: string]: Json };
+
+/** Deepest nesting any real body of the two APIs needs is 5; 32 is the refusal line of `reliability.md` F67. */
+const MAX_DEPTH = 32;
+const PLAIN_INTEGER = /^-?(?:0|[1-9]\d{0,14})$/;
+const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * Parses JSON text. Integers up to 15 digits become numbers; every other number keeps its source text as a
+ * `LosslessNumber`, so that no amount ever passes through a double (DESIGN decision 4).
+ * @throws SyntaxError for bad JSON, a key given twice with different values, a key that could reach a prototype, or nesting over 32.
+ */
+export function parseJson(text: string): Json {
+  refuseDepth(text);
+  const value = parse(text, null, {
+    parseNumber: (source) =>
+      PLAIN_INTEGER.test(source) && source !== '-0' ? Number(source) : new LosslessNumber(source),
+  }) as Json; // the parser only produces the shapes of Json
+  refuseForbiddenKeys(value);
+  return value;
+}
+
+/** Writes JSON text; a `LosslessNumber` is written with its source text. */
+export function stringifyJson(value: unknown): string {
+  return stringify(value) ?? 'null';
+}
+
+/**
+ * Decodes bytes as UTF-8 without replacement characters.
+ * @throws TypeError when the bytes are not UTF-8 (`reliability.md` F72).
+ */
+export function decodeUtf8(bytes: Uint8Array): string {
+  return strictDecoder.decode(bytes);
+}
+const strictDecoder = new TextDecoder('utf-8', { fatal: true });
+
+/** True for a number that JSON wrote as an exact decimal this runtime can't hold in a double without rounding. */
+export function isExactNumber(value: unknown): value is LosslessNumber {
+  return value instanceof LosslessNumber;
+}
+
+function refuseDepth(text: string): void {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (inString) {
+      if (code === 92) index++;
+      else if (code === 34) inString = false;
+    } else if (code === 34) inString = true;
+    else if (code === 123 || code === 91) {
+      depth++;
+      if (depth > MAX_DEPTH) throw new SyntaxError(`JSON is nested deeper than ${MAX_DEPTH} levels`);
+    } else if (code === 125 || code === 93) depth--;
+  }
+}
+
+function refuseForbiddenKeys(value: Json): void {
+  if (value === null || typeof value !== 'object' || value instanceof LosslessNumber) return;
+  if (Array.isArray(value)) {
+    for (const item of value) refuseForbiddenKeys(item);
+    return;
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype) throw new SyntaxError("The key '__proto__' is not allowed");
+  for (const key of Object.keys(value)) {
+    if (FORBIDDEN_KEYS.has(key)) throw new SyntaxError(`The key '${key}' is not allowed`);
+    refuseForbiddenKeys(value[key] as Json); // the key was just listed
+  }
+}

@@ -1,0 +1,216 @@
+/** The legacy Point API as tills speak it. Source: `legacy-point.md` §1–3. */
+import { z } from 'zod';
+import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
+
+/** Final and intermediate states, `legacy-point.md` §2. */
+export const intentStates = [
+  'OPEN',
+  'ON_TERMINAL',
+  'PROCESSING',
+  'PROCESSED',
+  'FINISHED',
+  'CONFIRMATION_REQUIRED',
+  'CANCELED',
+  'ERROR',
+  'ABANDONED',
+] as const;
+export type IntentState = (typeof intentStates)[number];
+
+export const finalIntentStates: readonly IntentState[] = [
+  'FINISHED',
+  'CONFIRMATION_REQUIRED',
+  'CANCELED',
+  'ERROR',
+  'ABANDONED',
+];
+
+const additionalInfo = z.looseObject({
+  external_reference: z.string().optional(),
+  print_on_terminal: z.boolean().optional(),
+  ticket_number: z.string().optional(),
+});
+
+/** The request headers that mean something on a Point call; keys are lower-case. `legacy-point.md` §1, header table. */
+export const pointHeaders = z.object({
+  'x-platform-id': z.string().optional(),
+  'x-integrator-id': z.string().optional(),
+  'x-corporation-id': z.string().optional(),
+  'x-product-id': z.string().optional(),
+  'x-tracking-id': z.string().optional(),
+  'x-test-scope': z.string().optional(),
+  'x-idempotency-key': z.string().optional(),
+  'x-ttl-store-preference': z.string().optional(),
+});
+
+/** `amount` is minor units (two implied decimals), an integer; every other field as in `legacy-point.md` §1.3. */
+export const createIntentBody = z.looseObject({
+  amount: z.int().positive(),
+  description: z.string().optional(),
+  external_reference: z.string().optional(),
+  notification_url: z.string().optional(),
+  additional_info: additionalInfo.optional(),
+  payment: z
+    .looseObject({
+      type: z.string().optional(),
+      installments: z.int().optional(),
+      installments_cost: z.string().optional(),
+      voucher_type: z.string().optional(),
+    })
+    .optional(),
+});
+
+const devicePath = z.object({ device_id: z.string().regex(TERMINAL_ID) });
+const intentPath = z.object({ intent_id: z.string().regex(INTENT_ID) });
+
+export const createIntentRequest = z.object({ path: devicePath, headers: pointHeaders, body: createIntentBody });
+export const getIntentRequest = z.object({ path: intentPath });
+export const cancelIntentRequest = z.object({ path: intentPath });
+
+const pageNumber = z.string().regex(/^\d{1,9}$/);
+export const listDevicesRequest = z.object({
+  query: z.object({
+    store_id: z.string().max(64).optional(),
+    pos_id: z
+      .string()
+      .regex(/^\d{1,20}$/)
+      .optional(),
+    limit: pageNumber.optional(),
+    offset: pageNumber.optional(),
+  }),
+});
+
+export const operatingModes = ['PDV', 'STANDALONE'] as const;
+export const changeModeRequest = z.object({
+  path: devicePath,
+  body: z.looseObject({ operating_mode: z.enum(operatingModes) }),
+});
+
+const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+export const listEventsRequest = z.object({ query: z.object({ startDate: day, endDate: day }) });
+
+export const createRefundIntentBody = z.looseObject({
+  payment_id: z.union([z.string(), z.int()]),
+  additional_info: z.looseObject({ print_on_terminal: z.array(z.string()).optional() }).optional(),
+});
+
+// ---- answers -------------------------------------------------------------------------------------------------
+
+/** Create answer: no `state` (`legacy-point.md` §1.3); `payment_mode` as in the captured SDK fixture. */
+export const createIntentAnswer = z.object({
+  body: z.object({
+    id: z.string(),
+    device_id: z.string(),
+    amount: z.int(),
+    description: z.string().optional(),
+    additional_info: z.unknown().optional(),
+    payment: z.unknown().optional(),
+    payment_mode: z.literal('card'),
+  }),
+});
+
+/** Get answer, `legacy-point.md` §1.4; `payment.id` is a JSON number and present once a payment exists. */
+export const getIntentAnswer = z.object({
+  body: z.object({
+    id: z.string(),
+    state: z.enum(intentStates),
+    amount: z.int(),
+    device_id: z.string(),
+    description: z.string().optional(),
+    payment: z
+      .object({
+        id: z.int().optional(),
+        type: z.string().optional(),
+        installments: z.int().optional(),
+        installments_cost: z.string().optional(),
+        voucher_type: z.string().optional(),
+      })
+      .optional(),
+    additional_info: z.unknown().optional(),
+  }),
+});
+
+export const cancelIntentAnswer = z.object({ body: z.object({ id: z.string() }) });
+export const lastStatusAnswer = z.object({ body: z.object({ status: z.enum(intentStates), created_on: z.string() }) });
+
+export const listEventsAnswer = z.object({
+  body: z.object({
+    events: z.array(z.object({ payment_intent_id: z.string(), status: z.enum(intentStates), created_on: z.string() })),
+  }),
+});
+
+/** `pos_id` a number, `store_id` a digit string or null, mode only PDV or STANDALONE (`legacy-point.md` §1.1, PHP SDK note of §4.2). */
+export const device = z.object({
+  id: z.string(),
+  pos_id: z.int(),
+  store_id: z.string().nullable(),
+  external_pos_id: z.string(),
+  operating_mode: z.enum(operatingModes),
+});
+export const listDevicesAnswer = z.object({
+  body: z.object({
+    devices: z.array(device),
+    paging: z.object({ total: z.int(), limit: z.int(), offset: z.int() }),
+  }),
+});
+export const changeModeAnswer = z.object({ body: z.object({ operating_mode: z.enum(operatingModes) }) });
+
+/** Error body: `error` a number as a string, a readable `message`, numeric `status`, never an `id` (`legacy-point.md` §1.9, finding 7). */
+export const legacyError = z.object({ error: z.string(), message: z.string(), status: z.int() });
+export type LegacyError = z.infer<typeof legacyError>;
+
+/** The flat notice body of both Point dialects (`legacy-point.md` §3.1, §3.2). `created_at` is `YYYY-MM-DD HH:MM:SS` in UTC. */
+export const noticeBody = z.object({
+  body: z.object({
+    id: z.string(),
+    state: z.enum(intentStates),
+    amount: z.int(),
+    caller_id: z.int(),
+    client_id: z.int().optional(),
+    created_at: z.string(),
+    payment: z.object({ id: z.int().optional(), state: z.string(), type: z.string() }).optional(),
+    additional_info: z.unknown().optional(),
+  }),
+});
+
+/**
+ * The legacy error catalogue: the status, `error` and text that clients match (`legacy-point.md` §1.9).
+ * `{}` in a text is filled with the detail (a property name, a minimum). Codes nobody has seen use the HTTP number.
+ */
+export const pointErrors = {
+  queued_intent: { status: 409, error: '2205', message: 'There is already a queued intent for the device' },
+  amount_minimum: { status: 400, error: '400', message: 'amount: Must be greater than or equal to {}' },
+  amount_maximum: { status: 400, error: '400', message: 'amount: Must be less than or equal to {}' },
+  additional_property: { status: 400, error: '400', message: 'Additional property {} is not allowed' },
+  missing_property: { status: 400, error: '400', message: '{} is required' },
+  invalid_property: { status: 400, error: '400', message: '{} is not valid' },
+  bad_json: { status: 400, error: '400', message: 'Invalid JSON body' },
+  bad_request: { status: 400, error: '400', message: 'Bad request' },
+  unauthorized: { status: 401, error: '401', message: 'unauthorized' },
+  not_device_owner: { status: 403, error: '403', message: 'Forbidden Error checking device owner' },
+  forbidden: { status: 403, error: '403', message: 'Forbidden' },
+  intent_not_found: { status: 404, error: '404', message: "Payment intent doesn't exist" },
+  intent_not_cancelable: { status: 404, error: '101', message: "Payment intent doesn't exist" },
+  device_not_found: { status: 404, error: '404', message: 'Device not found' },
+  payment_not_found: { status: 404, error: '404', message: 'Payment not found' },
+  refund_refused: { status: 409, error: '409', message: 'The payment can not be refunded' },
+  action_not_supported: { status: 404, error: '111', message: 'Action not supported' },
+  cancel_blocked: { status: 409, error: '409', message: 'Verify if the intent is already being processed' },
+  device_in_pos: { status: 409, error: '409', message: 'A device is already in PDV mode for this point of sale' },
+  refund_on_terminal: {
+    status: 409,
+    error: '409',
+    message: 'This payment has no refund on the terminal; refund it with POST /v1/payments/{}/refunds',
+  },
+  too_large: { status: 413, error: '413', message: 'Request body is too large' },
+  unsupported_media: { status: 415, error: '415', message: 'Content type is not supported' },
+  too_many_requests: { status: 429, error: '105', message: 'Too many requests' },
+  internal: { status: 500, error: '500', message: 'Internal server error' },
+  bad_gateway: { status: 502, error: '502', message: 'The payments service could not be reached; nothing was charged' },
+  unavailable: { status: 503, error: '503', message: 'Temporarily unavailable; nothing was charged, try again' },
+  outcome_unknown: {
+    status: 504,
+    error: '504',
+    message: 'The payments service did not answer in time; check the terminal before trying again',
+  },
+} as const satisfies Record<string, LegacyError>;
+export type PointErrorName = keyof typeof pointErrors;

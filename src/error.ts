@@ -1,0 +1,35 @@
+/** The one error class: a closed list of codes; the message says what happened and what to do next. */
+
+export const errorCodes = [
+  'bad_setting', // the configuration does not hold; the process refuses to start
+  'bad_tables', // a proof of the mapping tables failed
+  'bad_request', // what a caller sent can't be understood
+  'refused', // understood, and refused on purpose
+  'not_found',
+  'conflict', // a revision precondition failed, or the store saw a race
+  'unauthorized',
+  'store_unusable', // file foreign, newer, locked, or broken
+  'store_failed', // a write could not be proved durable
+  'blocked_address', // the outbound guard refused a URL
+  'no_credential', // no usable merchant token is known
+  'unreachable', // another service could not be reached
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+export class PuenteError extends Error {
+  readonly code: ErrorCode;
+  /** Facts for logs and answers; never a secret. */
+  readonly facts: Readonly<Record<string, string | number | boolean>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { facts?: Record<string, string | number | boolean>; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'PuenteError';
+    this.code = code;
+    this.facts = options.facts ?? {};
+  }
+}

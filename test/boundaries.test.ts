@@ -1,0 +1,128 @@
+/** The import order of the house is checked by the linter: each forbidden direction is refused, each allowed one passes. */
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const house = fileURLToPath(new URL('..', import.meta.url));
+
+/** What each folder may see besides itself and libraries. */
+const maySee: Record<string, readonly string[]> = {
+  contract: ['error'],
+  mapping: ['error', 'contract'],
+  core: ['error', 'contract', 'mapping'],
+  http: ['error', 'contract', 'mapping', 'core'],
+  outbound: ['error', 'contract', 'mapping', 'core'],
+  store: ['error', 'contract', 'mapping', 'core'],
+  sandbox: ['error', 'contract'],
+  console: ['error', 'contract'],
+  config: ['error', 'core'],
+  app: ['error', 'contract', 'mapping', 'core', 'http', 'outbound', 'store', 'console', 'sandbox', 'config'],
+  cli: ['error', 'contract', 'mapping', 'core'],
+};
+/** The files beside the folders. `config`, `app` and `cli` are files with folders of their parts. */
+const files = ['error', 'config', 'app', 'main', 'cli'];
+const folders = Object.keys(maySee);
+const depths = ['here', 'deeper/here'];
+
+interface Direction {
+  from: string;
+  to: string;
+  allowed: boolean;
+  /** Files under `src` that import, at both depths, and what each imports. */
+  imports: { file: string; specifier: string }[];
+}
+
+function directions(): Direction[] {
+  const targets = [...folders.map((folder) => `${folder}/there.ts`), ...files.map((file) => `${file}.ts`)];
+  return folders.flatMap((from) =>
+    targets
+      .filter((to) => to !== `${from}/there.ts` && to !== `${from}.ts`)
+      .map((to) => ({
+        from,
+        to,
+        allowed: maySee[from]?.includes(to.replace(/(\/there)?\.ts$/, '')) ?? false,
+        imports: depths.map((depth) => ({
+          file: `${from}/${depth}-${to.replace('/', '-')}`,
+          specifier: `${depth === 'here' ? '..' : '../..'}/${to}`,
+        })),
+      })),
+  );
+}
+
+/** What only the doors and the stores may use. */
+const inputAndOutput = ['node:fs', 'node:fs/promises', 'node:net', 'undici', 'express', 'better-sqlite3'];
+
+describe('import order', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'puente-boundaries-'));
+  const refusedIn = new Set<string>();
+
+  beforeAll(async () => {
+    cpSync(join(house, 'biome.json'), join(directory, 'biome.json'));
+    const write = (file: string, specifier: string) => {
+      mkdirSync(dirname(join(directory, 'src', file)), { recursive: true });
+      writeFileSync(join(directory, 'src', file), `export { there } from '${specifier}';\n`);
+    };
+    for (const { file, specifier } of directions().flatMap(({ imports }) => imports)) write(file, specifier);
+    for (const specifier of inputAndOutput) {
+      for (const folder of ['core', 'contract', 'store']) write(ioFile(folder, specifier), specifier);
+    }
+    for (const folder of folders) write(`${folder}/neighbour.ts`, './there.ts');
+    write('error.ts', './core/there.ts');
+    write('app.ts', './main.ts');
+    write('main.ts', './app.ts');
+    for (const file of await refusedFiles(directory)) refusedIn.add(file);
+  });
+
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  test.each(directions().filter(({ allowed }) => !allowed))('$from may not import $to', ({ imports }) => {
+    for (const { file } of imports) expect(refusedIn).toContain(file);
+  });
+
+  test.each(directions().filter(({ allowed }) => allowed))('$from may import $to', ({ imports }) => {
+    for (const { file } of imports) expect(refusedIn).not.toContain(file);
+  });
+
+  test.each(inputAndOutput)('core and contract may not do I/O with %s, store may', (specifier) => {
+    expect(refusedIn).toContain(ioFile('core', specifier));
+    expect(refusedIn).toContain(ioFile('contract', specifier));
+    expect(refusedIn).not.toContain(ioFile('store', specifier));
+  });
+
+  test.each(folders)('%s may import its neighbours', (folder) => {
+    expect(refusedIn).not.toContain(`${folder}/neighbour.ts`);
+  });
+
+  test('error knows nobody, app knows neither main nor cli, main knows app', () => {
+    expect(refusedIn).toContain('error.ts');
+    expect(refusedIn).toContain('app.ts');
+    expect(refusedIn).not.toContain('main.ts');
+  });
+
+  test('every folder of src has its row here', () => {
+    const found = readdirSync(join(house, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(folders).toEqual(expect.arrayContaining(found.map(({ name }) => name)));
+  });
+});
+
+function ioFile(folder: string, specifier: string): string {
+  return `${folder}/io-${specifier.replaceAll(/[^a-z]/g, '-')}.ts`;
+}
+
+/** Lints `src` of the directory with the import rule alone; gives the files it refuses, relative to `src`. */
+async function refusedFiles(directory: string): Promise<string[]> {
+  const biome = join(house, 'node_modules', '.bin', 'biome');
+  const rule = '--only=style/noRestrictedImports';
+  const { stdout } = await promisify(execFile)(
+    biome,
+    ['lint', rule, '--reporter=github', '--max-diagnostics=none', 'src'],
+    {
+      cwd: directory,
+    },
+  ).catch((failure: { stdout: string }) => failure); // a refusal is exit code 1, with the same output
+  return [...stdout.matchAll(/noRestrictedImports,file=[^,]*\/src\/([^,]+),/g)].map((match) => match[1] ?? '');
+}
