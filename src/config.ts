@@ -1,0 +1,113 @@
+/** The settings of this process: read from files and environment, checked whole, or refused with sentences that help. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { contradictions } from './config/contradictions.ts';
+import { factsOf } from './config/kinds.ts';
+import {
+  type Environment,
+  FILE_VARIABLE,
+  type Layer,
+  readEnvironmentLayer,
+  readFileLayer,
+  stack,
+} from './config/layers.ts';
+import { leaves, type Settings, SHORTEST_KEY, settings, variableOf } from './config/schema.ts';
+import { Secret } from './core/secret.ts';
+import { PuenteError } from './error.ts';
+
+type DeepReadonly<T> = T extends Secret ? T : T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
+
+/**
+ * All settings, checked. `secret_key` is also set when it came from `secret_key_file`, and null only with the sandbox.
+ * `legacy_upstream` is never null: it is `upstream` unless it was set. Paths are absolute.
+ */
+export type Config = DeepReadonly<Omit<Settings, 'legacy_upstream'> & { legacy_upstream: string }>;
+
+/** A longer value is cut in sentences. */
+const LONGEST_SHOWN = 80;
+
+/**
+ * Loads and checks the settings: `config/default.yaml`, `config/sandbox.yaml` while `upstream` is `sandbox`, the file
+ * that PUENTE_CONFIG names, the environment; later ones win.
+ * @throws PuenteError bad_setting with one sentence for each bad or unknown setting; never with a secret.
+ */
+export function loadConfig(options: { env: Environment; cwd: string }): Config {
+  const { env, cwd } = options;
+  const defaults = readFileLayer(new URL('../config/default.yaml', import.meta.url), 'config/default.yaml');
+  const file = env[FILE_VARIABLE];
+  const own: Layer[] = file ? [readFileLayer(resolve(cwd, file), `${file} (${FILE_VARIABLE})`)] : [];
+  own.push(readEnvironmentLayer(env));
+  const isSandbox = stack([defaults, ...own]).values.get('upstream')?.value === 'sandbox';
+  const profile = isSandbox
+    ? [readFileLayer(new URL('../config/sandbox.yaml', import.meta.url), 'config/sandbox.yaml')]
+    : [];
+  const layer = stack([defaults, ...profile, ...own]);
+
+  const parsed = settings.safeParse(nested(layer));
+  const bad = parsed.error?.issues.map((issue) => sentence(issue.path, layer)) ?? [];
+  if (!parsed.success || layer.refusals.length > 0) throw refusal([...layer.refusals, ...bad]);
+  const config = withAbsolutePaths(parsed.data, cwd);
+  const contradictory = contradictions(config);
+  if (contradictory.length > 0) throw refusal(contradictory);
+  return {
+    ...config,
+    secret_key: config.secret_key_file === null ? config.secret_key : readKey(config.secret_key_file),
+    legacy_upstream: config.legacy_upstream ?? config.upstream,
+  };
+}
+
+/** What zod found at a path, as a sentence: setting, source, what was found, what is allowed. */
+function sentence(issuePath: readonly PropertyKey[], layer: Layer): string {
+  const leaf = leaves().find(({ path }) => path.every((name, index) => name === issuePath[index]));
+  if (leaf === undefined) return `${issuePath.join('.')} is no setting of Puente.`;
+  const name = leaf.path.join('.');
+  const { allowed, secret } = factsOf(leaf.kind);
+  const found = layer.values.get(name);
+  if (found === undefined) return `${name} (${variableOf(leaf.path)}) has no value; allowed is ${allowed}.`;
+  const shown = secret ? 'a value that is not shown' : show(found.value);
+  return `${name} from ${found.source} is ${shown}; allowed is ${allowed}.`;
+}
+
+/** A value as people may see it: URLs lose credentials and query, long ones their end. */
+function show(value: unknown): string {
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  const safe = text.replace(/\/\/.*@/s, '//[hidden]@').replace(/\?.*/s, '?[hidden]"');
+  return safe.length > LONGEST_SHOWN ? `${safe.slice(0, LONGEST_SHOWN)}…` : safe;
+}
+
+function nested(layer: Layer): unknown {
+  const root: Record<string, unknown> = {};
+  for (const { path } of leaves()) {
+    const value = layer.values.get(path.join('.'))?.value;
+    let section = root;
+    for (const name of path.slice(0, -1)) {
+      section[name] ??= {};
+      section = section[name] as Record<string, unknown>; // made on the line above, or for an earlier leaf
+    }
+    section[path.at(-1) ?? ''] = value;
+  }
+  return root;
+}
+
+function withAbsolutePaths(config: Settings, cwd: string): Settings {
+  const absolute = (file: string | null) => (file === null ? null : resolve(cwd, file));
+  const { certificate_file, key_file } = config.public.tls;
+  return {
+    ...config,
+    data_dir: resolve(cwd, config.data_dir),
+    secret_key_file: absolute(config.secret_key_file),
+    public: { ...config.public, tls: { certificate_file: absolute(certificate_file), key_file: absolute(key_file) } },
+  };
+}
+
+function readKey(file: string): Secret {
+  const key = readFileSync(file, 'utf8').trim();
+  if (key.length < SHORTEST_KEY) {
+    throw refusal([`secret_key_file ${file} holds ${key.length} characters; a key has ${SHORTEST_KEY} or more.`]);
+  }
+  return new Secret(key);
+}
+
+function refusal(sentences: readonly string[]): PuenteError {
+  return new PuenteError('bad_setting', [...new Set(sentences)].join('\n'));
+}

@@ -1,0 +1,110 @@
+/** The kinds of settings: each checks one value and says in words what it allows. */
+import { z } from 'zod';
+import { Secret } from '../core/secret.ts';
+
+/** What a kind tells about itself: `allowed` completes "allowed is …"; a secret's value is never shown. */
+export interface KindFacts {
+  allowed: string;
+  secret?: boolean;
+}
+
+/** Node's timers can't count further than 2^31 - 1 ms; this is 23 days. */
+const LONGEST_MS = 2_000_000_000;
+/** Longer texts are mistakes: nothing that a setting names is longer. */
+const LONGEST_TEXT = 2048;
+
+/** A duration in whole milliseconds. */
+export function milliseconds(least: number, most: number = LONGEST_MS) {
+  return wholeNumber(least, most, 'milliseconds');
+}
+
+/** A whole number of things; `unit` names them. */
+export function wholeNumber(least: number, most: number, unit?: string) {
+  const of = unit === undefined ? '' : ` of ${unit}`;
+  return z
+    .int()
+    .min(least)
+    .max(most)
+    .meta({ allowed: `a whole number${of} from ${least} to ${most}` });
+}
+
+/** A port to listen on; 0 takes a free one. */
+export function listeningPort() {
+  return z.int().min(0).max(65535).meta({ allowed: 'a port from 1 to 65535, or 0 for a free one' });
+}
+
+export function flag() {
+  return z.boolean().meta({ allowed: 'true or false' });
+}
+
+export function choice<const Values extends readonly [string, ...string[]]>(values: Values) {
+  return z.enum(values).meta({ allowed: values.join(', ') });
+}
+
+/** A text of one line; `what` completes "allowed is …". */
+export function line(what: string) {
+  return z
+    .string()
+    .max(LONGEST_TEXT)
+    .regex(/^[\x20-\x7e]*[\x21-\x7e]$/)
+    .meta({ allowed: what });
+}
+
+/** The path of a file or directory. */
+export function path(what: string) {
+  return z.string().min(1).max(LONGEST_TEXT).meta({ allowed: what });
+}
+
+/** The base of addresses that we call or hand out: scheme and host, no credentials, query or fragment. */
+export function baseUrl() {
+  return z.string().max(LONGEST_TEXT).refine(isBaseUrl).transform(withoutSlash).meta({
+    allowed: 'a base URL such as https://host.example, without credentials, query or fragment',
+  });
+}
+
+/** An address to post to; it may have a query, never credentials. */
+export function targetUrl() {
+  return z
+    .string()
+    .max(LONGEST_TEXT)
+    .refine((text) => hasNoCredentials(text))
+    .meta({ allowed: 'an http or https URL without credentials' });
+}
+
+/** A value that refuses to be printed. */
+export function secret(shortest: number) {
+  return z
+    .string()
+    .min(shortest)
+    .max(LONGEST_TEXT)
+    .transform((value) => new Secret(value))
+    .meta({ allowed: `a text of ${shortest} to ${LONGEST_TEXT} characters`, secret: true });
+}
+
+export function orNull<Kind extends z.ZodType>(kind: Kind) {
+  const facts = factsOf(kind);
+  return kind.nullable().meta({ ...facts, allowed: `${facts.allowed}, or null` });
+}
+
+/** The facts a kind was made with. */
+export function factsOf(kind: z.core.$ZodType): KindFacts {
+  const { allowed, secret } = z.globalRegistry.get(kind) ?? {};
+  if (typeof allowed !== 'string') throw new TypeError('every setting is made of a kind that says what it allows');
+  return secret === true ? { allowed, secret } : { allowed };
+}
+
+function isBaseUrl(text: string): boolean {
+  if (!hasNoCredentials(text)) return false;
+  return !/[?#]/.test(text);
+}
+
+function hasNoCredentials(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:\/\//i.test(text) || /\s/.test(text)) return false;
+  // `https://@host` parses to an empty user name, so the authority is looked at too.
+  return !(/^[a-z]+:\/\/[^/?#]*@/i.test(text) || url.username !== '' || url.password !== '');
+}
+
+function withoutSlash(text: string): string {
+  return text.replace(/\/+$/, '');
+}

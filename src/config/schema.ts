@@ -1,0 +1,133 @@
+/** Every setting with its kind; defaults and reasons stand in `config/default.yaml`, nowhere else. */
+import { z } from 'zod';
+import { dialects, stages } from '../core/merchant.ts';
+import {
+  baseUrl,
+  choice,
+  flag,
+  line,
+  listeningPort,
+  milliseconds,
+  orNull,
+  path,
+  secret,
+  targetUrl,
+  wholeNumber,
+} from './kinds.ts';
+
+/** Shorter keys can be guessed by trying; 32 characters carry 128 bits even in hexadecimal. */
+export const SHORTEST_KEY = 32;
+/** A bearer token of fewer characters can be guessed through the door. */
+const SHORTEST_TOKEN = 16;
+/** The vendor's secrets are longer; this only catches placeholders. */
+const SHORTEST_WEBHOOK_SECRET = 8;
+/** Tills give up at 10 s (`legacy-point.md`); an answer must leave before. */
+const DEADLINE_LIMIT_MS = 9999;
+/** The vendor forgets keys after 24 h; the hard cap keeps clear of it (`reliability.md` §3.5). */
+const REPLAY_LIMIT_MS = 20 * 3_600_000;
+/** A point order lives 30 s to 3 h (`interface.md`). */
+const ORDER_LIFETIME_MS = { least: 30_000, most: 3 * 3_600_000 };
+
+const host = () => line('an IP address or a host name');
+const pemFile = (what: string) => orNull(path(`the path of ${what} in PEM`));
+
+export const settings = z.strictObject({
+  upstream: z.union([z.literal('sandbox'), baseUrl()]).meta({
+    allowed: '`sandbox`, or a base URL such as https://host.example without credentials, query or fragment',
+  }),
+  legacy_upstream: orNull(baseUrl()),
+  data_dir: path('the path of a directory'),
+  secret_key: orNull(secret(SHORTEST_KEY)),
+  secret_key_file: orNull(path('the path of a file')),
+  public: z.strictObject({
+    host: host(),
+    port: listeningPort(),
+    url: orNull(baseUrl()),
+    tls: z.strictObject({
+      certificate_file: pemFile('a certificate chain'),
+      key_file: pemFile('a private key'),
+    }),
+    body_limit_bytes: wholeNumber(1024, 1_048_576, 'bytes'),
+    headers_timeout_ms: milliseconds(100, 600_000),
+    request_timeout_ms: milliseconds(100, 600_000),
+    keep_alive_timeout_ms: milliseconds(100, 600_000),
+    max_connections: wholeNumber(1, 100_000),
+  }),
+  ops: z.strictObject({ host: host(), port: listeningPort(), token: orNull(secret(SHORTEST_TOKEN)) }),
+  sandbox: z.strictObject({
+    host: host(),
+    port: listeningPort(),
+    /** Passed on as they are; the sandbox checks its own settings. */
+    settings: z.record(z.string(), z.unknown()).meta({ allowed: 'a list of names and values' }),
+  }),
+  routing: z.strictObject({ default_stage: choice(stages) }),
+  merchants: z.strictObject({
+    declined: choice(['error', 'finished']),
+    cancel_on_terminal: flag(),
+    voucher: choice(['refuse', 'drop']),
+    dialect: choice(dialects),
+    notice_url: orNull(targetUrl()),
+  }),
+  create: z.strictObject({
+    deadline_ms: milliseconds(100, DEADLINE_LIMIT_MS),
+    attempt_timeout_ms: milliseconds(50, DEADLINE_LIMIT_MS),
+    attempts: wholeNumber(1, 10),
+    replay_window_ms: milliseconds(0, REPLAY_LIMIT_MS),
+    join_window_ms: milliseconds(0, 3_600_000),
+    settle_after_ms: milliseconds(0, 3_600_000),
+    unclaimed: choice(['cancel-unclaimed', 'adopt']),
+    default_lifetime_ms: milliseconds(ORDER_LIFETIME_MS.least, ORDER_LIFETIME_MS.most),
+  }),
+  reads: z.strictObject({ fresh_ms: milliseconds(0, 60_000), timeout_ms: milliseconds(50, DEADLINE_LIMIT_MS) }),
+  tokens: z.strictObject({ accepted_for_ms: milliseconds(1000), kept_for_ms: milliseconds(1000) }),
+  reconcile: z.strictObject({
+    point_interval_ms: milliseconds(10, 3_600_000),
+    max_interval_ms: milliseconds(10, 86_400_000),
+    concurrency: wholeNumber(1, 256),
+    action_required_grace_ms: milliseconds(0, 86_400_000),
+  }),
+  notices: z.strictObject({
+    timeout_ms: milliseconds(50, 120_000),
+    horizon_ms: orNull(milliseconds(60_000, 366 * 86_400_000)),
+    concurrency: wholeNumber(1, 1000),
+    per_host: wholeNumber(1, 100),
+    user_agent: line('a text of one line'),
+  }),
+  outbound: z.strictObject({
+    allow_private: flag(),
+    ports: z
+      .array(z.int().min(1).max(65535))
+      .min(1)
+      .max(64)
+      .meta({ allowed: 'a list of 1 to 64 ports from 1 to 65535' }),
+  }),
+  webhook: z.strictObject({
+    secret: orNull(secret(SHORTEST_WEBHOOK_SECRET)),
+    parked_for_ms: milliseconds(1000),
+  }),
+  upstream_pool: z.strictObject({ connections: wholeNumber(1, 4096), connect_timeout_ms: milliseconds(50, 60_000) }),
+  log: z.strictObject({ level: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']) }),
+  shutdown: z.strictObject({ grace_ms: milliseconds(0, 600_000) }),
+});
+
+export type Settings = z.output<typeof settings>;
+
+/** One setting: where it stands, and its kind. */
+export interface Leaf {
+  /** Names from the outside in: `['public', 'tls', 'key_file']`. */
+  path: readonly string[];
+  kind: z.core.$ZodType;
+}
+
+/** All settings in the order of the schema. */
+export function leaves(section: z.ZodObject = settings, above: readonly string[] = []): Leaf[] {
+  return Object.entries(section.shape).flatMap(([name, kind]) => {
+    const path = [...above, name];
+    return kind instanceof z.ZodObject ? leaves(kind, path) : [{ path, kind }];
+  });
+}
+
+/** The environment variable of a setting: `public.port` is `PUENTE_PUBLIC_PORT`. */
+export function variableOf(path: readonly string[]): string {
+  return `PUENTE_${path.join('_').toUpperCase()}`;
+}
