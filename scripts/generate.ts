@@ -1,0 +1,31 @@
+/** Writes the generated pages; with `--check` it writes nothing and fails when one is out of date. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { renderSettings } from '../src/config/describe.ts';
+import { loadTables } from '../src/mapping/load.ts';
+import { renderReadme } from '../src/mapping/render.ts';
+
+const house = new URL('../', import.meta.url);
+
+const pages: { file: string; render: () => string }[] = [
+  { file: 'config/README.md', render: renderSettings },
+  { file: 'mappings/README.md', render: () => renderReadme(loadTables(fileURLToPath(new URL('mappings', house)))) },
+];
+
+const isCheck = process.argv.includes('--check');
+for (const { file, render } of pages) {
+  const text = render();
+  if (isCheck && written(file) !== text) {
+    console.error(`${file} is out of date; run \`npm run generate\` and commit it.`);
+    process.exitCode = 1;
+  }
+  if (!isCheck) writeFileSync(new URL(file, house), text);
+}
+
+function written(file: string): string | null {
+  try {
+    return readFileSync(new URL(file, house), 'utf8');
+  } catch {
+    return null; // not there is out of date, too
+  }
+}

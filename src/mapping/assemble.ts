@@ -1,0 +1,139 @@
+/** Puts proved documents together: the `Tables` that the stories in `core` use. */
+import type { UpstreamCallName } from '../contract/orders.ts';
+import { PuenteError } from '../error.ts';
+import { type Applied, type CompiledTable, compileTable, OTHER_SITE } from './compile.ts';
+import { errorFinder } from './errors.ts';
+import { anyElement, contains, type Path, printPath, propertyName } from './path.ts';
+import { refusal, sourceRefusal } from './refusal.ts';
+import type { WrittenErrors, WrittenOperation, WrittenSite, WrittenStates, WrittenTable } from './schema.ts';
+import { stateFinder } from './states.ts';
+import type { MappingContext, Operation, Tables, Translated } from './tables.ts';
+
+/** A written table and the file it stands in, relative to the directory. */
+export type Filed<Written> = Written & { file: string };
+
+/** Everything the directory says, in the shape of the grammar. */
+export interface Documents {
+  revision: string;
+  operations: WrittenOperation[];
+  sites: WrittenSite[];
+  tables: Filed<WrittenTable>[];
+  states: Filed<WrittenStates>[];
+  errors: Filed<WrittenErrors>[];
+}
+
+/** The tables with the documents they came from, for explain and the generated page. */
+export interface LoadedTables extends Tables {
+  documents: Documents;
+}
+
+/** Compiles documents that `check` has passed. */
+export function assemble(documents: Documents): LoadedTables {
+  const sites = documents.sites.map((site) => site.id);
+  const compiled = new Map(documents.tables.map((table) => [table.table, compileTable(table, sites)]));
+  const withRole = (role: string) =>
+    needed(compiled, documents.tables.find((table) => table.role === role)?.table ?? role);
+  const headers = withRole('headers');
+  const notice = withRole('notice');
+  const operations = documents.operations.map((operation) => operation as Operation); // `check` has proved the upstream's name
+  return {
+    documents,
+    revision: documents.revision,
+    operations,
+    request: (operation, source, context) =>
+      translateRequest(needed(compiled, operation.request), headers, source, context),
+    answer: (operation, source, context) => translate(needed(compiled, operation.answer), source, context),
+    notice: (source, context) => translate(notice, source, context),
+    state: stateFinder(documents.states),
+    site: siteFinder(documents.sites),
+    error: errorFinder(documents.errors, renamer(documents.operations, compiled)),
+  };
+}
+
+function needed(compiled: ReadonlyMap<string, CompiledTable>, name: string | null): CompiledTable {
+  const table = compiled.get(name ?? '');
+  if (!table)
+    throw new PuenteError('bad_tables', `There is no table '${name}' for this; the operation is not translated`);
+  return table;
+}
+
+/** Headers first, because their results stand in the context of the request's own rows. */
+function translateRequest(
+  table: CompiledTable,
+  headers: CompiledTable,
+  source: unknown,
+  context: MappingContext,
+): Translated {
+  const parsed = table.from.schema.safeParse(source);
+  if (!parsed.success) throw sourceRefusal(parsed.error.issues, source);
+  const legacy = parsed.data as { headers?: unknown }; // the part is optional and only handed on
+  if (legacy.headers === undefined) return checked(table, table.apply(legacy, context));
+  const before = headers.apply(legacy.headers, context);
+  const after = table.apply(legacy, { ...context, ...before.target });
+  return checked(table, {
+    target: after.target,
+    fired: [...before.fired, ...after.fired],
+    losses: [...before.losses, ...after.losses],
+  });
+}
+
+function translate(table: CompiledTable, source: unknown, context: MappingContext): Translated {
+  return checked(table, table.apply(source ?? {}, context));
+}
+
+/** Nothing leaves that the other side's schema would refuse; the refusal names the source field that is to blame. */
+function checked(table: CompiledTable, applied: Applied): Translated {
+  const verdict = table.to.schema.safeParse(applied.target);
+  if (verdict.success) return { value: applied.target, fired: applied.fired, losses: applied.losses };
+  const path = (verdict.error.issues[0]?.path ?? []) as Path; // what we write has no symbol keys
+  const row = table.rows.find((one) => one.to && contains(anyElement(one.to), anyElement(path)));
+  if (row?.verb === 'copy') throw refusal('invalid_property', propertyName(row.from), row.id);
+  throw refusal('internal', `${table.name}: ${printPath(path)}`, row?.id);
+}
+
+/** What the orders API calls a property, in the words of the legacy request that fills it. */
+function renamer(operations: readonly WrittenOperation[], compiled: ReadonlyMap<string, CompiledTable>) {
+  const names = new Map<string, Map<string, string>>();
+  for (const { upstream, request } of operations) {
+    if (upstream === null || request === null || names.has(upstream)) continue;
+    const rows = needed(compiled, request).rows.filter((row) => row.to && row.verb !== 'const');
+    const pairs = rows.map((row): [string, string] => {
+      const legacy = row.verb === 'context' ? (row.reads[0] ?? row.from) : row.from;
+      return [propertyName(row.to ?? []), propertyName(legacy)];
+    });
+    names.set(upstream, new Map(pairs));
+  }
+  return (call: UpstreamCallName, property: string): string | null => {
+    const known = names.get(call);
+    const exact = known?.get(property);
+    if (exact !== undefined || !known) return exact ?? null;
+    const ends = [...known].filter(([target]) => target.endsWith(`.${property}`));
+    return ends.length === 1 ? (ends[0]?.[1] ?? null) : null;
+  };
+}
+
+function siteFinder(sites: readonly WrittenSite[]): Tables['site'] {
+  const known = new Map(sites.map(({ id, currency, exponent }) => [id, { currency, exponent }]));
+  const other = known.get(OTHER_SITE) ?? { currency: 'XXX', exponent: 2 }; // `check` demands the row
+  return (site) => known.get(site ?? OTHER_SITE) ?? other;
+}
+
+/** Every row of every table by its id, so that a test can tell which never fired. */
+export function rowIds(tables: LoadedTables): string[] {
+  const { documents } = tables;
+  const nested = (table: string, rows: WrittenTable['rows'], parent = ''): string[] =>
+    rows.flatMap((row, index) => [
+      `${table}#${parent}${index + 1}`,
+      ...nested(table, row.rows ?? [], `${parent}${index + 1}.`),
+    ]);
+  return [
+    ...documents.tables.flatMap((table) => nested(table.table, table.rows)),
+    ...documents.states.flatMap((table) => table.rows.map((_, index) => `${table.table}#${index + 1}`)),
+    ...documents.errors.flatMap((table) => [
+      ...Object.entries(table.calls).flatMap(([call, rows]) =>
+        rows.map((_, index) => `${table.table}#${call}.${index + 1}`),
+      ),
+      ...table.any.map((_, index) => `${table.table}#any.${index + 1}`),
+    ]),
+  ];
+}

@@ -1,0 +1,212 @@
+/** The proofs of one field table: every source field has a row, every target field is right, at every site. */
+import type { Filed } from './assemble.ts';
+import type { Failure } from './check.ts';
+import { contextSchema } from './context.ts';
+import { contractOf } from './contracts.ts';
+import { converters } from './converters.ts';
+import { anyElement, contains, type Path, printPath } from './path.ts';
+import { type Row, rowsOf, type WrittenTable } from './schema.ts';
+import { findIn, leavesOf, looseObjectsOf, type Shape, shapeOf } from './shape.ts';
+
+/**
+ * @param sites every site a row may name.
+ * @param headers the table applied before a request's own rows, which accounts for the part `headers`; null for that table itself.
+ */
+export function checkTable(
+  table: Filed<WrittenTable>,
+  sites: readonly string[],
+  headers: WrittenTable | null,
+): Failure[] {
+  const from = contractOf(table.from);
+  const to = contractOf(table.to);
+  const fail = (message: string): Failure => ({ file: table.file, row: null, message });
+  if (!from) return [fail(`no contract schema is called '${table.from}'`)];
+  if (!to) return [fail(`no contract schema is called '${table.to}'`)];
+  const rows = flatten(rowsOf(table.table, table.rows));
+  const view: View = { table, from: from.shape, to: to.shape, rows, headers };
+  return [
+    ...rows.flatMap((row) => checkRow(view, row, sites)),
+    ...checkUnknown(view, sites),
+    ...perSite(sites, (site) => uncovered(view, site)),
+    ...perSite(sites, (site) => writtenTwice(view, site)),
+    ...perSite(sites, (site) => unwritten(view, site)),
+  ];
+}
+
+interface View {
+  table: Filed<WrittenTable>;
+  from: Shape;
+  to: Shape;
+  rows: Row[];
+  headers: WrittenTable | null;
+}
+
+const contextShape = shapeOf(contextSchema);
+
+/** Rows inside an `each` with the whole paths, elements as `[]`. */
+function flatten(rows: readonly Row[], from: Path = [], to: Path = []): Row[] {
+  return rows.flatMap((row) => {
+    const whole: Row = {
+      ...row,
+      from: row.verb === 'context' ? row.from : [...from, ...row.from],
+      to: row.to === null ? null : [...to, ...row.to],
+      reads: row.reads.map((path) => [...from, ...path]),
+    };
+    return [whole, ...flatten(row.rows, [...whole.from, '[]'], [...(whole.to ?? []), '[]'])];
+  });
+}
+
+function numberOf(row: Row): string {
+  return row.id.slice(row.id.indexOf('#') + 1);
+}
+
+function checkRow({ table, from, to }: View, row: Row, sites: readonly string[]): Failure[] {
+  const failures: Failure[] = [];
+  const complain = (message: string) => failures.push({ file: table.file, row: numberOf(row), message });
+  const sources = [...(row.verb === 'const' || row.verb === 'context' ? [] : [row.from]), ...row.reads];
+  for (const path of sources) {
+    if (!findIn(from, path)) complain(`the source ${table.from} has no ${printPath(path)}`);
+  }
+  if (row.verb === 'context' && !findIn(contextShape, row.from)) complain(`the context has no ${printPath(row.from)}`);
+  if (row.to && !findIn(to, row.to)) complain(`the target ${table.to} has no ${printPath(row.to)}`);
+  if (row.converter !== null && !Object.hasOwn(converters, row.converter))
+    complain(`no converter is called '${row.converter}'`);
+  for (const site of row.sites ?? []) {
+    if (!sites.includes(site)) complain(`sites.yaml has no site ${site}`);
+  }
+  return failures;
+}
+
+/** A table says what happens to unknown keys when its source lets them in, and only then. */
+function checkUnknown({ table, from }: View, sites: readonly string[]): Failure[] {
+  const loose = looseObjectsOf(from).length > 0;
+  const fail = (message: string): Failure => ({ file: table.file, row: null, message });
+  if (loose && table.unknown === undefined)
+    return [fail(`${table.from} lets unknown keys in, but the table has no policy for them: unknown`)];
+  if (!loose && table.unknown !== undefined)
+    return [fail(`${table.from} lets no unknown keys in, so unknown means nothing`)];
+  if (typeof table.unknown !== 'object') return [];
+  const keys = Object.keys(table.unknown);
+  const strange = keys.filter((key) => key !== 'elsewhere' && !sites.includes(key));
+  return [
+    ...strange.map((key) => fail(`unknown: sites.yaml has no site ${key}`)),
+    ...(keys.includes('elsewhere') ? [] : [fail('unknown: needs a policy for all other sites: elsewhere')]),
+  ];
+}
+
+/** Source fields that no row accounts for. */
+function uncovered(view: View, site: string): Failure[] {
+  const covered = view.rows.flatMap((row) => coverage(row, site));
+  return leavesOf(view.from)
+    .filter((leaf) => !covered.some((path) => contains(path, leaf)) && !coveredByHeaders(view.headers, leaf))
+    .map((leaf) => ({
+      file: view.table.file,
+      row: null,
+      message: `the source field ${printPath(leaf)} has no row: copy it, or drop it and say why`,
+    }));
+}
+
+function coverage(row: Row, site: string): Path[] {
+  if (row.verb === 'each') return [];
+  const fires = row.sites === null || row.sites.includes(site);
+  if (!fires && row.elsewhere === null) return [];
+  const own = row.verb === 'const' || row.verb === 'context' ? [] : [row.from];
+  return [...own, ...row.reads].map(anyElement);
+}
+
+function coveredByHeaders(headers: WrittenTable | null, leaf: Path): boolean {
+  const [part, ...rest] = leaf;
+  if (headers === null || part !== 'headers') return false;
+  return rowsOf(headers.table, headers.rows).some((row) => coverage(row, '').some((path) => contains(path, rest)));
+}
+
+/** Target fields that two rows write at the same site. */
+function writtenTwice({ table, rows }: View, site: string): Failure[] {
+  const writers = firing(rows, site).filter((row) => row.verb !== 'each');
+  return writers.flatMap((row, index) => {
+    const earlier = writers.slice(0, index).find((other) => overlaps(other.to ?? [], row.to ?? []));
+    if (!earlier) return [];
+    const message = `${printPath(row.to ?? [])} is already written by row ${numberOf(earlier)}`;
+    return [{ file: table.file, row: numberOf(row), message }];
+  });
+}
+
+function overlaps(one: Path, other: Path): boolean {
+  return contains(one, other) || contains(other, one);
+}
+
+function firing(rows: readonly Row[], site: string): Row[] {
+  return rows.filter((row) => row.to !== null && (row.sites === null || row.sites.includes(site)));
+}
+
+/** Required target fields that no row writes, or only a row that may stay silent. */
+function unwritten({ table, from, to, rows }: View, site: string): Failure[] {
+  const writers = firing(rows, site);
+  return demanded(to, [], writers, true).flatMap(({ path, firmly }) => {
+    const found = writers.filter((row) => row.verb !== 'each' && contains(anyElement(row.to ?? []), path));
+    const fail = (message: string): Failure => ({
+      file: table.file,
+      row: found[0] ? numberOf(found[0]) : null,
+      message,
+    });
+    if (found.length === 0) return [fail(`the required target field ${printPath(path)} is written by no row`)];
+    if (!firmly || found.some((row) => alwaysFires(row, from))) return [];
+    return [
+      fail(`the required target field ${printPath(path)} hangs on an optional source field: give the row an otherwise`),
+    ];
+  });
+}
+
+/** Required leaves: of required objects, and of optional ones that some row begins to write. */
+function demanded(
+  shape: Shape,
+  path: Path,
+  writers: readonly Row[],
+  firmly: boolean,
+): { path: Path; firmly: boolean }[] {
+  if (shape.kind === 'array' && shape.item) {
+    const item: Path = [...path, '[]'];
+    const whole = writers.some((row) => row.verb !== 'each' && contains(anyElement(row.to ?? []), path));
+    if (whole || (shape.least === 0 && !writers.some((row) => begins(row, item)))) return [{ path, firmly }];
+    return demanded(shape.item, item, writers, firmly);
+  }
+  if (shape.kind !== 'object') return [{ path, firmly }];
+  return [...shape.properties].flatMap(([key, child]) => {
+    const below: Path = [...path, key];
+    if (shape.required.has(key)) {
+      // The engine makes the parts of a call even when no row writes into them.
+      const emptyPart = path.length === 0 && child.kind === 'object' && child.required.size === 0;
+      return emptyPart && !writers.some((row) => begins(row, below)) ? [] : demanded(child, below, writers, firmly);
+    }
+    const begun = child.kind !== 'leaf' && child.kind !== 'any' && writers.some((row) => begins(row, below));
+    return begun ? demanded(child, below, writers, false) : [];
+  });
+}
+
+/** The row writes below this path. */
+function begins(row: Row, path: Path): boolean {
+  const to = anyElement(row.to ?? []);
+  return to.length > path.length && contains(path, to);
+}
+
+/** Context values are the story's duty, constants always stand; a copy needs a source that is always there. */
+function alwaysFires(row: Row, from: Shape): boolean {
+  if (row.verb !== 'copy' || row.otherwise !== null) return true;
+  return findIn(from, row.from)?.always ?? false;
+}
+
+/** One failure for the same sentence at several sites. */
+function perSite(sites: readonly string[], proof: (site: string) => Failure[]): Failure[] {
+  const found = new Map<string, { failure: Failure; at: string[] }>();
+  for (const site of sites) {
+    for (const failure of proof(site)) {
+      const key = `${failure.row} ${failure.message}`;
+      const known = found.get(key) ?? { failure, at: [] };
+      known.at.push(site);
+      found.set(key, known);
+    }
+  }
+  return [...found.values()].map(({ failure, at }) =>
+    at.length === sites.length ? failure : { ...failure, message: `${failure.message} (at ${at.join(', ')})` },
+  );
+}

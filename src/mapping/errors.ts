@@ -1,0 +1,86 @@
+/** The errors table as a function: an upstream status and body to the legacy error a client understands. */
+import { type PointErrorName, pointErrors } from '../contract/legacy-point.ts';
+import type { UpstreamCallName } from '../contract/orders.ts';
+import { PuenteError } from '../error.ts';
+import { detailConverters } from './detail.ts';
+import type { WrittenErrorRow, WrittenErrors } from './schema.ts';
+import type { ErrorRow, MappingContext, Tables } from './tables.ts';
+
+/** An upstream error, read from whichever envelope it came in (`orders-api.md` §1.5). */
+export interface UpstreamError {
+  code: string;
+  /** Message and details, one a line. */
+  lines: string[];
+}
+
+/** Upstream property to legacy property; null when no row writes it. */
+export type Rename = (call: UpstreamCallName, property: string) => string | null;
+
+interface NumberedRow extends WrittenErrorRow {
+  id: string;
+}
+
+/** Rows are tried in order: those of the call with this status, then those for every call; the last one always holds. */
+export function errorFinder(tables: readonly WrittenErrors[], rename: Rename): Tables['error'] {
+  const numbered = (table: string, name: string, rows: readonly WrittenErrorRow[]): NumberedRow[] =>
+    rows.map((row, index) => ({ ...row, id: `${table}#${name}.${index + 1}` }));
+  const any = tables.flatMap((table) => numbered(table.table, 'any', table.any));
+  const calls = new Map<string, NumberedRow[]>();
+  for (const table of tables) {
+    for (const [call, rows] of Object.entries(table.calls))
+      calls.set(call, [...numbered(table.table, call, rows), ...any]);
+  }
+  return (call, status, body, context) => {
+    const error = readError(body);
+    for (const row of calls.get(call) ?? any) {
+      const found = matches(row, status, error) ? settle(row, call, error, rename, context) : null;
+      if (found) return found;
+    }
+    throw new PuenteError('bad_tables', `The errors table has no default row for ${call}`); // `check` demands one
+  };
+}
+
+/** Never fails: a body that is no error has no code and no lines. */
+export function readError(body: unknown): UpstreamError {
+  const outer = record(body);
+  const first = Array.isArray(outer.errors) ? record(outer.errors[0]) : outer;
+  const details = Array.isArray(first.details) ? first.details : [];
+  const lines = [...details, first.message].filter((line) => typeof line === 'string');
+  return { code: typeof first.code === 'string' ? first.code : '', lines };
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}; // an object, keys unknown
+}
+
+function matches(row: WrittenErrorRow, status: number, error: UpstreamError): boolean {
+  if (row.status === '4xx') return status >= 400 && status < 500;
+  if (row.status === '5xx') return status >= 500;
+  if (row.status !== undefined && row.status !== status) return false;
+  if (row.code !== undefined && row.code !== '' && row.code !== error.code) return false;
+  return row.says === undefined || error.lines.some((line) => line.includes(row.says ?? ''));
+}
+
+/** Null when the row's condition on the property or its converter finds nothing; the next row is tried then. */
+function settle(
+  row: NumberedRow,
+  call: UpstreamCallName,
+  error: UpstreamError,
+  rename: Rename,
+  context: MappingContext,
+): ErrorRow | null {
+  const given = { rename: (property: string) => rename(call, property), context };
+  if (row.property !== undefined) {
+    const named = detailConverters.property_name?.convert(error, given) ?? null;
+    if (named !== null && named !== row.property) return null;
+  }
+  const detail = row.with === undefined ? null : (detailConverters[row.with]?.convert(error, given) ?? null);
+  if (row.with !== undefined && detail === null) return null;
+  const error_name = row.error as PointErrorName; // proved by `check`
+  return { error: error_name, detail, default: row.status === undefined || row.status === '4xx', row: row.id };
+}
+
+/** True when the message of a legacy error has a place for a detail. */
+export function wantsDetail(error: PointErrorName): boolean {
+  return pointErrors[error].message.includes('{}');
+}

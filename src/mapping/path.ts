@@ -1,0 +1,82 @@
+/** Paths of tables, such as `body.transactions.payments[0].amount`: parsing, reading and writing them. */
+
+/** A key, or the index of an array element; `'[]'` stands for any element in shapes and proofs. */
+export type Path = readonly (string | number)[];
+
+const PATH = /^[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*$/;
+
+/** Splits a written path; null when it is not one. */
+export function parsePath(text: string): Path | null {
+  if (!PATH.test(text)) return null;
+  return text
+    .split('.')
+    .flatMap((part) => [
+      part.replace(/\[.*$/, ''),
+      ...[...part.matchAll(/\[(\d+)\]/g)].map((match) => Number(match[1])),
+    ]);
+}
+
+/** Writes a path as tables write it. */
+export function printPath(path: Path): string {
+  return path.reduce<string>((text, segment) => {
+    if (segment === '[]') return `${text}[]`;
+    if (typeof segment === 'number') return `${text}[${segment}]`;
+    return text === '' ? segment : `${text}.${segment}`;
+  }, '');
+}
+
+/** The path as a client names the property: without the part (`body`, `path`, `query`, `headers`) it came in. */
+export function propertyName(path: Path): string {
+  const [part, ...rest] = path;
+  return printPath(rest.length > 0 && ['body', 'path', 'query', 'headers'].includes(String(part)) ? rest : path);
+}
+
+/** Any index becomes `'[]'`, so that paths of rows and of shapes compare. */
+export function anyElement(path: Path): Path {
+  return path.map((segment) => (typeof segment === 'number' ? '[]' : segment));
+}
+
+/** True when `outer` is `inner` or one of its ancestors. */
+export function contains(outer: Path, inner: Path): boolean {
+  return outer.length <= inner.length && outer.every((segment, index) => segment === inner[index]);
+}
+
+/** A function that reads the path, giving undefined where anything on the way is missing. */
+export function reader(path: Path): (from: unknown) => unknown {
+  const [first, second, third] = path;
+  if (path.length === 0) return (from) => from;
+  if (path.length === 1) return (from) => step(from, first);
+  if (path.length === 2) return (from) => step(step(from, first), second);
+  if (path.length === 3) return (from) => step(step(step(from, first), second), third);
+  return (from) => {
+    let value = from;
+    for (const segment of path) value = step(value, segment);
+    return value;
+  };
+}
+
+/** Paths come from proved tables, never from a request, so no key of theirs reaches a prototype. */
+function step(from: unknown, segment: string | number | undefined): unknown {
+  if (from === null || typeof from !== 'object' || segment === undefined) return undefined;
+  return (from as Record<string | number, unknown>)[segment]; // an object or an array
+}
+
+type Container = Record<string | number, unknown>;
+
+/** A function that writes at the path, making the objects and arrays on the way. */
+export function writer(path: Path): (target: Record<string, unknown>, value: unknown) => void {
+  const last = path.at(-1) ?? '';
+  const way = path.slice(0, -1).map((segment, index) => ({ segment, list: typeof path[index + 1] === 'number' }));
+  return (target, value) => {
+    let at: Container = target;
+    for (const { segment, list } of way) {
+      let next = at[segment] as Container | undefined; // made here, or by an earlier row of the same table
+      if (next === undefined) {
+        next = (list ? [] : {}) as Container; // an array takes its indexes as keys
+        at[segment] = next;
+      }
+      at = next;
+    }
+    at[last] = value;
+  };
+}

@@ -1,0 +1,172 @@
+/** The generated page `mappings/README.md`: every operation, row, state and error of the tables, with its reason. */
+import { pointErrors } from '../contract/legacy-point.ts';
+import type { LoadedTables } from './assemble.ts';
+import { contextSchema } from './context.ts';
+import { converters } from './converters.ts';
+import { detailConverters } from './detail.ts';
+import { printPath } from './path.ts';
+import { type Row, rowsOf, type WrittenErrorRow, type WrittenTable } from './schema.ts';
+
+/** @returns markdown; the same tables give the same text. */
+export function renderReadme(tables: LoadedTables): string {
+  const { operations, tables: fields, states, errors } = tables.documents;
+  const roles = fields.filter((table) => table.role !== undefined);
+  const shared = [...new Set(operations.flatMap(({ request, answer }) => [request, answer]))];
+  const used = fields.filter((table) => shared.includes(table.table));
+  const sections = [
+    opening(),
+    '## Operations',
+    operationsList(tables),
+    '## Roles',
+    ...roles.map(renderTable),
+    '## Requests and answers',
+    ...used.sort((one, other) => shared.indexOf(one.table) - shared.indexOf(other.table)).map(renderTable),
+    '## States',
+    ...states.map(renderStates),
+    '## Errors',
+    ...errors.map(renderErrors),
+    '## Sites',
+    renderSites(tables),
+    '## Converters',
+    list(Object.entries({ ...converters, ...detailConverters }).map(([name, { says }]) => `\`${name}\`: ${says}`)),
+    '## Context',
+    list(Object.entries(contextSchema.shape).map(([key, value]) => `\`${key}\`: ${value.description ?? ''}`)),
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+function opening(): string {
+  return [
+    '<!-- Generated from the YAML files beside it by `npm run generate`; change those, not this. -->',
+    '# Mapping tables',
+    'Each table says, row by row, how one side becomes the other. A row has one verb: `copy` a field, a `const`, a value from the `context`, `drop` a field (`silent`: nobody misses it, `note`: a loss is recorded, `refuse`: the call is refused), or `each` element of a list. `npx puente check` proves that nothing is forgotten.',
+  ].join('\n\n');
+}
+
+function operationsList({ documents }: LoadedTables): string {
+  const rows = documents.operations.map((one) => [
+    `\`${one.method} ${one.path}\``,
+    one.upstream ?? '–',
+    anchor(one.request),
+    anchor(one.answer),
+    `${one.why} (${one.source})`,
+  ]);
+  return grid(['Legacy call', 'Upstream call', 'Request', 'Answer', 'Why'], rows);
+}
+
+function anchor(table: string | null): string {
+  return table === null ? '–' : `[${table}](#${table.replaceAll('.', '')})`;
+}
+
+function renderTable(table: WrittenTable): string {
+  const unknown = table.unknown === undefined ? [] : [`Unknown keys: ${policyText(table.unknown)}.`];
+  const head = [
+    `### ${table.table}`,
+    `From \`${table.from}\` to \`${table.to}\`. Source: ${table.source}.`,
+    ...unknown,
+  ];
+  const rows = flat(rowsOf(table.table, table.rows)).map((row) => [
+    row.id.slice(row.id.indexOf('#') + 1),
+    sourceText(row),
+    targetText(row),
+    siteText(row),
+    row.why,
+  ]);
+  return [...head, grid(['Row', 'From', 'To', 'Sites', 'Why'], rows)].join('\n\n');
+}
+
+function policyText(unknown: NonNullable<WrittenTable['unknown']>): string {
+  if (typeof unknown === 'string') return unknown;
+  return Object.entries(unknown)
+    .map(([site, policy]) => `${site === 'elsewhere' ? 'elsewhere' : `at ${site}`} ${policy}`)
+    .join(', ');
+}
+
+function flat(rows: readonly Row[]): Row[] {
+  return rows.flatMap((row) => [row, ...flat(row.rows)]);
+}
+
+/** What the row takes, as one phrase; explain uses it as well. */
+export function sourceText(row: Row): string {
+  const from = `\`${printPath(row.from)}\``;
+  const reads = row.reads.map((path) => `\`${printPath(path)}\``).join(', ');
+  const beside = reads === '' ? '' : ` (reads ${reads})`;
+  if (row.verb === 'const') return `constant \`${JSON.stringify(row.constant)}\``;
+  if (row.verb === 'context') return `context ${from}${beside}`;
+  if (row.verb === 'drop') return `drop ${from}${row.policy === null ? '' : `, ${row.policy}`}`;
+  return `${row.verb === 'each' ? 'each ' : ''}${from}${beside}`;
+}
+
+/** Where the row writes, and how. */
+export function targetText(row: Row): string {
+  const to = row.to === null ? '–' : `\`${printPath(row.to)}\``;
+  const converter = row.converter === null ? '' : ` by \`${row.converter}\``;
+  const otherwise = row.otherwise === null ? '' : `, otherwise \`${JSON.stringify(row.otherwise.value)}\``;
+  return `${to}${converter}${otherwise}`;
+}
+
+function siteText(row: Row): string {
+  if (row.sites === null) return 'all';
+  return row.elsewhere === null ? row.sites.join(', ') : `${row.sites.join(', ')}; elsewhere ${row.elsewhere}`;
+}
+
+function renderStates(table: LoadedTables['documents']['states'][number]): string {
+  const rows = table.rows.map((row) => [
+    `\`${row.status}\``,
+    typeof row.intent === 'string'
+      ? row.intent
+      : `${row.intent.error} or ${row.intent.finished}, by the merchant's setting`,
+    row.settled ?? '–',
+    String(row.rank),
+    row.final ? 'yes' : 'no',
+    row.notice ? 'yes' : 'no',
+    row.why,
+  ]);
+  const head = ['Order status', 'Intent state', 'When it is over', 'Rank', 'Final', 'Announced', 'Why'];
+  const never = table.never.map((row) => `Never produced: ${row.intent}. ${row.why}`);
+  return [`### ${table.table}`, `Source: ${table.source}.`, grid(head, rows), list(never)].join('\n\n');
+}
+
+function renderErrors(table: LoadedTables['documents']['errors'][number]): string {
+  const head = ['Row', 'Upstream', 'Legacy', 'Why'];
+  const part = (title: string, rows: readonly WrittenErrorRow[]) =>
+    [
+      `#### ${title}`,
+      grid(
+        head,
+        rows.map((row, index) => [String(index + 1), upstreamText(row), legacyText(row), row.why]),
+      ),
+    ].join('\n\n');
+  const parts = Object.entries(table.calls).map(([call, rows]) => part(call, rows));
+  return [`### ${table.table}`, `Source: ${table.source}.`, ...parts, part('any', table.any)].join('\n\n');
+}
+
+function upstreamText(row: WrittenErrorRow): string {
+  const status = row.status === undefined ? 'anything else' : String(row.status);
+  const code = row.code === undefined ? '' : row.code === '' ? ' without a code' : ` \`${row.code}\``;
+  const says = row.says === undefined ? '' : ` saying “${row.says}”`;
+  const property = row.property === undefined ? '' : ` of \`${row.property}\``;
+  return `${status}${code}${says}${property}`;
+}
+
+function legacyText(row: WrittenErrorRow): string {
+  const legacy = Object.entries(pointErrors).find(([name]) => name === row.error)?.[1];
+  const detail = row.with === undefined ? '' : `, {} by \`${row.with}\``;
+  return `${legacy?.status} \`"${legacy?.error}"\` ${legacy?.message}${detail}`;
+}
+
+function renderSites({ documents }: LoadedTables): string {
+  return grid(
+    ['Site', 'Currency', 'Decimals', 'Why'],
+    documents.sites.map((site) => [site.id, site.currency, String(site.exponent), site.why]),
+  );
+}
+
+function list(lines: readonly string[]): string {
+  return lines.map((line) => `- ${line}`).join('\n');
+}
+
+function grid(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}

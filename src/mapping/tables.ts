@@ -1,0 +1,99 @@
+/** What the compiled mapping tables offer to the stories in `core`. */
+import type { IntentState, PointErrorName } from '../contract/legacy-point.ts';
+import type { UpstreamCallName } from '../contract/orders.ts';
+
+/** One legacy call that Puente understands; a row of `mappings/operations.yaml`. */
+export interface Operation {
+  /** e.g. `point.create_intent`. */
+  name: string;
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+  /** Express path with named parameters, e.g. `/point/integration-api/devices/:device_id/payment-intents`. */
+  path: string;
+  /** Operation kind for routing. */
+  kind: 'devices' | 'intents';
+  /** Name of the story in `core` that runs it. */
+  story: string;
+  /** Upstream call whose error rows apply; null when the answer comes from Puente's own map. */
+  upstream: UpstreamCallName | null;
+  /** Table names; null where the call has no translated request or answer. */
+  request: string | null;
+  answer: string | null;
+  /** `json`: a JSON body is required; `dropped`: a body is read and ignored (DESIGN decision 12). */
+  body: 'json' | 'dropped';
+}
+
+/** A legacy request in parts; `headers` has lower-case keys. */
+export interface LegacyRequest {
+  path: Record<string, string>;
+  query: Record<string, string>;
+  headers: Record<string, string>;
+  body?: unknown;
+}
+
+/** What is known beside the request or the answer; the keys a table may name are declared in `mapping/context.ts`. */
+export type MappingContext = Record<string, unknown>;
+
+/** A source value that did not reach the other side, with the row's reason. */
+export interface Loss {
+  table: string;
+  path: string;
+  why: string;
+}
+
+export interface Translated {
+  /** Parts of the target: `path`, `query`, `headers`, `body`. */
+  value: {
+    path?: Record<string, string>;
+    query?: Record<string, string>;
+    headers?: Record<string, string>;
+    body?: unknown;
+  };
+  /** Rows that fired, as `table#row`, for explain, trace and row coverage. */
+  fired: string[];
+  losses: Loss[];
+}
+
+export interface StateRow {
+  intent: IntentState;
+  /** Rank of `reliability.md` §3.12: at the same version the higher wins. */
+  rank: number;
+  /** The order itself can't change any more, but for `processed` and `refunded`. */
+  final: boolean;
+  /** Held back from clients until it can't move any more: `action_required` (`legacy-point.md` §2). */
+  held: boolean;
+  /** Legacy announced this state (`legacy-point.md` §3.1). */
+  notice: boolean;
+  /** The row that said so, as `table#row`. */
+  row: string;
+}
+
+export interface ErrorRow {
+  error: PointErrorName;
+  /** How much of the message's `{}` is filled: from the upstream error, by a converter named in the row. */
+  detail: string | null;
+  /** True when no row names this status and code: counted and logged by the caller. */
+  default: boolean;
+  /** The row that said so, as `table#row`. */
+  row: string;
+}
+
+export interface Tables {
+  /** SHA-256 over all table files, first 12 hex digits; pinned on each link. */
+  revision: string;
+  operations: readonly Operation[];
+  /**
+   * Legacy request to upstream call. The value has been checked against the target schema.
+   * @throws PuenteError refused, facts `{ error: PointErrorName, detail, row? }`, when a row or the target schema refuses it.
+   */
+  request(operation: Operation, source: LegacyRequest, context: MappingContext): Translated;
+  /** Upstream answer (or nothing) to legacy answer body. */
+  answer(operation: Operation, source: unknown, context: MappingContext): Translated;
+  /** Order to the flat body of a Point notice. */
+  notice(source: unknown, context: MappingContext): Translated;
+  /** Unknown statuses give the row `unknown`: not final, ON_TERMINAL; `known` says which it was. */
+  state(order_status: string, declined: 'error' | 'finished'): StateRow & { known: boolean };
+  /** Currency and decimals of a site (`MLA`, …); a site nobody knows, or null, has two decimals. */
+  site(site: string | null): { currency: string; exponent: number };
+  /** @param body the parsed upstream error body, in whatever envelope. */
+  error(call: UpstreamCallName, status: number, body: unknown, context: MappingContext): ErrorRow;
+}
