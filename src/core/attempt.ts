@@ -1,0 +1,94 @@
+/** Sends one stored create until its outcome is known or the deadline is over (`reliability.md` §3.5). */
+
+import type { Link } from './link.ts';
+import { type CreateVerdict, judgeCreate } from './outcome.ts';
+import type { Runtime } from './runtime.ts';
+import type { Secret } from './secret.ts';
+import { routeOf } from './upstream.ts';
+
+/** Where each further attempt starts at the earliest, full jitter (`reliability.md` §3.5). */
+const PAUSES_MS = [300, 1_500];
+/** An attempt with less time than this left would only turn a known outcome into an unknown one. */
+const SHORTEST_ATTEMPT_MS = 250;
+
+export interface AttemptPlan {
+  link: Link;
+  body: Uint8Array;
+  token: Secret;
+  /** Epoch ms after which nothing new is started. */
+  deadline: number;
+  /** True when an earlier process or call may have sent this row already. */
+  sent_before: boolean;
+  attempts: number;
+}
+
+export interface AttemptResult {
+  verdict: CreateVerdict;
+  attempts: number;
+  /** The success came on a repeat: the answer may be a stored one, so the order has to be read. */
+  replayed: boolean;
+}
+
+/**
+ * Same key, same bytes, at most `attempts` times inside the deadline and the process-wide retry budget.
+ * Once an attempt was ambiguous the whole stays ambiguous, unless a later one succeeds.
+ */
+export async function attemptCreate(runtime: Runtime, plan: AttemptPlan): Promise<AttemptResult> {
+  let maybe_sent = plan.sent_before;
+  let doubt: CreateVerdict | null = null;
+  let attempts = 0;
+  runtime.budget.earn();
+  for (;;) {
+    const verdict = await attemptOnce(runtime, plan, maybe_sent);
+    attempts++;
+    if (verdict.kind === 'success') return { verdict, attempts, replayed: maybe_sent };
+    if (verdict.kind === 'definite') return { verdict, attempts, replayed: false };
+    if (verdict.kind === 'ambiguous') {
+      maybe_sent = true;
+      doubt = verdict;
+      if (!verdict.retry) return { verdict, attempts, replayed: false };
+    }
+    const wait_ms = pause(runtime, attempts, verdict);
+    const late = runtime.clock.now() + wait_ms + SHORTEST_ATTEMPT_MS > plan.deadline;
+    if (attempts >= plan.attempts || late || !runtime.budget.spend()) {
+      return { verdict: doubt ?? hold(verdict, plan), attempts, replayed: false };
+    }
+    await runtime.clock.sleep(wait_ms);
+  }
+}
+
+async function attemptOnce(runtime: Runtime, plan: AttemptPlan, replay: boolean): Promise<CreateVerdict> {
+  const { create } = runtime.settings;
+  const left_ms = plan.deadline - runtime.clock.now();
+  runtime.failpoint('create.before_send');
+  const outcome = await runtime.upstream.send({
+    ...routeOf('create'),
+    body: plan.body,
+    token: plan.token,
+    idempotency_key: plan.link.idempotency_key,
+    timeout_ms: Math.max(SHORTEST_ATTEMPT_MS, Math.min(create.attempt_timeout_ms, left_ms)),
+  });
+  runtime.failpoint('create.answer_read');
+  const verdict = judgeCreate(outcome, {
+    reference: plan.link.reference_sent,
+    merchant_id: plan.link.merchant_id,
+    replay,
+  });
+  if (verdict.kind === 'ambiguous' || verdict.kind === 'not_sent') {
+    runtime.log.warn(`create: ${verdict.kind}`, { legacy_id: plan.link.legacy_id, cause: verdict.cause });
+  }
+  return verdict;
+}
+
+/** A row that may have been sent earlier is never "not sent" because this attempt was not. */
+function hold(verdict: CreateVerdict, plan: AttemptPlan): CreateVerdict {
+  if (!plan.sent_before || verdict.kind === 'success' || verdict.kind === 'definite') return verdict;
+  const cause = verdict.kind === 'not_executed' ? `status ${verdict.status}` : verdict.cause;
+  return { kind: 'ambiguous', cause, retry: true, busy: false };
+}
+
+function pause(runtime: Runtime, attempts: number, verdict: CreateVerdict): number {
+  if (verdict.kind === 'not_executed' && verdict.retry_after_ms !== null) return verdict.retry_after_ms;
+  const longest_ms = PAUSES_MS[Math.min(attempts, PAUSES_MS.length) - 1] ?? 0;
+  return Math.ceil(longest_ms * runtime.random());
+}

@@ -1,0 +1,79 @@
+/** One legacy call on the orders lane, and the errors of upstream calls told in legacy words. */
+import type { UpstreamCallName } from '../contract/orders.ts';
+import type { MappingContext, Operation } from '../mapping/tables.ts';
+import { type LegacyAnswer, refused } from './answer.ts';
+import { distrust } from './identity.ts';
+import type { Link } from './link.ts';
+import type { Merchant } from './merchant.ts';
+import type { Runtime } from './runtime.ts';
+import type { Secret } from './secret.ts';
+import type { UpstreamOutcome } from './upstream.ts';
+
+export interface LegacyCall {
+  operation: Operation;
+  /** Epoch ms when the call came in; its deadline counts from here. */
+  received_at: number;
+  /** Path and query as they came, for recognising a retry. */
+  target: string;
+  path: Record<string, string>;
+  query: Record<string, string>;
+  /** Lower-case names. */
+  headers: Record<string, string>;
+  /** Parsed JSON, where the operation takes a body. */
+  body: unknown;
+  token: Secret;
+  /** Accepted by the upstream. */
+  merchant: Merchant;
+  /** The link the path's id names, already known to be this merchant's. */
+  link: Link | null;
+}
+
+/** A story runs one operation from the parsed call to the legacy answer. */
+export type Story = (runtime: Runtime, call: LegacyCall) => Promise<LegacyAnswer>;
+
+/** What every table may want to know of the merchant. */
+export function merchantContext(runtime: Runtime, merchant: Merchant): MappingContext {
+  return {
+    site: merchant.site ?? undefined,
+    exponent: runtime.tables.site(merchant.site).exponent,
+    voucher: merchant.settings.voucher ?? runtime.settings.merchants.voucher,
+  };
+}
+
+/**
+ * The legacy answer for an upstream call that did not succeed. A row reached by default is counted and logged;
+ * a 401 makes the token be asked about again.
+ */
+export async function upstreamRefusal(
+  runtime: Runtime,
+  call: LegacyCall,
+  name: UpstreamCallName,
+  outcome: UpstreamOutcome,
+): Promise<LegacyAnswer> {
+  if (outcome.kind === 'not_sent') return refused('bad_gateway');
+  if (outcome.kind === 'broken') return refused('outcome_unknown');
+  if (outcome.status === 401) await distrust(runtime, call.token);
+  return errorAnswer(runtime, call, name, outcome.status, outcome.body, outcome.retry_after_ms);
+}
+
+/** The row of the error table for a status and body, as a legacy answer. */
+export function errorAnswer(
+  runtime: Runtime,
+  call: LegacyCall,
+  name: UpstreamCallName,
+  status: number,
+  body: unknown,
+  retry_after_ms: number | null = null,
+): LegacyAnswer {
+  const row = runtime.tables.error(name, status, body, merchantContext(runtime, call.merchant));
+  if (row.default) {
+    runtime.count('default_rows', name);
+    runtime.log.warn('error table: default row used', {
+      operation: call.operation.name,
+      status,
+      merchant: call.merchant.id,
+    });
+  }
+  const wait_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
+  return refused(row.error, row.detail, wait_s === null ? undefined : { 'retry-after': String(wait_s) });
+}

@@ -1,0 +1,147 @@
+/** Changes to a link that lose no race: decide on the stored row, write under its revision, decide again when it moved. */
+import type { Order } from '../contract/orders.ts';
+import { PuenteError } from '../error.ts';
+import { advance } from './advance.ts';
+import type { Link, LinkChange } from './link.ts';
+import type { Runtime } from './runtime.ts';
+import type { AuditEntry, NewNotice } from './store.ts';
+
+export interface Decision {
+  change: LinkChange;
+  notices?: NewNotice[];
+  audit?: AuditEntry;
+}
+
+/** Races on one link are rare, because work on it is serial; more than this many lost in a row is a defect. */
+const MAX_RACES = 8;
+
+/**
+ * Applies `decide` to the link and commits what it says; `null` leaves the link as it is.
+ * @returns the link as stored afterwards.
+ * @throws PuenteError store_failed when the commit can't be proved.
+ */
+export async function changeLink(
+  runtime: Runtime,
+  link: Link,
+  decide: (current: Link) => Decision | null,
+): Promise<Link> {
+  let current = link;
+  for (let race = 0; race < MAX_RACES; race++) {
+    const decision = decide(current);
+    if (decision === null) return current;
+    const change = { ...decision.change, updated_at: runtime.clock.now() };
+    const extra = {
+      notices: decision.notices ?? [],
+      ...(decision.audit === undefined ? {} : { audit: decision.audit }),
+    };
+    try {
+      const saved = await runtime.store.saveLink(current, change, extra);
+      if (extra.notices.length > 0) {
+        runtime.failpoint('notices.committed');
+        runtime.noticesWaiting();
+      }
+      return saved;
+    } catch (error) {
+      if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
+      current = (await runtime.store.link(link.legacy_id)) ?? current;
+    }
+  }
+  throw new PuenteError(
+    'store_failed',
+    `the link ${link.legacy_id} changed ${MAX_RACES} times while it was being changed`,
+  );
+}
+
+/**
+ * Moves a link to what a freshly read order says, with its notices, in one transaction; `extra` rides along.
+ * The state is committed before any notice can be sent (DESIGN decision 7).
+ */
+export async function applyOrder(
+  runtime: Runtime,
+  link: Link,
+  order: Order,
+  extra: (current: Link) => Decision = noExtra,
+): Promise<Link> {
+  const rules = await advanceRules(runtime, link.merchant_id);
+  // However the payment was seen (event, read or replay): nobody was told of it, so it is audited in the same commit.
+  let surprise = false;
+  const applied = await changeLink(runtime, link, (current) => {
+    const step = advance(current, order, runtime.tables, rules);
+    for (const remark of step.remarks) remember(runtime, remark, current, order);
+    const more = extra({ ...current, ...step.change });
+    const change: LinkChange = { ...step.change, ...more.change };
+    const notices = [...step.notices, ...(more.notices ?? [])];
+    const next = { ...current, ...change };
+    surprise = unclaimed(next) && current.intent_state !== 'FINISHED' && next.intent_state === 'FINISHED';
+    const audit = surprise ? settlementLine(runtime, next, 'paid but unacknowledged') : more.audit;
+    if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;
+    return { change: { ...change, ...nextLook(runtime, next) }, notices, ...(audit === undefined ? {} : { audit }) };
+  });
+  if (surprise) runtime.count('settlements', 'paid_but_unacknowledged');
+  runtime.failpoint('order.applied');
+  return applied;
+}
+
+/** A live link is looked at again soon, then ever less often; the end of its lifetime is never slept through. */
+export function nextLook(runtime: Runtime, link: Link): { next_check_at: number | null } {
+  if (link.state !== 'LIVE') return { next_check_at: null };
+  const now = runtime.clock.now();
+  const { point_interval_ms, max_interval_ms, action_required_grace_ms } = runtime.settings.reconcile;
+  const age_ms = Math.max(0, now - link.created_at);
+  const wait_ms = Math.min(Math.max(point_interval_ms, age_ms / 4), max_interval_ms);
+  const ends = [link.expires_at + 1_000, link.expires_at + action_required_grace_ms];
+  if (unclaimed(link)) ends.push(settlementTime(runtime, link));
+  return { next_check_at: Math.min(now + wait_ms, ...ends.filter((end) => end > now)) };
+}
+
+/** True when no 2xx can have reached the client: the order is nobody's until a retry claims it (`reliability.md` §3.8). */
+export function unclaimed(link: Link): boolean {
+  return link.client_answer !== 'maybe';
+}
+
+/** When an unclaimed order is settled: the client's call is over by its deadline, and a retry had its time. */
+export function settlementTime(runtime: Runtime, link: Link): number {
+  const { deadline_ms, settle_after_ms } = runtime.settings.create;
+  return link.created_at + deadline_ms + settle_after_ms;
+}
+
+async function advanceRules(runtime: Runtime, merchant_id: string): Promise<Parameters<typeof advance>[3]> {
+  const merchant = await runtime.store.merchant(merchant_id);
+  return {
+    now: runtime.clock.now(),
+    declined: merchant?.settings.declined ?? runtime.settings.merchants.declined,
+    action_required_grace_ms: runtime.settings.reconcile.action_required_grace_ms,
+    default_lifetime_ms: runtime.settings.create.default_lifetime_ms,
+    exponent: runtime.tables.site(merchant?.site ?? null).exponent,
+  };
+}
+
+function remember(
+  runtime: Runtime,
+  remark: 'unknown_states' | 'stale_versions' | 'late_approvals',
+  link: Link,
+  order: Order,
+): void {
+  runtime.count(remark);
+  runtime.log.warn(`order: ${remark.replace('_', ' ')}`, {
+    legacy_id: link.legacy_id,
+    order_id: order.id,
+    code: order.status,
+  });
+}
+
+/** The audit line of what became of an order nobody was told of (`reliability.md` §3.8). */
+export function settlementLine(runtime: Runtime, link: Link, what: string): AuditEntry {
+  return {
+    at: runtime.clock.now(),
+    who: 'puente',
+    action: 'settle',
+    subject: link.legacy_id,
+    reason: what,
+    detail: { merchant: link.merchant_id, unit: link.unit, order_id: link.order_id, state: link.state },
+  };
+}
+
+function noExtra(): Decision {
+  return { change: {} };
+}

@@ -1,0 +1,107 @@
+/** What happens to a link nobody is waiting for: finish it, settle it, look at it, or give it up (`reliability.md` §3.7, §3.8). */
+
+import { markSent, sendCancel } from './cancel.ts';
+import { applyOrder, changeLink, nextLook, settlementLine, settlementTime, unclaimed } from './change.ts';
+import { credentialOf } from './identity.ts';
+import type { Link, LinkChange } from './link.ts';
+import { readableOrder, readOrder, refreshLink } from './read.ts';
+import type { Runtime } from './runtime.ts';
+import type { Secret } from './secret.ts';
+import { mayReplay, sendLink } from './send.ts';
+
+/** An order that was never seen is given up this long after its lifetime: no payment can come any more. */
+const LOST_AFTER_MS = 5 * 60_000;
+/** A link that can't be worked on now (no token, upstream away) is looked at again after this long. */
+const LATER_MS = 30_000;
+
+/** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
+export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
+  await runtime.serial.run(link.legacy_id, async () => {
+    const current = (await runtime.store.link(link.legacy_id)) ?? link;
+    if (current.next_check_at === null || current.next_check_at > runtime.clock.now()) return;
+    if (current.state === 'SENDING' || current.state === 'IN_DOUBT') return finish(runtime, current);
+    if (current.state === 'LIVE') return look(runtime, current);
+    await changeLink(runtime, current, () => ({ change: { next_check_at: null } }));
+  });
+}
+
+/** A create without an outcome: replayed inside the window, then left to an event, then reported as lost. */
+async function finish(runtime: Runtime, link: Link): Promise<void> {
+  const now = runtime.clock.now();
+  if (now > link.expires_at + LOST_AFTER_MS) return giveUp(runtime, link);
+  const token = mayReplay(runtime, link) ? await credentialOf(runtime, link.merchant_id) : null;
+  if (token === null) {
+    await postpone(runtime, link, link.state === 'SENDING' ? { state: 'IN_DOUBT' } : {});
+    return;
+  }
+  const deadline = now + runtime.settings.create.deadline_ms;
+  const sent = await sendLink(runtime, link.legacy_id, { token, deadline, body: null, for_client: false });
+  runtime.log.info('create completed', { legacy_id: link.legacy_id, action: sent.kind });
+}
+
+/** A live order: settled when nobody was told of it, read otherwise, so that silence never hides an outcome. */
+async function look(runtime: Runtime, link: Link): Promise<void> {
+  const token = await credentialOf(runtime, link.merchant_id);
+  if (token === null) return postpone(runtime, link, {});
+  const seen = await refreshLink(runtime, link, token, { force: true });
+  if (seen.state === 'DONE') {
+    runtime.count('silent_orders');
+
+    return;
+  }
+  const due = runtime.clock.now() >= settlementTime(runtime, seen);
+  if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, token);
+  if (await gone(runtime, seen, token)) return giveUp(runtime, seen);
+  await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
+}
+
+/** Upstream no longer knows an order whose lifetime is long over: it can't be paid, and must not hold its terminal. */
+async function gone(runtime: Runtime, link: Link, token: Secret): Promise<boolean> {
+  if (link.order_id === null || runtime.clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
+  return (await readOrder(runtime, token, link.order_id)) === 'missing';
+}
+
+/** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */
+async function settle(runtime: Runtime, link: Link, token: Secret): Promise<void> {
+  if (runtime.settings.create.unclaimed === 'adopt') {
+    await reportUnclaimed(runtime, link, 'unacknowledged order adopted', { client_answer: 'maybe' });
+    return;
+  }
+  const marked = await markSent(runtime, link);
+  const order_id = marked.order_id ?? '';
+  const order = readableOrder(await sendCancel(runtime, marked, token, {}), order_id);
+  const after =
+    order === null
+      ? await refreshLink(runtime, marked, token, { force: true })
+      : await applyOrder(runtime, marked, order);
+  if (after.intent_state === 'CANCELED') await reportUnclaimed(runtime, after, 'unacknowledged order canceled');
+  else await changeLink(runtime, after, (current) => ({ change: nextLook(runtime, current) }));
+}
+
+async function giveUp(runtime: Runtime, link: Link): Promise<void> {
+  runtime.count('lost_links');
+  runtime.log.error('order never resolved: reported as lost', {
+    legacy_id: link.legacy_id,
+    merchant: link.merchant_id,
+  });
+  await changeLink(runtime, link, () => ({
+    change: {
+      state: 'LOST',
+      sealed_body: null,
+      next_check_at: null,
+      intent_state: 'ABANDONED',
+      intent_state_at: runtime.clock.now(),
+    },
+    audit: settlementLine(runtime, link, 'order never resolved'),
+  }));
+}
+
+async function reportUnclaimed(runtime: Runtime, link: Link, what: string, change: LinkChange = {}): Promise<void> {
+  runtime.count('settlements', what.replaceAll(' ', '_'));
+  await changeLink(runtime, link, () => ({ change, audit: settlementLine(runtime, link, what) }));
+}
+
+async function postpone(runtime: Runtime, link: Link, change: { state?: 'IN_DOUBT' }): Promise<void> {
+  const next_check_at = runtime.clock.now() + LATER_MS;
+  await changeLink(runtime, link, () => ({ change: { ...change, next_check_at } }));
+}

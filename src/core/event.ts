@@ -1,0 +1,105 @@
+/** The story of an event: a hint to look at an order, never the truth itself (DESIGN decision 7, `reliability.md` §3.11). */
+import { ORDER_ID } from '../contract/identifiers.ts';
+import { applyOrder } from './change.ts';
+import { credentialOf } from './identity.ts';
+import type { Link, LinkState } from './link.ts';
+import { readOrder, refreshLink } from './read.ts';
+import type { Runtime } from './runtime.ts';
+import type { InboxEvent } from './store.ts';
+
+/** At most one read a second per order, so that a flood of forged events can't be amplified. */
+const READ_INTERVAL_MS = 1_000;
+/** A parked event is looked at again when a link may match, and otherwise this often. */
+const PARKED_LOOK_MS = 3_600_000;
+/** An event whose order can't be read is tried again at this pace, growing with its attempts. */
+const RETRY_MS = 2_000;
+const LONGEST_RETRY_MS = 60_000;
+
+/** Links without an order id whose create may have reached upstream. */
+const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
+
+/** Handles one inbox event: matched and read → done; nobody's yet → parked; unreadable now → later. */
+export async function handleEvent(runtime: Runtime, event: InboxEvent): Promise<void> {
+  const link = await matchingLink(runtime, event);
+  if (link === null) return parkUnlessMatched(runtime, event);
+  const order_id = link.order_id ?? event.order_id;
+  if (order_id === null) return later(runtime, event, RETRY_MS);
+  const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);
+  if (runtime.reads.last(order_id) > event.received_at && link.order_id !== null) return done(runtime, event);
+  if (since_read_ms < READ_INTERVAL_MS) return later(runtime, event, READ_INTERVAL_MS - since_read_ms);
+  const read = await readFor(runtime, link, order_id);
+  if (read === 'foreign') return park(runtime, event);
+  if (read === 'unread')
+    return later(runtime, event, Math.min(RETRY_MS * 2 ** Math.min(event.attempts, 5), LONGEST_RETRY_MS));
+  return done(runtime, event);
+}
+
+/** By order id, then by the reference that was sent; never across merchants (`reliability.md` F108). */
+async function matchingLink(runtime: Runtime, event: InboxEvent): Promise<Link | null> {
+  const byOrder = event.order_id === null ? null : await runtime.store.linkByOrder(event.order_id);
+  if (byOrder !== null) return event.user_id === null || event.user_id === byOrder.merchant_id ? byOrder : null;
+  if (event.reference === null || event.user_id === null) return null;
+  return runtime.store.linkByReference(event.user_id, event.reference);
+}
+
+/**
+ * Reads the order an event points at. A create that is still running is waited for; if it ends without an order id,
+ * the event's order is adopted, provided that it carries the reference this link sent.
+ */
+async function readFor(runtime: Runtime, link: Link, order_id: string): Promise<'read' | 'unread' | 'foreign'> {
+  if (!ORDER_ID.test(order_id)) return 'foreign';
+  const token = await credentialOf(runtime, link.merchant_id);
+  if (token === null) return 'unread';
+  return runtime.serial.run(link.legacy_id, async () => {
+    const current = (await runtime.store.link(link.legacy_id)) ?? link;
+    if (current.order_id !== null) {
+      if (current.order_id !== order_id) return 'foreign';
+      const before = runtime.reads.last(order_id);
+      await refreshLink(runtime, current, token, { force: true });
+      return runtime.reads.last(order_id) > before ? 'read' : 'unread';
+    }
+    // A create that was refused or never sent has no order: one with its reference was made by somebody else.
+    if (!ADOPTING.includes(current.state)) return 'foreign';
+    const order = await readOrder(runtime, token, order_id);
+    if (order === 'missing') return 'foreign';
+    if (order === null) return 'unread';
+    const terminal_id = order.config?.point?.terminal_id ?? current.unit;
+    if (order.external_reference !== current.reference_sent || terminal_id !== current.unit) return 'foreign';
+    await applyOrder(runtime, current, order);
+    runtime.count('settlements', 'adopted_by_event');
+    return 'read';
+  });
+}
+
+/** A create that settled between the look and the parking has already called for its events: look once more. */
+async function parkUnlessMatched(runtime: Runtime, event: InboxEvent): Promise<void> {
+  await park(runtime, event);
+  if ((await matchingLink(runtime, event)) !== null) await later(runtime, event, 0);
+}
+
+async function park(runtime: Runtime, event: InboxEvent): Promise<void> {
+  const ends_at = event.received_at + runtime.settings.webhook.parked_for_ms;
+  const too_old = ends_at <= runtime.clock.now();
+  runtime.count('events', too_old ? 'expired' : 'parked');
+  if (too_old) runtime.log.warn('an event matched no order until it expired', { action: event.action });
+  await runtime.store.saveEvent(event.sequence, {
+    state: too_old ? 'expired' : 'parked',
+    attempts: event.attempts + 1,
+    next_attempt_at: Math.min(ends_at, runtime.clock.now() + PARKED_LOOK_MS),
+  });
+}
+
+async function later(runtime: Runtime, event: InboxEvent, wait_ms: number): Promise<void> {
+  // Without an end an order that can't be read any more (no token, too old) would be asked for every minute for ever.
+  if (event.received_at + runtime.settings.webhook.parked_for_ms <= runtime.clock.now()) return park(runtime, event);
+  await runtime.store.saveEvent(event.sequence, {
+    state: 'pending',
+    attempts: event.attempts + 1,
+    next_attempt_at: runtime.clock.now() + wait_ms,
+  });
+}
+
+async function done(runtime: Runtime, event: InboxEvent): Promise<void> {
+  runtime.count('events', 'done');
+  await runtime.store.saveEvent(event.sequence, { state: 'done', attempts: event.attempts + 1 });
+}

@@ -1,0 +1,100 @@
+/** Whose token this is: known only once the upstream has accepted it (DESIGN, Words: Merchant). */
+import { USER_ID } from '../contract/identifiers.ts';
+import { userMe } from '../contract/users.ts';
+import { type LegacyAnswer, refused } from './answer.ts';
+import type { Merchant } from './merchant.ts';
+import type { Runtime } from './runtime.ts';
+import { Secret } from './secret.ts';
+
+export type Identity =
+  | { kind: 'accepted'; merchant: Merchant; fingerprint: string }
+  | { kind: 'refused'; answer: LegacyAnswer };
+
+/**
+ * The merchant behind a token. An accepted fingerprint is remembered until its expiry; otherwise the upstream is asked
+ * once (`GET /users/me`), whatever the token looks like, so an invented token with a victim's id learns nothing.
+ * A token accepted before stays good while the upstream can't be reached: the upstream judges it on the call itself.
+ */
+export async function identify(runtime: Runtime, token: Secret): Promise<Identity> {
+  const fingerprint = runtime.vault.fingerprint(token.reveal());
+  const known = await acceptedMerchant(runtime, fingerprint, runtime.clock.now());
+  if (known !== null) return { kind: 'accepted', merchant: known, fingerprint };
+  return runtime.serial.run(`token:${fingerprint}`, async () => {
+    const meanwhile = await acceptedMerchant(runtime, fingerprint, runtime.clock.now());
+    if (meanwhile !== null) return { kind: 'accepted', merchant: meanwhile, fingerprint };
+    return askUpstream(runtime, token, fingerprint);
+  });
+}
+
+/** The user id a token claims: its last segment (`APP_USR-…-<user id>`). Good for choosing a lane, proves nothing. */
+export function claimedMerchant(token: Secret): string | null {
+  const last = token.reveal().split('-').at(-1) ?? '';
+  return token.reveal().includes('-') && USER_ID.test(last) ? last : null;
+}
+
+/** The upstream said 401: what was accepted before is asked again on the next call. */
+export async function distrust(runtime: Runtime, token: Secret): Promise<void> {
+  await runtime.store.forgetToken(runtime.vault.fingerprint(token.reveal()));
+}
+
+/**
+ * The merchant's token for work after the call has ended: the configured credential, else the token seen last
+ * (DESIGN decision 9); null when there is none.
+ */
+export async function credentialOf(runtime: Runtime, merchant_id: string): Promise<Secret | null> {
+  const merchant = await runtime.store.merchant(merchant_id);
+  if (merchant?.sealed_credential) {
+    return new Secret(runtime.vault.open(merchant.sealed_credential, 'credential').toString('utf8'));
+  }
+  const token = await runtime.store.latestToken(merchant_id);
+  if (token === null || token.seen_at + runtime.settings.tokens.kept_for_ms < runtime.clock.now()) return null;
+  return new Secret(runtime.vault.open(token.sealed_token, 'token').toString('utf8'));
+}
+
+async function acceptedMerchant(runtime: Runtime, fingerprint: string, at: number): Promise<Merchant | null> {
+  const token = await runtime.store.token(fingerprint);
+  if (token === null || token.accepted_until <= at) return null;
+  return runtime.store.merchant(token.merchant_id);
+}
+
+async function askUpstream(runtime: Runtime, token: Secret, fingerprint: string): Promise<Identity> {
+  const outcome = await runtime.upstream.send({
+    name: 'users_me',
+    method: 'GET',
+    path: '/users/me',
+    token,
+    timeout_ms: runtime.settings.reads.timeout_ms,
+  });
+  if (outcome.kind === 'answered' && (outcome.status === 401 || outcome.status === 403)) {
+    await runtime.store.forgetToken(fingerprint);
+    return { kind: 'refused', answer: refused('unauthorized') };
+  }
+  const user = outcome.kind === 'answered' && outcome.status === 200 ? userMe.safeParse(outcome.body) : null;
+  if (user?.success) return accept(runtime, token, fingerprint, user.data);
+  const before = await acceptedMerchant(runtime, fingerprint, 0);
+  if (before !== null) return { kind: 'accepted', merchant: before, fingerprint };
+  const limited = outcome.kind === 'answered' && outcome.status === 429;
+  return { kind: 'refused', answer: refused(limited ? 'too_many_requests' : 'unavailable') };
+}
+
+async function accept(
+  runtime: Runtime,
+  token: Secret,
+  fingerprint: string,
+  user: { id: string; site_id?: string | undefined },
+): Promise<Identity> {
+  const now = runtime.clock.now();
+  await runtime.store.acceptToken(
+    {
+      fingerprint,
+      merchant_id: user.id,
+      sealed_token: runtime.vault.seal(token.reveal(), 'token'),
+      accepted_until: now + runtime.settings.tokens.accepted_for_ms,
+      seen_at: now,
+    },
+    user.site_id ?? null,
+  );
+  const merchant = await runtime.store.merchant(user.id);
+  if (merchant === null) return { kind: 'refused', answer: refused('unavailable') };
+  return { kind: 'accepted', merchant, fingerprint };
+}

@@ -1,0 +1,30 @@
+/** Instants and durations as the two APIs write them. */
+
+const RFC3339 = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:?\d{2})$/i;
+const ISO_DURATION = /^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?$/;
+
+/**
+ * An RFC 3339 instant with 0–9 fraction digits as comparable text in UTC with nine (`orders-api.md` §1.3);
+ * null when it can't be read: then the rank alone decides (`reliability.md` §3.12).
+ */
+export function comparableInstant(text: string | undefined): string | null {
+  const match = text === undefined ? null : RFC3339.exec(text);
+  if (match === null) return null;
+  const [, date, time, fraction = '', zone = 'Z'] = match;
+  const whole_ms = Date.parse(`${date}T${time}${zone.toUpperCase()}`);
+  if (Number.isNaN(whole_ms)) return null;
+  return `${new Date(whole_ms).toISOString().slice(0, 19)}.${fraction.padEnd(9, '0')}Z`;
+}
+
+/** Epoch ms of a comparable instant. */
+export function instantMs(comparable: string): number {
+  return Date.parse(`${comparable.slice(0, 23)}Z`);
+}
+
+/** An ISO 8601 duration of hours, minutes and seconds in ms; null when it is none. */
+export function durationMs(text: string | undefined): number | null {
+  const match = text === undefined ? null : ISO_DURATION.exec(text);
+  if (match === null || text === 'PT') return null;
+  const [, hours = '0', minutes = '0', seconds = '0'] = match;
+  return ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
+}

@@ -1,0 +1,106 @@
+/** What the stories in `core` are handed: everything that is not a decision. */
+import type { Tables } from '../mapping/tables.ts';
+import type { RetryBudget } from './budget.ts';
+import type { Dialect } from './merchant.ts';
+import type { RecentReads } from './reads.ts';
+import type { Serial } from './serial.ts';
+import type { Store } from './store.ts';
+import type { Upstream } from './upstream.ts';
+import type { Vault } from './vault.ts';
+
+export interface Clock {
+  /** Wall clock, epoch ms. */
+  now(): number;
+  sleep(duration_ms: number): Promise<void>;
+}
+
+/** The only fields a log line may have; nothing a caller sent goes to the log by another name. */
+export interface LogFields {
+  merchant?: string;
+  operation?: string;
+  legacy_id?: string;
+  order_id?: string;
+  unit?: string;
+  lane?: string;
+  status?: number;
+  code?: string;
+  cause?: string;
+  attempts?: number;
+  duration_ms?: number;
+  action?: string;
+  table?: string;
+  path?: string;
+  count?: number;
+}
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+/** Names of the counters; labels are closed sets, never ids (`reliability.md` F102). */
+export type CounterName =
+  | 'creates' // outcome
+  | 'default_rows' // call
+  | 'losses' // table
+  | 'unknown_states' // -
+  | 'stale_versions' // -
+  | 'late_approvals' // -
+  | 'settlements' // outcome
+  | 'silent_orders' // found without an event
+  | 'lost_links' // -
+  | 'events'; // outcome
+
+export type Count = (name: CounterName, label?: string) => void;
+
+/** Settings the stories need; each from `config/default.yaml`. */
+export interface CoreSettings {
+  create: {
+    deadline_ms: number;
+    attempt_timeout_ms: number;
+    attempts: number;
+    replay_window_ms: number;
+    join_window_ms: number;
+    settle_after_ms: number;
+    unclaimed: 'cancel-unclaimed' | 'adopt';
+    default_lifetime_ms: number;
+  };
+  reads: { fresh_ms: number; timeout_ms: number };
+  tokens: { accepted_for_ms: number; kept_for_ms: number };
+  reconcile: { point_interval_ms: number; max_interval_ms: number; action_required_grace_ms: number };
+  webhook: { parked_for_ms: number };
+  merchants: {
+    stage: 'legacy' | 'orders';
+    dialect: Dialect;
+    declined: 'error' | 'finished';
+    cancel_on_terminal: boolean;
+    voucher: 'refuse' | 'drop';
+    notice_url: string | null;
+  };
+}
+
+export interface Runtime {
+  store: Store;
+  upstream: Upstream;
+  tables: Tables;
+  vault: Vault;
+  clock: Clock;
+  /** [0, 1). */
+  random: () => number;
+  settings: CoreSettings;
+  log: Log;
+  count: Count;
+  serial: Serial;
+  budget: RetryBudget;
+  /** Legacy ids whose create was sent by this process and not committed since. */
+  unsettled: Set<string>;
+  reads: RecentReads;
+  /** Identifies this run of the process. */
+  boot_id: string;
+  /** Notices were committed: deliver them now. */
+  noticesWaiting(): void;
+  /** A named point at which a crash test may stop the process; does nothing otherwise (`reliability.md` §5.4). */
+  failpoint(name: string): void;
+}

@@ -1,0 +1,138 @@
+/** From a stored create to its committed outcome; the request path and the completer share it. */
+import type { Order } from '../contract/orders.ts';
+import { type AttemptResult, attemptCreate } from './attempt.ts';
+import { applyOrder, changeLink } from './change.ts';
+import type { Link, LinkChange } from './link.ts';
+import { readOrder } from './read.ts';
+import type { Runtime } from './runtime.ts';
+import type { Secret } from './secret.ts';
+
+export type Sent =
+  | { kind: 'created'; link: Link }
+  /** Upstream refused: for sure (REJECTED), or unexecuted by a rate limit (NOT_SENT). */
+  | { kind: 'refused'; link: Link; status: number; body: unknown; retry_after_ms: number | null }
+  | { kind: 'not_sent'; link: Link }
+  | { kind: 'in_doubt'; link: Link; busy: boolean }
+  /** The row had ended before; there was nothing to send. */
+  | { kind: 'over'; link: Link };
+
+export interface SendPlan {
+  token: Secret;
+  deadline: number;
+  /** The body when this call wrote the row; null when it joins a row or finishes it: then the stored bytes go. */
+  body: Uint8Array | null;
+  /** Who waits for the answer: a client (default), or nobody. */
+  for_client?: boolean;
+}
+
+/**
+ * Runs a link's create to a committed outcome. Must be called inside `runtime.serial` for this link.
+ * What the client may be told is committed before it is told (`reliability.md` §3.3 e).
+ */
+export async function sendLink(runtime: Runtime, legacy_id: string, plan: SendPlan): Promise<Sent> {
+  const link = await runtime.store.link(legacy_id);
+  if (link === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
+  if (link.state === 'LIVE') return acknowledge(runtime, link, plan);
+  // A retry that waited for this create is the same sale, also when it was paid meanwhile: a second order would charge twice.
+  if (link.state === 'DONE' && (link.intent_state === 'FINISHED' || link.intent_state === 'CONFIRMATION_REQUIRED')) {
+    return acknowledge(runtime, link, plan);
+  }
+  if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };
+  const sent_before = link.boot_id !== runtime.boot_id || link.attempts > 0 || runtime.unsettled.has(legacy_id);
+  if (sent_before && !mayReplay(runtime, link)) return { kind: 'in_doubt', link, busy: true };
+  // Ten retries that waited in line must not each add an attempt of their own after the deadline.
+  if (sent_before && runtime.clock.now() >= plan.deadline) return { kind: 'in_doubt', link, busy: false };
+  const body = plan.body ?? storedBody(runtime, link);
+  runtime.unsettled.add(legacy_id);
+  const result = await attemptCreate(runtime, {
+    link,
+    body,
+    token: plan.token,
+    deadline: plan.deadline,
+    sent_before,
+    attempts: runtime.settings.create.attempts,
+  });
+  return settle(runtime, link, result, plan);
+}
+
+/**
+ * True while the same key and bytes may be sent again: inside the replay window, before the order's own end, and
+ * only when the wall clock can be believed (`reliability.md` §3.5, retry rules).
+ */
+export function mayReplay(runtime: Runtime, link: Link): boolean {
+  const now = runtime.clock.now();
+  if (link.sealed_body === null || link.first_sent_at === null || now < link.first_sent_at) return false;
+  const window_ms = Math.min(runtime.settings.create.replay_window_ms, link.expires_at - link.created_at);
+  return now - link.first_sent_at < window_ms;
+}
+
+async function settle(runtime: Runtime, link: Link, result: AttemptResult, plan: SendPlan): Promise<Sent> {
+  const { verdict } = result;
+  const attempts = link.attempts + result.attempts;
+  if (verdict.kind === 'success') {
+    const fresh = result.replayed ? await readOrder(runtime, plan.token, verdict.order.id, plan.deadline) : null;
+    return settleSuccess(runtime, link, fresh === null || fresh === 'missing' ? verdict.order : fresh, attempts, plan);
+  }
+  const told: LinkChange = plan.for_client === false ? { attempts } : { attempts, client_answer: 'error' };
+  if (verdict.kind === 'ambiguous') {
+    const saved = await changeLink(runtime, link, (current) => ({
+      change: {
+        ...told,
+        ...(current.order_id === null ? { state: 'IN_DOUBT' } : {}),
+        next_check_at: nextReplay(runtime, current),
+      },
+    }));
+    runtime.unsettled.delete(link.legacy_id);
+    return { kind: 'in_doubt', link: saved, busy: verdict.busy };
+  }
+  const state = verdict.kind === 'definite' ? 'REJECTED' : 'NOT_SENT';
+  const saved = await changeLink(runtime, link, () => ({
+    change: { ...told, state, sealed_body: null, next_check_at: null },
+  }));
+  runtime.unsettled.delete(link.legacy_id);
+  if (verdict.kind === 'not_sent') return { kind: 'not_sent', link: saved };
+  const retry_after_ms = verdict.kind === 'not_executed' ? verdict.retry_after_ms : null;
+  return { kind: 'refused', link: saved, status: verdict.status, body: verdict.body, retry_after_ms };
+}
+
+/** Order id, state, what the client will be told, and any notice: one transaction (`reliability.md` §3.3, step 3). */
+async function settleSuccess(
+  runtime: Runtime,
+  link: Link,
+  order: Order,
+  attempts: number,
+  plan: SendPlan,
+): Promise<Sent> {
+  const saved = await applyOrder(runtime, link, order, (current) => ({
+    change: {
+      order_id: order.id,
+      attempts,
+      sealed_body: null,
+      ...(current.state === 'SENDING' || current.state === 'IN_DOUBT' ? { state: 'LIVE' as const } : {}),
+      ...(plan.for_client === false ? {} : { client_answer: 'maybe' as const }),
+    },
+  }));
+  runtime.unsettled.delete(link.legacy_id);
+  runtime.failpoint('create.settled');
+  await runtime.store.unparkEvents({ order_id: order.id, reference: link.reference_sent }, runtime.clock.now());
+  return { kind: 'created', link: saved };
+}
+
+/** The order is known already: only what the client is told is left to commit. */
+async function acknowledge(runtime: Runtime, link: Link, plan: SendPlan): Promise<Sent> {
+  if (plan.for_client === false || link.client_answer === 'maybe') return { kind: 'created', link };
+  const saved = await changeLink(runtime, link, () => ({ change: { client_answer: 'maybe' } }));
+  return { kind: 'created', link: saved };
+}
+
+function storedBody(runtime: Runtime, link: Link): Uint8Array {
+  if (link.sealed_body === null) throw new Error(`the link ${link.legacy_id} has no body to replay`);
+  return runtime.vault.open(link.sealed_body, 'body');
+}
+
+/** When the completer tries next: 1, 2, 4, 8, 15, 30 s … with jitter (`reliability.md` §3.5). */
+function nextReplay(runtime: Runtime, link: Link): number {
+  const pauses_ms = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
+  const base_ms = pauses_ms[Math.min(Math.floor(link.attempts / 3), pauses_ms.length - 1)] ?? 30_000;
+  return runtime.clock.now() + Math.round(base_ms * (0.8 + 0.4 * runtime.random()));
+}

@@ -1,0 +1,151 @@
+/** What Puente remembers, as an interface that any engine can keep: each method is one whole transaction. */
+
+import type { Link, LinkChange } from './link.ts';
+import type { AcceptedToken, Merchant } from './merchant.ts';
+
+/** Parked events kept at most; beyond it verified ones push out unverified ones, oldest first (`reliability.md` §3.11.5). */
+export const PARKED_EVENTS_LIMIT = 10_000;
+
+/** What `openLink`'s decision makes of the rows that could be the same sale or hold the unit. */
+export type Opening = { kind: 'open' } | { kind: 'join'; legacy_id: string } | { kind: 'busy'; legacy_id: string };
+
+/** An audit line before it is chained; `who` is the name on the ops token, or `puente` for its own decisions. */
+export interface AuditEntry {
+  at: number;
+  who: string;
+  action: string;
+  /** A merchant id or a legacy id. */
+  subject: string;
+  reason: string;
+  /** Facts before and after; never a secret. */
+  detail: Record<string, unknown>;
+}
+
+export interface AuditLine extends AuditEntry {
+  sequence: number;
+  /** SHA-256 over the previous hash and this line's canonical JSON, hex. */
+  hash: string;
+}
+
+/** A notification to be told to a merchant: which state of which link, with the body as it was at that moment. */
+export interface NewNotice {
+  legacy_id: string;
+  merchant_id: string;
+  /** Flat intent body, JSON text (`legacy-point.md` §3.1). */
+  body: string;
+  created_at: number;
+  next_attempt_at: number;
+}
+
+export interface Notice extends NewNotice {
+  /** UUID, the same on every attempt. */
+  id: string;
+  /** Order within its link, from 1; a later one waits for the earlier. */
+  sequence: number;
+  state: 'pending' | 'delivered' | 'dead';
+  attempts: number;
+}
+
+export interface Attempt {
+  at: number;
+  duration_ms: number;
+  /** `theirs`: status, timeout, broken connection. `ours`: blocked by policy, no URL, no secret; never counts against the receiver. */
+  outcome: 'delivered' | 'theirs' | 'ours';
+  status: number | null;
+  /** One sentence, no body of the receiver. */
+  detail: string;
+}
+
+/** An event as it came in, before anything is done with it. */
+export interface NewEvent {
+  received_at: number;
+  order_id: string | null;
+  reference: string | null;
+  user_id: string | null;
+  verified: boolean;
+  /** What was announced, for the log: action or status. */
+  action: string;
+}
+
+export interface InboxEvent extends NewEvent {
+  sequence: number;
+  /** `pending`: to be read; `parked`: no link matches yet; `done`; `expired`: parked for too long. */
+  state: 'pending' | 'parked' | 'done' | 'expired';
+  attempts: number;
+  next_attempt_at: number;
+}
+
+export interface Store {
+  merchant(id: string): Promise<Merchant | null>;
+  merchants(): Promise<Merchant[]>;
+  /**
+   * Writes a merchant and its audit line. `expected_revision` 0 means: it must not exist yet.
+   * @throws PuenteError conflict when the stored revision is another.
+   */
+  saveMerchant(
+    merchant: Omit<Merchant, 'revision' | 'updated_at'>,
+    expected_revision: number,
+    audit: AuditEntry,
+  ): Promise<Merchant>;
+
+  /** Remembers an accepted token, and the merchant with its site if it is new (settings all default). */
+  acceptToken(token: AcceptedToken, site: string | null): Promise<void>;
+  token(fingerprint: string): Promise<AcceptedToken | null>;
+  /** The merchant's token seen last whatever its acceptance; null when none is kept. */
+  latestToken(merchant_id: string): Promise<AcceptedToken | null>;
+  forgetToken(fingerprint: string): Promise<void>;
+
+  /**
+   * Step 1 of the create protocol. `decide` gets every live link of the unit and every link that shares client key or
+   * fingerprint on that unit and was created in the last 24 h, newest first; it is pure and may be called again after a lost race.
+   * Of the links that are over and share only the fingerprint, an engine may give just the newest: none of them is ever joined.
+   * Opening writes the row; join and busy write nothing and return the named row.
+   * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
+   */
+  openLink(link: Link, decide: (rivals: Link[]) => Opening): Promise<{ opening: Opening; link: Link }>;
+  link(legacy_id: string): Promise<Link | null>;
+  linkByOrder(order_id: string): Promise<Link | null>;
+  linkByReference(merchant_id: string, reference_sent: string): Promise<Link | null>;
+  linkByPayment(merchant_id: string, payment_id: string): Promise<Link | null>;
+  /**
+   * Changes a link and writes its notices and audit line in the same transaction; the stored revision must be `link.revision`.
+   * @throws PuenteError conflict when it is another.
+   */
+  saveLink(link: Link, change: LinkChange, extra?: { notices?: NewNotice[]; audit?: AuditEntry }): Promise<Link>;
+  /** Links whose `next_check_at` is due, oldest first. */
+  dueLinks(now: number, limit: number): Promise<Link[]>;
+  /** Links of a merchant whose final `intent_state` was reached in [from, to), newest first. */
+  finishedLinks(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
+
+  /** Commits an event to the inbox; an identical hint that is still unread is merged (`reliability.md` §3.11.2). */
+  receiveEvent(event: NewEvent): Promise<void>;
+  /** Pending and parked events whose next attempt is due, oldest first. */
+  dueEvents(now: number, limit: number): Promise<InboxEvent[]>;
+  saveEvent(
+    sequence: number,
+    change: Partial<Pick<InboxEvent, 'state' | 'attempts' | 'next_attempt_at'>>,
+  ): Promise<void>;
+  /** Makes parked events of this order or reference pending again, because a link may match now. */
+  unparkEvents(match: { order_id: string | null; reference: string }, now: number): Promise<void>;
+
+  /**
+   * Due notices, oldest first, at most one per link: the first undelivered. Those of `except_merchants` are left out, so
+   * that one merchant's backlog at a slow receiver doesn't hide the others.
+   */
+  dueNotices(now: number, limit: number, except_merchants?: readonly string[]): Promise<Notice[]>;
+  /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
+  hastenNotices(merchant_id: string, now: number): Promise<void>;
+  /** Writes an attempt, and the notice's new state and next attempt, in one transaction. */
+  recordAttempt(
+    notice: Notice,
+    attempt: Attempt,
+    next: { state: Notice['state']; next_attempt_at: number },
+  ): Promise<void>;
+
+  audits(limit: number): Promise<AuditLine[]>;
+  /** Counts for metrics and readiness. */
+  counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
+  /** True when the last write succeeded and the file is usable. */
+  healthy(): boolean;
+  close(): Promise<void>;
+}

@@ -1,0 +1,41 @@
+/** A call to the orders API and what may come of it; the interface that `outbound/upstream` keeps. */
+import { type UpstreamCallName, upstreamRoutes } from '../contract/orders.ts';
+import type { Secret } from './secret.ts';
+
+export interface UpstreamCall {
+  name: UpstreamCallName | 'users_me';
+  method: 'GET' | 'POST' | 'PATCH';
+  /** Absolute path, ids already checked against their pattern. */
+  path: string;
+  query?: Record<string, string>;
+  /** Beyond authorization, accept, content type and idempotency key, which the client sets. */
+  headers?: Record<string, string>;
+  /** Exact bytes of a JSON body. */
+  body?: Uint8Array;
+  token: Secret;
+  idempotency_key?: string;
+  timeout_ms: number;
+}
+
+/**
+ * `answered`: a complete answer. `not_sent`: proved that no byte of the request left (`reliability.md` §3.5).
+ * `broken`: bytes left and no complete, valid answer came; the effect is unknown.
+ */
+export type UpstreamOutcome =
+  | { kind: 'answered'; status: number; retry_after_ms: number | null; body: unknown }
+  | { kind: 'not_sent'; cause: string }
+  | { kind: 'broken'; cause: string };
+
+export interface Upstream {
+  /** Sends once: no retry, no redirect. Never throws for what the network does. */
+  send(call: UpstreamCall): Promise<UpstreamOutcome>;
+}
+
+/**
+ * Name, method and path of a documented call.
+ * @param order_id already checked against its pattern, so that it can't change the path (`reliability.md` §0.4).
+ */
+export function routeOf(name: UpstreamCallName, order_id = ''): Pick<UpstreamCall, 'name' | 'method' | 'path'> {
+  const { method, path } = upstreamRoutes[name];
+  return { name, method, path: path.replace(':order_id', order_id) };
+}

@@ -1,0 +1,57 @@
+/** The inbox in SQLite: events are committed before they are acknowledged, merged, parked and matched again. */
+import type { Store } from '../../core/store.ts';
+import type { WriteQueue } from './queue.ts';
+import type { Reader } from './reader.ts';
+import { type EventRow, eventOf } from './rows.ts';
+import type { Step, Unit } from './unit.ts';
+
+/** An event that no link matched for so long is reported, not tried (`reliability.md` §3.11.5). */
+const PARKED_FOR_MS = 72 * 60 * 60_000;
+/** `reliability.md` §3.11.2. */
+const KEPT_FOR_MS = 7 * 24 * 60 * 60_000;
+
+type EventMethods = Pick<Store, 'receiveEvent' | 'dueEvents' | 'saveEvent' | 'unparkEvents'>;
+
+export function eventMethods(reader: Reader, queue: WriteQueue): EventMethods {
+  const due = reader.prepare<[number, number], EventRow>(
+    `SELECT * FROM events WHERE state = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, sequence LIMIT ?`,
+  );
+  // A hint that was handed out may be under way upstream already: what happens now might not be in that answer any more,
+  // so only a later one takes an identical hint in.
+  let handedOut = 0;
+  return {
+    async receiveEvent(event) {
+      const { received_at, order_id, reference, user_id, action } = event;
+      const verified = event.verified ? 1 : 0;
+      const row = [received_at, order_id, reference, user_id, verified, action, received_at];
+      const same = [order_id, reference, user_id, verified, action, handedOut];
+      await queue.commit({ steps: [{ write: 'receive_event', values: [...row, ...same] }] });
+    },
+    async dueEvents(now, limit) {
+      const events = due.all(now, limit).map(eventOf);
+      for (const { sequence } of events) handedOut = Math.max(handedOut, sequence);
+      return events;
+    },
+    async saveEvent(sequence, change) {
+      const values = [change.state ?? null, change.attempts ?? null, change.next_attempt_at ?? null, sequence];
+      const steps: Step[] = [{ write: 'update_event', values }];
+      if (change.state === 'parked') steps.push({ write: 'evict_parked', values: [] });
+      await queue.commit({ steps });
+    },
+    async unparkEvents(match, now) {
+      const steps: Step[] = [{ write: 'unpark_by_reference', values: [now, match.reference] }];
+      if (match.order_id !== null) steps.push({ write: 'unpark_by_order', values: [now, match.order_id] });
+      await queue.commit({ steps });
+    },
+  };
+}
+
+/** What keeps the inbox from growing for ever: long parked events expire, and those that are over are deleted. */
+export function tidyInbox(now: number): Unit {
+  return {
+    steps: [
+      { write: 'expire_parked', values: [now - PARKED_FOR_MS] },
+      { write: 'delete_old_events', values: [now - KEPT_FOR_MS] },
+    ],
+  };
+}

@@ -1,0 +1,66 @@
+/** What an SQLite error means for the writes that met it, and the domain error it becomes at this border. */
+import Database from 'better-sqlite3';
+import { PuenteError } from '../../error.ts';
+
+/**
+ * `constraint`: the statement alone was refused. `full`: nothing was written, and it heals when space returns.
+ * `busy`: another process holds the write lock. `fatal`: the disk or the file can't be trusted any more; the process must
+ * stop (`reliability.md` §3.3 a, §3.14). `failed`: anything else; nothing was written.
+ */
+export type Failure = 'constraint' | 'full' | 'busy' | 'fatal' | 'failed';
+
+/** READONLY_DBMOVED: the file was moved or replaced under the running process, so what is written would be lost. */
+const FATAL = /^SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY_DBMOVED)/;
+
+export function failureOf(error: unknown): Failure {
+  if (!(error instanceof Database.SqliteError)) return 'failed';
+  if (error.code.startsWith('SQLITE_CONSTRAINT')) return 'constraint';
+  if (error.code.startsWith('SQLITE_FULL')) return 'full';
+  if (error.code.startsWith('SQLITE_BUSY')) return 'busy';
+  return FATAL.test(error.code) ? 'fatal' : 'failed';
+}
+
+/** The error's code and text in one line; statements carry parameters only, so it never holds a value. */
+export function textOf(error: unknown): string {
+  if (error instanceof Database.SqliteError) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+const repairs: Record<Failure, string> = {
+  constraint: 'this is a fault of Puente; report it',
+  full: 'free disk space; Puente recovers by itself',
+  busy: 'another process is writing to the file; stop it',
+  fatal: 'Puente stops; check the disk, then start again or restore a backup',
+  failed: 'nothing was written; try again',
+};
+
+/** A write or read that could not be done, as PuenteError store_failed. */
+export function storeFailed(failure: Failure, text: string): PuenteError {
+  return new PuenteError('store_failed', `The store could not do its work (${text}): ${repairs[failure]}.`, {
+    facts: { failure },
+  });
+}
+
+/** A file that can't be used, as PuenteError store_unusable; `repair` is what the operator does next. */
+export function storeUnusable(path: string, wrong: string, repair: string, cause?: unknown): PuenteError {
+  return new PuenteError('store_unusable', `The database ${path} can't be used: ${wrong}. ${repair}.`, { cause });
+}
+
+/** Turns what the driver throws while a file is being opened into store_unusable; a PuenteError passes unchanged. */
+export function unusableBecause(path: string, error: unknown): PuenteError {
+  if (error instanceof PuenteError) return error;
+  const code = error instanceof Database.SqliteError ? error.code : '';
+  if (code.startsWith('SQLITE_NOTADB')) {
+    return storeUnusable(path, 'it is not an SQLite database', 'Name another file, or restore a backup', error);
+  }
+  if (code.startsWith('SQLITE_CORRUPT')) {
+    return storeUnusable(path, 'it is damaged', 'Restore a backup; nothing was changed', error);
+  }
+  if (code.startsWith('SQLITE_BUSY')) {
+    return storeUnusable(path, 'another program is writing to it', 'Stop that program first', error);
+  }
+  if (code.startsWith('SQLITE_CANTOPEN') || code.startsWith('SQLITE_READONLY')) {
+    return storeUnusable(path, 'it or its folder can not be written', 'Give this user the right to write there', error);
+  }
+  return storeUnusable(path, textOf(error), 'Check the disk and the file', error);
+}

@@ -1,0 +1,169 @@
+/** Links in SQLite: the opening of a sale, every later change of it, and the ways to find it. */
+import { randomBytes } from 'node:crypto';
+import { uuidV7 } from '../../core/identifier.ts';
+import type { Link } from '../../core/link.ts';
+import type { NewNotice, Opening, Store } from '../../core/store.ts';
+import { PuenteError } from '../../error.ts';
+import type { WriteQueue } from './queue.ts';
+import type { Reader } from './reader.ts';
+import { exactBytes, jsonOf, type LinkRow, linkOf, valuesOfLink } from './rows.ts';
+import type { Step, Value } from './unit.ts';
+
+/** How long an equal client key or body may still be a retry (`reliability.md` §3.9). */
+const RIVALS_WITHIN_MS = 24 * 60 * 60_000;
+/**
+ * A till that sells the same coffee all day has hundreds of equal fingerprints. Only a live one can be a retry, and that one
+ * is the unit's own; of those that are over, the decision gets the newest.
+ */
+const EQUAL_FINGERPRINTS = 2;
+/** Each lost race means that another create of the unit was committed; more in a row is a fault, not traffic. */
+const OPENING_ATTEMPTS = 5;
+const LIVE = `state IN ('SENDING', 'IN_DOUBT', 'LIVE')`;
+const FINAL = `intent_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR', 'ABANDONED')`;
+
+type LinkMethods = Pick<
+  Store,
+  'openLink' | 'saveLink' | 'link' | 'linkByOrder' | 'linkByReference' | 'linkByPayment' | 'dueLinks' | 'finishedLinks'
+>;
+
+export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number): LinkMethods {
+  const reads = prepareReads(reader);
+  return {
+    openLink: (link, decide) => openLink(reads, queue, link, decide),
+    async saveLink(link, change, extra = {}) {
+      const next: Link = { ...link, updated_at: now(), ...change, revision: link.revision + 1 };
+      const steps: Step[] = [
+        { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
+        ...(extra.notices ?? []).map((notice) => insertNotice(notice)),
+      ];
+      const result = await queue.commit(extra.audit === undefined ? { steps } : { steps, audit: extra.audit });
+      if (result.kind === 'done') return next;
+      const cause = result.kind === 'constraint' ? result.text : `its stored revision is not ${link.revision} any more`;
+      throw new PuenteError('conflict', `The link ${link.legacy_id} was not changed: ${cause}. Read it again.`);
+    },
+    link: async (legacy_id) => oneOf(reads.byId.get(legacy_id)),
+    linkByOrder: async (order_id) => oneOf(reads.byOrder.get(order_id)),
+    linkByReference: async (merchant_id, reference) => oneOf(reads.byReference.get(merchant_id, reference)),
+    linkByPayment: async (merchant_id, payment_id) => oneOf(reads.byPayment.get(merchant_id, payment_id)),
+    dueLinks: async (at, limit) => reads.due.all(at, limit).map(linkOf),
+    finishedLinks: async (merchant_id, from, to, limit) => reads.finished.all(merchant_id, from, to, limit).map(linkOf),
+  };
+}
+
+/**
+ * Reads the rivals, decides, and writes under the unique index of the unit. Nothing is awaited between the read and the
+ * place in the writer's queue, so whatever was committed unseen makes the insert fail, and the decision is made again.
+ */
+async function openLink(
+  reads: ReturnType<typeof prepareReads>,
+  queue: WriteQueue,
+  link: Link,
+  decide: (rivals: Link[]) => Opening,
+): Promise<{ opening: Opening; link: Link }> {
+  let cause = '';
+  for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
+    const rivals = rivalsOf(reads, link);
+    const opening = decide(rivals);
+    if (opening.kind !== 'open') return { opening, link: named(opening.legacy_id, rivals) };
+    const result = await queue.commit({ steps: [{ write: 'insert_link', values: valuesOfLink(link), changes: 1 }] });
+    if (result.kind === 'done') return { opening, link };
+    cause = result.kind === 'constraint' ? result.text : result.kind;
+    if (!cause.includes('links.merchant_id, links.unit')) break;
+  }
+  const message = `The link ${link.legacy_id} was not opened (${cause}): send the sale again as a new one.`;
+  throw new PuenteError('conflict', message, { facts: { unit: link.unit } });
+}
+
+/** Every live link of the unit, and those that share client key or fingerprint on it, newest first. */
+function rivalsOf(reads: ReturnType<typeof prepareReads>, link: Link): Link[] {
+  const { merchant_id, unit, fingerprint, client_key } = link;
+  const since = link.created_at - RIVALS_WITHIN_MS;
+  const rows = [
+    ...reads.rivalOfUnit.all(merchant_id, unit),
+    ...(client_key === null ? [] : reads.rivalsByKey.all(client_key, since, merchant_id, unit)),
+    ...reads.rivalsByFingerprint.all(fingerprint, since, merchant_id, unit, EQUAL_FINGERPRINTS),
+  ];
+  const once = new Map(rows.map((row) => [row.legacy_id, row]));
+  return [...once.values()].sort((first, second) => second.created_at - first.created_at).map(linkOf);
+}
+
+/** @throws PuenteError conflict when the decision names a link it was not given: that is a fault of the caller. */
+function named(legacy_id: string, rivals: Link[]): Link {
+  const rival = rivals.find((candidate) => candidate.legacy_id === legacy_id);
+  if (rival === undefined)
+    throw new PuenteError('conflict', `The decision named ${legacy_id}, which is no rival of this sale.`);
+  return rival;
+}
+
+function prepareReads(reader: Reader) {
+  return {
+    byId: reader.prepare<[string], LinkRow>('SELECT * FROM links WHERE legacy_id = ?'),
+    byOrder: reader.prepare<[string], LinkRow>('SELECT * FROM links WHERE order_id = ?'),
+    // A reference can be used again once its link is over, so the live one is meant if there is one.
+    byReference: reader.prepare<[string, string], LinkRow>(
+      `SELECT * FROM links WHERE merchant_id = ? AND reference_sent = ? ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
+    ),
+    byPayment: reader.prepare<[string, string], LinkRow>(
+      'SELECT * FROM links WHERE merchant_id = ? AND payment_id = ? ORDER BY created_at DESC LIMIT 1',
+    ),
+    due: reader.prepare<[number, number], LinkRow>(
+      'SELECT * FROM links WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?',
+    ),
+    finished: reader.prepare<[string, number, number, number], LinkRow>(
+      `SELECT * FROM links WHERE merchant_id = ? AND ${FINAL} AND intent_state_at >= ? AND intent_state_at < ?
+       ORDER BY intent_state_at DESC, created_at DESC LIMIT ?`,
+    ),
+    rivalOfUnit: reader.prepare<[string, string], LinkRow>(
+      `SELECT * FROM links WHERE merchant_id = ? AND unit = ? AND ${LIVE}`,
+    ),
+    rivalsByKey: reader.prepare<[string, number, string, string], LinkRow>(
+      `SELECT * FROM links WHERE client_key = ? AND created_at > ? AND merchant_id = ? AND unit = ?
+       ORDER BY created_at DESC`,
+    ),
+    rivalsByFingerprint: reader.prepare<[string, number, string, string, number], LinkRow>(
+      `SELECT * FROM links WHERE fingerprint = ? AND created_at > ? AND merchant_id = ? AND unit = ?
+       ORDER BY created_at DESC LIMIT ?`,
+    ),
+  };
+}
+
+function oneOf(row: LinkRow | undefined): Link | null {
+  return row === undefined ? null : linkOf(row);
+}
+
+/** The values of `update_link`; large columns travel only when they changed. */
+function valuesOfChange(next: Link, link: Link): Value[] {
+  const bodyChanged = next.sealed_body !== link.sealed_body;
+  const orderChanged = next.order !== link.order;
+  return [
+    next.state,
+    next.attempts,
+    next.first_sent_at,
+    next.client_answer,
+    next.order_id,
+    next.order_version,
+    next.payment_id,
+    next.intent_state,
+    next.intent_state_at,
+    next.cancel,
+    next.expires_at,
+    next.next_check_at,
+    next.updated_at,
+    bodyChanged ? 1 : 0,
+    bodyChanged ? exactBytes(next.sealed_body) : null,
+    orderChanged ? 1 : 0,
+    orderChanged ? jsonOf(next.order) : null,
+    link.legacy_id,
+    link.revision,
+  ];
+}
+
+function insertNotice(notice: NewNotice): Step {
+  const { legacy_id, merchant_id, body, created_at, next_attempt_at } = notice;
+  const id = uuidV7(created_at, randomBytes(16));
+  return {
+    write: 'insert_notice',
+    values: [id, legacy_id, merchant_id, body, created_at, next_attempt_at, legacy_id],
+    changes: 1,
+  };
+}

@@ -1,0 +1,75 @@
+/** Merchants and their accepted tokens in SQLite. */
+
+import { type AcceptedToken, merchantSettings } from '../../core/merchant.ts';
+import type { Store } from '../../core/store.ts';
+import { PuenteError } from '../../error.ts';
+import type { WriteQueue } from './queue.ts';
+import type { Reader } from './reader.ts';
+import { exactBytes, type MerchantRow, merchantOf, tokenOf } from './rows.ts';
+import type { Step } from './unit.ts';
+
+type MerchantMethods = Pick<
+  Store,
+  'merchant' | 'merchants' | 'saveMerchant' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'
+>;
+
+/** What a merchant starts with: nothing set, everything follows the defaults. */
+const UNSET = JSON.stringify(merchantSettings.parse({}));
+
+export function merchantMethods(reader: Reader, queue: WriteQueue, now: () => number): MerchantMethods {
+  const byId = reader.prepare<[string], MerchantRow>('SELECT * FROM merchants WHERE id = ?');
+  const all = reader.prepare<[], MerchantRow>('SELECT * FROM merchants ORDER BY id');
+  const byFingerprint = reader.prepare<[string], AcceptedToken>('SELECT * FROM tokens WHERE fingerprint = ?');
+  const latest = reader.prepare<[string], AcceptedToken>(
+    'SELECT * FROM tokens WHERE merchant_id = ? ORDER BY seen_at DESC, rowid DESC LIMIT 1',
+  );
+  return {
+    merchant: async (id) => {
+      const row = byId.get(id);
+      return row === undefined ? null : merchantOf(row);
+    },
+    merchants: async () => all.all().map(merchantOf),
+    async saveMerchant(merchant, expected_revision, audit) {
+      const { id, site, settings } = merchant;
+      const updated_at = now();
+      const sealed = [exactBytes(merchant.sealed_notice_secret), exactBytes(merchant.sealed_credential)] as const;
+      const text = JSON.stringify(settings);
+      const step: Step =
+        expected_revision === 0
+          ? { write: 'insert_merchant', values: [id, site, text, ...sealed, updated_at], changes: 1 }
+          : {
+              write: 'update_merchant',
+              values: [site, text, ...sealed, updated_at, id, expected_revision],
+              changes: 1,
+            };
+      const result = await queue.commit({ steps: [step], audit });
+      if (result.kind === 'done') return { ...merchant, revision: expected_revision + 1, updated_at };
+      const message = `The merchant ${id} is not at revision ${expected_revision} any more: read it again and repeat the change.`;
+      throw new PuenteError('conflict', message);
+    },
+    async acceptToken(token, site) {
+      const { fingerprint, merchant_id, accepted_until, seen_at } = token;
+      await queue.commit({
+        steps: [
+          { write: 'meet_merchant', values: [merchant_id, site, UNSET, now()] },
+          {
+            write: 'accept_token',
+            values: [fingerprint, merchant_id, exactBytes(token.sealed_token), accepted_until, seen_at],
+            changes: 1,
+          },
+        ],
+      });
+    },
+    token: async (fingerprint) => {
+      const row = byFingerprint.get(fingerprint);
+      return row === undefined ? null : tokenOf(row);
+    },
+    latestToken: async (merchant_id) => {
+      const row = latest.get(merchant_id);
+      return row === undefined ? null : tokenOf(row);
+    },
+    async forgetToken(fingerprint) {
+      await queue.commit({ steps: [{ write: 'forget_token', values: [fingerprint] }] });
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/** Numbered SQL migrations: each runs in one transaction together with the version it leads to. */
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type Database from 'better-sqlite3';
+import { PuenteError } from '../../error.ts';
+import { storeUnusable } from './failure.ts';
+
+export interface Migration {
+  version: number;
+  name: string;
+  sql: string;
+}
+
+/** A named point at which a crash test may stop the process (`reliability.md` §5.4). */
+export type Failpoint = (name: string) => void;
+export const noFailpoint: Failpoint = () => undefined;
+
+/** `Puen` in ASCII; marks the file as ours for `file(1)` and for the refusal of a foreign database. */
+export const APPLICATION_ID = 0x5075656e;
+const MIGRATION_NAME = /^(\d{3})_[a-z0-9_]+\.sql$/;
+
+/**
+ * Brings a database to the newest version; each step is wholly done or not at all, so a killed start repeats it (C14).
+ * @throws PuenteError store_unusable when the file is newer than this build.
+ */
+export function migrate(
+  database: Database.Database,
+  path: string,
+  migrations: Migration[],
+  failpoint: Failpoint = noFailpoint,
+): void {
+  const current = versionOf(database);
+  const newest = migrations.at(-1)?.version ?? 0;
+  if (current > newest) {
+    const wrong = `it has schema ${current} and this build knows up to ${newest}`;
+    throw storeUnusable(path, wrong, `Start the newer build, or restore the copy ${path}.before-${current}`);
+  }
+  for (const migration of migrations.slice(current)) {
+    database.exec('BEGIN IMMEDIATE');
+    try {
+      failpoint('migration.begun');
+      database.exec(migration.sql);
+      failpoint('migration.applied');
+      database.pragma(`application_id = ${APPLICATION_ID}`);
+      database.pragma(`user_version = ${migration.version}`);
+      database.exec('COMMIT');
+    } catch (error) {
+      if (database.inTransaction) database.exec('ROLLBACK');
+      const repair = 'The file is as it was; start the build that wrote it, and report this';
+      throw storeUnusable(path, `migration ${migration.name} failed`, repair, error);
+    }
+    failpoint('migration.committed');
+  }
+}
+
+/** Schema version of an open database; 0 for one that was never migrated. */
+export function versionOf(database: Database.Database): number {
+  return Number(database.pragma('user_version', { simple: true }));
+}
+
+/**
+ * Reads a folder of migrations in order.
+ * @throws PuenteError store_unusable when a name or the numbering has a gap: a file that is skipped silently would be worse.
+ */
+export function readMigrations(directory: string): Migration[] {
+  return readdirSync(directory)
+    .sort()
+    .map((name, index) => {
+      const version = Number(MIGRATION_NAME.exec(name)?.[1] ?? Number.NaN);
+      if (version !== index + 1) {
+        throw new PuenteError(
+          'store_unusable',
+          `${join(directory, name)} is not migration ${index + 1}: name it 00N_words.sql.`,
+        );
+      }
+      return { version, name, sql: readFileSync(join(directory, name), 'utf8') };
+    });
+}
+
+/**
+ * Keeps a copy of a database as `<path>.before-<version>`. Copied by SQLite itself: opening the file a second time
+ * through `fs` and closing it would drop this process's locks on it.
+ */
+export function copyBefore(
+  database: Database.Database,
+  path: string,
+  version: number,
+  failpoint: Failpoint = noFailpoint,
+): void {
+  const copy = `${path}.before-${version}`;
+  const unfinished = `${copy}.unfinished`;
+  rmSync(unfinished, { force: true });
+  database.prepare('VACUUM INTO ?').run(unfinished);
+  failpoint('copy.written');
+  putInPlace(unfinished, copy);
+  failpoint('copy.in_place');
+}
+
+/** Renames a finished file into place so that it is there whole after a power loss, or not at all. */
+export function putInPlace(from: string, to: string): void {
+  synchronise(from);
+  renameSync(from, to);
+  synchronise(join(dirname(to), '.'));
+}
+
+function synchronise(path: string): void {
+  const handle = openSync(path, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

@@ -1,0 +1,174 @@
+/** The main thread's end of the writer: gathers the units of one turn into one group, and answers after its commit. */
+import { Worker } from 'node:worker_threads';
+import { PuenteError } from '../../error.ts';
+import { storeFailed, storeUnusable } from './failure.ts';
+import { type Failpoint, noFailpoint } from './migrate.ts';
+import type { FromWriter, ToWriter, Unit, UnitResult, WriterSetup } from './unit.ts';
+
+/** A bound on one commit, so that nobody waits for the work of a whole backlog. */
+const GROUP_LIMIT = 512;
+/** Work that waits beyond this is refused: a disk that is this far behind must not fill the memory. */
+const WAITING_LIMIT = 20_000;
+/** How often a full disk is tried again when nobody else writes. */
+const PROBE_INTERVAL_MS = 1_000;
+const PROBE: Unit = {
+  steps: [
+    { write: 'probe_fill', values: [] },
+    { write: 'probe_clear', values: [] },
+  ],
+};
+
+/** What a unit can come to when the store itself is well. */
+type CommitResult = Extract<UnitResult, { kind: 'done' | 'conflict' | 'constraint' }>;
+
+interface Waiting {
+  unit: Unit;
+  resolve: (result: CommitResult) => void;
+  reject: (error: PuenteError) => void;
+}
+
+/**
+ * Starts the writer thread on a prepared file.
+ * @param onFatal called once when the disk or the file can't be trusted any more; the process must stop then.
+ * @throws PuenteError store_unusable when the writer refuses the file.
+ */
+export async function startWriter(
+  setup: WriterSetup,
+  onFatal: (error: PuenteError) => void,
+  failpoint: Failpoint = noFailpoint,
+): Promise<WriteQueue> {
+  // The writer runs on Node's own type stripping, whatever loader the main thread was started with.
+  const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: setup, execArgv: [] });
+  await untilReady(worker, setup.path);
+  return new WriteQueue(worker, onFatal, failpoint);
+}
+
+/** One group is with the writer at a time; what comes meanwhile gathers for the next, so a slow disk makes larger groups. */
+export class WriteQueue {
+  readonly #worker: Worker;
+  readonly #onFatal: (error: PuenteError) => void;
+  readonly #failpoint: Failpoint;
+  readonly #exited: Promise<void>;
+  readonly #waiting: Waiting[] = [];
+  #inFlight: Waiting[] = [];
+  #scheduled = false;
+  #well = true;
+  #ended: PuenteError | null = null;
+  #probe: NodeJS.Timeout | undefined;
+
+  constructor(worker: Worker, onFatal: (error: PuenteError) => void, failpoint: Failpoint) {
+    this.#worker = worker;
+    this.#onFatal = onFatal;
+    this.#failpoint = failpoint;
+    worker.on('message', (message: FromWriter) => {
+      if (message.kind === 'results') this.#answer(message.results);
+      if (message.kind === 'fatal') this.fail(message.text);
+    });
+    worker.on('error', (error) => this.fail(`the writer thread failed: ${error.message}`));
+    this.#exited = new Promise((resolve) => {
+      worker.on('exit', () => {
+        this.fail('the writer thread ended');
+        resolve();
+      });
+    });
+  }
+
+  /**
+   * Resolves once the commit is durable: `done`, or a clean refusal of this unit alone.
+   * @throws PuenteError store_failed when it could not be written or its durability can't be proved.
+   */
+  commit(unit: Unit): Promise<CommitResult> {
+    if (this.#ended !== null) return Promise.reject(this.#ended);
+    if (this.#waiting.length >= WAITING_LIMIT) {
+      return Promise.reject(storeFailed('failed', `${WAITING_LIMIT} writes are waiting`));
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ unit, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  healthy(): boolean {
+    return this.#well && this.#ended === null;
+  }
+
+  /** Ends the store because the disk or the file can't be trusted any more; without effect once it has ended. */
+  fail(text: string): void {
+    if (this.#ended !== null) return;
+    const error = storeFailed('fatal', text);
+    this.#end(error);
+    this.#onFatal(error);
+  }
+
+  /** Commits what is waiting, empties the write-ahead log and ends the writer thread. */
+  async close(): Promise<void> {
+    while (this.#ended === null && this.#waiting.length + this.#inFlight.length > 0) {
+      await this.commit({ steps: [] }).catch(() => undefined);
+    }
+    this.#end(new PuenteError('store_failed', 'The store is closed: nothing more can be written.'));
+    this.#post({ kind: 'close' });
+    await this.#exited;
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#inFlight.length > 0 || this.#waiting.length === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      if (this.#ended !== null) return;
+      this.#inFlight = this.#waiting.splice(0, GROUP_LIMIT);
+      this.#post({ kind: 'group', units: this.#inFlight.map((entry) => entry.unit) });
+      this.#failpoint('store.group_posted');
+    });
+  }
+
+  #answer(results: UnitResult[]): void {
+    const fatal = results.find((result) => result.kind === 'fatal');
+    if (fatal?.kind === 'fatal') {
+      this.fail(fatal.text);
+      return;
+    }
+    this.#well = !results.some((result) => result.kind === 'full' || result.kind === 'busy');
+    settle(this.#inFlight.splice(0), results);
+    clearTimeout(this.#probe);
+    if (!this.#well) {
+      this.#probe = setTimeout(() => void this.commit(PROBE).catch(() => undefined), PROBE_INTERVAL_MS).unref();
+    }
+    this.#schedule();
+  }
+
+  #end(reason: PuenteError): void {
+    if (this.#ended !== null) return;
+    this.#ended = reason;
+    clearTimeout(this.#probe);
+    for (const entry of [...this.#inFlight.splice(0), ...this.#waiting.splice(0)]) entry.reject(reason);
+  }
+
+  #post(message: ToWriter): void {
+    this.#worker.postMessage(message);
+  }
+}
+
+function settle(group: Waiting[], results: UnitResult[]): void {
+  for (const [index, { resolve, reject }] of group.entries()) {
+    const result = results[index] ?? { kind: 'failed', text: 'the writer gave no answer' };
+    if (result.kind === 'done' || result.kind === 'conflict' || result.kind === 'constraint') resolve(result);
+    else reject(storeFailed(result.kind, result.text));
+  }
+}
+
+function untilReady(worker: Worker, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onMessage = (message: FromWriter) => {
+      worker.off('error', onError);
+      if (message.kind === 'ready') resolve();
+      else if (message.kind === 'refused') reject(new PuenteError('store_unusable', message.message));
+    };
+    const onError = (error: Error) => {
+      worker.off('message', onMessage);
+      reject(storeUnusable(path, `the writer thread did not start (${error.message})`, 'Report this', error));
+    };
+    worker.once('message', onMessage);
+    worker.once('error', onError);
+  });
+}

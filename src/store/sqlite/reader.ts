@@ -1,0 +1,56 @@
+/** The main thread's own connection, for reads only; a read takes microseconds and needs no round trip to the writer. */
+import Database from 'better-sqlite3';
+import type { PuenteError } from '../../error.ts';
+import { failureOf, storeFailed, textOf } from './failure.ts';
+import { BUSY_TIMEOUT_MS } from './settings.ts';
+import type { Value } from './unit.ts';
+
+/** A prepared read of rows of one form. */
+export interface Read<Values extends Value[], Row> {
+  get(...values: Values): Row | undefined;
+  all(...values: Values): Row[];
+}
+
+export interface Reader {
+  /** `Row` is what the SELECT lists; the tables are STRICT, so the column types hold. */
+  prepare<Values extends Value[], Row>(sql: string): Read<Values, Row>;
+  close(): void;
+}
+
+/**
+ * Opens the reading connection of a prepared file. Reads throw PuenteError store_failed.
+ * @param onBroken called when a read shows that the disk or the file can't be trusted any more.
+ */
+export function openReader(path: string, onBroken: (text: string) => void): Reader {
+  const database = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+  for (const setting of ['query_only = ON', 'trusted_schema = OFF', 'cell_size_check = ON', 'mmap_size = 0']) {
+    database.pragma(setting);
+  }
+  const translated = (error: unknown): PuenteError => {
+    const failure = failureOf(error);
+    if (failure === 'fatal') onBroken(textOf(error));
+    return storeFailed(failure, textOf(error));
+  };
+  return {
+    prepare<Values extends Value[], Row>(sql: string): Read<Values, Row> {
+      const statement = database.prepare<Value[], Row>(sql);
+      return {
+        get(...values) {
+          try {
+            return statement.get(...values);
+          } catch (error) {
+            throw translated(error);
+          }
+        },
+        all(...values) {
+          try {
+            return statement.all(...values);
+          } catch (error) {
+            throw translated(error);
+          }
+        },
+      };
+    },
+    close: () => void database.close(),
+  };
+}

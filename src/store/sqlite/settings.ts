@@ -1,0 +1,67 @@
+/** The SQLite settings that the promises rest on (`reliability.md` §3.14), set on every open and asserted, not trusted. */
+import type Database from 'better-sqlite3';
+import { storeUnusable } from './failure.ts';
+
+/** The driver waits inside the event loop, so a long timeout would stall everything else (`reliability.md` §3.14). */
+export const BUSY_TIMEOUT_MS = 100;
+/** Keeps a WAL that once grew from holding the disk for ever. */
+const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024;
+/** 16 MiB of log between checkpoints: twice as few pages are written twice as with SQLite's own 4 MiB. */
+const CHECKPOINT_PAGES = 4_096;
+/** 64 MiB for the writer: the indexes that every sale touches stay in memory at a million links. */
+const CACHE_KIB = 65_536;
+/** Before it, a WAL reset could corrupt the file (3.7.0 to 3.51.2). */
+const OLDEST_VERSION = [3, 51, 3] as const;
+
+/** Name, statement that sets it, and the value that must be read back. */
+const settings = [
+  ['journal_mode', 'journal_mode = WAL', 'wal'],
+  ['synchronous', 'synchronous = FULL', 2],
+  ['foreign_keys', 'foreign_keys = ON', 1],
+  ['trusted_schema', 'trusted_schema = OFF', 0],
+  ['cell_size_check', 'cell_size_check = ON', 1],
+  ['secure_delete', 'secure_delete = ON', 1],
+  ['mmap_size', 'mmap_size = 0', 0],
+  ['journal_size_limit', `journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`, JOURNAL_SIZE_LIMIT_BYTES],
+  ['wal_autocheckpoint', `wal_autocheckpoint = ${CHECKPOINT_PAGES}`, CHECKPOINT_PAGES],
+  ['cache_size', `cache_size = -${CACHE_KIB}`, -CACHE_KIB],
+  ['busy_timeout', `busy_timeout = ${BUSY_TIMEOUT_MS}`, BUSY_TIMEOUT_MS],
+] as const;
+
+/**
+ * Sets every setting on a fresh connection and asserts it.
+ * @throws PuenteError store_unusable when one does not hold, or SQLite is too old.
+ */
+export function applySettings(database: Database.Database, path: string): void {
+  assertVersion(database, path);
+  for (const [, statement] of settings) database.pragma(statement);
+  assertSettings(database, path);
+}
+
+/**
+ * Asserts every setting. Call it again after the first write: a fresh WAL file reads FULL and falls to NORMAL at its first
+ * write unless FULL was set explicitly (`reliability.md` §0.4).
+ * @throws PuenteError store_unusable naming the setting.
+ */
+export function assertSettings(database: Database.Database, path: string): void {
+  for (const [name, , wanted] of settings) {
+    const found = database.pragma(name, { simple: true });
+    if (found !== wanted) {
+      const repair = 'Keep it on a local disk, and use the driver of package-lock.json';
+      throw storeUnusable(path, `its setting ${name} is ${String(found)} where ${wanted} is needed`, repair);
+    }
+  }
+}
+
+function assertVersion(database: Database.Database, path: string): void {
+  const version = String(database.prepare('SELECT sqlite_version()').pluck().get());
+  const parts = version.split('.').map(Number);
+  for (const [index, oldest] of OLDEST_VERSION.entries()) {
+    const part = parts[index] ?? 0;
+    if (part > oldest) return;
+    if (part < oldest) {
+      const wrong = `SQLite ${version} is older than ${OLDEST_VERSION.join('.')}, which can damage files`;
+      throw storeUnusable(path, wrong, 'Install the driver of package-lock.json');
+    }
+  }
+}

@@ -1,0 +1,244 @@
+/** From an order to what tills see: never back in time, whatever order the readings come in (`reliability.md` §3.12). */
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { finalIntentStates } from '../../src/contract/legacy-point.ts';
+import type { Order } from '../../src/contract/orders.ts';
+import { type AdvanceRules, advance } from '../../src/core/advance.ts';
+import type { Link } from '../../src/core/link.ts';
+import { loadTables } from '../../src/mapping/load.ts';
+
+const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));
+const BORN = Date.parse('2026-03-01T12:00:00Z');
+const MINUTE_MS = 60_000;
+const rules: AdvanceRules = {
+  now: BORN + MINUTE_MS,
+  declined: 'error',
+  action_required_grace_ms: MINUTE_MS,
+  default_lifetime_ms: 15 * MINUTE_MS,
+  exponent: 2,
+};
+const AFTER_ALL = { ...rules, now: BORN + 17 * MINUTE_MS };
+
+function link(changes: Partial<Link> = {}): Link {
+  return {
+    legacy_id: '019539a0-0000-7000-8000-000000000001',
+    merchant_id: '700100200',
+    lane: 'orders',
+    unit: 'PAX_A910__SMARTPOS0000000001',
+    client_key: null,
+    fingerprint: 'f',
+    reference_sent: 'sale-1',
+    held: { additional_info: { external_reference: 'Pedido 1' } },
+    amount_minor: 1500,
+    idempotency_key: 'k',
+    sealed_body: null,
+    tables_revision: 'r',
+    state: 'LIVE',
+    attempts: 1,
+    first_sent_at: BORN,
+    boot_id: 'b',
+    client_answer: 'maybe',
+    order_id: null,
+    order: null,
+    order_version: null,
+    payment_id: null,
+    intent_state: 'OPEN',
+    intent_state_at: BORN,
+    cancel: null,
+    expires_at: BORN + 15 * MINUTE_MS,
+    next_check_at: null,
+    created_at: BORN,
+    updated_at: BORN,
+    revision: 1,
+    ...changes,
+  };
+}
+
+function order(status: string, second = 1, changes: Partial<Order> = {}): Order {
+  const paid = status === 'processed' || status === 'failed' || status === 'refunded';
+  return {
+    id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD',
+    status,
+    created_date: '2026-03-01T12:00:00Z',
+    external_reference: 'sale-1',
+    last_updated_date: new Date(BORN + second * 1000).toISOString(),
+    transactions: { payments: [paid ? { reference_id: '16500000001', payment_method: { type: 'credit_card' } } : {}] },
+    ...changes,
+  };
+}
+
+/** The link after each reading in turn. */
+function readIn(readings: Order[], start: Link = link(), how: AdvanceRules = rules): Link {
+  let current = start;
+  for (const reading of readings) current = { ...current, ...advance(current, reading, tables, how).change };
+  return current;
+}
+
+describe('older readings change nothing', () => {
+  it.each([
+    ['created after at_terminal', [order('at_terminal', 5), order('created', 1)], 'ON_TERMINAL'],
+    ['at_terminal after processed', [order('processed', 9), order('at_terminal', 5)], 'FINISHED'],
+    ['a newer at_terminal after processed', [order('processed', 5), order('at_terminal', 9)], 'FINISHED'],
+    ['a newer created after canceled', [order('canceled', 5), order('created', 9)], 'CANCELED'],
+    ['canceled after failed, newer', [order('failed', 5), order('canceled', 9)], 'ERROR'],
+    [
+      'processed at the same instant as canceled: the higher rank',
+      [order('canceled', 5), order('processed', 5)],
+      'FINISHED',
+    ],
+    ['canceled at the same instant as processed', [order('processed', 5), order('canceled', 5)], 'FINISHED'],
+    ['at_terminal at the same instant as created', [order('created', 5), order('at_terminal', 5)], 'ON_TERMINAL'],
+    [
+      'no date: the rank decides',
+      [order('at_terminal', 5, { last_updated_date: undefined }), order('created', 9)],
+      'ON_TERMINAL',
+    ],
+    [
+      'an unreadable date: the rank decides',
+      [order('processed', 9, { last_updated_date: 'yesterday' }), order('at_terminal', 10)],
+      'FINISHED',
+    ],
+    [
+      'the same instant in another zone',
+      [order('at_terminal', 0, { last_updated_date: '2026-03-01T09:00:05-03:00' }), order('created', 5)],
+      'ON_TERMINAL',
+    ],
+  ])('%s', (_name, readings, expected) => {
+    expect(readIn(readings).intent_state).toBe(expected);
+  });
+
+  it('says so, and an unchanged reading is no news', () => {
+    const seen = readIn([order('at_terminal', 5)]);
+    expect(advance(seen, order('created', 1), tables, rules)).toEqual({
+      change: {},
+      notices: [],
+      remarks: ['stale_versions'],
+    });
+    expect(advance(seen, order('at_terminal', 5), tables, rules)).toEqual({ change: {}, notices: [], remarks: [] });
+  });
+
+  it('a link that was given up is only left for a payment', () => {
+    const lost = link({ state: 'LOST', intent_state: 'ABANDONED' });
+    expect(readIn([order('at_terminal', 5)], lost)).toMatchObject({ state: 'LOST', intent_state: 'ABANDONED' });
+    expect(readIn([order('processed', 5)], lost)).toMatchObject({ state: 'DONE', intent_state: 'FINISHED' });
+  });
+
+  it('property: shuffled and doubled readings end like the newest, and what tills see never leaves an end but for paid', () => {
+    const history = [
+      order('created', 1),
+      order('at_terminal', 2),
+      order('action_required', 3),
+      order('at_terminal', 4),
+      order('processed', 5),
+      order('refunded', 6),
+    ];
+    const readings = fc.array(fc.constantFrom(...history), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(readings, (some) => {
+        let current = link();
+        for (const one of some) {
+          const next = { ...current, ...advance(current, one, tables, rules).change };
+          if (finalIntentStates.includes(current.intent_state)) expect(next.intent_state).toBe(current.intent_state);
+          expect((next.order_version ?? '') >= (current.order_version ?? '')).toBe(true);
+          current = next;
+        }
+        const newest = some.reduce((best, one) =>
+          (one.last_updated_date ?? '') > (best.last_updated_date ?? '') ? one : best,
+        );
+        expect(current.order?.status).toBe(newest.status);
+      }),
+    );
+  });
+});
+
+describe('a state that may still move', () => {
+  const waiting = readIn([order('at_terminal', 5), order('action_required', 9)]);
+
+  it('is held as not final while the order may move, without a notice', () => {
+    const step = advance(link(), order('action_required', 9), tables, rules);
+    expect(step).toMatchObject({ change: { intent_state: 'ON_TERMINAL', state: 'LIVE' }, notices: [] });
+  });
+
+  it('shows as CONFIRMATION_REQUIRED when lifetime and grace are over, although nothing new was read', () => {
+    const step = advance(waiting, order('action_required', 9), tables, AFTER_ALL);
+    expect(step.change).toMatchObject({ intent_state: 'CONFIRMATION_REQUIRED', state: 'DONE' });
+    expect(JSON.parse(step.notices[0]?.body ?? '')).toMatchObject({
+      state: 'CONFIRMATION_REQUIRED',
+      payment: { state: '', type: '' },
+    });
+  });
+
+  it.each(['at_terminal', 'canceled', 'failed', 'expired'])(
+    'then never becomes what a newer %s says: legacy calls it final',
+    (status) => {
+      const settled = readIn([order('action_required', 9)], waiting, AFTER_ALL);
+      expect(readIn([order(status, 20)], settled, AFTER_ALL)).toMatchObject({
+        intent_state: 'CONFIRMATION_REQUIRED',
+        state: 'DONE',
+      });
+    },
+  );
+
+  it('then still becomes FINISHED by a late approval', () => {
+    const settled = readIn([order('action_required', 9)], waiting, AFTER_ALL);
+    expect(readIn([order('processed', 20)], settled, AFTER_ALL).intent_state).toBe('FINISHED');
+  });
+
+  it('is not brought back by a lagging read of a paid order', () => {
+    const paid = readIn([order('processed', 20)], waiting);
+    expect(advance(paid, order('action_required', 9), tables, AFTER_ALL)).toMatchObject({ change: {}, notices: [] });
+  });
+
+  it('follows the clock between at_terminal and action_required', () => {
+    expect(readIn([order('action_required', 5), order('at_terminal', 9)]).order?.status).toBe('at_terminal');
+  });
+});
+
+describe('what tills see, and what they are told', () => {
+  it.each([
+    ['created', 'OPEN', 'LIVE', 0],
+    ['at_terminal', 'ON_TERMINAL', 'LIVE', 0],
+    ['processed', 'FINISHED', 'DONE', 1],
+    ['failed', 'ERROR', 'DONE', 1],
+    ['canceled', 'CANCELED', 'DONE', 1],
+    ['expired', 'ABANDONED', 'DONE', 0],
+    ['refunded', 'FINISHED', 'DONE', 1],
+    ['teleported', 'ON_TERMINAL', 'LIVE', 0],
+  ])('%s is %s', (status, intent_state, state, notices) => {
+    const step = advance(link(), order(status), tables, rules);
+    expect(step.change).toMatchObject({ intent_state, state });
+    expect(step.notices).toHaveLength(notices);
+    expect(step.remarks).toEqual(status === 'teleported' ? ['unknown_states'] : []);
+  });
+
+  it('a declined payment follows the policy, and needs a payment to be FINISHED', () => {
+    const faithful = { ...rules, declined: 'finished' as const };
+    const step = advance(link(), order('failed'), tables, faithful);
+    expect(step.change).toMatchObject({ intent_state: 'FINISHED', payment_id: '16500000001' });
+    expect(JSON.parse(step.notices[0]?.body ?? '')).toMatchObject({ payment: { id: 16500000001, state: 'rejected' } });
+    const bare = order('failed', 1, { transactions: { payments: [{}] } });
+    expect(advance(link(), bare, tables, faithful).change.intent_state).toBe('ERROR');
+  });
+
+  it('refunded after processed tells nothing new', () => {
+    const paid = readIn([order('processed', 5)]);
+    expect(advance(paid, order('refunded', 9), tables, rules)).toMatchObject({
+      change: { intent_state: 'FINISHED' },
+      notices: [],
+    });
+  });
+
+  it('an approval after a cancel wins, is announced, and is remarked', () => {
+    const step = advance(readIn([order('canceled', 5)]), order('processed', 9), tables, rules);
+    expect(step.change.intent_state).toBe('FINISHED');
+    expect(step.notices).toHaveLength(1);
+    expect(step.remarks).toContain('late_approvals');
+  });
+
+  it('takes the end of life from the order', () => {
+    const short = order('created', 1, { expiration_time: 'PT30S' });
+    expect(readIn([short]).expires_at).toBe(BORN + 30_000);
+    expect(readIn([order('created', 1, { expiration_time: 'soon' })]).expires_at).toBe(BORN + 15 * MINUTE_MS);
+  });
+});

@@ -1,0 +1,111 @@
+/** The inbox: nothing acknowledged is lost, identical unread hints are merged, and what matches nothing yet is parked. */
+import { expect, it } from 'vitest';
+import { PARKED_EVENTS_LIMIT, type Store } from '../../../src/core/store.ts';
+import { DAY_MS, type Harness, MINUTE_MS, NOON, newEvent, orderId } from './harness.ts';
+
+export function eventTests(current: () => Harness): void {
+  itParks(current);
+
+  it('keeps an event as it came, through a restart', async () => {
+    const event = newEvent();
+    await current().store.receiveEvent(event);
+    const [kept, ...rest] = await (await current().reopen()).dueEvents(NOON, 10);
+    expect(kept).toMatchObject({ ...event, state: 'pending', attempts: 0 });
+    expect(rest).toEqual([]);
+  });
+
+  it('merges an identical hint that is still unread', async () => {
+    const { store } = current();
+    await Promise.all(Array.from({ length: 50 }, () => store.receiveEvent(newEvent())));
+    expect(await store.dueEvents(NOON, 100)).toHaveLength(1);
+  });
+
+  it('merges hints that name no order, too', async () => {
+    const { store } = current();
+    await store.receiveEvent(newEvent({ order_id: null, reference: null }));
+    await store.receiveEvent(newEvent({ order_id: null, reference: null }));
+    expect(await store.dueEvents(NOON, 100)).toHaveLength(1);
+  });
+
+  it('keeps hints that differ in order, reference, sender, action or proof', async () => {
+    const { store } = current();
+    await store.receiveEvent(newEvent());
+    await store.receiveEvent(newEvent({ order_id: orderId(2) }));
+    await store.receiveEvent(newEvent({ order_id: null }));
+    await store.receiveEvent(newEvent({ reference: null }));
+    await store.receiveEvent(newEvent({ user_id: '700100300' }));
+    await store.receiveEvent(newEvent({ action: 'order.refunded' }));
+    await store.receiveEvent(newEvent({ verified: false }));
+    expect(await store.dueEvents(NOON, 100)).toHaveLength(7);
+  });
+
+  it('does not merge into a hint that was handed out, because it may have been read before this change', async () => {
+    const { store } = current();
+    await store.receiveEvent(newEvent());
+    const [first] = await store.dueEvents(NOON, 10);
+    await store.receiveEvent(newEvent());
+    if (first === undefined) throw new Error('no event is due');
+    await store.saveEvent(first.sequence, { state: 'done' });
+    const due = await store.dueEvents(NOON, 10);
+    expect(due).toHaveLength(1);
+    expect(due[0]?.sequence).toBeGreaterThan(first.sequence);
+  });
+
+  it('lists due events by their next attempt, and changes only what is named', async () => {
+    const { store } = current();
+    for (const order of [1, 2, 3]) await store.receiveEvent(newEvent({ order_id: orderId(order) }));
+    const [first, second] = await store.dueEvents(NOON, 2);
+    if (first === undefined || second === undefined) throw new Error('two events are due');
+    await store.saveEvent(first.sequence, { attempts: 1, next_attempt_at: NOON + MINUTE_MS });
+    await store.saveEvent(second.sequence, { state: 'done' });
+    expect((await store.dueEvents(NOON, 10)).map((event) => event.order_id)).toEqual([orderId(3)]);
+    const later = await store.dueEvents(NOON + MINUTE_MS, 10);
+    expect(later[1]).toEqual({ ...first, attempts: 1, next_attempt_at: NOON + MINUTE_MS });
+    expect(await store.counts()).toMatchObject({ events_waiting: 2 });
+  });
+}
+
+function itParks(current: () => Harness): void {
+  it('parks an event and makes it pending again when its order or its reference appears', async () => {
+    const { store } = current();
+    await park(store, { order_id: orderId(1), reference: 'a' });
+    await park(store, { order_id: orderId(2), reference: 'b' });
+    await park(store, { order_id: null, reference: null });
+    expect(await store.dueEvents(NOON + DAY_MS, 10)).toEqual([]);
+    expect(await store.counts()).toMatchObject({ events_waiting: 3 });
+    await store.unparkEvents({ order_id: null, reference: 'c' }, NOON);
+    expect(await store.dueEvents(NOON + DAY_MS, 10)).toEqual([]);
+    await store.unparkEvents({ order_id: orderId(1), reference: 'c' }, NOON + 5);
+    expect(await store.dueEvents(NOON + 5, 10)).toMatchObject([{ order_id: orderId(1), next_attempt_at: NOON + 5 }]);
+    await store.unparkEvents({ order_id: orderId(9), reference: 'b' }, NOON + 6);
+    expect(await store.dueEvents(NOON + 6, 10)).toHaveLength(2);
+  });
+
+  it('keeps a bounded number parked: verified events push out unverified ones, oldest first', async () => {
+    const { store } = current();
+    const before = PARKED_EVENTS_LIMIT - 1;
+    await park(store, { reference: 'verified and oldest' });
+    const forged = Array.from({ length: before }, (_, index) => `forged ${index}`);
+    for (let from = 0; from < before; from += 1_000) {
+      await Promise.all(
+        forged
+          .slice(from, from + 1_000)
+          .map((reference) => store.receiveEvent(newEvent({ reference, verified: false }))),
+      );
+    }
+    const due = await store.dueEvents(NOON, PARKED_EVENTS_LIMIT);
+    await Promise.all(due.map((event) => store.saveEvent(event.sequence, { state: 'parked' })));
+    expect(await store.counts()).toMatchObject({ events_waiting: PARKED_EVENTS_LIMIT });
+    await park(store, { reference: 'verified and newest' });
+    expect(await store.counts()).toMatchObject({ events_waiting: PARKED_EVENTS_LIMIT });
+    const names = ['verified and oldest', 'verified and newest', 'forged 0', 'forged 1'];
+    for (const reference of names) await store.unparkEvents({ order_id: null, reference }, NOON);
+    const left = await store.dueEvents(NOON, 10);
+    expect(left.map((event) => event.reference)).toEqual(['verified and oldest', 'forged 1', 'verified and newest']);
+  });
+}
+
+async function park(store: Store, change: Parameters<typeof newEvent>[0]): Promise<void> {
+  await store.receiveEvent(newEvent(change));
+  for (const event of await store.dueEvents(NOON, 10)) await store.saveEvent(event.sequence, { state: 'parked' });
+}

@@ -1,0 +1,115 @@
+/** What an engine hands in to be judged, and the invented rows that the suite works with. */
+import { randomUUID } from 'node:crypto';
+import type { Link } from '../../../src/core/link.ts';
+import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
+import type { AuditEntry, NewEvent, NewNotice, Store } from '../../../src/core/store.ts';
+
+export interface Harness {
+  store: Store;
+  /** Closes the store and opens the same data again, as a restart does. */
+  reopen(): Promise<Store>;
+  /** Closes the store and removes its data. */
+  dispose(): Promise<void>;
+}
+
+export type OpenHarness = () => Promise<Harness>;
+
+/** 2026-01-05T12:00:00Z. */
+export const NOON = 1_767_614_400_000;
+export const MINUTE_MS = 60_000;
+export const DAY_MS = 24 * 60 * MINUTE_MS;
+export const MERCHANT = '700100200';
+export const OTHER_MERCHANT = '700100300';
+export const TERMINAL = 'PAX_A910__SMARTPOS0000000001';
+
+/** A link as the create protocol writes it before the POST. */
+export function newLink(change: Partial<Link> = {}): Link {
+  const legacy_id = randomUUID();
+  return {
+    legacy_id,
+    merchant_id: MERCHANT,
+    lane: 'orders',
+    unit: TERMINAL,
+    client_key: null,
+    fingerprint: `fingerprint-of-${legacy_id}`,
+    reference_sent: `ref${legacy_id.slice(0, 8)}`,
+    held: { additional_info: { external_reference: 'mesa 4', print_on_terminal: true, nested: [1, 'two', null] } },
+    amount_minor: 1500,
+    idempotency_key: randomUUID(),
+    sealed_body: new Uint8Array([1, 2, 3, 250, 0, 7]),
+    tables_revision: 'revision-1',
+    state: 'SENDING',
+    attempts: 0,
+    first_sent_at: null,
+    boot_id: 'boot-1',
+    client_answer: 'none',
+    order_id: null,
+    order: null,
+    order_version: null,
+    payment_id: null,
+    intent_state: 'OPEN',
+    intent_state_at: NOON,
+    cancel: null,
+    expires_at: NOON + 15 * MINUTE_MS,
+    next_check_at: NOON + MINUTE_MS,
+    created_at: NOON,
+    updated_at: NOON,
+    revision: 1,
+    ...change,
+  };
+}
+
+/** Opens a link and insists that it was opened. */
+export async function opened(store: Store, change: Partial<Link> = {}): Promise<Link> {
+  const { opening, link } = await store.openLink(newLink(change), () => ({ kind: 'open' }));
+  if (opening.kind !== 'open') throw new Error(`The link was not opened: ${opening.kind}`);
+  return link;
+}
+
+/** A link of its own unit that is over already. */
+export async function finished(store: Store, change: Partial<Link> = {}, at = NOON): Promise<Link> {
+  const link = await opened(store, { unit: `PAX_A910__${randomUUID().slice(0, 8)}`, ...change });
+  return store.saveLink(link, {
+    state: 'DONE',
+    intent_state: 'FINISHED',
+    intent_state_at: at,
+    sealed_body: null,
+    next_check_at: null,
+  });
+}
+
+export function orderId(number: number): string {
+  return `ORD01HRYFWNYRE1MR1E60MW${String(number).padStart(6, '0')}`;
+}
+
+export function newNotice(link: Link, body: string, change: Partial<NewNotice> = {}): NewNotice {
+  const { legacy_id, merchant_id } = link;
+  return { legacy_id, merchant_id, body, created_at: NOON, next_attempt_at: NOON, ...change };
+}
+
+export function newEvent(change: Partial<NewEvent> = {}): NewEvent {
+  return {
+    received_at: NOON,
+    order_id: orderId(1),
+    reference: 'ref00000001',
+    user_id: MERCHANT,
+    verified: true,
+    action: 'order.processed',
+    ...change,
+  };
+}
+
+export function auditOf(action: string, detail: Record<string, unknown> = {}): AuditEntry {
+  return { at: NOON, who: 'ana', action, subject: MERCHANT, reason: 'agreed with the shop', detail };
+}
+
+export function newMerchant(change: Partial<Merchant> = {}): Omit<Merchant, 'revision' | 'updated_at'> {
+  return {
+    id: MERCHANT,
+    site: 'MLA',
+    settings: merchantSettings.parse({ stage: 'orders', notice_url: 'https://pos.example/ipn' }),
+    sealed_notice_secret: new Uint8Array([9, 8, 7]),
+    sealed_credential: null,
+    ...change,
+  };
+}

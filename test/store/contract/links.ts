@@ -1,0 +1,169 @@
+/** Changes of links, and every way to find one. */
+import { LosslessNumber } from 'lossless-json';
+import { expect, it } from 'vitest';
+import {
+  auditOf,
+  DAY_MS,
+  finished,
+  type Harness,
+  MERCHANT,
+  MINUTE_MS,
+  NOON,
+  newNotice,
+  OTHER_MERCHANT,
+  opened,
+  orderId,
+} from './harness.ts';
+
+export function linkTests(current: () => Harness): void {
+  itFindsLinks(current);
+  itListsLinks(current);
+
+  it('changes what is named, raises the revision, and keeps the rest through a restart', async () => {
+    const link = await opened(current().store);
+    const order = { id: orderId(1), status: 'at_terminal', transactions: { payments: [{ amount: '15.00' }] } };
+    const change = { state: 'LIVE', client_answer: 'maybe', order_id: order.id, order, attempts: 2 } as const;
+    const saved = await current().store.saveLink(link, { ...change, first_sent_at: NOON, next_check_at: null });
+    expect(saved).toMatchObject({ ...change, revision: 2, sealed_body: link.sealed_body, held: link.held });
+    expect(await current().store.link(link.legacy_id)).toEqual(saved);
+    expect(await (await current().reopen()).link(link.legacy_id)).toEqual(saved);
+  });
+
+  it('keeps numbers that a double can not hold, in what the client said', async () => {
+    const held = {
+      additional_info: { tip: new LosslessNumber('1.10'), long: new LosslessNumber('12345678901234567890') },
+    };
+    const link = await opened(current().store, { held });
+    expect((await current().store.link(link.legacy_id))?.held).toEqual(held);
+  });
+
+  it('refuses a change on an old revision and changes nothing', async () => {
+    const link = await opened(current().store);
+    const saved = await current().store.saveLink(link, { attempts: 1 });
+    const extra = { notices: [newNotice(link, '{}')], audit: auditOf('link.settled') };
+    const late = current().store.saveLink(link, { attempts: 9 }, extra);
+    await expect(late).rejects.toMatchObject({ code: 'conflict' });
+    expect(await current().store.link(link.legacy_id)).toEqual(saved);
+    expect(await current().store.dueNotices(NOON, 10)).toEqual([]);
+    expect(await current().store.audits(10)).toEqual([]);
+  });
+
+  it('lets one of ten changes of one revision through', async () => {
+    const link = await opened(current().store);
+    const attempts = Array.from({ length: 10 }, (_, index) => current().store.saveLink(link, { attempts: index + 1 }));
+    const results = await Promise.allSettled(attempts);
+    const won = results.filter((result) => result.status === 'fulfilled');
+    expect(won).toHaveLength(1);
+    expect(await current().store.link(link.legacy_id)).toEqual(won[0]?.value);
+  });
+
+  it('undoes a change that is refused half way, whole, and none of those that are committed with it', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    const neighbours = Array.from({ length: 6 }, (_, index) => opened(store, { unit: `PAX_A910__${index}` }));
+    const notices = [newNotice(link, '1'), newNotice({ ...link, legacy_id: 'nobody' }, '2')];
+    const refused = store.saveLink(link, { attempts: 5 }, { notices, audit: auditOf('link.settled') });
+    const late = Array.from({ length: 6 }, (_, index) => opened(store, { unit: `NEWLAND_N950__${index}` }));
+    await expect(refused).rejects.toMatchObject({ code: 'conflict' });
+    for (const neighbour of await Promise.all([...neighbours, ...late])) {
+      expect(await store.link(neighbour.legacy_id)).toEqual(neighbour);
+    }
+    expect(await store.link(link.legacy_id)).toEqual(link);
+    expect(await store.dueNotices(NOON, 10)).toEqual([]);
+    expect(await store.audits(10)).toEqual([]);
+    expect(await store.counts()).toMatchObject({ links: { SENDING: 13 } });
+  });
+
+  it('erases the sealed body and refuses another one', async () => {
+    const link = await opened(current().store);
+    const other = current().store.saveLink(link, { sealed_body: new Uint8Array([5]) });
+    await expect(other).rejects.toMatchObject({ code: 'conflict' });
+    const erased = await current().store.saveLink(link, { sealed_body: null });
+    expect(erased.sealed_body).toBeNull();
+    const back = current().store.saveLink(erased, { sealed_body: new Uint8Array([5]) });
+    await expect(back).rejects.toMatchObject({ code: 'conflict' });
+    expect(await current().store.link(link.legacy_id)).toEqual(erased);
+  });
+
+  it('refuses to make a link live again while another holds the unit', async () => {
+    const first = await opened(current().store);
+    const over = await current().store.saveLink(first, { state: 'NOT_SENT' });
+    await opened(current().store);
+    await expect(current().store.saveLink(over, { state: 'LIVE' })).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('counts links by state', async () => {
+    const link = await opened(current().store);
+    await finished(current().store);
+    expect((await current().store.counts()).links).toMatchObject({ SENDING: 1, LIVE: 0, DONE: 1 });
+    await current().store.saveLink(link, { state: 'LIVE' });
+    expect((await current().store.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
+    expect((await (await current().reopen()).counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
+  });
+}
+
+function itFindsLinks(current: () => Harness): void {
+  it('finds nothing where nothing is', async () => {
+    const { store } = current();
+    expect(await store.link('unknown')).toBeNull();
+    expect(await store.linkByOrder(orderId(1))).toBeNull();
+    expect(await store.linkByReference(MERCHANT, 'unknown')).toBeNull();
+    expect(await store.linkByPayment(MERCHANT, '1')).toBeNull();
+  });
+
+  it('finds a link by order, reference and payment, scoped by merchant', async () => {
+    const link = await opened(current().store, { reference_sent: 'table7' });
+    const saved = await current().store.saveLink(link, { order_id: orderId(2), payment_id: '123456' });
+    const { store } = current();
+    expect(await store.linkByOrder(orderId(2))).toEqual(saved);
+    expect(await store.linkByReference(MERCHANT, 'table7')).toEqual(saved);
+    expect(await store.linkByPayment(MERCHANT, '123456')).toEqual(saved);
+    expect(await store.linkByReference(OTHER_MERCHANT, 'table7')).toBeNull();
+    expect(await store.linkByPayment(OTHER_MERCHANT, '123456')).toBeNull();
+  });
+
+  it('prefers the live link, then the newest, of a reference that was used again', async () => {
+    const live = await opened(current().store, { reference_sent: 'table7', created_at: NOON });
+    const over = await finished(current().store, { reference_sent: 'table7', created_at: NOON + 1 });
+    const newest = await finished(current().store, { reference_sent: 'table7', created_at: NOON + 2 });
+    expect((await current().store.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(live.legacy_id);
+    await current().store.saveLink(live, { state: 'DONE' });
+    expect((await current().store.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(newest.legacy_id);
+    expect(newest.legacy_id).not.toBe(over.legacy_id);
+  });
+
+  it('refuses one order for two links', async () => {
+    const first = await opened(current().store);
+    await current().store.saveLink(first, { order_id: orderId(3) });
+    const second = await opened(current().store, { unit: 'PAX_A910__2' });
+    const twice = current().store.saveLink(second, { order_id: orderId(3) });
+    await expect(twice).rejects.toMatchObject({ code: 'conflict' });
+  });
+}
+
+function itListsLinks(current: () => Harness): void {
+  it('lists due links oldest first, within the limit', async () => {
+    const { store } = current();
+    const third = await opened(store, { unit: 'A', next_check_at: NOON });
+    const first = await opened(store, { unit: 'B', next_check_at: NOON - 2 * MINUTE_MS });
+    const second = await opened(store, { unit: 'C', next_check_at: NOON - MINUTE_MS });
+    await opened(store, { unit: 'D', next_check_at: NOON + 1 });
+    await opened(store, { unit: 'E', next_check_at: null });
+    expect(await store.dueLinks(NOON, 10)).toEqual([first, second, third]);
+    expect(await store.dueLinks(NOON, 2)).toEqual([first, second]);
+    await store.saveLink(first, { next_check_at: null });
+    expect(await store.dueLinks(NOON, 10)).toEqual([second, third]);
+  });
+
+  it('lists the finished links of a merchant by the moment they were finished, newest first', async () => {
+    const { store } = current();
+    const early = await finished(store, {}, NOON);
+    const late = await finished(store, {}, NOON + MINUTE_MS);
+    await finished(store, {}, NOON - 1);
+    await finished(store, {}, NOON + DAY_MS);
+    await finished(store, { merchant_id: OTHER_MERCHANT }, NOON);
+    await opened(store, { unit: 'still open' });
+    expect(await store.finishedLinks(MERCHANT, NOON, NOON + DAY_MS, 10)).toEqual([late, early]);
+    expect(await store.finishedLinks(MERCHANT, NOON, NOON + DAY_MS, 1)).toEqual([late]);
+  });
+}

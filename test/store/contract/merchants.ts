@@ -1,0 +1,105 @@
+/** Merchants with their settings, and the tokens the upstream has accepted. */
+import { expect, it } from 'vitest';
+import { type AcceptedToken, merchantSettings } from '../../../src/core/merchant.ts';
+import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
+
+export function merchantTests(current: () => Harness): void {
+  itKeepsTokens(current);
+
+  it('knows nobody at first', async () => {
+    expect(await current().store.merchant(MERCHANT)).toBeNull();
+    expect(await current().store.merchants()).toEqual([]);
+  });
+
+  it('writes a new merchant and its audit line, and keeps both through a restart', async () => {
+    const merchant = newMerchant();
+    const saved = await current().store.saveMerchant(merchant, 0, auditOf('merchant.changed'));
+    expect(saved).toMatchObject({ ...merchant, revision: 1 });
+    const store = await current().reopen();
+    expect(await store.merchant(MERCHANT)).toEqual(saved);
+    expect(await store.merchants()).toEqual([saved]);
+    expect(await store.audits(10)).toMatchObject([{ sequence: 1, action: 'merchant.changed', who: 'ana' }]);
+  });
+
+  it('changes a merchant only from the revision that was read', async () => {
+    const { store } = current();
+    await store.saveMerchant(newMerchant(), 0, auditOf('first'));
+    const settings = merchantSettings.parse({ stage: 'legacy' });
+    const changed = await store.saveMerchant(
+      newMerchant({ settings, sealed_notice_secret: null }),
+      1,
+      auditOf('second'),
+    );
+    expect(changed).toMatchObject({ settings, revision: 2, sealed_notice_secret: null });
+    for (const revision of [0, 1, 3]) {
+      const late = store.saveMerchant(newMerchant(), revision, auditOf('late'));
+      await expect(late).rejects.toMatchObject({ code: 'conflict' });
+    }
+    expect(await store.merchant(MERCHANT)).toEqual(changed);
+    expect((await store.audits(10)).map((line) => line.action)).toEqual(['second', 'first']);
+  });
+
+  it('lets one of ten operators through', async () => {
+    const { store } = current();
+    const all = Array.from({ length: 10 }, () => store.saveMerchant(newMerchant(), 0, auditOf('race')));
+    const results = await Promise.allSettled(all);
+    expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
+    expect(await store.audits(100)).toHaveLength(1);
+  });
+}
+
+function itKeepsTokens(current: () => Harness): void {
+  it('remembers an accepted token and meets its merchant, all settings default', async () => {
+    const token = newToken('a');
+    await current().store.acceptToken(token, 'MLA');
+    const store = await current().reopen();
+    expect(await store.token('a')).toEqual(token);
+    expect(await store.token('b')).toBeNull();
+    const settings = merchantSettings.parse({});
+    expect(await store.merchant(MERCHANT)).toMatchObject({ id: MERCHANT, site: 'MLA', settings, revision: 1 });
+  });
+
+  it('leaves the settings of a merchant it knows, and learns a missing site', async () => {
+    const { store } = current();
+    await store.acceptToken(newToken('a'), null);
+    await store.acceptToken(newToken('a'), 'MLA');
+    const met = await store.merchant(MERCHANT);
+    expect(met?.site).toBe('MLA');
+    const saved = await store.saveMerchant(newMerchant(), met?.revision ?? 0, auditOf('merchant.changed'));
+    await store.acceptToken(newToken('b'), 'MLB');
+    await store.acceptToken(newToken('c'), null);
+    expect(await store.merchant(MERCHANT)).toEqual(saved);
+  });
+
+  it('gives the token of a merchant that was seen last, whatever its acceptance', async () => {
+    const { store } = current();
+    expect(await store.latestToken(MERCHANT)).toBeNull();
+    await store.acceptToken(newToken('a', { seen_at: NOON }), 'MLA');
+    await store.acceptToken(newToken('b', { seen_at: NOON + 1, accepted_until: NOON - DAY_MS }), 'MLA');
+    await store.acceptToken(newToken('c', { seen_at: NOON + 2, merchant_id: OTHER_MERCHANT }), 'MLB');
+    expect((await store.latestToken(MERCHANT))?.fingerprint).toBe('b');
+    const renewed = newToken('a', { seen_at: NOON + 3, sealed_token: new Uint8Array([4, 4]) });
+    await store.acceptToken(renewed, 'MLA');
+    expect(await store.latestToken(MERCHANT)).toEqual(renewed);
+  });
+
+  it('forgets a token and does not mind one it never knew', async () => {
+    const { store } = current();
+    await store.acceptToken(newToken('a'), 'MLA');
+    await store.forgetToken('a');
+    await store.forgetToken('a');
+    expect(await store.token('a')).toBeNull();
+    expect(await store.latestToken(MERCHANT)).toBeNull();
+  });
+}
+
+function newToken(fingerprint: string, change: Partial<AcceptedToken> = {}): AcceptedToken {
+  return {
+    fingerprint,
+    merchant_id: MERCHANT,
+    sealed_token: new Uint8Array([1, 2, 3]),
+    accepted_until: NOON + DAY_MS,
+    seen_at: NOON,
+    ...change,
+  };
+}

@@ -1,0 +1,130 @@
+/** Notices are told in order for each link, and every attempt is kept with its outcome. */
+import { expect, it } from 'vitest';
+import type { Attempt } from '../../../src/core/store.ts';
+import { type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, OTHER_MERCHANT, opened } from './harness.ts';
+
+const delivered: Attempt = { at: NOON, duration_ms: 12, outcome: 'delivered', status: 200, detail: 'answered 200' };
+const theirs: Attempt = { at: NOON, duration_ms: 22_000, outcome: 'theirs', status: null, detail: 'no answer in 22 s' };
+const ours: Attempt = { at: NOON, duration_ms: 0, outcome: 'ours', status: null, detail: 'no URL is set' };
+
+export function noticeTests(current: () => Harness): void {
+  itKeepsAttempts(current);
+
+  it('gives one notice per link, the first undelivered, and the next after it', async () => {
+    const { store } = current();
+    let link = await opened(store);
+    link = await store.saveLink(link, {}, { notices: [newNotice(link, '1')] });
+    await store.saveLink(link, {}, { notices: [newNotice(link, '2'), newNotice(link, '3')] });
+    for (const [index, body] of ['1', '2', '3'].entries()) {
+      const due = await store.dueNotices(NOON, 10);
+      expect(due).toHaveLength(1);
+      const [notice] = due;
+      expect(notice).toMatchObject({ body, sequence: index + 1, state: 'pending', attempts: 0 });
+      if (notice === undefined) return;
+      await store.recordAttempt(notice, delivered, { state: 'delivered', next_attempt_at: NOON });
+    }
+    expect(await store.dueNotices(NOON, 10)).toEqual([]);
+    expect(await store.counts()).toMatchObject({ notices_pending: 0 });
+  });
+
+  it('holds later notices of a link while the first waits for its next attempt, and no other link', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, '1'), newNotice(link, '2')] });
+    const other = await opened(store, { unit: 'PAX_A910__2' });
+    await store.saveLink(other, {}, { notices: [newNotice(other, 'other', { next_attempt_at: NOON + 1 })] });
+    const [first] = await store.dueNotices(NOON, 10);
+    if (first === undefined) throw new Error('no notice is due');
+    await store.recordAttempt(first, theirs, { state: 'pending', next_attempt_at: NOON + MINUTE_MS });
+    expect((await store.dueNotices(NOON + 1, 10)).map((notice) => notice.body)).toEqual(['other']);
+    const due = await (await current().reopen()).dueNotices(NOON + MINUTE_MS, 10);
+    expect(due.map((notice) => notice.body)).toEqual(['other', '1']);
+    expect(due[1]).toMatchObject({ id: first.id, attempts: 1 });
+  });
+
+  it('goes on behind a notice that was given up', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, '1'), newNotice(link, '2')] });
+    const [first] = await store.dueNotices(NOON, 10);
+    if (first === undefined) throw new Error('no notice is due');
+    await store.recordAttempt(first, theirs, { state: 'dead', next_attempt_at: NOON });
+    expect((await store.dueNotices(NOON, 10)).map((notice) => notice.body)).toEqual(['2']);
+    expect(await store.counts()).toMatchObject({ notices_pending: 1 });
+  });
+
+  it('leaves out merchants whose receivers are busy, so that a backlog never hides the others', async () => {
+    const { store } = current();
+    const crowded = await opened(store, { unit: 'A' });
+    await store.saveLink(crowded, {}, { notices: [newNotice(crowded, 'crowded')] });
+    const other = await opened(store, { unit: 'B', merchant_id: OTHER_MERCHANT });
+    await store.saveLink(other, {}, { notices: [newNotice(other, 'other', { next_attempt_at: NOON + 1 })] });
+    expect((await store.dueNotices(NOON + 1, 1)).map((notice) => notice.body)).toEqual(['crowded']);
+    const due = await store.dueNotices(NOON + 1, 1, [crowded.merchant_id]);
+    expect(due.map((notice) => notice.body)).toEqual(['other']);
+  });
+
+  it('lists due notices oldest first, within the limit', async () => {
+    const { store } = current();
+    for (const [unit, delay_ms] of [
+      ['A', 0],
+      ['B', -2],
+      ['C', -1],
+      ['D', 1],
+    ] as const) {
+      const link = await opened(store, { unit });
+      await store.saveLink(link, {}, { notices: [newNotice(link, unit, { next_attempt_at: NOON + delay_ms })] });
+    }
+    expect((await store.dueNotices(NOON, 10)).map((notice) => notice.body)).toEqual(['B', 'C', 'A']);
+    expect((await store.dueNotices(NOON, 1)).map((notice) => notice.body)).toEqual(['B']);
+  });
+
+  it('hastens the pending notices of one merchant', async () => {
+    const { store } = current();
+    for (const merchant_id of [MERCHANT, OTHER_MERCHANT]) {
+      const link = await opened(store, { merchant_id });
+      const notices = [newNotice(link, merchant_id, { next_attempt_at: NOON + MINUTE_MS })];
+      await store.saveLink(link, {}, { notices });
+    }
+    await store.hastenNotices(MERCHANT, NOON);
+    expect((await store.dueNotices(NOON, 10)).map((notice) => notice.body)).toEqual([MERCHANT]);
+  });
+}
+
+function itKeepsAttempts(current: () => Harness): void {
+  it('does not count our own faults against the receiver', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, '1')] });
+    const [notice] = await store.dueNotices(NOON, 10);
+    if (notice === undefined) throw new Error('no notice is due');
+    await store.recordAttempt(notice, ours, { state: 'pending', next_attempt_at: NOON });
+    expect(await store.dueNotices(NOON, 10)).toEqual([notice]);
+    await store.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON });
+    expect(await store.dueNotices(NOON, 10)).toEqual([{ ...notice, attempts: 1 }]);
+  });
+
+  it('refuses an attempt on a notice that another attempt has changed', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, '1')] });
+    const [notice] = await store.dueNotices(NOON, 10);
+    if (notice === undefined) throw new Error('no notice is due');
+    await store.recordAttempt(notice, delivered, { state: 'delivered', next_attempt_at: NOON });
+    const late = store.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON });
+    await expect(late).rejects.toMatchObject({ code: 'conflict' });
+    expect(await store.dueNotices(NOON, 10)).toEqual([]);
+  });
+
+  it('gives every notice its own id', async () => {
+    const { store } = current();
+    const ids = new Set<string>();
+    for (let unit = 0; unit < 20; unit++) {
+      const link = await opened(store, { unit: `PAX_A910__${unit}` });
+      await store.saveLink(link, {}, { notices: [newNotice(link, '1')] });
+    }
+    for (const notice of await store.dueNotices(NOON, 100)) ids.add(notice.id);
+    expect(ids.size).toBe(20);
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+  });
+}

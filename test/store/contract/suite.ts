@@ -1,0 +1,54 @@
+/** What every store engine must do: the whole contract of `core/store.ts`, run against whatever is handed in. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { auditTests } from './audit.ts';
+import { eventTests } from './events.ts';
+import { type Harness, newLink, type OpenHarness } from './harness.ts';
+import { linkTests } from './links.ts';
+import { merchantTests } from './merchants.ts';
+import { noticeTests } from './notices.ts';
+import { openingTests } from './openings.ts';
+
+/** Runs the suite; `open` gives a new, empty store each time. */
+export function storeContract(name: string, open: OpenHarness): void {
+  describe(`the store contract, kept by ${name}`, () => {
+    let harness: Harness;
+    beforeEach(async () => {
+      harness = await open();
+    });
+    afterEach(() => harness.dispose());
+    const current = () => harness;
+
+    it('opens three times without harm', async () => {
+      const link = newLink();
+      await harness.store.openLink(link, () => ({ kind: 'open' }));
+      await harness.reopen();
+      await harness.reopen();
+      const store = await harness.reopen();
+      expect(await store.link(link.legacy_id)).toEqual(link);
+      expect(store.healthy()).toBe(true);
+    });
+
+    it('closes twice without harm, is not healthy then, and refuses writes', async () => {
+      await Promise.all([harness.store.close(), harness.store.close()]);
+      expect(harness.store.healthy()).toBe(false);
+      const late = harness.store.openLink(newLink(), () => ({ kind: 'open' }));
+      await expect(late).rejects.toMatchObject({ code: 'store_failed' });
+      expect(await (await harness.reopen()).counts()).toMatchObject({ links: { SENDING: 0 } });
+    });
+
+    it('commits what was asked for before it closes', async () => {
+      const link = newLink();
+      const opening = harness.store.openLink(link, () => ({ kind: 'open' }));
+      await harness.store.close();
+      await opening;
+      expect(await (await harness.reopen()).link(link.legacy_id)).toEqual(link);
+    });
+
+    describe('opening a link', () => openingTests(current));
+    describe('links', () => linkTests(current));
+    describe('notices', () => noticeTests(current));
+    describe('events', () => eventTests(current));
+    describe('merchants and tokens', () => merchantTests(current));
+    describe('audit', () => auditTests(current));
+  });
+}

@@ -1,0 +1,147 @@
+/** What the store does when the disk is full, locked or broken, and what the schema refuses whatever the code does. */
+import { closeSync, openSync, statSync, writeSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { PuenteError } from '../../../src/error.ts';
+import { auditOf, DAY_MS, MERCHANT, NOON, newEvent, newLink, newMerchant, opened } from '../contract/harness.ts';
+import { type Folder, newFolder, openStore } from './kit.ts';
+
+let folder: Folder;
+let path: string;
+beforeEach(() => {
+  folder = newFolder();
+  path = folder.file('puente.db');
+});
+afterEach(() => folder.remove());
+
+const bigToken = (number: number) => ({
+  fingerprint: `token ${number}`,
+  merchant_id: MERCHANT,
+  sealed_token: new Uint8Array(100_000),
+  accepted_until: NOON,
+  seen_at: NOON,
+});
+
+describe('a full disk', () => {
+  it('fails the writes that do not fit, keeps reading, and recovers when there is room', async () => {
+    const store = await openStore(path, { max_pages: 200 });
+    let kept = 0;
+    let failure: unknown;
+    while (failure === undefined && kept < 50) {
+      await store.acceptToken(bigToken(kept), 'MLA').then(
+        () => kept++,
+        (error: unknown) => {
+          failure = error;
+        },
+      );
+    }
+    expect(failure).toMatchObject({ code: 'store_failed', facts: { failure: 'full' } });
+    expect(kept).toBeGreaterThan(1);
+    expect(store.healthy()).toBe(false);
+    expect(await store.token(`token ${kept - 1}`)).not.toBeNull();
+    expect(await store.token(`token ${kept}`)).toBeNull();
+    await store.forgetToken('token 0');
+    expect(store.healthy()).toBe(true);
+    await store.acceptToken(bigToken(kept), 'MLA');
+    await store.close();
+  });
+});
+
+describe('a file that another program locks', () => {
+  it('fails the write in time and is healthy again by itself', async () => {
+    const fatal = vi.fn();
+    const store = await openStore(path, { onFatal: fatal });
+    const intruder = new Database(path);
+    intruder.exec('BEGIN IMMEDIATE');
+    const write = store.openLink(newLink(), () => ({ kind: 'open' }));
+    await expect(write).rejects.toMatchObject({ code: 'store_failed', facts: { failure: 'busy' } });
+    expect(store.healthy()).toBe(false);
+    intruder.exec('ROLLBACK');
+    intruder.close();
+    await vi.waitFor(() => expect(store.healthy()).toBe(true), { timeout: 10_000, interval: 20 });
+    await opened(store);
+    expect(fatal).not.toHaveBeenCalled();
+    await store.close();
+  });
+});
+
+describe('a broken file', () => {
+  const breakFile = async () => {
+    const before = await openStore(path);
+    const merchants = Array.from({ length: 400 }, (_, index) => newMerchant({ id: String(index + 1) }));
+    await Promise.all(merchants.map((merchant) => before.saveMerchant(merchant, 0, auditOf('made'))));
+    await before.close();
+    const errors: PuenteError[] = [];
+    const store = await openStore(path, { create: false, onFatal: (error) => errors.push(error) });
+    const size = statSync(path).size;
+    const handle = openSync(path, 'r+');
+    for (let page = 1; page < size / 4096; page++)
+      writeSync(handle, new Uint8Array(4096).fill(0xa5), 0, 4096, page * 4096);
+    closeSync(handle);
+    return { store, errors };
+  };
+
+  it('ends the store at a write: the writes fail, it is told once, and nothing more is taken', async () => {
+    const { store, errors } = await breakFile();
+    const writes = [1, 2, 3].map((number) => store.acceptToken({ ...bigToken(number), merchant_id: '7' }, null));
+    for (const result of await Promise.allSettled(writes)) {
+      expect(result).toMatchObject({
+        status: 'rejected',
+        reason: { code: 'store_failed', facts: { failure: 'fatal' } },
+      });
+    }
+    await expect(store.forgetToken('token 1')).rejects.toMatchObject({ facts: { failure: 'fatal' } });
+    expect(errors).toHaveLength(1);
+    expect(store.healthy()).toBe(false);
+    await store.close();
+  });
+
+  it('ends the store at a read', async () => {
+    const { store, errors } = await breakFile();
+    await expect(store.merchant('7')).rejects.toMatchObject({ code: 'store_failed' });
+    expect(errors).toMatchObject([{ code: 'store_failed', facts: { failure: 'fatal' } }]);
+    await store.close();
+  });
+});
+
+describe('the schema', () => {
+  it('refuses another key, reference, body or amount for a link, and any change of an audit line', async () => {
+    const store = await openStore(path);
+    await opened(store);
+    await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+    await store.close();
+    const database = new Database(path);
+    const refused = [
+      "UPDATE links SET idempotency_key = 'another'",
+      "UPDATE links SET reference_sent = 'another'",
+      "UPDATE links SET sealed_body = x'00'",
+      'UPDATE links SET amount_minor = 1',
+      "UPDATE audit SET who = 'nobody'",
+      'DELETE FROM audit',
+    ];
+    for (const statement of refused) expect(() => database.exec(statement)).toThrow(/can not be|can only be erased/);
+    database.exec('UPDATE links SET sealed_body = NULL');
+    expect(() => database.exec("UPDATE links SET sealed_body = x'00'")).toThrow('can only be erased');
+    database.close();
+  });
+});
+
+describe('housekeeping', () => {
+  it('expires what was parked for three days, and forgets events after seven', async () => {
+    const early = await openStore(path, { now: () => NOON });
+    await early.receiveEvent(newEvent({ reference: 'old' }));
+    await early.receiveEvent(newEvent({ reference: 'new', received_at: NOON + DAY_MS }));
+    const due = await early.dueEvents(NOON + DAY_MS, 10);
+    for (const event of due) await early.saveEvent(event.sequence, { state: 'parked' });
+    await early.close();
+    const later = await openStore(path, { now: () => NOON + 3 * DAY_MS + 1 });
+    expect(await later.counts()).toMatchObject({ events_waiting: 1 });
+    await later.unparkEvents({ order_id: null, reference: 'new' }, NOON);
+    expect(await later.dueEvents(NOON, 10)).toMatchObject([{ reference: 'new' }]);
+    await later.close();
+    await (await openStore(path, { now: () => NOON + 8 * DAY_MS })).close();
+    const database = new Database(path, { readonly: true });
+    expect(database.prepare('SELECT reference FROM events').pluck().all()).toEqual(['new']);
+    database.close();
+  });
+});
