@@ -1,0 +1,112 @@
+/** One attempt to deliver one notice: build, send, judge, record. */
+import type { Dialect } from '../core/merchant.ts';
+import { noticeRequest } from '../core/notice.ts';
+import { afterNoticeAttempt } from '../core/retry.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Attempt, Notice, Store } from '../core/store.ts';
+import { PuenteError } from '../error.ts';
+import type { Sender, SendResult } from './sender.ts';
+
+/** Pause before an attempt that could not be recorded is recorded again; nothing new is worth sending meanwhile. */
+const RECORD_PAUSE_MS = 5_000;
+
+/** Where a merchant wants to be told, as it is set now. */
+export interface Receiver {
+  url: string | null;
+  dialect: Dialect;
+  secret: Secret | null;
+}
+
+export interface AttemptParts {
+  store: Pick<Store, 'recordAttempt'>;
+  sender: Pick<Sender, 'send'>;
+  /** `now`: epoch ms. `sleep` resolves after `ms`, or as soon as `signal` aborts. */
+  clock: { now(): number; sleep(ms: number, signal: AbortSignal): Promise<void> };
+  /** From 0 up to, not including, 1. */
+  random: () => number;
+  /** Age in ms from which a refused notice is given up; null: never. */
+  horizon_ms: number | null;
+  /** After every recorded attempt, for logs and counters. */
+  onAttempt?: (notice: Notice, attempt: Attempt) => void;
+  /** When the store fails; the loop goes on. */
+  onFault?: (error: unknown) => void;
+}
+
+/**
+ * Tries once, from the lookup's result to the record. Never rejects.
+ * @param receiver Null when the merchant's settings could not be read.
+ */
+export async function attemptNotice(
+  parts: AttemptParts,
+  notice: Notice,
+  receiver: Receiver | null,
+  stopping: AbortSignal,
+): Promise<void> {
+  const started = parts.clock.now();
+  const result = await trySending(parts.sender, notice, receiver, started);
+  // A connection that was cut by our stop says nothing about the receiver; the notice stays due.
+  if (stopping.aborted && result.status === null) return;
+  const ended = parts.clock.now();
+  const attempt: Attempt = {
+    at: started,
+    duration_ms: Math.max(0, ended - started),
+    outcome: result.outcome,
+    status: result.status,
+    detail: result.detail,
+  };
+  const next = afterNoticeAttempt({
+    outcome: result.outcome,
+    attempts: notice.attempts + 1,
+    created_at: notice.created_at,
+    now: ended,
+    retry_after_ms: result.retry_after_ms,
+    horizon_ms: parts.horizon_ms,
+    random: parts.random(),
+  });
+  await record(parts, notice, attempt, next, stopping);
+}
+
+async function trySending(
+  sender: AttemptParts['sender'],
+  notice: Notice,
+  receiver: Receiver | null,
+  timestamp_ms: number,
+): Promise<SendResult> {
+  if (receiver === null) return held("The merchant's settings could not be read; the log says why.");
+  const { url, dialect, secret } = receiver;
+  if (url === null) return held('No notification URL is set for this merchant; set one and the notice goes out.');
+  const facts = { url, intent_id: notice.legacy_id, body: notice.body, request_id: notice.id, timestamp_ms };
+  if (dialect === 'point_integration_ipn') return sender.send(noticeRequest({ ...facts, dialect }));
+  if (secret === null)
+    return held(
+      'No webhook secret is set for this merchant, and its dialect is signed; set one and the notice goes out.',
+    );
+  return sender.send(noticeRequest({ ...facts, dialect, secret }));
+}
+
+/** Keeps trying while the store fails, because a delivered notice that is not recorded would be sent again at once. */
+async function record(
+  parts: AttemptParts,
+  notice: Notice,
+  attempt: Attempt,
+  next: { state: Notice['state']; next_attempt_at: number },
+  stopping: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    try {
+      await parts.store.recordAttempt(notice, attempt, next);
+      parts.onAttempt?.(notice, attempt);
+      return;
+    } catch (error) {
+      parts.onFault?.(error);
+      // Somebody else has changed the notice, so it is not ours to record any more.
+      if (error instanceof PuenteError && error.code === 'conflict') return;
+      if (stopping.aborted) return;
+      await parts.clock.sleep(RECORD_PAUSE_MS, stopping);
+    }
+  }
+}
+
+function held(detail: string): SendResult {
+  return { outcome: 'ours', status: null, detail, retry_after_ms: null };
+}

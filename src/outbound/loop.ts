@@ -1,0 +1,82 @@
+/** A loop over due work: polls the store, works on a bounded number of items at once, never twice on one at a time. */
+import type { Log } from '../core/runtime.ts';
+
+export interface Loop {
+  /** There may be work now: don't wait for the next poll. */
+  wake(): void;
+  /** Takes nothing new and resolves when what runs has ended. */
+  stop(): Promise<void>;
+}
+
+export interface LoopPlan<Item> {
+  name: string;
+  poll_ms: number;
+  concurrency: number;
+  /** Due items, oldest first. */
+  take(limit: number): Promise<Item[]>;
+  /** Items with the same key never run at the same time. */
+  key(item: Item): string;
+  handle(item: Item): Promise<void>;
+  log: Log;
+}
+
+/** Starts polling at once. A failing item is logged and left to its next due time; the loop itself never ends on it. */
+export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
+  const running = new Map<string, Promise<void>>();
+  let stopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  let polling: Promise<void> | null = null;
+  let again = false;
+
+  const run = (item: Item): void => {
+    const key = plan.key(item);
+    const work = plan
+      .handle(item)
+      .catch((error: unknown) => plan.log.error(`${plan.name} failed`, { cause: describe(error) }))
+      .finally(() => running.delete(key));
+    running.set(key, work);
+  };
+
+  const poll = async (): Promise<void> => {
+    const room = plan.concurrency - running.size;
+    if (room <= 0) return;
+    const items = await plan.take(room + running.size);
+    for (const item of items) {
+      if (stopped || running.size >= plan.concurrency) return;
+      if (!running.has(plan.key(item))) run(item);
+    }
+  };
+
+  const tick = (): void => {
+    if (stopped) return;
+    clearTimeout(timer);
+    if (polling !== null) {
+      again = true;
+      return;
+    }
+    polling = poll()
+      .catch((error: unknown) => plan.log.error(`${plan.name}: due work could not be read`, { cause: describe(error) }))
+      .finally(() => {
+        polling = null;
+        if (stopped) return;
+        const wait_ms = again ? 0 : plan.poll_ms;
+        again = false;
+        timer = setTimeout(tick, wait_ms);
+      });
+  };
+
+  tick();
+  return {
+    wake: tick,
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      await polling;
+      await Promise.all(running.values());
+    },
+  };
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown error';
+}

@@ -1,0 +1,126 @@
+/** The delivery loop: takes due notices from the store, sends them at a bounded and fair pace, and records every attempt. */
+import { inTurns } from '../core/notice.ts';
+import type { Notice, Store } from '../core/store.ts';
+import { type AttemptParts, attemptNotice, type Receiver } from './attempt.ts';
+
+/** How often the store is asked for what became due by time alone; new notices ring `wake`. */
+const POLL_MS = 1_000;
+/** A batch is four times what can be in flight, so that those under way don't hide the ones behind them. */
+const BATCH_FACTOR = 4;
+/** A stop waits this long for attempts under way; those cut are unrecorded and sent again after the start. */
+const STOP_GRACE_MS = 3_000;
+
+export interface NotifierParts extends AttemptParts {
+  store: Pick<Store, 'dueNotices' | 'recordAttempt'>;
+  /** Asked for every attempt, because a merchant may change its URL while notices wait (F121). */
+  receiver: (merchant_id: string) => Promise<Receiver>;
+  /** In flight at most, over all receivers; 50 by `reliability.md` §3.13. */
+  concurrency: number;
+  /** In flight at most to one host, so that a slow receiver can't take every place; 2 by the same rule. */
+  per_host: number;
+}
+
+export interface Notifier {
+  /** Looks for due notices now; call it after a commit that wrote some. */
+  wake(): void;
+  /** Starts nothing more, and waits up to 3 s for what is under way. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the loop. A link has at most one notice in flight; an attempt is recorded after it ended, so a crash between
+ * delivery and record means a second delivery with the same request id, never a lost one (F119).
+ */
+export function startNotifier(parts: NotifierParts): Notifier {
+  const stopping = new AbortController();
+  const flights = new Map<string, Flight>();
+  const turns = new Map<string, number>();
+  let turn = 0;
+  let bell = new AbortController();
+  const wake = (): void => bell.abort();
+
+  function takeOff(notice: Notice, receiver: Receiver | null, host: string | null): void {
+    turns.set(notice.merchant_id, ++turn);
+    const landed = attemptNotice(parts, notice, receiver, stopping.signal).finally(() => {
+      flights.delete(notice.legacy_id);
+      wake();
+    });
+    flights.set(notice.legacy_id, { host, landed });
+  }
+
+  /** Null when the settings can't be read, which must not stop the other merchants' notices. */
+  async function lookUp(merchant_id: string): Promise<Receiver | null> {
+    try {
+      return await parts.receiver(merchant_id);
+    } catch (error) {
+      parts.onFault?.(error);
+      return null;
+    }
+  }
+
+  /** Starts what may start now; merchants whose host is full are left out, and the store is asked past them. */
+  async function startDue(): Promise<void> {
+    const batch = BATCH_FACTOR * parts.concurrency;
+    const full = new Set<string>();
+    for (;;) {
+      // Taken before the store reads, because one that lands during the read is in the answer as it was before.
+      const underWay = new Set(flights.keys());
+      const due = await parts.store.dueNotices(parts.clock.now(), batch, [...full]);
+      const waiting = inTurns(
+        due.filter((notice) => !underWay.has(notice.legacy_id)),
+        (id) => turns.get(id) ?? 0,
+      );
+      const before = full.size + turn;
+      for (const notice of waiting) {
+        if (flights.size >= parts.concurrency || stopping.signal.aborted) return;
+        if (full.has(notice.merchant_id)) continue;
+        const receiver = await lookUp(notice.merchant_id);
+        const host = hostOf(receiver?.url ?? null);
+        if (host !== null && countOf(flights, host) >= parts.per_host) full.add(notice.merchant_id);
+        else takeOff(notice, receiver, host);
+      }
+      if (due.length < batch || full.size + turn === before) return;
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      bell = new AbortController();
+      try {
+        await startDue();
+      } catch (error) {
+        parts.onFault?.(error);
+      }
+      if (!stopping.signal.aborted) await parts.clock.sleep(POLL_MS, bell.signal);
+    }
+  }
+
+  const running = run();
+  return {
+    wake,
+    async stop() {
+      stopping.abort();
+      wake();
+      await running;
+      const patience = new AbortController();
+      const landed = Promise.all([...flights.values()].map((flight) => flight.landed));
+      await Promise.race([landed, parts.clock.sleep(STOP_GRACE_MS, patience.signal)]);
+      patience.abort();
+    },
+  };
+}
+
+interface Flight {
+  host: string | null;
+  landed: Promise<void>;
+}
+
+function hostOf(url: string | null): string | null {
+  return url === null ? null : (URL.parse(url)?.host ?? null);
+}
+
+function countOf(flights: Map<string, Flight>, host: string): number {
+  let count = 0;
+  for (const flight of flights.values()) if (flight.host === host) count++;
+  return count;
+}

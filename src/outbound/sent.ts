@@ -1,0 +1,47 @@
+/** Proves whether the bytes of one request left this process, through undici's diagnostics channels (`reliability.md` §3.5). */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+
+/** `sent` turns true just before undici hands the request's head to the socket, and never back. */
+export interface SentMark {
+  sent: boolean;
+}
+
+export interface SentWatch {
+  /** Runs `dispatch`; the one request it makes writes into `mark`. */
+  follow(mark: SentMark, dispatch: () => void): void;
+  stop(): void;
+}
+
+/**
+ * Ties each channel message to its call: undici makes its request object inside `dispatch`, also when the pool had queued
+ * it (it restores the caller's async context then), and names that same object when it writes it.
+ */
+export function watchSending(): SentWatch {
+  const context = new AsyncLocalStorage<SentMark>();
+  const marks = new WeakMap<object, SentMark>();
+  const created = (message: unknown): void => {
+    const mark = context.getStore();
+    const request = requestOf(message);
+    if (mark !== undefined && request !== null) marks.set(request, mark);
+  };
+  const writing = (message: unknown): void => {
+    const request = requestOf(message);
+    const mark = request === null ? undefined : marks.get(request);
+    if (mark !== undefined) mark.sent = true;
+  };
+  subscribe('undici:request:create', created);
+  subscribe('undici:client:sendHeaders', writing);
+  return {
+    follow: (mark, dispatch) => context.run(mark, dispatch),
+    stop() {
+      unsubscribe('undici:request:create', created);
+      unsubscribe('undici:client:sendHeaders', writing);
+    },
+  };
+}
+
+function requestOf(message: unknown): object | null {
+  if (typeof message !== 'object' || message === null || !('request' in message)) return null;
+  return typeof message.request === 'object' ? message.request : null;
+}

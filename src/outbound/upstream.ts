@@ -1,0 +1,135 @@
+/** The door to the orders API: one call, one awaited outcome, and a proof whether the call left. */
+import { type Dispatcher, Pool } from 'undici';
+import { readRetryAfter } from '../core/retry.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
+import { PuenteError } from '../error.ts';
+import { Reception } from './reception.ts';
+import { type SentMark, watchSending } from './sent.ts';
+import { createSlots } from './slots.ts';
+
+/** A larger answer is not ours to read; the largest real one, a page of terminals, is below 100 KiB (F21). */
+const MAX_ANSWER_BYTES = 1024 * 1024;
+/** The longest patience a `Retry-After` can ask of a call that a till is waiting for. */
+const MAX_RETRY_AFTER_MS = 60_000;
+
+export interface UpstreamOptions {
+  /** `https://host`, or with a path that every call's path is put behind. */
+  baseUrl: string;
+  /** Sockets, and therefore calls, at a time. */
+  connections: number;
+  connectTimeout_ms: number;
+  userAgent: string;
+  /** For counters; `status` is null unless answered. */
+  onOutcome?: (
+    name: UpstreamCall['name'],
+    kind: UpstreamOutcome['kind'],
+    status: number | null,
+    duration_ms: number,
+  ) => void;
+}
+
+export interface UpstreamClient extends Upstream {
+  /** Lets calls under way end, at most until their own timeouts. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a client on one pool: keep-alive, one request per socket at a time, no redirects, no retries.
+ * `send` resolves for whatever the network does; it rejects with PuenteError bad_request only for a call that can't be
+ * written as HTTP, before anything is sent.
+ * @throws PuenteError bad_setting when `baseUrl` is no plain http(s) URL.
+ */
+export function createUpstream(options: UpstreamOptions): UpstreamClient {
+  const base = readBase(options.baseUrl);
+  const pool = new Pool(base.origin, {
+    connections: options.connections,
+    connectTimeout: options.connectTimeout_ms,
+    pipelining: 1,
+    allowH2: false,
+  });
+  const slots = createSlots(options.connections);
+  const watch = watchSending();
+
+  async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
+    const limit = AbortSignal.timeout(call.timeout_ms);
+    if (!(await slots.take(limit))) return { kind: 'not_sent', cause: 'no free connection in time' };
+    const mark: SentMark = { sent: false };
+    const reception = new Reception(mark, MAX_ANSWER_BYTES, readRetryAfterHeader);
+    limit.addEventListener('abort', reception.cut);
+    // The slot stays taken until undici is done with the request, which a timeout alone doesn't make sure.
+    void reception.released.then(() => {
+      limit.removeEventListener('abort', reception.cut);
+      slots.give();
+    });
+    watch.follow(mark, () => pool.dispatch(request, reception.handler));
+    return reception.outcome;
+  }
+
+  return {
+    async send(call) {
+      const request = writeRequest(call, base.prefix, options.userAgent);
+      const started = performance.now();
+      const outcome = await exchange(call, request);
+      const status = outcome.kind === 'answered' ? outcome.status : null;
+      options.onOutcome?.(call.name, outcome.kind, status, performance.now() - started);
+      return outcome;
+    },
+    async close() {
+      if (!pool.closed) await pool.close();
+      watch.stop();
+    },
+  };
+}
+
+function readRetryAfterHeader(header: string | undefined): number | null {
+  return readRetryAfter(header, Date.now(), MAX_RETRY_AFTER_MS);
+}
+
+function readBase(baseUrl: string): { origin: string; prefix: string } {
+  const url = URL.parse(baseUrl);
+  const plain =
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.username === '' &&
+    url.password === '' &&
+    url.search === '' &&
+    url.hash === '';
+  if (!plain) {
+    throw new PuenteError(
+      'bad_setting',
+      'The upstream must be a base URL such as https://api.mercadopago.com, without user, query and fragment.',
+    );
+  }
+  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
+}
+
+/** Everything that goes on the wire is named here; nothing of the client's own request can slip through. */
+function writeRequest(call: UpstreamCall, prefix: string, userAgent: string): Dispatcher.DispatchOptions {
+  if (!PLAIN_PATH.test(call.path) || call.path.includes('..')) {
+    throw new PuenteError('bad_request', 'The upstream path has a character that no id has; nothing was sent.', {
+      facts: { call: call.name },
+    });
+  }
+  const query = call.query === undefined ? '' : `?${new URLSearchParams(call.query)}`;
+  const extra = Object.entries(call.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const headers: Record<string, string> = {
+    ...Object.fromEntries(extra),
+    authorization: `Bearer ${call.token.reveal()}`,
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
+  };
+  if (call.body !== undefined) headers['content-type'] = 'application/json';
+  if (call.idempotency_key !== undefined) headers['x-idempotency-key'] = call.idempotency_key;
+  return {
+    path: prefix + call.path + query,
+    method: call.method,
+    headers,
+    body: call.body === undefined ? null : Buffer.from(call.body),
+    headersTimeout: call.timeout_ms,
+    bodyTimeout: call.timeout_ms,
+  };
+}
+
+/** Segments of the characters that URLs need no escape for; `%` is refused because `%2e%2e` climbs (`reliability.md` §0.4). */
+const PLAIN_PATH = /^(?:\/[A-Za-z0-9._~:@-]+)+$/;

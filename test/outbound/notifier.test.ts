@@ -1,0 +1,483 @@
+/** The delivery loop on the real store, against real receivers, on a clock that the tests turn. */
+import { createHmac, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Link } from '../../src/core/link.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Attempt, Notice, Store } from '../../src/core/store.ts';
+import { PuenteError } from '../../src/error.ts';
+import type { Receiver } from '../../src/outbound/attempt.ts';
+import { type NotifierParts, startNotifier } from '../../src/outbound/notifier.ts';
+import { createSender } from '../../src/outbound/sender.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { answer, onRequest, type Peer, startPeer } from './peer.ts';
+
+const MINUTE = 60_000;
+const ARGENTINA = '700100200';
+const BRAZIL = '700100300';
+
+/** Time stands still until `advance`; a sleeper wakes when its time has come or its signal aborts. */
+function manualClock(start: number) {
+  let now = start;
+  const sleepers = new Set<{ at: number; wake: () => void }>();
+  return {
+    now: () => now,
+    sleep: (ms: number, signal: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const wake = (): void => {
+          sleepers.delete(sleeper);
+          resolve();
+        };
+        const sleeper = { at: now + ms, wake };
+        if (signal.aborted) return resolve();
+        sleepers.add(sleeper);
+        signal.addEventListener('abort', wake, { once: true });
+      }),
+    advance(ms: number) {
+      now += ms;
+      for (const sleeper of [...sleepers]) if (sleeper.at <= now) sleeper.wake();
+    },
+  };
+}
+
+let directory = '';
+let store: Store;
+let clock: ReturnType<typeof manualClock>;
+let closing: (() => Promise<void>)[] = [];
+const receivers = new Map<string, Receiver>();
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'puente-notifier-'));
+  clock = manualClock(Date.UTC(2026, 10, 2, 12));
+  store = await openSqliteStore({ path: join(directory, 'puente.db'), create: true, now: clock.now });
+  receivers.clear();
+});
+
+afterEach(async () => {
+  for (const close of closing.reverse()) await close();
+  closing = [];
+  await store.close();
+  await rm(directory, { recursive: true });
+});
+
+function start(more: Partial<NotifierParts> = {}) {
+  const sender = createSender({ policy: { allow_private: true, ports: [], own_hosts: [] }, userAgent: 'Puente/test' });
+  const attempts: { notice: Notice; attempt: Attempt }[] = [];
+  const faults: unknown[] = [];
+  const notifier = startNotifier({
+    store,
+    sender,
+    receiver: async (merchant_id) =>
+      receivers.get(merchant_id) ?? { url: null, dialect: 'point_integration_ipn', secret: null },
+    clock,
+    random: () => 0.5,
+    horizon_ms: null,
+    concurrency: 50,
+    per_host: 2,
+    onAttempt: (notice, attempt) => attempts.push({ notice, attempt }),
+    onFault: (error) => faults.push(error),
+    ...more,
+  });
+  const stop = async (): Promise<void> => {
+    // Turned by itself, so that the stop's own patience ends too.
+    const turning = setInterval(() => clock.advance(1_000), 2);
+    await notifier.stop();
+    clearInterval(turning);
+    await sender.close();
+  };
+  closing.push(stop);
+  return { ...notifier, stop, attempts, faults };
+}
+
+interface Seen {
+  line: string;
+  headers: string;
+  body: string;
+}
+
+/** A receiver that keeps what it was told; `script` answers, by default with 200. */
+async function receiver(
+  script: (socket: Socket, seen: Seen, number: number) => void = (socket) => socket.write(answer(200, 'OK')),
+) {
+  const told: Seen[] = [];
+  const peer: Peer = await startPeer((socket) =>
+    onRequest(socket, (text) => {
+      const [head = '', body = ''] = text.split('\r\n\r\n');
+      const [line = '', ...headers] = head.split('\r\n');
+      const seen = { line, headers: headers.join('\n'), body };
+      told.push(seen);
+      script(socket, seen, told.length);
+    }),
+  );
+  closing.push(() => peer.close());
+  return { url: `${peer.url}/hook?shop=1`, told, bodies: () => told.map((seen) => seen.body) };
+}
+
+function listen(merchant_id: string, url: string | null, more: Partial<Receiver> = {}): void {
+  receivers.set(merchant_id, { url, dialect: 'point_integration_ipn', secret: null, ...more });
+}
+
+function linkOf(merchant_id: string): Link {
+  const legacy_id = randomUUID();
+  const now = clock.now();
+  return {
+    legacy_id,
+    merchant_id,
+    lane: 'orders',
+    unit: `PAX_A910__${legacy_id.slice(0, 13)}`,
+    client_key: null,
+    fingerprint: legacy_id,
+    reference_sent: legacy_id.replaceAll('-', ''),
+    held: {},
+    amount_minor: 1500,
+    idempotency_key: legacy_id,
+    sealed_body: null,
+    tables_revision: 'r1',
+    state: 'SENDING',
+    attempts: 0,
+    first_sent_at: null,
+    boot_id: 'boot',
+    client_answer: 'none',
+    order_id: null,
+    order: null,
+    order_version: null,
+    payment_id: null,
+    intent_state: 'OPEN',
+    intent_state_at: now,
+    cancel: null,
+    expires_at: now + 15 * MINUTE,
+    next_check_at: null,
+    created_at: now,
+    updated_at: now,
+    revision: 1,
+  };
+}
+
+/** A link with one notice per body. */
+async function queue(merchant_id: string, ...bodies: string[]): Promise<string> {
+  const { link } = await store.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
+  const { legacy_id } = link;
+  const now = clock.now();
+  await store.saveLink(
+    link,
+    {},
+    { notices: bodies.map((body) => ({ legacy_id, merchant_id, body, created_at: now, next_attempt_at: now })) },
+  );
+  return legacy_id;
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+async function pending(): Promise<number> {
+  return (await store.counts()).notices_pending;
+}
+
+describe('delivery', () => {
+  it('goes out on wake, in the unsigned dialect, and is recorded', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    const notifier = start();
+    const id = await queue(ARGENTINA, '{"state":"FINISHED"}');
+    notifier.wake();
+    await until(async () => (await pending()) === 0);
+    expect(told).toEqual([
+      {
+        line: `POST /hook?shop=1&topic=point_integration_ipn&id=${id} HTTP/1.1`,
+        headers: expect.not.stringContaining('x-signature'),
+        body: '{"state":"FINISHED"}',
+      },
+    ]);
+    expect(notifier.attempts).toMatchObject([{ attempt: { outcome: 'delivered', status: 200, at: clock.now() } }]);
+  });
+
+  it('goes out signed in the other dialect', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url, { dialect: 'point_integration_wh', secret: new Secret('till secret') });
+    const notifier = start();
+    const id = await queue(ARGENTINA, '{}');
+    notifier.wake();
+    await until(() => told.length === 1);
+    const headers = told[0]?.headers ?? '';
+    const request_id = /x-request-id: (\S+)/.exec(headers)?.[1];
+    const [, ts, v1] = /x-signature: ts=(\d+),v1=(\w+)/.exec(headers) ?? [];
+    expect(ts).toBe(String(clock.now()));
+    expect(v1).toBe(
+      createHmac('sha256', 'till secret').update(`id:${id};request-id:${request_id};ts:${ts};`).digest('hex'),
+    );
+  });
+
+  it('is found without a wake, by time alone', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    start();
+    await queue(ARGENTINA, '{}');
+    await until(() => {
+      clock.advance(1_000);
+      return told.length === 1;
+    });
+  });
+});
+
+describe('the order within a link', () => {
+  it('holds while the first one is refused', async () => {
+    const { url, bodies } = await receiver((socket, _seen, number) =>
+      socket.write(answer(number === 1 ? 500 : 200, '')),
+    );
+    listen(ARGENTINA, url);
+    const notifier = start();
+    await queue(ARGENTINA, 'first', 'second');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    clock.advance(15 * MINUTE - 1);
+    notifier.wake();
+    await queue(ARGENTINA, 'other link');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 2);
+    expect(bodies()).toEqual(['first', 'other link']);
+    clock.advance(1);
+    notifier.wake();
+    await until(async () => (await pending()) === 0);
+    expect(bodies()).toEqual(['first', 'other link', 'first', 'second']);
+  });
+
+  it('goes on after a notice that is given up', async () => {
+    const { url, bodies } = await receiver((socket, seen) =>
+      socket.write(answer(seen.body === 'first' ? 410 : 200, '')),
+    );
+    listen(ARGENTINA, url);
+    const notifier = start({ horizon_ms: 10 * MINUTE });
+    await queue(ARGENTINA, 'first', 'second');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    expect(await pending()).toBe(2);
+    clock.advance(15 * MINUTE);
+    await until(async () => (await pending()) === 0);
+    expect(bodies()).toEqual(['first', 'first', 'second']);
+  });
+});
+
+describe('the receiver is looked up at send time', () => {
+  it('so a URL that changes while a notice waits is used', async () => {
+    const old = await receiver((socket) => socket.write(answer(500, '')));
+    const fresh = await receiver();
+    listen(ARGENTINA, old.url);
+    const notifier = start();
+    await queue(ARGENTINA, '{}');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    listen(ARGENTINA, fresh.url);
+    clock.advance(15 * MINUTE);
+    await until(async () => (await pending()) === 0);
+    expect([old.told.length, fresh.told.length]).toEqual([1, 1]);
+  });
+
+  it('without a URL, without a secret, or with a refused URL a notice is held, and goes out once it can', async () => {
+    const { url, told } = await receiver();
+    const notifier = start({ horizon_ms: MINUTE });
+    await queue(ARGENTINA, '{}');
+    const hold = async (count: number): Promise<void> => {
+      notifier.wake();
+      await until(() => notifier.attempts.length === count);
+      expect(await store.dueNotices(clock.now(), 10)).toEqual([]);
+      clock.advance(15 * MINUTE - 1);
+      expect(await store.dueNotices(clock.now(), 10)).toEqual([]);
+    };
+    await hold(1);
+    listen(ARGENTINA, url, { dialect: 'point_integration_wh' });
+    clock.advance(1);
+    await hold(2);
+    listen(ARGENTINA, 'http://169.254.169.254/');
+    clock.advance(1);
+    await hold(3);
+    expect(notifier.attempts.map(({ attempt }) => attempt.outcome)).toEqual(['ours', 'ours', 'ours']);
+    expect(notifier.attempts.map(({ notice }) => notice.attempts)).toEqual([0, 0, 0]);
+    listen(ARGENTINA, url);
+    await store.hastenNotices(ARGENTINA, clock.now());
+    notifier.wake();
+    await until(async () => (await pending()) === 0);
+    expect(told).toHaveLength(1);
+  });
+
+  it("and one merchant's broken settings don't stop the others", async () => {
+    const { url, told } = await receiver();
+    const notifier = start({
+      receiver: async (merchant_id) => {
+        if (merchant_id === ARGENTINA) throw new PuenteError('store_unusable', 'sealed with another key');
+        return { url, dialect: 'point_integration_ipn', secret: null };
+      },
+    });
+    await queue(ARGENTINA, 'a');
+    await queue(BRAZIL, 'b');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 2);
+    expect(told.map((seen) => seen.body)).toEqual(['b']);
+    expect(await pending()).toBe(1);
+    expect(notifier.faults).toHaveLength(1);
+  });
+});
+
+describe('the pace', () => {
+  it('is two to one host, and a receiver that hangs does not hold up another', async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    listen(ARGENTINA, hanging.url);
+    listen(BRAZIL, quick.url);
+    const notifier = start();
+    for (let index = 0; index < 6; index++) await queue(ARGENTINA, `slow ${index}`);
+    for (let index = 0; index < 6; index++) await queue(BRAZIL, `quick ${index}`);
+    notifier.wake();
+    await until(() => quick.told.length === 6 && hanging.told.length === 2);
+    await until(async () => (await pending()) === 6);
+    expect(hanging.told).toHaveLength(2);
+  });
+
+  it('never passes the limits, whatever the backlog', async () => {
+    let open = 0;
+    let most = 0;
+    const slow = (socket: Socket): void => {
+      most = Math.max(most, ++open);
+      setTimeout(() => {
+        open--;
+        socket.write(answer(200, ''));
+      }, 5);
+    };
+    const hosts = await Promise.all(Array.from({ length: 4 }, () => receiver(slow)));
+    const merchants = ['700100200', '700100300', '700100400', '700100500'];
+    for (const [index, merchant] of merchants.entries()) listen(merchant, hosts[index]?.url ?? null);
+    const notifier = start({ concurrency: 3 });
+    for (let index = 0; index < 48; index++) await queue(merchants[index % 4] ?? '', String(index));
+    notifier.wake();
+    await until(async () => (await pending()) === 0);
+    expect(most).toBe(3);
+    expect(hosts.flatMap((host) => host.bodies())).toHaveLength(48);
+  });
+
+  it('is fair between merchants that share a host', async () => {
+    const shared = await receiver();
+    listen(ARGENTINA, shared.url);
+    listen(BRAZIL, shared.url);
+    for (let index = 0; index < 8; index++) await queue(ARGENTINA, 'a');
+    clock.advance(1);
+    for (let index = 0; index < 4; index++) await queue(BRAZIL, 'b');
+    start({ per_host: 1 });
+    await until(async () => (await pending()) === 0);
+    expect(shared.bodies().join('')).toBe('ababababaaaa');
+  });
+
+  it('asks the store past a merchant whose host is full', async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    listen(ARGENTINA, hanging.url);
+    listen(BRAZIL, quick.url);
+    const notice = (index: number, merchant_id: string): Notice => ({
+      id: `notice-${index}`,
+      legacy_id: `link-${index}`,
+      merchant_id,
+      body: '{}',
+      created_at: 0,
+      next_attempt_at: 0,
+      sequence: 1,
+      state: 'pending',
+      attempts: 0,
+    });
+    const rows = Array.from({ length: 40 }, (_, index) => notice(index, index < 39 ? ARGENTINA : BRAZIL));
+    const memory: NotifierParts['store'] = {
+      dueNotices: async (_now, limit, except = []) =>
+        rows.filter((row) => row.state === 'pending' && !except.includes(row.merchant_id)).slice(0, limit),
+      recordAttempt: async (row, _attempt, next) => {
+        rows[rows.findIndex(({ id }) => id === row.id)] = { ...row, ...next };
+      },
+    };
+    start({ store: memory, concurrency: 4, per_host: 1 });
+    await until(() => rows.at(-1)?.state === 'delivered');
+    expect(quick.told).toHaveLength(1);
+    expect(hanging.told).toHaveLength(1);
+  });
+});
+
+describe('when things break', () => {
+  it('an attempt that is cut before its record is made again, with the same request id', async () => {
+    let answers = false;
+    const { url, told } = await receiver((socket) => {
+      if (answers) socket.write(answer(200, ''));
+    });
+    listen(ARGENTINA, url, { dialect: 'point_integration_wh', secret: new Secret('s') });
+    const before = start();
+    await queue(ARGENTINA, '{}');
+    before.wake();
+    await until(() => told.length === 1);
+    await before.stop();
+    expect(before.attempts).toEqual([]);
+    await store.close();
+    store = await openSqliteStore({ path: join(directory, 'puente.db'), create: false, now: clock.now });
+    answers = true;
+    start();
+    await until(async () => (await pending()) === 0);
+    const ids = told.map((seen) => /x-request-id: (\S+)/.exec(seen.headers)?.[1]);
+    expect(ids).toEqual([ids[0], ids[0]]);
+    expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('a delivery that the store fails to record is recorded later, not sent again', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    let failures = 3;
+    const notifier = start({
+      store: {
+        dueNotices: store.dueNotices,
+        recordAttempt: async (...parts) => {
+          if (failures-- > 0) throw new PuenteError('store_failed', 'the disk is full');
+          return store.recordAttempt(...parts);
+        },
+      },
+    });
+    await queue(ARGENTINA, '{}');
+    notifier.wake();
+    await until(async () => {
+      clock.advance(1_000);
+      notifier.wake();
+      return (await pending()) === 0;
+    });
+    expect(told).toHaveLength(1);
+    expect(notifier.faults).toHaveLength(3);
+  });
+
+  it('a store that fails to read is asked again', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    let failures = 2;
+    const notifier = start({
+      store: {
+        dueNotices: async (...parts) => {
+          if (failures-- > 0) throw new PuenteError('store_failed', 'busy');
+          return store.dueNotices(...parts);
+        },
+        recordAttempt: store.recordAttempt,
+      },
+    });
+    await queue(ARGENTINA, '{}');
+    await until(() => {
+      clock.advance(1_000);
+      return told.length === 1;
+    });
+    expect(notifier.faults).toHaveLength(2);
+  });
+
+  it('a stopped loop sends nothing more', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    const notifier = start();
+    await notifier.stop();
+    await queue(ARGENTINA, '{}');
+    notifier.wake();
+    clock.advance(60 * MINUTE);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(told).toEqual([]);
+    expect(await pending()).toBe(1);
+  });
+});

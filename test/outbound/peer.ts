@@ -1,0 +1,72 @@
+/** A scriptable TCP server for tests: each accepted socket goes to the script, and everything is torn down on close. */
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+
+export interface Peer {
+  port: number;
+  url: string;
+  /** Sockets accepted so far. */
+  accepted: Socket[];
+  close(): Promise<void>;
+}
+
+export async function startPeer(script: (socket: Socket, number: number) => void): Promise<Peer> {
+  return listening(createServer(), script);
+}
+
+/** Puts the script behind any server that gives out sockets, a TLS one too. */
+export async function listening(
+  server: Server,
+  script: (socket: Socket, number: number) => void,
+  event = 'connection',
+): Promise<Peer> {
+  const accepted: Socket[] = [];
+  const raw = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    raw.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => raw.delete(socket));
+  });
+  server.on(event, (socket: Socket) => {
+    accepted.push(socket);
+    socket.on('error', () => socket.destroy());
+    script(socket, accepted.length);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    accepted,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of raw) socket.destroy();
+      }),
+  };
+}
+
+/** Calls `then` for each complete request on the socket, with its whole text; requests must have a content length or no body. */
+export function onRequest(socket: Socket, then: (text: string, number: number) => void): void {
+  let text = '';
+  let number = 0;
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1');
+    for (;;) {
+      const end = text.indexOf('\r\n\r\n');
+      if (end < 0) return;
+      const length = Number(/content-length: (\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
+      if (text.length < end + 4 + length) return;
+      const request = text.slice(0, end + 4 + length);
+      text = text.slice(end + 4 + length);
+      number++;
+      then(request, number);
+    }
+  });
+}
+
+/** A whole HTTP answer as text. */
+export function answer(status: number, body: string, headers: Record<string, string> = {}): string {
+  const all = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} Status\r\n${lines.join('')}\r\n${body}`;
+}
