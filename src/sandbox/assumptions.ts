@@ -1,0 +1,183 @@
+/** Every choice the specification leaves open, as a typed setting with a default and the sentence that start-up lists. */
+import { z } from 'zod';
+
+/** Failed details a Point transaction can show (`orders-api.md` §3.2); the last one is the simulator's own. */
+export const failedDetails = [
+  'failed',
+  'bad_filled_card_data',
+  'high_risk',
+  'rejected_by_issuer',
+  'required_call_for_authorize',
+  'max_attempts_exceeded',
+  'card_disabled',
+  'insufficient_amount',
+  'amount_limit_exceeded',
+  'processing_error',
+  'invalid_installments',
+  'in_review',
+  'rejected_other_reason',
+] as const;
+
+const assumptionFields = {
+  error_codes: z
+    .enum(['documented', 'live'])
+    .default('documented')
+    .describe('Spelling of error codes where the pages and the live service differ (orders-api.md §1.6).'),
+  order_ids: z
+    .enum(['ORD', 'ORDTST'])
+    .default('ORD')
+    .describe('Prefix of order ids; test credentials give ORDTST (orders-api.md §1.4).'),
+  country_code: z
+    .enum(['alpha3', 'alpha2'])
+    .default('alpha3')
+    .describe('Form of country_code in orders (orders-api.md §1.3).'),
+  date_fraction_digits: z
+    .int()
+    .min(0)
+    .max(9)
+    .default(3)
+    .describe('Fraction digits of dates in orders; examples have 3 and 9 (orders-api.md §1.3).'),
+  paid_status_detail: z
+    .enum(['accredited', 'processed'])
+    .default('accredited')
+    .describe('Order status_detail of a paid order (orders-api.md §3.2).'),
+  failed_status_detail: z
+    .enum(failedDetails)
+    .default('bad_filled_card_data')
+    .describe('Transaction status_detail of a failed order when none was asked for (orders-api.md §6).'),
+  failed_payment: z
+    .enum(['rejected', 'none'])
+    .default('rejected')
+    .describe('Whether a failed order carries the reference_id of a rejected payment (legacy-point.md finding 1).'),
+  action_required: z
+    .enum(['final', 'moves_on'])
+    .default('final')
+    .describe('Whether action_required never changes again, or may still be settled (orders-api.md §3.2).'),
+  replay: z
+    .enum(['saved', 'current', 'conflict', 'saved_500', 'forgets'])
+    .default('saved')
+    .describe(
+      'Same key, same body: V1 saved answer, V2 current order, V3 409, V4 a saved 500 for ever, V5 key forgotten early (reliability.md §3.1).',
+    ),
+  replay_status: z
+    .union([z.literal(200), z.literal(201)])
+    .default(201)
+    .describe('HTTP status of a replayed create (orders-api.md §13).'),
+  replay_actions: z
+    .enum(['saved', 'conflict'])
+    .default('saved')
+    .describe('Same key again on cancel or refund: the saved answer, or 409 (reliability.md §3.1).'),
+  replay_forget_after_minutes: z
+    .number()
+    .positive()
+    .default(5)
+    .describe('With replay "forgets": after how many minutes of virtual time a key is unknown again.'),
+  remember_refusals: z
+    .boolean()
+    .default(false)
+    .describe('Whether a refused create (4xx) is remembered under its key too (reliability.md §3.1).'),
+  reference_unique: z
+    .enum(['among_all', 'among_live', 'not_checked'])
+    .default('among_all')
+    .describe('Which orders of the merchant an external_reference must differ from (interface.md, Order).'),
+  key_check: z
+    .enum(['before_queue', 'after_queue'])
+    .default('before_queue')
+    .describe('Whether the key memory is asked before the terminal queue (reliability.md §3.1).'),
+  total_refund_status: z
+    .enum(['processing', 'processed'])
+    .default('processing')
+    .describe('Status of the refund node of a total refund (orders-api.md §2).'),
+  partial_refund_action: z
+    .enum(['order.refunded', 'order.processed', 'none'])
+    .default('order.refunded')
+    .describe('Webhook action of a partial refund, whose name nobody has seen (orders-api.md §4.1).'),
+  max_refunds: z
+    .int()
+    .min(1)
+    .default(20)
+    .describe('Refunds per payment before max_refunds_exceeded; the number is not published.'),
+  simulated_step_ms: z
+    .int()
+    .min(0)
+    .default(200)
+    .describe(
+      'Virtual time between at_terminal and the final state of a simulated event; the pages say within 10 s (orders-api.md §6).',
+    ),
+  cancel_confirmation: z
+    .enum(['automatic', 'by_hand'])
+    .default('automatic')
+    .describe(
+      'After a 202 cancel: the terminal confirms by itself after cancel_step_ms, or waits for the person (orders-api.md §3.1).',
+    ),
+  cancel_step_ms: z
+    .int()
+    .min(0)
+    .default(200)
+    .describe('Virtual time between a 202 cancel and the terminal confirming it.'),
+  webhook_url: z
+    .union([z.literal(''), z.url({ protocol: /^https?$/ })])
+    .default('')
+    .describe('Where order webhooks go; empty sends none.'),
+  webhook_secret: z.string().default('sandbox-webhook-secret').describe('Secret that signs order webhooks.'),
+  webhook_mode: z
+    .enum(['normal', 'drop', 'duplicate', 'late', 'forge'])
+    .default('normal')
+    .describe(
+      'What happens to each webhook: sent, lost, sent twice, sent late, or a false one with a false signature in its place.',
+    ),
+  webhook_late_ms: z.int().min(0).default(60_000).describe('With mode "late": virtual time each webhook waits.'),
+  signature_casing: z
+    .enum(['lower', 'verbatim', 'none', 'bad'])
+    .default('lower')
+    .describe(
+      'Casing of the id in the signed manifest; "none" sends no signature, "bad" a false one (orders-api.md §4.2).',
+    ),
+  signature_ts_unit: z.enum(['ms', 's']).default('ms').describe('Unit of ts in X-Signature (orders-api.md §4.2).'),
+  webhook_amounts: z
+    .enum(['plain', 'two_decimals'])
+    .default('plain')
+    .describe('Amounts in webhooks: without needless decimals, or as in GET (orders-api.md §4.1).'),
+  webhook_user_id: z
+    .enum(['string', 'number'])
+    .default('string')
+    .describe('JSON type of user_id in webhooks (orders-api.md §4.1).'),
+  webhook_timeout_ms: z
+    .int()
+    .min(1)
+    .default(22_000)
+    .describe('Real time a webhook receiver has to answer 200 or 201 (orders-api.md §4.3).'),
+  legacy_expiry_ms: z
+    .int()
+    .min(1000)
+    .default(900_000)
+    .describe(
+      'Virtual time after which a legacy intent that nobody takes up is ABANDONED; the pages say "a certain time" (legacy-point.md §2).',
+    ),
+  extra_terminals: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(0)
+    .describe('More terminals in PDV per merchant, for load tests; takes effect at reset.'),
+};
+
+export const settingsSchema = z.strictObject(assumptionFields);
+export type Settings = z.infer<typeof settingsSchema>;
+
+export interface Assumption {
+  name: string;
+  value: unknown;
+  sentence: string;
+}
+
+/** What start-up and the control door list: each setting with its value and its sentence. The webhook secret stays out. */
+export function listAssumptions(settings: Settings): Assumption[] {
+  return Object.entries(assumptionFields)
+    .filter(([name]) => name !== 'webhook_secret')
+    .map(([name, field]) => ({
+      name,
+      value: settings[name as keyof Settings], // the names are the keys of the same object
+      sentence: field.description ?? '',
+    }));
+}

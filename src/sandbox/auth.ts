@@ -1,0 +1,44 @@
+/** Who is calling: bearer tokens, and the answers to a missing, malformed or unknown one (`orders-api.md` §1.5). */
+import type { Request } from 'express';
+import { type Answer, json, paymentsRefusal, tokenRefusal } from './answer.ts';
+import type { Merchant } from './cast.ts';
+import type { World } from './world.ts';
+
+const BEARER = /^Bearer (\S+)$/i;
+/** Production and test credentials start like this; anything else is malformed to the live service. */
+const WELL_FORMED = /^(?:APP_USR|TEST)-[\w-]+$/;
+
+/** @returns the token, or null when there is no bearer token in the header. */
+export function bearerToken(request: Request): string | null {
+  return BEARER.exec(request.headers.authorization ?? '')?.[1] ?? null;
+}
+
+export type Caller = { merchant: Merchant; refused?: undefined } | { merchant?: undefined; refused: Answer };
+
+/** For `/v1/orders*` and `/terminals/*`. */
+export function authenticate(world: World, request: Request): Caller {
+  if (request.headers.authorization === undefined) {
+    return { refused: request.path.startsWith('/terminals/') ? missingToken : blockedByGateway };
+  }
+  const token = bearerToken(request);
+  if (token === null || !WELL_FORMED.test(token)) return { refused: missingToken };
+  const merchant = world.tokens.get(token);
+  return merchant === undefined ? { refused: unknownToken } : { merchant };
+}
+
+/** For `/v1/payments` and `/users`, which speak the older envelope. */
+export function authenticatePayments(world: World, request: Request): Caller {
+  const merchant = world.tokens.get(bearerToken(request) ?? '');
+  return merchant === undefined
+    ? { refused: paymentsRefusal(401, 'unauthorized', 'invalid access token') }
+    : { merchant };
+}
+
+const missingToken = tokenRefusal(401, 'unauthorized', 'authorization value not present');
+const unknownToken = tokenRefusal(401, 'unauthorized', 'user not found');
+const blockedByGateway = json(403, {
+  code: 'PA_UNAUTHORIZED_RESULT_FROM_POLICIES',
+  blocked_by: 'PolicyAgent',
+  message: 'At least one policy returned UNAUTHORIZED.',
+  status: 403,
+});

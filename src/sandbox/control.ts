@@ -1,0 +1,226 @@
+/** The control door `/_sandbox/…`: see the whole world, reset it, change settings, time and faults, and act as the person at a terminal. */
+import { type ErrorRequestHandler, type Request, Router } from 'express';
+import { z } from 'zod';
+import { type ErrorCode, PuenteError } from '../error.ts';
+import { json, send } from './answer.ts';
+import { listAssumptions } from './assumptions.ts';
+import { bodyJson, readBody } from './body.ts';
+import { type Merchant, type Terminal, terminalActions } from './cast.ts';
+import { createFault, type Fault, faultSchema } from './faults.ts';
+import { renderState } from './state-view.ts';
+import type { World } from './world.ts';
+
+export function controlRouter(world: World): Router {
+  const router = Router();
+  router.get('/_sandbox/state', (_request, response) => send(response, json(200, renderState(world))));
+  router.post('/_sandbox/reset', (_request, response) => {
+    world.reset();
+    send(response, { status: 204, body: '' });
+  });
+  addSettings(router, world);
+  addClock(router, world);
+  addFaults(router, world);
+  addTerminals(router, world);
+  router.put('/_sandbox/merchants/:merchant/token', readBody, (request, response) => {
+    replaceToken(world, merchantOf(world, request), parse(tokenSchema, request).access_token);
+    send(response, { status: 204, body: '' });
+  });
+  router.use('/_sandbox', answerError);
+  return router;
+}
+
+function addSettings(router: Router, world: World): void {
+  const show = () => json(200, { settings: world.settings, assumptions: listAssumptions(world.settings) });
+  router.get('/_sandbox/settings', (_request, response) => send(response, show()));
+  router.put('/_sandbox/settings', readBody, (request, response) => {
+    world.configure(parse(z.record(z.string(), z.unknown()), request));
+    send(response, show());
+  });
+  const showWebhooks = () => {
+    const {
+      webhook_url: url,
+      signature_casing: casing,
+      signature_ts_unit: ts_unit,
+      webhook_mode: mode,
+      webhook_late_ms: late_ms,
+    } = world.settings;
+    return json(200, { url, casing, ts_unit, mode, late_ms });
+  };
+  router.get('/_sandbox/webhooks', (_request, response) => send(response, showWebhooks()));
+  router.put('/_sandbox/webhooks', readBody, (request, response) => {
+    const changes = Object.entries(parse(webhooksSchema, request)).map(([name, value]) => [
+      webhookSettings[name],
+      value,
+    ]);
+    world.configure(Object.fromEntries(changes));
+    send(response, showWebhooks());
+  });
+}
+
+const webhooksSchema = z.strictObject({
+  url: z.string().optional(),
+  secret: z.string().optional(),
+  casing: z.string().optional(),
+  ts_unit: z.string().optional(),
+  mode: z.string().optional(),
+  late_ms: z.number().optional(),
+});
+
+/** The short names of the webhook door; the values are checked as settings. */
+const webhookSettings: Readonly<Record<string, string>> = {
+  url: 'webhook_url',
+  secret: 'webhook_secret',
+  casing: 'signature_casing',
+  ts_unit: 'signature_ts_unit',
+  mode: 'webhook_mode',
+  late_ms: 'webhook_late_ms',
+};
+
+function addClock(router: Router, world: World): void {
+  const show = () => json(200, { now: new Date(world.clock.now()).toISOString(), mode: world.clock.mode() });
+  router.get('/_sandbox/clock', (_request, response) => send(response, show()));
+  router.post('/_sandbox/clock', readBody, async (request, response) => {
+    const { mode, now, advance_ms } = parse(clockSchema, request);
+    if (mode !== undefined) world.clock.setMode(mode);
+    const delta_ms = now === undefined ? (advance_ms ?? 0) : Date.parse(now) - world.clock.now();
+    if (delta_ms < 0) throw new PuenteError('bad_request', 'Time only moves forward; reset the sandbox to go back.');
+    await advance(world, delta_ms);
+    send(response, show());
+  });
+}
+
+const clockSchema = z.strictObject({
+  mode: z.enum(['real', 'manual']).optional(),
+  now: z.iso.datetime({ offset: true }).optional(),
+  advance_ms: z.int().min(0).optional(),
+});
+
+/** Timer by timer, and each one's webhooks have arrived before the next one fires. */
+async function advance(world: World, delta_ms: number): Promise<void> {
+  const { clock } = world;
+  const target_ms = clock.now() + delta_ms;
+  for (let due_ms = clock.nextDueAt(); due_ms !== null && due_ms <= target_ms; due_ms = clock.nextDueAt()) {
+    clock.advance(Math.max(due_ms - clock.now(), 0));
+    await world.settled();
+  }
+  clock.advance(Math.max(target_ms - clock.now(), 0));
+}
+
+function addFaults(router: Router, world: World): void {
+  const door = router.route('/_sandbox/faults');
+  const show = ({ rule, matched, acted }: Fault) => ({ ...rule, matched, acted });
+  door.get((_request, response) => send(response, json(200, { faults: world.faults.map(show) })));
+  door.post(readBody, (request, response) => {
+    const fault = createFault(parse(faultSchema, request));
+    world.faults.push(fault);
+    send(response, json(201, show(fault)));
+  });
+  door.delete((_request, response) => {
+    world.faults.length = 0;
+    send(response, { status: 204, body: '' });
+  });
+}
+
+function addTerminals(router: Router, world: World): void {
+  router.put('/_sandbox/terminals/:merchant/:terminal', readBody, (request, response) => {
+    const terminal = placeTerminal(
+      world,
+      merchantOf(world, request),
+      String(request.params.terminal),
+      parse(terminalSchema, request),
+    );
+    const { id, pos, operating_mode, software } = terminal;
+    send(response, json(200, { id, pos_id: pos?.id ?? null, operating_mode, software }));
+  });
+  router.post('/_sandbox/terminals/:merchant/:terminal/:action', readBody, (request, response) => {
+    const action = z.enum(terminalActions).safeParse(request.params.action);
+    if (!action.success) throw new PuenteError('not_found', `Actions at a terminal are ${terminalActions.join(', ')}.`);
+    const merchant = merchantOf(world, request);
+    const terminal = world.terminal(merchant.user_id, String(request.params.terminal));
+    if (terminal === undefined)
+      throw new PuenteError('not_found', `Merchant ${merchant.user_id} has no such terminal.`);
+    const { occupation } = terminal;
+    if (occupation === null)
+      throw new PuenteError('refused', `Nothing is queued on ${terminal.id}; create an order or an intent first.`);
+    const options = parse(optionsSchema, request);
+    occupation.operate(action.data, options);
+    send(response, json(200, { kind: occupation.kind, id: occupation.id, queued: terminal.occupation !== null }));
+  });
+}
+
+const terminalSchema = z.strictObject({
+  /** Null takes the terminal away from its point of sale. */
+  pos_id: z.int().nullable().optional(),
+  operating_mode: z.enum(['PDV', 'STANDALONE', 'UNDEFINED']).optional(),
+  software: z.enum(['current', 'old']).optional(),
+});
+
+const optionsSchema = z.strictObject({
+  payment_method_type: z.string().exactOptional(),
+  payment_method_id: z.string().exactOptional(),
+  installments: z.int().min(1).exactOptional(),
+  status_detail: z.string().exactOptional(),
+  tip_minor: z.int().min(0).exactOptional(),
+});
+
+const tokenSchema = z.strictObject({ access_token: z.string().regex(/^(?:APP_USR|TEST)-[\w-]+$/) });
+
+/** Changes a terminal, or adds one. */
+function placeTerminal(world: World, merchant: Merchant, id: string, wanted: z.infer<typeof terminalSchema>): Terminal {
+  const found = world.terminal(merchant.user_id, id);
+  const terminal: Terminal = found ?? {
+    id,
+    merchant_id: merchant.user_id,
+    pos: null,
+    operating_mode: 'STANDALONE',
+    software: 'current',
+    occupation: null,
+  };
+  if (wanted.pos_id !== undefined) {
+    const pos = wanted.pos_id === null ? null : world.points_of_sale.get(wanted.pos_id);
+    if (pos === undefined || (pos !== null && pos.merchant_id !== merchant.user_id)) {
+      throw new PuenteError('not_found', `Merchant ${merchant.user_id} has no point of sale ${wanted.pos_id}.`);
+    }
+    terminal.pos = pos;
+  }
+  terminal.operating_mode = wanted.operating_mode ?? terminal.operating_mode;
+  terminal.software = wanted.software ?? terminal.software;
+  if (found === undefined) world.addTerminal(terminal);
+  return terminal;
+}
+
+/** The old token is unknown from now on, as an expired one is. */
+function replaceToken(world: World, merchant: Merchant, access_token: string): void {
+  world.tokens.delete(merchant.access_token);
+  merchant.access_token = access_token;
+  world.tokens.set(access_token, merchant);
+}
+
+function merchantOf(world: World, request: Request): Merchant {
+  const merchant = world.merchants.get(String(request.params.merchant));
+  if (merchant === undefined) throw new PuenteError('not_found', `Merchant ${request.params.merchant} is unknown.`);
+  return merchant;
+}
+
+/** An empty body counts as `{}`. */
+function parse<Schema extends z.ZodType>(schema: Schema, request: Request): z.infer<Schema> {
+  const body = bodyJson(request) ?? { value: {} };
+  if ('broken' in body) throw new PuenteError('bad_request', 'The body is not valid JSON.');
+  const parsed = schema.safeParse(body.value);
+  if (!parsed.success) throw new PuenteError('bad_request', z.prettifyError(parsed.error));
+  return parsed.data;
+}
+
+const statuses: Partial<Record<ErrorCode, number>> = {
+  bad_request: 400,
+  bad_setting: 400,
+  not_found: 404,
+  refused: 409,
+  conflict: 409,
+};
+
+/** Four parameters, because Express tells error handlers by their number. */
+const answerError: ErrorRequestHandler = (error: unknown, _request, response, next) => {
+  if (!(error instanceof PuenteError)) return next(error);
+  send(response, json(statuses[error.code] ?? 500, { error: error.code, message: error.message }));
+};

@@ -1,0 +1,69 @@
+/** One call of the legacy API in parts, its answer, and its refusals in the catalogue's words. */
+import { decodeUtf8, type Json, parseJson } from '../../contract/json.ts';
+import { type LegacyError, pointErrors } from '../../contract/legacy-point.ts';
+import { PuenteError } from '../../error.ts';
+import type { Merchant, Terminal } from '../cast.ts';
+import type { World } from '../world.ts';
+import type { LegacyState } from './state.ts';
+
+export interface LegacyCall {
+  world: World;
+  state: LegacyState;
+  /** The owner of the token. */
+  merchant: Merchant;
+  /** A named part of the path; empty when the route has none of that name. */
+  path(name: string): string;
+  query: URLSearchParams;
+  /** Value of a request header, by lower-case name. */
+  header(name: string): string | undefined;
+  /** Raw bytes; empty on GET and DELETE, whose bodies the live service ignores (`legacy-point.md` finding 9). */
+  body: Uint8Array;
+}
+
+export interface LegacyReply {
+  status: number;
+  /** Missing for an answer without a body. */
+  body?: unknown;
+}
+
+export type Handler = (call: LegacyCall) => LegacyReply;
+
+/** A refusal with its legacy body; `{}` in the text is filled with `detail` (`legacy-point.md` §1.9). */
+export function refusal(error: LegacyError, detail = ''): PuenteError {
+  const message = error.message.replace('{}', detail);
+  return new PuenteError('refused', message, { facts: { status: error.status, error: error.error } });
+}
+
+/** @throws PuenteError refused, when the bytes are no JSON object in UTF-8. */
+export function jsonObject(bytes: Uint8Array): { [key: string]: Json } {
+  let value: Json;
+  try {
+    value = parseJson(decodeUtf8(bytes));
+  } catch {
+    throw refusal(pointErrors.bad_json);
+  }
+  if (!isObject(value)) throw refusal(pointErrors.bad_json);
+  return value;
+}
+
+/** True for a JSON object; arrays, null and exact numbers are none. */
+export function isObject(value: unknown): value is { [key: string]: Json } {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/**
+ * The one value of a query parameter, or null.
+ * @throws PuenteError refused, when it is given twice.
+ */
+export function single(query: URLSearchParams, name: string): string | null {
+  const values = query.getAll(name);
+  if (values.length > 1) throw refusal(pointErrors.bad_request);
+  return values[0] ?? null;
+}
+
+/** @throws PuenteError refused with `error`, when the device of the path is not one of this merchant's. */
+export function deviceOf(call: LegacyCall, error: LegacyError): Terminal {
+  const terminal = call.world.terminal(call.merchant.user_id, call.path('device'));
+  if (terminal === undefined) throw refusal(error);
+  return terminal;
+}

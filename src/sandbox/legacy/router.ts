@@ -1,0 +1,100 @@
+/** The legacy Point API as an Express router: the old world, stateful and separate from the orders it shares terminals with. */
+import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express';
+import { stringifyJson } from '../../contract/json.ts';
+import { type LegacyError, pointErrors } from '../../contract/legacy-point.ts';
+import { PuenteError } from '../../error.ts';
+import { type Answer, send } from '../answer.ts';
+import { bearerToken } from '../auth.ts';
+import { bodyBytes, readBody } from '../body.ts';
+import { createPostman } from '../delivery.ts';
+import type { World } from '../world.ts';
+import { type Handler, refusal } from './call.ts';
+import { legacyControl, legacyView } from './control.ts';
+import { changeMode, listDevices } from './devices.ts';
+import { lastStatus, listEvents } from './events.ts';
+import { changeIntegrator, getIntegrator } from './integrator.ts';
+import { cancelIntent, createIntent, getIntent } from './intents.ts';
+import { cancelRefund, createRefund, getRefund } from './refunds.ts';
+import { createLegacyState, type LegacyState } from './state.ts';
+
+const base = '/point/integration-api';
+
+/** Every route of `legacy-point.md` §1; the events list stands before the intent whose id could read `events`. */
+const routes: readonly (readonly ['get' | 'post' | 'patch' | 'delete', string, Handler])[] = [
+  ['get', '/devices', listDevices],
+  ['patch', '/devices/:device', changeMode],
+  ['post', '/devices/:device/payment-intents', createIntent],
+  ['delete', '/devices/:device/payment-intents/:intent', cancelIntent],
+  ['get', '/payment-intents/events', listEvents],
+  ['get', '/payment-intents/:intent', getIntent],
+  ['get', '/payment-intents/:intent/events', lastStatus],
+  ['post', '/devices/:device/refund', createRefund],
+  ['get', '/refund/:refund', getRefund],
+  ['delete', '/devices/:device/refund/:refund', cancelRefund],
+  ['get', '/integrator', getIntegrator],
+  ['patch', '/integrator', changeIntegrator],
+];
+
+/**
+ * The legacy API and its control routes on one world. The world's terminals and payments are shared with the orders API.
+ * Everything else under `/point/` is answered with 404 "111" (`legacy-point.md` §1.1, §1.9); other paths are left alone.
+ */
+export function legacyRouter(world: World): Router {
+  const state = createLegacyState(world, createPostman(world));
+  world.addView('legacy', () => legacyView(state));
+  const router = Router({ caseSensitive: true });
+  for (const [method, path, handler] of routes) {
+    const reading = method === 'post' || method === 'patch' ? [readBody] : [];
+    router[method](base + path, ...reading, run(world, state, handler));
+  }
+  router.use('/point', (_request, _response, next) => next(refusal(pointErrors.action_not_supported)));
+  router.use('/point', answerError);
+  router.use(legacyControl(world, state));
+  return router;
+}
+
+function run(world: World, state: LegacyState, handler: Handler): RequestHandler {
+  return (request, response) => {
+    const merchant = world.tokens.get(bearerToken(request) ?? '');
+    if (merchant === undefined) throw refusal(pointErrors.unauthorized);
+    const { status, body } = handler({
+      world,
+      state,
+      merchant,
+      path: (name) => String(request.params[name] ?? ''),
+      query: queryOf(request),
+      header: (name) => request.get(name),
+      body: bodyBytes(request),
+    });
+    send(response, { status, body: body === undefined ? '' : stringifyJson(body) });
+  };
+}
+
+/** A bare question mark is an empty query. */
+function queryOf(request: Request): URLSearchParams {
+  const [, query = ''] = request.originalUrl.split(/\?(.*)/s);
+  return new URLSearchParams(query);
+}
+
+/** Four parameters, because Express tells error handlers by their number. */
+const answerError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
+  send(response, errorAnswer(error));
+};
+
+function errorAnswer(error: unknown): Answer {
+  if (error instanceof PuenteError && error.code === 'refused') {
+    const { status, error: code } = error.facts;
+    return answerOf({ status: Number(status), error: String(code), message: error.message });
+  }
+  // What Express refuses before a handler runs: a body too large, an unknown encoding, a path that does not decode.
+  const status = error instanceof Error && 'status' in error ? error.status : 500;
+  if (status === 413) return answerOf(pointErrors.too_large);
+  if (status === 415) return answerOf(pointErrors.unsupported_media);
+  if (status === 400) return answerOf(pointErrors.bad_request);
+  return answerOf(pointErrors.internal);
+}
+
+/** Keys in the order of the catalogue's bodies; never an `id` (`legacy-point.md` §1.9). */
+function answerOf({ error, message, status }: LegacyError): Answer {
+  return { status, body: stringifyJson({ error, message, status }) };
+}

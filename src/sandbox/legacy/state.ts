@@ -1,0 +1,95 @@
+/** What the legacy API remembers beside the shared world: intents, refund intents, integrators, notification settings. */
+import type { Merchant } from '../cast.ts';
+import type { Postman } from '../delivery.ts';
+import type { Payment, World } from '../world.ts';
+import type { TerminalWork } from './lifecycle.ts';
+
+export interface PaymentIntent extends TerminalWork {
+  /** Minor units. */
+  amount_minor: number;
+  /** Kept as sent; missing where the site does not know them. */
+  description: string | undefined;
+  preference: PaymentPreference | undefined;
+  additional_info: unknown;
+  /** Where the create is remembered in `keyed_creates`; null for one without an idempotency key. */
+  create_key: string | null;
+  /** Null until a card was read; set without `paid` when the outcome must be read on the terminal. */
+  payment_id: number | null;
+  paid: Payment | null;
+}
+
+/** `payment` of a create: what the till would like to be paid with (MLB only, `legacy-point.md` §1.3). */
+export interface PaymentPreference {
+  type?: string | undefined;
+  installments?: number | undefined;
+  installments_cost?: string | undefined;
+  voucher_type?: string | undefined;
+}
+
+export interface RefundIntent extends TerminalWork {
+  payment: Payment;
+  /** As sent, text or number. */
+  payment_id: unknown;
+  additional_info: unknown;
+}
+
+interface Integrator {
+  created_at_ms: number;
+  updated_at_ms: number;
+  event_channel_devices: string[];
+}
+
+type NoticeTopic = 'point_integration_ipn' | 'point_integration_wh';
+
+export interface NoticeTarget {
+  url: string;
+  topic: NoticeTopic;
+  /** Signs `point_integration_wh`. */
+  secret: string;
+}
+
+/** A create that came with an idempotency key, remembered while its intent is open. */
+interface KeyedCreate {
+  intent_id: string;
+  body: Uint8Array;
+}
+
+export interface LegacyState {
+  /** By lower-case id, in order of creation. */
+  readonly intents: Map<string, PaymentIntent>;
+  readonly refunds: Map<string, RefundIntent>;
+  /** By merchant. */
+  readonly integrators: Map<string, Integrator>;
+  readonly notice_targets: Map<string, NoticeTarget>;
+  /** By merchant, device and key. */
+  readonly keyed_creates: Map<string, KeyedCreate>;
+  /** Delivers the notices; stops with the world. */
+  readonly postman: Postman;
+}
+
+/** An empty state, emptied again at each reset of the world. */
+export function createLegacyState(world: World, postman: Postman): LegacyState {
+  const state: LegacyState = {
+    intents: new Map(),
+    refunds: new Map(),
+    integrators: new Map(),
+    notice_targets: new Map(),
+    keyed_creates: new Map(),
+    postman,
+  };
+  const { intents, refunds, integrators, notice_targets, keyed_creates } = state;
+  world.onReset(() => {
+    for (const map of [intents, refunds, integrators, notice_targets, keyed_creates]) map.clear();
+  });
+  return state;
+}
+
+/** The merchant's integrator record; the live service makes it when the integration registers, here at first use. */
+export function integratorOf(state: LegacyState, merchant: Merchant, now_ms: number): Integrator {
+  let integrator = state.integrators.get(merchant.user_id);
+  if (integrator === undefined) {
+    integrator = { created_at_ms: now_ms, updated_at_ms: now_ms, event_channel_devices: [] };
+    state.integrators.set(merchant.user_id, integrator);
+  }
+  return integrator;
+}

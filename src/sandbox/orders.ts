@@ -1,0 +1,115 @@
+/** `/v1/orders`: create, get and cancel, with every documented refusal. Source: `interface.md` Endpoints and Errors, `orders-api.md` §1–3. */
+
+import type { Request, Response } from 'express';
+import { Router } from 'express';
+import { type Answer, json, refusal, send } from './answer.ts';
+import { authenticate } from './auth.ts';
+import { readBody } from './body.ts';
+import type { Merchant } from './cast.ts';
+import { createOrder } from './create-order.ts';
+import { ORDER_ID } from './ids.ts';
+import { type Order, renderOrder } from './order.ts';
+import {
+  badOrderId,
+  findOrder,
+  fingerprint,
+  idempotencyKey,
+  missingKey,
+  orderNotFound,
+  pathId,
+  replayAction,
+} from './order-call.ts';
+import { cancel, confirmCancel, type Desk, mayMove, touch } from './order-states.ts';
+import { refundOrder } from './refunds.ts';
+import { simulateEvent } from './simulator.ts';
+import type { World } from './world.ts';
+
+export function ordersRouter(desk: Desk): Router {
+  const router = Router();
+  const { world } = desk;
+  const answered =
+    (story: (merchant: Merchant, request: Request) => Answer) =>
+    (request: Request, response: Response): void => {
+      const caller = authenticate(world, request);
+      send(response, caller.refused ?? story(caller.merchant, request));
+    };
+  router.post(
+    '/v1/orders',
+    readBody,
+    answered((merchant, request) => createOrder(desk, merchant, request)),
+  );
+  router.get(
+    '/v1/orders/:id',
+    answered((merchant, request) => getOrder(world, merchant, pathId(request))),
+  );
+  router.post(
+    '/v1/orders/:id/cancel',
+    readBody,
+    answered((merchant, request) => cancelOrder(desk, merchant, request)),
+  );
+  router.post(
+    '/v1/orders/:id/refund',
+    readBody,
+    answered((merchant, request) => refundOrder(desk, merchant, request)),
+  );
+  router.post(
+    '/v1/orders/:id/events',
+    readBody,
+    answered((merchant, request) => simulateEvent(desk, merchant, request)),
+  );
+  return router;
+}
+
+/** `orders-api.md` §3.2: only orders younger than 3 months. */
+const READABLE_MS = 92 * 24 * 60 * 60 * 1000;
+
+function getOrder(world: World, merchant: Merchant, id: string): Answer {
+  if (!ORDER_ID.test(id)) return refusal(badOrderId(world));
+  const order = findOrder(world, merchant, id);
+  if (order === undefined || world.clock.now() - order.created_at_ms > READABLE_MS) return refusal(orderNotFound);
+  return json(200, renderOrder(order, world.settings));
+}
+
+function cancelOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
+  const { world } = desk;
+  const key = idempotencyKey(request);
+  if (key === null) return refusal(missingKey);
+  const id = pathId(request);
+  if (!ORDER_ID.test(id)) return refusal(badOrderId(world));
+  const mark = fingerprint(request);
+  const known = world.keys.find(merchant.user_id, key);
+  if (known !== undefined) return replayAction(world, known, mark);
+  const order = findOrder(world, merchant, id);
+  if (order === undefined) return refusal(orderNotFound);
+  const terminal = world.terminal(merchant.user_id, order.terminal_id);
+  if (order.status === 'canceled') {
+    return refusal({ status: 409, code: 'order_already_canceled', message: 'The order is already canceled' });
+  }
+  const isAllowedThere = request.get('x-allow-cancelable-status') === 'at_terminal' && terminal?.software === 'current';
+  const isAsked = order.status === 'at_terminal' && isAllowedThere;
+  if (order.status !== 'created' && !isAsked) {
+    return refusal({
+      status: 409,
+      code: 'cannot_cancel_order',
+      message: `The order can't be canceled in status ${order.status}`,
+    });
+  }
+  if (isAsked) requestCancel(desk, order);
+  else cancel(desk, order, 'canceled_by_api');
+  const answer = json(isAsked ? 202 : 200, renderOrder(order, world.settings));
+  world.keys.store(merchant.user_id, key, { fingerprint: mark, answer, order_id: order.id });
+  return answer;
+}
+
+/** The 202 of `orders-api.md` §3.1: the terminal confirms later, unless the payment wins. */
+function requestCancel(desk: Desk, order: Order): void {
+  const { clock, settings } = desk.world;
+  if (order.transaction.status_detail === 'cancellation_requested') return;
+  order.transaction.status_detail = 'cancellation_requested';
+  touch(desk.world, order);
+  if (settings.cancel_confirmation === 'by_hand') return;
+  const confirm = (): void => {
+    if (mayMove(desk.world, order, 'canceled')) confirmCancel(desk, order);
+  };
+  order.timers.push(clock.schedule(settings.cancel_step_ms, confirm));
+}

@@ -1,0 +1,110 @@
+/** The sandbox on its own port: one process part that stands in for the new API and the legacy one. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express, { type ErrorRequestHandler, type NextFunction, type Request, type Response } from 'express';
+import { encodeError, paymentsRefusal, send } from './answer.ts';
+import { controlRouter } from './control.ts';
+import { createPostman } from './delivery.ts';
+import { faultMiddleware } from './faults.ts';
+import { legacyRouter } from './legacy/router.ts';
+import { ordersRouter } from './orders.ts';
+import { paymentsRouter } from './payments.ts';
+import { terminalsRouter } from './terminals.ts';
+import { createWebhooks } from './webhooks.ts';
+import { createWorld, type World } from './world.ts';
+
+export interface SandboxOptions {
+  /** 0 takes a free one. */
+  port: number;
+  host: string;
+  /** Real time, epoch milliseconds; the machine's clock when missing. */
+  now?: () => number;
+  /** Anything `settingsSchema` accepts. */
+  settings?: unknown;
+  /** PEM of the receiver of order webhooks, when no public authority has signed it. */
+  webhook_certificate?: string;
+  /** Told of errors that are the sandbox's own fault. */
+  log?: { error(facts: object, message: string): void };
+}
+
+export interface Sandbox {
+  url: string;
+  port: number;
+  world: World;
+  /** Ends every connection, timer and webhook. */
+  close(): Promise<void>;
+}
+
+/** Longer than any client's idle time, so that keep-alive connections are never closed under a request. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** @throws PuenteError bad_setting; rejects with the system's error when the port can't be taken. */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const world = createWorld({ now: options.now ?? Date.now, settings: options.settings, random: Math.random });
+  const postman = createPostman(world, options.webhook_certificate ?? null);
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', false);
+  app.use(controlRouter(world));
+  app.use(logRequest(world));
+  app.use(faultMiddleware(world));
+  app.use(ordersRouter({ world, announce: createWebhooks(world, postman) }));
+  app.use(terminalsRouter(world));
+  app.use(paymentsRouter(world));
+  app.use(legacyRouter(world));
+  app.use((_request, response) =>
+    send(response, paymentsRefusal(404, 'not_found', 'There is nothing at this address')),
+  );
+  app.use(answerError(options.log));
+
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, app);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, resolve);
+  });
+  const { port } = server.address() as AddressInfo; // a TCP server's address is never text
+  return {
+    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    port,
+    world,
+    async close() {
+      world.close();
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+      await postman.close();
+    },
+  };
+}
+
+/** Method, path, key and status of every call outside the control door; never a token, never a body. */
+function logRequest(world: World): (request: Request, response: Response, next: NextFunction) => void {
+  return (request, response, next) => {
+    if (request.path.startsWith('/_sandbox/')) return next();
+    const line = {
+      at: new Date(world.clock.now()).toISOString(),
+      method: request.method,
+      path: request.path,
+      idempotency_key: request.get('x-idempotency-key') ?? null,
+      status: null as number | null, // known when the answer has left
+    };
+    world.request_log.push(line);
+    response.on('finish', () => {
+      line.status = response.statusCode;
+    });
+    next();
+  };
+}
+
+/** What Express refuses before a handler runs (a path that does not decode, a body too large), and our own faults. */
+function answerError(log: SandboxOptions['log']): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    const status = error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : 500;
+    if (status >= 500) log?.error({ err: error, method: request.method, path: request.path }, 'the sandbox failed');
+    if (response.headersSent) return next(error);
+    const code = status >= 500 ? 'internal_error' : 'bad_request';
+    const message = status >= 500 ? 'Internal error of the sandbox' : 'The request could not be read';
+    send(response, encodeError(request.path, { status, code, message }));
+  };
+}

@@ -1,0 +1,246 @@
+/** The sandbox's one shared state, seen by the new API and the legacy API alike. */
+import { PuenteError } from '../error.ts';
+import { type Settings, settingsSchema } from './assumptions.ts';
+import { createCast, type Merchant, type Occupation, type PointOfSale, type Store, type Terminal } from './cast.ts';
+import { type Clock, createClock } from './clock.ts';
+import type { Fault } from './faults.ts';
+import type { KeyMemory } from './keys.ts';
+import { createKeyMemory } from './keys.ts';
+import type { Order } from './order.ts';
+import { createRing, type Ring } from './ring.ts';
+
+/** A payment as `GET /v1/payments/{id}` knows it; amounts in minor units (two decimals at all three sites). */
+export interface Payment {
+  id: number;
+  merchant_id: string;
+  status: 'approved' | 'rejected' | 'refunded';
+  status_detail: string;
+  amount_minor: number;
+  tip_minor: number;
+  refunded_minor: number;
+  external_reference: string | null;
+  description: string | null;
+  payment_type_id: string;
+  payment_method_id: string;
+  installments: number;
+  created_at_ms: number;
+  updated_at_ms: number;
+  /** What the payment was made for. */
+  origin: { kind: 'order' | 'intent'; id: string };
+}
+
+export interface RequestLine {
+  at: string;
+  method: string;
+  path: string;
+  idempotency_key: string | null;
+  /** Null while unanswered, or when the answer never left. */
+  status: number | null;
+}
+
+export interface SentLine {
+  at: string;
+  url: string;
+  /** `order` webhooks, or the legacy dialects. */
+  topic: string;
+  /** The order or intent announced. */
+  subject: string;
+  action: string;
+  /** Counted from 1. */
+  attempt: number;
+  /** Status of the receiver, or null with the reason. */
+  status: number | null;
+  failure: string | null;
+}
+
+export interface World {
+  readonly clock: Clock;
+  /** A number in [0, 1), as Math.random. */
+  readonly random: () => number;
+  readonly settings: Settings;
+  readonly merchants: Map<string, Merchant>;
+  /** By access token. Deleting one makes it expired. */
+  readonly tokens: Map<string, Merchant>;
+  readonly stores: Map<string, Store>;
+  readonly points_of_sale: Map<number, PointOfSale>;
+  readonly payments: Map<number, Payment>;
+  readonly orders: Map<string, Order>;
+  /** The newest order of each `<merchant>/<external_reference>`. */
+  readonly references: Map<string, string>;
+  readonly keys: KeyMemory;
+  readonly faults: Fault[];
+  readonly request_log: Ring<RequestLine>;
+  readonly sent_log: Ring<SentLine>;
+
+  /** Terminal ids may be equal across merchants. */
+  terminal(merchant_id: string, terminal_id: string): Terminal | undefined;
+  /** In order of creation; shared array, not to be changed by the reader. */
+  terminals(merchant_id: string): readonly Terminal[];
+  addTerminal(terminal: Terminal): void;
+  /** @throws PuenteError conflict, when something is queued there already. */
+  occupy(terminal: Terminal, occupation: Occupation): void;
+  /** Frees the terminal if it still holds the thing with this id. */
+  release(terminal: Terminal, id: string): void;
+  nextPaymentId(): number;
+  /** Work that runs in the background (a webhook on its way); the clock waits for it between two timers. */
+  track(work: Promise<unknown>): void;
+  /** Resolves when nothing tracked is running. */
+  settled(): Promise<void>;
+  /** @throws PuenteError bad_setting, naming the setting. */
+  configure(changes: unknown): void;
+  /** Back to the cast, without faults, orders, timers; settings go back to those given at creation. */
+  reset(): void;
+  /** Ends timers and background work. */
+  close(): void;
+  /** For state kept elsewhere (the legacy API): runs at each reset and at the end. */
+  onReset(run: () => void): void;
+  /** Adds a part to the answer of `GET /_sandbox/state`. */
+  addView(name: string, view: () => unknown): void;
+  views(): Record<string, unknown>;
+}
+
+/** Bounds of the logs: enough for a whole test or demo, small enough to stay in memory under load. */
+const LOG_LINES = 2000;
+/** Payment numbers have eleven or twelve digits live (`orders-api.md` §1.4). */
+const FIRST_PAYMENT_ID = 131_000_000_001;
+
+export interface WorldOptions {
+  /** Real time, epoch milliseconds. */
+  now: () => number;
+  /** Anything `settingsSchema` accepts; missing settings take their defaults. */
+  settings?: unknown;
+  random: () => number;
+}
+
+/** @throws PuenteError bad_setting, naming the setting that does not hold. */
+export function createWorld(options: WorldOptions): World {
+  const initial = parseSettings(options.settings ?? {});
+  const settings: Settings = { ...initial };
+  const clock = createClock(options.now);
+  const resets: (() => void)[] = [];
+  const views = new Map<string, () => unknown>();
+  let payment_id = FIRST_PAYMENT_ID;
+  const people = createPeople();
+  const records = createRecords(clock, settings);
+  people.fill(settings.extra_terminals);
+  return {
+    ...people,
+    ...records.parts,
+    ...createBackground(),
+    clock,
+    random: options.random,
+    settings,
+    nextPaymentId: () => payment_id++,
+    configure(changes) {
+      Object.assign(settings, parseSettings({ ...settings, ...asObject(changes) }));
+    },
+    reset() {
+      Object.assign(settings, initial);
+      clock.reset();
+      payment_id = FIRST_PAYMENT_ID;
+      records.clear();
+      people.fill(settings.extra_terminals);
+      for (const run of resets) run();
+    },
+    close() {
+      clock.close();
+      for (const run of resets) run();
+    },
+    onReset: (run) => void resets.push(run),
+    addView: (name, view) => void views.set(name, view),
+    views: () => Object.fromEntries([...views].map(([name, view]) => [name, view()])),
+  };
+}
+
+/** Merchants, tokens, stores, points of sale and terminals; `fill` puts the cast back. */
+function createPeople() {
+  const merchants: World['merchants'] = new Map();
+  const tokens: World['tokens'] = new Map();
+  const stores: World['stores'] = new Map();
+  const points_of_sale: World['points_of_sale'] = new Map();
+  const terminals = new Map<string, Map<string, Terminal>>();
+  const lists = new Map<string, Terminal[]>();
+  const addTerminal = (terminal: Terminal): void => {
+    terminals.get(terminal.merchant_id)?.set(terminal.id, terminal);
+    lists.get(terminal.merchant_id)?.push(terminal);
+  };
+  return {
+    merchants,
+    tokens,
+    stores,
+    points_of_sale,
+    addTerminal,
+    terminal: (merchant_id: string, terminal_id: string) => terminals.get(merchant_id)?.get(terminal_id),
+    terminals: (merchant_id: string) => lists.get(merchant_id) ?? [],
+    occupy(terminal: Terminal, occupation: Occupation): void {
+      if (terminal.occupation !== null) {
+        const holder = terminal.occupation.id;
+        throw new PuenteError('conflict', `Terminal ${terminal.id} already holds ${holder}; end that first.`);
+      }
+      terminal.occupation = occupation;
+    },
+    release(terminal: Terminal, id: string): void {
+      if (terminal.occupation?.id === id) terminal.occupation = null;
+    },
+    fill(extra_terminals: number): void {
+      const cast = createCast(extra_terminals);
+      for (const map of [merchants, tokens, stores, points_of_sale, terminals, lists]) map.clear();
+      for (const merchant of cast.merchants) {
+        merchants.set(merchant.user_id, merchant);
+        tokens.set(merchant.access_token, merchant);
+        terminals.set(merchant.user_id, new Map());
+        lists.set(merchant.user_id, []);
+      }
+      for (const store of cast.stores) stores.set(store.id, store);
+      for (const point of cast.points_of_sale) points_of_sale.set(point.id, point);
+      for (const terminal of cast.terminals) addTerminal(terminal);
+    },
+  };
+}
+
+/** What calls leave behind. */
+function createRecords(clock: Clock, settings: Settings) {
+  const faults: Fault[] = [];
+  const parts = {
+    payments: new Map<number, Payment>(),
+    orders: new Map<string, Order>(),
+    references: new Map<string, string>(),
+    keys: createKeyMemory(clock, settings),
+    request_log: createRing<RequestLine>(LOG_LINES),
+    sent_log: createRing<SentLine>(LOG_LINES),
+  };
+  return {
+    parts: { ...parts, faults },
+    clear(): void {
+      for (const part of Object.values(parts)) part.clear();
+      faults.length = 0;
+    },
+  };
+}
+
+/** Work under way outside any request. */
+function createBackground(): Pick<World, 'track' | 'settled'> {
+  const running = new Set<Promise<unknown>>();
+  return {
+    track(work) {
+      const done = work.finally(() => running.delete(done));
+      running.add(done);
+    },
+    async settled() {
+      while (running.size > 0) await Promise.allSettled(running);
+    },
+  };
+}
+
+function parseSettings(value: unknown): Settings {
+  const parsed = settingsSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const name = issue?.path.join('.') || (issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : 'settings');
+  throw new PuenteError('bad_setting', `Sandbox setting ${name}: ${issue?.message ?? 'not valid'}.`);
+}
+
+function asObject(value: unknown): object {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new PuenteError('bad_setting', 'Sandbox settings must be one JSON object of setting names and values.');
+}
