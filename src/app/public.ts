@@ -1,0 +1,87 @@
+/** The public door: webhooks, the legacy operations, and everything else carried. */
+import { readFileSync } from 'node:fs';
+import express, { type ErrorRequestHandler, type Express } from 'express';
+import type { Config } from '../config.ts';
+import type { Runtime } from '../core/runtime.ts';
+import type { Secret } from '../core/secret.ts';
+import { PuenteError } from '../error.ts';
+import { errorAnswer, sendAnswer } from '../http/answer.ts';
+import { legacyRouter } from '../http/legacy.ts';
+import type { Metrics } from '../http/metrics.ts';
+import type { Passthrough } from '../http/passthrough.ts';
+import { type Listening, listen } from '../http/server.ts';
+import { webhookRouter } from '../http/webhooks.ts';
+
+export interface PublicParts {
+  runtime: Runtime;
+  config: Config;
+  metrics: Metrics;
+  passthrough: Passthrough;
+  webhook_secret: Secret | null;
+  eventsWaiting: () => void;
+}
+
+/** @throws PuenteError bad_setting when the address or the certificate can't be used. */
+export async function openPublicDoor(parts: PublicParts): Promise<Listening & { own_url: string }> {
+  const door = parts.config.public;
+  const tls = readTls(parts.config);
+  const listening = await listen(publicApp(parts), {
+    name: 'public.port',
+    host: door.host,
+    port: door.port,
+    headers_timeout_ms: door.headers_timeout_ms,
+    request_timeout_ms: door.request_timeout_ms,
+    keep_alive_timeout_ms: door.keep_alive_timeout_ms,
+    max_connections: door.max_connections,
+    ...(tls === null ? {} : { tls }),
+  });
+  return { ...listening, own_url: doorUrl(tls === null ? 'http' : 'https', door.host, listening.port) };
+}
+
+/** The URL of a door on this machine. */
+export function doorUrl(scheme: string, host: string, port: number): string {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+function publicApp(parts: PublicParts): Express {
+  const { runtime, passthrough } = parts;
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', false);
+  app.use(webhookRouter({ runtime, secret: parts.webhook_secret, eventsWaiting: parts.eventsWaiting }));
+  app.use(
+    legacyRouter({
+      runtime,
+      carry: passthrough.handler,
+      body_limit_bytes: parts.config.public.body_limit_bytes,
+      observe: parts.metrics.observe,
+    }),
+  );
+  app.use(passthrough.handler);
+  const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {
+    sendAnswer(response, errorAnswer(error, request, runtime.log));
+  };
+  app.use(tell);
+  return app;
+}
+
+/**
+ * The door's certificate chain and key, PEM; null when it speaks plain HTTP.
+ * @throws PuenteError bad_setting when a file can't be read.
+ */
+export function readTls(config: Config): { certificate: string; key: string } | null {
+  const { certificate_file, key_file } = config.public.tls;
+  if (certificate_file === null) return null;
+  const read = (path: string | null, name: string): string => {
+    try {
+      return readFileSync(path ?? '', 'utf8');
+    } catch (error) {
+      throw new PuenteError('bad_setting', `public.tls.${name}: ${path} can't be read; give the path of a PEM file`, {
+        cause: error,
+      });
+    }
+  };
+  return { certificate: read(certificate_file, 'certificate_file'), key: read(key_file, 'key_file') };
+}

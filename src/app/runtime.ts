@@ -1,0 +1,77 @@
+/** What the stories are handed, made from the settings. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import { createRetryBudget } from '../core/budget.ts';
+import { changeLink } from '../core/change.ts';
+import { createRecentReads } from '../core/reads.ts';
+import type { Clock, CoreSettings, Runtime } from '../core/runtime.ts';
+import { Secret } from '../core/secret.ts';
+import { createSerial } from '../core/serial.ts';
+
+/** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
+const MAX_LEFTOVERS = 10_000;
+
+/** The parts that differ between starts; the rest is made here. */
+export type RuntimeParts = Pick<
+  Runtime,
+  'store' | 'upstream' | 'tables' | 'vault' | 'clock' | 'random' | 'log' | 'count' | 'noticesWaiting' | 'failpoint'
+>;
+
+export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
+  return {
+    ...parts,
+    settings: coreSettings(config),
+    serial: createSerial(),
+    budget: createRetryBudget(),
+    unsettled: new Set(),
+    reads: createRecentReads(),
+    boot_id: randomUUID(),
+  };
+}
+
+export const systemClock: Clock = {
+  now: Date.now,
+  sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
+};
+
+/** A sandbox in this process starts empty: what links of an earlier run point at is gone and must not hold terminals. */
+export async function closeLeftovers(runtime: Runtime, remarks: string[]): Promise<void> {
+  const leftovers = await runtime.store.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS);
+  for (const link of leftovers) {
+    await changeLink(runtime, link, () => ({
+      change: {
+        state: 'LOST',
+        sealed_body: null,
+        next_check_at: null,
+        intent_state: 'ABANDONED',
+        intent_state_at: runtime.clock.now(),
+      },
+    }));
+  }
+  if (leftovers.length > 0)
+    remarks.push(`${leftovers.length} open payments of an earlier sandbox were closed: the sandbox starts empty.`);
+}
+
+/** The key of the settings; the sandbox makes one in the data directory and says so (DESIGN decision 9). */
+export function secretKey(config: Config, remarks: string[]): Secret {
+  if (config.secret_key !== null) return config.secret_key;
+  const path = join(config.data_dir, 'sandbox.key');
+  if (!existsSync(path)) {
+    writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600, flag: 'wx' });
+    remarks.push(`A key for sealing tokens was made in ${path}; with a real upstream set PUENTE_SECRET_KEY instead.`);
+  }
+  return new Secret(readFileSync(path, 'utf8'));
+}
+
+function coreSettings(config: Config): CoreSettings {
+  return {
+    create: config.create,
+    reads: config.reads,
+    tokens: config.tokens,
+    reconcile: config.reconcile,
+    webhook: config.webhook,
+    merchants: { ...config.merchants, stage: config.routing.default_stage },
+  };
+}

@@ -1,0 +1,51 @@
+/** Writing legacy answers, and telling errors in the legacy shape: no internals, never an `id`. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { stringifyJson } from '../contract/json.ts';
+import { type LegacyAnswer, refusalOf, refused } from '../core/answer.ts';
+import type { Log } from '../core/runtime.ts';
+import { PuenteError } from '../error.ts';
+
+/** Sends status, headers and JSON body; a body held from the client keeps the source text of its numbers. */
+export function sendAnswer(response: ServerResponse, answer: Extract<LegacyAnswer, { kind: 'answer' }>): void {
+  if (response.headersSent) return;
+  const text = stringifyJson(answer.body);
+  response.writeHead(answer.status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    ...answer.headers,
+  });
+  response.end(text);
+}
+
+/** The legacy answer for whatever was thrown on the way; what is not a refusal is logged and told as ours. */
+export function errorAnswer(
+  error: unknown,
+  request: IncomingMessage,
+  log: Log,
+): Extract<LegacyAnswer, { kind: 'answer' }> {
+  const refusal = refusalOf(error);
+  if (refusal?.kind === 'answer') return refusal;
+  const answer = refused(nameFor(error));
+  if (answer.kind !== 'answer') throw error; // `refused` always answers
+  if (answer.status >= 500) log.error('call failed', { cause: causeOf(error), action: request.method ?? '' });
+  return answer;
+}
+
+function nameFor(error: unknown): 'bad_request' | 'unavailable' | 'unauthorized' | 'internal' {
+  if (error instanceof URIError) return 'bad_request';
+  if (isClientError(error)) return 'bad_request';
+  if (!(error instanceof PuenteError)) return 'internal';
+  if (error.code === 'bad_request') return 'bad_request';
+  if (error.code === 'unauthorized') return 'unauthorized';
+  return error.code === 'store_failed' || error.code === 'store_unusable' ? 'unavailable' : 'internal';
+}
+
+/** Express marks errors of its own router (a path that can't be decoded) with a 4xx status. */
+function isClientError(error: unknown): boolean {
+  const status = error instanceof Error && 'status' in error ? error.status : undefined;
+  return typeof status === 'number' && status >= 400 && status < 500;
+}
+
+function causeOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : 'unknown';
+}

@@ -1,0 +1,119 @@
+/** The legacy door: one route per row of `mappings/operations.yaml`; everything else is carried. */
+import { type RequestHandler, Router } from 'express';
+import { refused } from '../core/answer.ts';
+import { chooseLane } from '../core/lane.ts';
+import type { Runtime } from '../core/runtime.ts';
+import { stories } from '../core/stories.ts';
+import { PuenteError } from '../error.ts';
+import type { Operation } from '../mapping/tables.ts';
+import { errorAnswer, sendAnswer } from './answer.ts';
+import type { Observe } from './metrics.ts';
+import {
+  duplicateHeader,
+  parseBody,
+  peekBody,
+  readToken,
+  scrubbedTarget,
+  singleHeaders,
+  singleQuery,
+} from './request.ts';
+
+/** Allow-list of everything a path parameter may be before it reaches a table or a path (`reliability.md` F76). */
+const PATH_VALUE = /^[A-Za-z0-9_-]{1,64}$/;
+
+export interface LegacyDoor {
+  runtime: Runtime;
+  /** Carries the request to the legacy upstream, untouched. */
+  carry: RequestHandler;
+  body_limit_bytes: number;
+  observe: Observe;
+}
+
+/**
+ * Routes for every operation of the tables.
+ * @throws PuenteError bad_tables when an operation names a story that does not exist.
+ */
+export function legacyRouter(door: LegacyDoor): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  for (const operation of door.runtime.tables.operations) {
+    if (stories[operation.story] === undefined) {
+      throw new PuenteError(
+        'bad_tables',
+        `operations.yaml: ${operation.name} names the story ${operation.story}, which does not exist`,
+      );
+    }
+    router[methodOf(operation)](operation.path, (request, response, next) => {
+      serve(door, operation, request, response, next).catch((error: unknown) => {
+        door.observe(operation.name, 'error', 0);
+        sendAnswer(response, errorAnswer(error, request, door.runtime.log));
+      });
+    });
+  }
+  return router;
+}
+
+/** One call: token, lane, and then the story or the carrier. */
+async function serve(
+  door: LegacyDoor,
+  operation: Operation,
+  ...[request, response, next]: Parameters<RequestHandler>
+): Promise<void> {
+  const { runtime } = door;
+  const started_at = runtime.clock.now();
+  const token = readToken(request);
+  if (token === null) return finish(door, operation, response, refused('unauthorized'), started_at);
+  if (duplicateHeader(request) !== null) return finish(door, operation, response, refused('bad_request'), started_at);
+  const path = pathValues(request.params);
+  const lane = await chooseLane(runtime, token, path.intent_id ?? null);
+  if (lane.lane === 'refused') return finish(door, operation, response, lane.answer, started_at);
+  if (lane.lane === 'legacy') return void door.carry(request, response, next);
+  for (const [name, value] of Object.entries(path)) {
+    if (!PATH_VALUE.test(value))
+      return finish(door, operation, response, refused('invalid_property', name), started_at);
+  }
+  const body = operation.body === 'json' ? await readJson(door, request) : undefined;
+  const answer = await (stories[operation.story] as NonNullable<(typeof stories)[string]>)(runtime, {
+    // checked at start
+    operation,
+    received_at: started_at,
+    target: scrubbedTarget(request),
+    path,
+    query: singleQuery(request),
+    headers: singleHeaders(request),
+    body,
+    token,
+    merchant: lane.merchant,
+    link: lane.link,
+  });
+  if (answer.kind === 'carry') return void door.carry(request, response, next);
+  return finish(door, operation, response, answer, started_at);
+}
+
+function finish(
+  door: LegacyDoor,
+  operation: Operation,
+  response: Parameters<RequestHandler>[1],
+  answer: ReturnType<typeof refused>,
+  started_at: number,
+): void {
+  if (answer.kind !== 'answer') return;
+  const duration_ms = door.runtime.clock.now() - started_at;
+  door.observe(operation.name, `${Math.floor(answer.status / 100)}xx`, duration_ms);
+  door.runtime.log.info('call', { operation: operation.name, status: answer.status, lane: 'orders', duration_ms });
+  sendAnswer(response, answer);
+  door.runtime.failpoint('answer.sent');
+}
+
+async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0]): Promise<unknown> {
+  return parseBody(await peekBody(request, door.body_limit_bytes), request.headers['content-type']);
+}
+
+function pathValues(parameters: Record<string, string | string[]>): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const [name, value] of Object.entries(parameters)) values[name] = String(value);
+  return values;
+}
+
+function methodOf(operation: Operation): 'get' | 'post' | 'patch' | 'put' | 'delete' {
+  return operation.method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete'; // lower case of a closed list
+}

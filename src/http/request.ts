@@ -1,0 +1,136 @@
+/** Reading a legacy request: strict where a guess could cost money, tolerant where legacy was (DESIGN decision 12). */
+import type { IncomingMessage } from 'node:http';
+import { decodeUtf8, parseJson } from '../contract/json.ts';
+import { Secret } from '../core/secret.ts';
+import { PuenteError } from '../error.ts';
+
+/** Headers of which a second one would leave open which one counts (`reliability.md` F79). */
+const SINGLE_HEADERS = new Set(['host', 'authorization', 'content-type', 'content-length', 'x-idempotency-key']);
+/** Longest token that is looked at; the vendor's are about 80 characters. */
+const MAX_TOKEN = 512;
+
+/** The name of a header that was sent twice although only one can count; null when there is none. */
+export function duplicateHeader(request: IncomingMessage): string | null {
+  const seen = new Set<string>();
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const name = (request.rawHeaders[index] ?? '').toLowerCase();
+    if (!SINGLE_HEADERS.has(name)) continue;
+    if (seen.has(name)) return name;
+    seen.add(name);
+  }
+  return null;
+}
+
+/** The bearer token of a request: from the header, or lifted from the query, where old tills put it; null without one. */
+export function readToken(request: IncomingMessage): Secret | null {
+  const header = /^Bearer[ ]+([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  const text = header ?? new URLSearchParams(queryText(request)).get('access_token') ?? '';
+  return text === '' || text.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(text) ? null : new Secret(text);
+}
+
+/**
+ * Path and query as they came, without a token in the query: what a retry is recognised by, and what logs may show.
+ */
+export function scrubbedTarget(request: IncomingMessage): string {
+  const [path = '', query] = (request.url ?? '').split('?', 2);
+  if (query === undefined) return path;
+  const kept = query.split('&').filter((part) => part !== '' && !/^access_token(=|$)/i.test(part));
+  return kept.length === 0 ? path : `${path}?${kept.join('&')}`;
+}
+
+/**
+ * The query as single values; the token is not among them.
+ * @throws PuenteError bad_request for a parameter given twice (`reliability.md` F87).
+ */
+export function singleQuery(request: IncomingMessage): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(queryText(request))) {
+    if (name === 'access_token') continue;
+    if (Object.hasOwn(values, name)) throw new PuenteError('bad_request', `The parameter ${name} was sent twice`);
+    values[name] = value;
+  }
+  return values;
+}
+
+/** Headers with one value each; Node has joined or dropped repeats of those that only count once. */
+export function singleHeaders(request: IncomingMessage): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (typeof value === 'string') values[name] = value;
+  }
+  return values;
+}
+
+/**
+ * Reads the whole body and, when its length was declared, puts it back, so that the request can still be carried.
+ * @param limit_bytes refused as soon as it is known to be passed, before anything is buffered beyond it.
+ * @throws PuenteError refused with the legacy error `too_large`; bad_request when the client goes away.
+ */
+export async function peekBody(request: IncomingMessage, limit_bytes: number): Promise<Buffer> {
+  const declared = Number(request.headers['content-length'] ?? Number.NaN);
+  if (declared > limit_bytes) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  if (declared === 0) return Buffer.alloc(0);
+  for (;;) {
+    const chunk = request.read() as Buffer | null; // no encoding is set on this stream
+    if (chunk !== null) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > limit_bytes) throw tooLarge();
+      if (length === declared) break;
+    } else if (request.readableEnded || request.complete) break;
+    else await readable(request);
+  }
+  const body = Buffer.concat(chunks);
+  if (length === declared) request.unshift(body);
+  return body;
+}
+
+/**
+ * Parses a JSON body. A missing or empty content type is fine, as it was for legacy; another type is not.
+ * @throws PuenteError refused with `bad_json` or `unsupported_media`.
+ */
+export function parseBody(body: Buffer, content_type: string | undefined): unknown {
+  const type = (content_type ?? '').trim().toLowerCase();
+  const [media = '', ...parameters] = type.split(';').map((part) => part.trim());
+  const charset = parameters
+    .find((part) => part.startsWith('charset='))
+    ?.slice(8)
+    .replaceAll('"', '');
+  if (media !== '' && media !== 'application/json') throw refusal('unsupported_media');
+  if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') throw refusal('unsupported_media');
+  try {
+    return parseJson(decodeUtf8(body));
+  } catch (error) {
+    throw refusal('bad_json', error);
+  }
+}
+
+function refusal(name: string, cause?: unknown): PuenteError {
+  return new PuenteError('refused', `The body was refused: ${name}`, { facts: { error: name }, cause });
+}
+
+function tooLarge(): PuenteError {
+  return refusal('too_large');
+}
+
+function queryText(request: IncomingMessage): string {
+  const url = request.url ?? '';
+  const mark = url.indexOf('?');
+  return mark === -1 ? '' : url.slice(mark + 1);
+}
+
+function readable(request: IncomingMessage): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (): void => {
+      request.off('readable', settle).off('end', settle).off('close', closed);
+      resolve();
+    };
+    const closed = (): void => {
+      request.off('readable', settle).off('end', settle);
+      reject(new PuenteError('bad_request', 'The client went away before its request was complete'));
+    };
+    request.once('readable', settle).once('end', settle).once('close', closed);
+  });
+}

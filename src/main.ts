@@ -1,0 +1,109 @@
+/** The process: reads the settings, starts Puente, says where its doors are, and stops cleanly. */
+import { type App, startApp } from './app.ts';
+import { type Config, loadConfig } from './config.ts';
+import { PuenteError } from './error.ts';
+import { listAssumptions } from './sandbox/assumptions.ts';
+
+/** A first merchant and terminal of the sandbox, for the call that the start prints. */
+const FIRST_CALL = {
+  token: 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200',
+  device: 'PAX_A910__SMARTPOS0000000001',
+};
+
+/**
+ * Starts and runs until a signal. The exit code is 0 after a clean stop, 1 when the start is refused or the store fails.
+ * @param environment usually `process.env`.
+ */
+export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
+  try {
+    const config = loadConfig({ env: environment, cwd: process.cwd() });
+    const app = await startApp(config, {
+      failpoint: armedFailpoint(environment),
+      onFatal: (error) => {
+        process.stderr.write(`Puente stops: ${error.message}\n`);
+        process.exit(1);
+      },
+    });
+    process.stdout.write(banner(config, app));
+    stopOnSignals(app);
+  } catch (error) {
+    const message = error instanceof PuenteError ? error.message : String(error instanceof Error ? error.stack : error);
+    process.stderr.write(`Puente did not start: ${message}\n`);
+    process.exit(1);
+  }
+}
+
+/** A second signal ends the process at once; what was running is recovered at the next start. */
+function stopOnSignals(app: App): void {
+  let stopping = false;
+  const stop = (): void => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    app.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        process.stderr.write(`Puente did not stop cleanly: ${String(error)}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+/**
+ * For crash tests alone: ends the process hard at a named point (`reliability.md` §5.4). `CRASH_TEST_FAILPOINT` is a
+ * point's name, or `name:n` for the n-th time that it is passed.
+ */
+function armedFailpoint(environment: NodeJS.ProcessEnv): (name: string) => void {
+  const armed = environment.CRASH_TEST_FAILPOINT;
+  if (armed === undefined || armed === '') return () => undefined;
+  if (environment.NODE_ENV === 'production') {
+    throw new PuenteError('bad_setting', 'CRASH_TEST_FAILPOINT is set in production; remove it');
+  }
+  const [point, count = '1'] = armed.split(':');
+  let left = Number(count);
+  if (!Number.isInteger(left) || left < 1) {
+    throw new PuenteError(
+      'bad_setting',
+      `CRASH_TEST_FAILPOINT is ${armed}; write a point's name, or name:n with n from 1`,
+    );
+  }
+  return (name) => {
+    if (name === point && --left === 0) process.kill(process.pid, 'SIGKILL');
+  };
+}
+
+function banner(config: Config, app: App): string {
+  const lines = [
+    'Puente is ready.',
+    `  public door   ${app.public_url}      tills, and POST /webhooks/orders`,
+    `  ops door      ${app.ops_url}      /api /metrics /healthz /readyz`,
+    `  ops token     ${app.ops_token_made ? `${app.ops_token.reveal()}  (made at this start; set PUENTE_OPS_TOKEN to keep one)` : 'as set'}`,
+    `  upstream      ${app.sandbox === null ? config.upstream : `the sandbox, ${app.sandbox.url}`}`,
+    `  legacy        ${app.sandbox !== null && config.legacy_upstream === 'sandbox' ? 'the sandbox' : config.legacy_upstream}`,
+    `  new merchants ${config.routing.default_stage} (routing.default_stage)`,
+    ...(config.outbound.allow_private
+      ? ['  Notices may go to private and loopback addresses (outbound.allow_private).']
+      : []),
+    ...app.remarks.map((remark) => `  ${remark}`),
+  ];
+  if (app.sandbox !== null) lines.push(...sandboxLines(app, app.sandbox));
+  return `${lines.join('\n')}\n`;
+}
+
+function sandboxLines(app: App, sandbox: NonNullable<App['sandbox']>): string[] {
+  const path = `/point/integration-api/devices/${FIRST_CALL.device}/payment-intents`;
+  return [
+    '',
+    'A first payment, as a legacy till would ask for it:',
+    `  curl -s ${app.public_url}${path} -H 'Authorization: Bearer ${FIRST_CALL.token}' -H 'Content-Type: application/json' -d '{"amount":1500,"additional_info":{"external_reference":"sale-1","print_on_terminal":true}}'`,
+    'Then act as the customer at the terminal:',
+    `  curl -s -X POST ${sandbox.url}/_sandbox/terminals/700100200/${FIRST_CALL.device}/pay`,
+    '',
+    'What the specification leaves open, as the sandbox assumes it (change with PUT /_sandbox/settings):',
+    ...listAssumptions(sandbox.world.settings).map(({ name, value, sentence }) => `  ${name} = ${value}: ${sentence}`),
+  ];
+}
+
+if (import.meta.main) await serve(process.env);

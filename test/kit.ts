@@ -1,0 +1,193 @@
+/** Starts real things for tests: Puente with its sandbox on free ports, tills, and receivers of notices. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { request } from 'undici';
+import { type App, type AppParts, startApp } from '../src/app.ts';
+import { loadConfig } from '../src/config.ts';
+import type { Sandbox } from '../src/sandbox/server.ts';
+
+export const OPS_TOKEN = 'ops-token-of-the-tests';
+export const ARGENTINA = '700100200';
+export const BRAZIL = '700100300';
+export const MEXICO = '700100400';
+export const DEVICE = 'PAX_A910__SMARTPOS0000000001';
+export const SECOND_DEVICE = 'NEWLAND_N950__SBX0000001';
+export const POINT = '/point/integration-api';
+
+/** The invented token of a merchant of the cast. */
+export function tokenOf(merchant: string): string {
+  return `APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant}`;
+}
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  /** Parsed JSON, or the text when it is none. */
+  body: unknown;
+  text: string;
+}
+
+export interface Call {
+  method?: string;
+  /** JSON value, or text sent as it is. */
+  body?: unknown;
+  token?: string | null;
+  headers?: Record<string, string>;
+}
+
+/** One HTTP call; JSON in, JSON out. */
+export async function call(url: string, options: Call = {}): Promise<Answer> {
+  const { method = options.body === undefined ? 'GET' : 'POST', body, token, headers } = options;
+  const answer = await request(url, {
+    method: method as 'GET', // undici's list of methods is narrower than what tests try
+    headers: {
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await answer.body.text();
+  return { status: answer.statusCode, headers: answer.headers, body: parsed(text), text };
+}
+
+export interface Bench {
+  app: App;
+  sandbox: Sandbox;
+  data_dir: string;
+  /** A call on the public door with a merchant's token. */
+  till(path: string, options?: Call & { merchant?: string }): Promise<Answer>;
+  /** A call on the ops door. */
+  ops(path: string, options?: Call): Promise<Answer>;
+  /** A call on the sandbox's control door, `/_sandbox` left out. */
+  control(path: string, options?: Call): Promise<Answer>;
+  /** The person at the terminal acts. */
+  atTerminal(action: string, options?: { merchant?: string; device?: string; body?: unknown }): Promise<Answer>;
+  /** Sets where a merchant's notices go. */
+  notify(merchant: string, settings: Record<string, unknown>): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/**
+ * Puente and the sandbox in this process, on free ports and a new data directory.
+ * @param settings environment variables on top of the sandbox profile, e.g. `{ PUENTE_MERCHANTS_DECLINED: 'finished' }`.
+ */
+export async function startBench(settings: Record<string, string> = {}, parts: AppParts = {}): Promise<Bench> {
+  const data_dir = settings.PUENTE_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'puente-test-'));
+  const config = loadConfig({
+    env: {
+      PUENTE_DATA_DIR: data_dir,
+      PUENTE_PUBLIC_PORT: '0',
+      PUENTE_OPS_PORT: '0',
+      PUENTE_SANDBOX_PORT: '0',
+      PUENTE_OPS_TOKEN: OPS_TOKEN,
+      PUENTE_LOG_LEVEL: 'silent',
+      ...settings,
+    },
+    cwd: process.cwd(),
+  });
+  const app = await startApp(config, parts);
+  if (app.sandbox === null) throw new Error('the bench runs on the sandbox');
+  const sandbox = app.sandbox;
+  return {
+    app,
+    sandbox,
+    data_dir,
+    till: (path, { merchant = ARGENTINA, ...options } = {}) =>
+      call(app.public_url + path, { token: tokenOf(merchant), ...options }),
+    ops: (path, options) => call(app.ops_url + path, { token: OPS_TOKEN, ...options }),
+    control: (path, options) => call(`${sandbox.url}/_sandbox${path}`, options),
+    atTerminal: (action, { merchant = ARGENTINA, device = DEVICE, body = {} } = {}) =>
+      call(`${sandbox.url}/_sandbox/terminals/${merchant}/${device}/${action}`, { body }),
+    notify: async (merchant, change) => {
+      const { revision } = (await call(`${app.ops_url}/api/merchants/${merchant}`, { token: OPS_TOKEN })).body as {
+        revision: number;
+      }; // the view of a merchant always has one
+      return call(`${app.ops_url}/api/merchants/${merchant}`, {
+        method: 'PUT',
+        token: OPS_TOKEN,
+        body: { reason: 'set by a test', revision, ...change },
+      });
+    },
+    async close() {
+      await app.close();
+      if (settings.PUENTE_DATA_DIR === undefined) rmSync(data_dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface Delivery {
+  path: string;
+  query: URLSearchParams;
+  headers: IncomingHttpHeaders;
+  body: unknown;
+  text: string;
+}
+
+export interface Receiver {
+  url: string;
+  received: Delivery[];
+  /** Resolves when at least `count` deliveries have come. */
+  waitFor(count: number): Promise<Delivery[]>;
+  close(): Promise<void>;
+}
+
+/** A real receiver of notices. `handle` runs inside the request, before the answer; it returns the status. */
+export async function startReceiver(
+  handle: (delivery: Delivery) => Promise<number> | number = () => 200,
+): Promise<Receiver> {
+  const received: Delivery[] = [];
+  const waiting: { count: number; resolve: (all: Delivery[]) => void }[] = [];
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', async () => {
+      const text = Buffer.concat(chunks).toString('utf8');
+      const url = new URL(incoming.url ?? '/', 'http://receiver');
+      const delivery = {
+        path: url.pathname,
+        query: url.searchParams,
+        headers: incoming.headers,
+        body: parsed(text),
+        text,
+      };
+      received.push(delivery);
+      const status = await handle(delivery);
+      response.writeHead(status).end();
+      for (const waiter of waiting) if (received.length >= waiter.count) waiter.resolve(received);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  return {
+    url: `http://127.0.0.1:${port}/notices`,
+    received,
+    waitFor: (count) =>
+      received.length >= count ? Promise.resolve(received) : new Promise((resolve) => waiting.push({ count, resolve })),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Tries until it holds; the test's own time limit ends it otherwise. */
+export async function eventually<T>(attempt: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await attempt();
+    if (holds(value)) return value;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
