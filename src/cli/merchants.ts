@@ -3,6 +3,7 @@ import Table from 'cli-table3';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { dialects, stages } from '../core/merchant.ts';
 import type { MerchantView } from '../core/operate.ts';
+import { PuenteError } from '../error.ts';
 import { callOps, type OpsAddress } from './ops-client.ts';
 
 interface Output extends OpsAddress {
@@ -94,7 +95,7 @@ async function changeOf(id: string, options: SetOptions): Promise<Record<string,
   };
   const named = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
   if (Object.keys(named).length === 0)
-    throw new InvalidArgumentError('name at least one setting; see puente merchants set --help');
+    throw new PuenteError('bad_request', 'Name at least one setting; see puente merchants set --help.');
   return { reason: options.reason, revision: options.revision ?? (await view(options, id)).revision, ...named };
 }
 
@@ -141,7 +142,7 @@ function orDefault(value: string | undefined): string | null | undefined {
 function fromEnvironment(name: string): string {
   const value = process.env[name];
   if (value === undefined || value === '')
-    throw new InvalidArgumentError(`set ${name} to the secret; it is not taken from the command line`);
+    throw new PuenteError('bad_request', `Set ${name} to the secret; it is not taken from the command line.`);
   return value;
 }
 
