@@ -47,14 +47,17 @@ async function cancelNow(runtime: Runtime, call: LegacyCall, legacy_id: string):
     },
   );
   const outcome = await sendCancel(runtime, marked, call.token, value.headers ?? {});
-  return judgeCancel(runtime, call, marked, outcome);
+  return judgeCancel(runtime, call, { link: marked, sent_before: link.cancel === 'sent' }, outcome);
 }
 
-/** What a cancel attempt means to the till; where the outcome is unknown the order itself decides. */
+/**
+ * What a cancel attempt means to the till; where the outcome is unknown the order itself decides. Found canceled, it
+ * was our doing when an earlier cancel was never acknowledged, or when this one got no clear refusal.
+ */
 async function judgeCancel(
   runtime: Runtime,
   call: LegacyCall,
-  link: Link,
+  { link, sent_before }: { link: Link; sent_before: boolean },
   outcome: UpstreamOutcome,
 ): Promise<LegacyAnswer> {
   if (outcome.kind === 'answered' && (outcome.status === 200 || outcome.status === 202)) {
@@ -68,9 +71,13 @@ async function judgeCancel(
     errorCode(outcome.body) !== 'idempotency_key_already_used';
   const already = outcome.kind === 'answered' && errorCode(outcome.body) === 'order_already_canceled';
   const seen = await refreshLink(runtime, link, call.token, { force: true });
-  if (seen.intent_state === 'CANCELED') return finalAnswer(runtime, call, seen);
-  if (already) return acknowledged(runtime, call, seen);
-  if (known) return upstreamRefusal(runtime, call, 'cancel', outcome);
+  const canceled = already || seen.intent_state === 'CANCELED';
+  if (canceled && (sent_before || !known)) return acknowledged(runtime, call, seen);
+  if (known) {
+    // Nothing of ours is under way any more: a later cancel at the terminal is not our doing.
+    await changeLink(runtime, seen, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
+    return upstreamRefusal(runtime, call, 'cancel', outcome);
+  }
   if (outcome.kind === 'answered' && outcome.status === 409) return refused('cancel_blocked');
   return outcome.kind === 'not_sent' ? refused('bad_gateway') : refused('outcome_unknown');
 }

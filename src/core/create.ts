@@ -37,14 +37,15 @@ export async function createIntent(runtime: Runtime, call: LegacyCall): Promise<
       judgeOpening(rivals, link, window_ms),
     );
     if (opening.kind === 'busy') {
-      if (await stillHolds(runtime, call, stored)) return countedAnswer(runtime, 'busy', refused('queued_intent'));
+      if (await stillHolds(runtime, call, stored, deadline))
+        return countedAnswer(runtime, 'busy', refused('queued_intent'));
       continue;
     }
     runtime.failpoint('create.row_written');
     const plan = { token: call.token, deadline, body: opening.kind === 'open' ? body : null };
     const sent = await sendOrDoubt(runtime, stored, plan);
     if (sent.kind === 'over') continue; // the row to join had ended: this is a new sale
-    if (sent.kind === 'refused' && own_reference && namesReference(sent)) {
+    if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) {
       own_reference = false; // another system of this merchant used the reference: nothing exists, so try with ours
       continue;
     }
@@ -203,10 +204,15 @@ function sorted(value: unknown): unknown {
 }
 
 /** The link in the way: looked at once, because a missed event must never block a terminal. */
-async function stillHolds(runtime: Runtime, call: LegacyCall, holder: Link): Promise<boolean> {
+async function stillHolds(runtime: Runtime, call: LegacyCall, holder: Link, deadline: number): Promise<boolean> {
   if (holder.order_id === null) return true;
-  const seen = await refreshLink(runtime, holder, call.token, { force: true });
+  const seen = await refreshLink(runtime, holder, call.token, { force: true, deadline });
   return seen.state === 'LIVE' || seen.state === 'SENDING' || seen.state === 'IN_DOUBT';
+}
+
+/** The client's own reference went upstream, not a derived one. */
+function isOwn(link: Link): boolean {
+  return link.reference_sent !== derivedReference(link.legacy_id);
 }
 
 /** A refusal about the reference itself: `property_value` naming `external_reference`. */

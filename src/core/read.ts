@@ -58,7 +58,7 @@ export async function refreshLink(
   runtime: Runtime,
   link: Link,
   token: Secret,
-  options: { force?: boolean } = {},
+  options: { force?: boolean; deadline?: number } = {},
 ): Promise<Link> {
   const { order_id } = link;
   if (order_id === null) return link;
@@ -68,7 +68,7 @@ export async function refreshLink(
     const last = runtime.reads.last(order_id);
     const fresh_ms = options.force === true ? 0 : runtime.settings.reads.fresh_ms;
     if (last > 0 && (last >= asked_at || asked_at - last < fresh_ms)) return current;
-    const order = await readOrder(runtime, token, order_id);
+    const order = await readOrder(runtime, token, order_id, options.deadline);
     return order === null || order === 'missing' ? current : applyOrder(runtime, current, order);
   });
 }

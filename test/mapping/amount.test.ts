@@ -5,7 +5,7 @@ import { createOrderCall } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
 import { decimalText, minorUnits } from '../../src/mapping/amount.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { operationOf, tablesDirectory } from './golden.ts';
+import { operationOf, tablesDirectory } from './kit.ts';
 
 const minor = fc.integer({ min: 1, max: 1_000_000_000_000 });
 const exponent = fc.constantFrom(0, 2);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { tablesDirectory } from './golden.ts';
+import { tablesDirectory } from './kit.ts';
 
 const made: string[] = [];
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import { explain } from '../../src/mapping/explain.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { tablesDirectory } from './golden.ts';
+import { tablesDirectory } from './kit.ts';
 
 const tables = loadTables(tablesDirectory);
 const CREATE = [

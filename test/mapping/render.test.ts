@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { renderReadme } from '../../src/mapping/render.ts';
-import { tablesDirectory } from './golden.ts';
+import { tablesDirectory } from './kit.ts';
 
 const tables = loadTables(tablesDirectory);
 const page = renderReadme(tables);

@@ -1,0 +1,45 @@
+/** The `<names>` of golden exchanges: values that differ in every run, filled in where known and learned where seen. */
+
+/** By name, without the brackets. */
+export type Names = Record<string, string>;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** What a value must look like to be learned under a name. */
+const forms: Readonly<Record<string, RegExp>> = {
+  intent: UUID,
+  reference: /^pnt[0-9a-f]{32}$/,
+  key: /^[\w-]{16,64}$/,
+  'other key': /^[\w-]{16,64}$/,
+  'created at': /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/,
+  'created on': /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/,
+  'request id': UUID,
+  signature: /^ts=\d{13},v1=[0-9a-f]{64}$/,
+};
+
+const NAME = /<([a-z][a-z0-9 ]*)>/g;
+
+/** A copy with every known name filled in; `<merchant number>` alone is the merchant's id as a number. */
+export function fill<Template>(template: Template, names: Names): Template {
+  return filled(template, names) as Template; // the same structure with other texts
+}
+
+function filled(template: unknown, names: Names): unknown {
+  if (template === '<merchant number>') return Number(names.merchant);
+  if (typeof template === 'string') return template.replaceAll(NAME, (whole, name: string) => names[name] ?? whole);
+  if (Array.isArray(template)) return template.map((item) => filled(item, names));
+  if (template === null || typeof template !== 'object') return template;
+  return Object.fromEntries(Object.entries(template).map(([key, item]) => [key, filled(item, names)]));
+}
+
+/** Remembers what stands where the template has a name that is not known yet, if it has the form of that name. */
+export function learn(template: unknown, actual: unknown, names: Names): void {
+  if (typeof template === 'string' && typeof actual === 'string') {
+    const name = /^<([a-z][a-z0-9 ]*)>$/.exec(template)?.[1];
+    if (name !== undefined && names[name] === undefined && forms[name]?.test(actual)) names[name] = actual;
+    return;
+  }
+  if (template === null || typeof template !== 'object' || actual === null || typeof actual !== 'object') return;
+  const seen = actual as Record<string, unknown>; // an object or an array, read by key
+  for (const [key, item] of Object.entries(template)) learn(item, seen[key], names);
+}

@@ -1,0 +1,163 @@
+/** An upstream that only says what the golden exchange gives it to say, and notes every call that isn't in it. */
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Answer, Step } from './kit.ts';
+import { fill, learn, type Names } from './placeholders.ts';
+
+export interface Heard {
+  method: string;
+  path: string;
+  headers: Record<string, unknown>;
+  body: unknown;
+  text: string;
+}
+
+/** What is known of one exchange under way; calls find theirs by the merchant's token. */
+export interface Scene {
+  merchant: string;
+  site: string;
+  token: string;
+  names: Names;
+  /** What is to be called, in this order. */
+  lines: Step[];
+  /** How many of them were. */
+  spoken: number;
+  /** Answers without a line, while the exchange is prepared. */
+  improvise: ((heard: Heard) => Answer) | null;
+  /** The till has its answer: a create in doubt may be repeated from now on, with its key and its bytes. */
+  answered: boolean;
+  problems: string[];
+  /** Resolves when every line was called, or another call came. */
+  finished(): Promise<void>;
+  /** Somebody waits for the end. */
+  wake: () => void;
+}
+
+export interface ScriptedUpstream {
+  url: string;
+  /** The same for what is carried. */
+  legacy_url: string;
+  open(scene: Pick<Scene, 'merchant' | 'site' | 'token' | 'names'>): Scene;
+  close(): Promise<void>;
+}
+
+/** Headers that every call has or may have; any other one must stand in the file. */
+const USUAL = new Set(
+  'accept accept-encoding authorization connection content-length content-type host transfer-encoding user-agent'.split(
+    ' ',
+  ),
+);
+
+export async function startUpstream(): Promise<ScriptedUpstream> {
+  const scenes = new Map<string, Scene>();
+  const door = (to: 'orders' | 'legacy') =>
+    createServer(async (incoming, response) => {
+      const heard = await hear(incoming);
+      const { status, headers, body } = respond(scenes.get(String(heard.headers.authorization)), to, heard);
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+    });
+  const orders = door('orders');
+  const legacy = door('legacy');
+  const [url, legacy_url] = [await listening(orders), await listening(legacy)];
+  return {
+    url,
+    legacy_url,
+    open(facts) {
+      const scene: Scene = {
+        ...facts,
+        lines: [],
+        spoken: 0,
+        improvise: null,
+        answered: false,
+        problems: [],
+        wake: () => undefined,
+        async finished() {
+          while (scene.spoken < scene.lines.length && scene.problems.length === 0) {
+            await new Promise<void>((resolve) => {
+              scene.wake = resolve;
+            });
+          }
+        },
+      };
+      scenes.set(`Bearer ${facts.token}`, scene);
+      return scene;
+    },
+    async close() {
+      for (const server of [orders, legacy]) {
+        const closed = new Promise((resolve) => server.close(resolve));
+        server.closeAllConnections();
+        await closed;
+      }
+    },
+  };
+}
+
+function respond(scene: Scene | undefined, to: 'orders' | 'legacy', heard: Heard): Answer {
+  if (!scene) return { status: 401, body: { code: 'unauthorized', message: 'user not found' } };
+  if (heard.path === '/users/me') return { status: 200, body: { id: Number(scene.merchant), site_id: scene.site } };
+  if (scene.improvise) return scene.improvise(heard);
+  const { answered, names } = scene;
+  const repeated = answered && names.key !== undefined && heard.headers['x-idempotency-key'] === names.key;
+  // A refusal on a replay leaves the create in doubt, and isn't tried again at once (`reliability.md` §3.5).
+  if (repeated) return { status: 400, body: { errors: [{ code: 'bad_request', message: 'Not now.' }] } };
+  const line = scene.lines[scene.spoken];
+  if (!line) return wrong(scene, `${heard.method} ${heard.path} ${heard.text} is one call more than the exchange has`);
+  const problem = difference(line, to, heard, names);
+  if (problem !== null) return wrong(scene, problem);
+  scene.spoken++;
+  scene.wake();
+  const { status, headers = {}, body } = line.answer ?? { status: 500 };
+  return { status, headers, body: fill(body, names) };
+}
+
+/** 418 is no status of the service, so that nothing downstream can take it for a line of the exchange. */
+function wrong(scene: Scene, problem: string): Answer {
+  scene.problems.push(problem);
+  scene.wake();
+  return { status: 418, body: {} };
+}
+
+function difference({ request, to }: Step, door: string, heard: Heard, names: Names): string | null {
+  learn(request.headers, heard.headers, names);
+  learn(request.body, heard.body, names);
+  const query = new URLSearchParams(request.query).toString();
+  const path = fill(request.path, names) + (query === '' ? '' : `?${query}`);
+  const golden = [to ?? 'orders', request.method, path, textOf(fill(request.body, names))];
+  const actual = [door, heard.method, heard.path, heard.text];
+  const index = golden.findIndex((part, at) => part !== actual[at]);
+  if (index >= 0) return `upstream heard ${actual.join(' ')}\ninstead of     ${golden.join(' ')}`;
+  if (to === 'legacy') return null;
+  const wanted = fill(request.headers ?? {}, names);
+  for (const [name, value] of Object.entries(wanted)) {
+    if (heard.headers[name] !== value) return `${path}: header ${name} is ${String(heard.headers[name])}, not ${value}`;
+  }
+  const surplus = Object.keys(heard.headers).find((name) => !USUAL.has(name) && !Object.hasOwn(wanted, name));
+  return surplus === undefined ? null : `${path}: header ${surplus} is not in the exchange`;
+}
+
+function textOf(body: unknown): string {
+  if (body === undefined) return '';
+  return typeof body === 'string' ? body : JSON.stringify(body);
+}
+
+async function hear(incoming: IncomingMessage): Promise<Heard> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer); // no encoding is set
+  const text = Buffer.concat(chunks).toString('utf8');
+  const { method = '', url = '', headers } = incoming;
+  return { method, path: url, headers, text, body: text === '' ? undefined : parsed(text) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server that listens has one
+}

@@ -1,0 +1,12 @@
+/** Where the tables are, and one operation of them by name. */
+import { fileURLToPath } from 'node:url';
+import type { LoadedTables } from '../../src/mapping/assemble.ts';
+import type { Operation } from '../../src/mapping/tables.ts';
+
+export const tablesDirectory = fileURLToPath(new URL('../../mappings', import.meta.url));
+
+export function operationOf(tables: LoadedTables, name: string): Operation {
+  const operation = tables.operations.find((one) => one.name === name);
+  if (!operation) throw new Error(`no operation ${name}`);
+  return operation;
+}
