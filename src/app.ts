@@ -77,12 +77,18 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   });
   const public_url = config.public.url ?? publicDoor.own_url;
   policy.own_hosts.push(new URL(public_url).host);
-  sandbox?.world.configure({
-    webhook_url: `${publicDoor.own_url}/webhooks/orders`,
-    webhook_secret: webhook_secret?.reveal() ?? '',
-  });
-
   const state = { ready: true };
+  if (sandbox !== null) {
+    const webhooks = {
+      webhook_url: `${publicDoor.own_url}/webhooks/orders`,
+      webhook_secret: webhook_secret?.reveal() ?? '',
+    };
+    sandbox.world.configure(webhooks);
+    sandbox.world.onReset(() => {
+      if (state.ready) sandbox.world.configure(webhooks);
+    });
+  }
+
   const ops_token = config.ops.token ?? new Secret(randomBytes(24).toString('base64url'));
   const opsDoor = await openOpsDoor(config, runtime, metrics, ops_token, policy, () => state.ready);
   return {

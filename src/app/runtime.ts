@@ -71,7 +71,6 @@ function coreSettings(config: Config): CoreSettings {
     reads: config.reads,
     tokens: config.tokens,
     reconcile: config.reconcile,
-    webhook: config.webhook,
     merchants: { ...config.merchants, stage: config.routing.default_stage },
   };
 }

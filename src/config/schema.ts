@@ -103,7 +103,6 @@ export const settings = z.strictObject({
   }),
   webhook: z.strictObject({
     secret: orNull(secret(SHORTEST_WEBHOOK_SECRET)),
-    parked_for_ms: milliseconds(1000),
   }),
   upstream_pool: z.strictObject({ connections: wholeNumber(1, 4096), connect_timeout_ms: milliseconds(50, 60_000) }),
   log: z.strictObject({ level: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']) }),

@@ -70,7 +70,9 @@ async function judgeCancel(
     outcome.status < 500 &&
     errorCode(outcome.body) !== 'idempotency_key_already_used';
   const already = outcome.kind === 'answered' && errorCode(outcome.body) === 'order_already_canceled';
-  const seen = await refreshLink(runtime, link, call.token, { force: true });
+  // One call has one deadline: the cancel took its part, and the till doesn't wait longer for the read.
+  const deadline = call.received_at + runtime.settings.create.deadline_ms;
+  const seen = await refreshLink(runtime, link, call.token, { force: true, deadline });
   const canceled = already || seen.intent_state === 'CANCELED';
   if (canceled && (sent_before || !known)) return acknowledged(runtime, call, seen);
   if (known) {

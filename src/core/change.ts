@@ -63,8 +63,8 @@ export async function applyOrder(
   extra: (current: Link) => Decision = noExtra,
 ): Promise<Link> {
   const rules = await advanceRules(runtime, link.merchant_id);
-  // However the payment was seen (event, read or replay): nobody was told of it, so it is audited in the same commit.
-  let surprise = false;
+  // However it was seen (event, read or replay), and whatever dies afterwards: the audit line is in the same commit.
+  let settled = null as string | null; // set inside the decision, where the compiler doesn't look
   const applied = await changeLink(runtime, link, (current) => {
     const step = advance(current, order, runtime.tables, rules);
     for (const remark of step.remarks) remember(runtime, remark, current, order);
@@ -72,14 +72,21 @@ export async function applyOrder(
     const change: LinkChange = { ...step.change, ...more.change };
     const notices = [...step.notices, ...(more.notices ?? [])];
     const next = { ...current, ...change };
-    surprise = unclaimed(next) && current.intent_state !== 'FINISHED' && next.intent_state === 'FINISHED';
-    const audit = surprise ? settlementLine(runtime, next, 'paid but unacknowledged') : more.audit;
+    settled = settlementOf(current, next);
+    const audit = settled === null ? more.audit : settlementLine(runtime, next, settled);
     if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;
     return { change: { ...change, ...nextLook(runtime, next) }, notices, ...(audit === undefined ? {} : { audit }) };
   });
-  if (surprise) runtime.count('settlements', 'paid_but_unacknowledged');
+  if (settled !== null) runtime.count('settlements', settled.replaceAll(' ', '_'));
   runtime.failpoint('order.applied');
   return applied;
+}
+
+/** What became of an order nobody was told of, in audit words; null when nothing did (`reliability.md` §3.8). */
+function settlementOf(before: Link, after: Link): string | null {
+  if (!unclaimed(after) || before.intent_state === after.intent_state) return null;
+  if (after.intent_state === 'FINISHED') return 'paid but unacknowledged';
+  return after.intent_state === 'CANCELED' && after.cancel !== null ? 'unacknowledged order canceled' : null;
 }
 
 /** A live link is looked at again soon, then ever less often; the end of its lifetime is never slept through. */

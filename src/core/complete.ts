@@ -19,9 +19,15 @@ export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
   await runtime.serial.run(link.legacy_id, async () => {
     const current = (await runtime.store.link(link.legacy_id)) ?? link;
     if (current.next_check_at === null || current.next_check_at > runtime.clock.now()) return;
-    if (current.state === 'SENDING' || current.state === 'IN_DOUBT') return finish(runtime, current);
-    if (current.state === 'LIVE') return look(runtime, current);
-    await changeLink(runtime, current, () => ({ change: { next_check_at: null } }));
+    try {
+      if (current.state === 'SENDING' || current.state === 'IN_DOUBT') await finish(runtime, current);
+      else if (current.state === 'LIVE') await look(runtime, current);
+      else await changeLink(runtime, current, () => ({ change: { next_check_at: null } }));
+    } catch (error) {
+      // Left due, it would be taken again at once, and enough of its kind would keep every other link waiting.
+      await postpone(runtime, current, {});
+      throw error;
+    }
   });
 }
 
@@ -74,8 +80,7 @@ async function settle(runtime: Runtime, link: Link, token: Secret): Promise<void
     order === null
       ? await refreshLink(runtime, marked, token, { force: true })
       : await applyOrder(runtime, marked, order);
-  if (after.intent_state === 'CANCELED') await reportUnclaimed(runtime, after, 'unacknowledged order canceled');
-  else await changeLink(runtime, after, (current) => ({ change: nextLook(runtime, current) }));
+  if (after.state === 'LIVE') await changeLink(runtime, after, (current) => ({ change: nextLook(runtime, current) }));
 }
 
 async function giveUp(runtime: Runtime, link: Link): Promise<void> {

@@ -33,8 +33,8 @@ export async function createIntent(runtime: Runtime, call: LegacyCall): Promise<
     const { link, body } = await newLink(runtime, call, own_reference);
     const window_ms = runtime.settings.create.join_window_ms;
     runtime.failpoint('create.before_row');
-    const { opening, link: stored } = await runtime.store.openLink(link, (rivals) =>
-      judgeOpening(rivals, link, window_ms),
+    const { opening, link: stored } = await runtime.store.openLink(link, (holder) =>
+      judgeOpening(holder, link, window_ms),
     );
     if (opening.kind === 'busy') {
       if (await stillHolds(runtime, call, stored, deadline))

@@ -5,12 +5,10 @@ import { credentialOf } from './identity.ts';
 import type { Link, LinkState } from './link.ts';
 import { readOrder, refreshLink } from './read.ts';
 import type { Runtime } from './runtime.ts';
-import type { InboxEvent } from './store.ts';
+import { type InboxEvent, PARKED_FOR_MS } from './store.ts';
 
 /** At most one read a second per order, so that a flood of forged events can't be amplified. */
 const READ_INTERVAL_MS = 1_000;
-/** A parked event is looked at again when a link may match, and otherwise this often. */
-const PARKED_LOOK_MS = 3_600_000;
 /** An event whose order can't be read is tried again at this pace, growing with its attempts. */
 const RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 60_000;
@@ -20,6 +18,16 @@ const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
 
 /** Handles one inbox event: matched and read → done; nobody's yet → parked; unreadable now → later. */
 export async function handleEvent(runtime: Runtime, event: InboxEvent): Promise<void> {
+  try {
+    await followEvent(runtime, event);
+  } catch (error) {
+    // Left due, it would be taken again at once, and enough of its kind would keep every other event waiting.
+    await later(runtime, event, LONGEST_RETRY_MS);
+    throw error;
+  }
+}
+
+async function followEvent(runtime: Runtime, event: InboxEvent): Promise<void> {
   const link = await matchingLink(runtime, event);
   if (link === null) return parkUnlessMatched(runtime, event);
   const order_id = link.order_id ?? event.order_id;
@@ -78,20 +86,16 @@ async function parkUnlessMatched(runtime: Runtime, event: InboxEvent): Promise<v
 }
 
 async function park(runtime: Runtime, event: InboxEvent): Promise<void> {
-  const ends_at = event.received_at + runtime.settings.webhook.parked_for_ms;
-  const too_old = ends_at <= runtime.clock.now();
+  const too_old = event.received_at + PARKED_FOR_MS <= runtime.clock.now();
   runtime.count('events', too_old ? 'expired' : 'parked');
   if (too_old) runtime.log.warn('an event matched no order until it expired', { action: event.action });
-  await runtime.store.saveEvent(event.sequence, {
-    state: too_old ? 'expired' : 'parked',
-    attempts: event.attempts + 1,
-    next_attempt_at: Math.min(ends_at, runtime.clock.now() + PARKED_LOOK_MS),
-  });
+  const state = too_old ? 'expired' : 'parked';
+  await runtime.store.saveEvent(event.sequence, { state, attempts: event.attempts + 1 });
 }
 
 async function later(runtime: Runtime, event: InboxEvent, wait_ms: number): Promise<void> {
   // Without an end an order that can't be read any more (no token, too old) would be asked for every minute for ever.
-  if (event.received_at + runtime.settings.webhook.parked_for_ms <= runtime.clock.now()) return park(runtime, event);
+  if (event.received_at + PARKED_FOR_MS <= runtime.clock.now()) return park(runtime, event);
   await runtime.store.saveEvent(event.sequence, {
     state: 'pending',
     attempts: event.attempts + 1,

@@ -70,7 +70,6 @@ export interface CoreSettings {
   reads: { fresh_ms: number; timeout_ms: number };
   tokens: { accepted_for_ms: number; kept_for_ms: number };
   reconcile: { point_interval_ms: number; max_interval_ms: number; action_required_grace_ms: number };
-  webhook: { parked_for_ms: number };
   merchants: {
     stage: 'legacy' | 'orders';
     dialect: Dialect;

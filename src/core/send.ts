@@ -114,7 +114,6 @@ async function settleSuccess(
   }));
   runtime.unsettled.delete(link.legacy_id);
   runtime.failpoint('create.settled');
-  await runtime.store.unparkEvents({ order_id: order.id, reference: link.reference_sent }, runtime.clock.now());
   return { kind: 'created', link: saved };
 }
 

@@ -5,9 +5,11 @@ import type { AcceptedToken, Merchant } from './merchant.ts';
 
 /** Parked events kept at most; beyond it verified ones push out unverified ones, oldest first (`reliability.md` §3.11.5). */
 export const PARKED_EVENTS_LIMIT = 10_000;
+/** An event that no link matched for so long is reported, not tried (`reliability.md` §3.11.5). */
+export const PARKED_FOR_MS = 72 * 60 * 60_000;
 
-/** What `openLink`'s decision makes of the rows that could be the same sale or hold the unit. */
-export type Opening = { kind: 'open' } | { kind: 'join'; legacy_id: string } | { kind: 'busy'; legacy_id: string };
+/** What `openLink`'s decision makes of the link that holds the unit, or of its absence. */
+export type Opening = { kind: 'open' } | { kind: 'join' } | { kind: 'busy' };
 
 /** An audit line before it is chained; `who` is the name on the ops token, or `puente` for its own decisions. */
 export interface AuditEntry {
@@ -96,19 +98,18 @@ export interface Store {
   forgetToken(fingerprint: string): Promise<void>;
 
   /**
-   * Step 1 of the create protocol. `decide` gets every live link of the unit and every link that shares client key or
-   * fingerprint on that unit and was created in the last 24 h, newest first; it is pure and may be called again after a lost race.
-   * Of the links that are over and share only the fingerprint, an engine may give just the newest: none of them is ever joined.
-   * Opening writes the row; join and busy write nothing and return the named row.
+   * Step 1 of the create protocol. `decide` gets the unit's live link, or null; it is pure and may be called again after
+   * a lost race. Opening writes the row; join and busy write nothing and return the holder.
    * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
    */
-  openLink(link: Link, decide: (rivals: Link[]) => Opening): Promise<{ opening: Opening; link: Link }>;
+  openLink(link: Link, decide: (holder: Link | null) => Opening): Promise<{ opening: Opening; link: Link }>;
   link(legacy_id: string): Promise<Link | null>;
   linkByOrder(order_id: string): Promise<Link | null>;
   linkByReference(merchant_id: string, reference_sent: string): Promise<Link | null>;
   linkByPayment(merchant_id: string, payment_id: string): Promise<Link | null>;
   /**
-   * Changes a link and writes its notices and audit line in the same transaction; the stored revision must be `link.revision`.
+   * Changes a link and writes its notices and audit line in one transaction; the stored revision must be `link.revision`.
+   * A link that learns its order id makes parked events of that order, or of its reference, pending again.
    * @throws PuenteError conflict when it is another.
    */
   saveLink(link: Link, change: LinkChange, extra?: { notices?: NewNotice[]; audit?: AuditEntry }): Promise<Link>;
@@ -119,14 +120,12 @@ export interface Store {
 
   /** Commits an event to the inbox; an identical hint that is still unread is merged (`reliability.md` §3.11.2). */
   receiveEvent(event: NewEvent): Promise<void>;
-  /** Pending and parked events whose next attempt is due, oldest first. */
+  /** Pending events whose next attempt is due, oldest first; parked ones wait for their link, and expire. */
   dueEvents(now: number, limit: number): Promise<InboxEvent[]>;
   saveEvent(
     sequence: number,
     change: Partial<Pick<InboxEvent, 'state' | 'attempts' | 'next_attempt_at'>>,
   ): Promise<void>;
-  /** Makes parked events of this order or reference pending again, because a link may match now. */
-  unparkEvents(match: { order_id: string | null; reference: string }, now: number): Promise<void>;
 
   /**
    * Due notices, oldest first, at most one per link: the first undelivered. Those of `except_merchants` are left out, so

@@ -12,6 +12,8 @@ export function sendAnswer(response: ServerResponse, answer: Extract<LegacyAnswe
   response.writeHead(answer.status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(text),
+    // An answer ahead of the body ends the connection; otherwise a declared gigabyte would still be taken in (F65).
+    ...(response.req.complete ? {} : { connection: 'close' }),
     ...answer.headers,
   });
   response.end(text);

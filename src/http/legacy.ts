@@ -105,7 +105,11 @@ function finish(
 }
 
 async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0]): Promise<unknown> {
-  return parseBody(await peekBody(request, door.body_limit_bytes), request.headers['content-type']);
+  const body = parseBody(await peekBody(request, door.body_limit_bytes), request.headers['content-type']);
+  // Every legacy body is an object; what is none was never taken for one.
+  const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
+  if (!object) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });
+  return body;
 }
 
 function pathValues(parameters: Record<string, string | string[]>): Record<string, string> {

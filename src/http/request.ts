@@ -62,7 +62,7 @@ export function singleHeaders(request: IncomingMessage): Record<string, string> 
 }
 
 /**
- * Reads the whole body and, when its length was declared, puts it back, so that the request can still be carried.
+ * Reads the whole body and puts it back, so that the request can still be carried.
  * @param limit_bytes refused as soon as it is known to be passed, before anything is buffered beyond it.
  * @throws PuenteError refused with the legacy error `too_large`; bad_request when the client goes away.
  */
@@ -83,7 +83,8 @@ export async function peekBody(request: IncomingMessage, limit_bytes: number): P
     else await readable(request);
   }
   const body = Buffer.concat(chunks);
-  if (length === declared) request.unshift(body);
+  // Before its end was told the stream takes the bytes back, whether their length was declared or they came in chunks.
+  if (length > 0 && !request.readableEnded) request.unshift(body);
   return body;
 }
 

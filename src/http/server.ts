@@ -58,10 +58,15 @@ export function listen(listener: RequestListener, options: ListenOptions): Promi
   });
 }
 
+/** A connection whose last answer leaves while we stop would otherwise stay open for its keep-alive time. */
+const SWEEP_MS = 50;
+
 function close(server: Server, grace_ms: number): Promise<void> {
   return new Promise((resolve) => {
+    const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), grace_ms);
     server.close(() => {
+      clearInterval(sweep);
       clearTimeout(cut);
       resolve();
     });

@@ -36,11 +36,15 @@ export function readDocuments(directory: string): { documents: Documents; failur
   return { documents, failures };
 }
 
+/** What the tables can't do, in words, stands beside them and is no table. */
+const LIMITATIONS = 'limitations.yaml';
+
 function tableFiles(directory: string, failures: Failure[]): string[] {
   try {
     return readdirSync(directory, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith('.yaml'))
       .map((entry) => relative(directory, join(entry.parentPath, entry.name)).split(sep).join('/'))
+      .filter((file) => file !== LIMITATIONS)
       .sort();
   } catch (error) {
     failures.push({ file: directory, row: null, message: `the tables can't be read: ${(error as Error).message}` }); // fs throws Errors

@@ -51,14 +51,17 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
   const watch = watchSending();
 
   async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
-    const limit = AbortSignal.timeout(call.timeout_ms);
+    // Cleared when the answer is in, unlike AbortSignal.timeout, which would fire for every call that ended long before.
+    const time = new AbortController();
+    const timer = setTimeout(() => time.abort(), call.timeout_ms);
+    const limit = time.signal;
     if (!(await slots.take(limit))) return { kind: 'not_sent', cause: 'no free connection in time' };
     const mark: SentMark = { sent: false };
     const reception = new Reception(mark, MAX_ANSWER_BYTES, readRetryAfterHeader);
     limit.addEventListener('abort', reception.cut);
     // The slot stays taken until undici is done with the request, which a timeout alone doesn't make sure.
     void reception.released.then(() => {
-      limit.removeEventListener('abort', reception.cut);
+      clearTimeout(timer);
       slots.give();
     });
     watch.follow(mark, () => pool.dispatch(request, reception.handler));

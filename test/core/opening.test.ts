@@ -6,12 +6,11 @@ import { judgeOpening } from '../../src/core/opening.ts';
 const NOW = 1_772_366_400_000;
 const WINDOW_MS = 60_000;
 
-type Rival = Pick<Link, 'legacy_id' | 'state' | 'client_answer' | 'fingerprint' | 'client_key' | 'created_at'>;
+type Rival = Pick<Link, 'state' | 'client_answer' | 'fingerprint' | 'client_key' | 'created_at'>;
 
-function judge(rivals: Partial<Rival>[], candidate: Partial<Rival> = {}) {
+function judge(holder: Partial<Rival> | null, candidate: Partial<Rival> = {}) {
   const whole = (part: Partial<Rival>): Link => {
     const link: Rival = {
-      legacy_id: 'first',
       state: 'LIVE',
       client_answer: 'maybe',
       fingerprint: 'same',
@@ -22,8 +21,8 @@ function judge(rivals: Partial<Rival>[], candidate: Partial<Rival> = {}) {
     return link as Link; // the decision reads these fields alone
   };
   return judgeOpening(
-    rivals.map(whole),
-    whole({ legacy_id: 'new', state: 'SENDING', client_answer: 'none', ...candidate }),
+    holder === null ? null : whole(holder),
+    whole({ state: 'SENDING', client_answer: 'none', ...candidate }),
     WINDOW_MS,
   );
 }
@@ -42,7 +41,7 @@ describe('something else holds the unit', () => {
     ['the same body, a key only now', {}, { client_key: 'k' }],
     ['the same body, a key only then', { client_key: 'k' }, {}],
   ])('%s is busy', (_name, rival, candidate) => {
-    expect(judge([rival], candidate)).toEqual({ kind: 'busy', legacy_id: 'first' });
+    expect(judge(rival, candidate)).toEqual({ kind: 'busy' });
   });
 });
 
@@ -64,29 +63,10 @@ describe('the same sale', () => {
       { client_key: 'k2' },
     ],
   ])('%s is joined', (_name, rival, candidate) => {
-    expect(judge([rival], candidate)).toEqual({ kind: 'join', legacy_id: 'first' });
+    expect(judge(rival, candidate)).toEqual({ kind: 'join' });
   });
 });
 
-describe('a new sale', () => {
-  it.each<[string, Partial<Rival>]>([
-    ['the first is final', { state: 'DONE' }],
-    ['the first is final under the same key', { state: 'DONE', client_key: 'k' }],
-    ['the first was refused', { state: 'REJECTED', client_answer: 'error' }],
-    ['the first was never sent', { state: 'NOT_SENT', client_answer: 'error' }],
-    ['the first is lost', { state: 'LOST', client_answer: 'error' }],
-  ])('%s', (_name, rival) => {
-    expect(judge([rival], { client_key: rival.client_key ?? null })).toEqual({ kind: 'open' });
-  });
-
-  it('nothing was there', () => {
-    expect(judge([])).toEqual({ kind: 'open' });
-  });
-
-  it('a final rival does not hide a live one', () => {
-    expect(judge([{ legacy_id: 'over', state: 'DONE' }, { legacy_id: 'live' }])).toEqual({
-      kind: 'join',
-      legacy_id: 'live',
-    });
-  });
+it('is a new sale when nothing holds the unit', () => {
+  expect(judge(null)).toEqual({ kind: 'open' });
 });

@@ -1,4 +1,5 @@
 /** One call of the legacy API in parts, its answer, and its refusals in the catalogue's words. */
+import { TERMINAL_ID } from '../../contract/identifiers.ts';
 import { decodeUtf8, type Json, parseJson } from '../../contract/json.ts';
 import { type LegacyError, pointErrors } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
@@ -63,6 +64,8 @@ export function single(query: URLSearchParams, name: string): string | null {
 
 /** @throws PuenteError refused with `error`, when the device of the path is not one of this merchant's. */
 export function deviceOf(call: LegacyCall, error: LegacyError): Terminal {
+  // The reference has a 400 for the format of the id, apart from the answer for a device that is not there (§1.2).
+  if (!TERMINAL_ID.test(call.path('device'))) throw refusal(pointErrors.invalid_property, 'device_id');
   const terminal = call.world.terminal(call.merchant.user_id, call.path('device'));
   if (terminal === undefined) throw refusal(error);
   return terminal;

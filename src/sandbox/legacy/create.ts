@@ -18,27 +18,26 @@ interface SiteRules {
   maximum_minor: number;
   /** Whether `description` and `payment` are known. */
   preferences: boolean;
-  /** Top-level properties that are refused; elsewhere unknown ones are ignored. */
-  refused: readonly string[];
+  /** Whether what is not known is refused, as a closed schema does; elsewhere it is ignored. */
+  strict: boolean;
 }
 
 const rules: Readonly<Record<SiteId, SiteRules>> = {
-  MLA: { minimum_minor: 1500, maximum_minor: 400_000_000, preferences: false, refused: [] },
-  MLB: { minimum_minor: 100, maximum_minor: 7_000_000, preferences: true, refused: [] },
+  MLA: { minimum_minor: 1500, maximum_minor: 400_000_000, preferences: false, strict: false },
+  MLB: { minimum_minor: 100, maximum_minor: 7_000_000, preferences: true, strict: false },
   MLM: {
     minimum_minor: 500,
     maximum_minor: 35_000_000,
     preferences: false,
-    refused: ['description', 'external_reference', 'payment'],
+    strict: true,
   },
 };
 
 /** @throws PuenteError refused, with the legacy error of the first rule that does not hold. */
 export function readCreate(bytes: Uint8Array, site: SiteId): CreateRequest {
   const body = jsonObject(bytes);
-  const { refused, preferences, minimum_minor, maximum_minor } = rules[site];
-  const additional = Object.keys(body).find((name) => refused.includes(name));
-  if (additional !== undefined) throw refusal(pointErrors.additional_property, additional);
+  const { strict, preferences, minimum_minor, maximum_minor } = rules[site];
+  if (strict) refuseAdditional(body);
   const amount_minor = readAmount(body.amount, minimum_minor, maximum_minor);
   const parsed = createIntentBody.safeParse({ ...body, amount: amount_minor });
   if (!parsed.success) throw refusal(pointErrors.invalid_property, parsed.error.issues[0]?.path.join('.') ?? 'body');
@@ -49,6 +48,18 @@ export function readCreate(bytes: Uint8Array, site: SiteId): CreateRequest {
     preference: preferences && isObject(body.payment) ? body.payment : undefined, // as sent, unknown keys included
     additional_info: body.additional_info,
   };
+}
+
+/** What Mexico takes; `notification_url` has no effect, yet a client sends it (`legacy-point.md` §1.3). */
+const KNOWN = ['amount', 'additional_info', 'notification_url'];
+const KNOWN_ADDITIONAL_INFO = ['external_reference', 'print_on_terminal', 'ticket_number'];
+
+function refuseAdditional(body: { [key: string]: Json }): void {
+  const info = isObject(body.additional_info) ? Object.keys(body.additional_info) : [];
+  const additional =
+    Object.keys(body).find((name) => !KNOWN.includes(name)) ??
+    info.find((name) => !KNOWN_ADDITIONAL_INFO.includes(name));
+  if (additional !== undefined) throw refusal(pointErrors.additional_property, additional);
 }
 
 function readAmount(value: Json | undefined, minimum_minor: number, maximum_minor: number): number {

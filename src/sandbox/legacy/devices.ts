@@ -10,9 +10,9 @@ const MAX_PAGE = 50;
 export const listDevices: Handler = ({ world, merchant, query }) => {
   const store_id = single(query, 'store_id');
   const pos_id = single(query, 'pos_id');
-  if (pos_id !== null && !/^\d{1,20}$/.test(pos_id)) throw refusal(pointErrors.bad_request);
-  const limit = Math.min(Math.max(pageNumber(single(query, 'limit'), MAX_PAGE), 1), MAX_PAGE);
-  const offset = pageNumber(single(query, 'offset'), 0);
+  if (pos_id !== null && !/^\d{1,20}$/.test(pos_id)) throw refusal(pointErrors.invalid_property, 'pos_id');
+  const limit = Math.min(Math.max(pageNumber(query, 'limit', MAX_PAGE), 1), MAX_PAGE);
+  const offset = pageNumber(query, 'offset', 0);
   const matching = world
     .terminals(merchant.user_id)
     .filter(({ pos }) => store_id === null || pos?.store_id === store_id)
@@ -59,8 +59,9 @@ function shown(terminal: Terminal): object {
   };
 }
 
-function pageNumber(text: string | null, missing: number): number {
+function pageNumber(query: URLSearchParams, name: string, missing: number): number {
+  const text = single(query, name);
   if (text === null) return missing;
-  if (!/^\d{1,9}$/.test(text)) throw refusal(pointErrors.bad_request);
+  if (!/^\d{1,9}$/.test(text)) throw refusal(pointErrors.invalid_property, name);
   return Number(text);
 }

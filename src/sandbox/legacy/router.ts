@@ -55,14 +55,16 @@ export function legacyRouter(world: World): Router {
 
 function run(world: World, state: LegacyState, handler: Handler): RequestHandler {
   return (request, response) => {
-    const merchant = world.tokens.get(bearerToken(request) ?? '');
+    const query = queryOf(request);
+    // Old clients put the token into the query, and the old API let them (DESIGN decision 12).
+    const merchant = world.tokens.get(bearerToken(request) ?? query.get('access_token') ?? '');
     if (merchant === undefined) throw refusal(pointErrors.unauthorized);
     const { status, body } = handler({
       world,
       state,
       merchant,
       path: (name) => String(request.params[name] ?? ''),
-      query: queryOf(request),
+      query,
       header: (name) => request.get(name),
       body: bodyBytes(request),
     });

@@ -1,16 +1,14 @@
 /** The inbox in SQLite: events are committed before they are acknowledged, merged, parked and matched again. */
-import type { Store } from '../../core/store.ts';
+import { PARKED_FOR_MS, type Store } from '../../core/store.ts';
 import type { WriteQueue } from './queue.ts';
 import type { Reader } from './reader.ts';
 import { type EventRow, eventOf } from './rows.ts';
 import type { Step, Unit } from './unit.ts';
 
-/** An event that no link matched for so long is reported, not tried (`reliability.md` §3.11.5). */
-const PARKED_FOR_MS = 72 * 60 * 60_000;
 /** `reliability.md` §3.11.2. */
 const KEPT_FOR_MS = 7 * 24 * 60 * 60_000;
 
-type EventMethods = Pick<Store, 'receiveEvent' | 'dueEvents' | 'saveEvent' | 'unparkEvents'>;
+type EventMethods = Pick<Store, 'receiveEvent' | 'dueEvents' | 'saveEvent'>;
 
 export function eventMethods(reader: Reader, queue: WriteQueue): EventMethods {
   const due = reader.prepare<[number, number], EventRow>(
@@ -36,11 +34,6 @@ export function eventMethods(reader: Reader, queue: WriteQueue): EventMethods {
       const values = [change.state ?? null, change.attempts ?? null, change.next_attempt_at ?? null, sequence];
       const steps: Step[] = [{ write: 'update_event', values }];
       if (change.state === 'parked') steps.push({ write: 'evict_parked', values: [] });
-      await queue.commit({ steps });
-    },
-    async unparkEvents(match, now) {
-      const steps: Step[] = [{ write: 'unpark_by_reference', values: [now, match.reference] }];
-      if (match.order_id !== null) steps.push({ write: 'unpark_by_order', values: [now, match.order_id] });
       await queue.commit({ steps });
     },
   };

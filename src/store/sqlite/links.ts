@@ -9,13 +9,6 @@ import type { Reader } from './reader.ts';
 import { exactBytes, jsonOf, type LinkRow, linkOf, valuesOfLink } from './rows.ts';
 import type { Step, Value } from './unit.ts';
 
-/** How long an equal client key or body may still be a retry (`reliability.md` §3.9). */
-const RIVALS_WITHIN_MS = 24 * 60 * 60_000;
-/**
- * A till that sells the same coffee all day has hundreds of equal fingerprints. Only a live one can be a retry, and that one
- * is the unit's own; of those that are over, the decision gets the newest.
- */
-const EQUAL_FINGERPRINTS = 2;
 /** Each lost race means that another create of the unit was committed; more in a row is a fault, not traffic. */
 const OPENING_ATTEMPTS = 5;
 const LIVE = `state IN ('SENDING', 'IN_DOUBT', 'LIVE')`;
@@ -35,6 +28,9 @@ export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number
       const steps: Step[] = [
         { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
         ...(extra.notices ?? []).map((notice) => insertNotice(notice)),
+        ...(link.order_id === null && next.order_id !== null
+          ? unparking(next.order_id, next.reference_sent, now())
+          : []),
       ];
       const result = await queue.commit(extra.audit === undefined ? { steps } : { steps, audit: extra.audit });
       if (result.kind === 'done') return next;
@@ -51,20 +47,20 @@ export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number
 }
 
 /**
- * Reads the rivals, decides, and writes under the unique index of the unit. Nothing is awaited between the read and the
+ * Reads the holder, decides, and writes under the unique index of the unit. Nothing is awaited between the read and the
  * place in the writer's queue, so whatever was committed unseen makes the insert fail, and the decision is made again.
  */
 async function openLink(
   reads: ReturnType<typeof prepareReads>,
   queue: WriteQueue,
   link: Link,
-  decide: (rivals: Link[]) => Opening,
+  decide: (holder: Link | null) => Opening,
 ): Promise<{ opening: Opening; link: Link }> {
   let cause = '';
   for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
-    const rivals = rivalsOf(reads, link);
-    const opening = decide(rivals);
-    if (opening.kind !== 'open') return { opening, link: named(opening.legacy_id, rivals) };
+    const holder = oneOf(reads.holder.get(link.merchant_id, link.unit));
+    const opening = decide(holder);
+    if (opening.kind !== 'open' && holder !== null) return { opening, link: holder };
     const result = await queue.commit({ steps: [{ write: 'insert_link', values: valuesOfLink(link), changes: 1 }] });
     if (result.kind === 'done') return { opening, link };
     cause = result.kind === 'constraint' ? result.text : result.kind;
@@ -74,34 +70,14 @@ async function openLink(
   throw new PuenteError('conflict', message, { facts: { unit: link.unit } });
 }
 
-/** Every live link of the unit, and those that share client key or fingerprint on it, newest first. */
-function rivalsOf(reads: ReturnType<typeof prepareReads>, link: Link): Link[] {
-  const { merchant_id, unit, fingerprint, client_key } = link;
-  const since = link.created_at - RIVALS_WITHIN_MS;
-  const rows = [
-    ...reads.rivalOfUnit.all(merchant_id, unit),
-    ...(client_key === null ? [] : reads.rivalsByKey.all(client_key, since, merchant_id, unit)),
-    ...reads.rivalsByFingerprint.all(fingerprint, since, merchant_id, unit, EQUAL_FINGERPRINTS),
-  ];
-  const once = new Map(rows.map((row) => [row.legacy_id, row]));
-  return [...once.values()].sort((first, second) => second.created_at - first.created_at).map(linkOf);
-}
-
-/** @throws PuenteError conflict when the decision names a link it was not given: that is a fault of the caller. */
-function named(legacy_id: string, rivals: Link[]): Link {
-  const rival = rivals.find((candidate) => candidate.legacy_id === legacy_id);
-  if (rival === undefined)
-    throw new PuenteError('conflict', `The decision named ${legacy_id}, which is no rival of this sale.`);
-  return rival;
-}
-
 function prepareReads(reader: Reader) {
   return {
     byId: reader.prepare<[string], LinkRow>('SELECT * FROM links WHERE legacy_id = ?'),
     byOrder: reader.prepare<[string], LinkRow>('SELECT * FROM links WHERE order_id = ?'),
-    // A reference can be used again once its link is over, so the live one is meant if there is one.
+    // A reference can be used again once its link is over, so the live one is meant if there is one. (SELECT ?) keeps
+    // SQLite from planning this query anew for every value, which costs ten times the lookup.
     byReference: reader.prepare<[string, string], LinkRow>(
-      `SELECT * FROM links WHERE merchant_id = ? AND reference_sent = ? ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
+      `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT ?) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
     ),
     byPayment: reader.prepare<[string, string], LinkRow>(
       'SELECT * FROM links WHERE merchant_id = ? AND payment_id = ? ORDER BY created_at DESC LIMIT 1',
@@ -113,18 +89,18 @@ function prepareReads(reader: Reader) {
       `SELECT * FROM links WHERE merchant_id = ? AND ${FINAL} AND intent_state_at >= ? AND intent_state_at < ?
        ORDER BY intent_state_at DESC, created_at DESC LIMIT ?`,
     ),
-    rivalOfUnit: reader.prepare<[string, string], LinkRow>(
+    holder: reader.prepare<[string, string], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = ? AND unit = ? AND ${LIVE}`,
     ),
-    rivalsByKey: reader.prepare<[string, number, string, string], LinkRow>(
-      `SELECT * FROM links WHERE client_key = ? AND created_at > ? AND merchant_id = ? AND unit = ?
-       ORDER BY created_at DESC`,
-    ),
-    rivalsByFingerprint: reader.prepare<[string, number, string, string, number], LinkRow>(
-      `SELECT * FROM links WHERE fingerprint = ? AND created_at > ? AND merchant_id = ? AND unit = ?
-       ORDER BY created_at DESC LIMIT ?`,
-    ),
   };
+}
+
+/** Events that came before the order was known have waited for this commit. */
+function unparking(order_id: string, reference: string, at: number): Step[] {
+  return [
+    { write: 'unpark_by_reference', values: [at, reference] },
+    { write: 'unpark_by_order', values: [at, order_id] },
+  ];
 }
 
 function oneOf(row: LinkRow | undefined): Link | null {

@@ -65,6 +65,13 @@ describe('refusals', () => {
     expect(answer).toMatchObject(refused(400, '400', `Additional property ${name} is not allowed`));
   });
 
+  it('400 in Mexico for what it does not know, inside additional_info as well', async () => {
+    const top = await post({ merchant: MLM, body: { amount: 1500, shift: 3 } });
+    expect(top).toMatchObject(refused(400, '400', 'Additional property shift is not allowed'));
+    const inside = await post({ merchant: MLM, body: { amount: 1500, additional_info: { table: 4 } } });
+    expect(inside).toMatchObject(refused(400, '400', 'Additional property table is not allowed'));
+  });
+
   it.each([
     ['additional_info', { additional_info: 'sale-77' }],
     ['additional_info.print_on_terminal', { additional_info: { print_on_terminal: 'yes' } }],
@@ -84,9 +91,14 @@ describe('refusals', () => {
     expect(answer).toMatchObject(refused(400, '400', `${property} is not valid`));
   });
 
-  it.each(['PAX_A910__NOBODYS', 'a%20b'])('403 for the device %s', async (device) => {
-    const answer = await post({ body: { amount: 1500 } }, device);
+  it('403 for a device that is not there', async () => {
+    const answer = await post({ body: { amount: 1500 } }, 'PAX_A910__NOBODYS');
     expect(answer).toMatchObject(refused(403, '403', 'Forbidden Error checking device owner'));
+  });
+
+  it('400 for what can not be a device id', async () => {
+    const answer = await post({ body: { amount: 1500 } }, 'a%20b');
+    expect(answer).toMatchObject(refused(400, '400', 'device_id is not valid'));
   });
 
   it('409 when an intent is queued on the device', async () => {

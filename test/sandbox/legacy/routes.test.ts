@@ -132,12 +132,16 @@ describe('last status', () => {
 describe('devices', () => {
   const list = (query = '') => till.call('GET', `${BASE}/devices${query}`);
 
-  it.each(['?limit=x', '?limit=-1', '?limit=', '?offset=1.5', '?pos_id=SUC001', '?limit=1&limit=2'])(
-    '400 for %s',
-    async (query) => {
-      expect(await list(query)).toMatchObject(badRequest);
-    },
-  );
+  it.each([
+    ['?limit=x', 'limit is not valid'],
+    ['?limit=-1', 'limit is not valid'],
+    ['?limit=', 'limit is not valid'],
+    ['?offset=1.5', 'offset is not valid'],
+    ['?pos_id=SUC001', 'pos_id is not valid'],
+    ['?limit=1&limit=2', 'Bad request'],
+  ])('400 for %s', async (query, message) => {
+    expect(await list(query)).toMatchObject({ status: 400, body: { error: '400', message, status: 400 } });
+  });
 
   it('401 without a token', async () => {
     expect((await till.call('GET', `${BASE}/devices`, { token: null })).status).toBe(401);

@@ -1,7 +1,10 @@
 /** The inbox: nothing acknowledged is lost, identical unread hints are merged, and what matches nothing yet is parked. */
 import { expect, it } from 'vitest';
 import { PARKED_EVENTS_LIMIT, type Store } from '../../../src/core/store.ts';
-import { DAY_MS, type Harness, MINUTE_MS, NOON, newEvent, orderId } from './harness.ts';
+import { DAY_MS, type Harness, MINUTE_MS, NOON, newEvent, opened, orderId } from './harness.ts';
+
+/** Later than anything the store's own clock says. */
+const WHENEVER = Number.MAX_SAFE_INTEGER;
 
 export function eventTests(current: () => Harness): void {
   itParks(current);
@@ -71,14 +74,22 @@ function itParks(current: () => Harness): void {
     await park(store, { order_id: orderId(1), reference: 'a' });
     await park(store, { order_id: orderId(2), reference: 'b' });
     await park(store, { order_id: null, reference: null });
-    expect(await store.dueEvents(NOON + DAY_MS, 10)).toEqual([]);
+    expect(await store.dueEvents(WHENEVER, 10)).toEqual([]);
     expect(await store.counts()).toMatchObject({ events_waiting: 3 });
-    await store.unparkEvents({ order_id: null, reference: 'c' }, NOON);
-    expect(await store.dueEvents(NOON + DAY_MS, 10)).toEqual([]);
-    await store.unparkEvents({ order_id: orderId(1), reference: 'c' }, NOON + 5);
-    expect(await store.dueEvents(NOON + 5, 10)).toMatchObject([{ order_id: orderId(1), next_attempt_at: NOON + 5 }]);
-    await store.unparkEvents({ order_id: orderId(9), reference: 'b' }, NOON + 6);
-    expect(await store.dueEvents(NOON + 6, 10)).toHaveLength(2);
+    await learn(store, orderId(8), 'c');
+    expect(await store.dueEvents(WHENEVER, 10)).toEqual([]);
+    await learn(store, orderId(1), 'd');
+    expect(await store.dueEvents(WHENEVER, 10)).toMatchObject([{ order_id: orderId(1), state: 'pending' }]);
+    await learn(store, orderId(9), 'b');
+    expect(await store.dueEvents(WHENEVER, 10)).toHaveLength(2);
+  });
+
+  it('leaves events parked when a link changes without learning its order', async () => {
+    const { store } = current();
+    await park(store, { order_id: orderId(1), reference: 'a' });
+    const link = await opened(store, { reference_sent: 'a' });
+    await store.saveLink(link, { state: 'IN_DOUBT' });
+    expect(await store.dueEvents(WHENEVER, 10)).toEqual([]);
   });
 
   it('keeps a bounded number parked: verified events push out unverified ones, oldest first', async () => {
@@ -99,10 +110,20 @@ function itParks(current: () => Harness): void {
     await park(store, { reference: 'verified and newest' });
     expect(await store.counts()).toMatchObject({ events_waiting: PARKED_EVENTS_LIMIT });
     const names = ['verified and oldest', 'verified and newest', 'forged 0', 'forged 1'];
-    for (const reference of names) await store.unparkEvents({ order_id: null, reference }, NOON);
-    const left = await store.dueEvents(NOON, 10);
-    expect(left.map((event) => event.reference)).toEqual(['verified and oldest', 'forged 1', 'verified and newest']);
+    for (const [index, reference] of names.entries()) await learn(store, orderId(20 + index), reference);
+    const left = await store.dueEvents(WHENEVER, 10);
+    expect(left.map((event) => event.reference).sort()).toEqual([
+      'forged 1',
+      'verified and newest',
+      'verified and oldest',
+    ]);
   });
+}
+
+/** A link of its own learns the order id, as a settled create does. */
+async function learn(store: Store, order_id: string, reference_sent: string): Promise<void> {
+  const link = await opened(store, { unit: `PAX_A910__${order_id}`, reference_sent });
+  await store.saveLink(link, { order_id, state: 'LIVE' });
 }
 
 async function park(store: Store, change: Parameters<typeof newEvent>[0]): Promise<void> {

@@ -2,20 +2,10 @@
 import { expect, it } from 'vitest';
 import type { Link } from '../../../src/core/link.ts';
 import type { Opening } from '../../../src/core/store.ts';
-import {
-  DAY_MS,
-  finished,
-  type Harness,
-  MERCHANT,
-  NOON,
-  newLink,
-  OTHER_MERCHANT,
-  opened,
-  TERMINAL,
-} from './harness.ts';
+import { DAY_MS, finished, type Harness, NOON, newLink, OTHER_MERCHANT, opened, TERMINAL } from './harness.ts';
 
 export function openingTests(current: () => Harness): void {
-  itShowsRivals(current);
+  itShowsTheHolder(current);
 
   it('writes the row as it was given', async () => {
     const link = newLink();
@@ -28,7 +18,7 @@ export function openingTests(current: () => Harness): void {
     const holder = await opened(current().store);
     for (const kind of ['join', 'busy'] as const) {
       const late = newLink();
-      const opening: Opening = { kind, legacy_id: holder.legacy_id };
+      const opening: Opening = { kind };
       expect(await current().store.openLink(late, () => opening)).toEqual({ opening, link: holder });
       expect(await current().store.link(late.legacy_id)).toBeNull();
     }
@@ -73,46 +63,29 @@ export function openingTests(current: () => Harness): void {
   });
 }
 
-function itShowsRivals(current: () => Harness): void {
-  const rivalsOf = async (link: Link): Promise<string[]> => {
-    let seen: string[] = [];
-    await current().store.openLink(link, (rivals) => {
-      seen = rivals.map((rival) => rival.legacy_id);
-      return { kind: 'open' };
+function itShowsTheHolder(current: () => Harness): void {
+  const shown = async (link: Link): Promise<Link | null> => {
+    let seen: Link | null = null;
+    await current().store.openLink(link, (holder) => {
+      seen = holder;
+      return busyUnlessFree(holder);
     });
     return seen;
   };
 
   it('shows the live link of the unit, whatever its age', async () => {
     const old = await opened(current().store, { created_at: NOON - 3 * DAY_MS });
-    let seen: Link[] = [];
-    await current().store.openLink(newLink(), (rivals) => {
-      seen = rivals;
-      return busyUnlessFree(rivals);
-    });
-    expect(seen).toEqual([old]);
+    expect(await shown(newLink())).toEqual(old);
   });
 
-  it('shows links of the last day with the same client key or fingerprint, newest first', async () => {
-    const shared = { unit: TERMINAL, client_key: 'key-1' };
-    const early = await finished(current().store, { ...shared, created_at: NOON - 3_000 });
-    const late = await finished(current().store, { unit: TERMINAL, fingerprint: 'same', created_at: NOON - 2_000 });
-    const both = await finished(current().store, { ...shared, fingerprint: 'same', created_at: NOON - 1_000 });
-    await finished(current().store, { ...shared, created_at: NOON - DAY_MS - 1 });
-    await finished(current().store, { unit: TERMINAL });
-    const seen = await rivalsOf(newLink({ client_key: 'key-1', fingerprint: 'same' }));
-    expect(seen).toEqual([both.legacy_id, late.legacy_id, early.legacy_id]);
-  });
-
-  it('does not show the links of another unit or merchant, nor take a missing client key for an equal one', async () => {
-    await finished(current().store, { fingerprint: 'same', client_key: 'key-1' });
-    await finished(current().store, { unit: TERMINAL, fingerprint: 'same', merchant_id: OTHER_MERCHANT });
-    await finished(current().store, { unit: TERMINAL, client_key: null });
-    expect(await rivalsOf(newLink({ fingerprint: 'same', merchant_id: MERCHANT }))).toEqual([]);
+  it('shows nothing when the links of the unit are over, or live elsewhere', async () => {
+    await finished(current().store, { unit: TERMINAL, fingerprint: 'same', client_key: 'key-1' });
+    await opened(current().store, { unit: TERMINAL, fingerprint: 'same', merchant_id: OTHER_MERCHANT });
+    await opened(current().store, { unit: 'PAX_A910__OTHER', fingerprint: 'same' });
+    expect(await shown(newLink({ unit: TERMINAL, fingerprint: 'same', client_key: 'key-1' }))).toBeNull();
   });
 }
 
-function busyUnlessFree(rivals: Link[]): Opening {
-  const holder = rivals.find((rival) => rival.state === 'SENDING');
-  return holder === undefined ? { kind: 'open' } : { kind: 'busy', legacy_id: holder.legacy_id };
+function busyUnlessFree(holder: Link | null): Opening {
+  return holder === null ? { kind: 'open' } : { kind: 'busy' };
 }

@@ -3,7 +3,17 @@ import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { PuenteError } from '../../../src/error.ts';
-import { auditOf, DAY_MS, MERCHANT, NOON, newEvent, newLink, newMerchant, opened } from '../contract/harness.ts';
+import {
+  auditOf,
+  DAY_MS,
+  MERCHANT,
+  NOON,
+  newEvent,
+  newLink,
+  newMerchant,
+  opened,
+  orderId,
+} from '../contract/harness.ts';
 import { type Folder, newFolder, openStore } from './kit.ts';
 
 let folder: Folder;
@@ -136,8 +146,9 @@ describe('housekeeping', () => {
     await early.close();
     const later = await openStore(path, { now: () => NOON + 3 * DAY_MS + 1 });
     expect(await later.counts()).toMatchObject({ events_waiting: 1 });
-    await later.unparkEvents({ order_id: null, reference: 'new' }, NOON);
-    expect(await later.dueEvents(NOON, 10)).toMatchObject([{ reference: 'new' }]);
+    const link = await opened(later, { reference_sent: 'new' });
+    await later.saveLink(link, { order_id: orderId(1), state: 'LIVE' });
+    expect(await later.dueEvents(NOON + 4 * DAY_MS, 10)).toMatchObject([{ reference: 'new' }]);
     await later.close();
     await (await openStore(path, { now: () => NOON + 8 * DAY_MS })).close();
     const database = new Database(path, { readonly: true });

@@ -60,8 +60,6 @@ CREATE UNIQUE INDEX links_live ON links (merchant_id, unit) WHERE state IN ('SEN
 CREATE UNIQUE INDEX links_by_order ON links (order_id) WHERE order_id IS NOT NULL;
 CREATE INDEX links_by_reference ON links (merchant_id, reference_sent);
 CREATE INDEX links_by_payment ON links (merchant_id, payment_id) WHERE payment_id IS NOT NULL;
-CREATE INDEX links_by_client_key ON links (client_key, created_at) WHERE client_key IS NOT NULL;
-CREATE INDEX links_by_fingerprint ON links (fingerprint, created_at);
 CREATE INDEX links_due ON links (next_check_at) WHERE next_check_at IS NOT NULL;
 CREATE INDEX links_finished ON links (merchant_id, intent_state_at)
   WHERE intent_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR', 'ABANDONED');

@@ -1,0 +1,16 @@
+/** Preloaded into a till's process: what an entry of a hosts file and a port redirect do, and nothing else; TLS stays as it is. */
+import { Agent, buildConnector, setGlobalDispatcher } from 'undici';
+import { VENDOR_HOST } from './vendor-host.ts';
+
+const port = process.env.ATTACH_PORT ?? '';
+const connect = buildConnector({});
+
+setGlobalDispatcher(
+  new Agent({
+    connect(options, callback) {
+      if (options.hostname !== VENDOR_HOST) return callback(new Error(`${options.hostname} is not the vendor`), null);
+      // The certificate is still checked for the name that was asked for.
+      connect({ ...options, hostname: '127.0.0.1', port, servername: VENDOR_HOST }, callback);
+    },
+  }),
+);

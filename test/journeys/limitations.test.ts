@@ -1,0 +1,334 @@
+/** Each numbered limitation, shown as exactly the lines in which a till's transcript differs from the legacy one. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
+import { cancel, create, differences, get, newTill, type Step, status } from './till-script.ts';
+import { inEachWay, openWorld, type WorldOptions } from './worlds.ts';
+
+const text = z.string().min(1);
+const limitations = z
+  .strictObject({
+    limitations: z.array(
+      z.strictObject({
+        id: z.string().regex(/^LIM-\d\d$/),
+        title: text,
+        effect: text,
+        cause: text,
+        workaround: text,
+        test: text,
+      }),
+    ),
+  })
+  .parse(
+    parse(readFileSync(join(import.meta.dirname, '..', '..', 'mappings', 'limitations.yaml'), 'utf8')),
+  ).limitations;
+
+const SALE = { amount: 1500, additional_info: { external_reference: 'sale-77', print_on_terminal: true } };
+const TAKEN = '< 200 application/json {"id":"<id 1>","device_id":"PAX_A910__SMARTPOS0000000001"';
+const READ = '"device_id":"PAX_A910__SMARTPOS0000000001"';
+const INFO = '"additional_info":{"external_reference":"sale-77","print_on_terminal":true}';
+const FIFTEEN_MINUTES_MS = 900_000;
+
+const shown = new Set<string>();
+
+/** Registers the test of one limitation under its number and title. */
+function limitation(id: string, run: () => Promise<void>): void {
+  const entry = limitations.find((one) => one.test === id);
+  shown.add(id);
+  test(`${id}: ${entry?.title}`, async () => {
+    expect(entry?.id).toBe(id);
+    await run();
+  });
+}
+
+/** The lines that differ between the legacy API (`-`) and Puente on the orders lane (`+`). */
+async function compare(script: Step[], options: Partial<WorldOptions> = {}): Promise<string[]> {
+  const told = await inEachWay({ merchant: ARGENTINA, ...options }, ['direct', 'orders'], (world) =>
+    newTill(world).run(script),
+  );
+  return differences(told.direct, told.orders);
+}
+
+describe('each limitation is this difference and no other', () => {
+  limitation('LIM-01', async () => {
+    const found = await compare([create(SALE), { person: 'decline' }, { notices: 1 }, get(), status(), cancel()], {
+      settings: {},
+    });
+    const told = '! ?tenant=7&topic=point_integration_ipn&id=<id 1> application/json unsigned {"id":"<id 1>"';
+    const facts = '"amount":1500,"caller_id":700100200,"client_id":4004001,"created_at":"<date time>"';
+    const payment = '"payment":{"id":<payment 1>,"type":"credit_card","installments":1}';
+    expect(found).toEqual([
+      `- ${told},"state":"FINISHED",${facts},"payment":{"id":<payment 1>,"state":"rejected","type":"credit_card"},${INFO}}`,
+      `+ ${told},"state":"ERROR",${facts},${INFO}}`,
+      `- < 200 application/json {"id":"<id 1>","state":"FINISHED","amount":1500,${READ},${payment},${INFO}}`,
+      `+ < 200 application/json {"id":"<id 1>","state":"ERROR","amount":1500,${READ},${payment},${INFO}}`,
+      '- < 200 application/json {"status":"FINISHED","created_on":"<instant>"}',
+      '+ < 200 application/json {"status":"ERROR","created_on":"<instant>"}',
+    ]);
+  });
+
+  limitation('LIM-02', async () => {
+    const found = await compare([
+      create(SALE),
+      { person: 'process' },
+      get(),
+      status(),
+      cancel(),
+      { person: 'pay' },
+      { notices: 1 },
+      get(),
+    ]);
+    expect(found).toEqual([
+      `- < 200 application/json {"id":"<id 1>","state":"PROCESSING","amount":1500,${READ},${INFO}}`,
+      `+ < 200 application/json {"id":"<id 1>","state":"ON_TERMINAL","amount":1500,${READ},${INFO}}`,
+      '- < 200 application/json {"status":"PROCESSING","created_on":"<instant>"}',
+      '+ < 200 application/json {"status":"ON_TERMINAL","created_on":"<instant>"}',
+    ]);
+  });
+
+  limitation('LIM-03', async () => {
+    const told = await inEachWay({ merchant: ARGENTINA }, ['direct', 'orders'], async (world) => {
+      const till = newTill(world);
+      await till.run([create(SALE), { person: 'pay' }, { notices: 1 }, get()]);
+      const number = [...world.bench.sandbox.world.payments.keys()].at(-1);
+      return till.run([{ call: 'POST /devices/{device}/refund', body: { payment_id: String(number) } }]);
+    });
+    expect(told.direct[1]).toBe(
+      '< 200 application/json {"id":"<id 2>","device_id":"PAX_A910__SMARTPOS0000000001","payment_id":"<payment 1>"}',
+    );
+    expect(told.orders[1]).toBe(
+      '< 409 application/json {"error":"409","message":"This payment has no refund on the terminal; refund it with POST /v1/payments/<payment 1>/refunds","status":409}',
+    );
+  });
+
+  limitation('LIM-04', async () => {
+    expect(await compare([create(SALE), { call: 'GET /devices/{device}/payment-intents/{sale}' }])).toEqual([
+      '- < 404 application/json {"error":"111","message":"Action not supported","status":404}',
+      `+ < 200 application/json {"id":"<id 1>","state":"OPEN","amount":1500,${READ},${INFO}}`,
+    ]);
+  });
+
+  limitation('LIM-05', async () => {
+    const without: Step = { call: 'DELETE /payment-intents/{sale}' };
+    expect(await compare([create(SALE), without])).toEqual([
+      '- < 404 application/json {"error":"111","message":"Action not supported","status":404}',
+      '+ < 200 application/json {"id":"<id 1>"}',
+    ]);
+    expect(
+      await compare([create(SALE), { person: 'pick_up' }, without, { person: 'pay' }, { notices: 1 }, without, get()]),
+    ).toEqual([]);
+  });
+
+  limitation('LIM-06', async () => {
+    const world = await openWorld('carried', { merchant: ARGENTINA });
+    try {
+      const day = (offset: number): string => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
+      const list: Step = { call: `GET /payment-intents/events?startDate=${day(-1)}&endDate=${day(1)}` };
+      const till = newTill(world);
+      await till.run([create(SALE), cancel()]);
+      const before = await till.run([list, get()]);
+      const stage = { stage: 'orders', reason: 'a test moves the merchant', revision: 0 };
+      expect((await world.bench.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body: stage })).status).toBe(
+        200,
+      );
+      expect(differences(before, await till.run([list, get()]))).toEqual([
+        '- < 200 application/json {"events":[{"payment_intent_id":"<id 1>","status":"CANCELED","created_on":"<instant>"}]}',
+        '+ < 200 application/json {"events":[]}',
+      ]);
+    } finally {
+      await world.close();
+    }
+  });
+
+  limitation('LIM-07', async () => {
+    const voucher = create({ amount: 1500, payment: { type: 'voucher_card', voucher_type: 'alelo' } });
+    const taken = `${TAKEN},"amount":1500,"payment":{"type":"voucher_card","voucher_type":"alelo"},"payment_mode":"card"}`;
+    expect(await compare([voucher], { merchant: BRAZIL })).toEqual([
+      `- ${taken}`,
+      '+ < 400 application/json {"error":"400","message":"payment.type is not valid","status":400}',
+    ]);
+    expect(await compare([voucher, get()], { merchant: BRAZIL, settings: { voucher: 'drop' } })).toEqual([]);
+  });
+
+  limitation('LIM-08', async () => {
+    const said = 'Pedido nº 002';
+    const script = [
+      create({ amount: 1500, additional_info: { external_reference: said } }),
+      { person: 'pay' },
+      { notices: 1 },
+      get(),
+      { call: 'GET /v1/payments/{payment}' },
+    ];
+    const found = await compare(script);
+    const payment = (reference: string, order: string): string =>
+      `< 200 application/json {"id":<payment 1>,"status":"approved","status_detail":"accredited","transaction_amount":15,"transaction_amount_refunded":0,"currency_id":"ARS","collector_id":700100200,"external_reference":"${reference}","description":null,"payment_type_id":"credit_card","payment_method_id":"master","installments":1,"date_created":"<instant with fraction>","date_approved":"<instant with fraction>","date_last_updated":"<instant with fraction>","order":${order},"transaction_details":{"total_paid_amount":15},"captured":true,"live_mode":true}`;
+    expect(found).toEqual([
+      `- ${payment(said, '{"type":"mercadopago","id":"<id 1>"}')}`,
+      `+ ${payment('<derived reference 1>', '{"type":"order","id":"<order 1>"}')}`,
+    ]);
+  });
+
+  limitation('LIM-09', async () => {
+    let offset_ms = 0;
+    const clock = {
+      now: () => Date.now() + offset_ms,
+      sleep: (duration_ms: number) => new Promise<void>((resolve) => setTimeout(resolve, duration_ms)),
+    };
+    const told = await inEachWay({ merchant: ARGENTINA, clock }, ['direct', 'orders'], async (world) => {
+      const till = newTill(world);
+      offset_ms = 0;
+      const held = await till.run([
+        create(SALE),
+        { person: 'confirm_needed' },
+        get(),
+        create({ amount: 1600 }, 'next'),
+      ]);
+      offset_ms = 2 * FIFTEEN_MINUTES_MS;
+      return { held, over: await till.run([get(), { notices: 1 }]) };
+    });
+    expect(differences(told.direct.held, told.orders.held)).toEqual([
+      `- < 200 application/json {"id":"<id 1>","state":"CONFIRMATION_REQUIRED","amount":1500,${READ},"payment":{"id":<payment 1>},${INFO}}`,
+      `+ < 200 application/json {"id":"<id 1>","state":"ON_TERMINAL","amount":1500,${READ},${INFO}}`,
+      `- < 200 application/json {"id":"<id 2>","device_id":"PAX_A910__SMARTPOS0000000001","amount":1600,"payment_mode":"card"}`,
+      '+ < 409 application/json {"error":"2205","message":"There is already a queued intent for the device","status":409}',
+    ]);
+    const notice =
+      '! ?tenant=7&topic=point_integration_ipn&id=<id 1> application/json unsigned {"id":"<id 1>","state":"CONFIRMATION_REQUIRED","amount":1500,"caller_id":700100200,"client_id":4004001,"created_at":"<date time>"';
+    expect(differences(told.direct.over, told.orders.over)).toEqual([
+      `- < 200 application/json {"id":"<id 1>","state":"CONFIRMATION_REQUIRED","amount":1500,${READ},"payment":{"id":<payment 1>},${INFO}}`,
+      `+ < 200 application/json {"id":"<id 1>","state":"CONFIRMATION_REQUIRED","amount":1500,${READ},${INFO}}`,
+      `- ${notice},"payment":{"id":<payment 1>,"state":"","type":""},${INFO}}`,
+      `+ ${notice},"payment":{"state":"","type":""},${INFO}}`,
+    ]);
+  });
+
+  limitation('LIM-10', async () => {
+    const script: Step[] = [create(SALE), { person: 'error' }, { notices: 1 }, status()];
+    expect((await compare(script, { settings: { declined: 'finished' } })).at(-1)).toBe(
+      '+ < 200 application/json {"status":"FINISHED","created_on":"<instant>"}',
+    );
+    expect(await compare([...script, get()], { settings: { declined: 'error' } })).toEqual([
+      `- < 200 application/json {"id":"<id 1>","state":"ERROR","amount":1500,${READ},${INFO}}`,
+      `+ < 200 application/json {"id":"<id 1>","state":"ERROR","amount":1500,${READ},"payment":{"id":<payment 1>,"type":"credit_card","installments":1},${INFO}}`,
+    ]);
+  });
+
+  limitation('LIM-11', async () => {
+    const script: Step[] = [create(SALE), get(), { person: 'pick_up' }, get()];
+    expect(await compare(script, { environment: { PUENTE_READS_FRESH_MS: '60000' } })).toEqual([
+      `- < 200 application/json {"id":"<id 1>","state":"ON_TERMINAL","amount":1500,${READ},${INFO}}`,
+      `+ < 200 application/json {"id":"<id 1>","state":"OPEN","amount":1500,${READ},${INFO}}`,
+    ]);
+  });
+
+  limitation('LIM-12', async () => {
+    const refused = (message: string): string =>
+      `< 400 application/json {"error":"400","message":"${message}","status":400}`;
+    expect(
+      await compare([
+        create({ amount: 0 }),
+        create({ amount: -5 }),
+        create('{"amount":99999999999999999999}'),
+        create({ amount: 400_000_001 }),
+      ]),
+    ).toEqual([
+      `- ${refused('amount: Must be greater than or equal to 1500')}`,
+      `+ ${refused('amount: Must be greater than or equal to 1')}`,
+      `- ${refused('amount: Must be greater than or equal to 1500')}`,
+      `+ ${refused('amount: Must be greater than or equal to 1')}`,
+      `- ${refused('amount: Must be less than or equal to 400000000')}`,
+      `+ ${refused('amount is not valid')}`,
+      `- ${refused('amount: Must be less than or equal to 400000000')}`,
+      `+ ${TAKEN},"amount":400000001,"payment_mode":"card"}`,
+    ]);
+    expect(await compare([create({ amount: 99 })], { merchant: BRAZIL })).toEqual([
+      `- ${refused('amount: Must be greater than or equal to 100')}`,
+      `+ ${TAKEN},"amount":99,"payment_mode":"card"}`,
+    ]);
+  });
+
+  limitation('LIM-13', async () => {
+    expect(await compare([create({ amount: 1500, description: 5 })], { merchant: MEXICO })).toEqual([
+      '- < 400 application/json {"error":"400","message":"Additional property description is not allowed","status":400}',
+      '+ < 400 application/json {"error":"400","message":"description is not valid","status":400}',
+    ]);
+  });
+
+  limitation('LIM-14', async () => {
+    const queued =
+      '< 409 application/json {"error":"2205","message":"There is already a queued intent for the device","status":409}';
+    expect(await compare([create(SALE), create(SALE, 'again')])).toEqual([
+      `- ${queued}`,
+      `+ ${TAKEN},"amount":1500,${INFO},"payment_mode":"card"}`,
+    ]);
+    expect(
+      await compare([create(SALE), create(SALE, 'again')], { environment: { PUENTE_CREATE_JOIN_WINDOW_MS: '0' } }),
+    ).toEqual([]);
+  });
+
+  limitation('LIM-15', async () => {
+    const sale = create(SALE, 'sale', { 'x-ttl-store-preference': '10' });
+    expect(await compare([sale, { advance_ms: 11_000 }, get(), { advance_ms: 20_000 }, get()])).toEqual([
+      `- < 200 application/json {"id":"<id 1>","state":"ABANDONED","amount":1500,${READ},${INFO}}`,
+      `+ < 200 application/json {"id":"<id 1>","state":"OPEN","amount":1500,${READ},${INFO}}`,
+    ]);
+  });
+
+  limitation('LIM-16', async () => {
+    expect(await compare([create(SALE, 'sale', { 'content-type': 'text/plain' })])).toEqual([
+      `- ${TAKEN},"amount":1500,${INFO},"payment_mode":"card"}`,
+      '+ < 415 application/json {"error":"415","message":"Content type is not supported","status":415}',
+    ]);
+  });
+
+  limitation('LIM-17', async () => {
+    const external_reference = 'x'.repeat(70_000);
+    expect(await compare([create({ amount: 1500, additional_info: { external_reference } })])).toEqual([
+      `- ${TAKEN},"amount":1500,"additional_info":{"external_reference":"${external_reference}"},"payment_mode":"card"}`,
+      '+ < 413 application/json {"error":"413","message":"Request body is too large","status":413}',
+    ]);
+  });
+
+  limitation('LIM-18', async () => {
+    const payments = [
+      { type: 'debit_card', installments: 2 },
+      { type: 'credit_card', installments: 73 },
+      { type: 'credit_card', installments: 4 },
+      { type: 'debit_card', installments_cost: 'buyer' },
+    ];
+    for (const payment of payments) {
+      const named = 'installments' in payment ? 'payment.installments' : 'payment.installments_cost';
+      expect(await compare([create({ amount: 1500, payment })], { merchant: BRAZIL })).toEqual([
+        `- < 400 application/json {"error":"400","message":"${named} is not valid","status":400}`,
+        `+ ${TAKEN},"amount":1500,"payment":${JSON.stringify(payment)},"payment_mode":"card"}`,
+      ]);
+    }
+  });
+
+  limitation('LIM-19', async () => {
+    expect(await compare([create({ amount: 1500, description: 'x', payment: { type: 'debit_card' } })])).toEqual([
+      `- ${TAKEN},"amount":1500,"payment_mode":"card"}`,
+      `+ ${TAKEN},"amount":1500,"description":"x","payment":{"type":"debit_card"},"payment_mode":"card"}`,
+    ]);
+  });
+
+  limitation('LIM-20', async () => {
+    const script: Step[] = [create(SALE), cancel(), { notices: 1 }];
+    const senders = (options: Partial<WorldOptions>): Promise<Record<string, unknown>> =>
+      inEachWay({ merchant: ARGENTINA, ...options }, ['direct', 'orders'], async (world) => {
+        await newTill(world).run(script);
+        return world.receiver.received[0]?.headers['user-agent'];
+      });
+    expect(await senders({})).toEqual({ direct: 'restclient-node/4.15.3', orders: 'Puente' });
+    const set = { environment: { PUENTE_NOTICES_USER_AGENT: 'restclient-node/4.15.3' } };
+    expect((await senders(set)).orders).toBe('restclient-node/4.15.3');
+  });
+});
+
+test('every limitation has its test, and every test its entry', () => {
+  expect(limitations.map(({ test: name }) => name)).toEqual([...shown]);
+  expect(limitations.map(({ id }) => id)).toEqual([...shown]);
+});

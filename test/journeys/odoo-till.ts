@@ -1,0 +1,187 @@
+/** A till that behaves as Odoo's `pos_mercado_pago` does; written from `legacy-point.md` §4.1, finding 3 and finding 9. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { request } from 'undici';
+
+/** JSON as the till gets it: it looks for keys, never at the HTTP status. */
+type Reply = Record<string, unknown>;
+
+export type Line =
+  | { kind: 'done'; payment_id: number }
+  /** The card was refused: the intent is FINISHED, its payment is not approved. */
+  | { kind: 'refused' }
+  | { kind: 'canceled' }
+  /** "Unknown payment status": the cashier must look at the terminal; nothing is taken as paid. */
+  | { kind: 'unknown status'; state: unknown }
+  | { kind: 'not created'; message: unknown };
+
+/** What one webhook led to, as seen from inside its handler. */
+export interface Handled {
+  answered: number;
+  body: Reply;
+  query: string;
+  /** State of the intent, read before the webhook was answered. */
+  read_state: unknown;
+}
+
+export interface OdooTill {
+  webhook_url: string;
+  handled: Handled[];
+  /** Raises unless the answer has `operating_mode` PDV at the top level. */
+  forcePdv(device: string): Promise<void>;
+  /** The device whose id contains the serial number on the label. */
+  findDevice(serial: string): Promise<string>;
+  create(device: string, amount: number, reference: string): Promise<Reply>;
+  /** Waits for the webhook of this intent, and concludes the payment line from what it then reads. */
+  conclude(intent_id: string): Promise<Line>;
+  cancel(device: string, intent_id: string): Promise<'canceled' | 'cancel on terminal' | 'not found'>;
+  read(intent_id: string): Promise<Reply>;
+  close(): Promise<void>;
+}
+
+export interface OdooSettings {
+  door_url: string;
+  token: string;
+  webhook_secret: string;
+  /** What a reference of this till looks like; others are answered with 400. */
+  reference_pattern?: RegExp;
+}
+
+const TIMEOUT_MS = 10_000;
+const PLATFORM_ID = 'dev_cdf1cfac242111ef9fdebe8d845d0987';
+/** `{session}_{method}_{uuid}` since 18.0. */
+const REFERENCE = /^\d+_\d+_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** Sometimes the legacy webhook came while the intent still said ON_TERMINAL. */
+const RETRIES = 5;
+const RETRY_MS = 1_000;
+
+export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
+  const handled: Handled[] = [];
+  const arrivals = new Map<string, () => void>();
+  const ask = (method: string, path: string, payload: object = {}): Promise<Reply> =>
+    askVendor(settings, method, path, payload);
+  const read = (intent_id: string): Promise<Reply> => ask('GET', `/point/integration-api/payment-intents/${intent_id}`);
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', async () => {
+      const body = jsonOrNull(Buffer.concat(chunks).toString('utf8')) ?? {};
+      const status = judgeWebhook(settings, incoming.headers, body);
+      const seen = status === 200 ? await read(String(body.id)) : {};
+      handled.push({ answered: status, body, query: incoming.url?.split('?')[1] ?? '', read_state: seen.state });
+      response.writeHead(status).end(status === 200 ? 'OK' : '');
+      if (status === 200) arrivals.get(String(body.id))?.();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  return {
+    webhook_url: `http://127.0.0.1:${port}/pos_mercado_pago/notification`,
+    handled,
+    read,
+    async forcePdv(device) {
+      const reply = await ask('PATCH', `/point/integration-api/devices/${device}`, { operating_mode: 'PDV' });
+      if (reply.operating_mode !== 'PDV') throw new Error(`Unexpected Mercado Pago response: ${JSON.stringify(reply)}`);
+    },
+    async findDevice(serial) {
+      const reply = await ask('GET', '/point/integration-api/devices');
+      if (!('devices' in reply)) throw new Error(String(reply.message));
+      const devices = reply.devices as { id: string }[]; // trusted as the till trusts it
+      const device = devices.find(({ id }) => id.includes(serial));
+      if (device === undefined) throw new Error('The terminal serial number is not registered');
+      return device.id;
+    },
+    create: (device, amount, reference) =>
+      ask('POST', `/point/integration-api/devices/${device}/payment-intents`, {
+        amount: Number.parseInt(String(amount * 100), 10), // a cent short for some prices, as theirs
+        additional_info: { external_reference: reference, print_on_terminal: true },
+      }),
+    async conclude(intent_id) {
+      const arrived = handled.some(({ answered, body }) => answered === 200 && body.id === intent_id);
+      if (!arrived) await new Promise<void>((resolve) => arrivals.set(intent_id, resolve));
+      return concluded(await settledIntent(read, intent_id), (payment_id) => ask('GET', `/v1/payments/${payment_id}`));
+    },
+    async cancel(device, intent_id) {
+      const reply = await ask('DELETE', `/point/integration-api/devices/${device}/payment-intents/${intent_id}`);
+      if (!('error' in reply)) return 'canceled';
+      return reply.status === 409 ? 'cancel on terminal' : 'not found';
+    },
+    close: () => closed(server),
+  };
+}
+
+/** A JSON body on every method, the platform's header on every call, and no look at the HTTP status. */
+async function askVendor(
+  { door_url, token }: OdooSettings,
+  method: string,
+  path: string,
+  payload: object,
+): Promise<Reply> {
+  const answer = await request(door_url + path, {
+    method: method as 'GET', // one of the four that this till uses
+    headers: {
+      authorization: `Bearer ${token}`,
+      'x-platform-id': PLATFORM_ID,
+      'content-type': 'application/json',
+      accept: '*/*',
+      'user-agent': 'python-requests/2.31.0',
+    },
+    body: JSON.stringify(payload),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  const text = await answer.body.text();
+  return jsonOrNull(text) ?? { errorMessage: text };
+}
+
+/** 400 without the headers or the reference, 401 for a false signature over the id of the body, 200 otherwise. */
+function judgeWebhook(settings: OdooSettings, headers: IncomingHttpHeaders, body: Reply): number {
+  const request_id = headers['x-request-id'];
+  const [, ts, v1] = /^ts=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-signature'] ?? '')) ?? [];
+  const reference = (body.additional_info as Reply | undefined)?.external_reference;
+  if (typeof request_id !== 'string' || ts === undefined || v1 === undefined) return 400;
+  if (typeof body.id !== 'string' || typeof reference !== 'string') return 400;
+  if (!(settings.reference_pattern ?? REFERENCE).test(reference)) return 400;
+  const signed = createHmac('sha256', settings.webhook_secret).update(
+    `id:${body.id};request-id:${request_id};ts:${ts};`,
+  );
+  return timingSafeEqual(signed.digest(), Buffer.from(v1, 'hex')) ? 200 : 401;
+}
+
+async function settledIntent(read: OdooTill['read'], intent_id: string): Promise<Reply> {
+  let intent = await read(intent_id);
+  for (
+    let retry = 0;
+    retry < RETRIES && ['OPEN', 'ON_TERMINAL', 'PROCESSING'].includes(String(intent.state));
+    retry++
+  ) {
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    intent = await read(intent_id);
+  }
+  return intent;
+}
+
+/** FINISHED alone is not paid: the payment itself must be approved. */
+async function concluded(intent: Reply, readPayment: (payment_id: unknown) => Promise<Reply>): Promise<Line> {
+  const { state } = intent;
+  if (state === 'CANCELED') return { kind: 'canceled' };
+  if (state !== 'FINISHED' && state !== 'PROCESSED') return { kind: 'unknown status', state };
+  const payment_id = (intent.payment as { id: number }).id; // throws without a payment, as theirs
+  const payment = await readPayment(payment_id);
+  return payment.status === 'approved' ? { kind: 'done', payment_id } : { kind: 'refused' };
+}
+
+function jsonOrNull(text: string): Reply | null {
+  try {
+    return JSON.parse(text) as Reply; // looked at by key only
+  } catch {
+    return null;
+  }
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

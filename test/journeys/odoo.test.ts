@@ -1,0 +1,171 @@
+/** A till in Odoo's style, which only works when signed webhooks come and tell the truth (`legacy-point.md` §4.1). */
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ARGENTINA, type Bench, call, DEVICE, SECOND_DEVICE, startBench, tokenOf } from '../kit.ts';
+import { type OdooTill, startOdooTill } from './odoo-till.ts';
+
+const SECRET = 'secret-of-this-merchants-panel';
+
+let bench: Bench;
+let till: OdooTill;
+
+async function open(reference_pattern?: RegExp): Promise<void> {
+  bench = await startBench();
+  till = await startOdooTill({
+    door_url: bench.app.public_url,
+    token: tokenOf(ARGENTINA),
+    webhook_secret: SECRET,
+    ...(reference_pattern === undefined ? {} : { reference_pattern }),
+  });
+  await bench.notify(ARGENTINA, {
+    notice_url: till.webhook_url,
+    dialect: 'point_integration_wh',
+    notice_secret: SECRET,
+  });
+}
+
+afterEach(async () => {
+  await till?.close();
+  await bench?.close();
+});
+
+describe('with references of its own form', () => {
+  beforeEach(() => open());
+
+  test('paid: the webhook, the intent inside its handler, and the payment all say so', async () => {
+    const { id, reference } = await sale(25.5);
+    await bench.atTerminal('pay');
+    const line = await till.conclude(id);
+    expect(line).toEqual({ kind: 'done', payment_id: expect.any(Number) });
+    expect(till.handled).toEqual([
+      {
+        answered: 200,
+        read_state: 'FINISHED',
+        query: `type=point_integration_wh&data.id=${id}`,
+        body: {
+          id,
+          state: 'FINISHED',
+          amount: 2550,
+          caller_id: Number(ARGENTINA),
+          client_id: 4_004_001,
+          created_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
+          payment: { id: line.kind === 'done' ? line.payment_id : 0, state: 'approved', type: 'credit_card' },
+          additional_info: { external_reference: reference, print_on_terminal: true },
+        },
+      },
+    ]);
+  });
+
+  test('the platform of the header and the cent that their float loses reach the order', async () => {
+    await sale(19.99);
+    const order = [...bench.sandbox.world.orders.values()].at(-1);
+    expect(order?.integration_data).toEqual({ platform_id: 'dev_cdf1cfac242111ef9fdebe8d845d0987' });
+    expect(order?.transaction.amount_minor).toBe(1998);
+  });
+
+  test('declined, policy error: an unknown status, never taken as paid', async () => {
+    const { id } = await sale(25.5);
+    await bench.atTerminal('decline');
+    expect(await till.conclude(id)).toEqual({ kind: 'unknown status', state: 'ERROR' });
+    expect(till.handled.map(({ body, read_state }) => [body.state, read_state, 'payment' in body])).toEqual([
+      ['ERROR', 'ERROR', false],
+    ]);
+  });
+
+  test('declined, policy finished: FINISHED, and the rejected payment refuses it', async () => {
+    await bench.notify(ARGENTINA, { declined: 'finished' });
+    const { id } = await sale(25.5);
+    await bench.atTerminal('decline');
+    expect(await till.conclude(id)).toEqual({ kind: 'refused' });
+    expect(till.handled[0]?.body.payment).toEqual({ id: expect.any(Number), state: 'rejected', type: 'credit_card' });
+  });
+
+  test('canceled by the cashier while nobody is at the terminal', async () => {
+    const { id } = await sale(25.5);
+    expect(await till.cancel(DEVICE, id)).toBe('canceled');
+    expect(await till.conclude(id)).toEqual({ kind: 'canceled' });
+    expect(await till.cancel(DEVICE, id)).toBe('not found');
+  });
+
+  test('a cancel is refused on the terminal; the cashier cancels there', async () => {
+    const { id } = await sale(25.5);
+    await bench.atTerminal('pick_up');
+    expect(await till.cancel(DEVICE, id)).toBe('cancel on terminal');
+    expect((await till.read(id)).state).toBe('ON_TERMINAL');
+    await bench.atTerminal('cancel');
+    expect(await till.conclude(id)).toEqual({ kind: 'canceled' });
+    expect(till.handled.map(({ body, read_state }) => [body.state, read_state])).toEqual([['CANCELED', 'CANCELED']]);
+  });
+
+  test('a busy terminal: no id in the answer, and the message that the cashier reads', async () => {
+    await sale(25.5);
+    const reply = await till.create(DEVICE, 30, newReference());
+    expect('id' in reply).toBe(false);
+    expect(reply).toMatchObject({ error: '2205', message: 'There is already a queued intent for the device' });
+  });
+
+  test('the mode stands at the top level; the device is found by its serial', async () => {
+    const device = await till.findDevice('SBX0000001');
+    expect(device).toBe(SECOND_DEVICE);
+    await call(`${bench.app.public_url}/point/integration-api/devices/${device}`, {
+      method: 'PATCH',
+      token: tokenOf(ARGENTINA),
+      body: { operating_mode: 'STANDALONE' },
+    });
+    await till.forcePdv(device);
+    await expect(till.forcePdv('PAX_A910__NOT_OURS')).rejects.toThrow('Unexpected Mercado Pago response');
+  });
+
+  test('the same reference again after a cancel is a new sale, and both echo it', async () => {
+    const { id, reference } = await sale(25.5);
+    expect(await till.cancel(DEVICE, id)).toBe('canceled');
+    const retried = await till.create(DEVICE, 25.5, reference);
+    expect(retried.id).not.toBe(id);
+    expect(retried.additional_info).toEqual({ external_reference: reference, print_on_terminal: true });
+    await bench.atTerminal('pay');
+    expect(await till.conclude(String(retried.id))).toMatchObject({ kind: 'done' });
+    expect(await till.conclude(id)).toEqual({ kind: 'canceled' });
+    expect(
+      new Set(
+        till.handled.map(({ body }) => (body.additional_info as { external_reference: string }).external_reference),
+      ),
+    ).toEqual(new Set([reference]));
+    const sent = [...bench.sandbox.world.orders.values()].map(({ external_reference }) => external_reference);
+    expect(sent[0]).toBe(reference);
+    expect(new Set(sent).size).toBe(2);
+  });
+
+  test('a webhook signed with another secret is 401, and is tried again after the secret is put right', async () => {
+    await bench.notify(ARGENTINA, { notice_secret: 'not-the-panels-secret' });
+    const { id } = await sale(25.5);
+    await bench.atTerminal('pay');
+    await expect.poll(() => till.handled.map(({ answered }) => answered), { timeout: 15_000 }).toEqual([401]);
+    await bench.notify(ARGENTINA, { notice_secret: SECRET });
+    expect(await till.conclude(id)).toMatchObject({ kind: 'done' });
+  });
+});
+
+test('a free text with spaces and accents is echoed byte for byte', async () => {
+  const free = 'Pedido nº 002 – café «María»  \\ "x" 🧾';
+  await open(/^Pedido/);
+  const created = await till.create(DEVICE, 25.5, free);
+  expect(created.additional_info).toEqual({ external_reference: free, print_on_terminal: true });
+  await bench.atTerminal('pay');
+  expect(await till.conclude(String(created.id))).toMatchObject({ kind: 'done' });
+  expect(till.handled[0]?.body.additional_info).toEqual({ external_reference: free, print_on_terminal: true });
+  expect((await till.read(String(created.id))).additional_info).toEqual({
+    external_reference: free,
+    print_on_terminal: true,
+  });
+});
+
+function newReference(): string {
+  return `12_3_${randomUUID()}`;
+}
+
+async function sale(amount: number): Promise<{ id: string; reference: string }> {
+  const reference = newReference();
+  const reply = await till.create(DEVICE, amount, reference);
+  if (!('id' in reply)) throw new Error(`not created: ${JSON.stringify(reply)}`);
+  return { id: String(reply.id), reference };
+}

@@ -1,0 +1,87 @@
+/** Starts the SDK's till as a child process and hands calls to it. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Asked, PointCall, Told } from './sdk-till.ts';
+
+export interface SdkTill {
+  /** What the call resolves to. @throws SdkError when the SDK threw. */
+  call(call: PointCall, argument?: unknown, options?: { client?: string; token?: string }): Promise<SdkAnswer>;
+  /** What the SDK throws; fails when it does not. */
+  refusal(
+    call: PointCall,
+    argument?: unknown,
+    options?: { client?: string; token?: string },
+  ): Promise<NonNullable<Told['error']>>;
+  close(): Promise<void>;
+}
+
+/** An answer as the SDK gives it back; fields are looked at by name. */
+export type SdkAnswer = Record<string, unknown> & {
+  api_response: { status: number; headers: Record<string, string[]> };
+};
+
+/**
+ * A process with the SDK in it. The only things given to it are those an operator gives to an attached till: where the
+ * host name points to, and a certificate authority to trust.
+ * @param ca_file null: the authority is not made known.
+ */
+export function startSdkTill(door_url: string, ca_file: string | null, token: string): SdkTill {
+  const child = fork(join(import.meta.dirname, 'sdk-till.ts'), {
+    execPath: process.execPath,
+    execArgv: ['--import', pathToFileURL(join(import.meta.dirname, 'attach.ts')).href],
+    env: {
+      PATH: process.env.PATH ?? '',
+      ATTACH_PORT: new URL(door_url).port,
+      ...(ca_file === null ? {} : { NODE_EXTRA_CA_CERTS: ca_file }),
+    },
+  });
+  const waiting = new Map<number, (told: Told) => void>();
+  let asked = 0;
+  child.on('message', (told: Told) => {
+    waiting.get(told.number)?.(told);
+    waiting.delete(told.number);
+  });
+  child.on('exit', (code) => {
+    for (const resolve of waiting.values())
+      resolve({ number: 0, error: { name: 'exit', message: `The till ended: ${code}` } });
+  });
+  const ask: SdkTill['call'] extends (...given: infer Given) => unknown ? (...given: Given) => Promise<Told> : never = (
+    call,
+    argument = {},
+    options = {},
+  ) =>
+    new Promise((resolve) => {
+      const number = ++asked;
+      waiting.set(number, resolve);
+      child.send({
+        number,
+        client: options.client ?? 'one',
+        token: options.token ?? token,
+        call,
+        argument,
+      } satisfies Asked);
+    });
+  return {
+    async call(...given) {
+      const { result, error } = await ask(...given);
+      if (error !== undefined)
+        throw new Error(`The SDK threw ${error.name}: ${error.message} (${error.status}, ${error.cause})`);
+      return result as SdkAnswer; // whatever the door answered, as parsed by the SDK
+    },
+    async refusal(...given) {
+      const { error } = await ask(...given);
+      if (error === undefined) throw new Error('The SDK did not throw');
+      return error;
+    },
+    close: () => ended(child),
+  };
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.disconnect();
+  await exit;
+}

@@ -1,0 +1,164 @@
+/** One till script for every world: a list of steps, and the transcript of what a till sees when it takes them. */
+import { type Answer, call, DEVICE, type Delivery, POINT, tokenOf } from '../kit.ts';
+
+/** What a till or the person at its terminal does. Names in braces are filled in: `{device}`, and what `as` remembered. */
+export type Step =
+  | { call: string; body?: unknown; headers?: Record<string, string>; as?: string; token?: string | null }
+  /** The person at the terminal acts. */
+  | { person: string; device?: string; options?: object }
+  /** Virtual time passes. */
+  | { advance_ms: number }
+  /** Waits until so many more notices have come, and writes down what came. */
+  | { notices: number };
+
+/** Where a script runs: a door that speaks the legacy API, and the terminal and clock behind it. */
+export interface ScriptWorld {
+  /** The legacy API, without a trailing slash. */
+  door_url: string;
+  /** The sandbox's control door. */
+  control_url: string;
+  merchant: string;
+  /** Resolves with at least so many notices. */
+  notices(count: number): Promise<Delivery[]>;
+}
+
+/** A line for each thing the till did or saw, ids, times and payment numbers by order of appearance. */
+export type Transcript = string[];
+
+export interface ScriptTill {
+  /** Takes the steps; ids and notices are remembered from one script to the next. */
+  run(script: readonly Step[]): Promise<Transcript>;
+}
+
+export function newTill(world: ScriptWorld): ScriptTill {
+  const normal = normaliser();
+  const names = new Map<string, string>([['device', DEVICE]]);
+  let seen = 0;
+  async function take(step: Step): Promise<Transcript> {
+    if ('call' in step) {
+      const answer = await sendCall(world, step, names);
+      remember(names, step.as, answer);
+      return [
+        `> ${step.call}${step.body === undefined ? '' : ` ${shownBody(step.body)}`}`,
+        `< ${normal(shownAnswer(answer))}`,
+      ];
+    }
+    if ('person' in step) {
+      const path = `/_sandbox/terminals/${world.merchant}/${step.device ?? DEVICE}/${step.person}`;
+      const { status, text } = await call(world.control_url + path, { body: step.options ?? {} });
+      if (status !== 200) throw new Error(`The person could not ${step.person}: ${text}`);
+      return [`= ${step.person} at the terminal`];
+    }
+    if ('advance_ms' in step) {
+      await call(`${world.control_url}/_sandbox/clock`, { body: { advance_ms: step.advance_ms } });
+      return [`= ${step.advance_ms} ms pass`];
+    }
+    const all = await world.notices(seen + step.notices);
+    const fresh = all.slice(seen);
+    seen = all.length;
+    return fresh.map((delivery) => `! ${normal(shownDelivery(delivery))}`);
+  }
+  return {
+    async run(script) {
+      const lines: Transcript = [];
+      for (const step of script) lines.push(...(await take(step)));
+      return lines;
+    },
+  };
+}
+
+/** What only one of two transcripts of the same script has, in order: `- ` the first's, `+ ` the second's. */
+export function differences(one: Transcript, other: Transcript): string[] {
+  const found: string[] = [];
+  for (let index = 0; index < Math.max(one.length, other.length); index++) {
+    if (one[index] === other[index]) continue;
+    if (one[index] !== undefined) found.push(`- ${one[index]}`);
+    if (other[index] !== undefined) found.push(`+ ${other[index]}`);
+  }
+  return found;
+}
+
+export const create = (body: unknown, as = 'sale', headers?: Record<string, string>): Step => ({
+  call: 'POST /devices/{device}/payment-intents',
+  body,
+  as,
+  ...(headers === undefined ? {} : { headers }),
+});
+export const get = (name = 'sale'): Step => ({ call: `GET /payment-intents/{${name}}` });
+export const status = (name = 'sale'): Step => ({ call: `GET /payment-intents/{${name}}/events` });
+export const cancel = (name = 'sale'): Step => ({ call: `DELETE /devices/{device}/payment-intents/{${name}}` });
+
+async function sendCall(
+  world: ScriptWorld,
+  step: Extract<Step, { call: string }>,
+  names: Map<string, string>,
+): Promise<Answer> {
+  const [method = 'GET', path = '/'] = step.call.split(/ (.*)/s);
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
+    const value = names.get(name);
+    if (value === undefined) throw new Error(`The script names {${name}} before anything was remembered as ${name}`);
+    return value;
+  });
+  const prefix = filled.startsWith('/v1/') ? '' : POINT;
+  return call(world.door_url + prefix + filled, {
+    method,
+    token: step.token === undefined ? tokenOf(world.merchant) : step.token,
+    ...(step.body === undefined ? {} : { body: step.body }),
+    ...(step.headers === undefined ? {} : { headers: step.headers }),
+  });
+}
+
+function remember(names: Map<string, string>, as: string | undefined, { body }: Answer): void {
+  if (typeof body !== 'object' || body === null) return;
+  if (as !== undefined && 'id' in body) names.set(as, String(body.id));
+  if ('payment' in body && typeof body.payment === 'object' && body.payment !== null && 'id' in body.payment) {
+    names.set('payment', String(body.payment.id));
+  }
+}
+
+function shownBody(body: unknown): string {
+  return typeof body === 'string' ? body : JSON.stringify(body);
+}
+
+/** Status, the family of the content type, headers that clients act on, and the body's text: key order and value types count. */
+function shownAnswer({ status, headers, text }: Answer): string {
+  const type = String(headers['content-type'] ?? 'no type').split(';')[0];
+  const retry = headers['retry-after'] === undefined ? '' : ` retry-after ${headers['retry-after']}`;
+  return `${status} ${type}${retry} ${text}`.trim();
+}
+
+function shownDelivery({ query, headers, text }: Delivery): string {
+  const signed =
+    headers['x-signature'] === undefined
+      ? 'unsigned'
+      : `signed ${String(headers['x-signature']).replaceAll(/[0-9a-f]+/g, '…')}`;
+  const request_id = headers['x-request-id'] === undefined ? '' : ' with request id';
+  return `?${[...query].map(([name, value]) => `${name}=${value}`).join('&')} ${headers['content-type']} ${signed}${request_id} ${text}`;
+}
+
+/** Ids and payment numbers become numbers in order of appearance, so that the same one stays the same one. */
+function normaliser(): (text: string) => string {
+  const kinds: [RegExp, string][] = [
+    [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, 'id'],
+    [/\bORD[0-9A-Z]{26}\b/g, 'order'],
+    [/\bpnt[0-9a-f]{32}\b/g, 'derived reference'],
+    [/\b131\d{9}\b/g, 'payment'],
+  ];
+  const seen = new Map<string, Map<string, number>>(kinds.map(([, kind]) => [kind, new Map<string, number>()]));
+  return (text) => {
+    let normal = text;
+    for (const [pattern, kind] of kinds) {
+      const known = seen.get(kind) ?? new Map<string, number>();
+      normal = normal.replaceAll(pattern, (found) => {
+        if (!known.has(found)) known.set(found, known.size + 1);
+        return `<${kind} ${known.get(found)}>`;
+      });
+    }
+    return normal
+      .replaceAll(
+        /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g,
+        (_whole, fraction?: string) => `<instant${fraction === undefined ? '' : ' with fraction'}>`,
+      )
+      .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, '<date time>');
+  };
+}

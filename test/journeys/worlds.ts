@@ -1,0 +1,76 @@
+/** The three ways a till's calls can go, each a world of its own: legacy directly, carried by Puente, translated to orders. */
+import type { Clock } from '../../src/core/runtime.ts';
+import { type Bench, call, type Receiver, startBench, startReceiver } from '../kit.ts';
+import type { ScriptWorld } from './till-script.ts';
+
+export type Way = 'direct' | 'carried' | 'orders';
+
+export interface WorldOptions {
+  merchant: string;
+  dialect?: 'point_integration_ipn' | 'point_integration_wh';
+  /** Settings of the merchant at Puente. Where fidelity is asked for, a declined payment shows as legacy showed it. */
+  settings?: Record<string, unknown>;
+  /** Puente's own settings, as environment variables. */
+  environment?: Record<string, string>;
+  /** What Puente takes for the time. */
+  clock?: Clock;
+}
+
+export interface OpenWorld extends ScriptWorld {
+  bench: Bench;
+  receiver: Receiver;
+  close(): Promise<void>;
+}
+
+const NOTICE_SECRET = 'notice-secret-of-the-till';
+
+export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWorld> {
+  const { merchant, dialect = 'point_integration_ipn', settings = { declined: 'finished' } } = options;
+  const receiver = await startReceiver();
+  const bench = await startBench(
+    {
+      PUENTE_ROUTING_DEFAULT_STAGE: way === 'orders' ? 'orders' : 'legacy',
+      // Tills of a script ask faster than people act; LIM-11 has a test of its own.
+      PUENTE_READS_FRESH_MS: '0',
+      ...options.environment,
+    },
+    options.clock === undefined ? {} : { clock: options.clock },
+  );
+  const url = `${receiver.url}?tenant=7`;
+  // The vendor's panel keeps the URL, whichever way the calls go.
+  const target = { url, topic: dialect, secret: NOTICE_SECRET };
+  const panel = `${bench.sandbox.url}/_sandbox/legacy/merchants/${merchant}/notifications`;
+  await call(panel, { method: 'PUT', body: target });
+  if (way === 'orders')
+    await bench.notify(merchant, { notice_url: url, dialect, notice_secret: NOTICE_SECRET, ...settings });
+  return {
+    bench,
+    receiver,
+    door_url: way === 'direct' ? bench.sandbox.url : bench.app.public_url,
+    control_url: bench.sandbox.url,
+    merchant,
+    notices: (count) => receiver.waitFor(count),
+    async close() {
+      await bench.close();
+      await receiver.close();
+    },
+  };
+}
+
+/** Runs something in each of the ways, one world after the other, and closes the worlds. */
+export async function inEachWay<T>(
+  options: WorldOptions,
+  ways: readonly Way[],
+  run: (world: OpenWorld) => Promise<T>,
+): Promise<Record<Way, T>> {
+  const results: Partial<Record<Way, T>> = {};
+  for (const way of ways) {
+    const world = await openWorld(way, options);
+    try {
+      results[way] = await run(world);
+    } finally {
+      await world.close();
+    }
+  }
+  return results as Record<Way, T>; // callers look at the ways they named
+}
