@@ -1,0 +1,89 @@
+/** Facts of the machine and the versions, without which figures say nothing. */
+import { spawnSync } from 'node:child_process';
+import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { percentile } from './statistics.ts';
+
+export interface Machine {
+  node: string;
+  system: string;
+  cpu: string;
+  cores: number;
+  memory_gib: number;
+  /** Median time of one durable 4 KiB write where the databases lie; what a commit costs here. */
+  fsync_ms: number;
+  versions: Record<string, string>;
+}
+
+/** How often the disk is asked; enough for a median. */
+const FSYNCS = 50;
+
+/** @param directory where the databases will lie. */
+export function machineFacts(directory: string): Machine {
+  return {
+    node: process.version,
+    system: `${platform()} ${release()}`,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: availableParallelism(),
+    memory_gib: Math.round(totalmem() / 2 ** 30),
+    fsync_ms: measureFsync(directory),
+    versions: Object.fromEntries(
+      ['express', 'http-proxy-middleware', 'undici', 'better-sqlite3'].map((name) => [name, versionOf(name)]),
+    ),
+  };
+}
+
+/** Binds a process to a core; of Linux alone. */
+export const TASKSET = 'taskset';
+
+/** True when processes can be bound to a core of their own. */
+export function canPin(): boolean {
+  return availableParallelism() > 1 && spawnSync(TASKSET, ['-c', '1', 'true']).status === 0;
+}
+
+/** Seconds of processor time that a process has used, all its threads together; null where the system doesn't say. */
+export function cpuSeconds(pid: number): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // After the name in brackets, which may hold spaces: utime and stime are fields 14 and 15, in ticks.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  } catch {
+    return null;
+  }
+}
+
+/** Fixed for user space on every architecture that Linux still supports. */
+const TICKS_PER_SECOND = 100;
+
+function measureFsync(directory: string): number {
+  const path = join(directory, 'fsync-probe');
+  const file = openSync(path, 'w');
+  const times_ms: number[] = [];
+  const page = Buffer.alloc(4096, 1);
+  for (let count = 0; count < FSYNCS; count++) {
+    writeSync(file, page);
+    const started = performance.now();
+    fsyncSync(file);
+    times_ms.push(performance.now() - started);
+  }
+  closeSync(file);
+  rmSync(path);
+  times_ms.sort((first, second) => first - second);
+  return percentile(times_ms, 0.5);
+}
+
+/** From the package's own file, which its `exports` may hide from `require`. */
+function versionOf(name: string): string {
+  const paths = createRequire(import.meta.url).resolve.paths(name) ?? [];
+  for (const path of paths) {
+    try {
+      return JSON.parse(readFileSync(join(path, name, 'package.json'), 'utf8')).version;
+    } catch {
+      // not in this folder
+    }
+  }
+  return 'unknown';
+}

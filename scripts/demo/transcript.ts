@@ -1,0 +1,63 @@
+/** What happened in the demonstration: lines for people, the same as data, and every expectation with what was found. */
+import { isDeepStrictEqual } from 'node:util';
+
+/** `sent` and `answered`: the till's calls; `order`: what is underneath; `person`: somebody acts; `notice`: told by Puente. */
+type Kind = 'scene' | 'sent' | 'answered' | 'order' | 'person' | 'notice' | 'check';
+
+interface Entry {
+  kind: Kind;
+  text: string;
+  /** The values behind the text, for `--json`. */
+  data?: unknown;
+  /** Only for checks. */
+  holds?: boolean;
+}
+
+export interface Transcript {
+  tell(kind: Exclude<Kind, 'check'>, text: string, data?: unknown): void;
+  /** Notes whether what was found is what must be. */
+  expect(what: string, found: unknown, expected: unknown): void;
+  entries(): readonly Entry[];
+  /** True while every expectation has held. */
+  holds(): boolean;
+}
+
+/** @param show gets every line as it happens. */
+export function createTranscript(show: (line: string) => void, colours: boolean): Transcript {
+  const entries: Entry[] = [];
+  const add = (entry: Entry): void => {
+    entries.push(entry);
+    show(render(entry, colours));
+  };
+  return {
+    tell: (kind, text, data) => add({ kind, text, ...(data === undefined ? {} : { data }) }),
+    expect(what, found, expected) {
+      const holds = isDeepStrictEqual(found, expected);
+      const text = holds ? what : `${what}: found ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`;
+      add({ kind: 'check', text, data: { found, expected }, holds });
+    },
+    entries: () => entries,
+    holds: () => entries.every(({ holds }) => holds !== false),
+  };
+}
+
+const MARKS: Readonly<Record<Kind, string>> = {
+  scene: '',
+  sent: '  till    → ',
+  answered: '          ← ',
+  order: '  order   = ',
+  person: '  person  · ',
+  notice: '  notice  ← ',
+  check: '  ',
+};
+
+/** SGR colours, named for what they say. */
+const COLOURS = { strong: 1, faint: 2, bad: 31, good: 32 } as const;
+
+function render({ kind, text, holds }: Entry, colours: boolean): string {
+  const paint = (colour: keyof typeof COLOURS, plain: string): string =>
+    colours ? `\u001b[${COLOURS[colour]}m${plain}\u001b[0m` : plain;
+  if (kind === 'scene') return `\n${paint('strong', text)}`;
+  if (kind === 'check') return MARKS.check + (holds ? paint('good', `✓ ${text}`) : paint('bad', `✗ ${text}`));
+  return paint('faint', MARKS[kind]) + text;
+}
