@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { doorUrl, openPublicDoor, readTls } from './app/public.ts';
-import { closeLeftovers, createRuntime, secretKey, systemClock } from './app/runtime.ts';
+import { checkKey, closeLeftovers, createRuntime, secretKey, systemClock } from './app/runtime.ts';
 import { startWork } from './app/work.ts';
 import type { Config } from './config.ts';
 import type { Clock, Log, Runtime } from './core/runtime.ts';
@@ -125,6 +125,7 @@ async function openInside(config: Config, parts: AppParts, metrics: Metrics, rem
   const tables = loadTables(MAPPINGS);
   mkdirSync(config.data_dir, { recursive: true });
   const vault = createVault(secretKey(config, remarks));
+  checkKey(config, vault);
   const store = await openSqliteStore({
     path: join(config.data_dir, 'puente.db'),
     create: true,

@@ -13,6 +13,8 @@ export interface AdvanceRules {
   default_lifetime_ms: number;
   /** Decimals of the merchant's currency. */
   exponent: number;
+  /** A new sale was asked for on the unit: nothing of an earlier one is held back any longer. */
+  released: boolean;
 }
 
 export interface Advance {
@@ -98,18 +100,22 @@ function isNewer(
   return row.rank > before.rank;
 }
 
-/** An order held back because it might still move can't any more: its lifetime and the grace are over. */
+/** An order held back because it might still move can't any more: its time is over, or its terminal is wanted. */
 function settlesHeld(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): boolean {
   // A lagging read may still say so of an order that has moved on; only a link that is held now is let go.
   const held_now = row.held && link.order?.status === order.status && !finalIntentStates.includes(link.intent_state);
-  return held_now && rules.now >= expires_at + rules.action_required_grace_ms;
+  return held_now && holdIsOver(expires_at, rules);
 }
 
 function visibleState(order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): IntentState {
-  if (row.held && rules.now >= expires_at + rules.action_required_grace_ms) return 'CONFIRMATION_REQUIRED';
+  if (row.held && holdIsOver(expires_at, rules)) return 'CONFIRMATION_REQUIRED';
   // FINISHED without a payment to look at breaks tills that read `payment.id` (`legacy-point.md` §2, failed).
   if (order.status === 'failed' && row.intent === 'FINISHED' && paymentId(order) === null) return 'ERROR';
   return row.intent;
+}
+
+function holdIsOver(expires_at: number, rules: AdvanceRules): boolean {
+  return rules.released || rules.now >= expires_at + rules.action_required_grace_ms;
 }
 
 function announced(state: IntentState, row: StateRow): boolean {

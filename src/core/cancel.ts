@@ -10,6 +10,9 @@ import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 import { routeOf, type UpstreamOutcome } from './upstream.ts';
 
+/** A cancel with less time than this left would only turn a known outcome into an unknown one. */
+const SHORTEST_CANCEL_MS = 250;
+
 /** `DELETE …/devices/{device}/payment-intents/{id}`. Waits for a create that is still running, then cancels. */
 export async function cancelIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
   const { link } = call;
@@ -35,6 +38,10 @@ async function cancelNow(runtime: Runtime, call: LegacyCall, legacy_id: string):
   if (link === null) return refused('intent_not_cancelable');
   if (link.state === 'SENDING' || link.state === 'IN_DOUBT') return refused('cancel_blocked');
   if (link.state !== 'LIVE') return finalAnswer(runtime, call, link);
+  const deadline = call.received_at + runtime.settings.create.deadline_ms;
+  const left_ms = deadline - runtime.clock.now();
+  // A create that took all the time came first: an answer after the till's own limit would reach nobody.
+  if (left_ms < SHORTEST_CANCEL_MS) return refused('unavailable');
   const allow = call.merchant.settings.cancel_on_terminal ?? runtime.settings.merchants.cancel_on_terminal;
   const marked = await markSent(runtime, link);
   const { value } = runtime.tables.request(
@@ -46,7 +53,8 @@ async function cancelNow(runtime: Runtime, call: LegacyCall, legacy_id: string):
       ...(allow ? { cancelable_status: 'at_terminal' } : {}),
     },
   );
-  const outcome = await sendCancel(runtime, marked, call.token, value.headers ?? {});
+  const timeout_ms = Math.min(left_ms, runtime.settings.create.attempt_timeout_ms);
+  const outcome = await sendCancel(runtime, marked, call.token, value.headers ?? {}, timeout_ms);
   return judgeCancel(runtime, call, { link: marked, sent_before: link.cancel === 'sent' }, outcome);
 }
 
@@ -125,14 +133,15 @@ export async function sendCancel(
   runtime: Runtime,
   link: Link,
   token: Secret,
-  headers: Record<string, string>,
+  headers: Record<string, string> = {},
+  timeout_ms = runtime.settings.create.attempt_timeout_ms,
 ): Promise<UpstreamOutcome> {
   const outcome = await runtime.upstream.send({
     ...routeOf('cancel', link.order_id ?? ''),
     headers,
     token,
     idempotency_key: runtime.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`),
-    timeout_ms: runtime.settings.create.attempt_timeout_ms,
+    timeout_ms,
   });
   runtime.failpoint('cancel.sent');
   return outcome;

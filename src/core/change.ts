@@ -1,7 +1,7 @@
 /** Changes to a link that lose no race: decide on the stored row, write under its revision, decide again when it moved. */
 import type { Order } from '../contract/orders.ts';
 import { PuenteError } from '../error.ts';
-import { advance } from './advance.ts';
+import { type AdvanceRules, advance } from './advance.ts';
 import type { Link, LinkChange } from './link.ts';
 import type { Runtime } from './runtime.ts';
 import type { AuditEntry, NewNotice } from './store.ts';
@@ -61,8 +61,9 @@ export async function applyOrder(
   link: Link,
   order: Order,
   extra: (current: Link) => Decision = noExtra,
+  released = false,
 ): Promise<Link> {
-  const rules = await advanceRules(runtime, link.merchant_id);
+  const rules = { ...(await advanceRules(runtime, link.merchant_id)), released };
   // However it was seen (event, read or replay), and whatever dies afterwards: the audit line is in the same commit.
   let settled = null as string | null; // set inside the decision, where the compiler doesn't look
   const applied = await changeLink(runtime, link, (current) => {
@@ -80,6 +81,16 @@ export async function applyOrder(
   if (settled !== null) runtime.count('settlements', settled.replaceAll(' ', '_'));
   runtime.failpoint('order.applied');
   return applied;
+}
+
+/** True while an order waits at the terminal for what only a person can see, and is not shown as final for that. */
+export function isHeld(runtime: Runtime, link: Link): boolean {
+  return link.state === 'LIVE' && link.order !== null && runtime.tables.state(link.order.status, 'error').held;
+}
+
+/** Shows a held order as CONFIRMATION_REQUIRED now, as legacy did at once: the till wants the terminal for a new sale. */
+export async function releaseHeld(runtime: Runtime, link: Link): Promise<Link> {
+  return link.order === null ? link : applyOrder(runtime, link, link.order, noExtra, true);
 }
 
 /** What became of an order nobody was told of, in audit words; null when nothing did (`reliability.md` §3.8). */
@@ -112,7 +123,7 @@ export function settlementTime(runtime: Runtime, link: Link): number {
   return link.created_at + deadline_ms + settle_after_ms;
 }
 
-async function advanceRules(runtime: Runtime, merchant_id: string): Promise<Parameters<typeof advance>[3]> {
+async function advanceRules(runtime: Runtime, merchant_id: string): Promise<Omit<AdvanceRules, 'released'>> {
   const merchant = await runtime.store.merchant(merchant_id);
   return {
     now: runtime.clock.now(),

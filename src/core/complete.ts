@@ -75,7 +75,7 @@ async function settle(runtime: Runtime, link: Link, token: Secret): Promise<void
   }
   const marked = await markSent(runtime, link);
   const order_id = marked.order_id ?? '';
-  const order = readableOrder(await sendCancel(runtime, marked, token, {}), order_id);
+  const order = readableOrder(await sendCancel(runtime, marked, token), order_id);
   const after =
     order === null
       ? await refreshLink(runtime, marked, token, { force: true })

@@ -6,6 +6,7 @@ import { PuenteError } from '../error.ts';
 import type { Loss } from '../mapping/tables.ts';
 import { answered, type LegacyAnswer, refused } from './answer.ts';
 import { errorAnswer, type LegacyCall, merchantContext } from './call.ts';
+import { isHeld, releaseHeld } from './change.ts';
 import { uuidV7 } from './identifier.ts';
 import { distrust } from './identity.ts';
 import type { HeldFields, Link } from './link.ts';
@@ -34,7 +35,7 @@ export async function createIntent(runtime: Runtime, call: LegacyCall): Promise<
     const window_ms = runtime.settings.create.join_window_ms;
     runtime.failpoint('create.before_row');
     const { opening, link: stored } = await runtime.store.openLink(link, (holder) =>
-      judgeOpening(holder, link, window_ms),
+      holder !== null && isHeld(runtime, holder) ? { kind: 'busy' } : judgeOpening(holder, link, window_ms),
     );
     if (opening.kind === 'busy') {
       if (await stillHolds(runtime, call, stored, deadline))
@@ -206,7 +207,8 @@ function sorted(value: unknown): unknown {
 /** The link in the way: looked at once, because a missed event must never block a terminal. */
 async function stillHolds(runtime: Runtime, call: LegacyCall, holder: Link, deadline: number): Promise<boolean> {
   if (holder.order_id === null) return true;
-  const seen = await refreshLink(runtime, holder, call.token, { force: true, deadline });
+  const read = await refreshLink(runtime, holder, call.token, { force: true, deadline });
+  const seen = isHeld(runtime, read) ? await releaseHeld(runtime, read) : read;
   return seen.state === 'LIVE' || seen.state === 'SENDING' || seen.state === 'IN_DOUBT';
 }
 

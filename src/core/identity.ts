@@ -32,9 +32,14 @@ export function claimedMerchant(token: Secret): string | null {
   return token.reveal().includes('-') && USER_ID.test(last) ? last : null;
 }
 
-/** The upstream said 401: what was accepted before is asked again on the next call. */
+/**
+ * The upstream said 401: the token is asked about again on its next call. It is kept for work after the call, because
+ * one wrong 401 must not leave events and recovery without a credential.
+ */
 export async function distrust(runtime: Runtime, token: Secret): Promise<void> {
-  await runtime.store.forgetToken(runtime.vault.fingerprint(token.reveal()));
+  const known = await runtime.store.token(runtime.vault.fingerprint(token.reveal()));
+  if (known !== null && known.accepted_until > 0)
+    await runtime.store.acceptToken({ ...known, accepted_until: 0 }, null);
 }
 
 /**

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type ErrorCode, PuenteError } from '../error.ts';
 import { json, send } from './answer.ts';
 import { listAssumptions } from './assumptions.ts';
-import { bodyJson, readBody } from './body.ts';
+import { bodyBytes, readBody } from './body.ts';
 import { type Merchant, type Terminal, terminalActions } from './cast.ts';
 import { createFault, type Fault, faultSchema } from './faults.ts';
 import { renderState } from './state-view.ts';
@@ -202,13 +202,20 @@ function merchantOf(world: World, request: Request): Merchant {
   return merchant;
 }
 
-/** An empty body counts as `{}`. */
+/** An empty body counts as `{}`. Settings have fractions and no money, so plain numbers do. */
 function parse<Schema extends z.ZodType>(schema: Schema, request: Request): z.infer<Schema> {
-  const body = bodyJson(request) ?? { value: {} };
-  if ('broken' in body) throw new PuenteError('bad_request', 'The body is not valid JSON.');
-  const parsed = schema.safeParse(body.value);
+  const parsed = schema.safeParse(plainJson(bodyBytes(request)));
   if (!parsed.success) throw new PuenteError('bad_request', z.prettifyError(parsed.error));
   return parsed.data;
+}
+
+function plainJson(bytes: Buffer): unknown {
+  if (bytes.length === 0) return {};
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    throw new PuenteError('bad_request', 'The body is not valid JSON.');
+  }
 }
 
 const statuses: Partial<Record<ErrorCode, number>> = {

@@ -15,6 +15,7 @@ const rules: AdvanceRules = {
   now: BORN + MINUTE_MS,
   declined: 'error',
   action_required_grace_ms: MINUTE_MS,
+  released: false,
   default_lifetime_ms: 15 * MINUTE_MS,
   exponent: 2,
 };
@@ -188,6 +189,14 @@ describe('a state that may still move', () => {
   it('is not brought back by a lagging read of a paid order', () => {
     const paid = readIn([order('processed', 20)], waiting);
     expect(advance(paid, order('action_required', 9), tables, AFTER_ALL)).toMatchObject({ change: {}, notices: [] });
+  });
+
+  it('is shown as final at once when its terminal is wanted for a new sale', () => {
+    const released = { ...rules, released: true };
+    const step = advance(waiting, order('action_required', 9), tables, released);
+    expect(step.change).toMatchObject({ intent_state: 'CONFIRMATION_REQUIRED', state: 'DONE' });
+    expect(step.notices).toHaveLength(1);
+    expect(advance(link(), order('at_terminal', 9), tables, released).change).toMatchObject({ state: 'LIVE' });
   });
 
   it('follows the clock between at_terminal and action_required', () => {

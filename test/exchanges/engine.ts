@@ -75,6 +75,7 @@ function prepare(tables: Tables, operation: Operation, exchange: Exchange): Run 
     now,
     declined,
     action_required_grace_ms: 60_000,
+    released: false,
     default_lifetime_ms: 900_000,
     exponent,
   };

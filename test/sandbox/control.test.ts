@@ -32,6 +32,11 @@ describe('start', () => {
   });
 });
 
+test('a setting may have a fraction', async () => {
+  const { body } = await control('PUT', 'settings', { replay_forget_after_minutes: 0.5 });
+  expect(body).toMatchObject({ settings: { replay_forget_after_minutes: 0.5 } });
+});
+
 describe('refusals', () => {
   test.each([
     ['PUT', 'settings', { replay: 'sometimes' }, 400, 'replay'],

@@ -1,0 +1,166 @@
+/** Old notices for new outcomes: the state is committed before a receiver can ask for it (`legacy-point.md` §3). */
+import { createHmac } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ARGENTINA, eventually, type Receiver, startReceiver } from '../kit.ts';
+import { idOf, openShop, type Shop } from './till.ts';
+
+let shop: Shop;
+let receiver: Receiver;
+afterEach(async () => {
+  await shop.close();
+  await receiver.close();
+});
+
+const SECRET = 'the secret this till already has';
+
+describe('the receiver', () => {
+  it.each([
+    ['pay', 'FINISHED'],
+    ['decline', 'ERROR'],
+    ['cancel', 'CANCELED'],
+  ])('reads the announced state inside its handler: %s', async (action, state) => {
+    shop = await openShop({ PUENTE_READS_FRESH_MS: '60000' });
+    let seen: unknown = null;
+    receiver = await startReceiver(async (delivery) => {
+      seen = (await shop.read(delivery.query.get('id') ?? '')).body;
+      return 200;
+    });
+    await shop.notify(ARGENTINA, { notice_url: receiver.url });
+    const device = shop.freshDevice();
+    const id = idOf(
+      await shop.create(device, { additional_info: { external_reference: '3_1_ab', ticket_number: 'T1' } }),
+    );
+    await shop.atTerminal(action, { device });
+    const [notice] = await receiver.waitFor(1);
+    expect(notice?.body).toMatchObject({ id, state });
+    expect(seen).toMatchObject({ id, state, additional_info: { external_reference: '3_1_ab' } });
+  });
+
+  it('is told of nothing for what legacy never announced', async () => {
+    shop = await openShop({ PUENTE_READS_FRESH_MS: '0' });
+    receiver = await startReceiver();
+    await shop.notify(ARGENTINA, { notice_url: receiver.url });
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    await shop.atTerminal('pick_up', { device });
+    await eventually(
+      async () => (await shop.read(id)).body,
+      (body) => (body as { state: string }).state === 'ON_TERMINAL',
+    );
+    await shop.control('/clock', { body: { advance_ms: 16 * 60_000 } });
+    await eventually(
+      async () => (await shop.read(id)).body,
+      (body) => (body as { state: string }).state === 'ABANDONED',
+    );
+    expect(receiver.received).toEqual([]);
+  });
+});
+
+describe('the dialects', () => {
+  it('point_integration_ipn: topic and id in the query, the flat intent as body, unsigned', async () => {
+    shop = await openShop();
+    receiver = await startReceiver();
+    await shop.notify(ARGENTINA, { notice_url: `${receiver.url}?tenant=7`, notice_secret: SECRET });
+    const device = shop.freshDevice();
+    const id = idOf(
+      await shop.create(device, { additional_info: { external_reference: 'Pedido 002', ticket_number: 'T1' } }),
+    );
+    await shop.atTerminal('pay', { device });
+    const [notice] = await receiver.waitFor(1);
+    expect([...(notice?.query ?? [])]).toEqual([
+      ['tenant', '7'],
+      ['topic', 'point_integration_ipn'],
+      ['id', id],
+    ]);
+    expect(notice?.headers['x-signature']).toBeUndefined();
+    expect(notice?.body).toEqual({
+      id,
+      state: 'FINISHED',
+      amount: 1500,
+      caller_id: Number(ARGENTINA),
+      client_id: 4004001,
+      created_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/),
+      payment: { id: expect.any(Number), state: 'approved', type: 'credit_card' },
+      additional_info: { external_reference: 'Pedido 002', ticket_number: 'T1' },
+    });
+  });
+
+  it("point_integration_wh: signed with the merchant's own secret over the id as it is", async () => {
+    shop = await openShop();
+    receiver = await startReceiver();
+    await shop.notify(ARGENTINA, { notice_url: receiver.url, dialect: 'point_integration_wh', notice_secret: SECRET });
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    await shop.atTerminal('pay', { device });
+    const [notice] = await receiver.waitFor(1);
+    expect([...(notice?.query ?? [])]).toEqual([
+      ['type', 'point_integration_wh'],
+      ['data.id', id],
+    ]);
+    const header = /^ts=(\d+),v1=([0-9a-f]{64})$/.exec(String(notice?.headers['x-signature']));
+    const manifest = `id:${id};request-id:${notice?.headers['x-request-id']};ts:${header?.[1]};`;
+    expect(header?.[2]).toBe(createHmac('sha256', SECRET).update(manifest).digest('hex'));
+  });
+});
+
+describe('a declined payment', () => {
+  it('is FINISHED with a rejected payment where the merchant wants it as legacy had it', async () => {
+    shop = await openShop();
+    receiver = await startReceiver();
+    await shop.notify(ARGENTINA, { notice_url: receiver.url, declined: 'finished' });
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    await shop.atTerminal('decline', { device });
+    const [notice] = await receiver.waitFor(1);
+    expect(notice?.body).toMatchObject({ id, state: 'FINISHED', payment: { state: 'rejected' } });
+    const read = (await shop.read(id)).body as { payment: { id: number } };
+    const payment = await shop.till(`/v1/payments/${read.payment.id}`);
+    expect(payment.body).toMatchObject({ id: read.payment.id, status: 'rejected' });
+  });
+});
+
+describe('held back', () => {
+  it('without a URL, and sent as soon as there is one', async () => {
+    shop = await openShop();
+    receiver = await startReceiver();
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    await shop.atTerminal('pay', { device });
+    await eventually(
+      async () => shop.rows(device)[0],
+      (row) => row?.state === 'DONE',
+    );
+    expect((await shop.ops('/metrics')).text).toMatch(/puente_waiting\{kind="notices"\} 1/);
+    await shop.notify(ARGENTINA, { notice_url: receiver.url });
+    const [notice] = await receiver.waitFor(1);
+    expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
+    await eventually(
+      async () => (await shop.ops('/metrics')).text,
+      (text) => /puente_waiting\{kind="notices"\} 0/.test(text),
+    );
+  });
+
+  it('without the secret its dialect needs, and sent as soon as there is one', async () => {
+    shop = await openShop();
+    receiver = await startReceiver();
+    await shop.notify(ARGENTINA, { notice_url: receiver.url, dialect: 'point_integration_wh' });
+    const device = shop.freshDevice();
+    await shop.create(device);
+    await shop.atTerminal('pay', { device });
+    await eventually(
+      async () => (await shop.ops('/metrics')).text,
+      (text) => /puente_notice_attempts_total\{outcome="ours"\} [1-9]/.test(text),
+    );
+    expect(receiver.received).toEqual([]);
+    await shop.notify(ARGENTINA, { notice_secret: SECRET });
+    const [notice] = await receiver.waitFor(1);
+    expect(notice?.headers['x-signature']).toMatch(/^ts=/);
+  });
+
+  it('nowhere, when the address is one the guard refuses: it can not even be set', async () => {
+    shop = await openShop({ PUENTE_OUTBOUND_ALLOW_PRIVATE: 'false' });
+    receiver = await startReceiver();
+    const refused = await shop.notify(ARGENTINA, { notice_url: receiver.url });
+    expect([refused.status, (refused.body as { error: string }).error]).toEqual([400, 'blocked_address']);
+  });
+});

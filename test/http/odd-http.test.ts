@@ -1,0 +1,229 @@
+/** Odd HTTP: what legacy tolerated is tolerated, everything that leaves a guess is refused before anything is sent (DESIGN decision 12). */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ARGENTINA, POINT, tokenOf } from '../kit.ts';
+import { rawRequest, sendRaw } from './raw.ts';
+import { idOf, legacyErrorOf, openShop, type Shop } from './till.ts';
+
+let shop: Shop;
+beforeAll(async () => {
+  shop = await openShop();
+  await shop.create(shop.freshDevice()); // so that the token is known and only the odd request is seen upstream
+});
+afterAll(() => shop.close());
+
+const AUTHORIZATION = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
+const JSON_TYPE = 'Content-Type: application/json';
+
+function creation(device: string): string {
+  return `${POINT}/devices/${device}/payment-intents`;
+}
+
+async function raw(line: string, headers: string[], body: string | Buffer = '') {
+  return sendRaw(shop.app.public_url, rawRequest(line, headers, body));
+}
+
+/** Nothing reached either upstream, and nothing was stored. */
+async function expectUntouched(device: string, before: number): Promise<void> {
+  expect(shop.rows(device)).toEqual([]);
+  expect((await shop.requests('/')).length).toBe(before);
+}
+
+describe('bodies that are refused', () => {
+  it.each<[string, string | Buffer, number]>([
+    ['nothing', '', 400],
+    ['a list', '[]', 400],
+    ['a text', '"amount"', 400],
+    ['a number', '1500', 400],
+    ['null', 'null', 400],
+    ['an open brace', '{"amount":1500', 400],
+    ['the same key with two amounts', '{"amount":1500,"amount":1600}', 400],
+    ['a byte order mark and bad UTF-8', Buffer.from([0xef, 0xbb, 0xbf, 0x7b, 0xff, 0x7d]), 400],
+    [
+      'bad UTF-8 in a text',
+      Buffer.concat([Buffer.from('{"amount":1500,"description":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]),
+      400,
+    ],
+    ['forty levels', `{"amount":1500,"additional_info":${'{"a":'.repeat(40)}1${'}'.repeat(40)}}`, 400],
+    ['ten thousand levels', '['.repeat(10_000), 400],
+    ['__proto__', '{"amount":1500,"__proto__":{"polluted":true}}', 400],
+    ['constructor.prototype', '{"amount":1500,"additional_info":{"constructor":{"prototype":{"polluted":true}}}}', 400],
+    ['an amount with decimals', '{"amount":15.50}', 400],
+    ['an amount written as 15.00', '{"amount":1500.0}', 400],
+    ['an amount in text', '{"amount":"1500"}', 400],
+    ['an amount with an exponent', '{"amount":15e2}', 400],
+    ['an amount below nothing', '{"amount":-1500}', 400],
+    ['an amount of minus nothing', '{"amount":-0}', 400],
+    ['an amount beyond 2^53', '{"amount":9007199254740993}', 400],
+    ['an amount of 1e400', '{"amount":1e400}', 400],
+    ['no amount', '{}', 400],
+    ['a reference that is a number', '{"amount":1500,"additional_info":{"external_reference":42}}', 400],
+    ['additional_info that is null', '{"amount":1500,"additional_info":null}', 400],
+  ])('%s', async (_name, body, status) => {
+    const device = shop.freshDevice();
+    const before = (await shop.requests('/')).length;
+    const answer = await raw(
+      `POST ${creation(device)}`,
+      [AUTHORIZATION, JSON_TYPE, ...(body.length === 0 ? ['content-length: 0'] : [])],
+      body,
+    );
+    expect([answer.status, answer.text.split('\r\n\r\n')[1]]).toEqual([status, expect.stringContaining('"message"')]);
+    expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+    await expectUntouched(device, before);
+  });
+
+  it.each([
+    ['text/plain', 415],
+    ['application/x-www-form-urlencoded', 415],
+    ['application/json; charset=utf-7', 415],
+    ['application/json; charset=latin1', 415],
+    ['multipart/form-data; boundary=x', 415],
+  ])('of the type %s', async (type, status) => {
+    const device = shop.freshDevice();
+    const before = (await shop.requests('/')).length;
+    const answer = await raw(`POST ${creation(device)}`, [AUTHORIZATION, `Content-Type: ${type}`], '{"amount":1500}');
+    expect(answer.status).toBe(status);
+    await expectUntouched(device, before);
+  });
+
+  it('a declared length beyond 64 KiB: told at once, without waiting for the body, and the connection ends', async () => {
+    const device = shop.freshDevice();
+    const before = (await shop.requests('/')).length;
+    const answer = await raw(
+      `POST ${creation(device)}`,
+      [AUTHORIZATION, JSON_TYPE, 'Content-Length: 1000000000'],
+      '{"amount":',
+    );
+    expect(answer.status).toBe(413);
+    expect(answer.closed).toBe(true);
+    await expectUntouched(device, before);
+  });
+
+  it('more than 64 KiB in chunks', async () => {
+    const device = shop.freshDevice();
+    const before = (await shop.requests('/')).length;
+    const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`;
+    const answer = await raw(
+      `POST ${creation(device)}`,
+      [AUTHORIZATION, JSON_TYPE, 'Transfer-Encoding: chunked'],
+      chunk.repeat(6),
+    );
+    expect(answer.status).toBe(413);
+    expect(answer.closed).toBe(true);
+    await expectUntouched(device, before);
+  });
+
+  it('exactly 64 KiB is read', async () => {
+    const device = shop.freshDevice();
+    const rest = '{"amount":1500,"description":""}'.length;
+    const body = `{"amount":1500,"description":"${'x'.repeat(65_536 - rest)}"}`;
+    expect((await raw(`POST ${creation(device)}`, [AUTHORIZATION, JSON_TYPE], body)).status).toBe(200);
+  });
+});
+
+describe('heads that are refused', () => {
+  it.each([
+    ['two hosts', [AUTHORIZATION, 'Host: other.example'], 400],
+    ['two authorizations', [AUTHORIZATION, 'Authorization: Bearer other'], 400],
+    ['two content types', [AUTHORIZATION, JSON_TYPE, 'Content-Type: text/plain'], 400],
+    ['two idempotency keys', [AUTHORIZATION, 'X-Idempotency-Key: a', 'X-Idempotency-Key: b'], 400],
+    ['two lengths', [AUTHORIZATION, 'Content-Length: 15', 'Content-Length: 16'], 400],
+    ['a length and chunks', [AUTHORIZATION, 'Content-Length: 15', 'Transfer-Encoding: chunked'], 400],
+    ['a header with a space before the colon', [AUTHORIZATION, 'X-A : b'], 400],
+    ['no token', [JSON_TYPE], 401],
+    ['another scheme', ['Authorization: Basic dXNlcjpwYXNz'], 401],
+    ['a token with a space', [`${AUTHORIZATION} more`], 401],
+    ['twenty kilobytes of headers', [AUTHORIZATION, `X-Long: ${'x'.repeat(20_000)}`], 431],
+  ])('%s', async (_name, headers, status) => {
+    const device = shop.freshDevice();
+    const before = (await shop.requests('/')).length;
+    const answer = await raw(`POST ${creation(device)}`, headers, '{"amount":1500}');
+    expect(answer.status).toBe(status);
+    await expectUntouched(device, before);
+  });
+
+  it.each([
+    ['an encoded slash', 'a%2Fb', 400],
+    ['encoded dots', '%2e%2e', 400],
+    ['a null byte', 'a%00b', 400],
+    ['a line end', 'a%0d%0ab', 400],
+    ['a doubly encoded slash', 'a%252fb', 400],
+    ['a bad escape', 'a%zzb', 400],
+    ['a semicolon', 'a;b', 400],
+    ['five hundred characters', 'a'.repeat(500), 400],
+    ['an emoji', '%F0%9F%92%B3', 400],
+  ])('a device id with %s', async (_name, device, status) => {
+    const before = (await shop.requests('/')).length;
+    const answer = await raw(`POST ${creation(device)}`, [AUTHORIZATION, JSON_TYPE], '{"amount":1500}');
+    expect(answer.status).toBe(status);
+    expect(answer.text).toContain('"status":400');
+    expect((await shop.requests('/')).length).toBe(before);
+  });
+
+  it('a query parameter given twice', async () => {
+    expect((await shop.till(`${POINT}/devices?limit=1&limit=2`)).status).toBe(400);
+  });
+});
+
+describe('what legacy tolerated', () => {
+  it.each([
+    ['no content type', []],
+    ['an empty content type', ['Content-Type:']],
+    ['a charset in capitals', ['Content-Type: Application/JSON; Charset="UTF-8"']],
+  ])('%s', async (_name, headers) => {
+    const answer = await raw(`POST ${creation(shop.freshDevice())}`, [AUTHORIZATION, ...headers], '{"amount":1500}');
+    expect(answer.status).toBe(200);
+  });
+
+  it('the token in the query: lifted, and it never reaches the orders upstream', async () => {
+    const device = shop.freshDevice();
+    const answer = await raw(
+      `POST ${creation(device)}?access_token=${tokenOf(ARGENTINA)}`,
+      [JSON_TYPE],
+      '{"amount":1500}',
+    );
+    expect(answer.status).toBe(200);
+    const log = JSON.stringify((await shop.control('/state')).body);
+    expect(log).not.toContain('access_token=');
+    const header = await raw(`POST ${creation(device)}`, [AUTHORIZATION, JSON_TYPE], '{"amount":1500}');
+    expect(
+      JSON.parse(header.text.split('\r\n\r\n')[1] ?? ''),
+      'a retry with the token elsewhere is the same request',
+    ).toEqual(JSON.parse(answer.text.split('\r\n\r\n')[1] ?? ''));
+  });
+
+  it('a JSON body on GET and DELETE, as Odoo sends it', async () => {
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    const read = await raw(`GET ${POINT}/payment-intents/${id}`, [AUTHORIZATION, JSON_TYPE], '{}');
+    expect(read.status).toBe(200);
+    const canceled = await raw(`DELETE ${creation(device)}/${id}`, [AUTHORIZATION, JSON_TYPE], '{}');
+    expect([canceled.status, canceled.text.split('\r\n\r\n')[1]]).toEqual([200, JSON.stringify({ id })]);
+  });
+
+  it('a bare question mark, and an id in capitals', async () => {
+    const id = idOf(await shop.create(shop.freshDevice()));
+    expect((await raw(`GET ${POINT}/payment-intents/${id}?`, [AUTHORIZATION])).status).toBe(200);
+    const loud = await shop.read(id.toUpperCase());
+    expect([loud.status, idOf(loud)]).toEqual([200, id]);
+  });
+
+  it('a client that goes away while it is served: the order is made all the same', async () => {
+    const device = shop.freshDevice();
+    await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', delay_ms: 200 });
+    const leaving = new AbortController();
+    const gone = fetch(shop.app.public_url + creation(device), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tokenOf(ARGENTINA)}`, 'content-type': 'application/json' },
+      body: '{"amount":1500}',
+      signal: leaving.signal,
+    });
+    while (shop.rows(device).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    leaving.abort();
+    await expect(gone).rejects.toThrow();
+    while (shop.rows(device)[0]?.state !== 'LIVE') await new Promise((resolve) => setTimeout(resolve, 20));
+    const again = await shop.create(device);
+    expect(idOf(again)).toBe(shop.rows(device)[0]?.legacy_id);
+    legacyErrorOf(await shop.create(device, { amount: 1600 }));
+    expect(await shop.orders(device)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,200 @@
+/** The ops door: nothing without the token, every change with a reason, a revision and an audit line (DESIGN decision 13, F123–F128). */
+import { afterEach, describe, expect, it } from 'vitest';
+import { verifyAudit } from '../../src/core/audit.ts';
+import { ARGENTINA, BRAZIL, call, OPS_TOKEN, tokenOf } from '../kit.ts';
+import { auditsOf, idOf, openShop, type Shop } from './till.ts';
+
+let shop: Shop;
+afterEach(() => shop.close());
+
+const MERCHANT = `/api/merchants/${ARGENTINA}`;
+const CHANGE = { reason: 'agreed with the merchant', revision: 0, declined: 'finished' };
+
+describe('without the right token', () => {
+  it.each([
+    ['GET', '/api/merchants'],
+    ['GET', MERCHANT],
+    ['PUT', MERCHANT],
+    ['PUT', `${MERCHANT}/stage`],
+    ['GET', '/api/'],
+    ['POST', '/api/anything'],
+    ['GET', '/API/merchants'],
+    ['GET', '/api/%6derchants'],
+  ])('%s %s is 401', async (method, path) => {
+    shop = await openShop();
+    for (const token of [null, 'wrong', `${OPS_TOKEN}x`, OPS_TOKEN.slice(0, -1), tokenOf(ARGENTINA)]) {
+      const answer = await call(shop.app.ops_url + path, {
+        method,
+        token,
+        ...(method === 'GET' ? {} : { body: CHANGE }),
+      });
+      expect([token, answer.status]).toEqual([token, 401]);
+    }
+    const inQuery = await call(`${shop.app.ops_url}${path}?access_token=${OPS_TOKEN}`, { method });
+    expect(inQuery.status).toBe(401);
+    expect(auditsOf(shop.data_dir)).toEqual([]);
+  });
+
+  it('the public door has no ops routes', async () => {
+    shop = await openShop();
+    for (const path of ['/api/merchants', '/metrics', '/healthz', '/readyz']) {
+      expect((await call(shop.app.public_url + path, { token: OPS_TOKEN })).status).toBe(404);
+    }
+  });
+});
+
+describe('changes that are refused', () => {
+  it.each<[string, string, unknown, number]>([
+    ['no reason', MERCHANT, { revision: 0, declined: 'error' }, 400],
+    ['an empty reason', MERCHANT, { ...CHANGE, reason: '  ' }, 400],
+    ['no revision', MERCHANT, { reason: 'agreed', declined: 'error' }, 400],
+    ['an unknown field', MERCHANT, { ...CHANGE, admin: true }, 400],
+    ['the stage by the wrong door', MERCHANT, { ...CHANGE, stage: 'legacy' }, 400],
+    ['__proto__', MERCHANT, '{"reason":"agreed","revision":0,"__proto__":{"polluted":1}}', 400],
+    ['an unknown value', MERCHANT, { ...CHANGE, declined: 'maybe' }, 400],
+    ['a URL that is none', MERCHANT, { ...CHANGE, notice_url: 'not a url' }, 400],
+    ['a URL with a password', MERCHANT, { ...CHANGE, notice_url: 'https://user:pass@shop.example/' }, 400],
+    ['a URL of another scheme', MERCHANT, { ...CHANGE, notice_url: 'file:///etc/passwd' }, 400],
+    ['a list', MERCHANT, [], 400],
+    ['no JSON', MERCHANT, '{', 400],
+    ['too much', MERCHANT, { ...CHANGE, reason: 'x'.repeat(70_000) }, 413],
+    ['an id that is no number', '/api/merchants/abc', CHANGE, 400],
+    ['an id with a bad escape', '/api/merchants/%zz', CHANGE, 400],
+    ['an old revision', MERCHANT, { ...CHANGE, revision: 7 }, 409],
+    ['an unknown stage', `${MERCHANT}/stage`, { stage: 'canary', reason: 'agreed', revision: 0 }, 400],
+    ['a stage without a reason', `${MERCHANT}/stage`, { stage: 'legacy', revision: 0 }, 400],
+    ['a stage at an old revision', `${MERCHANT}/stage`, { stage: 'legacy', reason: 'agreed', revision: 3 }, 409],
+    ['an unknown route', `${MERCHANT}/nothing`, CHANGE, 404],
+  ])('%s', async (_name, path, body, status) => {
+    shop = await openShop();
+    const answer = await shop.ops(path, { method: 'PUT', body });
+    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining('"message"')]);
+    expect(answer.text).not.toMatch(/at .*\.ts:\d+/);
+    expect(auditsOf(shop.data_dir)).toEqual([]);
+    expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+    expect(((await shop.ops(MERCHANT)).body as { revision: number }).revision).toBe(0);
+  });
+
+  it.each([
+    'http://127.0.0.1/x',
+    'https://127.0.0.1/x',
+    'https://[::1]/x',
+    'https://10.0.0.1/',
+    'https://0x7f.1/',
+    'https://shop.example:8080/',
+    'http://shop.example/',
+  ])('the URL %s while private addresses are closed', async (notice_url) => {
+    shop = await openShop({ PUENTE_OUTBOUND_ALLOW_PRIVATE: 'false' });
+    const answer = await shop.ops(MERCHANT, { method: 'PUT', body: { ...CHANGE, notice_url } });
+    expect([answer.status, (answer.body as { error: string }).error]).toEqual([400, 'blocked_address']);
+  });
+
+  it('of two operators at once, the second is told', async () => {
+    shop = await openShop();
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, (_, nth) =>
+        shop.ops(MERCHANT, { method: 'PUT', body: { ...CHANGE, reason: `operator ${nth}` } }),
+      ),
+    );
+    expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409, 409, 409]);
+    expect(auditsOf(shop.data_dir)).toHaveLength(1);
+  });
+});
+
+describe('changes', () => {
+  it('show settings with their source, keep secrets to themselves, and are chained in the audit', async () => {
+    shop = await openShop();
+    const body = {
+      ...CHANGE,
+      notice_url: 'https://shop.example/notices?key=k',
+      notice_secret: 'the till has this',
+      credential: tokenOf(BRAZIL),
+    };
+    const saved = await shop.ops(MERCHANT, { method: 'PUT', body });
+    expect(saved.status).toBe(200);
+    const seen = await shop.ops(MERCHANT);
+    expect(seen.body).toEqual(saved.body);
+    expect(seen.body).toMatchObject({
+      id: ARGENTINA,
+      revision: 1,
+      settings: { declined: { value: 'finished', from: 'merchant' }, voucher: { value: 'refuse', from: 'default' } },
+      notice_secret: 'set',
+      credential: 'set',
+    });
+    const back = await shop.ops(MERCHANT, {
+      method: 'PUT',
+      body: { reason: 'taken back', revision: 1, declined: null, notice_secret: null, credential: null },
+    });
+    expect(back.body).toMatchObject({
+      revision: 2,
+      settings: { declined: { value: 'error', from: 'default' } },
+      notice_secret: 'not set',
+      credential: 'not set',
+    });
+    const lines = auditsOf(shop.data_dir);
+    expect(lines.map((line) => [line.who, line.action, line.subject, line.reason])).toEqual([
+      ['operator', 'merchant settings', ARGENTINA, 'agreed with the merchant'],
+      ['operator', 'merchant settings', ARGENTINA, 'taken back'],
+    ]);
+    for (const text of [saved.text, seen.text, JSON.stringify(lines)]) {
+      expect(text).not.toContain('the till has this');
+      expect(text).not.toContain(tokenOf(BRAZIL));
+    }
+    expect(verifyAudit(lines)).toEqual({ intact: true, lines: 2 });
+    const [first, second] = lines;
+    const forged = [{ ...first, reason: 'nobody asked' }, second] as typeof lines; // two lines were just seen
+    expect(verifyAudit(forged)).toMatchObject({ intact: false, sequence: 1 });
+  });
+
+  it('a moved stage counts from the next create on, and is audited', async () => {
+    shop = await openShop();
+    const device = shop.freshDevice();
+    const before = idOf(await shop.create(device));
+    const { revision } = (await shop.ops(MERCHANT)).body as { revision: number }; // a view has one
+    const moved = await shop.ops(`${MERCHANT}/stage`, {
+      method: 'PUT',
+      body: { stage: 'legacy', reason: 'going back', revision },
+    });
+    expect(moved.body).toMatchObject({ settings: { stage: { value: 'legacy', from: 'merchant' } } });
+    const other = shop.freshDevice();
+    const legacy = idOf(await shop.create(other));
+    expect(shop.rows(other), 'legacy made it').toEqual([]);
+    expect((await shop.read(legacy)).body).toMatchObject({ id: legacy, state: 'OPEN' });
+    expect((await shop.read(before)).body).toMatchObject({ id: before, state: 'OPEN' });
+    expect((await shop.cancel(device, before)).status).toBe(200);
+    const lines = auditsOf(shop.data_dir);
+    expect(lines).toMatchObject([
+      { action: 'stage', reason: 'going back', detail: { before: 'orders', after: 'legacy' } },
+    ]);
+    expect(verifyAudit(lines)).toEqual({ intact: true, lines: 1 });
+  });
+
+  it('lists merchants that were seen', async () => {
+    shop = await openShop();
+    await shop.create(shop.freshDevice());
+    const list = (await shop.ops('/api/merchants')).body as { merchants: { id: string; site: string }[] }; // the API's own form
+    expect(list.merchants.map(({ id, site }) => [id, site])).toEqual([[ARGENTINA, 'MLA']]);
+  });
+});
+
+describe('health and numbers', () => {
+  it('are open to a probe, count what happened, and name nobody', async () => {
+    shop = await openShop();
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device, { additional_info: { external_reference: 'private-reference-7' } }));
+    await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'error', status: 400, code: 'bad_request' });
+    await shop.create(shop.freshDevice());
+    expect((await call(`${shop.app.ops_url}/healthz`)).status).toBe(200);
+    expect((await call(`${shop.app.ops_url}/readyz`)).body).toEqual({ status: 'ready' });
+    const { text } = await call(`${shop.app.ops_url}/metrics`);
+    expect(text).toMatch(/^puente_total\{what="creates",label="created"\} 1$/m);
+    expect(text).toMatch(/^puente_total\{what="creates",label="refused"\} 1$/m);
+    expect(text).toMatch(/^puente_links\{state="LIVE"\} 1$/m);
+    expect(text).toMatch(/^puente_upstream_seconds_count\{call="create",outcome="2xx"\} 1$/m);
+    expect(text).toMatch(/^puente_call_seconds_count\{operation="point.create_intent",outcome="2xx"\} 1$/m);
+    const [order] = await shop.orders(device);
+    for (const secret of [id, device, ARGENTINA, order?.id ?? 'no order', 'private-reference-7', tokenOf(ARGENTINA)]) {
+      expect(text).not.toContain(secret);
+    }
+  });
+});

@@ -1,0 +1,48 @@
+/** HTTP written by hand: for requests no client library would send, and answers read as they come. */
+import { connect } from 'node:net';
+
+export interface RawAnswer {
+  status: number;
+  /** Everything that came, head and body. */
+  text: string;
+  /** The other side ended the connection. */
+  closed: boolean;
+}
+
+/** Sends bytes and reads until one whole answer is there, or the connection ends. */
+export function sendRaw(url: string, bytes: string | Buffer): Promise<RawAnswer> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname);
+    let text = '';
+    const finish = (closed: boolean): void => {
+      socket.destroy();
+      const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0);
+      resolve({ status, text, closed });
+    };
+    socket.on('connect', () => socket.write(bytes));
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      if (isWhole(text) && !/connection: close/i.test(text)) finish(false);
+    });
+    socket.on('close', () => finish(true));
+    socket.on('error', (error) => (text === '' ? reject(error) : undefined));
+  });
+}
+
+/** A request line, headers and body as text; the length is added unless a header says otherwise. */
+export function rawRequest(line: string, headers: string[], body: string | Buffer = ''): Buffer {
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body);
+  const framed = headers.some((header) => /^(content-length|transfer-encoding):/i.test(header));
+  const length = framed || bytes.length === 0 ? [] : [`content-length: ${bytes.length}`];
+  const head = [`${line} HTTP/1.1`, 'host: till.example', ...headers, ...length].join('\r\n');
+  return Buffer.concat([Buffer.from(`${head}\r\n\r\n`), bytes]);
+}
+
+function isWhole(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n');
+  if (end === -1 || /^HTTP\/1\.1 100/.test(text)) return false;
+  if (/\r\ntransfer-encoding: chunked/i.test(text.slice(0, end + 2))) return text.endsWith('\r\n0\r\n\r\n');
+  const length = /\r\ncontent-length: (\d+)/i.exec(text.slice(0, end + 2))?.[1];
+  return length !== undefined && Buffer.byteLength(text.slice(end + 4), 'latin1') >= Number(length);
+}

@@ -1,0 +1,132 @@
+/** Stopping: what is under way ends, nothing new begins, and the next start goes on where this one left (`reliability.md` F53). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createLog } from '../../src/outbound/log.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { ARGENTINA, call, DEVICE, eventually, POINT } from '../kit.ts';
+import { idOf, rowsOf } from './till.ts';
+import { startOutside } from './unruly.ts';
+
+const PATH = `${POINT}/devices/${DEVICE}/payment-intents`;
+let sandbox: Sandbox;
+let data_dir: string;
+beforeEach(async () => {
+  sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
+  data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
+});
+afterEach(async () => {
+  await sandbox.close();
+  rmSync(data_dir, { recursive: true, force: true });
+});
+
+function fault(rule: object) {
+  return call(`${sandbox.url}/_sandbox/faults`, { body: { method: 'POST', path: '/v1/orders', ...rule } });
+}
+
+it('another key than the data was sealed with is refused at the start, and the right one still opens it', async () => {
+  const settings = { PUENTE_DATA_DIR: data_dir };
+  await (await startOutside(sandbox.url, settings)).close();
+  const wrong = { ...settings, PUENTE_SECRET_KEY: 'another key that is long enough as well' };
+  await expect(startOutside(sandbox.url, wrong)).rejects.toThrow('PUENTE_SECRET_KEY is not the key');
+  await (await startOutside(sandbox.url, settings)).close();
+});
+
+describe('with a create under way', () => {
+  it('the till gets its answer, newcomers are turned away, and the order is there after the restart', async () => {
+    const settings = { PUENTE_DATA_DIR: data_dir };
+    const first = await startOutside(sandbox.url, settings);
+    await fault({ kind: 'delay', delay_ms: 400 });
+    const creating = first.till(PATH, { body: { amount: 1500 } });
+    await eventually(
+      async () => rowsOf(data_dir, DEVICE),
+      (rows) => rows.length === 1,
+    );
+    const closing = first.close();
+    await expect(first.till(`${POINT}/devices`)).rejects.toThrow();
+    const created = await creating;
+    expect(created.status).toBe(200);
+    await closing;
+    const second = await startOutside(sandbox.url, settings);
+    expect((await second.till(`${POINT}/payment-intents/${idOf(created)}`)).body).toMatchObject({
+      id: idOf(created),
+      state: 'OPEN',
+    });
+    await second.close();
+  });
+
+  it('that never ends, the grace ends it, and the next start finishes it: one order', async () => {
+    const settings = {
+      PUENTE_DATA_DIR: data_dir,
+      PUENTE_SHUTDOWN_GRACE_MS: '100',
+      PUENTE_CREATE_DEADLINE_MS: '900',
+      PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '800',
+    };
+    const first = await startOutside(sandbox.url, settings);
+    await fault({ kind: 'no_answer', when: 'after' });
+    const creating = first.till(PATH, { body: { amount: 1500 } }).catch((error: unknown) => error);
+    await eventually(
+      async () => sandbox.world.orders.size,
+      (orders) => orders === 1,
+    );
+    await first.close();
+    expect(await creating, 'the till is cut off, not told a success').not.toMatchObject({ status: 200 });
+    const second = await startOutside(sandbox.url, settings);
+    const row = await eventually(
+      async () => rowsOf(data_dir, DEVICE)[0],
+      (found) => found?.state === 'LIVE',
+    );
+    expect([...sandbox.world.orders.keys()]).toEqual([row?.order_id]);
+    const retry = await second.till(PATH, { body: { amount: 1500 } });
+    expect(idOf(retry)).toBe(row?.legacy_id);
+    expect(sandbox.world.orders.size).toBe(1);
+    await second.close();
+  });
+});
+
+describe('with nothing under way', () => {
+  it('it is quick, twice does no harm, and the file opens again', async () => {
+    for (let start = 0; start < 3; start++) {
+      const puente = await startOutside(sandbox.url, { PUENTE_DATA_DIR: data_dir });
+      expect((await puente.ops(`/api/merchants/${ARGENTINA}`)).status).toBe(200);
+      await puente.close();
+    }
+  });
+
+  it('a second process on the same file is refused', async () => {
+    const first = await startOutside(sandbox.url, { PUENTE_DATA_DIR: data_dir });
+    await expect(startOutside(sandbox.url, { PUENTE_DATA_DIR: data_dir })).rejects.toMatchObject({
+      code: 'store_unusable',
+    });
+    await first.close();
+  });
+});
+
+describe('with another key than before', () => {
+  it('what was sealed can not be opened: the work is put off and said, not repeated in a circle', async () => {
+    const lines: string[] = [];
+    const log = createLog('error', { write: (line) => lines.push(line) });
+    const quick = { PUENTE_DATA_DIR: data_dir, PUENTE_RECONCILE_POINT_INTERVAL_MS: '200' };
+    const first = await startOutside(sandbox.url, quick);
+    idOf(await first.till(PATH, { body: { amount: 1500 } }));
+    await first.close();
+    rmSync(join(data_dir, 'key.check')); // as after a restore that forgot it; otherwise the start is refused
+    const second = await startOutside(
+      sandbox.url,
+      { ...quick, PUENTE_SECRET_KEY: 'another key of the tests, long enough' },
+      { log },
+    );
+    await call(`${second.app.public_url}/webhooks/orders`, {
+      body: { type: 'order', data: { id: rowsOf(data_dir, DEVICE)[0]?.order_id } },
+    });
+    await eventually(
+      async () => lines.filter((line) => line.includes('failed')).length,
+      (count) => count >= 2,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(lines.filter((line) => line.includes('completer failed'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('reconciler failed'))).toHaveLength(1);
+    await second.close();
+  });
+});
