@@ -5,7 +5,14 @@ import { type Applied, type CompiledTable, compileTable, OTHER_SITE } from './co
 import { errorFinder } from './errors.ts';
 import { anyElement, contains, type Path, printPath, propertyName } from './path.ts';
 import { refusal, sourceRefusal } from './refusal.ts';
-import type { WrittenErrors, WrittenOperation, WrittenSite, WrittenStates, WrittenTable } from './schema.ts';
+import type {
+  WrittenErrors,
+  WrittenLimitation,
+  WrittenOperation,
+  WrittenSite,
+  WrittenStates,
+  WrittenTable,
+} from './schema.ts';
 import { stateFinder } from './states.ts';
 import type { MappingContext, Operation, Tables, Translated } from './tables.ts';
 
@@ -17,6 +24,7 @@ export interface Documents {
   revision: string;
   operations: WrittenOperation[];
   sites: WrittenSite[];
+  limitations: WrittenLimitation[];
   tables: Filed<WrittenTable>[];
   states: Filed<WrittenStates>[];
   errors: Filed<WrittenErrors>[];

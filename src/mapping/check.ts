@@ -24,6 +24,7 @@ export function check(documents: Documents): Failure[] {
   const headers = documents.tables.find((table) => table.role === 'headers') ?? null;
   return [
     ...checkSites(documents),
+    ...checkLimitations(documents),
     ...checkOperations(documents),
     ...checkRoles(documents),
     ...checkUse(documents),
@@ -51,6 +52,21 @@ function checkSites(documents: Documents): Failure[] {
     ...failures,
     { file: 'sites.yaml', row: null, message: `has no row '${OTHER_SITE}' for a site that is not named or not known` },
   ];
+}
+
+/** Numbers are never used again, so they only rise. */
+function checkLimitations({ limitations }: Documents): Failure[] {
+  return limitations.flatMap(({ id }, index) => {
+    const before = limitations[index - 1]?.id;
+    if (before === undefined || numberOf(before) < numberOf(id)) return [];
+    return [
+      { file: 'limitations.yaml', row: String(index + 1), message: `${id} must have a higher number than ${before}` },
+    ];
+  });
+}
+
+function numberOf(id: string): number {
+  return Number(id.slice('LIM-'.length));
 }
 
 function checkOperations({ operations, tables }: Documents): Failure[] {

@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { PuenteError } from '../error.ts';
 import { assemble, type Documents, type LoadedTables } from './assemble.ts';
 import { check, type Failure, printFailures } from './check.ts';
-import { errorsTable, fieldTable, operationsFile, sitesFile, statesTable } from './schema.ts';
+import { errorsTable, fieldTable, limitationsFile, operationsFile, sitesFile, statesTable } from './schema.ts';
 
 /**
  * The compiled tables of a directory: `operations.yaml`, `sites.yaml` and one folder per family.
@@ -25,18 +25,27 @@ export function loadTables(directory: string): LoadedTables {
 /** The files as the grammar reads them, with a failure for everything it doesn't understand. */
 export function readDocuments(directory: string): { documents: Documents; failures: Failure[] } {
   const failures: Failure[] = [];
-  const documents: Documents = { revision: '', operations: [], sites: [], tables: [], states: [], errors: [] };
+  const documents: Documents = {
+    revision: '',
+    operations: [],
+    sites: [],
+    limitations: [],
+    tables: [],
+    states: [],
+    errors: [],
+  };
   const hash = createHash('sha256');
   for (const file of tableFiles(directory, failures)) {
     const text = readFileSync(join(directory, file), 'utf8');
-    hash.update(`${file}\n${text}\n`);
+    // What is only said about the tables doesn't change what they do.
+    if (file !== LIMITATIONS) hash.update(`${file}\n${text}\n`);
     readFile(documents, file, text, failures);
   }
   documents.revision = hash.digest('hex').slice(0, 12);
   return { documents, failures };
 }
 
-/** What the tables can't do, in words, stands beside them and is no table. */
+/** What the tables can't do, in words. */
 const LIMITATIONS = 'limitations.yaml';
 
 function tableFiles(directory: string, failures: Failure[]): string[] {
@@ -44,7 +53,6 @@ function tableFiles(directory: string, failures: Failure[]): string[] {
     return readdirSync(directory, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith('.yaml'))
       .map((entry) => relative(directory, join(entry.parentPath, entry.name)).split(sep).join('/'))
-      .filter((file) => file !== LIMITATIONS)
       .sort();
   } catch (error) {
     failures.push({ file: directory, row: null, message: `the tables can't be read: ${(error as Error).message}` }); // fs throws Errors
@@ -68,13 +76,22 @@ function readFile(documents: Documents, file: string, text: string, failures: Fa
   const role = (content as { role?: unknown } | null)?.role; // any YAML value; only looked at
   if (file === 'operations.yaml') take(operationsFile, ({ operations }) => documents.operations.push(...operations));
   else if (file === 'sites.yaml') take(sitesFile, ({ sites }) => documents.sites.push(...sites));
+  else if (file === LIMITATIONS) take(limitationsFile, (found) => documents.limitations.push(...found.limitations));
   else if (role === 'states') take(statesTable, (table) => documents.states.push({ file, ...table }));
   else if (role === 'errors') take(errorsTable, (table) => documents.errors.push({ file, ...table }));
   else take(fieldTable, (table) => documents.tables.push({ file, ...table }));
 }
 
 /** The lists whose elements people call rows. */
-const ROW_LISTS = new Set<PropertyKey | undefined>(['rows', 'operations', 'sites', 'any', 'never', 'calls']);
+const ROW_LISTS = new Set<PropertyKey | undefined>([
+  'rows',
+  'operations',
+  'sites',
+  'limitations',
+  'any',
+  'never',
+  'calls',
+]);
 
 /** Where in the file, counting rows from 1 as people do. */
 function grammarFailure(file: string, issue: z.core.$ZodIssue): Failure {

@@ -25,6 +25,9 @@ export function renderReadme(tables: LoadedTables): string {
     ...states.map(renderStates),
     '## Errors',
     ...errors.map(renderErrors),
+    '## Limitations',
+    'Where a till sees something else through Puente, on the orders lane, than the legacy API showed it. Each has a test that shows exactly that difference; everything else is equal, which `test/journeys/fidelity.test.ts` shows.',
+    renderLimitations(tables),
     '## Sites',
     renderSites(tables),
     '## Converters',
@@ -52,6 +55,11 @@ function operationsList({ documents }: LoadedTables): string {
     `${one.why} (${one.source})`,
   ]);
   return grid(['Legacy call', 'Upstream call', 'Request', 'Answer', 'Why'], rows);
+}
+
+function renderLimitations({ documents }: LoadedTables): string {
+  const rows = documents.limitations.map((one) => [one.id, one.title, one.effect, one.cause, one.workaround]);
+  return grid(['Number', 'Limitation', 'What the till sees', 'Cause', 'Way out'], rows);
 }
 
 function anchor(table: string | null): string {

@@ -1,30 +1,12 @@
 /** Each numbered limitation, shown as exactly the lines in which a till's transcript differs from the legacy one. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
-import { z } from 'zod';
+import { readDocuments } from '../../src/mapping/load.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
 import { cancel, create, differences, get, newTill, type Step, status } from './till-script.ts';
 import { inEachWay, openWorld, type WorldOptions } from './worlds.ts';
 
-const text = z.string().min(1);
-const limitations = z
-  .strictObject({
-    limitations: z.array(
-      z.strictObject({
-        id: z.string().regex(/^LIM-\d\d$/),
-        title: text,
-        effect: text,
-        cause: text,
-        workaround: text,
-        test: text,
-      }),
-    ),
-  })
-  .parse(
-    parse(readFileSync(join(import.meta.dirname, '..', '..', 'mappings', 'limitations.yaml'), 'utf8')),
-  ).limitations;
+const { limitations } = readDocuments(join(import.meta.dirname, '..', '..', 'mappings')).documents;
 
 const SALE = { amount: 1500, additional_info: { external_reference: 'sale-77', print_on_terminal: true } };
 const TAKEN = '< 200 application/json {"id":"<id 1>","device_id":"PAX_A910__SMARTPOS0000000001"';

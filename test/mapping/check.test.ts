@@ -61,6 +61,13 @@ const cases: [name: string, file: string, before: string | RegExp, after: string
     'point/headers.yaml: the source field x-tracking-id has no row',
   ],
   [
+    'a number of a limitation used again',
+    'limitations.yaml',
+    'id: LIM-02',
+    'id: LIM-01',
+    'limitations.yaml row 2: LIM-01 must have a higher number than LIM-01',
+  ],
+  [
     'a source path that is not there',
     'point/create.request.yaml',
     'copy: body.amount',
