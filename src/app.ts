@@ -85,7 +85,12 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     };
     sandbox.world.configure(webhooks);
     sandbox.world.onReset(() => {
-      if (state.ready) sandbox.world.configure(webhooks);
+      if (!state.ready) return;
+      sandbox.world.configure(webhooks);
+      // A create that is under way ends by itself; what has its order has lost it.
+      closeLeftovers(runtime, (link) => link.order_id !== null).catch((error: unknown) =>
+        runtime.log.error('open payments could not be closed after a reset', { cause: String(error) }),
+      );
     });
   }
 
@@ -154,7 +159,9 @@ async function openInside(config: Config, parts: AppParts, metrics: Metrics, rem
     noticesWaiting: () => wake(),
     failpoint: parts.failpoint ?? (() => undefined),
   });
-  if (sandbox !== null) await closeLeftovers(runtime, remarks);
+  const leftovers = sandbox === null ? 0 : await closeLeftovers(runtime);
+  if (leftovers > 0)
+    remarks.push(`${leftovers} open payments of an earlier sandbox were closed: the sandbox starts empty.`);
   return {
     runtime,
     sandbox,

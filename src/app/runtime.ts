@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { createRetryBudget } from '../core/budget.ts';
 import { changeLink } from '../core/change.ts';
+import { lost } from '../core/complete.ts';
+import type { Link } from '../core/link.ts';
 import { createRecentReads } from '../core/reads.ts';
 import type { Clock, CoreSettings, Runtime } from '../core/runtime.ts';
 import { Secret } from '../core/secret.ts';
@@ -38,22 +40,15 @@ export const systemClock: Clock = {
   sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
 };
 
-/** A sandbox in this process starts empty: what links of an earlier run point at is gone and must not hold terminals. */
-export async function closeLeftovers(runtime: Runtime, remarks: string[]): Promise<void> {
-  const leftovers = await runtime.store.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS);
-  for (const link of leftovers) {
-    await changeLink(runtime, link, () => ({
-      change: {
-        state: 'LOST',
-        sealed_body: null,
-        next_check_at: null,
-        intent_state: 'ABANDONED',
-        intent_state_at: runtime.clock.now(),
-      },
-    }));
-  }
-  if (leftovers.length > 0)
-    remarks.push(`${leftovers.length} open payments of an earlier sandbox were closed: the sandbox starts empty.`);
+/**
+ * A sandbox starts empty, at its own start and after a reset: what these links point at is gone and must not hold
+ * terminals.
+ * @returns how many were closed.
+ */
+export async function closeLeftovers(runtime: Runtime, which: (link: Link) => boolean = () => true): Promise<number> {
+  const leftovers = (await runtime.store.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS)).filter(which);
+  for (const link of leftovers) await changeLink(runtime, link, () => ({ change: lost(runtime.clock.now()) }));
+  return leftovers.length;
 }
 
 /** The key of the settings; the sandbox makes one in the data directory and says so (DESIGN decision 9). */

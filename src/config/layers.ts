@@ -4,8 +4,10 @@ import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { type Leaf, leaves, settings, variableOf } from './schema.ts';
 
-/** Names the file of an operator; the only variable of ours that is no setting. */
+/** Names the file of an operator. */
 export const FILE_VARIABLE = 'PUENTE_CONFIG';
+/** What the commands read (README, Commands): no settings, but a shell that has them may start Puente too. */
+const COMMAND_VARIABLES: readonly string[] = ['PUENTE_OPS_URL', 'PUENTE_NOTICE_SECRET', 'PUENTE_CREDENTIAL'];
 const PREFIX = 'PUENTE_';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -50,6 +52,7 @@ export function readEnvironmentLayer(environment: Environment): Layer {
   const byVariable = new Map(leaves().map((leaf) => [variableOf(leaf.path), leaf]));
   for (const [variable, text] of Object.entries(environment)) {
     if (!variable.startsWith(PREFIX) || variable === FILE_VARIABLE || text === undefined) continue;
+    if (COMMAND_VARIABLES.includes(variable)) continue;
     const leaf = byVariable.get(variable);
     if (leaf === undefined) {
       layer.refusals.push(`${variable} is no setting of Puente; config/README.md lists the variables there are.`);

@@ -1,4 +1,5 @@
 /** From what upstream says of an order to what legacy clients see: pure, and never back in time. */
+import { stringifyJson } from '../contract/json.ts';
 import { finalIntentStates, type IntentState } from '../contract/legacy-point.ts';
 import type { Order } from '../contract/orders.ts';
 import type { StateRow, Tables } from '../mapping/tables.ts';
@@ -75,7 +76,7 @@ function notice(link: Link, order: Order, tables: Tables, rules: AdvanceRules): 
   return {
     legacy_id: link.legacy_id,
     merchant_id: link.merchant_id,
-    body: JSON.stringify(value.body),
+    body: stringifyJson(value.body),
     created_at: rules.now,
     next_attempt_at: rules.now,
   };

@@ -52,7 +52,6 @@ async function look(runtime: Runtime, link: Link): Promise<void> {
   const seen = await refreshLink(runtime, link, token, { force: true });
   if (seen.state === 'DONE') {
     runtime.count('silent_orders');
-
     return;
   }
   const due = runtime.clock.now() >= settlementTime(runtime, seen);
@@ -90,15 +89,20 @@ async function giveUp(runtime: Runtime, link: Link): Promise<void> {
     merchant: link.merchant_id,
   });
   await changeLink(runtime, link, () => ({
-    change: {
-      state: 'LOST',
-      sealed_body: null,
-      next_check_at: null,
-      intent_state: 'ABANDONED',
-      intent_state_at: runtime.clock.now(),
-    },
+    change: lost(runtime.clock.now()),
     audit: settlementLine(runtime, link, 'order never resolved'),
   }));
+}
+
+/** What is given up: reported, never deleted, and no longer in the way of its terminal. */
+export function lost(now: number): LinkChange {
+  return {
+    state: 'LOST',
+    sealed_body: null,
+    next_check_at: null,
+    intent_state: 'ABANDONED',
+    intent_state_at: now,
+  };
 }
 
 async function reportUnclaimed(runtime: Runtime, link: Link, what: string, change: LinkChange = {}): Promise<void> {

@@ -22,7 +22,7 @@ export async function handleEvent(runtime: Runtime, event: InboxEvent): Promise<
     await followEvent(runtime, event);
   } catch (error) {
     // Left due, it would be taken again at once, and enough of its kind would keep every other event waiting.
-    await later(runtime, event, LONGEST_RETRY_MS);
+    await later(runtime, event);
     throw error;
   }
 }
@@ -31,14 +31,13 @@ async function followEvent(runtime: Runtime, event: InboxEvent): Promise<void> {
   const link = await matchingLink(runtime, event);
   if (link === null) return parkUnlessMatched(runtime, event);
   const order_id = link.order_id ?? event.order_id;
-  if (order_id === null) return later(runtime, event, RETRY_MS);
+  if (order_id === null) return later(runtime, event);
   const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);
   if (runtime.reads.last(order_id) > event.received_at && link.order_id !== null) return done(runtime, event);
-  if (since_read_ms < READ_INTERVAL_MS) return later(runtime, event, READ_INTERVAL_MS - since_read_ms);
+  if (since_read_ms < READ_INTERVAL_MS) return inTurn(runtime, event, READ_INTERVAL_MS - since_read_ms);
   const read = await readFor(runtime, link, order_id);
   if (read === 'foreign') return park(runtime, event);
-  if (read === 'unread')
-    return later(runtime, event, Math.min(RETRY_MS * 2 ** Math.min(event.attempts, 5), LONGEST_RETRY_MS));
+  if (read === 'unread') return later(runtime, event);
   return done(runtime, event);
 }
 
@@ -82,7 +81,8 @@ async function readFor(runtime: Runtime, link: Link, order_id: string): Promise<
 /** A create that settled between the look and the parking has already called for its events: look once more. */
 async function parkUnlessMatched(runtime: Runtime, event: InboxEvent): Promise<void> {
   await park(runtime, event);
-  if ((await matchingLink(runtime, event)) !== null) await later(runtime, event, 0);
+  if ((await matchingLink(runtime, event)) === null) return;
+  await runtime.store.saveEvent(event.sequence, { state: 'pending', next_attempt_at: runtime.clock.now() });
 }
 
 async function park(runtime: Runtime, event: InboxEvent): Promise<void> {
@@ -93,13 +93,20 @@ async function park(runtime: Runtime, event: InboxEvent): Promise<void> {
   await runtime.store.saveEvent(event.sequence, { state, attempts: event.attempts + 1 });
 }
 
-async function later(runtime: Runtime, event: InboxEvent, wait_ms: number): Promise<void> {
+/** Nothing was tried: the order was read a moment ago, and the next read has to wait. */
+async function inTurn(runtime: Runtime, event: InboxEvent, wait_ms: number): Promise<void> {
+  await runtime.store.saveEvent(event.sequence, { next_attempt_at: runtime.clock.now() + wait_ms });
+}
+
+/** The order could not be read: again after a pause that grows with the attempts. */
+async function later(runtime: Runtime, event: InboxEvent): Promise<void> {
   // Without an end an order that can't be read any more (no token, too old) would be asked for every minute for ever.
   if (event.received_at + PARKED_FOR_MS <= runtime.clock.now()) return park(runtime, event);
+  const pause_ms = Math.min(RETRY_MS * 2 ** event.attempts, LONGEST_RETRY_MS);
   await runtime.store.saveEvent(event.sequence, {
     state: 'pending',
     attempts: event.attempts + 1,
-    next_attempt_at: runtime.clock.now() + wait_ms,
+    next_attempt_at: runtime.clock.now() + pause_ms,
   });
 }
 

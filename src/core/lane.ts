@@ -21,19 +21,21 @@ export async function chooseLane(runtime: Runtime, token: Secret, legacy_id: str
   const link = legacy_id === null ? null : await runtime.store.link(legacy_id.toLowerCase());
   if (legacy_id !== null && link === null) return { lane: 'legacy' };
   const claimed = claimedMerchant(token);
-  if (link === null && claimed !== null && (await stageOf(runtime, claimed)) === 'legacy') return { lane: 'legacy' };
+  if (link === null && claimed !== null && (await claimedStage(runtime, claimed)) === 'legacy')
+    return { lane: 'legacy' };
   const identity = await identify(runtime, token);
   if (identity.kind === 'refused') return { lane: 'refused', answer: identity.answer };
   const { merchant } = identity;
   if (link !== null) {
     return link.merchant_id === merchant.id ? { lane: 'orders', merchant, link } : { lane: 'legacy' };
   }
-  return (await stageOf(runtime, merchant.id)) === 'orders'
-    ? { lane: 'orders', merchant, link: null }
-    : { lane: 'legacy' };
+  return stageOf(runtime, merchant) === 'orders' ? { lane: 'orders', merchant, link: null } : { lane: 'legacy' };
 }
 
-async function stageOf(runtime: Runtime, merchant_id: string): Promise<'legacy' | 'orders'> {
-  const merchant = await runtime.store.merchant(merchant_id);
+async function claimedStage(runtime: Runtime, merchant_id: string): Promise<'legacy' | 'orders'> {
+  return stageOf(runtime, await runtime.store.merchant(merchant_id));
+}
+
+function stageOf(runtime: Runtime, merchant: Merchant | null): 'legacy' | 'orders' {
   return merchant?.settings.stage ?? runtime.settings.merchants.stage;
 }

@@ -6,12 +6,10 @@ import type { Order } from '../contract/orders.ts';
  * SENDING: row written, outcome of the POST not known yet. IN_DOUBT: the deadline passed without an outcome.
  * LIVE: the order is known and not final. DONE: the order is final. REJECTED: definitely refused.
  * NOT_SENT: proved never sent, or refused unexecuted. LOST: expired and never seen; reported, never deleted.
+ * The first two and LIVE hold their unit: one live link per unit.
  */
 export const linkStates = ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE', 'REJECTED', 'NOT_SENT', 'LOST'] as const;
 export type LinkState = (typeof linkStates)[number];
-
-/** States that hold their unit: one live link per unit. */
-export const liveLinkStates: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LIVE'];
 
 /** What the client may have been told, committed before it is told (`reliability.md` §3.3 e). */
 export type ClientAnswer = 'none' | 'maybe' | 'error';

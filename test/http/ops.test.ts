@@ -1,7 +1,9 @@
 /** The ops door: nothing without the token, every change with a reason, a revision and an audit line (DESIGN decision 13, F123–F128). */
+import supertest from 'supertest';
 import { afterEach, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../src/core/audit.ts';
-import { ARGENTINA, BRAZIL, call, OPS_TOKEN, tokenOf } from '../kit.ts';
+import { createLog } from '../../src/outbound/log.ts';
+import { ARGENTINA, BRAZIL, call, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
 import { auditsOf, idOf, openShop, type Shop } from './till.ts';
 
 let shop: Shop;
@@ -178,15 +180,33 @@ describe('changes', () => {
 });
 
 describe('health and numbers', () => {
+  it('count and log an upstream error that no row of its own tells, so that it gets one', async () => {
+    const lines: string[] = [];
+    shop = await openShop({}, { log: createLog('info', { write: (line) => void lines.push(line) }) });
+    await shop.fault({ method: 'GET', path: '/terminals/v1/list', kind: 'error', status: 418, code: 'teapot' });
+    const answer = await shop.till(`${POINT}/devices`);
+    expect(answer.body).toEqual({ error: '400', message: 'Bad request', status: 400 });
+    const { text } = await call(`${shop.app.ops_url}/metrics`);
+    expect(text).toMatch(/^puente_total\{what="default_rows",label="terminals_list"\} 1$/m);
+    const told = lines
+      .map((line) => JSON.parse(line) as object)
+      .filter((line) => 'msg' in line && /default row/.test(String(line.msg)));
+    expect(told).toMatchObject([{ operation: 'point.list_devices', status: 418, merchant: ARGENTINA }]);
+  });
+
   it('are open to a probe, count what happened, and name nobody', async () => {
     shop = await openShop();
     const device = shop.freshDevice();
     const id = idOf(await shop.create(device, { additional_info: { external_reference: 'private-reference-7' } }));
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'error', status: 400, code: 'bad_request' });
     await shop.create(shop.freshDevice());
-    expect((await call(`${shop.app.ops_url}/healthz`)).status).toBe(200);
-    expect((await call(`${shop.app.ops_url}/readyz`)).body).toEqual({ status: 'ready' });
-    const { text } = await call(`${shop.app.ops_url}/metrics`);
+    const door = supertest(shop.app.ops_url);
+    await door.get('/healthz').expect(200, { status: 'ok' });
+    await door.get('/readyz').expect(200, { status: 'ready' });
+    const { text } = await door
+      .get('/metrics')
+      .expect(200)
+      .expect('content-type', /^text\/plain/);
     expect(text).toMatch(/^puente_total\{what="creates",label="created"\} 1$/m);
     expect(text).toMatch(/^puente_total\{what="creates",label="refused"\} 1$/m);
     expect(text).toMatch(/^puente_links\{state="LIVE"\} 1$/m);

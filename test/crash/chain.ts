@@ -1,0 +1,138 @@
+/** One crash point: kill after kill on one data directory, then a quiet end, and the checker's verdict. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Backlog, collect, describeBacklog, readBacklog } from './books.ts';
+import { check, type Violation } from './checker.ts';
+import type { Child } from './child.ts';
+import { type Random, seeded } from './random.ts';
+import { type Stand, startStand } from './stand.ts';
+import { startTill, type Till } from './till.ts';
+
+/** Kills per crash point; more for a longer proof: `CRASH_KILLS=200`. */
+export const KILLS = Number(process.env.CRASH_KILLS ?? 10);
+/** Rounds of three sales in which an armed point must have been passed. */
+const ROUNDS = 40;
+/**
+ * What recovers, settles and delivers must be through by then. It takes about three seconds; but an event whose order
+ * could not be read, on a machine that stalls, waits for up to a minute by design.
+ */
+const QUIET_LIMIT_MS = 75_000;
+/** Beyond the first resending of webhooks and the lifetime of orders, both 15 minutes of the sandbox's time. */
+const LATER_MS = 16 * 60_000;
+
+export interface Trial {
+  stand: Stand;
+  till: Till;
+  random: Random;
+  /** Counts from 0. */
+  kill: number;
+}
+
+export interface Outcome {
+  point: string;
+  seed: number;
+  kills: number;
+  creates: number;
+  orders: number;
+  /** Orders whose clients were told nothing: canceled, or reported as paid. */
+  settled: number;
+  violations: Violation[];
+}
+
+/**
+ * Runs a point.
+ * @param killOnce starts the server, lets it work, and returns when it was killed.
+ * @param settle what has to be put right before the end, e.g. the stage of a merchant.
+ */
+export async function runChain(
+  point: string,
+  seed: number,
+  killOnce: (trial: Trial) => Promise<void>,
+  options: { settings?: Record<string, string>; settle?: (trial: Trial) => Promise<void> } = {},
+): Promise<Outcome> {
+  const random = seeded(seed);
+  const stand = await startStand(options.settings);
+  try {
+    const till = startTill(stand, random);
+    for (let kill = 0; kill < KILLS; kill++) {
+      await killOnce({ stand, till, random, kill });
+      // While the server is down, or else as soon as it is up again.
+      if (random.chance(0.5)) till.payUnanswered();
+    }
+    // Sometimes once more in a row, as soon as its doors are open.
+    if (random.chance(0.3)) await (await started(stand)).kill();
+    await started(stand);
+    await options.settle?.({ stand, till, random, kill: KILLS });
+    return await finishChain(point, seed, stand, till);
+  } finally {
+    await stand.close();
+  }
+}
+
+/** The quiet end of a running server, and the verdict. */
+export async function finishChain(point: string, seed: number, stand: Stand, till: Till): Promise<Outcome> {
+  const unsettled = await untilOver(stand, till);
+  const history = await collect(stand, till, unsettled);
+  const violations = check(history);
+  if (violations.length > 0) violations.push({ invariant: 'file', text: `what the servers said:\n${stand.said()}` });
+  const { orders, audits } = history;
+  const settled = audits.filter((line) => line.action === 'settle').length;
+  return { point, seed, kills: KILLS, creates: till.creates.length, orders: orders.length, settled, violations };
+}
+
+/**
+ * Tills try again, everything is recovered, the time of all orders runs out, and every device takes one more sale.
+ * @returns what was left when it should have been quiet: recovery may not wait for webhooks or for the orders' end.
+ */
+export async function untilOver(stand: Stand, till: Till): Promise<string[]> {
+  for (let round = 0; round < 2; round++) {
+    await till.retryLost();
+    await Promise.all(till.sales.map((sale) => till.end(sale)));
+  }
+  const recovered = await untilQuiet(stand, ['in_doubt', 'unclaimed', 'events', 'notices']);
+  await stand.advance(LATER_MS);
+  const over = await untilQuiet(stand, ['in_doubt', 'live', 'events', 'notices']);
+  await till.probe();
+  const probed = await untilQuiet(stand, ['in_doubt', 'live', 'events', 'notices']);
+  return [...recovered, ...over, ...probed];
+}
+
+async function untilQuiet(stand: Stand, names: (keyof Backlog)[]): Promise<string[]> {
+  const limit = Date.now() + QUIET_LIMIT_MS;
+  for (;;) {
+    const backlog = readBacklog(stand.database);
+    const left = names.filter((name) => backlog[name] > 0);
+    if (left.length === 0) return [];
+    if (Date.now() > limit) return [...left.map((name) => `${backlog[name]} ${name}`), describeBacklog(stand.database)];
+    await pause(100);
+  }
+}
+
+/** A start that nothing may stop. */
+export async function started(stand: Stand): Promise<Child> {
+  const child = await stand.start();
+  if (child === null) throw new Error('the server was killed at a start that was not armed');
+  return child;
+}
+
+/** Sales in threes until the server is gone; every till that lost an answer tries again at the beginning. */
+export async function sellUntilGone(
+  trial: Trial,
+  child: Child,
+  endings?: readonly ['pay', ...('decline' | 'cancel at terminal')[]],
+): Promise<void> {
+  const { till, random } = trial;
+  till.payUnanswered();
+  const retries = till.retryLost();
+  for (let round = 0; child.alive() && round < ROUNDS; round++) {
+    const plan = () => (endings === undefined ? {} : { ending: random.pick(endings) });
+    await Promise.all([till.sell(plan()), till.sell(plan()), till.sell(plan())]);
+    // A killed process is gone a moment after its sockets.
+    await Promise.race([child.gone, pause(5)]);
+    if (!child.alive()) break;
+    await Promise.all(till.sales.map((sale) => till.end(sale)));
+    await Promise.race([child.gone, pause(60)]);
+  }
+  await retries;
+  if (child.alive()) throw new Error(`the armed point was not passed in ${ROUNDS} rounds:\n${child.output()}`);
+  await child.gone;
+}

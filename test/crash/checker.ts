@@ -1,0 +1,354 @@
+/**
+ * The checker: what clients saw × the upstream's books × what the receiver got × the database, judged by the invariants
+ * of `reliability.md` §5.3. It knows nothing of Puente's code; the two APIs' states are written out once more here.
+ */
+import { createHash } from 'node:crypto';
+
+/** One create call of a till; several with the same `sale` are retries of one sale. */
+export interface CreateCall {
+  sale: number;
+  merchant_id: string;
+  device: string;
+  amount_minor: number;
+  /** Null when the connection broke before an answer. */
+  status: number | null;
+  /** The legacy id of a 2xx. */
+  legacy_id: string | null;
+}
+
+export interface UpstreamOrder {
+  id: string;
+  merchant_id: string;
+  device: string;
+  reference: string;
+  amount_minor: number;
+  status: string;
+  /** `status_detail` of its transaction: says who canceled. */
+  detail: string | null;
+  created_at: number;
+  /** Its last change; the end of one that is over. */
+  updated_at: number;
+}
+
+export interface LinkFacts {
+  legacy_id: string;
+  merchant_id: string;
+  unit: string;
+  reference_sent: string;
+  idempotency_key: string;
+  amount_minor: number;
+  state: string;
+  client_answer: string;
+  order_id: string | null;
+  intent_state: string;
+}
+
+export interface AuditFacts {
+  sequence: number;
+  at: number;
+  who: string;
+  action: string;
+  subject: string;
+  reason: string;
+  detail: unknown;
+  hash: string;
+}
+
+export interface History {
+  creates: CreateCall[];
+  /** Legacy ids that a till asked to cancel, whatever it was answered. */
+  cancels: string[];
+  /** GET of every acknowledged legacy id after the last restart. */
+  reads: Map<string, { status: number; state: unknown; amount: unknown }>;
+  /** Creates at the end, one on every device that was used. */
+  probes: { device: string; status: number | null }[];
+  /** What recovery had not done in time, in words. */
+  unsettled: string[];
+  orders: UpstreamOrder[];
+  /** Intents of the legacy lane, by id. */
+  legacy_intents: Map<string, { amount_minor: number; status: string }>;
+  /** Keys of the POSTs that reached the upstream. */
+  keys_seen: string[];
+  /** Webhooks that the upstream sent, with our answer. */
+  webhooks: { order_id: string; action: string; status: number | null }[];
+  notices: { legacy_id: string; state: unknown }[];
+  links: LinkFacts[];
+  events: { order_id: string | null; action: string; state: string }[];
+  notice_rows: { legacy_id: string; state: string }[];
+  audits: AuditFacts[];
+  merchants: { id: string; stage: string | null }[];
+  /** Answer of SQLite's own check of the file. */
+  integrity: string;
+}
+
+export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8' | 'I12' | 'I13' | 'P16' | 'file';
+
+export interface Violation {
+  invariant: Invariant;
+  text: string;
+}
+
+/** `interface.md`, Versioning: what a till sees of an order, with the policy that a declined payment is an ERROR. */
+const INTENT_STATE: Record<string, string> = {
+  created: 'OPEN',
+  at_terminal: 'ON_TERMINAL',
+  processed: 'FINISHED',
+  refunded: 'FINISHED',
+  failed: 'ERROR',
+  canceled: 'CANCELED',
+  expired: 'ABANDONED',
+};
+/** States that legacy announced (`legacy-point.md` §3.1); ABANDONED is not among them. */
+const ANNOUNCED = new Set(['FINISHED', 'ERROR', 'CANCELED']);
+/** Orders that cost nobody anything and hold no terminal. */
+const HARMLESS = new Set(['canceled', 'expired', 'failed']);
+const OPEN_ORDER = new Set(['created', 'at_terminal', 'action_required']);
+const HOLDS_UNIT = new Set(['SENDING', 'IN_DOUBT', 'LIVE']);
+const IN_DOUBT = new Set(['SENDING', 'IN_DOUBT']);
+
+/** Every broken promise of a finished, quiet run; empty when all held. */
+export function check(history: History): Violation[] {
+  const found: Violation[] = [];
+  const rules: [Invariant, (books: Books) => string[]][] = [
+    ['I1', acknowledgedResolve],
+    ['I2', oneOrderPerRow],
+    ['I3', nothingOrphaned],
+    ['I4', nothingInDoubt],
+    ['I5', eventsKept],
+    ['I6', changesTold],
+    ['I8', statesEqual],
+    ['I12', amountsEqual],
+    ['I13', unitsFree],
+    ['P16', auditsHold],
+    ['file', (books) => (books.integrity === 'ok' ? [] : [`the file is damaged: ${books.integrity}`])],
+  ];
+  const books = openBooks(history);
+  for (const [invariant, rule] of rules) for (const text of rule(books)) found.push({ invariant, text });
+  return found;
+}
+
+interface Books extends History {
+  link: Map<string, LinkFacts>;
+  order: Map<string, UpstreamOrder>;
+  /** Orders that carry a row's reference, by legacy id. */
+  ordersOf: Map<string, UpstreamOrder[]>;
+  acknowledged: (CreateCall & { legacy_id: string })[];
+}
+
+function openBooks(history: History): Books {
+  const link = new Map(history.links.map((row) => [row.legacy_id, row]));
+  const order = new Map(history.orders.map((entry) => [entry.id, entry]));
+  const ordersOf = new Map<string, UpstreamOrder[]>();
+  for (const row of history.links) {
+    const mine = history.orders.filter(
+      (entry) => entry.merchant_id === row.merchant_id && entry.reference === row.reference_sent,
+    );
+    ordersOf.set(row.legacy_id, mine);
+  }
+  const acknowledged = history.creates.flatMap((call) =>
+    call.status !== null && call.status < 300 && call.legacy_id !== null
+      ? [{ ...call, legacy_id: call.legacy_id }]
+      : [],
+  );
+  return { ...history, link, order, ordersOf, acknowledged };
+}
+
+/** I1: every 2xx create resolves to exactly one existing order, and nobody but the till or the customer canceled it. */
+function acknowledgedResolve(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const call of books.acknowledged) {
+    const { legacy_id } = call;
+    const row = books.link.get(legacy_id);
+    if (row === undefined && books.legacy_intents.has(legacy_id)) continue;
+    const read = books.reads.get(legacy_id);
+    const order = row?.order_id === undefined || row.order_id === null ? undefined : books.order.get(row.order_id);
+    if (row === undefined) wrong.push(`sale ${call.sale}: ${legacy_id} was acknowledged and has no row`);
+    else if (order === undefined) wrong.push(`sale ${call.sale}: ${legacy_id} (${row.state}) leads to no order`);
+    else if (order.reference !== row.reference_sent)
+      wrong.push(`${legacy_id} leads to ${order.id}, which is another's`);
+    else if (order.detail === 'canceled_by_api' && !books.cancels.includes(legacy_id))
+      wrong.push(`sale ${call.sale}: ${legacy_id} was acknowledged, and canceled by nobody's wish`);
+    if (read?.status !== 200) wrong.push(`sale ${call.sale}: GET ${legacy_id} answers ${read?.status ?? 'nothing'}`);
+  }
+  return wrong;
+}
+
+/** I2: at most one order per row, one key per row for ever, and at most one order that counts per sale. */
+function oneOrderPerRow(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const [legacy_id, orders] of books.ordersOf) {
+    if (orders.length > 1)
+      wrong.push(`${legacy_id} has ${orders.length} orders: ${orders.map(({ id }) => id).join(', ')}`);
+  }
+  const keys = new Set(books.links.map((row) => row.idempotency_key));
+  if (keys.size !== books.links.length) wrong.push('two rows share one key');
+  for (const key of new Set(books.keys_seen)) if (!keys.has(key)) wrong.push(`the key ${key} was sent and is no row's`);
+  const bySale = Map.groupBy(books.acknowledged, (call) => call.sale);
+  for (const [sale, calls] of bySale) {
+    const counting = [...new Set(calls.map((call) => call.legacy_id))].filter((id) => countsAsSale(books, id));
+    if (counting.length > 1) wrong.push(`sale ${sale} was made ${counting.length} times: ${counting.join(', ')}`);
+  }
+  return wrong;
+}
+
+function countsAsSale(books: Books, legacy_id: string): boolean {
+  const row = books.link.get(legacy_id);
+  const intent = books.legacy_intents.get(legacy_id);
+  if (row === undefined) return intent !== undefined && !['CANCELED', 'ABANDONED', 'ERROR'].includes(intent.status);
+  const order = books.order.get(row.order_id ?? '');
+  return order !== undefined && !HARMLESS.has(order.status);
+}
+
+/** I3: every upstream order belongs to a row; one that no client was told of is over by itself, or its settlement is reported. */
+function nothingOrphaned(books: Books): string[] {
+  const wrong: string[] = [];
+  const byReference = new Map(books.links.map((row) => [`${row.merchant_id}/${row.reference_sent}`, row]));
+  const byOrder = new Map(books.links.map((row) => [row.order_id, row]));
+  for (const order of books.orders) {
+    const row = byOrder.get(order.id) ?? byReference.get(`${order.merchant_id}/${order.reference}`);
+    if (row === undefined) wrong.push(`order ${order.id} (${order.reference}, ${order.status}) has no row`);
+    else if (row.order_id === null)
+      wrong.push(`order ${order.id} was never learned by ${row.legacy_id} (${row.state})`);
+    else if (row.client_answer !== 'maybe' && needsReport(books, order, row) && !isReported(books, row))
+      wrong.push(
+        `order ${order.id} is ${order.status}, its client was told nothing, and no report names ${row.legacy_id}`,
+      );
+  }
+  return wrong;
+}
+
+/** Still payable, paid, or canceled by nobody's wish but Puente's own. */
+function needsReport(books: Books, order: UpstreamOrder, row: LinkFacts): boolean {
+  if (!HARMLESS.has(order.status)) return true;
+  return order.detail === 'canceled_by_api' && !books.cancels.includes(row.legacy_id);
+}
+
+function isReported(books: Books, row: LinkFacts): boolean {
+  return books.audits.some((line) => line.subject === row.legacy_id);
+}
+
+/** I4: no row is left in doubt, one that was given up is reported, and recovery is through in time. */
+function nothingInDoubt(books: Books): string[] {
+  const rows = books.links.flatMap((row) => {
+    if (IN_DOUBT.has(row.state)) return [`${row.legacy_id} is still ${row.state}`];
+    return row.state === 'LOST' && !isReported(books, row) ? [`${row.legacy_id} is LOST and not reported`] : [];
+  });
+  return [...rows, ...books.unsettled.map((what) => `not through in time: ${what}`)];
+}
+
+/** I5: every webhook that was answered 2xx is in the inbox, and read or parked; nothing waits. */
+function eventsKept(books: Books): string[] {
+  const kept = new Set(books.events.map((event) => `${event.order_id} ${event.action}`));
+  const lost = books.webhooks
+    .filter(({ status, order_id, action }) => status !== null && status < 300 && !kept.has(`${order_id} ${action}`))
+    .map(({ order_id, action }) => `the webhook ${action} of ${order_id} was taken and is not in the inbox`);
+  const waiting = books.events
+    .filter(({ state }) => state !== 'done' && state !== 'parked')
+    .map(({ order_id, action, state }) => `the event ${action} of ${order_id} is ${state}`);
+  return [...lost, ...waiting];
+}
+
+/** I6: every state that legacy announced has reached the receiver, and nothing was announced that never was. */
+function changesTold(books: Books): string[] {
+  const told = new Set(books.notices.map((notice) => `${notice.legacy_id} ${String(notice.state)}`));
+  const wrong: string[] = [];
+  for (const row of books.links) {
+    if (row.order_id === null || !ANNOUNCED.has(row.intent_state)) continue;
+    if (!told.has(`${row.legacy_id} ${row.intent_state}`))
+      wrong.push(`${row.legacy_id} is ${row.intent_state}, and nobody was told`);
+  }
+  for (const notice of books.notices) {
+    const row = books.link.get(notice.legacy_id);
+    if (row === undefined) wrong.push(`a notice came for ${notice.legacy_id}, which has no row`);
+    else if (row.intent_state !== notice.state)
+      wrong.push(`${row.legacy_id} was announced ${String(notice.state)} and is ${row.intent_state}`);
+  }
+  for (const row of books.notice_rows)
+    if (row.state === 'pending') wrong.push(`a notice of ${row.legacy_id} still waits`);
+  return wrong;
+}
+
+/** I8: the row and the read say what the upstream says. */
+function statesEqual(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const row of books.links) {
+    const order = books.order.get(row.order_id ?? '');
+    if (order === undefined) continue;
+    const expected = INTENT_STATE[order.status];
+    const read = books.reads.get(row.legacy_id);
+    if (row.intent_state !== expected) wrong.push(`${row.legacy_id} is ${row.intent_state}, its order ${order.status}`);
+    if (read !== undefined && read.status === 200 && read.state !== expected)
+      wrong.push(`GET ${row.legacy_id} says ${String(read.state)}, its order is ${order.status}`);
+  }
+  return wrong;
+}
+
+/** I12: one amount from the till to the order and back. */
+function amountsEqual(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const row of books.links) {
+    const order = books.order.get(row.order_id ?? '');
+    if (order !== undefined && order.amount_minor !== row.amount_minor)
+      wrong.push(`${row.legacy_id} is ${row.amount_minor}, its order ${order.amount_minor}`);
+  }
+  for (const call of books.acknowledged) {
+    const amount = (books.link.get(call.legacy_id) ?? books.legacy_intents.get(call.legacy_id))?.amount_minor;
+    if (amount !== undefined && amount !== call.amount_minor)
+      wrong.push(`sale ${call.sale} asked ${call.amount_minor}, ${call.legacy_id} has ${amount}`);
+    const read = books.reads.get(call.legacy_id);
+    if (read?.status === 200 && read.amount !== call.amount_minor)
+      wrong.push(`sale ${call.sale} asked ${call.amount_minor}, GET ${call.legacy_id} says ${String(read.amount)}`);
+  }
+  return wrong;
+}
+
+/** I13: never two live orders on one device, and no device that takes no new sale at the end. */
+function unitsFree(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const [device, orders] of Map.groupBy(books.orders, (order) => `${order.merchant_id}/${order.device}`)) {
+    const ordered = orders.toSorted((one, other) => one.created_at - other.created_at);
+    for (const [index, order] of ordered.entries()) {
+      const next = ordered[index + 1];
+      const end = OPEN_ORDER.has(order.status) ? Number.POSITIVE_INFINITY : order.updated_at;
+      if (next !== undefined && next.created_at < end)
+        wrong.push(`${order.id} and ${next.id} were live together on ${device}`);
+    }
+  }
+  const holding = books.links.filter((row) => HOLDS_UNIT.has(row.state));
+  for (const [unit, rows] of Map.groupBy(holding, (row) => `${row.merchant_id}/${row.unit}`)) {
+    if (rows.length > 1) wrong.push(`${rows.length} live rows hold ${unit}`);
+  }
+  for (const { device, status } of books.probes) {
+    if (status !== 200) wrong.push(`a new create on ${device} answers ${status ?? 'nothing'} at the end`);
+  }
+  return wrong;
+}
+
+/** P16: the audit chain is whole, and a merchant's stage is the one its last audit line names: never half a toggle. */
+function auditsHold(books: Books): string[] {
+  const wrong: string[] = [];
+  let previous = '0'.repeat(64);
+  for (const [index, line] of books.audits.toSorted((one, other) => one.sequence - other.sequence).entries()) {
+    const { sequence, at, who, action, subject, reason, detail } = line;
+    const text = canonical({ action, at, detail, reason, sequence, subject, who });
+    previous = createHash('sha256').update(`${previous}\n${text}`).digest('hex');
+    if (sequence !== index + 1 || previous !== line.hash) return [`the audit chain breaks at line ${sequence}`];
+  }
+  for (const merchant of books.merchants) {
+    const moves = books.audits.filter((line) => line.action === 'stage' && line.subject === merchant.id);
+    const last = moves.toSorted((one, other) => one.sequence - other.sequence).at(-1);
+    const named = (last?.detail as { after?: string } | undefined)?.after ?? null; // what a stage line carries
+    if (merchant.stage !== named)
+      wrong.push(`merchant ${merchant.id} is on ${merchant.stage}, the audit says ${named}`);
+  }
+  return wrong;
+}
+
+/** JSON with sorted keys, as the chain is hashed. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  const names = Object.keys(value).sort();
+  const members = names.map((name) => `${JSON.stringify(name)}:${canonical((value as Record<string, unknown>)[name])}`); // it has this key
+  return `{${members.join(',')}}`;
+}

@@ -1,0 +1,103 @@
+/** The real server as a child process: started on a data directory, armed to die at a point, killed by its pid. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const ROOT = join(import.meta.dirname, '..', '..');
+/** Compiled code of the server, which makes a start a third cheaper; only a clean stop fills it, see `warmUp`. */
+const COMPILE_CACHE = mkdtempSync(join(tmpdir(), 'puente-crash-compiled-'));
+/** A start takes about a second here; beyond this it hangs. */
+const START_LIMIT_MS = 40_000;
+/** What a failing test shows of the child. */
+const OUTPUT_LINES = 40;
+
+export interface Child {
+  pid: number;
+  public_url: string;
+  ops_url: string;
+  alive(): boolean;
+  /** Resolves when the process is gone. */
+  gone: Promise<void>;
+  /** SIGKILL, and waits until it is gone. */
+  kill(): Promise<void>;
+  /** SIGTERM, and waits until it is gone. */
+  stop(): Promise<void>;
+  output(): string;
+}
+
+const running = new Set<ChildProcess>();
+
+/**
+ * Starts the server of `root`. Null when it was killed before its doors were open, as a failpoint of the start does.
+ * @param environment settings on top of nothing: a child inherits none of this process's.
+ * @param onSpawn gets the means to kill it while it starts.
+ */
+export async function startChild(
+  environment: Record<string, string>,
+  root = ROOT,
+  onSpawn: (kill: () => void) => void = () => undefined,
+): Promise<Child | null> {
+  const child = spawn(process.execPath, ['src/main.ts'], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: COMPILE_CACHE, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  onSpawn(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  let text = '';
+  const gone = once(child, 'close').then(() => void running.delete(child));
+  const opened = new Promise<boolean>((resolve) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        text = (text + chunk).slice(-65_536);
+        lines.push(...chunk.split('\n').filter((line) => line !== ''));
+        lines.splice(0, lines.length - OUTPUT_LINES);
+        if (text.includes('Puente is ready.') && /new merchants/.test(text)) resolve(true);
+      });
+    }
+    void gone.then(() => resolve(false));
+  });
+  const limit = setTimeout(() => child.kill('SIGKILL'), START_LIMIT_MS);
+  const isOpen = await opened;
+  clearTimeout(limit);
+  if (!isOpen) {
+    if (child.signalCode === 'SIGKILL') return null;
+    throw new Error(`the server did not start:\n${lines.join('\n')}`);
+  }
+  return handle(child, gone, text, lines);
+}
+
+function handle(child: ChildProcess, gone: Promise<void>, banner: string, lines: string[]): Child {
+  const address = (name: string): string => new RegExp(`${name} +(http://\\S+)`).exec(banner)?.[1] ?? '';
+  return {
+    pid: child.pid ?? 0,
+    public_url: address('public door'),
+    ops_url: address('ops door'),
+    alive: () => child.exitCode === null && child.signalCode === null,
+    gone,
+    async kill() {
+      child.kill('SIGKILL');
+      await gone;
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      await gone;
+    },
+    output: () => lines.join('\n'),
+  };
+}
+
+/** Ends every child that is still there; nothing a test started survives it. */
+export async function killChildren(): Promise<void> {
+  const left = [...running];
+  for (const child of left) child.kill('SIGKILL');
+  await Promise.all(left.map((child) => (child.exitCode ?? child.signalCode) !== null || once(child, 'close')));
+  rmSync(COMPILE_CACHE, { recursive: true, force: true });
+}
+
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});

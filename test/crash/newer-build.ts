@@ -1,0 +1,33 @@
+/** A newer build of the server beside this one: the same code and one migration more, for kills in the middle of an upgrade. */
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from './child.ts';
+
+/** The schema that the newer build leads to. */
+export const NEWER_VERSION = 2;
+/** Rows that the migration writes: enough work that a kill from outside falls into it. */
+const ROWS = 100_000;
+
+const MIGRATION = `-- Adds a column to every link and a table that takes a moment to fill.
+ALTER TABLE links ADD COLUMN crash_note TEXT;
+CREATE TABLE crash_filler (number INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;
+WITH RECURSIVE counted (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM counted WHERE number < ${ROWS})
+INSERT INTO crash_filler (number, text) SELECT number, hex(randomblob(16)) FROM counted;
+UPDATE links SET crash_note = 'migrated';
+`;
+
+export interface NewerBuild {
+  /** The folder to start it in. */
+  root: string;
+  remove(): void;
+}
+
+export function makeNewerBuild(): NewerBuild {
+  const root = mkdtempSync(join(tmpdir(), 'puente-newer-build-'));
+  for (const part of ['src', 'mappings', 'config', 'package.json'])
+    cpSync(join(ROOT, part), join(root, part), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  writeFileSync(join(root, 'src', 'store', 'sqlite', 'migrations', '002_crash_test.sql'), MIGRATION);
+  return { root, remove: () => rmSync(root, { recursive: true, force: true }) };
+}

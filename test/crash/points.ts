@@ -1,0 +1,187 @@
+/** How each crash point of `reliability.md` §3.4 is reached: by a failpoint, or by the parent's own hand. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { call, OPS_TOKEN } from '../kit.ts';
+import { MERCHANT, readBacklog } from './books.ts';
+import { sellUntilGone, started, type Trial } from './chain.ts';
+import type { Child } from './child.ts';
+
+/** Recovery of a row starts when its own call can't be running any more, and a loaded machine is slow. */
+const RECOVERY_LIMIT_MS = 20_000;
+
+type Killer = (trial: Trial) => Promise<void>;
+
+/** Sales run until the server passes one of the points for the first, second or third time. */
+export function atPoint(...points: readonly [string, ...string[]]): Killer {
+  return async (trial) => {
+    const child = await trial.stand.start(armed(trial, points));
+    if (child !== null) await sellUntilGone(trial, child);
+  };
+}
+
+/** As `atPoint`, and every sale is ended at its terminal, which is announced by a webhook. */
+export function atEvent(...points: readonly [string, ...string[]]): Killer {
+  return async (trial) => {
+    const child = await trial.stand.start(armed(trial, points));
+    if (child !== null) await sellUntilGone(trial, child, ['pay', 'decline', 'cancel at terminal']);
+  };
+}
+
+/** C3: the POST has arrived at the upstream, which has not acted on it yet, or never will. */
+export const beforeUpstreamActs: Killer = async (trial) => {
+  const { stand, random } = trial;
+  const kind = random.pick(['delay', 'delay', 'no_answer']);
+  const child = await started(stand);
+  stand.fault({ method: 'POST', path: '/v1/orders', kind, when: 'before', delay_ms: 120, times: 'always' });
+  const posted = () => stand.sandbox.world.request_log.list().filter((line) => line.path === '/v1/orders').length;
+  await killWhen(trial, child, posted, random.between(0, 100));
+};
+
+/** C4: the upstream has acted, and its answer is held back or cut off. */
+export const beforeAnswerRead: Killer = async (trial) => {
+  const { stand, random } = trial;
+  const kind = random.pick(['delay', 'delay', 'reset', 'truncate']);
+  const child = await started(stand);
+  stand.fault({ method: 'POST', path: '/v1/orders', kind, when: 'after', delay_ms: 500, times: 'always' });
+  const orders = () => stand.sandbox.world.orders.size;
+  await killWhen(trial, child, orders, kind === 'delay' ? random.between(0, 100) : random.between(0, 600));
+};
+
+/** No point at all: any moment in the work, with or without a fault of the upstream. */
+export const anywhere: Killer = async (trial) => {
+  const { stand, random } = trial;
+  const child = await started(stand);
+  const kind = random.pick(['reset', 'truncate', 'delay', 'error', 'html', null]);
+  const when = random.pick(['before', 'after']);
+  const rule = { method: 'POST', path: '/v1/orders*', when, delay_ms: 200, status: 500, code: 'internal_error' };
+  if (kind !== null) stand.fault({ ...rule, kind, nth: random.between(1, 4), times: random.between(1, 3) });
+  const killed = pause(random.between(0, 900)).then(() => child.kill());
+  await sellUntilGone(trial, child);
+  await killed;
+  stand.sandbox.world.faults.length = 0;
+};
+
+/** From the replay to the settlement, each more than once in a row: what one kill left is what the next start finds. */
+const IN_RECOVERY = [
+  'create.before_send',
+  'create.answer_read',
+  'create.before_send',
+  'create.answer_read',
+  'create.settled',
+  'cancel.marked',
+  'cancel.marked',
+  'cancel.sent',
+  'order.applied',
+  'order.applied',
+];
+/** Sales that are left in doubt at once. */
+const IN_DOUBT_SALES = 6;
+/** Each with new rows in doubt; the second is enough, unless the machine stalls. */
+const RECOVERY_ROUNDS = 4;
+
+/**
+ * C8: rows in doubt from an earlier kill, and a server that dies while it recovers and settles them, again and again.
+ * Nobody sells meanwhile.
+ */
+export const duringRecovery: Killer = async (trial) => {
+  const { stand, kill } = trial;
+  const point = IN_RECOVERY[kill % IN_RECOVERY.length] ?? '';
+  if (kill === 0) await leaveInDoubt(trial);
+  for (let round = 0; round < RECOVERY_ROUNDS; round++) {
+    const child = await stand.start(point);
+    if (child === null) return;
+    await Promise.race([child.gone, untilRecovered(stand.database, child)]);
+    if (!child.alive()) return;
+    // What the kills before had left was through before the point was passed.
+    await child.kill();
+    await leaveInDoubt(trial);
+  }
+  throw new Error(`recovery did not pass ${point} in ${RECOVERY_ROUNDS} rounds`);
+};
+
+async function untilRecovered(database: string, child: Child): Promise<void> {
+  const limit = Date.now() + RECOVERY_LIMIT_MS;
+  while (child.alive() && Date.now() < limit) {
+    const { in_doubt, unclaimed } = readBacklog(database);
+    if (in_doubt + unclaimed === 0) return;
+    await pause(50);
+  }
+}
+
+/** C13: an operator moves the merchant there and back while tills sell. */
+export const duringToggle: Killer = async (trial) => {
+  const child = await trial.stand.start(armed(trial, ['stage.before_save', 'stage.saved', 'store.group_posted']));
+  if (child === null) return;
+  const toggles = (async () => {
+    while (child.alive()) {
+      const { stage, revision } = (await viewStage(child)) ?? {};
+      if (stage !== undefined) await moveStage(child, stage === 'orders' ? 'legacy' : 'orders', revision ?? 0);
+      await pause(20);
+    }
+  })();
+  await sellUntilGone(trial, child);
+  await toggles;
+};
+
+/** The end of C13: whatever stage the kills left, the last sales go to orders. */
+export async function backToOrders({ stand }: Trial): Promise<void> {
+  const { child } = stand;
+  const view = child === null ? null : await viewStage(child);
+  if (child === null || view === null) throw new Error('the merchant can not be read after the kills');
+  if (view.stage !== 'orders') await moveStage(child, 'orders', view.revision);
+}
+
+/** `name:n`. A commit at the start is not the one that is meant, so the store's point is passed more often. */
+function armed({ random, kill }: Trial, points: readonly [string, ...string[]]): string {
+  const point = points[kill % points.length] ?? points[0];
+  return point === 'store.group_posted' ? `${point}:${random.between(2, 8)}` : `${point}:${random.between(1, 3)}`;
+}
+
+/** Three sales are started; one to three of them have come to `count` when the server is killed. */
+async function killWhen(trial: Trial, child: Child, count: () => number, delay_ms: number): Promise<void> {
+  const { till, stand, random } = trial;
+  till.payUnanswered();
+  const target = count() + random.between(1, 3);
+  const work = Promise.all([till.retryLost(), till.sell(), till.sell(), till.sell()]);
+  const limit = Date.now() + RECOVERY_LIMIT_MS;
+  while (count() < target) {
+    if (Date.now() > limit) throw new Error(`the sales did not reach the upstream:\n${child.output()}`);
+    await pause(2);
+  }
+  await pause(delay_ms);
+  await child.kill();
+  await work;
+  stand.sandbox.world.faults.length = 0;
+}
+
+/** Sales whose answers are held back, and a kill: rows SENDING, all with an order that nobody knows of. */
+async function leaveInDoubt(trial: Trial): Promise<void> {
+  const { stand, till } = trial;
+  const child = await started(stand);
+  const { world } = stand.sandbox;
+  stand.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms: 600, times: 'always' });
+  const before = world.orders.size;
+  const sales = Promise.all(
+    Array.from({ length: IN_DOUBT_SALES }, () => till.sell({ lost: 'give up', ending: 'leave' })),
+  );
+  const limit = Date.now() + RECOVERY_LIMIT_MS;
+  while (world.orders.size < before + IN_DOUBT_SALES && Date.now() < limit) await pause(2);
+  await child.kill();
+  await sales;
+  world.faults.length = 0;
+}
+
+async function viewStage(child: Child): Promise<{ stage: string; revision: number } | null> {
+  try {
+    const { body } = await call(`${child.ops_url}/api/merchants/${MERCHANT}`, { token: OPS_TOKEN });
+    const view = body as { revision: number; settings: { stage: { value: string } } }; // the ops door's own view
+    return { stage: view.settings.stage.value, revision: view.revision };
+  } catch {
+    return null; // the server died under the call
+  }
+}
+
+async function moveStage(child: Child, stage: string, revision: number): Promise<void> {
+  const body = { stage, revision, reason: 'moved by the crash test' };
+  const url = `${child.ops_url}/api/merchants/${MERCHANT}/stage`;
+  await call(url, { method: 'PUT', token: OPS_TOKEN, body }).catch(() => undefined); // as above
+}

@@ -1,0 +1,146 @@
+/** What survives the server in a crash test: the sandbox, the receiver of notices, the address of the webhooks, the data directory. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';
+import { type Child, startChild } from './child.ts';
+
+/** Every sale gets a terminal of its own, so that an unsettled one is never in the way of the next. */
+const TERMINALS = 400;
+const WEBHOOK_SECRET = 'webhook-secret-of-the-crash-tests';
+
+/** Short, because what is waited for here is counted in kills; long enough for a machine with other things to do. */
+const TIMES = {
+  PUENTE_CREATE_DEADLINE_MS: '2000',
+  PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '800',
+  PUENTE_CREATE_SETTLE_AFTER_MS: '500',
+  PUENTE_READS_FRESH_MS: '0',
+  PUENTE_READS_TIMEOUT_MS: '2000',
+  PUENTE_RECONCILE_POINT_INTERVAL_MS: '300',
+  PUENTE_RECONCILE_MAX_INTERVAL_MS: '1000',
+};
+
+export interface Stand {
+  sandbox: Sandbox;
+  receiver: Receiver;
+  data_dir: string;
+  database: string;
+  /** The server of now, once started. */
+  child: Child | null;
+  /** Starts the server; `armed` is a failpoint, `name` or `name:n`. Null when it died at its start. */
+  start(armed?: string, root?: string): Promise<Child | null>;
+  /** The last lines of every server so far. */
+  said(): string;
+  /** Kills the server while it starts. */
+  killStarting(): void;
+  /** A fault at the sandbox, as its control door takes it. */
+  fault(rule: Record<string, unknown>): void;
+  /** The sandbox's time moves: webhooks are sent again, orders expire. */
+  advance(duration_ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @param settings environment of the server on top of the short times. */
+export async function startStand(settings: Record<string, string> = {}): Promise<Stand> {
+  const receiver = await startReceiver();
+  const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: TERMINALS } });
+  const address = await startAddress();
+  const data_dir = mkdtempSync(join(tmpdir(), 'puente-crash-'));
+  sandbox.world.configure({ webhook_url: `${address.url}/webhooks/orders`, webhook_secret: WEBHOOK_SECRET });
+  const environment = {
+    PUENTE_UPSTREAM: sandbox.url,
+    PUENTE_LEGACY_UPSTREAM: sandbox.url,
+    PUENTE_DATA_DIR: data_dir,
+    PUENTE_PUBLIC_PORT: '0',
+    PUENTE_OPS_PORT: '0',
+    PUENTE_OPS_TOKEN: OPS_TOKEN,
+    PUENTE_SECRET_KEY: 'a key of the crash tests, 32 characters and more',
+    PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+    PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
+    PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
+    PUENTE_MERCHANTS_NOTICE_URL: receiver.url,
+    PUENTE_LOG_LEVEL: 'warn',
+    ...TIMES,
+    ...settings,
+  };
+  const children: Child[] = [];
+  const stand: Stand = {
+    sandbox,
+    receiver,
+    data_dir,
+    database: join(data_dir, 'puente.db'),
+    child: null,
+    async start(armed, root) {
+      const arm = armed === undefined ? {} : { CRASH_TEST_FAILPOINT: armed };
+      address.port = null;
+      stand.child = await startChild({ ...environment, ...arm }, root, (kill) => {
+        stand.killStarting = kill;
+      });
+      if (stand.child !== null) children.push(stand.child);
+      address.port = stand.child === null ? null : Number(new URL(stand.child.public_url).port);
+      return stand.child;
+    },
+    said: () => children.map((child, index) => `--- ${index + 1}\n${child.output()}`).join('\n'),
+    killStarting: () => undefined,
+    fault: (rule) => void sandbox.world.faults.push(createFault(faultSchema.parse(rule))),
+    async advance(duration_ms) {
+      await call(`${sandbox.url}/_sandbox/clock`, { body: { advance_ms: duration_ms } });
+      await sandbox.world.settled();
+    },
+    async close() {
+      await stand.child?.kill();
+      await sandbox.close();
+      await address.close();
+      await receiver.close();
+      rmSync(data_dir, { recursive: true, force: true });
+    },
+  };
+  return stand;
+}
+
+/** One start that ends cleanly, before the many that don't: it leaves its compiled code for them. */
+export async function warmUp(root?: string): Promise<void> {
+  const stand = await startStand();
+  try {
+    const child = await stand.start(undefined, root);
+    await child?.stop();
+  } finally {
+    await stand.close();
+  }
+}
+
+/** One address for the server, whichever port its process of now has: the upstream sends webhooks again to the same URL. */
+async function startAddress(): Promise<{ url: string; port: number | null; close(): Promise<void> }> {
+  const sockets = new Set<{ destroy(): unknown }>();
+  const server = createServer((incoming) => {
+    if (address.port === null) return void incoming.destroy();
+    const outgoing = connect(address.port, '127.0.0.1');
+    for (const [one, other] of [
+      [incoming, outgoing],
+      [outgoing, incoming],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => undefined);
+      one.on('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const address = {
+    url: `http://127.0.0.1:${port}`,
+    port: null as number | null, // nobody is there before the first start
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+  return address;
+}

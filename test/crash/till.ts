@@ -1,0 +1,166 @@
+/** The clients of a crash test: tills that sell, retry, cancel and remember every answer, and customers at the terminals. */
+import { PuenteError } from '../../src/error.ts';
+import { type Answer, ARGENTINA, call, POINT, tokenOf } from '../kit.ts';
+import type { CreateCall } from './checker.ts';
+import type { Random } from './random.ts';
+import type { Stand } from './stand.ts';
+
+/** What a till does when the answer to its create was lost. */
+type Lost = 'retry' | 'retry later' | 'give up';
+/** What becomes of a sale that was acknowledged. */
+type Ending = 'pay' | 'decline' | 'cancel at terminal' | 'cancel by till' | 'leave';
+
+export interface Sale {
+  number: number;
+  device: string;
+  amount_minor: number;
+  body: Record<string, unknown>;
+  headers: Record<string, string>;
+  lost: Lost;
+  ending: Ending;
+  /** Set by the first 2xx. */
+  legacy_id: string | null;
+  /** Boots that this sale has waited for its retry. */
+  waited: number;
+  /** `unanswered`: the till gave up without an answer, and the customer may still pay at the terminal. */
+  state: 'open' | 'acknowledged' | 'unanswered' | 'over';
+}
+
+export interface Till {
+  sales: Sale[];
+  creates: CreateCall[];
+  cancels: string[];
+  probes: { device: string; status: number | null }[];
+  /** A sale on a device nobody used before. */
+  sell(plan?: Partial<Pick<Sale, 'lost' | 'ending'>>): Promise<Sale>;
+  /** The same create again, as a till does after a lost answer. */
+  retry(sale: Sale): Promise<void>;
+  /** Every open sale whose till tries again at this start. */
+  retryLost(): Promise<void>;
+  /** What customers and tills do with a sale that was acknowledged. */
+  end(sale: Sale): Promise<void>;
+  /** Customers pay what the terminal shows, although their till got no answer and gave up. */
+  payUnanswered(): void;
+  /** A new create on every device that was used, which must work, and its cancel. */
+  probe(): Promise<void>;
+  get(legacy_id: string): Promise<Answer | null>;
+}
+
+/** Legacy amounts of Argentina: 15.00 is the least. */
+const LEAST_MINOR = 1500;
+const MOST_MINOR = 9_999_999;
+
+export function startTill(stand: Stand, random: Random): Till {
+  const devices = stand.sandbox.world.terminals(ARGENTINA).filter(({ id }) => id.includes('LOAD'));
+  const sales: Sale[] = [];
+  const creates: CreateCall[] = [];
+  const cancels: string[] = [];
+  const probes: Till['probes'] = [];
+
+  /** Null when the connection broke: the server died under the call. */
+  async function send(path: string, options: Parameters<typeof call>[1]): Promise<Answer | null> {
+    const url = stand.child?.public_url;
+    if (url === undefined) return null;
+    try {
+      return await call(url + path, { token: tokenOf(ARGENTINA), ...options });
+    } catch {
+      return null;
+    }
+  }
+
+  async function create(sale: Sale): Promise<number | null> {
+    const path = `${POINT}/devices/${sale.device}/payment-intents`;
+    const answer = await send(path, { body: sale.body, headers: sale.headers });
+    const legacy_id = answer !== null && answer.status < 300 ? idOf(answer) : null;
+    const { number, device, amount_minor } = sale;
+    const status = answer?.status ?? null;
+    creates.push({ sale: number, merchant_id: ARGENTINA, device, amount_minor, status, legacy_id });
+    if (legacy_id !== null) {
+      sale.legacy_id ??= legacy_id;
+      sale.state = 'acknowledged';
+    } else if (sale.lost === 'give up') sale.state = status === null && sale.ending === 'pay' ? 'unanswered' : 'over';
+    return status;
+  }
+
+  function newSale(device: string, plan: Partial<Pick<Sale, 'lost' | 'ending'>>): Sale {
+    const number = sales.length + 1;
+    const amount_minor = random.between(LEAST_MINOR, MOST_MINOR);
+    // One till names its sales by the rules of the new API, one does not, one gives no name at all.
+    const names = [{ external_reference: `sale-${number}` }, { external_reference: `Pedido ${number}` }, {}] as const;
+    const body = { amount: amount_minor, additional_info: { ...random.pick(names), print_on_terminal: true } };
+    const sale: Sale = {
+      number,
+      device,
+      amount_minor,
+      body,
+      headers: random.chance(0.5) ? { 'x-idempotency-key': `till-key-${number}` } : {},
+      lost: random.pick(['retry', 'retry later', 'give up']),
+      ending: random.pick(['pay', 'pay', 'decline', 'cancel at terminal', 'cancel by till', 'leave']),
+      legacy_id: null,
+      waited: 0,
+      state: 'open',
+      ...plan,
+    };
+    sales.push(sale);
+    return sale;
+  }
+
+  const till: Till = {
+    sales,
+    creates,
+    cancels,
+    probes,
+    async sell(plan = {}) {
+      const device = devices[sales.length];
+      if (device === undefined) throw new Error('the crash test has used up its terminals');
+      const sale = newSale(device.id, plan);
+      await create(sale);
+      return sale;
+    },
+    async retry(sale) {
+      await create(sale);
+    },
+    async retryLost() {
+      const due = sales.filter((sale) => sale.state === 'open' && (sale.lost === 'retry' || sale.waited++ > 0));
+      await Promise.all(due.map((sale) => create(sale)));
+    },
+    async end(sale) {
+      if (sale.state !== 'acknowledged' || sale.legacy_id === null) return;
+      sale.state = 'over';
+      if (sale.ending === 'leave') return;
+      if (sale.ending !== 'cancel by till') return actAtTerminal(stand, sale);
+      cancels.push(sale.legacy_id);
+      await send(`${POINT}/devices/${sale.device}/payment-intents/${sale.legacy_id}`, { method: 'DELETE' });
+    },
+    payUnanswered() {
+      for (const sale of sales) if (sale.state === 'unanswered') actAtTerminal(stand, sale);
+    },
+    async probe() {
+      for (const device of new Set(sales.map((sale) => sale.device))) {
+        const sale = newSale(device, { ending: 'cancel by till' });
+        probes.push({ device, status: await create(sale) });
+        await till.end(sale);
+      }
+    },
+    get: (legacy_id) => send(`${POINT}/payment-intents/${legacy_id}`, {}),
+  };
+  return till;
+}
+
+const ACTIONS = { pay: 'pay', decline: 'decline', 'cancel at terminal': 'cancel' } as const;
+
+/** The customer acts; what is not on the terminal any more can't be acted on, and that is for the checker to explain. */
+function actAtTerminal(stand: Stand, sale: Sale): void {
+  const occupation = stand.sandbox.world.terminal(ARGENTINA, sale.device)?.occupation;
+  if (sale.ending === 'leave' || sale.ending === 'cancel by till') return;
+  try {
+    occupation?.operate(ACTIONS[sale.ending], {});
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+  }
+}
+
+function idOf(answer: Answer): string | null {
+  const { body } = answer;
+  return typeof body === 'object' && body !== null && 'id' in body && typeof body.id === 'string' ? body.id : null;
+}

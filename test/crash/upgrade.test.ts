@@ -1,0 +1,168 @@
+/**
+ * kill -9 in the middle of an upgrade (`reliability.md` §3.4, C14 and C15). C15 is a kill during a backup; the backup there
+ * is now the copy `<file>.before-<version>` that every upgrade makes of the file first.
+ */
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readDatabase } from './books.ts';
+import { finishChain, KILLS } from './chain.ts';
+import { killChildren } from './child.ts';
+import { makeNewerBuild, NEWER_VERSION, type NewerBuild } from './newer-build.ts';
+import { seeded } from './random.ts';
+import { type Stand, startStand, warmUp } from './stand.ts';
+import { startTill, type Till } from './till.ts';
+
+const LIMIT_MS = 60_000 + KILLS * 30_000;
+const SEED = 14;
+
+let build: NewerBuild;
+const summaries: string[] = [];
+
+beforeAll(async () => {
+  build = makeNewerBuild();
+  await warmUp(build.root);
+}, LIMIT_MS);
+
+afterAll(async () => {
+  await killChildren();
+  build.remove();
+  process.stdout.write(`${summaries.join('\n')}\n`);
+});
+
+describe('kill -9 during an upgrade', { concurrent: true, timeout: LIMIT_MS }, () => {
+  it('C14 during migration: the old schema is intact, and the next start repeats it', async () => {
+    await upgradeUnderKills('C14 during migration', [
+      'migration.begun',
+      'migration.applied',
+      'outside',
+      'migration.committed',
+    ]);
+  });
+
+  it('C15 during backup: the file is untouched, and a half copy is never taken for one', async () => {
+    await upgradeUnderKills('C15 during backup', ['copy.written', 'copy.in_place', 'outside']);
+  });
+
+  it('C14 during the first start: no half file is left that the next start would refuse or take for empty', async () => {
+    const stand = await startStand();
+    try {
+      for (let kill = 0; kill < KILLS; kill++) {
+        const point = ['migration.begun', 'migration.applied', 'migration.committed'][kill % 3];
+        expect(await stand.start(point), point).toBeNull();
+        expect(existsSync(stand.database)).toBe(false);
+      }
+      const till = startTill(stand, seeded(SEED));
+      expect(await stand.start()).not.toBeNull();
+      await Promise.all([till.sell(), till.sell(), till.sell()]);
+      const outcome = await finishChain('C14 first start', SEED, stand, till);
+      expect(outcome.violations).toEqual([]);
+    } finally {
+      await stand.close();
+    }
+  });
+});
+
+/** Sales on this build, a kill in the middle of them, then one upgrade after the other that is killed, and one that is not. */
+async function upgradeUnderKills(name: string, points: string[]): Promise<void> {
+  const stand = await startStand();
+  const kept = `${stand.data_dir}-kept`;
+  try {
+    const till = startTill(stand, seeded(SEED));
+    await sellAndDie(stand, till);
+    keepFolder(stand.data_dir, kept);
+    const before = contentOf(stand.database);
+    expect(before.links.length).toBeGreaterThan(0);
+    for (let kill = 0; kill < KILLS; kill++) {
+      const point = points[kill % points.length] ?? '';
+      await killUpgrade(stand, point, kill);
+      const after = contentOf(stand.database);
+      // A kill from outside may come late, when the upgraded server has gone on with its work already.
+      if (point !== 'outside')
+        expect(after.version, point).toBe(point === 'migration.committed' ? NEWER_VERSION : NEWER_VERSION - 1);
+      if (point !== 'outside' || after.version < NEWER_VERSION) expect(after.links, point).toEqual(before.links);
+      expect(after.ids, point).toEqual(before.ids);
+      expect(after.tables, point).toEqual(
+        after.version === NEWER_VERSION ? [...before.tables, 'crash_filler'].sort() : before.tables,
+      );
+      expectWholeCopy(stand.database, before);
+      // An upgrade that came through is over; the next kill needs the old file again, as a restored backup would be.
+      if (after.version === NEWER_VERSION) keepFolder(kept, stand.data_dir);
+    }
+    expect(await stand.start(undefined, build.root)).not.toBeNull();
+    expect(contentOf(stand.database).version).toBe(NEWER_VERSION);
+    const outcome = await finishChain(name, SEED, stand, till);
+    summaries.push(
+      `${name}: ${KILLS} kills, ${before.links.length} rows before, ${outcome.orders} orders, ${outcome.violations.length} violations`,
+    );
+    expect(outcome.violations).toEqual([]);
+  } finally {
+    await stand.close();
+    rmSync(kept, { recursive: true, force: true });
+  }
+}
+
+/** Paid, declined, open and unanswered sales, and a log that was not written back to the file. */
+async function sellAndDie(stand: Stand, till: Till): Promise<void> {
+  const child = await stand.start('create.answer_read:9');
+  if (child === null) throw new Error('the server died at its start');
+  for (let round = 0; child.alive() && round < 5; round++) {
+    await Promise.all([till.sell(), till.sell(), till.sell()]);
+    await Promise.all(till.sales.map((sale) => till.end(sale)));
+  }
+  await child.gone;
+}
+
+/** `outside`: no point, the parent kills when the copy or the migration is seen at work. */
+async function killUpgrade(stand: Stand, point: string, kill: number): Promise<void> {
+  if (point !== 'outside') {
+    expect(await stand.start(point, build.root), point).toBeNull();
+    return;
+  }
+  const copy = `${stand.database}.before-${NEWER_VERSION}`;
+  rmSync(copy, { force: true });
+  rmSync(`${copy}.unfinished`, { force: true });
+  const starting = stand.start(undefined, build.root);
+  while (!existsSync(`${copy}.unfinished`) && !existsSync(copy)) await pause(1);
+  await pause(kill * 5);
+  stand.killStarting();
+  await (await starting)?.kill();
+}
+
+interface Content {
+  version: number;
+  tables: string[];
+  links: unknown[];
+  /** What never changes about a link. */
+  ids: unknown[];
+}
+
+/** What the file holds, without what a migration adds to it. */
+function contentOf(path: string): Content {
+  return readDatabase(path, (database) => {
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+    const links = database.prepare<[], Record<string, unknown>>('SELECT * FROM links ORDER BY legacy_id').all();
+    return {
+      version: Number(database.pragma('user_version', { simple: true })),
+      tables: database
+        .prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        .pluck()
+        .all(),
+      links: links.map(({ crash_note, ...link }) => link),
+      ids: links.map((link) => [link.legacy_id, link.idempotency_key, link.reference_sent, link.amount_minor]),
+    };
+  });
+}
+
+/** The copy under its real name is either not there yet, or the whole old database. */
+function expectWholeCopy(path: string, before: Content): void {
+  const copy = `${path}.before-${NEWER_VERSION}`;
+  if (existsSync(copy)) expect(contentOf(copy)).toEqual(before);
+}
+
+function keepFolder(from: string, to: string): void {
+  rmSync(to, { recursive: true, force: true });
+  mkdirSync(to);
+  for (const name of readdirSync(from)) cpSync(join(from, name), join(to, name));
+}
