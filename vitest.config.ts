@@ -10,8 +10,8 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     // Tests wait for real processes and sockets; the limits only end what hangs.
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     teardownTimeout: 10_000,
     reporters: ['default', new SummaryReporter()],
   },

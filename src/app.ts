@@ -1,9 +1,9 @@
 /** The one wiring place: settings in, a running Puente out. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { doorUrl, openPublicDoor, readTls } from './app/public.ts';
-import { checkKey, closeLeftovers, createRuntime, secretKey, systemClock } from './app/runtime.ts';
+import { closeLeftovers, createRuntime, secretKey, systemClock } from './app/runtime.ts';
 import { startWork } from './app/work.ts';
 import type { Config } from './config.ts';
 import type { Clock, Log, Runtime } from './core/runtime.ts';
@@ -130,10 +130,12 @@ async function openInside(config: Config, parts: AppParts, metrics: Metrics, rem
   const tables = loadTables(MAPPINGS);
   mkdirSync(config.data_dir, { recursive: true });
   const vault = createVault(secretKey(config, remarks));
-  checkKey(config, vault);
+  const path = join(config.data_dir, 'puente.db');
+  if (!existsSync(path)) remarks.push(`A new database was made: ${path}.`);
   const store = await openSqliteStore({
-    path: join(config.data_dir, 'puente.db'),
+    path,
     create: true,
+    key_mark: vault.keyed('key-check', 'puente'),
     now: clock.now,
     ...(parts.onFatal === undefined ? {} : { onFatal: parts.onFatal }),
     ...(parts.failpoint === undefined ? {} : { failpoint: parts.failpoint }),

@@ -1,10 +1,22 @@
 /** The command line as people and scripts use it: real processes, real exit codes, against a running Puente. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ARGENTINA, type Bench, DEVICE, OPS_TOKEN, POINT, startBench } from './kit.ts';
+import {
+  ARGENTINA,
+  type Bench,
+  call,
+  DEVICE,
+  eventually,
+  OPS_TOKEN,
+  POINT,
+  startBench,
+  startReceiver,
+  tokenOf,
+} from './kit.ts';
 
 const HOUSE = join(import.meta.dirname, '..');
 
@@ -68,6 +80,37 @@ describe('wrong usage', () => {
     const { code, err } = await puente(['serve'], { env });
     expect(err).toContain('CRASH_TEST_FAILPOINT');
     expect(code).toBe(1);
+  });
+});
+
+describe('serve', () => {
+  it('--notify is told of the merchants that have no URL of their own', async () => {
+    const data_dir = mkdtempSync(join(tmpdir(), 'puente-serve-'));
+    const receiver = await startReceiver();
+    const ports = { PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0', PUENTE_SANDBOX_PORT: '0' };
+    const env = { PATH: process.env.PATH, PUENTE_DATA_DIR: data_dir, ...ports };
+    const child = spawn(process.execPath, ['src/cli.ts', 'serve', '--notify', receiver.url], { cwd: HOUSE, env });
+    try {
+      let out = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        out += text;
+      });
+      await eventually(
+        async () => out,
+        (text) => text.includes('/pay'),
+      );
+      const [door, sandbox] = [/public door +(\S+)/, /the sandbox, (\S+)/].map((line) => line.exec(out)?.[1]);
+      const sale = { token: tokenOf(ARGENTINA), body: { amount: 1500 } };
+      expect((await call(door + CREATE.path, sale)).status).toBe(200);
+      await call(`${sandbox}/_sandbox/terminals/${ARGENTINA}/${DEVICE}/pay`, { body: {} });
+      const [notice] = await receiver.waitFor(1);
+      expect(notice?.body).toMatchObject({ state: 'FINISHED', amount: 1500 });
+    } finally {
+      child.kill();
+      await once(child, 'exit');
+      await receiver.close();
+      rmSync(data_dir, { recursive: true, force: true });
+    }
   });
 });
 

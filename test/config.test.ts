@@ -169,6 +169,13 @@ describe('settings that contradict each other are refused with the repair', () =
   });
 });
 
+test.each(['PUENTE_OPS_URL', 'PUENTE_NOTICE_SECRET', 'PUENTE_CREDENTIAL'])(
+  '%s is what the commands read: a shell that has it may start Puente too',
+  (variable) => {
+    expect(load({ [variable]: 'for-the-commands' }).upstream).toBe('sandbox');
+  },
+);
+
 test('a variable that is no setting is refused, and others are left alone', () => {
   expect(refusal({ PUENTE_PORT: '1' })).toMatch(/^PUENTE_PORT is no setting of Puente; config\/README\.md lists/);
   expect(load({ PORT: '1', PUENTEX: '1' }).public.port).toBe(8080);

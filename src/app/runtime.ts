@@ -6,13 +6,12 @@ import type { Config } from '../config.ts';
 import { createRetryBudget } from '../core/budget.ts';
 import { changeLink } from '../core/change.ts';
 import { lost } from '../core/complete.ts';
+import { uuidV7 } from '../core/identifier.ts';
 import type { Link } from '../core/link.ts';
 import { createRecentReads } from '../core/reads.ts';
 import type { Clock, CoreSettings, Runtime } from '../core/runtime.ts';
 import { Secret } from '../core/secret.ts';
 import { createSerial } from '../core/serial.ts';
-import type { Vault } from '../core/vault.ts';
-import { PuenteError } from '../error.ts';
 
 /** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
 const MAX_LEFTOVERS = 10_000;
@@ -31,6 +30,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     budget: createRetryBudget(),
     unsettled: new Set(),
     reads: createRecentReads(),
+    ids: { legacyId: (now) => uuidV7(now, randomBytes(16)), idempotencyKey: randomUUID },
     boot_id: randomUUID(),
   };
 }
@@ -60,22 +60,6 @@ export function secretKey(config: Config, remarks: string[]): Secret {
     remarks.push(`A key for sealing tokens was made in ${path}; with a real upstream set PUENTE_SECRET_KEY instead.`);
   }
   return new Secret(readFileSync(path, 'utf8'));
-}
-
-/**
- * Refuses a key that this directory's data was not sealed with, before anything is opened or sealed with it.
- * What is kept for it is a keyed hash of a constant, from which the key can't be told.
- * @throws PuenteError bad_setting, with the repair.
- */
-export function checkKey(config: Config, vault: Vault): void {
-  const path = join(config.data_dir, 'key.check');
-  const mark = vault.keyed('key-check', 'puente');
-  if (!existsSync(path)) writeFileSync(path, mark, { mode: 0o600 });
-  if (readFileSync(path, 'utf8') === mark) return;
-  throw new PuenteError(
-    'bad_setting',
-    `PUENTE_SECRET_KEY is not the key that the data in ${config.data_dir} was sealed with: set that key again, or start with another data directory.`,
-  );
 }
 
 function coreSettings(config: Config): CoreSettings {

@@ -199,7 +199,7 @@ export const pointErrors = {
   refund_on_terminal: {
     status: 409,
     error: '409',
-    message: 'This payment has no refund on the terminal; refund it with POST /v1/payments/{}/refunds',
+    message: 'Payment {} was made by an order: it has no refund on the terminal',
   },
   too_large: { status: 413, error: '413', message: 'Request body is too large' },
   unsupported_media: { status: 415, error: '415', message: 'Content type is not supported' },

@@ -74,6 +74,8 @@ export function errorAnswer(
       merchant: call.merchant.id,
     });
   }
-  const wait_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
+  const told_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
+  // Official clients wait as long as they are told, and a second when nobody tells them (`legacy-point.md` §1.9).
+  const wait_s = told_s ?? (row.error === 'too_many_requests' ? 1 : null);
   return refused(row.error, row.detail, wait_s === null ? undefined : { 'retry-after': String(wait_s) });
 }

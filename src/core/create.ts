@@ -1,5 +1,5 @@
 /** The story of a legacy create: row first, then the order, then the answer (`reliability.md` §3.3). */
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { stringifyJson } from '../contract/json.ts';
 import { createPointOrder } from '../contract/orders.ts';
 import { PuenteError } from '../error.ts';
@@ -7,7 +7,6 @@ import type { Loss } from '../mapping/tables.ts';
 import { answered, type LegacyAnswer, refused } from './answer.ts';
 import { errorAnswer, type LegacyCall, merchantContext } from './call.ts';
 import { isHeld, releaseHeld } from './change.ts';
-import { uuidV7 } from './identifier.ts';
 import { distrust } from './identity.ts';
 import type { HeldFields, Link } from './link.ts';
 import { durationMs } from './moment.ts';
@@ -111,7 +110,7 @@ async function newLink(
   own_reference: boolean,
 ): Promise<{ link: Link; body: Uint8Array }> {
   const now = runtime.clock.now();
-  const legacy_id = uuidV7(now, randomBytes(16));
+  const legacy_id = runtime.ids.legacyId(now);
   const body = call.body as CreateBody; // the request table checks the shape before anything of it is used upstream
   const reference = await chooseReference(runtime, call, legacy_id, own_reference);
   const translated = runtime.tables.request(
@@ -132,7 +131,7 @@ async function newLink(
     reference_sent: reference,
     held: heldFields(body),
     amount_minor: body.amount,
-    idempotency_key: randomUUID(),
+    idempotency_key: runtime.ids.idempotencyKey(),
     sealed_body: runtime.vault.seal(bytes, 'body'),
     tables_revision: runtime.tables.revision,
     state: 'SENDING',

@@ -32,6 +32,12 @@ export function claimedMerchant(token: Secret): string | null {
   return token.reveal().includes('-') && USER_ID.test(last) ? last : null;
 }
 
+/** Whose a token was when the upstream last accepted it, however long ago; for choosing a lane alone. */
+export async function rememberedMerchant(runtime: Runtime, token: Secret): Promise<string | null> {
+  const known = await runtime.store.token(runtime.vault.fingerprint(token.reveal()));
+  return known?.merchant_id ?? null;
+}
+
 /**
  * The upstream said 401: the token is asked about again on its next call. It is kept for work after the call, because
  * one wrong 401 must not leave events and recovery without a credential.

@@ -1,7 +1,7 @@
 /** Where one call goes: new work follows the merchant's stage, an existing id its lane of birth (DESIGN, Words: Lane). */
 
 import type { LegacyAnswer } from './answer.ts';
-import { claimedMerchant, identify } from './identity.ts';
+import { claimedMerchant, identify, rememberedMerchant } from './identity.ts';
 import type { Link } from './link.ts';
 import type { Merchant } from './merchant.ts';
 import type { Runtime } from './runtime.ts';
@@ -20,7 +20,7 @@ export type Lane =
 export async function chooseLane(runtime: Runtime, token: Secret, legacy_id: string | null): Promise<Lane> {
   const link = legacy_id === null ? null : await runtime.store.link(legacy_id.toLowerCase());
   if (legacy_id !== null && link === null) return { lane: 'legacy' };
-  const claimed = claimedMerchant(token);
+  const claimed = claimedMerchant(token) ?? (await rememberedMerchant(runtime, token));
   if (link === null && claimed !== null && (await claimedStage(runtime, claimed)) === 'legacy')
     return { lane: 'legacy' };
   const identity = await identify(runtime, token);

@@ -72,7 +72,7 @@ export interface Link {
   revision: number;
 }
 
-/** The fields that never change after the row was written; a trigger refuses changes of the first two. */
+/** The fields that only the store writes (`revision`), or nobody after the row was written: the store refuses changes of those. */
 type Fixed =
   | 'idempotency_key'
   | 'reference_sent'

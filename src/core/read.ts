@@ -113,7 +113,8 @@ export function readableOrder(outcome: UpstreamOutcome, order_id: string): Order
 /** The link of the call, refreshed while it can still change; null when the id has no intent a till may see. */
 async function currentLink(runtime: Runtime, call: LegacyCall): Promise<Link | null> {
   const { link } = call;
-  if (link === null || !INTENT_ID.test(call.path.intent_id ?? '')) return null;
+  const { device_id = link?.unit } = call.path;
+  if (link === null || link.unit !== device_id || !INTENT_ID.test(call.path.intent_id ?? '')) return null;
   if (link.state === 'REJECTED' || link.state === 'NOT_SENT') return null;
   return link.state === 'LIVE' ? refreshLink(runtime, link, call.token) : link;
 }

@@ -96,6 +96,12 @@ export interface Runtime {
   /** Legacy ids whose create was sent by this process and not committed since. */
   unsettled: Set<string>;
   reads: RecentReads;
+  ids: {
+    /** A lower-case UUID, unused. @param now epoch ms. */
+    legacyId(now: number): string;
+    /** For `X-Idempotency-Key`: one per row, never made again. */
+    idempotencyKey(): string;
+  };
   /** Identifies this run of the process. */
   boot_id: string;
   /** Notices were committed: deliver them now. */

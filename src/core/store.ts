@@ -93,7 +93,7 @@ export interface Store {
   /** Remembers an accepted token, and the merchant with its site if it is new (settings all default). */
   acceptToken(token: AcceptedToken, site: string | null): Promise<void>;
   token(fingerprint: string): Promise<AcceptedToken | null>;
-  /** The merchant's token seen last whatever its acceptance; null when none is kept. */
+  /** The merchant's token seen last; one that the upstream refused since comes after all others. Null when none is kept. */
   latestToken(merchant_id: string): Promise<AcceptedToken | null>;
   forgetToken(fingerprint: string): Promise<void>;
 
@@ -113,8 +113,8 @@ export interface Store {
    * @throws PuenteError conflict when it is another.
    */
   saveLink(link: Link, change: LinkChange, extra?: { notices?: NewNotice[]; audit?: AuditEntry }): Promise<Link>;
-  /** Links whose `next_check_at` is due, oldest first. */
-  dueLinks(now: number, limit: number): Promise<Link[]>;
+  /** Links whose `next_check_at` is due, oldest first; those of `except_merchants` are left out. */
+  dueLinks(now: number, limit: number, except_merchants?: readonly string[]): Promise<Link[]>;
   /** Links of a merchant whose final `intent_state` was reached in [from, to), newest first. */
   finishedLinks(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
 

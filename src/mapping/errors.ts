@@ -77,7 +77,12 @@ function settle(
   const detail = row.with === undefined ? null : (detailConverters[row.with]?.convert(error, given) ?? null);
   if (row.with !== undefined && detail === null) return null;
   const error_name = row.error as PointErrorName; // proved by `check`
-  return { error: error_name, detail, default: row.status === undefined || row.status === '4xx', row: row.id };
+  return {
+    error: error_name,
+    detail,
+    default: row.status === undefined || row.status === '4xx' || row.status === '5xx',
+    row: row.id,
+  };
 }
 
 /** True when the message of a legacy error has a place for a detail. */

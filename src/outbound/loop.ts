@@ -17,6 +17,8 @@ export interface LoopPlan<Item> {
   /** Items with the same key never run at the same time. */
   key(item: Item): string;
   handle(item: Item): Promise<void>;
+  /** False while an item has to wait for others of its kind; it is taken again later. */
+  mayStart?(item: Item): boolean;
   log: Log;
 }
 
@@ -27,24 +29,33 @@ export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
   let timer: NodeJS.Timeout | undefined;
   let polling: Promise<void> | null = null;
   let again = false;
+  /** More was due than could start: the end of one item calls for the next at once. */
+  let backlog = false;
 
   const run = (item: Item): void => {
     const key = plan.key(item);
     const work = plan
       .handle(item)
       .catch((error: unknown) => plan.log.error(`${plan.name} failed`, { cause: describe(error) }))
-      .finally(() => running.delete(key));
+      .finally(() => {
+        running.delete(key);
+        if (backlog) tick();
+      });
     running.set(key, work);
   };
 
   const poll = async (): Promise<void> => {
     const room = plan.concurrency - running.size;
     if (room <= 0) return;
-    const items = await plan.take(room + running.size);
+    const asked = room + running.size;
+    const items = await plan.take(asked);
+    let left = 0;
     for (const item of items) {
-      if (stopped || running.size >= plan.concurrency) return;
-      if (!running.has(plan.key(item))) run(item);
+      if (stopped || running.has(plan.key(item))) continue;
+      if (running.size < plan.concurrency && plan.mayStart?.(item) !== false) run(item);
+      else left++;
     }
+    backlog = left > 0 || items.length >= asked;
   };
 
   const tick = (): void => {

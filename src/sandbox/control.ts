@@ -30,7 +30,13 @@ export function controlRouter(world: World): Router {
 }
 
 function addSettings(router: Router, world: World): void {
-  const show = () => json(200, { settings: world.settings, assumptions: listAssumptions(world.settings) });
+  const show = () => {
+    const assumptions = listAssumptions(world.settings);
+    return json(200, {
+      settings: Object.fromEntries(assumptions.map(({ name, value }) => [name, value])),
+      assumptions,
+    });
+  };
   router.get('/_sandbox/settings', (_request, response) => send(response, show()));
   router.put('/_sandbox/settings', readBody, (request, response) => {
     world.configure(parse(z.record(z.string(), z.unknown()), request));

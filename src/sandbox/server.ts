@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express, { type ErrorRequestHandler, type NextFunction, type Request, type Response } from 'express';
+import { PuenteError } from '../error.ts';
 import { encodeError, paymentsRefusal, send } from './answer.ts';
 import { controlRouter } from './control.ts';
 import { createPostman } from './delivery.ts';
@@ -38,7 +39,7 @@ export interface Sandbox {
 /** Longer than any client's idle time, so that keep-alive connections are never closed under a request. */
 const KEEP_ALIVE_MS = 75_000;
 
-/** @throws PuenteError bad_setting; rejects with the system's error when the port can't be taken. */
+/** @throws PuenteError bad_setting, also when the port can't be taken. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const world = createWorld({ now: options.now ?? Date.now, settings: options.settings, random: Math.random });
   const postman = createPostman(world, options.webhook_certificate ?? null);
@@ -60,7 +61,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, app);
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'is in use' : `can't be taken (${error.code ?? error.message})`;
+      const address = `${options.host}:${options.port}`;
+      reject(
+        new PuenteError('bad_setting', `sandbox.port: ${address} ${why}; choose another port, or 0 for a free one`),
+      );
+    });
     server.listen(options.port, options.host, resolve);
   });
   const { port } = server.address() as AddressInfo; // a TCP server's address is never text

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { parseJson } from '../../src/contract/json.ts';
 import { finalIntentStates } from '../../src/contract/legacy-point.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { type AdvanceRules, advance } from '../../src/core/advance.ts';
@@ -228,6 +229,13 @@ describe('what tills see, and what they are told', () => {
     expect(JSON.parse(step.notices[0]?.body ?? '')).toMatchObject({ payment: { id: 16500000001, state: 'rejected' } });
     const bare = order('failed', 1, { transactions: { payments: [{}] } });
     expect(advance(link(), bare, tables, faithful).change.intent_state).toBe('ERROR');
+  });
+
+  it('a number that a double can not hold, in what the till sent, is announced with its own text', () => {
+    const said = '{"external_reference":"Pedido 1","weight":1.50,"code":12345678901234567890}';
+    const held = { additional_info: parseJson(said) };
+    const step = advance(link({ held }), order('processed'), tables, rules);
+    expect(step.notices[0]?.body).toContain(`"additional_info":${said}`);
   });
 
   it('refunded after processed tells nothing new', () => {

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/outbound/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
@@ -103,7 +104,7 @@ describe('with nothing under way', () => {
   });
 });
 
-describe('with another key than before', () => {
+describe('with a sealed value that was damaged', () => {
   it('what was sealed can not be opened: the work is put off and said, not repeated in a circle', async () => {
     const lines: string[] = [];
     const log = createLog('error', { write: (line) => lines.push(line) });
@@ -111,12 +112,10 @@ describe('with another key than before', () => {
     const first = await startOutside(sandbox.url, quick);
     idOf(await first.till(PATH, { body: { amount: 1500 } }));
     await first.close();
-    rmSync(join(data_dir, 'key.check')); // as after a restore that forgot it; otherwise the start is refused
-    const second = await startOutside(
-      sandbox.url,
-      { ...quick, PUENTE_SECRET_KEY: 'another key of the tests, long enough' },
-      { log },
-    );
+    const file = new Database(join(data_dir, 'puente.db'));
+    file.exec('UPDATE tokens SET sealed_token = zeroblob(64)');
+    file.close();
+    const second = await startOutside(sandbox.url, quick, { log });
     await call(`${second.app.public_url}/webhooks/orders`, {
       body: { type: 'order', data: { id: rowsOf(data_dir, DEVICE)[0]?.order_id } },
     });

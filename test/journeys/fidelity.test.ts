@@ -256,6 +256,12 @@ const chapters: Record<string, (merchant: string) => Step[]> = {
 const ownChapters: Record<string, Record<string, () => Step[]>> = {
   Argentina: {
     'the minimum': () => [create({ amount: 1499 })],
+    'keys of its own, with numbers that a double can not hold': () => [
+      create('{"amount":1500,"additional_info":{"weight":1.50,"code":12345678901234567890}}'),
+      get(),
+      cancel(),
+      { notices: 1 },
+    ],
   },
   Brazil: {
     preferences: () => [

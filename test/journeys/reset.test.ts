@@ -1,6 +1,6 @@
 /** After a reset of the sandbox its events still find Puente; the settings of the door are not part of the world. */
 import { expect, test } from 'vitest';
-import { ARGENTINA, call, DEVICE, POINT, startBench, startReceiver, tokenOf } from '../kit.ts';
+import { ARGENTINA, call, DEVICE, eventually, POINT, startBench, startReceiver, tokenOf } from '../kit.ts';
 
 test('a sale after a reset is announced', async () => {
   const bench = await startBench();
@@ -17,5 +17,23 @@ test('a sale after a reset is announced', async () => {
   } finally {
     await bench.close();
     await receiver.close();
+  }
+});
+
+test('a payment that was open at a reset does not hold its terminal', async () => {
+  const bench = await startBench();
+  try {
+    const create = () => bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
+    const { id } = (await create()).body as { id: string }; // the door's own form
+    await bench.control('/reset', { method: 'POST' });
+    await eventually(
+      async () => (await bench.till(`${POINT}/payment-intents/${id}`)).body,
+      (body) => (body as { state: string }).state === 'ABANDONED',
+    );
+    const next = await create();
+    expect(next.status).toBe(200);
+    expect(next.body).not.toMatchObject({ id });
+  } finally {
+    await bench.close();
   }
 });

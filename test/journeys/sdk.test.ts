@@ -156,10 +156,11 @@ describe('the seven calls', () => {
 });
 
 describe('outcomes', () => {
-  test('declined, policy error: ERROR, and no payment that could be taken for one', async () => {
+  test('declined, policy error: ERROR, and the payment behind it is rejected', async () => {
     const sale = await create({ amount: 1700 });
     await bench.atTerminal('decline');
-    await untilState(sale, 'ERROR');
+    const declined = await untilState(sale, 'ERROR');
+    expect(await paymentStatus((declined.payment as { id: number }).id)).toBe('rejected');
     expect(await listed(sale)).toMatchObject({ status: 'ERROR' });
   });
 

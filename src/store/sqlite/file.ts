@@ -25,6 +25,8 @@ export interface FileOptions {
   /** Epoch ms. */
   now: () => number;
   migrations_directory: string;
+  /** Keyed hash of a constant: tells another key from the one that this file's values were sealed with. */
+  key_mark?: string;
   failpoint?: Failpoint;
 }
 
@@ -46,6 +48,7 @@ export function prepareFile(options: FileOptions): void {
       applySettings(database, path);
       migrate(database, path, migrations, options.failpoint);
       refuseDamaged(database, path);
+      refuseOtherKey(database, path, options.key_mark);
     } finally {
       database.close();
     }
@@ -95,6 +98,7 @@ function createFile(options: FileOptions): void {
     const remember = database.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
     remember.run('instance_id', randomUUID());
     remember.run('created_at', String(options.now()));
+    if (options.key_mark !== undefined) remember.run('key_mark', options.key_mark);
   } finally {
     database.close();
   }
@@ -132,6 +136,17 @@ function refuseDamaged(database: Database.Database, path: string): void {
   if ((sizeOf(path) ?? 0) > QUICK_CHECK_LIMIT_BYTES) return;
   const verdict = database.pragma('quick_check(1)', { simple: true });
   if (verdict !== 'ok') throw storeUnusable(path, `it is damaged (${String(verdict)})`, 'Restore a backup');
+}
+
+/** With another key nothing sealed could be read: tokens, bodies in doubt, secrets of merchants. */
+function refuseOtherKey(database: Database.Database, path: string, key_mark: string | undefined): void {
+  const kept = database.prepare("SELECT value FROM meta WHERE name = 'key_mark'").pluck().get();
+  if (key_mark === undefined || kept === undefined || kept === key_mark) return;
+  throw storeUnusable(
+    path,
+    'PUENTE_SECRET_KEY is not the key that its values were sealed with',
+    'Set that key again; nothing was changed',
+  );
 }
 
 function sizeOf(path: string): number | null {

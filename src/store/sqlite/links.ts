@@ -41,7 +41,8 @@ export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number
     linkByOrder: async (order_id) => oneOf(reads.byOrder.get(order_id)),
     linkByReference: async (merchant_id, reference) => oneOf(reads.byReference.get(merchant_id, reference)),
     linkByPayment: async (merchant_id, payment_id) => oneOf(reads.byPayment.get(merchant_id, payment_id)),
-    dueLinks: async (at, limit) => reads.due.all(at, limit).map(linkOf),
+    dueLinks: async (at, limit, except_merchants = []) =>
+      reads.due.all(at, JSON.stringify(except_merchants), limit).map(linkOf),
     finishedLinks: async (merchant_id, from, to, limit) => reads.finished.all(merchant_id, from, to, limit).map(linkOf),
   };
 }
@@ -82,8 +83,9 @@ function prepareReads(reader: Reader) {
     byPayment: reader.prepare<[string, string], LinkRow>(
       'SELECT * FROM links WHERE merchant_id = ? AND payment_id = ? ORDER BY created_at DESC LIMIT 1',
     ),
-    due: reader.prepare<[number, number], LinkRow>(
-      'SELECT * FROM links WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?',
+    due: reader.prepare<[number, string, number], LinkRow>(
+      `SELECT * FROM links WHERE next_check_at <= ? AND merchant_id NOT IN (SELECT value FROM json_each(?))
+       ORDER BY next_check_at LIMIT ?`,
     ),
     finished: reader.prepare<[string, number, number, number], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = ? AND ${FINAL} AND intent_state_at >= ? AND intent_state_at < ?

@@ -24,6 +24,8 @@ export interface SqliteStoreOptions {
   onFatal?: (error: PuenteError) => void;
   /** Passed at named moments of opening and committing; a crash test may stop the process there. */
   failpoint?: Failpoint;
+  /** Refuses a file whose values were sealed with another key; see `FileOptions`. */
+  key_mark?: string;
   /** Upper limit of the file in pages of 4 KiB; reaching it is answered as a full disk is. */
   max_pages?: number;
 }
@@ -39,7 +41,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   let queue: WriteQueue | null = null;
   let reader: Reader | null = null;
   try {
-    prepareFile({ path, create, now, migrations_directory: MIGRATIONS_DIRECTORY, failpoint });
+    const { key_mark } = options;
+    prepareFile({
+      path,
+      create,
+      now,
+      migrations_directory: MIGRATIONS_DIRECTORY,
+      failpoint,
+      ...(key_mark === undefined ? {} : { key_mark }),
+    });
     const writer = await startWriter(
       { path, opened_at: now(), max_pages: options.max_pages ?? 0 },
       options.onFatal ?? (() => undefined),

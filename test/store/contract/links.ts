@@ -155,6 +155,13 @@ function itListsLinks(current: () => Harness): void {
     expect(await store.dueLinks(NOON, 10)).toEqual([second, third]);
   });
 
+  it('leaves out the due links of merchants that have their share already', async () => {
+    const { store } = current();
+    await opened(store, { unit: 'A', next_check_at: NOON - MINUTE_MS });
+    const other = await opened(store, { unit: 'A', merchant_id: OTHER_MERCHANT, next_check_at: NOON });
+    expect(await store.dueLinks(NOON, 10, [MERCHANT])).toEqual([other]);
+  });
+
   it('lists the finished links of a merchant by the moment they were finished, newest first', async () => {
     const { store } = current();
     const early = await finished(store, {}, NOON);

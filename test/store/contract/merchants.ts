@@ -83,6 +83,14 @@ function itKeepsTokens(current: () => Harness): void {
     expect(await store.latestToken(MERCHANT)).toEqual(renewed);
   });
 
+  it('gives a token that the upstream refused only when there is no other', async () => {
+    const { store } = current();
+    await store.acceptToken(newToken('refused', { seen_at: NOON + 5, accepted_until: 0 }), 'MLA');
+    expect((await store.latestToken(MERCHANT))?.fingerprint).toBe('refused');
+    await store.acceptToken(newToken('older', { seen_at: NOON }), 'MLA');
+    expect((await store.latestToken(MERCHANT))?.fingerprint).toBe('older');
+  });
+
   it('forgets a token and does not mind one it never knew', async () => {
     const { store } = current();
     await store.acceptToken(newToken('a'), 'MLA');
