@@ -9,7 +9,7 @@ import type { Config } from './config.ts';
 import type { Clock, Log, Runtime } from './core/runtime.ts';
 import { Secret } from './core/secret.ts';
 import { createVault } from './core/vault.ts';
-import type { PuenteError } from './error.ts';
+import { PuenteError } from './error.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { opsApp } from './http/ops.ts';
 import { createPassthrough } from './http/passthrough.ts';
@@ -128,7 +128,7 @@ async function openInside(config: Config, parts: AppParts, metrics: Metrics, rem
   const log = parts.log ?? createLog(config.log.level);
   const clock = parts.clock ?? systemClock;
   const tables = loadTables(MAPPINGS);
-  mkdirSync(config.data_dir, { recursive: true });
+  makeDirectory(config.data_dir);
   const vault = createVault(secretKey(config, remarks));
   const path = join(config.data_dir, 'puente.db');
   if (!existsSync(path)) remarks.push(`A new database was made: ${path}.`);
@@ -178,6 +178,18 @@ async function openInside(config: Config, parts: AppParts, metrics: Metrics, rem
 function sandboxOptions(config: Config): SandboxOptions {
   const tls = readTls(config);
   return { ...config.sandbox, ...(tls === null ? {} : { webhook_certificate: tls.certificate }) };
+}
+
+/** @throws PuenteError bad_setting when the directory can't be made. */
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'unknown';
+    throw new PuenteError('bad_setting', `data_dir: ${path} can't be used as a directory (${why}); name another`, {
+      cause: error,
+    });
+  }
 }
 
 /** The ops door serves a few people on one network. */

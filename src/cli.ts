@@ -1,11 +1,17 @@
 #!/usr/bin/env node
 /** The command `puente`: the same operations as the ops API, for people (tables) and scripts (`--json`). */
+import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { addMappingCommands } from './cli/mapping.ts';
 import { addMerchantCommands } from './cli/merchants.ts';
 import { PuenteError } from './error.ts';
 
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+}; // ours
+
 const program = new Command('puente')
+  .version(version)
   .description('Keeps legacy Mercado Pago Point integrations working on the orders API.')
   .addHelpText(
     'after',

@@ -15,6 +15,8 @@ const FIRST_CALL = {
  * @param environment usually `process.env`.
  */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
+  // What is written belongs to this user alone: references and amounts are nobody else's business.
+  process.umask(0o077);
   try {
     const config = loadConfig({ env: environment, cwd: process.cwd() });
     const app = await startApp(config, {
@@ -40,7 +42,10 @@ function stopOnSignals(app: App): void {
     if (stopping) process.exit(1);
     stopping = true;
     app.close().then(
-      () => process.exit(0),
+      () => {
+        process.stdout.write('Puente has stopped.\n');
+        process.exit(0);
+      },
       (error: unknown) => {
         process.stderr.write(`Puente did not stop cleanly: ${String(error)}\n`);
         process.exit(1);
@@ -94,15 +99,17 @@ function banner(config: Config, app: App): string {
 
 function sandboxLines(app: App, sandbox: NonNullable<App['sandbox']>): string[] {
   const path = `/point/integration-api/devices/${FIRST_CALL.device}/payment-intents`;
+  // A private authority's certificate is not known to curl, and the sandbox has nothing to steal.
+  const curl = app.public_url.startsWith('https:') ? 'curl -sk' : 'curl -s';
   return [
-    '',
-    'A first payment, as a legacy till would ask for it:',
-    `  curl -s ${app.public_url}${path} -H 'Authorization: Bearer ${FIRST_CALL.token}' -H 'Content-Type: application/json' -d '{"amount":1500,"additional_info":{"external_reference":"sale-1","print_on_terminal":true}}'`,
-    'Then act as the customer at the terminal:',
-    `  curl -s -X POST ${sandbox.url}/_sandbox/terminals/700100200/${FIRST_CALL.device}/pay`,
     '',
     'What the specification leaves open, as the sandbox assumes it (change with PUT /_sandbox/settings):',
     ...listAssumptions(sandbox.world.settings).map(({ name, value, sentence }) => `  ${name} = ${value}: ${sentence}`),
+    '',
+    'A first payment, as a legacy till would ask for it:',
+    `  ${curl} ${app.public_url}${path} -H 'Authorization: Bearer ${FIRST_CALL.token}' -H 'Content-Type: application/json' -d '{"amount":1500,"additional_info":{"external_reference":"sale-1","print_on_terminal":true}}'`,
+    'Then act as the customer at the terminal:',
+    `  curl -s -X POST ${sandbox.url}/_sandbox/terminals/700100200/${FIRST_CALL.device}/pay`,
   ];
 }
 

@@ -75,6 +75,31 @@ describe('wrong usage', () => {
     expect(code).toBe(1);
   });
 
+  it('refuses to serve with a data directory that is a file', async () => {
+    const { code, err } = await puente(['serve'], { env: { PUENTE_DATA_DIR: 'package.json' } });
+    expect(err).toContain("package.json can't be used as a directory");
+    expect(code).toBe(1);
+  });
+
+  it('refuses to serve with a certificate that is none', async () => {
+    const data_dir = mkdtempSync(join(tmpdir(), 'puente-tls-'));
+    const env = {
+      PUENTE_DATA_DIR: data_dir,
+      PUENTE_SANDBOX_PORT: '0',
+      PUENTE_PUBLIC_PORT: '0',
+      PUENTE_PUBLIC_TLS_CERTIFICATE_FILE: 'package.json',
+      PUENTE_PUBLIC_TLS_KEY_FILE: 'package.json',
+    };
+    const { code, err } = await puente(['serve'], { env });
+    expect(err).toContain('public.tls');
+    expect(code).toBe(1);
+    rmSync(data_dir, { recursive: true, force: true });
+  });
+
+  it('tells its version', async () => {
+    expect((await puente(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
   it('refuses to serve with a crash-test failpoint in production', async () => {
     const env = { NODE_ENV: 'production', CRASH_TEST_FAILPOINT: 'create.settled' };
     const { code, err } = await puente(['serve'], { env });

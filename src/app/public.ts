@@ -1,7 +1,9 @@
 /** The public door: webhooks, the legacy operations, and everything else carried. */
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import express, { type ErrorRequestHandler, type Express } from 'express';
 import type { Config } from '../config.ts';
+import { refused } from '../core/answer.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
@@ -44,6 +46,8 @@ export function doorUrl(scheme: string, host: string, port: number): string {
   return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
+const notSupported = refused('action_not_supported');
+
 function publicApp(parts: PublicParts): Express {
   const { runtime, passthrough } = parts;
   const app = express();
@@ -59,6 +63,8 @@ function publicApp(parts: PublicParts): Express {
       observe: parts.metrics.observe,
     }),
   );
+  // The sandbox's control door shows tokens and asks for none: it is reached on its own port alone.
+  app.use('/_sandbox', (_request, response) => sendAnswer(response, notSupported));
   app.use(passthrough.handler);
   const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {
     sendAnswer(response, errorAnswer(error, request, runtime.log));
@@ -69,7 +75,7 @@ function publicApp(parts: PublicParts): Express {
 
 /**
  * The door's certificate chain and key, PEM; null when it speaks plain HTTP.
- * @throws PuenteError bad_setting when a file can't be read.
+ * @throws PuenteError bad_setting when a file can't be read, is no PEM, or the two don't belong together.
  */
 export function readTls(config: Config): { certificate: string; key: string } | null {
   const { certificate_file, key_file } = config.public.tls;
@@ -83,5 +89,16 @@ export function readTls(config: Config): { certificate: string; key: string } | 
       });
     }
   };
-  return { certificate: read(certificate_file, 'certificate_file'), key: read(key_file, 'key_file') };
+  const pair = { certificate: read(certificate_file, 'certificate_file'), key: read(key_file, 'key_file') };
+  try {
+    createSecureContext({ cert: pair.certificate, key: pair.key });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'unreadable';
+    throw new PuenteError(
+      'bad_setting',
+      `public.tls: certificate_file and key_file can't be used together (${why}); give the chain in PEM, and its own key`,
+      { cause: error },
+    );
+  }
+  return pair;
 }

@@ -116,7 +116,7 @@ function list(merchants: MerchantView[]): string {
     return 'No merchant yet: one appears with its first accepted call, or with `puente merchants set`.';
   const table = new Table({
     head: ['merchant', 'site', 'stage', 'notices to', 'dialect', 'revision'],
-    style: { head: [] },
+    style: { head: [], border: [] },
   });
   for (const { id, site, settings, revision } of merchants) {
     table.push([id, site ?? '?', shown(settings.stage), shown(settings.notice_url), shown(settings.dialect), revision]);
@@ -125,7 +125,7 @@ function list(merchants: MerchantView[]): string {
 }
 
 function details(merchant: MerchantView): string {
-  const table = new Table({ head: ['setting', 'value', 'from'], style: { head: [] } });
+  const table = new Table({ head: ['setting', 'value', 'from'], style: { head: [], border: [] } });
   for (const [name, setting] of Object.entries(merchant.settings)) table.push([name, shown(setting), setting.from]);
   table.push(['notice_secret', merchant.notice_secret, 'merchant'], ['credential', merchant.credential, 'merchant']);
   return `merchant ${merchant.id}, site ${merchant.site ?? 'not known yet'}, revision ${merchant.revision}\n${table.toString()}`;

@@ -7,7 +7,9 @@ export type LegacyAnswer =
   /** Not Puente's: the bytes go to the legacy upstream untouched. */
   | { kind: 'carry' };
 
-export function answered(status: number, body: unknown, headers?: Record<string, string>): LegacyAnswer {
+export type Answered = Extract<LegacyAnswer, { kind: 'answer' }>;
+
+export function answered(status: number, body: unknown, headers?: Record<string, string>): Answered {
   return headers === undefined ? { kind: 'answer', status, body } : { kind: 'answer', status, body, headers };
 }
 
@@ -19,14 +21,14 @@ export function refused(
   name: PointErrorName,
   detail: string | null = null,
   headers?: Record<string, string>,
-): LegacyAnswer {
+): Answered {
   const entry = pointErrors[name];
   const message = entry.message.replace('{}', detail ?? '').trim();
   return answered(entry.status, { error: entry.error, message, status: entry.status }, headers);
 }
 
 /** The legacy answer for an error a story threw; null when it is no refusal. */
-export function refusalOf(error: unknown): LegacyAnswer | null {
+export function refusalOf(error: unknown): Answered | null {
   if (!(error instanceof PuenteError) || error.code !== 'refused') return null;
   const { error: name, detail } = error.facts;
   if (typeof name !== 'string' || !(name in pointErrors)) return null;

@@ -8,6 +8,7 @@ import { answered, type LegacyAnswer, refused } from './answer.ts';
 import { errorAnswer, type LegacyCall, merchantContext } from './call.ts';
 import { isHeld, releaseHeld } from './change.ts';
 import { distrust } from './identity.ts';
+import { stageOf } from './lane.ts';
 import type { HeldFields, Link } from './link.ts';
 import { durationMs } from './moment.ts';
 import { judgeOpening } from './opening.ts';
@@ -30,6 +31,8 @@ export async function createIntent(runtime: Runtime, call: LegacyCall): Promise<
   if (runtime.clock.now() >= deadline) return countedAnswer(runtime, 'late', refused('unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
+    // The stage is legacy: the call came for what is open on its unit, and once that is over it is legacy's.
+    if (stageOf(runtime, call.merchant) === 'legacy' && !(await unitIsHeld(runtime, call))) return { kind: 'carry' };
     const { link, body } = await newLink(runtime, call, own_reference);
     const window_ms = runtime.settings.create.join_window_ms;
     runtime.failpoint('create.before_row');
@@ -201,6 +204,10 @@ function sorted(value: unknown): unknown {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, item]) => [key, sorted(item)]),
   );
+}
+
+async function unitIsHeld(runtime: Runtime, call: LegacyCall): Promise<boolean> {
+  return (await runtime.store.liveLink(call.merchant.id, call.path.device_id ?? '')) !== null;
 }
 
 /** The link in the way: looked at once, because a missed event must never block a terminal. */

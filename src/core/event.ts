@@ -34,7 +34,9 @@ async function followEvent(runtime: Runtime, event: InboxEvent): Promise<void> {
   if (order_id === null) return later(runtime, event);
   const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);
   if (runtime.reads.last(order_id) > event.received_at && link.order_id !== null) return done(runtime, event);
-  if (since_read_ms < READ_INTERVAL_MS) return inTurn(runtime, event, READ_INTERVAL_MS - since_read_ms);
+  // A signed event of an open order is worth a read at once; anybody else's has to wait its turn.
+  const urgent = event.verified && link.state === 'LIVE';
+  if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(runtime, event, READ_INTERVAL_MS - since_read_ms);
   const read = await readFor(runtime, link, order_id);
   if (read === 'foreign') return park(runtime, event);
   if (read === 'unread') return later(runtime, event);

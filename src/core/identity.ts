@@ -1,14 +1,14 @@
 /** Whose token this is: known only once the upstream has accepted it (DESIGN, Words: Merchant). */
 import { USER_ID } from '../contract/identifiers.ts';
 import { userMe } from '../contract/users.ts';
-import { type LegacyAnswer, refused } from './answer.ts';
+import { type Answered, refused } from './answer.ts';
 import type { Merchant } from './merchant.ts';
 import type { Runtime } from './runtime.ts';
 import { Secret } from './secret.ts';
 
 export type Identity =
   | { kind: 'accepted'; merchant: Merchant; fingerprint: string }
-  | { kind: 'refused'; answer: LegacyAnswer };
+  | { kind: 'refused'; answer: Answered };
 
 /**
  * The merchant behind a token. An accepted fingerprint is remembered until its expiry; otherwise the upstream is asked

@@ -104,6 +104,8 @@ export interface Store {
    */
   openLink(link: Link, decide: (holder: Link | null) => Opening): Promise<{ opening: Opening; link: Link }>;
   link(legacy_id: string): Promise<Link | null>;
+  /** The link that holds a unit; null when it is free. */
+  liveLink(merchant_id: string, unit: string): Promise<Link | null>;
   linkByOrder(order_id: string): Promise<Link | null>;
   linkByReference(merchant_id: string, reference_sent: string): Promise<Link | null>;
   linkByPayment(merchant_id: string, payment_id: string): Promise<Link | null>;

@@ -1,12 +1,12 @@
 /** Writing legacy answers, and telling errors in the legacy shape: no internals, never an `id`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { stringifyJson } from '../contract/json.ts';
-import { type LegacyAnswer, refusalOf, refused } from '../core/answer.ts';
+import { type Answered, refusalOf, refused } from '../core/answer.ts';
 import type { Log } from '../core/runtime.ts';
 import { PuenteError } from '../error.ts';
 
 /** Sends status, headers and JSON body; a body held from the client keeps the source text of its numbers. */
-export function sendAnswer(response: ServerResponse, answer: Extract<LegacyAnswer, { kind: 'answer' }>): void {
+export function sendAnswer(response: ServerResponse, answer: Answered): void {
   if (response.headersSent) return;
   const text = stringifyJson(answer.body);
   response.writeHead(answer.status, {
@@ -20,15 +20,10 @@ export function sendAnswer(response: ServerResponse, answer: Extract<LegacyAnswe
 }
 
 /** The legacy answer for whatever was thrown on the way; what is not a refusal is logged and told as ours. */
-export function errorAnswer(
-  error: unknown,
-  request: IncomingMessage,
-  log: Log,
-): Extract<LegacyAnswer, { kind: 'answer' }> {
+export function errorAnswer(error: unknown, request: IncomingMessage, log: Log): Answered {
   const refusal = refusalOf(error);
-  if (refusal?.kind === 'answer') return refusal;
+  if (refusal !== null) return refusal;
   const answer = refused(nameFor(error));
-  if (answer.kind !== 'answer') throw error; // `refused` always answers
   if (answer.status >= 500) log.error('call failed', { cause: causeOf(error), action: request.method ?? '' });
   return answer;
 }

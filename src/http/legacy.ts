@@ -1,6 +1,6 @@
 /** The legacy door: one route per row of `mappings/operations.yaml`; everything else is carried. */
 import { type RequestHandler, Router } from 'express';
-import { refused } from '../core/answer.ts';
+import { type Answered, refused } from '../core/answer.ts';
 import { chooseLane } from '../core/lane.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { stories } from '../core/stories.ts';
@@ -67,7 +67,10 @@ async function serve(
     return finish(door, operation, response, refused('unauthorized'), started_at);
   }
   const path = pathValues(request.params);
-  const lane = await chooseLane(runtime, token, path.intent_id ?? null);
+  const lane = await chooseLane(runtime, token, {
+    legacy_id: path.intent_id ?? null,
+    unit: operation.story === 'create_intent' ? (path.device_id ?? null) : null,
+  });
   if (lane.lane === 'refused') return finish(door, operation, response, lane.answer, started_at);
   if (lane.lane === 'legacy') return void door.carry(request, response, next);
   if (duplicateHeader(request) !== null) return finish(door, operation, response, refused('bad_request'), started_at);
@@ -97,10 +100,9 @@ function finish(
   door: LegacyDoor,
   operation: Operation,
   response: Parameters<RequestHandler>[1],
-  answer: ReturnType<typeof refused>,
+  answer: Answered,
   started_at: number,
 ): void {
-  if (answer.kind !== 'answer') return;
   const duration_ms = door.runtime.clock.now() - started_at;
   door.observe(operation.name, `${Math.floor(answer.status / 100)}xx`, duration_ms);
   door.runtime.log.info('call', { operation: operation.name, status: answer.status, lane: 'orders', duration_ms });

@@ -1,7 +1,7 @@
 /** The ops door: health, metrics and the merchants' settings; bearer token on everything that shows or changes state. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
-import { z } from 'zod';
+import type { z } from 'zod';
 import {
   changeMerchant,
   merchantChange,
@@ -81,8 +81,14 @@ function digest(text: string): Buffer {
 
 function parsed<Schema extends z.ZodType>(schema: Schema, body: unknown): z.infer<Schema> {
   const result = schema.safeParse(body);
-  if (!result.success) throw new PuenteError('bad_request', z.prettifyError(result.error).replaceAll('\n', '; '));
+  if (!result.success) throw new PuenteError('bad_request', result.error.issues.map(sentence).join('; '));
   return result.data;
+}
+
+/** One thing that is wrong with a body: where, and what. */
+function sentence(issue: z.core.$ZodIssue): string {
+  const where = issue.path.join('.');
+  return where === '' ? issue.message : `${where}: ${issue.message}`;
 }
 
 const STATUS: Partial<Record<PuenteError['code'], number>> = {

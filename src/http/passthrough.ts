@@ -30,7 +30,7 @@ export function createPassthrough(target: string, log: Log): Passthrough {
       error: (error, _request, response) => {
         log.warn('legacy upstream failed', { cause: error.message, lane: 'legacy' });
         const answer = refused('bad_gateway');
-        if ('writeHead' in response && answer.kind === 'answer') sendAnswer(response as ServerResponse, answer); // not a socket
+        if ('writeHead' in response) sendAnswer(response as ServerResponse, answer); // not a socket
       },
     },
   });

@@ -227,3 +227,8 @@ describe('what legacy tolerated', () => {
     expect(await shop.orders(device)).toHaveLength(1);
   });
 });
+
+it("the sandbox's control door is not reachable through the public one", async () => {
+  const { status, body } = await shop.till('/_sandbox/state');
+  expect([status, body]).toEqual([404, { error: '111', message: 'Action not supported', status: 404 }]);
+});

@@ -82,7 +82,7 @@ describe('each limitation is this difference and no other', () => {
       '< 200 application/json {"id":"<id 2>","device_id":"PAX_A910__SMARTPOS0000000001","payment_id":"<payment 1>"}',
     );
     expect(told.orders[1]).toBe(
-      '< 409 application/json {"error":"409","message":"This payment has no refund on the terminal; refund it with POST /v1/payments/<payment 1>/refunds","status":409}',
+      '< 409 application/json {"error":"409","message":"Payment <payment 1> was made by an order: it has no refund on the terminal","status":409}',
     );
   });
 

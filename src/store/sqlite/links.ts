@@ -16,7 +16,15 @@ const FINAL = `intent_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED',
 
 type LinkMethods = Pick<
   Store,
-  'openLink' | 'saveLink' | 'link' | 'linkByOrder' | 'linkByReference' | 'linkByPayment' | 'dueLinks' | 'finishedLinks'
+  | 'openLink'
+  | 'saveLink'
+  | 'link'
+  | 'liveLink'
+  | 'linkByOrder'
+  | 'linkByReference'
+  | 'linkByPayment'
+  | 'dueLinks'
+  | 'finishedLinks'
 >;
 
 export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number): LinkMethods {
@@ -38,6 +46,7 @@ export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number
       throw new PuenteError('conflict', `The link ${link.legacy_id} was not changed: ${cause}. Read it again.`);
     },
     link: async (legacy_id) => oneOf(reads.byId.get(legacy_id)),
+    liveLink: async (merchant_id, unit) => oneOf(reads.holder.get(merchant_id, unit)),
     linkByOrder: async (order_id) => oneOf(reads.byOrder.get(order_id)),
     linkByReference: async (merchant_id, reference) => oneOf(reads.byReference.get(merchant_id, reference)),
     linkByPayment: async (merchant_id, payment_id) => oneOf(reads.byPayment.get(merchant_id, payment_id)),

@@ -1,0 +1,70 @@
+/** A move while work is open: a unit is on one side at a time, and a retry never becomes a second charge on the other (`reliability.md` §3.10). */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ARGENTINA, type Bench, DEVICE, eventually, POINT, SECOND_DEVICE, startBench } from '../kit.ts';
+import { idOf, legacyErrorOf } from './till.ts';
+
+let bench: Bench;
+beforeEach(async () => {
+  bench = await startBench();
+});
+afterEach(() => bench.close());
+
+const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
+const sell = (amount: number, path = CREATE) => bench.till(path, { body: { amount } });
+
+async function move(stage: 'legacy' | 'orders'): Promise<void> {
+  const { revision } = (await bench.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // the view has one
+  const moved = await bench.ops(`/api/merchants/${ARGENTINA}/stage`, {
+    method: 'PUT',
+    body: { stage, reason: 'a test moves it', revision },
+  });
+  expect(moved.status).toBe(200);
+}
+
+/** Intents that the sandbox's legacy API knows. */
+async function legacyIntents(): Promise<string[]> {
+  const { body } = await bench.control('/state');
+  return (body as { legacy: { intents: { id: string }[] } }).legacy.intents.map(({ id }) => id); // the sandbox's own view
+}
+
+it('while a sale is open on orders its unit stays there: busy for another, the same for its retry', async () => {
+  const first = idOf(await sell(1500));
+  await move('legacy');
+  expect(idOf(await sell(1500))).toBe(first);
+  expect(legacyErrorOf(await sell(1600))).toMatchObject({ error: '2205', status: 409 });
+  expect(await legacyIntents()).toEqual([]);
+});
+
+it('the next sale goes to legacy, with its body, as soon as the open one is over, even if no event told so', async () => {
+  const first = idOf(await sell(1500));
+  await bench.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
+  await move('legacy');
+  await bench.atTerminal('pay');
+  const second = await sell(1600);
+  expect(second.body).toMatchObject({ amount: 1600 });
+  expect(await legacyIntents()).toEqual([idOf(second)]);
+  expect((await bench.till(`${POINT}/payment-intents/${first}`)).body).toMatchObject({ state: 'FINISHED' });
+});
+
+it('other units of the merchant move at once', async () => {
+  await sell(1500);
+  await move('legacy');
+  const elsewhere = await sell(1500, `${POINT}/devices/${SECOND_DEVICE}/payment-intents`);
+  expect(await legacyIntents()).toEqual([idOf(elsewhere)]);
+});
+
+it('a create in doubt is not sold again on legacy by its retry', async () => {
+  await bench.control('/faults', {
+    body: { method: 'POST', path: '/v1/orders', kind: 'reset', when: 'after', times: 'always' },
+  });
+  expect((await sell(1500)).status).toBe(504);
+  await move('legacy');
+  await bench.control('/faults', { method: 'DELETE' });
+  const retried = await eventually(
+    () => sell(1500),
+    ({ status }) => status === 200,
+  );
+  expect(await legacyIntents()).toEqual([]);
+  expect([...bench.sandbox.world.orders.values()].map(({ status }) => status)).toEqual(['created']);
+  expect(idOf(retried)).toMatch(/^[0-9a-f-]{36}$/);
+});
