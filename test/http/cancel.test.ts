@@ -1,7 +1,7 @@
 /** A legacy cancel against every outcome upstream can have (`legacy-point.md` §1.5, `reliability.md` §3.9). */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, eventually, POINT } from '../kit.ts';
-import { idOf, legacyErrorOf, openShop, type Shop } from './till.ts';
+import { idOf, LEFT_IN_DOUBT, legacyErrorOf, openShop, type Shop } from './till.ts';
 
 let shop: Shop;
 let device: string;
@@ -85,13 +85,7 @@ describe('refused', () => {
 
   it('while a create is in doubt', async () => {
     const other = shop.freshDevice();
-    await shop.fault({
-      method: 'POST',
-      path: '/v1/orders',
-      kind: 'error',
-      status: 409,
-      code: 'idempotency_key_already_used',
-    });
+    await shop.fault(LEFT_IN_DOUBT);
     await shop.create(other);
     expect((await shop.cancel(other, shop.rows(other)[0]?.legacy_id ?? '')).status).toBe(409);
   });

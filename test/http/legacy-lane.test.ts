@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ARGENTINA, DEVICE, eventually, POINT, tokenOf } from '../kit.ts';
+import { ARGENTINA, DEVICE, eventually, POINT, SECOND_DEVICE, tokenOf } from '../kit.ts';
 import { rawRequest, sendRaw } from './raw.ts';
 import { idOf, legacyErrorOf } from './till.ts';
 import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly, type Unruly } from './unruly.ts';
@@ -220,7 +220,9 @@ describe('a merchant on orders', () => {
     expect((await puente.till(`${path}/${id}`, { method: 'DELETE' })).status, 'asked upstream, which is broken').toBe(
       504,
     );
-    expect((await puente.till(path, { body: { amount: 1700 } })).body).toMatchObject({ legacy: `POST ${path}` });
+    const elsewhere = `${POINT}/devices/${SECOND_DEVICE}/payment-intents`;
+    const next = await puente.till(elsewhere, { body: { amount: 1700 } });
+    expect(next.body).toMatchObject({ legacy: `POST ${elsewhere}` });
     await eventually(
       async () => legacy.seen,
       (seen) => seen.some((one) => one.path.endsWith('/cancel')),

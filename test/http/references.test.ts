@@ -1,7 +1,7 @@
 /** A till's reference goes upstream when it fits and is new; it always comes back byte for byte (DESIGN decision 5). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, call, eventually, type Receiver, startReceiver, tokenOf } from '../kit.ts';
-import { idOf, openShop, type Shop } from './till.ts';
+import { idOf, LEFT_IN_DOUBT, openShop, type Shop } from './till.ts';
 
 let shop: Shop;
 let receiver: Receiver;
@@ -131,13 +131,7 @@ describe("another system's order with the same reference", () => {
 
   it('on another terminal is not adopted by our create in doubt', async () => {
     const device = shop.freshDevice();
-    await shop.fault({
-      method: 'POST',
-      path: '/v1/orders',
-      kind: 'error',
-      status: 409,
-      code: 'idempotency_key_already_used',
-    });
+    await shop.fault(LEFT_IN_DOUBT);
     expect((await sale(device, 'shared-3')).status).toBe(504);
     const elsewhere = shop.freshDevice();
     await foreignOrder('shared-3', elsewhere);

@@ -40,6 +40,15 @@ export interface UpstreamOrder {
   config: { point: { terminal_id: string } };
 }
 
+/** The fault after which a create stays in doubt: upstream says that the key was used, and not for what. */
+export const LEFT_IN_DOUBT = {
+  method: 'POST',
+  path: '/v1/orders',
+  kind: 'error',
+  status: 409,
+  code: 'idempotency_key_already_used',
+};
+
 export interface Shop extends Bench {
   /** A terminal that no test has used yet. */
   freshDevice(): string;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Answer, ARGENTINA, BRAZIL, call, eventually, type Receiver, startReceiver } from '../kit.ts';
-import { idOf, openShop, type Shop } from './till.ts';
+import { idOf, LEFT_IN_DOUBT, openShop, type Shop } from './till.ts';
 
 const SECRET = 'a webhook secret of the tests';
 let shop: Shop;
@@ -114,13 +114,7 @@ describe('what is not an event of ours', () => {
 
   it("another merchant's event never attaches to our reference", async () => {
     const device = shop.freshDevice();
-    await shop.fault({
-      method: 'POST',
-      path: '/v1/orders',
-      kind: 'error',
-      status: 409,
-      code: 'idempotency_key_already_used',
-    });
+    await shop.fault(LEFT_IN_DOUBT);
     await shop.create(device, { additional_info: { external_reference: 'shared' } });
     await tell({ id: UNKNOWN, reference: 'shared', user_id: BRAZIL });
     expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
@@ -135,13 +129,7 @@ describe('what is not an event of ours', () => {
 
   it('an event for an order that is not there is parked, not believed', async () => {
     const device = shop.freshDevice();
-    await shop.fault({
-      method: 'POST',
-      path: '/v1/orders',
-      kind: 'error',
-      status: 409,
-      code: 'idempotency_key_already_used',
-    });
+    await shop.fault(LEFT_IN_DOUBT);
     await shop.create(device, { additional_info: { external_reference: 'mine' } });
     await tell({ id: UNKNOWN, reference: 'mine' });
     expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
