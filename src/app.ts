@@ -15,6 +15,7 @@ import { opsApp } from './http/ops.ts';
 import { createPassthrough } from './http/passthrough.ts';
 import { type Listening, listen } from './http/server.ts';
 import { loadTables } from './mapping/load.ts';
+import type { Tables } from './mapping/tables.ts';
 import { checkUrl, type OutboundPolicy } from './outbound/guard.ts';
 import { createLog } from './outbound/log.ts';
 import { createUpstream, type UpstreamClient } from './outbound/upstream.ts';
@@ -41,6 +42,8 @@ export interface AppParts {
   /** [0, 1): jitter of pauses. */
   random?: () => number;
   log?: Log;
+  /** Proved and compiled already, e.g. to watch which rows fire. */
+  tables?: Tables;
   failpoint?: (name: string) => void;
   /** The store can't be trusted any more. */
   onFatal?: (error: PuenteError) => void;
@@ -56,27 +59,33 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const remarks: string[] = [];
   const metrics = createMetrics();
   const inside = await openInside(config, parts, metrics, remarks);
-  const { runtime, sandbox, upstream } = inside;
+  const { runtime, sandbox } = inside;
   const policy: OutboundPolicy = {
     allow_private: config.outbound.allow_private,
+    allow_http: config.outbound.allow_http,
     ports: [...config.outbound.ports],
     own_hosts: [],
   };
-  const work = startWork(runtime, config, metrics, policy);
-  inside.onNotices(work.notices);
-  const legacy_url = config.legacy_upstream === 'sandbox' ? (sandbox?.url ?? '') : config.legacy_upstream;
-  const passthrough = createPassthrough(legacy_url, runtime.log);
+  const passthrough = createPassthrough(inside.legacy_url, runtime.log);
   const webhook_secret = config.webhook.secret ?? (sandbox === null ? null : new Secret(randomUUID()));
+  let eventsWaiting = (): void => undefined; // what comes before the work has started is in the inbox
   const publicDoor = await openPublicDoor({
     runtime,
     config,
     metrics,
     passthrough,
     webhook_secret,
-    eventsWaiting: work.events,
+    eventsWaiting: () => eventsWaiting(),
   });
   const public_url = config.public.url ?? publicDoor.own_url;
   policy.own_hosts.push(new URL(public_url).host);
+  if (sandbox === null && config.public.url === null)
+    remarks.push(
+      `public.url is not set: notices of QR sales send receivers to ${public_url}; set it to what they reach.`,
+    );
+  const work = startWork(runtime, config, metrics, policy, public_url);
+  inside.onNotices(work.notices);
+  eventsWaiting = work.events;
   const state = { ready: true };
   if (sandbox !== null) {
     const webhooks = {
@@ -108,7 +117,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       await Promise.all([publicDoor.close(config.shutdown.grace_ms), opsDoor.close(config.shutdown.grace_ms)]);
       passthrough.close();
       await work.stop();
-      await upstream.close();
+      await inside.closeUpstreams();
       await runtime.store.close();
       await sandbox?.close();
     },
@@ -118,7 +127,9 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
 interface Inside {
   runtime: Runtime;
   sandbox: Sandbox | null;
-  upstream: UpstreamClient;
+  /** Base URL of the legacy API. */
+  legacy_url: string;
+  closeUpstreams(): Promise<void>;
   /** Names who delivers notices; they can be committed before. */
   onNotices(wake: () => void): void;
 }
@@ -127,7 +138,7 @@ interface Inside {
 async function openInside(config: Config, parts: AppParts, metrics: Metrics, remarks: string[]): Promise<Inside> {
   const log = parts.log ?? createLog(config.log.level);
   const clock = parts.clock ?? systemClock;
-  const tables = loadTables(MAPPINGS);
+  const tables = parts.tables ?? loadTables(MAPPINGS);
   makeDirectory(config.data_dir);
   const vault = createVault(secretKey(config, remarks));
   const path = join(config.data_dir, 'puente.db');
@@ -141,17 +152,14 @@ async function openInside(config: Config, parts: AppParts, metrics: Metrics, rem
     ...(parts.failpoint === undefined ? {} : { failpoint: parts.failpoint }),
   });
   const sandbox = config.upstream === 'sandbox' ? await startSandbox(sandboxOptions(config)) : null;
-  const upstream = createUpstream({
-    baseUrl: sandbox?.url ?? config.upstream,
-    connections: config.upstream_pool.connections,
-    connectTimeout_ms: config.upstream_pool.connect_timeout_ms,
-    userAgent: 'Puente',
-    onOutcome: (name, kind, status, duration_ms) => metrics.upstream(name, outcomeLabel(kind, status), duration_ms),
-  });
+  const legacy_url = config.legacy_upstream === 'sandbox' ? (sandbox?.url ?? '') : config.legacy_upstream;
+  const upstream = upstreamClient(sandbox?.url ?? config.upstream, config, metrics);
+  const legacy_upstream = upstreamClient(legacy_url, config, metrics);
   let wake = (): void => undefined;
   const runtime = createRuntime(config, {
     store,
     upstream,
+    legacy_upstream,
     tables,
     vault,
     clock,
@@ -167,11 +175,24 @@ async function openInside(config: Config, parts: AppParts, metrics: Metrics, rem
   return {
     runtime,
     sandbox,
-    upstream,
+    legacy_url,
+    async closeUpstreams() {
+      await Promise.all([upstream.close(), legacy_upstream.close()]);
+    },
     onNotices: (named) => {
       wake = named;
     },
   };
+}
+
+function upstreamClient(baseUrl: string, config: Config, metrics: Metrics): UpstreamClient {
+  return createUpstream({
+    baseUrl,
+    connections: config.upstream_pool.connections,
+    connectTimeout_ms: config.upstream_pool.connect_timeout_ms,
+    userAgent: 'Puente',
+    onOutcome: (name, kind, status, duration_ms) => metrics.upstream(name, outcomeLabel(kind, status), duration_ms),
+  });
 }
 
 /** The sandbox sends its events to our own door, whose certificate may be a private one. */

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { addMappingCommands } from './cli/mapping.ts';
 import { addMerchantCommands } from './cli/merchants.ts';
+import { addNoticeCommands } from './cli/notices.ts';
 import { PuenteError } from './error.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -18,7 +19,7 @@ const program = new Command('puente')
     `
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
-Commands on a running Puente (merchants, stage) ask its ops door:
+Commands on a running Puente (merchants, stage, notices) ask its ops door:
   PUENTE_OPS_URL    where it is (default http://127.0.0.1:8081; --ops wins)
   PUENTE_OPS_TOKEN  its bearer token`,
   )
@@ -37,6 +38,7 @@ program
 
 addMappingCommands(program);
 addMerchantCommands(program);
+addNoticeCommands(program);
 
 try {
   await program.parseAsync();

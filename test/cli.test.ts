@@ -1,5 +1,5 @@
 /** The command line as people and scripts use it: real processes, real exit codes, against a running Puente. */
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,24 +17,7 @@ import {
   startReceiver,
   tokenOf,
 } from './kit.ts';
-
-const HOUSE = join(import.meta.dirname, '..');
-
-interface Ran {
-  code: number;
-  out: string;
-  err: string;
-}
-
-function puente(argv: string[], options: { input?: string; env?: Record<string, string> } = {}): Promise<Ran> {
-  return new Promise((resolve) => {
-    const env = { PATH: process.env.PATH, ...options.env };
-    const child = execFile(process.execPath, ['src/cli.ts', ...argv], { cwd: HOUSE, env }, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : 1, out, err });
-    });
-    child.stdin?.end(options.input ?? '');
-  });
-}
+import { HOUSE, puente } from './run-cli.ts';
 
 const CREATE = {
   method: 'POST',

@@ -46,7 +46,7 @@ export function doorUrl(scheme: string, host: string, port: number): string {
   return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-const notSupported = refused('action_not_supported');
+const notSupported = refused('point', 'action_not_supported');
 
 function publicApp(parts: PublicParts): Express {
   const { runtime, passthrough } = parts;
@@ -67,7 +67,7 @@ function publicApp(parts: PublicParts): Express {
   app.use('/_sandbox', (_request, response) => sendAnswer(response, notSupported));
   app.use(passthrough.handler);
   const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {
-    sendAnswer(response, errorAnswer(error, request, runtime.log));
+    sendAnswer(response, errorAnswer('point', error, request, runtime.log));
   };
   app.use(tell);
   return app;

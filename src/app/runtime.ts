@@ -8,6 +8,8 @@ import { changeLink } from '../core/change.ts';
 import { lost } from '../core/complete.ts';
 import { uuidV7 } from '../core/identifier.ts';
 import type { Link } from '../core/link.ts';
+import { createMemory } from '../core/memory.ts';
+import { createMint } from '../core/minted.ts';
 import { createRecentReads } from '../core/reads.ts';
 import type { Clock, CoreSettings, Runtime } from '../core/runtime.ts';
 import { Secret } from '../core/secret.ts';
@@ -19,7 +21,17 @@ const MAX_LEFTOVERS = 10_000;
 /** The parts that differ between starts; the rest is made here. */
 export type RuntimeParts = Pick<
   Runtime,
-  'store' | 'upstream' | 'tables' | 'vault' | 'clock' | 'random' | 'log' | 'count' | 'noticesWaiting' | 'failpoint'
+  | 'store'
+  | 'upstream'
+  | 'legacy_upstream'
+  | 'tables'
+  | 'vault'
+  | 'clock'
+  | 'random'
+  | 'log'
+  | 'count'
+  | 'noticesWaiting'
+  | 'failpoint'
 >;
 
 export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
@@ -30,7 +42,8 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     budget: createRetryBudget(),
     unsettled: new Set(),
     reads: createRecentReads(),
-    ids: { legacyId: (now) => uuidV7(now, randomBytes(16)), idempotencyKey: randomUUID },
+    memory: createMemory(),
+    ids: { legacyId: (now) => uuidV7(now, randomBytes(16)), number: createMint(), idempotencyKey: randomUUID },
     boot_id: randomUUID(),
   };
 }
@@ -47,7 +60,7 @@ export const systemClock: Clock = {
  */
 export async function closeLeftovers(runtime: Runtime, which: (link: Link) => boolean = () => true): Promise<number> {
   const leftovers = (await runtime.store.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS)).filter(which);
-  for (const link of leftovers) await changeLink(runtime, link, () => ({ change: lost(runtime.clock.now()) }));
+  for (const link of leftovers) await changeLink(runtime, link, () => ({ change: lost(link, runtime.clock.now()) }));
   return leftovers.length;
 }
 

@@ -1,7 +1,9 @@
 /** The loops that work when nobody is waiting: notices, events, links. */
 import type { Config } from '../config.ts';
+import { targetOf } from '../core/notices/target.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { Secret } from '../core/secret.ts';
+import type { Notice } from '../core/store.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { startCompleter } from '../outbound/completer.ts';
 import type { OutboundPolicy } from '../outbound/guard.ts';
@@ -17,7 +19,14 @@ export interface Work {
   stop(): Promise<void>;
 }
 
-export function startWork(runtime: Runtime, config: Config, metrics: Metrics, policy: OutboundPolicy): Work {
+/** @param public_url how the public door is reached from outside; it is open by now, because receivers read from it. */
+export function startWork(
+  runtime: Runtime,
+  config: Config,
+  metrics: Metrics,
+  policy: OutboundPolicy,
+  public_url: string,
+): Work {
   const sender = createSender({ policy, userAgent: config.notices.user_agent, timeout_ms: config.notices.timeout_ms });
   const notifier = startNotifier({
     store: runtime.store,
@@ -33,7 +42,8 @@ export function startWork(runtime: Runtime, config: Config, metrics: Metrics, po
     horizon_ms: config.notices.horizon_ms,
     concurrency: config.notices.concurrency,
     per_host: config.notices.per_host,
-    receiver: (merchant_id) => receiverOf(runtime, merchant_id),
+    public_url,
+    receiver: (notice) => receiverOf(runtime, notice),
     onAttempt: noteAttempt(runtime, metrics),
     onFault: (error) =>
       runtime.log.error('notifier failed', { cause: error instanceof Error ? error.message : 'unknown' }),
@@ -50,12 +60,13 @@ export function startWork(runtime: Runtime, config: Config, metrics: Metrics, po
   };
 }
 
-/** Where a merchant's notices go now, and how they are signed. */
-async function receiverOf(runtime: Runtime, merchant_id: string): ReturnType<NotifierParts['receiver']> {
-  const merchant = await runtime.store.merchant(merchant_id);
+/** Where a notice goes now, and how it is signed. */
+async function receiverOf(runtime: Runtime, notice: Notice): ReturnType<NotifierParts['receiver']> {
+  const merchant = await runtime.store.merchant(notice.merchant_id);
+  const link = notice.form === 'point' ? null : await runtime.store.link(notice.legacy_id);
   const sealed = merchant?.sealed_notice_secret ?? null;
   return {
-    url: merchant?.settings.notice_url ?? runtime.settings.merchants.notice_url,
+    url: targetOf(runtime, link, merchant),
     dialect: merchant?.settings.dialect ?? runtime.settings.merchants.dialect,
     secret: sealed === null ? null : new Secret(runtime.vault.open(sealed, 'notice-secret').toString('utf8')),
   };

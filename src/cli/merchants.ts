@@ -1,20 +1,17 @@
 /** `puente merchants` and `puente stage`: see merchants, set them, move them. */
-import Table from 'cli-table3';
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { dialects, stages } from '../core/merchant.ts';
+import { type Command, Option } from 'commander';
+import { dialects, qrNotices, stages } from '../core/merchant.ts';
 import type { MerchantView } from '../core/operate.ts';
 import { PuenteError } from '../error.ts';
 import { callOps, type OpsAddress } from './ops-client.ts';
-
-interface Output extends OpsAddress {
-  json?: boolean;
-}
+import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
 
 interface SetOptions extends Output {
   reason: string;
   revision?: number;
   notify?: string;
   dialect?: string;
+  qrNotices?: string;
   declined?: string;
   cancelOnTerminal?: boolean;
   voucher?: string;
@@ -43,7 +40,10 @@ export function addMerchantCommands(program: Command): void {
       wholeNumber,
     )
     .option('--notify <url>', 'where its notices go')
-    .addOption(new Option('--dialect <name>', 'form of its notices').choices([...dialects, 'default']))
+    .addOption(new Option('--dialect <name>', 'form of its Point notices').choices([...dialects, 'default']))
+    .addOption(
+      new Option('--qr-notices <form>', 'how its QR sales are told from now on').choices([...qrNotices, 'default']),
+    )
     .addOption(
       new Option('--declined <policy>', 'how a declined payment shows').choices(['error', 'finished', 'default']),
     )
@@ -63,6 +63,10 @@ export function addMerchantCommands(program: Command): void {
       )) as MerchantView;
       print(options, changed, details(changed));
     });
+  addStageCommand(program);
+}
+
+function addStageCommand(program: Command): void {
   common(
     program
       .command('stage <merchant>')
@@ -87,6 +91,7 @@ async function changeOf(id: string, options: SetOptions): Promise<Record<string,
   const said = {
     notice_url: orDefault(options.notify),
     dialect: orDefault(options.dialect),
+    qr_notices: orDefault(options.qrNotices),
     declined: orDefault(options.declined),
     cancel_on_terminal: options.cancelOnTerminal,
     voucher: orDefault(options.voucher),
@@ -99,36 +104,37 @@ async function changeOf(id: string, options: SetOptions): Promise<Record<string,
   return { reason: options.reason, revision: options.revision ?? (await view(options, id)).revision, ...named };
 }
 
-function common(command: Command): Command {
-  return command.option('--json', 'print JSON').option('--ops <url>', 'the ops door');
-}
-
 async function view(options: OpsAddress, id: string): Promise<MerchantView> {
   return (await callOps(options, 'GET', `/api/merchants/${encodeURIComponent(id)}`)) as MerchantView; // the API's own shape
-}
-
-function print(options: Output, value: unknown, table: string): void {
-  process.stdout.write(options.json ? `${JSON.stringify(value, null, 2)}\n` : `${table}\n`);
 }
 
 function list(merchants: MerchantView[]): string {
   if (merchants.length === 0)
     return 'No merchant yet: one appears with its first accepted call, or with `puente merchants set`.';
-  const table = new Table({
-    head: ['merchant', 'site', 'stage', 'notices to', 'dialect', 'revision'],
-    style: { head: [], border: [] },
-  });
-  for (const { id, site, settings, revision } of merchants) {
-    table.push([id, site ?? '?', shown(settings.stage), shown(settings.notice_url), shown(settings.dialect), revision]);
-  }
-  return table.toString();
+  return tableOf(
+    ['merchant', 'site', 'stage', 'notices to', 'dialect', 'QR notices', 'revision'],
+    merchants.map(({ id, site, settings, revision }) => [
+      id,
+      site ?? '?',
+      shown(settings.stage),
+      shown(settings.notice_url),
+      shown(settings.dialect),
+      shown(settings.qr_notices),
+      revision,
+    ]),
+  );
 }
 
 function details(merchant: MerchantView): string {
-  const table = new Table({ head: ['setting', 'value', 'from'], style: { head: [], border: [] } });
-  for (const [name, setting] of Object.entries(merchant.settings)) table.push([name, shown(setting), setting.from]);
-  table.push(['notice_secret', merchant.notice_secret, 'merchant'], ['credential', merchant.credential, 'merchant']);
-  return `merchant ${merchant.id}, site ${merchant.site ?? 'not known yet'}, revision ${merchant.revision}\n${table.toString()}`;
+  const table = tableOf(
+    ['setting', 'value', 'from'],
+    [
+      ...Object.entries(merchant.settings).map(([name, setting]) => [name, shown(setting), setting.from]),
+      ['notice_secret', merchant.notice_secret, 'merchant'],
+      ['credential', merchant.credential, 'merchant'],
+    ],
+  );
+  return `merchant ${merchant.id}, site ${merchant.site ?? 'not known yet'}, revision ${merchant.revision}\n${table}`;
 }
 
 function shown(setting: { value: unknown } | undefined): string {
@@ -144,9 +150,4 @@ function fromEnvironment(name: string): string {
   if (value === undefined || value === '')
     throw new PuenteError('bad_request', `Set ${name} to the secret; it is not taken from the command line.`);
   return value;
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
-  return Number(text);
 }

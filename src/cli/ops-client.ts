@@ -16,7 +16,7 @@ export interface OpsAddress {
  */
 export async function callOps(
   address: OpsAddress,
-  method: 'GET' | 'PUT',
+  method: 'GET' | 'POST' | 'PUT',
   path: string,
   body?: unknown,
 ): Promise<unknown> {

@@ -1,6 +1,6 @@
 /** Every setting with its kind; defaults and reasons stand in `config/default.yaml`, nowhere else. */
 import { z } from 'zod';
-import { dialects, stages } from '../core/merchant.ts';
+import { dialects, qrNotices, stages } from '../core/merchant.ts';
 import {
   baseUrl,
   choice,
@@ -66,6 +66,7 @@ export const settings = z.strictObject({
     cancel_on_terminal: flag(),
     voucher: choice(['refuse', 'drop']),
     dialect: choice(dialects),
+    qr_notices: choice(qrNotices),
     notice_url: orNull(targetUrl()),
   }),
   create: z.strictObject({
@@ -78,10 +79,16 @@ export const settings = z.strictObject({
     unclaimed: choice(['cancel-unclaimed', 'adopt']),
     default_lifetime_ms: milliseconds(ORDER_LIFETIME_MS.least, ORDER_LIFETIME_MS.most),
   }),
-  reads: z.strictObject({ fresh_ms: milliseconds(0, 60_000), timeout_ms: milliseconds(50, DEADLINE_LIMIT_MS) }),
+  reads: z.strictObject({
+    fresh_ms: milliseconds(0, 60_000),
+    timeout_ms: milliseconds(50, DEADLINE_LIMIT_MS),
+    search_fresh_ms: milliseconds(0, 60_000),
+    pos_fresh_ms: milliseconds(0, 86_400_000),
+  }),
   tokens: z.strictObject({ accepted_for_ms: milliseconds(1000), kept_for_ms: milliseconds(1000) }),
   reconcile: z.strictObject({
     point_interval_ms: milliseconds(10, 3_600_000),
+    qr_interval_ms: milliseconds(10, 3_600_000),
     max_interval_ms: milliseconds(10, 86_400_000),
     concurrency: wholeNumber(1, 256),
     action_required_grace_ms: milliseconds(0, 86_400_000),
@@ -95,6 +102,7 @@ export const settings = z.strictObject({
   }),
   outbound: z.strictObject({
     allow_private: flag(),
+    allow_http: flag(),
     ports: z
       .array(z.int().min(1).max(65535))
       .min(1)

@@ -1,5 +1,6 @@
 /** Strict JSON: one parser for every door, so that no two of them read the same bytes differently. */
 import { LosslessNumber, parse, stringify } from 'lossless-json';
+import { z } from 'zod';
 
 export type Json = string | number | boolean | null | LosslessNumber | Json[] | { [key: string]: Json };
 
@@ -26,6 +27,14 @@ export function parseJson(text: string): Json {
 /** Writes JSON text; a `LosslessNumber` is written with its source text. */
 export function stringifyJson(value: unknown): string {
   return stringify(value) ?? 'null';
+}
+
+/**
+ * An object inside a body, with keys nobody names. A number kept as its source text is an object to JavaScript alone, and
+ * is refused; zod checks a copy of it, on which the mark of its class is what is left.
+ */
+export function jsonObject<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.looseObject(shape).refine((value) => value.isLosslessNumber !== true);
 }
 
 /**

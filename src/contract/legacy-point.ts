@@ -1,6 +1,8 @@
 /** The legacy Point API as tills speak it. Source: `legacy-point.md` §1–3. */
 import { z } from 'zod';
 import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
+import { jsonObject } from './json.ts';
+import { legacyHeaders } from './legacy-headers.ts';
 
 /** Final and intermediate states, `legacy-point.md` §2. */
 export const intentStates = [
@@ -24,22 +26,10 @@ export const finalIntentStates: readonly IntentState[] = [
   'ABANDONED',
 ];
 
-const additionalInfo = z.looseObject({
+const additionalInfo = jsonObject({
   external_reference: z.string().optional(),
   print_on_terminal: z.boolean().optional(),
   ticket_number: z.string().optional(),
-});
-
-/** The request headers that mean something on a Point call; keys are lower-case. `legacy-point.md` §1, header table. */
-export const pointHeaders = z.object({
-  'x-platform-id': z.string().optional(),
-  'x-integrator-id': z.string().optional(),
-  'x-corporation-id': z.string().optional(),
-  'x-product-id': z.string().optional(),
-  'x-tracking-id': z.string().optional(),
-  'x-test-scope': z.string().optional(),
-  'x-idempotency-key': z.string().optional(),
-  'x-ttl-store-preference': z.string().optional(),
 });
 
 /** `amount` is minor units (two implied decimals), an integer; every other field as in `legacy-point.md` §1.3. */
@@ -49,20 +39,18 @@ export const createIntentBody = z.looseObject({
   external_reference: z.string().optional(),
   notification_url: z.string().optional(),
   additional_info: additionalInfo.optional(),
-  payment: z
-    .looseObject({
-      type: z.string().optional(),
-      installments: z.int().optional(),
-      installments_cost: z.string().optional(),
-      voucher_type: z.string().optional(),
-    })
-    .optional(),
+  payment: jsonObject({
+    type: z.string().optional(),
+    installments: z.int().optional(),
+    installments_cost: z.string().optional(),
+    voucher_type: z.string().optional(),
+  }).optional(),
 });
 
 const devicePath = z.object({ device_id: z.string().regex(TERMINAL_ID) });
 const intentPath = z.object({ intent_id: z.string().regex(INTENT_ID) });
 
-export const createIntentRequest = z.object({ path: devicePath, headers: pointHeaders, body: createIntentBody });
+export const createIntentRequest = z.object({ path: devicePath, headers: legacyHeaders, body: createIntentBody });
 export const getIntentRequest = z.object({ path: intentPath });
 export const cancelIntentRequest = z.object({ path: intentPath });
 
@@ -90,7 +78,7 @@ export const listEventsRequest = z.object({ query: z.object({ startDate: day, en
 
 export const createRefundIntentBody = z.looseObject({
   payment_id: z.union([z.string(), z.int()]),
-  additional_info: z.looseObject({ print_on_terminal: z.array(z.string()).optional() }).optional(),
+  additional_info: jsonObject({ print_on_terminal: z.array(z.string()).optional() }).optional(),
 });
 
 // ---- answers -------------------------------------------------------------------------------------------------
@@ -213,4 +201,3 @@ export const pointErrors = {
     message: 'The payments service did not answer in time; check the terminal before trying again',
   },
 } as const satisfies Record<string, LegacyError>;
-export type PointErrorName = keyof typeof pointErrors;

@@ -1,6 +1,15 @@
-/** The orders API, `type: point`. Source: `interface.md` Order, `orders-api.md` §1–3. QR fields join with the QR operations. */
+/** The orders API, `type: point` and `type: qr`. Source: `interface.md` Order, `orders-api.md` §1–3. */
 import { z } from 'zod';
-import { DURATION, digits, ORDER_ID, ORDER_REFERENCE, POINT_AMOUNT, TERMINAL_ID } from './identifiers.ts';
+import {
+  DURATION,
+  digits,
+  EXTERNAL_ID,
+  ORDER_ID,
+  ORDER_REFERENCE,
+  POINT_AMOUNT,
+  QR_AMOUNT,
+  TERMINAL_ID,
+} from './identifiers.ts';
 
 export const orderStatuses = [
   'created',
@@ -45,7 +54,84 @@ export const createPointOrder = z.strictObject({
     .optional(),
 });
 
+const qrAmount = z.string().regex(QR_AMOUNT);
+
+/** Modes of a QR order: `static` on the till's own code, `dynamic` one code for the sale, `hybrid` both. */
+export const qrModes = ['static', 'dynamic', 'hybrid'] as const;
+export type QrMode = (typeof qrModes)[number];
+
+/**
+ * What a create of a QR order may carry; strict. With a cash withdrawal `total_amount` is the sum of `payments` and
+ * `cash_outs` (interface.md, Order; field name: reference qr-code-ca/orders/create-order).
+ */
+export const createQrOrder = z.strictObject({
+  type: z.literal('qr'),
+  external_reference: z.string().regex(ORDER_REFERENCE),
+  description: z.string().max(150).optional(),
+  expiration_time: z.string().regex(DURATION).optional(),
+  total_amount: qrAmount,
+  marketplace_fee: qrAmount.optional(),
+  transactions: z.strictObject({
+    payments: z
+      .array(z.strictObject({ amount: qrAmount }))
+      .length(1)
+      .optional(),
+    cash_outs: z
+      .array(z.strictObject({ amount: qrAmount }))
+      .length(1)
+      .optional(),
+  }),
+  config: z.strictObject({
+    qr: z.strictObject({ external_pos_id: z.string().regex(EXTERNAL_ID), mode: z.enum(qrModes) }),
+  }),
+  items: z
+    .array(
+      z.strictObject({
+        title: z.string().max(150),
+        unit_price: qrAmount,
+        quantity: z.int().positive(),
+        unit_measure: z.string().max(10),
+        external_code: z.string().max(30).optional(),
+        external_categories: z
+          .array(z.strictObject({ id: z.string() }))
+          .max(10)
+          .optional(),
+      }),
+    )
+    .max(10)
+    .optional(),
+  discounts: z
+    .strictObject({
+      payment_methods: z
+        .array(
+          z.strictObject({
+            new_total_amount: qrAmount,
+            type: z.enum(['debit_card', 'credit_card', 'account_money', 'prepaid_card']),
+          }),
+        )
+        .max(4),
+    })
+    .optional(),
+  integration_data: z
+    .strictObject({
+      platform_id: z.string().optional(),
+      integrator_id: z.string().optional(),
+      sponsor: z.strictObject({ id: z.string() }).optional(),
+    })
+    .optional(),
+});
+
 export const createOrderCall = z.object({ body: createPointOrder });
+export const createQrOrderCall = z.object({ body: createQrOrder });
+/** Whole payment: no body. Part of it: one element with the id of the payment transaction (`orders-api.md` §2). */
+export const refundOrderCall = z.object({
+  path: z.object({ order_id: z.string().regex(ORDER_ID) }),
+  body: z
+    .strictObject({
+      transactions: z.array(z.strictObject({ id: z.string(), amount: z.string().regex(POINT_AMOUNT) })).length(1),
+    })
+    .optional(),
+});
 export const getOrderCall = z.object({ path: z.object({ order_id: z.string().regex(ORDER_ID) }) });
 export const cancelOrderCall = z.object({
   path: z.object({ order_id: z.string().regex(ORDER_ID) }),
@@ -79,6 +165,23 @@ export const orderPayment = z.object({
         .optional(),
     })
     .optional(),
+  discounts: z.object({ type: z.string().optional() }).optional(),
+});
+
+export const orderRefund = z.object({
+  id: z.string().optional(),
+  transaction_id: z.string().optional(),
+  reference_id: text.optional(),
+  amount: text.optional(),
+  status: z.string().optional(),
+});
+
+/** The answer to a refund: not the whole order, but its state and the new refund (`orders-api.md` §2). */
+export const refundedOrder = z.object({
+  id: z.string().regex(ORDER_ID),
+  status: z.string(),
+  status_detail: z.string().optional(),
+  transactions: z.object({ refunds: z.array(orderRefund).min(1) }),
 });
 
 /** An order as the service answers it. Unknown keys are dropped, unknown statuses survive as text (`reliability.md` F25). Card digits are never read. */
@@ -89,6 +192,7 @@ export const order = z.object({
   external_reference: z.string().optional(),
   description: z.string().optional(),
   expiration_time: z.string().optional(),
+  total_amount: text.optional(),
   country_code: z.string().optional(),
   currency: z.string().optional(),
   status: z.string(),
@@ -105,131 +209,12 @@ export const order = z.object({
           ticket_number: text.optional(),
         })
         .optional(),
+      qr: z.object({ external_pos_id: z.string().optional(), mode: z.string().optional() }).optional(),
     })
     .optional(),
-  transactions: z.object({ payments: z.array(orderPayment).optional() }).optional(),
+  type_response: z.object({ qr_data: z.string().optional() }).optional(),
+  transactions: z
+    .object({ payments: z.array(orderPayment).optional(), refunds: z.array(orderRefund).optional() })
+    .optional(),
 });
 export type Order = z.infer<typeof order>;
-
-/** The two error envelopes of the service: a list, or flat for token errors (`orders-api.md` §1.5). */
-export const ordersError = z.union([
-  z.object({
-    errors: z
-      .array(z.object({ code: z.string(), message: z.string().optional(), details: z.array(z.string()).optional() }))
-      .min(1),
-  }),
-  z.object({ code: z.string(), message: z.string().optional() }),
-]);
-
-/** Every documented [status, code], plus live spellings, per upstream call. Sources: `interface.md` Errors, `orders-api.md` §1.6, §2, §3, §5. */
-export const upstreamErrorCodes = {
-  create: [
-    [400, 'required_properties'],
-    [400, 'property_value'],
-    [400, 'property_type'],
-    [400, 'json_syntax_error'],
-    [400, 'unsupported_properties'],
-    [400, 'empty_required_header'],
-    [400, 'minimum_properties'],
-    [400, 'minimum_items'],
-    [400, 'maximum_items'],
-    [400, 'unsupported_site'],
-    [400, 'bad_request'],
-    [400, 'marketplace_not_valid'],
-    [400, 'sponsor_id_not_valid'],
-    [400, 'seller_configuration'],
-    [401, 'unauthorized'],
-    [403, 'forbidden_checking_terminal_owner'],
-    [403, 'forbidden_checking_device_owner'],
-    [404, 'pos_not_found'],
-    [404, 'marketplace_fee_not_allowed'],
-    [409, 'already_queued_order_for_terminal'],
-    [409, 'already_queued_order_on_terminal'],
-    [409, 'idempotency_key_already_used'],
-    [500, 'internal_error'],
-    [500, '500'],
-    [500, 'idempotency_validation_failed'],
-  ],
-  get: [
-    [400, 'invalid_path_param'],
-    [400, 'bad_request'],
-    [401, 'unauthorized'],
-    [404, 'order_not_found'],
-    [500, 'internal_error'],
-    [500, '500'],
-  ],
-  cancel: [
-    [400, 'empty_required_header'],
-    [400, 'invalid_path_param'],
-    [400, 'bad_request'],
-    [401, 'unauthorized'],
-    [403, 'forbidden_checking_terminal_owner'],
-    [403, 'forbidden_checking_device_owner'],
-    [404, 'order_not_found'],
-    [409, 'cannot_cancel_order'],
-    [409, 'order_already_canceled'],
-    [409, 'idempotency_key_already_used'],
-    [409, 'instore_order_locked_error'],
-    [500, 'idempotency_validation_failed'],
-    [500, 'internal_error'],
-    [500, '500'],
-  ],
-  refund: [
-    [400, 'empty_required_header'],
-    [400, 'invalid_path_param'],
-    [400, 'unsupported_partially_refunds'],
-    [400, 'refund_amount_exceeds'],
-    [400, 'invalid_order_owner'],
-    [400, 'in_store_payment_refund_order'],
-    [401, 'unauthorized'],
-    [401, 'user_not_authorized'],
-    [403, 'partial_refund_forbidden_with_tips'],
-    [404, 'order_not_found'],
-    [404, 'transaction_not_found'],
-    [409, 'idempotency_key_already_used'],
-    [409, 'order_already_refunded'],
-    [409, 'cannot_refund_order'],
-    [409, 'refund_period_exceeded'],
-    [409, 'action_not_allowed_for_current_state'],
-    [409, 'refund_in_progress'],
-    [409, 'movement_operations_pending'],
-    [422, 'payment_not_refundable'],
-    [422, 'amount_not_refundable'],
-    [422, 'max_refunds_exceeded'],
-    [425, 'order_payment_not_yet_enabled_for_refund'],
-    [428, 'insufficient_money_for_refund'],
-    [500, 'idempotency_validation_failed'],
-    [500, 'internal_error'],
-    [500, '500'],
-  ],
-  terminals_list: [
-    [401, 'unauthorized'],
-    [500, 'internal_error'],
-    [500, '500'],
-  ],
-  terminals_setup: [
-    [400, 'unsupported_site'],
-    [400, 'required_properties'],
-    [400, 'unsupported_properties'],
-    [400, 'invalid_payload'],
-    [400, 'property_value'],
-    [401, 'unauthorized'],
-    [403, 'store_pos_not_found'],
-    [403, 'terminal_not_allowed_action'],
-    [404, 'not_found'],
-    [412, ''], // the only error without a code string
-    [500, 'internal_error'],
-    [500, '500'],
-  ],
-} as const satisfies Record<string, readonly (readonly [number, string])[]>;
-export type UpstreamCallName = keyof typeof upstreamErrorCodes;
-
-/** Where each upstream call goes; parameters as in Express. Source: `interface.md` Endpoints. */
-export const upstreamRoutes: Readonly<Record<UpstreamCallName, { method: 'GET' | 'POST' | 'PATCH'; path: string }>> = {
-  create: { method: 'POST', path: '/v1/orders' },
-  get: { method: 'GET', path: '/v1/orders/:order_id' },
-  cancel: { method: 'POST', path: '/v1/orders/:order_id/cancel' },
-  refund: { method: 'POST', path: '/v1/orders/:order_id/refund' },
-  terminals_list: { method: 'GET', path: '/terminals/v1/list' },
-  terminals_setup: { method: 'PATCH', path: '/terminals/v1/setup' },
-};

@@ -1,11 +1,11 @@
 /** From what upstream says of an order to what legacy clients see: pure, and never back in time. */
-import { stringifyJson } from '../contract/json.ts';
-import { finalIntentStates, type IntentState } from '../contract/legacy-point.ts';
 import type { Order } from '../contract/orders.ts';
 import type { StateRow, Tables } from '../mapping/tables.ts';
-import type { Link, LinkChange } from './link.ts';
+import { announcements } from './announce.ts';
+import { hasEnded, isPaid, type LegacyState, type Link, type LinkChange } from './link.ts';
+import { mintedPaymentId } from './minted.ts';
 import { comparableInstant, durationMs, instantMs } from './moment.ts';
-import type { NewNotice } from './store.ts';
+import type { News } from './notices/forms.ts';
 
 export interface AdvanceRules {
   now: number;
@@ -20,18 +20,18 @@ export interface AdvanceRules {
 
 export interface Advance {
   change: LinkChange;
-  notices: NewNotice[];
+  notices: News[];
   /** What is worth a counter: an order status no table row knows, an older version, an approval after a cancel. */
   remarks: ('unknown_states' | 'stale_versions' | 'late_approvals')[];
 }
 
 /**
  * What a freshly read order changes about its link (`reliability.md` §3.12): the higher of (version, rank) wins,
- * a final state is left only for processed or refunded, and a notice is due when legacy would have announced
- * the state that is now visible (`legacy-point.md` §3.1).
+ * a final state is left only for processed or refunded, and notices are due when legacy would have announced
+ * what is now visible (`legacy-point.md` §3.1, `legacy-qr.md` §5.1).
  */
 export function advance(link: Link, order: Order, tables: Tables, rules: AdvanceRules): Advance {
-  const row = tables.state(order.status, rules.declined);
+  const row = tables.state(link.family, order, rules.declined);
   const remarks: Advance['remarks'] = row.known ? [] : ['unknown_states'];
   const version = comparableInstant(order.last_updated_date);
   const expires_at = expiry(link, order, rules);
@@ -40,46 +40,33 @@ export function advance(link: Link, order: Order, tables: Tables, rules: Advance
     const same = link.order !== null && order.status === link.order.status;
     return { change: {}, notices: [], remarks: same ? remarks : [...remarks, 'stale_versions'] };
   }
-  const intent_state = visibleState(order, row, expires_at, rules);
-  const final = row.final || intent_state === 'CONFIRMATION_REQUIRED';
-  if (link.intent_state === 'CANCELED' && intent_state === 'FINISHED') remarks.push('late_approvals');
-  const changed = intent_state !== link.intent_state;
-  const change: LinkChange = {
+  const legacy_state = visibleState(link, order, row, expires_at, rules);
+  const next: Link = {
+    ...link,
     order,
     order_id: order.id,
     order_version: version ?? link.order_version,
-    payment_id: paymentId(order) ?? link.payment_id,
-    intent_state,
-    intent_state_at: changed ? stateInstant(version, rules.now) : link.intent_state_at,
-    state: final ? 'DONE' : 'LIVE',
+    payment_id: paymentId(order) ?? link.payment_id ?? mintedPaymentId(link, order),
+    legacy_state,
+    legacy_state_at: legacy_state === link.legacy_state ? link.legacy_state_at : stateInstant(version, rules.now),
+    state: row.final || legacy_state === 'CONFIRMATION_REQUIRED' ? 'DONE' : 'LIVE',
     expires_at,
     sealed_body: null,
   };
-  const announce = changed && announced(intent_state, row);
-  return { change, notices: announce ? [notice({ ...link, ...change }, order, tables, rules)] : [], remarks };
-}
-
-/** The flat body of a Point notice for a link in its current state, JSON text in the order of `legacy-point.md` §3.1. */
-function notice(link: Link, order: Order, tables: Tables, rules: AdvanceRules): NewNotice {
-  const application = order.integration_data?.application_id;
-  const { value } = tables.notice(order, {
-    intent_id: link.legacy_id,
-    state: link.intent_state,
-    amount_minor: link.amount_minor,
-    exponent: rules.exponent,
-    caller_id: Number(link.merchant_id),
-    client_id: application !== undefined && /^\d{1,15}$/.test(application) ? Number(application) : undefined,
-    created_at: link.created_at,
-    held: link.held,
-    payment_state: order.status === 'failed' ? 'rejected' : 'approved',
-  });
-  return {
-    legacy_id: link.legacy_id,
-    merchant_id: link.merchant_id,
-    body: stringifyJson(value.body),
-    created_at: rules.now,
-    next_attempt_at: rules.now,
+  if (hasEnded(link) && !isPaid(link) && isPaid(next)) remarks.push('late_approvals');
+  const { order_id, order_version, payment_id, legacy_state_at, state } = next;
+  const change: LinkChange = {
+    order,
+    order_id,
+    order_version,
+    payment_id,
+    legacy_state,
+    legacy_state_at,
+    state,
+    expires_at,
+    sealed_body: null,
   };
+  return { change, notices: announcements(link, next, order, row, tables, rules), remarks };
 }
 
 function isNewer(
@@ -90,11 +77,9 @@ function isNewer(
   tables: Tables,
   rules: AdvanceRules,
 ): boolean {
-  // What tills see decides, not the order: CONFIRMATION_REQUIRED and a lost link's ABANDONED are as final as the rest.
-  const ended = finalIntentStates.includes(link.intent_state);
-  if (ended && order.status !== 'processed' && order.status !== 'refunded') return false;
+  if (hasEnded(link) && order.status !== 'processed' && order.status !== 'refunded') return false;
   if (link.order === null) return true;
-  const before = tables.state(link.order.status, rules.declined);
+  const before = tables.state(link.family, link.order, rules.declined);
   if (version !== null && link.order_version !== null && version !== link.order_version) {
     return version > link.order_version;
   }
@@ -104,23 +89,21 @@ function isNewer(
 /** An order held back because it might still move can't any more: its time is over, or its terminal is wanted. */
 function settlesHeld(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): boolean {
   // A lagging read may still say so of an order that has moved on; only a link that is held now is let go.
-  const held_now = row.held && link.order?.status === order.status && !finalIntentStates.includes(link.intent_state);
+  const held_now = row.held && link.order?.status === order.status && !hasEnded(link);
   return held_now && holdIsOver(expires_at, rules);
 }
 
-function visibleState(order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): IntentState {
+function visibleState(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): LegacyState {
+  const shows = row.shows as LegacyState; // proved by `check`
+  if (link.family !== 'point') return shows;
   if (row.held && holdIsOver(expires_at, rules)) return 'CONFIRMATION_REQUIRED';
   // FINISHED without a payment to look at breaks tills that read `payment.id` (`legacy-point.md` §2, failed).
-  if (order.status === 'failed' && row.intent === 'FINISHED' && paymentId(order) === null) return 'ERROR';
-  return row.intent;
+  if (order.status === 'failed' && shows === 'FINISHED' && paymentId(order) === null) return 'ERROR';
+  return shows;
 }
 
 function holdIsOver(expires_at: number, rules: AdvanceRules): boolean {
   return rules.released || rules.now >= expires_at + rules.action_required_grace_ms;
-}
-
-function announced(state: IntentState, row: StateRow): boolean {
-  return state === 'CONFIRMATION_REQUIRED' || row.notice;
 }
 
 function expiry(link: Link, order: Order, rules: AdvanceRules): number {

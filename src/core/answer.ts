@@ -1,8 +1,9 @@
 /** What a story gives back to the legacy door: an answer in the legacy shape, or the wish to be carried. */
-import { type PointErrorName, pointErrors } from '../contract/legacy-point.ts';
+import { errorBody, type Family, type LegacyErrorName, legacyError } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
 
 export type LegacyAnswer =
+  /** A body that is undefined is sent as no body at all: v2 tills take nothing else on their 204 (`legacy-qr.md` §0 row 2). */
   | { kind: 'answer'; status: number; body: unknown; headers?: Record<string, string> }
   /** Not Puente's: the bytes go to the legacy upstream untouched. */
   | { kind: 'carry' };
@@ -14,23 +15,24 @@ export function answered(status: number, body: unknown, headers?: Record<string,
 }
 
 /**
- * A legacy error of the catalogue; `{}` in its text is filled with `detail`.
- * The body has `error`, `message` and numeric `status`, and never an `id` (`legacy-point.md` §1.9).
+ * A legacy error of the family's catalogue in the family's envelope; `{}` in its text is filled with `detail`.
+ * A name that the family has no words for is told as its `internal`.
  */
 export function refused(
-  name: PointErrorName,
+  family: Family,
+  name: LegacyErrorName,
   detail: string | null = null,
   headers?: Record<string, string>,
 ): Answered {
-  const entry = pointErrors[name];
-  const message = entry.message.replace('{}', detail ?? '').trim();
-  return answered(entry.status, { error: entry.error, message, status: entry.status }, headers);
+  const entry = legacyError(family, name) ?? legacyError(family, 'internal');
+  if (entry === null) throw new PuenteError('bad_tables', `the catalogue of ${family} has no internal error`);
+  return answered(entry.status, errorBody(family, entry, detail ?? ''), headers);
 }
 
 /** The legacy answer for an error a story threw; null when it is no refusal. */
-export function refusalOf(error: unknown): Answered | null {
+export function refusalOf(family: Family, error: unknown): Answered | null {
   if (!(error instanceof PuenteError) || error.code !== 'refused') return null;
   const { error: name, detail } = error.facts;
-  if (typeof name !== 'string' || !(name in pointErrors)) return null;
-  return refused(name as PointErrorName, typeof detail === 'string' ? detail : null); // membership was just checked
+  if (typeof name !== 'string' || legacyError(family, name) === null) return null;
+  return refused(family, name as LegacyErrorName, typeof detail === 'string' ? detail : null); // membership was just checked
 }

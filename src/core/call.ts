@@ -1,5 +1,5 @@
 /** One legacy call on the orders lane, and the errors of upstream calls told in legacy words. */
-import type { UpstreamCallName } from '../contract/orders.ts';
+import type { UpstreamCallName } from '../contract/upstream.ts';
 import type { MappingContext, Operation } from '../mapping/tables.ts';
 import { type LegacyAnswer, refused } from './answer.ts';
 import { distrust } from './identity.ts';
@@ -24,7 +24,7 @@ export interface LegacyCall {
   token: Secret;
   /** Accepted by the upstream. */
   merchant: Merchant;
-  /** The link the path's id names, already known to be this merchant's. */
+  /** The link the path names, already known to be this merchant's; null where it names none, or is a new sale's. */
   link: Link | null;
 }
 
@@ -50,8 +50,8 @@ export async function upstreamRefusal(
   name: UpstreamCallName,
   outcome: UpstreamOutcome,
 ): Promise<LegacyAnswer> {
-  if (outcome.kind === 'not_sent') return refused('bad_gateway');
-  if (outcome.kind === 'broken') return refused('outcome_unknown');
+  if (outcome.kind === 'not_sent') return refused(call.operation.family, 'bad_gateway');
+  if (outcome.kind === 'broken') return refused(call.operation.family, 'outcome_unknown');
   if (outcome.status === 401) await distrust(runtime, call.token);
   return errorAnswer(runtime, call, name, outcome.status, outcome.body, outcome.retry_after_ms);
 }
@@ -65,7 +65,7 @@ export function errorAnswer(
   body: unknown,
   retry_after_ms: number | null = null,
 ): LegacyAnswer {
-  const row = runtime.tables.error(name, status, body, merchantContext(runtime, call.merchant));
+  const row = runtime.tables.error(call.operation.family, name, status, body, merchantContext(runtime, call.merchant));
   if (row.default) {
     runtime.count('default_rows', name);
     runtime.log.warn('error table: default row used', {
@@ -77,5 +77,10 @@ export function errorAnswer(
   const told_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
   // Official clients wait as long as they are told, and a second when nobody tells them (`legacy-point.md` §1.9).
   const wait_s = told_s ?? (row.error === 'too_many_requests' ? 1 : null);
-  return refused(row.error, row.detail, wait_s === null ? undefined : { 'retry-after': String(wait_s) });
+  return refused(
+    call.operation.family,
+    row.error,
+    row.detail,
+    wait_s === null ? undefined : { 'retry-after': String(wait_s) },
+  );
 }

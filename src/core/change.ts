@@ -2,7 +2,10 @@
 import type { Order } from '../contract/orders.ts';
 import { PuenteError } from '../error.ts';
 import { type AdvanceRules, advance } from './advance.ts';
-import type { Link, LinkChange } from './link.ts';
+import { isPaid, type Link, type LinkChange } from './link.ts';
+import type { Merchant } from './merchant.ts';
+import { inForms, type News } from './notices/forms.ts';
+import { targetOf } from './notices/target.ts';
 import type { Runtime } from './runtime.ts';
 import type { AuditEntry, NewNotice } from './store.ts';
 
@@ -63,7 +66,8 @@ export async function applyOrder(
   extra: (current: Link) => Decision = noExtra,
   released = false,
 ): Promise<Link> {
-  const rules = { ...(await advanceRules(runtime, link.merchant_id)), released };
+  const merchant = await runtime.store.merchant(link.merchant_id);
+  const rules = { ...advanceRules(runtime, merchant), released };
   // However it was seen (event, read or replay), and whatever dies afterwards: the audit line is in the same commit.
   let settled = null as string | null; // set inside the decision, where the compiler doesn't look
   const applied = await changeLink(runtime, link, (current) => {
@@ -71,7 +75,7 @@ export async function applyOrder(
     for (const remark of step.remarks) remember(runtime, remark, current, order);
     const more = extra({ ...current, ...step.change });
     const change: LinkChange = { ...step.change, ...more.change };
-    const notices = [...step.notices, ...(more.notices ?? [])];
+    const notices = [...told(runtime, current, merchant, step.notices), ...(more.notices ?? [])];
     const next = { ...current, ...change };
     settled = settlementOf(current, next);
     const audit = settled === null ? more.audit : settlementLine(runtime, next, settled);
@@ -85,7 +89,7 @@ export async function applyOrder(
 
 /** True while an order waits at the terminal for what only a person can see, and is not shown as final for that. */
 export function isHeld(runtime: Runtime, link: Link): boolean {
-  return link.state === 'LIVE' && link.order !== null && runtime.tables.state(link.order.status, 'error').held;
+  return link.state === 'LIVE' && link.order !== null && runtime.tables.state(link.family, link.order, 'error').held;
 }
 
 /** Shows a held order as CONFIRMATION_REQUIRED now, as legacy did at once: the till wants the terminal for a new sale. */
@@ -95,18 +99,21 @@ export async function releaseHeld(runtime: Runtime, link: Link): Promise<Link> {
 
 /** What became of an order nobody was told of, in audit words; null when nothing did (`reliability.md` §3.8). */
 function settlementOf(before: Link, after: Link): string | null {
-  if (!unclaimed(after) || before.intent_state === after.intent_state) return null;
-  if (after.intent_state === 'FINISHED') return 'paid but unacknowledged';
-  return after.intent_state === 'CANCELED' && after.cancel !== null ? 'unacknowledged order canceled' : null;
+  if (!unclaimed(after) || before.legacy_state === after.legacy_state) return null;
+  if (isPaid(after)) return isPaid(before) ? null : 'paid but unacknowledged';
+  return after.order?.status === 'canceled' && after.cancel !== null ? 'unacknowledged order canceled' : null;
 }
 
 /** A live link is looked at again soon, then ever less often; the end of its lifetime is never slept through. */
 export function nextLook(runtime: Runtime, link: Link): { next_check_at: number | null } {
   if (link.state !== 'LIVE') return { next_check_at: null };
   const now = runtime.clock.now();
-  const { point_interval_ms, max_interval_ms, action_required_grace_ms } = runtime.settings.reconcile;
+  const { point_interval_ms, qr_interval_ms, max_interval_ms, action_required_grace_ms } = runtime.settings.reconcile;
   const age_ms = Math.max(0, now - link.created_at);
-  const wait_ms = Math.min(Math.max(point_interval_ms, age_ms / 4), max_interval_ms);
+  const first_ms = link.family === 'qr' ? qr_interval_ms : point_interval_ms;
+  // A QR may live for months, so its looks go on growing apart.
+  const longest_ms = link.family === 'qr' ? Math.max(max_interval_ms, age_ms / 10) : max_interval_ms;
+  const wait_ms = Math.round(Math.min(Math.max(first_ms, age_ms / 4), longest_ms));
   const ends = [link.expires_at + 1_000, link.expires_at + action_required_grace_ms];
   if (unclaimed(link)) ends.push(settlementTime(runtime, link));
   return { next_check_at: Math.min(now + wait_ms, ...ends.filter((end) => end > now)) };
@@ -123,8 +130,14 @@ export function settlementTime(runtime: Runtime, link: Link): number {
   return link.created_at + deadline_ms + settle_after_ms;
 }
 
-async function advanceRules(runtime: Runtime, merchant_id: string): Promise<Omit<AdvanceRules, 'released'>> {
-  const merchant = await runtime.store.merchant(merchant_id);
+/** News in the forms that the receiver wants. */
+function told(runtime: Runtime, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
+  if (news.length === 0) return [];
+  const setting = merchant?.settings.qr_notices ?? runtime.settings.merchants.qr_notices;
+  return inForms(news, targetOf(runtime, link, merchant), setting);
+}
+
+function advanceRules(runtime: Runtime, merchant: Merchant | null): Omit<AdvanceRules, 'released'> {
   return {
     now: runtime.clock.now(),
     declined: merchant?.settings.declined ?? runtime.settings.merchants.declined,

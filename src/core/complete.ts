@@ -1,10 +1,10 @@
 /** What happens to a link nobody is waiting for: finish it, settle it, look at it, or give it up (`reliability.md` §3.7, §3.8). */
 
-import { markSent, sendCancel } from './cancel.ts';
+import { markSent, sendCancel } from './cancel-order.ts';
 import { applyOrder, changeLink, nextLook, settlementLine, settlementTime, unclaimed } from './change.ts';
 import { credentialOf } from './identity.ts';
 import type { Link, LinkChange } from './link.ts';
-import { readableOrder, readOrder, refreshLink } from './read.ts';
+import { readableOrder, readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 import { mayReplay, sendLink } from './send.ts';
@@ -89,19 +89,19 @@ async function giveUp(runtime: Runtime, link: Link): Promise<void> {
     merchant: link.merchant_id,
   });
   await changeLink(runtime, link, () => ({
-    change: lost(runtime.clock.now()),
+    change: lost(link, runtime.clock.now()),
     audit: settlementLine(runtime, link, 'order never resolved'),
   }));
 }
 
 /** What is given up: reported, never deleted, and no longer in the way of its terminal. */
-export function lost(now: number): LinkChange {
+export function lost(link: Link, now: number): LinkChange {
   return {
     state: 'LOST',
     sealed_body: null,
     next_check_at: null,
-    intent_state: 'ABANDONED',
-    intent_state_at: now,
+    legacy_state: link.family === 'qr' ? 'expired' : 'ABANDONED',
+    legacy_state_at: now,
   };
 }
 

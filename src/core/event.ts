@@ -3,7 +3,7 @@ import { ORDER_ID } from '../contract/identifiers.ts';
 import { applyOrder } from './change.ts';
 import { credentialOf } from './identity.ts';
 import type { Link, LinkState } from './link.ts';
-import { readOrder, refreshLink } from './read.ts';
+import { readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import { type InboxEvent, PARKED_FOR_MS } from './store.ts';
 
@@ -72,8 +72,9 @@ async function readFor(runtime: Runtime, link: Link, order_id: string): Promise<
     const order = await readOrder(runtime, token, order_id);
     if (order === 'missing') return 'foreign';
     if (order === null) return 'unread';
-    const terminal_id = order.config?.point?.terminal_id ?? current.unit;
-    if (order.external_reference !== current.reference_sent || terminal_id !== current.unit) return 'foreign';
+    const { point, qr } = order.config ?? {};
+    const unit = point?.terminal_id ?? qr?.external_pos_id ?? current.unit;
+    if (order.external_reference !== current.reference_sent || unit !== current.unit) return 'foreign';
     await applyOrder(runtime, current, order);
     runtime.count('settlements', 'adopted_by_event');
     return 'read';

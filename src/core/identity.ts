@@ -1,14 +1,14 @@
 /** Whose token this is: known only once the upstream has accepted it (DESIGN, Words: Merchant). */
 import { USER_ID } from '../contract/identifiers.ts';
+import type { CommonErrorName } from '../contract/legacy-errors.ts';
 import { userMe } from '../contract/users.ts';
-import { type Answered, refused } from './answer.ts';
 import type { Merchant } from './merchant.ts';
 import type { Runtime } from './runtime.ts';
 import { Secret } from './secret.ts';
 
 export type Identity =
   | { kind: 'accepted'; merchant: Merchant; fingerprint: string }
-  | { kind: 'refused'; answer: Answered };
+  | { kind: 'refused'; error: CommonErrorName };
 
 /**
  * The merchant behind a token. An accepted fingerprint is remembered until its expiry; otherwise the upstream is asked
@@ -78,14 +78,14 @@ async function askUpstream(runtime: Runtime, token: Secret, fingerprint: string)
   });
   if (outcome.kind === 'answered' && (outcome.status === 401 || outcome.status === 403)) {
     await runtime.store.forgetToken(fingerprint);
-    return { kind: 'refused', answer: refused('unauthorized') };
+    return { kind: 'refused', error: 'unauthorized' };
   }
   const user = outcome.kind === 'answered' && outcome.status === 200 ? userMe.safeParse(outcome.body) : null;
   if (user?.success) return accept(runtime, token, fingerprint, user.data);
   const before = await acceptedMerchant(runtime, fingerprint, 0);
   if (before !== null) return { kind: 'accepted', merchant: before, fingerprint };
   const limited = outcome.kind === 'answered' && outcome.status === 429;
-  return { kind: 'refused', answer: refused(limited ? 'too_many_requests' : 'unavailable') };
+  return { kind: 'refused', error: limited ? 'too_many_requests' : 'unavailable' };
 }
 
 async function accept(
@@ -106,6 +106,6 @@ async function accept(
     user.site_id ?? null,
   );
   const merchant = await runtime.store.merchant(user.id);
-  if (merchant === null) return { kind: 'refused', answer: refused('unavailable') };
+  if (merchant === null) return { kind: 'refused', error: 'unavailable' };
   return { kind: 'accepted', merchant, fingerprint };
 }

@@ -1,6 +1,5 @@
 /** Where one call goes: new work follows the merchant's stage, an existing id its lane of birth (DESIGN, Words: Lane). */
-
-import type { Answered } from './answer.ts';
+import type { CommonErrorName } from '../contract/legacy-errors.ts';
 import { claimedMerchant, identify, rememberedMerchant } from './identity.ts';
 import type { Link } from './link.ts';
 import type { Merchant } from './merchant.ts';
@@ -10,13 +9,18 @@ import type { Secret } from './secret.ts';
 export type Lane =
   | { lane: 'legacy' }
   | { lane: 'orders'; merchant: Merchant; link: Link | null }
-  | { lane: 'refused'; answer: Answered };
+  | { lane: 'refused'; error: CommonErrorName };
 
-/** What an operation names: an intent by its id, or the unit a new one is for. */
-export interface Named {
-  legacy_id: string | null;
-  unit: string | null;
-}
+/** What a call is about, which decides its lane. */
+export type Named =
+  /** An existing id, looked up already; null when it is none of ours. */
+  | { kind: 'link'; link: Link | null }
+  /** A unit, by the slot of its live link: new work, or whatever is open there. */
+  | { kind: 'slot'; slot: string }
+  /** Whatever the merchant's past on orders has: searches. */
+  | { kind: 'history' }
+  /** Nothing that Puente remembers. */
+  | { kind: 'merchant' };
 
 /**
  * Chooses the lane. A merchant on legacy is carried without asking the upstream about its token; whatever reads or
@@ -24,25 +28,33 @@ export interface Named {
  * live work on orders is not handed to legacy before that is over, whatever the stage is now: the retry of a create
  * in doubt must not become a second charge there (`reliability.md` §3.10, DESIGN decision 6).
  */
-export async function chooseLane(runtime: Runtime, token: Secret, { legacy_id, unit }: Named): Promise<Lane> {
-  const link = legacy_id === null ? null : await runtime.store.link(legacy_id.toLowerCase());
-  if (legacy_id !== null && link === null) return { lane: 'legacy' };
+export async function chooseLane(runtime: Runtime, token: Secret, named: Named): Promise<Lane> {
+  if (named.kind === 'link' && named.link === null) return { lane: 'legacy' };
   const claimed = claimedMerchant(token) ?? (await rememberedMerchant(runtime, token));
-  if (link === null && claimed !== null && (await isLegacy(runtime, claimed, unit))) return { lane: 'legacy' };
+  if (claimed !== null && (await isLegacy(runtime, claimed, named))) return { lane: 'legacy' };
   const identity = await identify(runtime, token);
-  if (identity.kind === 'refused') return { lane: 'refused', answer: identity.answer };
+  if (identity.kind === 'refused') return { lane: 'refused', error: identity.error };
   const { merchant } = identity;
-  if (link !== null) {
-    return link.merchant_id === merchant.id ? { lane: 'orders', merchant, link } : { lane: 'legacy' };
+  if (named.kind === 'link') {
+    return named.link?.merchant_id === merchant.id
+      ? { lane: 'orders', merchant, link: named.link }
+      : { lane: 'legacy' };
   }
-  return (await isLegacy(runtime, merchant.id, unit)) ? { lane: 'legacy' } : { lane: 'orders', merchant, link: null };
+  return (await isLegacy(runtime, merchant.id, named)) ? { lane: 'legacy' } : { lane: 'orders', merchant, link: null };
 }
 
-/** The merchant's new work goes to legacy, and nothing of this unit is open on orders. */
-async function isLegacy(runtime: Runtime, merchant_id: string, unit: string | null): Promise<boolean> {
+/** The merchant's new work goes to legacy, and nothing that the call is about is on orders. */
+async function isLegacy(runtime: Runtime, merchant_id: string, named: Named): Promise<boolean> {
+  if (named.kind === 'link') return false;
   const merchant = await runtime.store.merchant(merchant_id);
   if (stageOf(runtime, merchant) === 'orders') return false;
-  return unit === null || (await runtime.store.liveLink(merchant_id, unit)) === null;
+  if (named.kind === 'slot') return (await runtime.store.liveLink(merchant_id, named.slot)) === null;
+  return named.kind === 'merchant' || !(await hasHistory(runtime, merchant_id));
+}
+
+/** The merchant has had sales on orders. */
+async function hasHistory(runtime: Runtime, merchant_id: string): Promise<boolean> {
+  return (await runtime.store.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1)).length > 0;
 }
 
 /** The stage in force. */

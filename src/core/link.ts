@@ -1,6 +1,8 @@
 /** The link between a legacy id and an order: what is stored, and when (`reliability.md` §3.2). */
-import type { IntentState } from '../contract/legacy-point.ts';
+import { finalIntentStates, type IntentState } from '../contract/legacy-point.ts';
+import { finalMerchantOrderStates, type MerchantOrderState } from '../contract/merchant-orders.ts';
 import type { Order } from '../contract/orders.ts';
+import type { LinkFamily } from '../mapping/tables.ts';
 
 /**
  * SENDING: row written, outcome of the POST not known yet. IN_DOUBT: the deadline passed without an outcome.
@@ -14,6 +16,9 @@ export type LinkState = (typeof linkStates)[number];
 /** What the client may have been told, committed before it is told (`reliability.md` §3.3 e). */
 export type ClientAnswer = 'none' | 'maybe' | 'error';
 
+/** What legacy clients see of a link: the state of an intent, or of a merchant order. */
+export type LegacyState = IntentState | MerchantOrderState;
+
 /** What the client said and the order can't carry; given back on every read and notice. */
 export interface HeldFields {
   /** `additional_info` as it came, unknown keys included. */
@@ -21,23 +26,34 @@ export interface HeldFields {
   /** `payment` as it came. */
   payment?: unknown;
   description?: string;
+  /** QR: the whole body as it came, its `notification_url` left out, which is sealed apart. */
+  body?: unknown;
 }
 
 export interface Link {
-  /** UUID v7: looks like a legacy intent id and is time-ordered (`performance.md`). */
+  /** UUID v7: looks like a legacy intent id and is time-ordered (`performance.md`). QR: the `in_store_order_id`. */
   legacy_id: string;
   merchant_id: string;
   lane: 'orders';
-  /** Terminal id. */
+  family: LinkFamily;
+  /** Terminal id, or external id of the point of sale. */
   unit: string;
+  /** What only one live link may hold: `point:<terminal>`, `qr:<point of sale>`; null for a dynamic QR, which holds nothing. */
+  slot: string | null;
   /** HMAC of the client's own idempotency key; only recognises a retry, never forwarded (finding 11). */
   client_key: string | null;
   /** Hash of method, path and canonical body of the legacy request. */
   fingerprint: string;
   reference_sent: string;
+  /** The client's own reference, as text; null when it gave none. */
+  client_reference: string | null;
   held: HeldFields;
   /** Minor units. */
   amount_minor: number;
+  /** QR: minted, numeric, and above every real one (`legacy-qr.md` §0 row 5). */
+  merchant_order_id: number | null;
+  /** QR: where this sale's notices go, sealed, because such URLs may carry secrets; null: to the merchant's URL. */
+  sealed_notice_url: Uint8Array | null;
   idempotency_key: string;
   /** The exact bytes of the upstream body, sealed; erased when the link is settled. */
   sealed_body: Uint8Array | null;
@@ -58,8 +74,8 @@ export interface Link {
   /** Number of the processed payment (`reference_id`), digits. */
   payment_id: string | null;
   /** What legacy clients see; never goes back in time. */
-  intent_state: IntentState;
-  intent_state_at: number;
+  legacy_state: LegacyState;
+  legacy_state_at: number;
   /** `sent`: a cancel of ours may have reached upstream; `acknowledged`: the client was told that it worked. */
   cancel: 'sent' | 'acknowledged' | null;
   /** Epoch ms when the order's lifetime is over, from its expiration time. */
@@ -79,7 +95,12 @@ type Fixed =
   | 'legacy_id'
   | 'merchant_id'
   | 'lane'
+  | 'family'
   | 'unit'
+  | 'slot'
+  | 'client_reference'
+  | 'merchant_order_id'
+  | 'sealed_notice_url'
   | 'client_key'
   | 'fingerprint'
   | 'created_at'
@@ -89,3 +110,21 @@ type Fixed =
   | 'amount_minor'
   | 'held';
 export type LinkChange = Partial<Omit<Link, Fixed>>;
+
+const endedStates: readonly LegacyState[] = [...finalIntentStates, ...finalMerchantOrderStates];
+const paidStates: readonly LegacyState[] = ['FINISHED', 'paid', 'partially_reverted', 'reverted'];
+
+/** What tills see decides, not the order: CONFIRMATION_REQUIRED and a lost link's ABANDONED are as final as the rest. */
+export function hasEnded(link: Link): boolean {
+  return endedStates.includes(link.legacy_state);
+}
+
+/** True when the till was or will be shown a payment. */
+export function isPaid(link: Link): boolean {
+  return paidStates.includes(link.legacy_state);
+}
+
+/** The slot of a unit: one live link at a time (DESIGN, Words: Unit). */
+export function slotOf(family: LinkFamily, unit: string): string {
+  return `${family}:${unit}`;
+}

@@ -7,11 +7,16 @@ export const stages = ['legacy', 'orders'] as const;
 export const dialects = ['point_integration_ipn', 'point_integration_wh'] as const;
 export type Dialect = (typeof dialects)[number];
 
+/** How a QR sale is told when its URL doesn't say: `ipn`, `webhook`, or `both` as two deliveries (`legacy-qr.md` §5). */
+export const qrNotices = ['ipn', 'webhook', 'both'] as const;
+export type QrNotices = (typeof qrNotices)[number];
+
 /** The settings of one merchant. `null` means: follow the default. */
 export const merchantSettings = z.strictObject({
   stage: z.enum(stages).nullable().default(null),
   notice_url: z.string().max(2048).nullable().default(null),
   dialect: z.enum(dialects).nullable().default(null),
+  qr_notices: z.enum(qrNotices).nullable().default(null),
   /** How a declined payment shows (`legacy-point.md` finding 1): `error` is safe with naive tills, `finished` is faithful. */
   declined: z.enum(['error', 'finished']).nullable().default(null),
   /** Send `x-allow-cancelable-status: at_terminal` with a cancel (DESIGN decision 11). */
@@ -27,7 +32,7 @@ export interface Merchant {
   /** `MLA`, `MLB`, `MLM` … as `GET /users/me` says; null until a token was accepted. */
   site: string | null;
   settings: MerchantSettings;
-  /** The merchant's own webhook secret, sealed; signs `point_integration_wh` notices. */
+  /** The merchant's own webhook secret, sealed; signs `point_integration_wh` notices and the webhooks of QR sales. */
   sealed_notice_secret: Uint8Array | null;
   /** A configured credential, sealed; first choice for work after the call has ended (DESIGN decision 9). */
   sealed_credential: Uint8Array | null;

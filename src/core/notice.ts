@@ -1,4 +1,4 @@
-/** Builds the request of an old-style notification in the merchant's dialect, and puts due notices into a fair order. */
+/** Builds the request of a Point notification in the merchant's dialect, and puts due notices into a fair order. */
 import { createHmac } from 'node:crypto';
 import type { Secret } from './secret.ts';
 import type { Notice } from './store.ts';
@@ -40,7 +40,7 @@ export function noticeRequest(input: NoticeInput): NoticeRequest {
   }
   return {
     url: withQuery(url, `type=point_integration_wh&data.id=${id}`),
-    headers: { ...headers, 'x-request-id': input.request_id, 'x-signature': signature(input, input.secret) },
+    headers: { ...headers, 'x-request-id': input.request_id, 'x-signature': intentSignature(input, input.secret) },
     body,
   };
 }
@@ -67,13 +67,19 @@ export function inTurns<N extends Pick<Notice, 'merchant_id'>>(
   return ordered;
 }
 
-function withQuery(url: string, query: string): string {
+/** Puts `query` behind the URL's own parameters, which stay as they are. */
+export function withQuery(url: string, query: string): string {
   if (!url.includes('?')) return `${url}?${query}`;
   return /[?&]$/.test(url) ? url + query : `${url}&${query}`;
 }
 
-function signature(facts: NoticeFacts, secret: Secret): string {
-  const manifest = `id:${facts.intent_id};request-id:${facts.request_id};ts:${facts.timestamp_ms};`;
+/** The value of `x-signature` (`legacy-point.md` finding 3, `legacy-qr.md` §5.3). `ts` in the unit that the form has. */
+export function signature(signed: { id: string; request_id: string; ts: number }, secret: Secret): string {
+  const manifest = `id:${signed.id};request-id:${signed.request_id};ts:${signed.ts};`;
   const digest = createHmac('sha256', secret.reveal()).update(manifest).digest('hex');
-  return `ts=${facts.timestamp_ms},v1=${digest}`;
+  return `ts=${signed.ts},v1=${digest}`;
+}
+
+function intentSignature({ intent_id, request_id, timestamp_ms }: NoticeFacts, secret: Secret): string {
+  return signature({ id: intent_id, request_id, ts: timestamp_ms }, secret);
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
-import { dialects, type Merchant, merchantSettings, stages } from './merchant.ts';
+import { dialects, type Merchant, merchantSettings, qrNotices, stages } from './merchant.ts';
 import type { Runtime } from './runtime.ts';
 
 const reason = z.string().trim().min(3).max(500);
@@ -14,10 +14,12 @@ export const merchantChange = z.strictObject({
   revision,
   notice_url: z.string().max(2048).nullable().optional(),
   dialect: z.enum(dialects).nullable().optional(),
+  /** How QR sales are told from now on; what waits already keeps its form. */
+  qr_notices: z.enum(qrNotices).nullable().optional(),
   declined: z.enum(['error', 'finished']).nullable().optional(),
   cancel_on_terminal: z.boolean().nullable().optional(),
   voucher: z.enum(['refuse', 'drop']).nullable().optional(),
-  /** Signs this merchant's `point_integration_wh` notices; kept sealed, never shown again. */
+  /** Signs this merchant's `point_integration_wh` notices and the webhooks of its QR sales; kept sealed, never shown again. */
   notice_secret: z.string().min(8).max(512).nullable().optional(),
   /** Token for work after the call has ended; kept sealed, never shown again. */
   credential: z.string().min(8).max(512).nullable().optional(),

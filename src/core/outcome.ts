@@ -1,5 +1,6 @@
 /** What the outcome of one create attempt means (`reliability.md` §3.5): pure. */
-import { type Order, order as orderSchema, ordersError } from '../contract/orders.ts';
+import { type Order, order as orderSchema } from '../contract/orders.ts';
+import { ordersError } from '../contract/upstream.ts';
 import type { UpstreamOutcome } from './upstream.ts';
 
 export type CreateVerdict =

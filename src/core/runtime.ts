@@ -1,7 +1,8 @@
 /** What the stories in `core` are handed: everything that is not a decision. */
 import type { Tables } from '../mapping/tables.ts';
 import type { RetryBudget } from './budget.ts';
-import type { Dialect } from './merchant.ts';
+import type { Memory } from './memory.ts';
+import type { Dialect, QrNotices } from './merchant.ts';
 import type { RecentReads } from './reads.ts';
 import type { Serial } from './serial.ts';
 import type { Store } from './store.ts';
@@ -67,12 +68,19 @@ export interface CoreSettings {
     unclaimed: 'cancel-unclaimed' | 'adopt';
     default_lifetime_ms: number;
   };
-  reads: { fresh_ms: number; timeout_ms: number };
+  /** `search_fresh_ms`: searches that poll are answered from memory for so long. `pos_fresh_ms`: what a till's number stands for. */
+  reads: { fresh_ms: number; timeout_ms: number; search_fresh_ms: number; pos_fresh_ms: number };
   tokens: { accepted_for_ms: number; kept_for_ms: number };
-  reconcile: { point_interval_ms: number; max_interval_ms: number; action_required_grace_ms: number };
+  reconcile: {
+    point_interval_ms: number;
+    qr_interval_ms: number;
+    max_interval_ms: number;
+    action_required_grace_ms: number;
+  };
   merchants: {
     stage: 'legacy' | 'orders';
     dialect: Dialect;
+    qr_notices: QrNotices;
     declined: 'error' | 'finished';
     cancel_on_terminal: boolean;
     voucher: 'refuse' | 'drop';
@@ -83,6 +91,8 @@ export interface CoreSettings {
 export interface Runtime {
   store: Store;
   upstream: Upstream;
+  /** Where everything that is not ours is carried; searches are merged with what it finds. */
+  legacy_upstream: Upstream;
   tables: Tables;
   vault: Vault;
   clock: Clock;
@@ -96,9 +106,12 @@ export interface Runtime {
   /** Legacy ids whose create was sent by this process and not committed since. */
   unsettled: Set<string>;
   reads: RecentReads;
+  memory: Memory;
   ids: {
     /** A lower-case UUID, unused. @param now epoch ms. */
     legacyId(now: number): string;
+    /** For merchant orders and refunds: rises, and never meets a real number (`core/minted.ts`). */
+    number(now: number): number;
     /** For `X-Idempotency-Key`: one per row, never made again. */
     idempotencyKey(): string;
   };

@@ -2,8 +2,8 @@
 import type { Order } from '../contract/orders.ts';
 import { type AttemptResult, attemptCreate } from './attempt.ts';
 import { applyOrder, changeLink } from './change.ts';
-import type { Link, LinkChange } from './link.ts';
-import { readOrder } from './read.ts';
+import { isPaid, type Link, type LinkChange } from './link.ts';
+import { readOrder } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 
@@ -34,7 +34,7 @@ export async function sendLink(runtime: Runtime, legacy_id: string, plan: SendPl
   if (link === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
   if (link.state === 'LIVE') return acknowledge(runtime, link, plan);
   // A retry that waited for this create is the same sale, also when it was paid meanwhile: a second order would charge twice.
-  if (link.state === 'DONE' && (link.intent_state === 'FINISHED' || link.intent_state === 'CONFIRMATION_REQUIRED')) {
+  if (link.state === 'DONE' && (isPaid(link) || link.legacy_state === 'CONFIRMATION_REQUIRED')) {
     return acknowledge(runtime, link, plan);
   }
   if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };

@@ -1,7 +1,9 @@
 /** What Puente remembers, as an interface that any engine can keep: each method is one whole transaction. */
 
+import type { NoticeTopic } from '../mapping/schema.ts';
 import type { Link, LinkChange } from './link.ts';
 import type { AcceptedToken, Merchant } from './merchant.ts';
+import type { Refund, RefundChange } from './payments/refund.ts';
 
 /** Parked events kept at most; beyond it verified ones push out unverified ones, oldest first (`reliability.md` §3.11.5). */
 export const PARKED_EVENTS_LIMIT = 10_000;
@@ -29,11 +31,18 @@ export interface AuditLine extends AuditEntry {
   hash: string;
 }
 
-/** A notification to be told to a merchant: which state of which link, with the body as it was at that moment. */
+/** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`legacy-qr.md` §5). */
+export type NoticeForm = 'point' | 'ipn' | 'webhook';
+
+/** A notification to be told to a merchant: which state of which link, with the facts as they were at that moment. */
 export interface NewNotice {
   legacy_id: string;
   merchant_id: string;
-  /** Flat intent body, JSON text (`legacy-point.md` §3.1). */
+  topic: NoticeTopic;
+  form: NoticeForm;
+  /** The intent, payment or merchant order it is about. */
+  subject: string;
+  /** Topic `point`: the flat intent body. Otherwise the facts of the webhook form, JSON text (`legacy-qr.md` §5.3). */
   body: string;
   created_at: number;
   next_attempt_at: number;
@@ -42,9 +51,10 @@ export interface NewNotice {
 export interface Notice extends NewNotice {
   /** UUID, the same on every attempt. */
   id: string;
-  /** Order within its link, from 1; a later one waits for the earlier. */
+  /** Order within its link, from 1; a later one waits for the earlier ones of its form. */
   sequence: number;
   state: 'pending' | 'delivered' | 'dead';
+  /** Those that count against the receiver. */
   attempts: number;
 }
 
@@ -56,6 +66,26 @@ export interface Attempt {
   status: number | null;
   /** One sentence, no body of the receiver. */
   detail: string;
+  /** Where it went, without the values of its parameters; null when it went nowhere. */
+  url: string | null;
+}
+
+/** A notice as the delivery log shows it. */
+export interface LoggedNotice extends Notice {
+  /** Asked for again by an operator: since then it goes by itself, beside the order of its link. */
+  replayed: boolean;
+  /** All attempts, our own faults too. */
+  tries: number;
+  last_attempt: Attempt | null;
+}
+
+/** Which notices are meant; what is not named is not asked for. `since` and `until`: epoch ms of creation, [since, until). */
+export interface NoticeFilter {
+  merchant_id?: string;
+  states?: readonly Notice['state'][];
+  topic?: NoticeTopic;
+  since?: number;
+  until?: number;
 }
 
 /** An event as it came in, before anything is done with it. */
@@ -98,17 +128,24 @@ export interface Store {
   forgetToken(fingerprint: string): Promise<void>;
 
   /**
-   * Step 1 of the create protocol. `decide` gets the unit's live link, or null; it is pure and may be called again after
+   * Step 1 of the create protocol. `decide` gets the slot's live link, or null; without a slot (a dynamic QR) the newest
+   * live link of the same request. It is pure and may be called again after
    * a lost race. Opening writes the row; join and busy write nothing and return the holder.
    * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
    */
   openLink(link: Link, decide: (holder: Link | null) => Opening): Promise<{ opening: Opening; link: Link }>;
   link(legacy_id: string): Promise<Link | null>;
-  /** The link that holds a unit; null when it is free. */
-  liveLink(merchant_id: string, unit: string): Promise<Link | null>;
+  /** The link that holds a slot; null when it is free. */
+  liveLink(merchant_id: string, slot: string): Promise<Link | null>;
+  linkByMerchantOrder(merchant_order_id: number): Promise<Link | null>;
+  /** Links of a merchant with this reference of the client's own, newest first. */
+  linksByClientReference(merchant_id: string, client_reference: string, limit: number): Promise<Link[]>;
+  /** Links of a merchant made in [from, to), newest first. */
+  linksOf(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
   linkByOrder(order_id: string): Promise<Link | null>;
   linkByReference(merchant_id: string, reference_sent: string): Promise<Link | null>;
-  linkByPayment(merchant_id: string, payment_id: string): Promise<Link | null>;
+  /** By the number of the payment, whoever's it is. */
+  linkByPayment(payment_id: string): Promise<Link | null>;
   /**
    * Changes a link and writes its notices and audit line in one transaction; the stored revision must be `link.revision`.
    * A link that learns its order id makes parked events of that order, or of its reference, pending again.
@@ -117,8 +154,22 @@ export interface Store {
   saveLink(link: Link, change: LinkChange, extra?: { notices?: NewNotice[]; audit?: AuditEntry }): Promise<Link>;
   /** Links whose `next_check_at` is due, oldest first; those of `except_merchants` are left out. */
   dueLinks(now: number, limit: number, except_merchants?: readonly string[]): Promise<Link[]>;
-  /** Links of a merchant whose final `intent_state` was reached in [from, to), newest first. */
+  /** Point links of a merchant whose final `legacy_state` was reached in [from, to), newest first. */
   finishedLinks(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
+
+  /**
+   * Step 1 of a refund: writes its row, unless `decide` recognises one of the payment's earlier ones as the same request,
+   * or finds one that is still under way. It is pure and may be called again after a lost race.
+   * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
+   */
+  openRefund(
+    refund: Refund,
+    decide: (earlier: Refund[]) => Refund | 'open',
+  ): Promise<{ opened: boolean; refund: Refund }>;
+  /** @throws PuenteError conflict when the stored revision is another. */
+  saveRefund(refund: Refund, change: RefundChange): Promise<Refund>;
+  /** Refunds of a link, oldest first. */
+  refunds(legacy_id: string): Promise<Refund[]>;
 
   /** Commits an event to the inbox; an identical hint that is still unread is merged (`reliability.md` §3.11.2). */
   receiveEvent(event: NewEvent): Promise<void>;
@@ -130,7 +181,7 @@ export interface Store {
   ): Promise<void>;
 
   /**
-   * Due notices, oldest first, at most one per link: the first undelivered. Those of `except_merchants` are left out, so
+   * Due notices, oldest first: of each link and form the first undelivered, and whatever is being replayed. Those of `except_merchants` are left out, so
    * that one merchant's backlog at a slow receiver doesn't hide the others.
    */
   dueNotices(now: number, limit: number, except_merchants?: readonly string[]): Promise<Notice[]>;
@@ -142,6 +193,18 @@ export interface Store {
     attempt: Attempt,
     next: { state: Notice['state']; next_attempt_at: number },
   ): Promise<void>;
+
+  /** Notices of the filter, newest first. */
+  notices(filter: NoticeFilter, limit: number): Promise<LoggedNotice[]>;
+  /** One notice with all its attempts, oldest first. */
+  notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
+  countNotices(filter: NoticeFilter): Promise<number>;
+  /**
+   * Makes notices due now, with the audit line in one transaction. One that is over (delivered or dead) becomes pending
+   * once more and goes by itself: it waits for nothing, and nothing waits for it. One that is pending keeps its place, so
+   * the earlier ones of its link and form that it waits for become due with it.
+   */
+  replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
 
   audits(limit: number): Promise<AuditLine[]>;
   /** Counts for metrics and readiness. */

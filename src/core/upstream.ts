@@ -1,9 +1,12 @@
 /** A call to the orders API and what may come of it; the interface that `outbound/upstream` keeps. */
-import { type UpstreamCallName, upstreamRoutes } from '../contract/orders.ts';
+import { type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
 import type { Secret } from './secret.ts';
 
+/** Reads outside of the orders API that Puente makes by itself; their errors are not documented, and have no rows. */
+export type LegacyReadName = 'users_me' | 'pos' | 'payment' | 'payment_search' | 'merchant_order_search';
+
 export interface UpstreamCall {
-  name: UpstreamCallName | 'users_me';
+  name: UpstreamCallName | LegacyReadName;
   method: 'GET' | 'POST' | 'PATCH';
   /** Absolute path, ids already checked against their pattern. */
   path: string;

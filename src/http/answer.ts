@@ -1,6 +1,7 @@
 /** Writing legacy answers, and telling errors in the legacy shape: no internals, never an `id`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { stringifyJson } from '../contract/json.ts';
+import type { Family } from '../contract/legacy-errors.ts';
 import { type Answered, refusalOf, refused } from '../core/answer.ts';
 import type { Log } from '../core/runtime.ts';
 import { PuenteError } from '../error.ts';
@@ -8,10 +9,12 @@ import { PuenteError } from '../error.ts';
 /** Sends status, headers and JSON body; a body held from the client keeps the source text of its numbers. */
 export function sendAnswer(response: ServerResponse, answer: Answered): void {
   if (response.headersSent) return;
-  const text = stringifyJson(answer.body);
+  const text = answer.body === undefined ? '' : stringifyJson(answer.body);
   response.writeHead(answer.status, {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(text),
+    // A 204 has no length either (RFC 9110 §8.6).
+    ...(text === ''
+      ? {}
+      : { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(text) }),
     // An answer ahead of the body ends the connection; otherwise a declared gigabyte would still be taken in (F65).
     ...(response.req.complete ? {} : { connection: 'close' }),
     ...answer.headers,
@@ -20,10 +23,10 @@ export function sendAnswer(response: ServerResponse, answer: Answered): void {
 }
 
 /** The legacy answer for whatever was thrown on the way; what is not a refusal is logged and told as ours. */
-export function errorAnswer(error: unknown, request: IncomingMessage, log: Log): Answered {
-  const refusal = refusalOf(error);
+export function errorAnswer(family: Family, error: unknown, request: IncomingMessage, log: Log): Answered {
+  const refusal = refusalOf(family, error);
   if (refusal !== null) return refusal;
-  const answer = refused(nameFor(error));
+  const answer = refused(family, nameFor(error));
   if (answer.status >= 500) log.error('call failed', { cause: causeOf(error), action: request.method ?? '' });
   return answer;
 }

@@ -42,10 +42,10 @@ export function legacyRouter(door: LegacyDoor): Router {
         `operations.yaml: ${operation.name} names the story ${operation.story}, which does not exist`,
       );
     }
-    router[methodOf(operation)](operation.path, (request, response, next) => {
+    router[methodOf(operation)](pathsOf(operation), (request, response, next) => {
       serve(door, operation, request, response, next).catch((error: unknown) => {
         door.observe(operation.name, 'error', 0);
-        sendAnswer(response, errorAnswer(error, request, door.runtime.log));
+        sendAnswer(response, errorAnswer(operation.family, error, request, door.runtime.log));
       });
     });
   }
@@ -60,27 +60,25 @@ async function serve(
 ): Promise<void> {
   const { runtime } = door;
   const started_at = runtime.clock.now();
+  const { family } = operation;
+  const tell = (answer: Answered): void => finish(door, operation, response, answer, started_at);
   const token = readToken(request);
   if (token === null) {
     // Nobody's call: where merchants start on legacy, legacy says what it thinks of it.
     if (runtime.settings.merchants.stage === 'legacy') return void door.carry(request, response, next);
-    return finish(door, operation, response, refused('unauthorized'), started_at);
+    return tell(refused(family, 'unauthorized'));
   }
+  const story = stories[operation.story] as NonNullable<(typeof stories)[string]>; // checked at start
   const path = pathValues(request.params);
-  const lane = await chooseLane(runtime, token, {
-    legacy_id: path.intent_id ?? null,
-    unit: operation.story === 'create_intent' ? (path.device_id ?? null) : null,
-  });
-  if (lane.lane === 'refused') return finish(door, operation, response, lane.answer, started_at);
+  const lane = await chooseLane(runtime, token, await story.names(runtime, path));
+  if (lane.lane === 'refused') return tell(refused(family, lane.error));
   if (lane.lane === 'legacy') return void door.carry(request, response, next);
-  if (duplicateHeader(request) !== null) return finish(door, operation, response, refused('bad_request'), started_at);
+  if (duplicateHeader(request) !== null) return tell(refused(family, 'bad_request'));
   for (const [name, value] of Object.entries(path)) {
-    if (!PATH_VALUE.test(value))
-      return finish(door, operation, response, refused('invalid_property', name), started_at);
+    if (!PATH_VALUE.test(value)) return tell(refused(family, 'invalid_property', name));
   }
-  const body = operation.body === 'json' ? await readJson(door, request) : undefined;
-  const answer = await (stories[operation.story] as NonNullable<(typeof stories)[string]>)(runtime, {
-    // checked at start
+  const body = operation.body === 'dropped' ? undefined : await readJson(door, request, operation.body === 'optional');
+  const answer = await story.run(runtime, {
     operation,
     received_at: started_at,
     target: scrubbedTarget(request),
@@ -93,7 +91,7 @@ async function serve(
     link: lane.link,
   });
   if (answer.kind === 'carry') return void door.carry(request, response, next);
-  return finish(door, operation, response, answer, started_at);
+  return tell(answer);
 }
 
 function finish(
@@ -110,8 +108,11 @@ function finish(
   door.runtime.failpoint('answer.sent');
 }
 
-async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0]): Promise<unknown> {
-  const body = parseBody(await peekBody(request, door.body_limit_bytes), request.headers['content-type']);
+/** @param optional nothing at all counts as `{}`, as the refund of a whole payment is asked for (`legacy-qr.md` §3). */
+async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0], optional: boolean): Promise<unknown> {
+  const bytes = await peekBody(request, door.body_limit_bytes);
+  if (optional && bytes.length === 0) return {};
+  const body = parseBody(bytes, request.headers['content-type']);
   // Every legacy body is an object; what is none was never taken for one.
   const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
   if (!object) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });
@@ -120,8 +121,13 @@ async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0]
 
 function pathValues(parameters: Record<string, string | string[]>): Record<string, string> {
   const values: Record<string, string> = {};
-  for (const [name, value] of Object.entries(parameters)) values[name] = String(value);
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) values[name] = String(value);
   return values;
+}
+
+/** Official clients end some paths of payments with a slash, and legacy took it on all of them, merchant orders too (`legacy-qr.md` §2, §3). */
+function pathsOf({ family, path }: Operation): string[] {
+  return family === 'payments' || path === '/merchant_orders/:merchant_order_id' ? [path, `${path}/`] : [path];
 }
 
 function methodOf(operation: Operation): 'get' | 'post' | 'patch' | 'put' | 'delete' {

@@ -1,7 +1,6 @@
-/** The ops door: health, metrics and the merchants' settings; bearer token on everything that shows or changes state. */
+/** The ops door: health, metrics, the merchants' settings and the delivery log; bearer token on everything that shows or changes state. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
-import type { z } from 'zod';
 import {
   changeMerchant,
   merchantChange,
@@ -14,6 +13,8 @@ import type { Runtime } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
 import type { Metrics } from './metrics.ts';
+import { parsed } from './ops-body.ts';
+import { noticeRouter } from './ops-notices.ts';
 
 /** Largest body an operator's change can have. */
 const BODY_LIMIT = '64kb';
@@ -57,6 +58,7 @@ export function opsApp(door: OpsDoor): Express {
   app.put('/api/merchants/:id/stage', async (request, response) => {
     response.json(await moveStage(runtime, request.params.id, parsed(stageChange, request.body), OPERATOR));
   });
+  app.use('/api/notices', noticeRouter(runtime, OPERATOR));
   app.use(
     (_request, response) =>
       void response.status(404).json({ error: 'not_found', message: 'There is no such operation' }),
@@ -79,21 +81,10 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-function parsed<Schema extends z.ZodType>(schema: Schema, body: unknown): z.infer<Schema> {
-  const result = schema.safeParse(body);
-  if (!result.success) throw new PuenteError('bad_request', result.error.issues.map(sentence).join('; '));
-  return result.data;
-}
-
-/** One thing that is wrong with a body: where, and what. */
-function sentence(issue: z.core.$ZodIssue): string {
-  const where = issue.path.join('.');
-  return where === '' ? issue.message : `${where}: ${issue.message}`;
-}
-
 const STATUS: Partial<Record<PuenteError['code'], number>> = {
   bad_request: 400,
   blocked_address: 400,
+  refused: 400,
   not_found: 404,
   conflict: 409,
   store_failed: 503,

@@ -29,7 +29,7 @@ export function createPassthrough(target: string, log: Log): Passthrough {
     on: {
       error: (error, _request, response) => {
         log.warn('legacy upstream failed', { cause: error.message, lane: 'legacy' });
-        const answer = refused('bad_gateway');
+        const answer = refused('point', 'bad_gateway');
         if ('writeHead' in response) sendAnswer(response as ServerResponse, answer); // not a socket
       },
     },

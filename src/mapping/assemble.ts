@@ -1,11 +1,13 @@
 /** Puts proved documents together: the `Tables` that the stories in `core` use. */
-import type { UpstreamCallName } from '../contract/orders.ts';
+import type { Family } from '../contract/legacy-errors.ts';
+import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { type Applied, type CompiledTable, compileTable, OTHER_SITE } from './compile.ts';
 import { errorFinder } from './errors.ts';
 import { anyElement, contains, type Path, printPath, propertyName } from './path.ts';
 import { refusal, sourceRefusal } from './refusal.ts';
 import type {
+  Row,
   WrittenErrors,
   WrittenLimitation,
   WrittenOperation,
@@ -41,17 +43,23 @@ export function assemble(documents: Documents): LoadedTables {
   const compiled = new Map(documents.tables.map((table) => [table.table, compileTable(table, sites)]));
   const withRole = (role: string) =>
     needed(compiled, documents.tables.find((table) => table.role === role)?.table ?? role);
-  const headers = withRole('headers');
+  const headersOf = new Map(
+    documents.tables
+      .filter((table) => table.role === 'headers')
+      .map((table) => [table.family, needed(compiled, table.table)]),
+  );
   const notice = withRole('notice');
+  const payment = withRole('payment');
   const operations = documents.operations.map((operation) => operation as Operation); // `check` has proved the upstream's name
   return {
     documents,
     revision: documents.revision,
     operations,
     request: (operation, source, context) =>
-      translateRequest(needed(compiled, operation.request), headers, source, context),
+      translateRequest(needed(compiled, operation.request), headersOf.get(operation.family) ?? null, source, context),
     answer: (operation, source, context) => translate(needed(compiled, operation.answer), source, context),
     notice: (source, context) => translate(notice, source, context),
+    payment: (source, context) => translate(payment, source, context),
     state: stateFinder(documents.states),
     site: siteFinder(documents.sites),
     error: errorFinder(documents.errors, renamer(documents.operations, compiled)),
@@ -68,14 +76,14 @@ function needed(compiled: ReadonlyMap<string, CompiledTable>, name: string | nul
 /** Headers first, because their results stand in the context of the request's own rows. */
 function translateRequest(
   table: CompiledTable,
-  headers: CompiledTable,
+  headers: CompiledTable | null,
   source: unknown,
   context: MappingContext,
 ): Translated {
   const parsed = table.from.schema.safeParse(source);
-  if (!parsed.success) throw sourceRefusal(parsed.error.issues, source);
+  if (!parsed.success) throw sourceRefusal(table.family, parsed.error.issues, source);
   const legacy = parsed.data as { headers?: unknown }; // the part is optional and only handed on
-  if (legacy.headers === undefined) return checked(table, table.apply(legacy, context));
+  if (legacy.headers === undefined || headers === null) return checked(table, table.apply(legacy, context));
   const before = headers.apply(legacy.headers, context);
   const after = table.apply(legacy, { ...context, ...before.target });
   return checked(table, {
@@ -99,20 +107,26 @@ function checked(table: CompiledTable, applied: Applied): Translated {
   throw refusal('internal', `${table.name}: ${printPath(path)}`, row?.id);
 }
 
+/** Rows of lists are named by their last part: the list's own index is not known here. */
+function flat(rows: readonly Row[]): Row[] {
+  return rows.flatMap((row) => [row, ...flat(row.rows)]);
+}
+
 /** What the orders API calls a property, in the words of the legacy request that fills it. */
 function renamer(operations: readonly WrittenOperation[], compiled: ReadonlyMap<string, CompiledTable>) {
   const names = new Map<string, Map<string, string>>();
-  for (const { upstream, request } of operations) {
-    if (upstream === null || request === null || names.has(upstream)) continue;
-    const rows = needed(compiled, request).rows.filter((row) => row.to && row.verb !== 'const');
+  for (const { family, upstream, request } of operations) {
+    const key = `${family} ${upstream}`;
+    if (upstream === null || request === null || names.has(key)) continue;
+    const rows = flat(needed(compiled, request).rows).filter((row) => row.to && row.verb !== 'const');
     const pairs = rows.map((row): [string, string] => {
       const legacy = row.verb === 'context' ? (row.reads[0] ?? row.from) : row.from;
       return [propertyName(row.to ?? []), propertyName(legacy)];
     });
-    names.set(upstream, new Map(pairs));
+    names.set(key, new Map(pairs));
   }
-  return (call: UpstreamCallName, property: string): string | null => {
-    const known = names.get(call);
+  return (family: Family, call: UpstreamCallName, property: string): string | null => {
+    const known = names.get(`${family} ${call}`);
     const exact = known?.get(property);
     if (exact !== undefined || !known) return exact ?? null;
     const ends = [...known].filter(([target]) => target.endsWith(`.${property}`));

@@ -97,8 +97,12 @@ function checkUnknown({ table, from }: View, sites: readonly string[]): Failure[
 /** Source fields that no row accounts for. */
 function uncovered(view: View, site: string): Failure[] {
   const covered = view.rows.flatMap((row) => coverage(row, site));
+  // Where an each walks a list, a row that reads the list as a whole accounts for none of its fields.
+  const walked = view.rows.filter((row) => row.verb === 'each').map((row) => anyElement(row.from));
+  const accounts = (path: Path, leaf: Path): boolean =>
+    contains(path, leaf) && !walked.some((list) => contains(path, list) && contains(list, leaf));
   return leavesOf(view.from)
-    .filter((leaf) => !covered.some((path) => contains(path, leaf)) && !coveredByHeaders(view.headers, leaf))
+    .filter((leaf) => !covered.some((path) => accounts(path, leaf)) && !coveredByHeaders(view.headers, leaf))
     .map((leaf) => ({
       file: view.table.file,
       row: null,

@@ -1,14 +1,16 @@
 /** The proofs: what must hold of the tables before the process may listen (DESIGN decision 3). */
-import { upstreamErrorCodes } from '../contract/orders.ts';
+import { upstreamErrorCodes } from '../contract/upstream.ts';
 import type { Documents } from './assemble.ts';
 import { checkTable } from './check-rows.ts';
 import { checkErrors, checkStates } from './check-rules.ts';
 import { OTHER_SITE } from './compile.ts';
 import { contextSchema } from './context.ts';
+import { contractOf } from './contracts.ts';
 import { converters } from './converters.ts';
 import { detailConverters } from './detail.ts';
 import type { WrittenTable } from './schema.ts';
 import { shapeOf } from './shape.ts';
+import { linkFamilies } from './states.ts';
 
 export interface Failure {
   /** Relative to the directory of the tables. */
@@ -21,16 +23,19 @@ export interface Failure {
 /** Every proof that fails; empty when the tables hold. */
 export function check(documents: Documents): Failure[] {
   const sites = documents.sites.map((site) => site.id);
-  const headers = documents.tables.find((table) => table.role === 'headers') ?? null;
+  const headersOf = (table: WrittenTable) =>
+    table.role === 'headers'
+      ? null
+      : (documents.tables.find((one) => one.role === 'headers' && one.family === table.family) ?? null);
   return [
     ...checkSites(documents),
     ...checkLimitations(documents),
     ...checkOperations(documents),
     ...checkRoles(documents),
     ...checkUse(documents),
-    ...documents.tables.flatMap((table) => checkTable(table, sites, table === headers ? null : headers)),
+    ...documents.tables.flatMap((table) => checkTable(table, sites, headersOf(table))),
     ...documents.states.flatMap(checkStates),
-    ...documents.errors.flatMap(checkErrors),
+    ...documents.errors.flatMap((table) => checkErrors(table, documents.operations)),
   ];
 }
 
@@ -101,19 +106,43 @@ function shadows(earlier: { method: string; path: string }, later: { method: str
   return fits && first.some((part, index) => part.startsWith(':') && !second[index]?.startsWith(':'));
 }
 
-function checkRoles({ tables, states, errors }: Documents): Failure[] {
-  const files = (role: string, found: { file: string }[]): Failure[] => {
+/** What exactly one table must say: some roles once, others once for each family that has them. */
+function checkRoles({ tables, states, errors, operations }: Documents): Failure[] {
+  const once = (role: string, found: { file: string }[], of = ''): Failure[] => {
     if (found.length === 1) return [];
-    const message = found.length === 0 ? `no table has the role '${role}'` : `the role '${role}' is given twice`;
+    const message =
+      found.length === 0 ? `no table has the role '${role}'${of}` : `the role '${role}' is given twice${of}`;
     return [{ file: found[1]?.file ?? '.', row: null, message }];
   };
   const withRole = (role: string) => tables.filter((table) => table.role === role);
+  const inFamily = (role: string, found: { file: string; family: string }[], wanted: Iterable<string>) =>
+    [...new Set([...wanted, ...found.map((table) => table.family)])].flatMap((family) =>
+      once(
+        role,
+        found.filter((table) => table.family === family),
+        ` in ${family}`,
+      ),
+    );
+  const readsHeaders = tables.filter((table) => table.role === undefined && hasHeaders(table));
   return [
-    ...files('headers', withRole('headers')),
-    ...files('notice', withRole('notice')),
-    ...files('states', states),
-    ...files('errors', errors),
+    ...inFamily(
+      'headers',
+      withRole('headers'),
+      readsHeaders.map((table) => table.family),
+    ),
+    ...once('notice', withRole('notice')),
+    ...once('payment', withRole('payment')),
+    ...inFamily('states', states, linkFamilies),
+    ...inFamily(
+      'errors',
+      errors,
+      operations.filter((one) => one.upstream !== null).map((one) => one.family),
+    ),
   ];
+}
+
+function hasHeaders(table: WrittenTable): boolean {
+  return contractOf(table.from)?.shape.properties.has('headers') === true && !table.to.endsWith('Answer');
 }
 
 /** Nothing stands in the tables, the converters or the context without being used. */
@@ -146,7 +175,7 @@ function checkUse(documents: Documents): Failure[] {
 }
 
 /** Context keys that converters or the engine read by themselves, beside the rows that name them. */
-const READ_BY_CODE = new Set(['site', 'exponent', 'voucher', 'payment_state']);
+const READ_BY_CODE = new Set(['site', 'exponent', 'voucher', 'payment_state', 'received_at']);
 
 function checkContextUse(tables: Documents['tables']): Failure[] {
   const used = new Set(tables.flatMap((table) => contextKeysOf(table.rows)));

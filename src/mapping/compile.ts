@@ -1,7 +1,9 @@
 /** Turns the rows of a table into closures, once, so that applying them costs microseconds. */
+import type { Family } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
 import { type Contract, contractOf } from './contracts.ts';
-import { type Converted, type Converter, converters } from './converters.ts';
+import type { Converted, Converter } from './converters/converter.ts';
+import { converters } from './converters.ts';
 import { type Path, printPath, propertyName, reader, writer } from './path.ts';
 import { refusal } from './refusal.ts';
 import type { Policy, Row, WrittenTable } from './schema.ts';
@@ -17,6 +19,7 @@ export interface Applied {
 
 export interface CompiledTable {
   name: string;
+  family: Family;
   from: Contract;
   to: Contract;
   rows: readonly Row[];
@@ -39,6 +42,7 @@ export function compileTable(table: WrittenTable, sites: readonly string[]): Com
   const names = parts.map(([key]) => key);
   return {
     name: table.table,
+    family: table.family,
     from,
     to,
     rows,
@@ -172,6 +176,8 @@ function eachStep(table: string, row: Row, site: string): Step {
   const write = writer(row.to ?? []);
   const steps = rowSteps(table, row.rows, site);
   const path = printPath(row.from);
+  // An each's own converter has its say on the whole list, once its elements are made.
+  const convert = row.converter === null ? null : namedConverter(row.converter).convert;
   return (run) => {
     const elements = read(run.source);
     if (!Array.isArray(elements)) return;
@@ -181,7 +187,9 @@ function eachStep(table: string, row: Row, site: string): Step {
       for (const step of steps) step(inner);
       return inner.target;
     });
-    write(run.target, made);
+    const settled = convert ? convert(made, { reads: NO_VALUES, context: run.context }) : { value: made };
+    settle(run, table, row.id, path, settled);
+    if (settled.value !== undefined) write(run.target, settled.value);
   };
 }
 
@@ -195,15 +203,23 @@ function unknownKeySteps(table: WrittenTable, from: Contract, site: string): Ste
 }
 
 function unknownKeyStep(table: string, path: Path, known: ReadonlySet<string>, policy: 'note' | 'refuse'): Step {
-  const read = reader(path);
   return (run) => {
-    const found = read(run.source);
-    if (found === null || typeof found !== 'object') return;
-    for (const key of Object.keys(found)) {
-      if (known.has(key)) continue;
-      if (policy === 'refuse') throw refusal('additional_property', key);
-      const property = propertyName([...path, key]);
-      run.losses.push({ table, path: printPath([...path, key]), why: `orders have no counterpart of ${property}` });
+    for (const { at, found } of everyAt(path, run.source)) {
+      for (const key of Object.keys(found)) {
+        if (known.has(key)) continue;
+        if (policy === 'refuse') throw refusal('additional_property', key);
+        const property = propertyName([...at, key]);
+        run.losses.push({ table, path: printPath([...at, key]), why: `orders have no counterpart of ${property}` });
+      }
     }
   };
+}
+
+/** Every object at a path of a shape, in which `[]` stands for any element. */
+function everyAt(path: Path, source: unknown, at: Path = []): { at: Path; found: object }[] {
+  if (source === null || typeof source !== 'object') return [];
+  const [segment, ...rest] = path;
+  if (segment === undefined) return [{ at, found: source }];
+  if (segment !== '[]') return everyAt(rest, reader([segment])(source), [...at, segment]);
+  return Array.isArray(source) ? source.flatMap((one, index) => everyAt(rest, one, [...at, index])) : [];
 }

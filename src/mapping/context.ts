@@ -1,6 +1,8 @@
 /** What a table may know beside its source: the keys of the mapping context, each with its meaning and who gives it. */
 import { z } from 'zod';
 import { intentStates } from '../contract/legacy-point.ts';
+import { merchantOrderStates } from '../contract/merchant-orders.ts';
+import { qrModes } from '../contract/orders.ts';
 
 const milliseconds = z.int().describe('Epoch milliseconds.');
 
@@ -16,6 +18,50 @@ export const contextSchema = z.object({
     .enum(['refuse', 'drop'])
     .optional()
     .describe("The merchant's setting for a preference that orders don't know; on create."),
+  currency: z
+    .string()
+    .optional()
+    .describe("The site's currency, XXX where the site is not known; on QR sales, and on answers about payments."),
+  merchant_id: z
+    .int()
+    .optional()
+    .describe("The merchant's user id as a number; on answers about QR sales and payments."),
+  client_reference: z
+    .string()
+    .nullish()
+    .describe("The till's own reference as text, null when it gave none; on answers about QR sales and payments."),
+  external_pos_id: z.string().optional().describe('The point of sale of a QR sale; on its create.'),
+  mode: z.enum(qrModes).optional().describe('How the QR is shown; on the create of a QR sale.'),
+  received_at: milliseconds
+    .optional()
+    .describe('When the call came in, epoch milliseconds; a date of expiry counts from here.'),
+  preference_id: z
+    .string()
+    .optional()
+    .describe("`<merchant>-<uuid>`, the id of v1's preference; on answers about QR sales."),
+  request: z
+    .looseObject({
+      items: z.unknown(),
+      sponsor_id: z.unknown(),
+      notification_url: z.unknown(),
+      marketplace_fee: z.unknown(),
+    })
+    .partial()
+    .optional()
+    .describe('The body of the create as the till sent it; on answers about QR sales.'),
+  merchant_order: z
+    .object({ type: z.literal('mercadopago'), id: z.int() })
+    .optional()
+    .describe('The merchant order of a QR sale as payments name it; on answers about payments.'),
+  nickname: z.string().optional().describe("The seller's public name; on answers about merchant orders."),
+  payment_id: z.int().optional().describe('The number of the payment; on answers about payments and merchant orders.'),
+  transaction_id: z.string().optional().describe('The payment inside the order, `PAY…`; on a refund of a part of it.'),
+  refund_minor: z.int().optional().describe('The part to refund, minor units; on a refund that is not the whole.'),
+  refund_number: z.int().optional().describe('A minted number, for a refund without one; on answers about refunds.'),
+  refunds: z
+    .array(z.unknown())
+    .optional()
+    .describe('The refunds of a payment as the till sees them; on payments told from their order.'),
   order_id: z.string().optional().describe('The order behind the legacy id; on get and cancel.'),
   cancelable_status: z
     .literal('at_terminal')
@@ -23,7 +69,10 @@ export const contextSchema = z.object({
     .describe('Given on cancel when the merchant allows canceling an order that is on the terminal.'),
   intent_id: z.string().optional().describe('The legacy id; on every answer about an intent, and on notices.'),
   device_id: z.string().optional().describe('The terminal the intent was made for; on answers about an intent.'),
-  state: z.enum(intentStates).optional().describe('The state the client is to see; on get, last status and notices.'),
+  state: z
+    .enum([...intentStates, ...merchantOrderStates])
+    .optional()
+    .describe('The state the client is to see; on get, last status and notices.'),
   state_at: milliseconds.optional().describe('When that state was reached, epoch milliseconds; on last status.'),
   held: z
     .object({ additional_info: z.unknown(), payment: z.unknown(), description: z.string().optional() })

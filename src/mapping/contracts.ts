@@ -1,5 +1,6 @@
 /** The contract schemas a table may name in `from` and `to`. */
 import { z } from 'zod';
+import { legacyHeaders } from '../contract/legacy-headers.ts';
 import {
   cancelIntentAnswer,
   cancelIntentRequest,
@@ -14,9 +15,34 @@ import {
   listDevicesRequest,
   listEventsAnswer,
   noticeBody,
-  pointHeaders,
 } from '../contract/legacy-point.ts';
-import { cancelOrderCall, createOrderCall, getOrderCall, order } from '../contract/orders.ts';
+import {
+  cancelPreferenceRequest,
+  cancelStoreOrderRequest,
+  createPreferenceRequest,
+  createStoreOrderRequest,
+  preferenceAnswer,
+  qrCodeAnswer,
+  storeOrderAnswer,
+} from '../contract/legacy-qr.ts';
+import { merchantOrderAnswer } from '../contract/merchant-orders.ts';
+import {
+  cancelOrderCall,
+  createOrderCall,
+  createQrOrderCall,
+  getOrderCall,
+  order,
+  refundedOrder,
+  refundOrderCall,
+} from '../contract/orders.ts';
+import {
+  createRefundRequest,
+  orderPaymentAnswer,
+  payment,
+  paymentChange,
+  refundAnswer,
+  refundCollectionRequest,
+} from '../contract/payments.ts';
 import {
   listTerminalsAnswer,
   listTerminalsCall,
@@ -38,6 +64,23 @@ const schemas: Record<string, z.ZodType> = {
   cancelIntentAnswer,
   cancelIntentRequest,
   cancelOrderCall,
+  cancelPreferenceRequest,
+  cancelStoreOrderRequest,
+  createPreferenceRequest,
+  createQrOrderCall,
+  createRefundRequest,
+  createStoreOrderRequest,
+  merchantOrderAnswer,
+  orderPaymentAnswer,
+  payment,
+  paymentChange,
+  preferenceAnswer,
+  qrCodeAnswer,
+  refundAnswer,
+  refundCollectionRequest,
+  refundedOrder,
+  refundOrderCall,
+  storeOrderAnswer,
   changeModeAnswer,
   changeModeRequest,
   createIntentAnswer,
@@ -54,7 +97,7 @@ const schemas: Record<string, z.ZodType> = {
   listTerminalsCall,
   noticeBody,
   order,
-  pointHeaders,
+  legacyHeaders,
   setupTerminalAnswer,
   setupTerminalCall,
 };

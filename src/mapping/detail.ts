@@ -1,9 +1,10 @@
 /** Converters of the errors table: what fills the `{}` of a legacy message, read from the upstream text. */
+import { jsonNumber } from '../contract/legacy-amount.ts';
 import { minorUnits } from './amount.ts';
 import type { UpstreamError } from './errors.ts';
 import type { MappingContext } from './tables.ts';
 
-interface Given {
+export interface Given {
   /** Upstream property path to the name the client used; null when unknown. */
   rename: (property: string) => string | null;
   context: MappingContext;
@@ -30,16 +31,26 @@ export const detailConverters: Readonly<Record<string, DetailConverter>> = {
       return written === null ? null : (rename(written) ?? written);
     },
   },
+  limit: {
+    says: 'the limit the upstream text names, as a JSON number would show it',
+    convert: (error) => {
+      const limit = limitOf(error);
+      return limit === undefined ? null : String(jsonNumber(limit));
+    },
+  },
   limit_minor: {
     says: 'the limit the upstream text names, in minor units',
     convert: (error, { context }) => {
       const exponent = context.exponent;
-      const limit = error.lines.map((line) => LIMIT.exec(line)?.[1]).find((found) => found !== undefined);
-      const minor = minorUnits(limit, typeof exponent === 'number' ? exponent : Number.NaN);
+      const minor = minorUnits(limitOf(error), typeof exponent === 'number' ? exponent : Number.NaN);
       return minor === undefined ? null : String(minor);
     },
   },
 };
+
+function limitOf(error: UpstreamError): string | undefined {
+  return error.lines.map((line) => LIMIT.exec(line)?.[1]).find((found) => found !== undefined);
+}
 
 function namedProperty(error: UpstreamError, rename: Given['rename']): string | null {
   for (const line of error.lines) {

@@ -1,10 +1,10 @@
 /** The errors table as a function: an upstream status and body to the legacy error a client understands. */
-import { type PointErrorName, pointErrors } from '../contract/legacy-point.ts';
-import type { UpstreamCallName } from '../contract/orders.ts';
+import { type Family, type LegacyErrorName, legacyError } from '../contract/legacy-errors.ts';
+import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
-import { detailConverters } from './detail.ts';
+import { detailConverters, type Given } from './detail.ts';
 import type { WrittenErrorRow, WrittenErrors } from './schema.ts';
-import type { ErrorRow, MappingContext, Tables } from './tables.ts';
+import type { ErrorRow, Tables } from './tables.ts';
 
 /** An upstream error, read from whichever envelope it came in (`orders-api.md` §1.5). */
 export interface UpstreamError {
@@ -14,7 +14,7 @@ export interface UpstreamError {
 }
 
 /** Upstream property to legacy property; null when no row writes it. */
-export type Rename = (call: UpstreamCallName, property: string) => string | null;
+export type Rename = (family: Family, call: UpstreamCallName, property: string) => string | null;
 
 interface NumberedRow extends WrittenErrorRow {
   id: string;
@@ -24,19 +24,21 @@ interface NumberedRow extends WrittenErrorRow {
 export function errorFinder(tables: readonly WrittenErrors[], rename: Rename): Tables['error'] {
   const numbered = (table: string, name: string, rows: readonly WrittenErrorRow[]): NumberedRow[] =>
     rows.map((row, index) => ({ ...row, id: `${table}#${name}.${index + 1}` }));
-  const any = tables.flatMap((table) => numbered(table.table, 'any', table.any));
   const calls = new Map<string, NumberedRow[]>();
   for (const table of tables) {
+    const any = numbered(table.table, 'any', table.any);
+    calls.set(table.family, any);
     for (const [call, rows] of Object.entries(table.calls))
-      calls.set(call, [...numbered(table.table, call, rows), ...any]);
+      calls.set(`${table.family} ${call}`, [...numbered(table.table, call, rows), ...any]);
   }
-  return (call, status, body, context) => {
+  return (family, call, status, body, context) => {
     const error = readError(body);
-    for (const row of calls.get(call) ?? any) {
-      const found = matches(row, status, error) ? settle(row, call, error, rename, context) : null;
+    const given = { rename: (property: string) => rename(family, call, property), context };
+    for (const row of calls.get(`${family} ${call}`) ?? calls.get(family) ?? []) {
+      const found = matches(row, status, error) ? settle(row, error, given) : null;
       if (found) return found;
     }
-    throw new PuenteError('bad_tables', `The errors table has no default row for ${call}`); // `check` demands one
+    throw new PuenteError('bad_tables', `The errors table of ${family} has no default row for ${call}`); // `check` demands one
   };
 }
 
@@ -62,21 +64,14 @@ function matches(row: WrittenErrorRow, status: number, error: UpstreamError): bo
 }
 
 /** Null when the row's condition on the property or its converter finds nothing; the next row is tried then. */
-function settle(
-  row: NumberedRow,
-  call: UpstreamCallName,
-  error: UpstreamError,
-  rename: Rename,
-  context: MappingContext,
-): ErrorRow | null {
-  const given = { rename: (property: string) => rename(call, property), context };
+function settle(row: NumberedRow, error: UpstreamError, given: Given): ErrorRow | null {
   if (row.property !== undefined) {
     const named = detailConverters.property_name?.convert(error, given) ?? null;
     if (named !== null && named !== row.property) return null;
   }
   const detail = row.with === undefined ? null : (detailConverters[row.with]?.convert(error, given) ?? null);
   if (row.with !== undefined && detail === null) return null;
-  const error_name = row.error as PointErrorName; // proved by `check`
+  const error_name = row.error as LegacyErrorName; // proved by `check`
   return {
     error: error_name,
     detail,
@@ -86,6 +81,7 @@ function settle(
 }
 
 /** True when the message of a legacy error has a place for a detail. */
-export function wantsDetail(error: PointErrorName): boolean {
-  return pointErrors[error].message.includes('{}');
+export function wantsDetail(family: Family, error: string): boolean {
+  const entry = legacyError(family, error);
+  return entry?.message.includes('{}') === true || entry?.error.includes('{}') === true;
 }

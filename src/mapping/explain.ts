@@ -1,7 +1,7 @@
 /** What Puente would make of one legacy request: the upstream request, the rows that fire, the losses, or the refusal. */
 import { stringifyJson } from '../contract/json.ts';
-import { type PointErrorName, pointErrors } from '../contract/legacy-point.ts';
-import { upstreamRoutes } from '../contract/orders.ts';
+import { errorBody, legacyError } from '../contract/legacy-errors.ts';
+import { upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import type { LoadedTables } from './assemble.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
@@ -69,7 +69,9 @@ export function explain(tables: LoadedTables, text: string, context: MappingCont
         path,
         query: request.query,
         headers: request.headers,
-        ...(operation.body === 'json' ? { body: request.body } : {}),
+        ...(operation.body === 'dropped'
+          ? {}
+          : { body: request.body ?? (operation.body === 'optional' ? {} : undefined) }),
       },
       { exponent, ...known },
     );
@@ -80,8 +82,10 @@ export function explain(tables: LoadedTables, text: string, context: MappingCont
     );
   } catch (error) {
     if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
-    const { status, error: number } = pointErrors[error.facts.error as PointErrorName]; // the engine's own refusals name one
-    const refusal = { status, error: number, message: error.message };
+    const entry = legacyError(operation.family, String(error.facts.error));
+    if (entry === null) throw error;
+    const told = errorBody(operation.family, entry, String(error.facts.detail ?? ''));
+    const refusal = { status: entry.status, error: String(told.error), message: String(told.message) };
     const [by] = describe(tables, [String(error.facts.row)]);
     return withText({ ...plain, refusal, refused_by: by ? { row: by.row, why: by.why } : null }, operation);
   }

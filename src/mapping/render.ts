@@ -1,5 +1,5 @@
 /** The generated page `mappings/README.md`: every operation, row, state and error of the tables, with its reason. */
-import { pointErrors } from '../contract/legacy-point.ts';
+import { type Family, legacyError } from '../contract/legacy-errors.ts';
 import type { LoadedTables } from './assemble.ts';
 import { contextSchema } from './context.ts';
 import { converters } from './converters.ts';
@@ -120,18 +120,18 @@ function siteText(row: Row): string {
 
 function renderStates(table: LoadedTables['documents']['states'][number]): string {
   const rows = table.rows.map((row) => [
-    `\`${row.status}\``,
-    typeof row.intent === 'string'
-      ? row.intent
-      : `${row.intent.error} or ${row.intent.finished}, by the merchant's setting`,
+    `\`${row.status}\`${row.detail === undefined ? '' : ` with \`${row.detail}\``}`,
+    typeof row.shows === 'string'
+      ? row.shows
+      : `${row.shows.error} or ${row.shows.finished}, by the merchant's setting`,
     row.settled ?? '–',
     String(row.rank),
     row.final ? 'yes' : 'no',
-    row.notice ? 'yes' : 'no',
+    row.notices.length === 0 ? 'no' : row.notices.join(', '),
     row.why,
   ]);
-  const head = ['Order status', 'Intent state', 'When it is over', 'Rank', 'Final', 'Announced', 'Why'];
-  const never = table.never.map((row) => `Never produced: ${row.intent}. ${row.why}`);
+  const head = ['Order status', 'Legacy state', 'When it is over', 'Rank', 'Final', 'Announced', 'Why'];
+  const never = table.never.map((row) => `Never produced: ${row.shows}. ${row.why}`);
   return [`### ${table.table}`, `Source: ${table.source}.`, grid(head, rows), list(never)].join('\n\n');
 }
 
@@ -142,7 +142,7 @@ function renderErrors(table: LoadedTables['documents']['errors'][number]): strin
       `#### ${title}`,
       grid(
         head,
-        rows.map((row, index) => [String(index + 1), upstreamText(row), legacyText(row), row.why]),
+        rows.map((row, index) => [String(index + 1), upstreamText(row), legacyText(table.family, row), row.why]),
       ),
     ].join('\n\n');
   const parts = Object.entries(table.calls).map(([call, rows]) => part(call, rows));
@@ -157,8 +157,8 @@ function upstreamText(row: WrittenErrorRow): string {
   return `${status}${code}${says}${property}`;
 }
 
-function legacyText(row: WrittenErrorRow): string {
-  const legacy = Object.entries(pointErrors).find(([name]) => name === row.error)?.[1];
+function legacyText(family: Family, row: WrittenErrorRow): string {
+  const legacy = legacyError(family, row.error);
   const detail = row.with === undefined ? '' : `, {} by \`${row.with}\``;
   return `${legacy?.status} \`"${legacy?.error}"\` ${legacy?.message}${detail}`;
 }

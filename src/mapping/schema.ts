@@ -1,5 +1,6 @@
 /** The grammar of the table files: what a YAML file may say, and the rows it becomes. */
 import { z } from 'zod';
+import { families } from '../contract/legacy-errors.ts';
 import { type Path, parsePath } from './path.ts';
 
 export const verbs = ['copy', 'const', 'context', 'drop', 'each'] as const;
@@ -88,14 +89,16 @@ export const writtenRow: z.ZodType<WrittenRow> = z
       complain('elsewhere needs sites and a source field');
   });
 
-const name = z.string().regex(/^[a-z][a-z_.]*$/);
+const name = z.string().regex(/^[a-z][a-z0-9_.]*$/);
+const family = z.enum(families);
 const unknownKeys = z.union([z.enum(policies), z.record(z.string(), z.enum(policies))]);
 
 /** A table of rows between two contract schemas. */
 export const fieldTable = z.strictObject({
   table: name,
-  family: name,
-  role: z.enum(['headers', 'notice']).optional(),
+  family,
+  /** A table that no operation names: headers of a family's requests, the Point notice, a payment told from its order. */
+  role: z.enum(['headers', 'notice', 'payment']).optional(),
   from: z.string(),
   to: z.string(),
   source: z.string().min(4),
@@ -105,27 +108,34 @@ export const fieldTable = z.strictObject({
 });
 export type WrittenTable = z.infer<typeof fieldTable>;
 
-/** How order statuses show as intent states. */
+/** What a change is announced as: the Point notice, or the topics of IPN (`legacy-qr.md` §5.1). */
+export const noticeTopics = ['point', 'payment', 'merchant_order'] as const;
+export type NoticeTopic = (typeof noticeTopics)[number];
+
+/** How order statuses show in a family's own states. */
 export const statesTable = z.strictObject({
   table: name,
-  family: name,
+  family,
   role: z.literal('states'),
   source: z.string().min(4),
   rows: z.array(
     z.strictObject({
       status: z.string(),
+      /** The row counts only with this status_detail; a row without one stands after it. */
+      detail: z.string().optional(),
       /** One state, or one for each policy on declined payments. */
-      intent: z.union([z.string(), z.strictObject({ error: z.string(), finished: z.string() })]),
+      shows: z.union([z.string(), z.strictObject({ error: z.string(), finished: z.string() })]),
       rank: z.int().positive(),
       final: z.boolean(),
-      notice: z.boolean(),
+      /** In the order of sending. */
+      notices: z.array(z.enum(noticeTopics)),
       /** What a held state shows as once it can't move any more; rows without it are not held. */
       settled: z.string().optional(),
       why,
     }),
   ),
   /** Legacy states that no order status produces. */
-  never: z.array(z.strictObject({ intent: z.string(), why })),
+  never: z.array(z.strictObject({ shows: z.string(), why })),
 });
 export type WrittenStates = z.infer<typeof statesTable>;
 
@@ -148,7 +158,7 @@ export type WrittenErrorRow = z.infer<typeof errorRow>;
 /** How upstream errors become legacy errors: rows by call, then rows for every call, the last one the default. */
 export const errorsTable = z.strictObject({
   table: name,
-  family: name,
+  family,
   role: z.literal('errors'),
   source: z.string().min(4),
   calls: z.record(z.string(), z.array(errorRow).min(1)),
@@ -162,12 +172,15 @@ export const operationsFile = z.strictObject({
       name,
       method: z.enum(['GET', 'POST', 'PATCH', 'PUT', 'DELETE']),
       path: z.string().startsWith('/'),
-      kind: z.enum(['devices', 'intents']),
+      /** Whose errors and envelope it has. */
+      family,
+      /** What a merchant is moved by (DESIGN, Words: Stage). */
+      kind: z.enum(['devices', 'intents', 'qr', 'payments']),
       story: name,
       upstream: z.string().nullable(),
       request: name.nullable(),
       answer: name.nullable(),
-      body: z.enum(['json', 'dropped']),
+      body: z.enum(['json', 'optional', 'dropped']),
       source: z.string().min(4),
       why,
     }),

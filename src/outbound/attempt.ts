@@ -1,6 +1,8 @@
 /** One attempt to deliver one notice: build, send, judge, record. */
 import type { Dialect } from '../core/merchant.ts';
-import { noticeRequest } from '../core/notice.ts';
+import { type NoticeRequest, noticeRequest } from '../core/notice.ts';
+import { qrNoticeRequest } from '../core/notices/qr-request.ts';
+import { shownUrl } from '../core/notices/shown-url.ts';
 import { afterNoticeAttempt } from '../core/retry.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Attempt, Notice, Store } from '../core/store.ts';
@@ -10,7 +12,7 @@ import type { Sender, SendResult } from './sender.ts';
 /** Pause before an attempt that could not be recorded is recorded again; nothing new is worth sending meanwhile. */
 const RECORD_PAUSE_MS = 5_000;
 
-/** Where a merchant wants to be told, as it is set now. */
+/** Where a notice goes and how it is told, as it is set now. */
 export interface Receiver {
   url: string | null;
   dialect: Dialect;
@@ -20,6 +22,8 @@ export interface Receiver {
 export interface AttemptParts {
   store: Pick<Store, 'recordAttempt'>;
   sender: Pick<Sender, 'send'>;
+  /** Puente's public address without a slash at its end; notices of merchant orders name it. */
+  public_url: string;
   /** `now`: epoch ms. `sleep` resolves after `ms`, or as soon as `signal` aborts. */
   clock: { now(): number; sleep(ms: number, signal: AbortSignal): Promise<void> };
   /** From 0 up to, not including, 1. */
@@ -34,7 +38,7 @@ export interface AttemptParts {
 
 /**
  * Tries once, from the lookup's result to the record. Never rejects.
- * @param receiver Null when the merchant's settings could not be read.
+ * @param receiver Null when the merchant's settings or the link could not be read.
  */
 export async function attemptNotice(
   parts: AttemptParts,
@@ -43,7 +47,8 @@ export async function attemptNotice(
   stopping: AbortSignal,
 ): Promise<void> {
   const started = parts.clock.now();
-  const result = await trySending(parts.sender, notice, receiver, started);
+  const request = writeRequest(notice, receiver, parts.public_url, started);
+  const result = typeof request === 'string' ? held(request) : await parts.sender.send(request);
   // A connection that was cut by our stop says nothing about the receiver; the notice stays due.
   if (stopping.aborted && result.status === null) return;
   const ended = parts.clock.now();
@@ -53,6 +58,7 @@ export async function attemptNotice(
     outcome: result.outcome,
     status: result.status,
     detail: result.detail,
+    url: typeof request === 'string' ? null : shownUrl(request.url),
   };
   const next = afterNoticeAttempt({
     outcome: result.outcome,
@@ -66,22 +72,28 @@ export async function attemptNotice(
   await record(parts, notice, attempt, next, stopping);
 }
 
-async function trySending(
-  sender: AttemptParts['sender'],
+/** The request, or one sentence that says why there is none and what to do about it. */
+function writeRequest(
   notice: Notice,
   receiver: Receiver | null,
+  public_url: string,
   timestamp_ms: number,
-): Promise<SendResult> {
-  if (receiver === null) return held("The merchant's settings could not be read; the log says why.");
+): NoticeRequest | string {
+  if (receiver === null) return "The merchant's settings could not be read; the log says why.";
   const { url, dialect, secret } = receiver;
-  if (url === null) return held('No notification URL is set for this merchant; set one and the notice goes out.');
+  if (url === null) return 'No notification URL is set for this merchant; set one and the notice goes out.';
+  if (notice.form !== 'point') {
+    try {
+      return qrNoticeRequest(notice, { url, secret, public_url }, timestamp_ms);
+    } catch {
+      return 'What is stored of this notice is not the news of a QR sale; report it.';
+    }
+  }
   const facts = { url, intent_id: notice.legacy_id, body: notice.body, request_id: notice.id, timestamp_ms };
-  if (dialect === 'point_integration_ipn') return sender.send(noticeRequest({ ...facts, dialect }));
+  if (dialect === 'point_integration_ipn') return noticeRequest({ ...facts, dialect });
   if (secret === null)
-    return held(
-      'No webhook secret is set for this merchant, and its dialect is signed; set one and the notice goes out.',
-    );
-  return sender.send(noticeRequest({ ...facts, dialect, secret }));
+    return 'No webhook secret is set for this merchant, and its dialect is signed; set one and the notice goes out.';
+  return noticeRequest({ ...facts, dialect, secret });
 }
 
 /** Keeps trying while the store fails, because a delivered notice that is not recorded would be sent again at once. */

@@ -9,6 +9,8 @@ import { addressRefusal } from './address.ts';
 export interface OutboundPolicy {
   /** Opens plain http, loopback and private addresses, and every port: for a sandbox or a closed network. */
   allow_private: boolean;
+  /** Takes plain http to public addresses as well, on port 80 or one of `ports`. */
+  allow_http: boolean;
   /** Ports that may be called, 443 and 8443 by default. */
   ports: number[];
   /** Our own public names, as `host` or `host:port`: a notice to ourselves would run in a circle. */
@@ -35,12 +37,13 @@ export function checkUrl(text: string, policy: OutboundPolicy): URL {
   if (text.includes('#')) throw blocked('has a fragment (#…); remove it');
   const url = URL.parse(text);
   if (url === null) throw blocked('is not a URL');
-  if (url.protocol !== 'https:' && !(policy.allow_private && url.protocol === 'http:'))
-    throw blocked('does not start with https://');
+  const plain = url.protocol === 'http:' && (policy.allow_private || policy.allow_http);
+  if (url.protocol !== 'https:' && !plain) throw blocked('does not start with https://');
   if (url.username !== '' || url.password !== '' || AUTHORITY_WITH_USER.test(text))
     throw blocked('has a user name or a password; remove it');
   const port = portOf(url);
-  if (!policy.allow_private && !policy.ports.includes(port))
+  const isPlainPort = plain && port === 80;
+  if (!policy.allow_private && !isPlainPort && !policy.ports.includes(port))
     throw blocked(`uses port ${port}; allowed are ${policy.ports.join(', ')}`);
   const host = hostOf(url);
   if (isOwn(host, port, policy)) throw blocked("is Puente's own address");

@@ -13,7 +13,7 @@ const STOP_GRACE_MS = 3_000;
 export interface NotifierParts extends AttemptParts {
   store: Pick<Store, 'dueNotices' | 'recordAttempt'>;
   /** Asked for every attempt, because a merchant may change its URL while notices wait (F121). */
-  receiver: (merchant_id: string) => Promise<Receiver>;
+  receiver: (notice: Notice) => Promise<Receiver>;
   /** In flight at most, over all receivers; 50 by `reliability.md` §3.13. */
   concurrency: number;
   /** In flight at most to one host, so that a slow receiver can't take every place; 2 by the same rule. */
@@ -49,16 +49,19 @@ export function startNotifier(parts: NotifierParts): Notifier {
   }
 
   /** Null when the settings can't be read, which must not stop the other merchants' notices. */
-  async function lookUp(merchant_id: string): Promise<Receiver | null> {
+  async function lookUp(notice: Notice): Promise<Receiver | null> {
     try {
-      return await parts.receiver(merchant_id);
+      return await parts.receiver(notice);
     } catch (error) {
       parts.onFault?.(error);
       return null;
     }
   }
 
-  /** Starts what may start now; merchants whose host is full are left out, and the store is asked past them. */
+  /**
+   * Starts what may start now. A merchant may have receivers at several hosts, so one full host leaves out its notices
+   * alone; the store is then asked past the merchant, so that its backlog doesn't hide the others.
+   */
   async function startDue(): Promise<void> {
     const batch = BATCH_FACTOR * parts.concurrency;
     const full = new Set<string>();
@@ -73,8 +76,9 @@ export function startNotifier(parts: NotifierParts): Notifier {
       const before = full.size + turn;
       for (const notice of waiting) {
         if (flights.size >= parts.concurrency || stopping.signal.aborted) return;
-        if (full.has(notice.merchant_id)) continue;
-        const receiver = await lookUp(notice.merchant_id);
+        // A replayed notice and the next one of its link can both be due.
+        if (flights.has(notice.legacy_id)) continue;
+        const receiver = await lookUp(notice);
         const host = hostOf(receiver?.url ?? null);
         if (host !== null && countOf(flights, host) >= parts.per_host) full.add(notice.merchant_id);
         else takeOff(notice, receiver, host);

@@ -45,6 +45,7 @@ export interface Sender {
 
 export interface SenderOptions {
   policy: OutboundPolicy;
+  /** For requests that don't bring a User-Agent of their own. */
   userAgent: string;
   /** In place of the system's resolver. */
   resolve?: Resolve;
@@ -62,7 +63,7 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
     // Destroying the client ends the call at every stage; an abort signal would not end a connection attempt.
     const timer = setTimeout(() => void client.destroy(new TimeUp()), timeout_ms);
     try {
-      const headers = { ...request.headers, 'accept-encoding': 'identity', 'user-agent': userAgent };
+      const headers = { 'user-agent': userAgent, ...request.headers, 'accept-encoding': 'identity' };
       const answer = await client.request({
         path: url.pathname + url.search,
         method: 'POST',

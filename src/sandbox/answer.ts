@@ -1,5 +1,6 @@
 /** How the sandbox answers: one JSON text per answer, and the error envelopes of each family of paths (`orders-api.md` §1.5). */
 import type { Response } from 'express';
+import { errorBody, legacyError } from '../contract/legacy-errors.ts';
 
 export interface Answer {
   status: number;
@@ -54,6 +55,11 @@ export function encodeError(
   const status = wanted.status ?? 500;
   const message = wanted.message ?? 'An error was asked for at the control door.';
   if (path.startsWith('/point/')) return json(status, { error: wanted.code ?? String(status), message, status });
+  const known = path.startsWith('/v1/payments') ? legacyError('payments', wanted.code ?? '') : null;
+  if (known !== null) return json(known.status, errorBody('payments', known, ''));
+  if (path.startsWith('/mpmobile/') || path.startsWith('/instore/')) {
+    return json(status, { error: wanted.code ?? 'internal_error', message, status, causes: [] });
+  }
   if (!path.startsWith('/v1/orders') && !path.startsWith('/terminals/')) {
     return paymentsRefusal(status, wanted.code ?? 'internal_error', message);
   }

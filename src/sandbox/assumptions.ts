@@ -1,5 +1,8 @@
 /** Every choice the specification leaves open, as a typed setting with a default and the sentence that start-up lists. */
 import { z } from 'zod';
+import { legacyQrAssumptions } from './legacy/qr/assumptions.ts';
+import { paymentAssumptions } from './payment-assumptions.ts';
+import { qrOrderAssumptions } from './qr-order-assumptions.ts';
 
 /** Failed details a Point transaction can show (`orders-api.md` §3.2); the last one is the simulator's own. */
 export const failedDetails = [
@@ -49,6 +52,12 @@ const assumptionFields = {
     .enum(['rejected', 'none'])
     .default('rejected')
     .describe('Whether a failed order carries the reference_id of a rejected payment (legacy-point.md finding 1).'),
+  point_expiry: z
+    .enum(['expired', 'canceled'])
+    .default('expired')
+    .describe(
+      'Status of a Point order whose time is over: expired (orders-api.md §3.2), or canceled automatically (interface.md, Order status).',
+    ),
   action_required: z
     .enum(['final', 'moves_on'])
     .default('final')
@@ -88,6 +97,12 @@ const assumptionFields = {
     .enum(['processing', 'processed'])
     .default('processing')
     .describe('Status of the refund node of a total refund (orders-api.md §2).'),
+  processing_refund_ends: z
+    .enum(['processed', 'failed'])
+    .default('processed')
+    .describe(
+      'How a refund in status processing ends after simulated_step_ms; failed gives the money back to the seller, and the order is paid as before. The way to failed is not shown (interface.md, Transaction and refund status).',
+    ),
   partial_refund_action: z
     .enum(['order.refunded', 'order.processed', 'none'])
     .default('order.refunded')
@@ -105,10 +120,10 @@ const assumptionFields = {
       'Virtual time between at_terminal and the final state of a simulated event; the pages say within 10 s (orders-api.md §6).',
     ),
   cancel_confirmation: z
-    .enum(['automatic', 'by_hand'])
+    .enum(['automatic', 'by_hand', 'at_once'])
     .default('automatic')
     .describe(
-      'After a 202 cancel: the terminal confirms by itself after cancel_step_ms, or waits for the person (orders-api.md §3.1).',
+      'A cancel at the terminal: 202, and the terminal confirms by itself after cancel_step_ms or waits for the person (orders-api.md §3.1); or 200 and canceled at once (interface.md, Order status).',
     ),
   cancel_step_ms: z
     .int()
@@ -147,6 +162,7 @@ const assumptionFields = {
     .min(1)
     .default(22_000)
     .describe('Real time a webhook receiver has to answer 200 or 201 (orders-api.md §4.3).'),
+  ...qrOrderAssumptions,
   legacy_expiry_ms: z
     .int()
     .min(1000)
@@ -154,6 +170,8 @@ const assumptionFields = {
     .describe(
       'Virtual time after which a legacy intent that nobody takes up is ABANDONED; the pages say "a certain time" (legacy-point.md §2).',
     ),
+  ...legacyQrAssumptions,
+  ...paymentAssumptions,
   extra_terminals: z
     .int()
     .min(0)

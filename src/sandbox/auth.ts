@@ -1,6 +1,7 @@
 /** Who is calling: bearer tokens, and the answers to a missing, malformed or unknown one (`orders-api.md` §1.5). */
 import type { Request } from 'express';
-import { type Answer, json, paymentsRefusal, tokenRefusal } from './answer.ts';
+import { errorBody, paymentErrors } from '../contract/legacy-errors.ts';
+import { type Answer, json, tokenRefusal } from './answer.ts';
 import type { Merchant } from './cast.ts';
 import type { World } from './world.ts';
 
@@ -26,12 +27,24 @@ export function authenticate(world: World, request: Request): Caller {
   return merchant === undefined ? { refused: unknownToken } : { merchant };
 }
 
-/** For `/v1/payments` and `/users`, which speak the older envelope. */
+/** For the older families, which speak the older envelope and take the token in the query too (`legacy-qr.md` §6). */
 export function authenticatePayments(world: World, request: Request): Caller {
-  const merchant = world.tokens.get(bearerToken(request) ?? '');
-  return merchant === undefined
-    ? { refused: paymentsRefusal(401, 'unauthorized', 'invalid access token') }
-    : { merchant };
+  const token = bearerToken(request) ?? queryOf(request).get('access_token');
+  if (token === null || token === '') return { refused: olderRefusal('Must provide your access_token to proceed') };
+  const merchant = world.tokens.get(token);
+  return merchant === undefined ? { refused: olderRefusal(paymentErrors.unauthorized.message) } : { merchant };
+}
+
+/** The query of the address; a bare question mark is an empty one. */
+export function queryOf(request: Request): URLSearchParams {
+  const [, query = ''] = request.originalUrl.split(/\?(.*)/s);
+  return new URLSearchParams(query);
+}
+
+/** 401 with cause 5, as captured for a missing token (`legacy-qr.md` §3). */
+function olderRefusal(message: string): Answer {
+  const entry = { ...paymentErrors.unauthorized, message };
+  return json(entry.status, errorBody('payments', entry, ''));
 }
 
 const missingToken = tokenRefusal(401, 'unauthorized', 'authorization value not present');

@@ -1,12 +1,16 @@
-/** The control door `/_sandbox/…`: see the whole world, reset it, change settings, time and faults, and act as the person at a terminal. */
-import { type ErrorRequestHandler, type Request, Router } from 'express';
+/** The control door `/_sandbox/…`: see the whole world, reset it, change settings, time and faults, and act as the person at a terminal or as a buyer. */
+import { type ErrorRequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { type ErrorCode, PuenteError } from '../error.ts';
 import { json, send } from './answer.ts';
 import { listAssumptions } from './assumptions.ts';
-import { bodyBytes, readBody } from './body.ts';
+import { readBody } from './body.ts';
+import { addBuyer } from './buyer.ts';
 import { type Merchant, type Terminal, terminalActions } from './cast.ts';
+import { merchantOf, parse } from './control-call.ts';
 import { createFault, type Fault, faultSchema } from './faults.ts';
+import { invoiceControl } from './invoices/cast.ts';
+import { addMerchants } from './merchants.ts';
 import { renderState } from './state-view.ts';
 import type { World } from './world.ts';
 
@@ -21,10 +25,9 @@ export function controlRouter(world: World): Router {
   addClock(router, world);
   addFaults(router, world);
   addTerminals(router, world);
-  router.put('/_sandbox/merchants/:merchant/token', readBody, (request, response) => {
-    replaceToken(world, merchantOf(world, request), parse(tokenSchema, request).access_token);
-    send(response, { status: 204, body: '' });
-  });
+  addMerchants(router, world);
+  addBuyer(router, world);
+  router.use(invoiceControl(world));
   router.use('/_sandbox', answerError);
   return router;
 }
@@ -169,8 +172,6 @@ const optionsSchema = z.strictObject({
   tip_minor: z.int().min(0).exactOptional(),
 });
 
-const tokenSchema = z.strictObject({ access_token: z.string().regex(/^(?:APP_USR|TEST)-[\w-]+$/) });
-
 /** Changes a terminal, or adds one. */
 function placeTerminal(world: World, merchant: Merchant, id: string, wanted: z.infer<typeof terminalSchema>): Terminal {
   const found = world.terminal(merchant.user_id, id);
@@ -193,35 +194,6 @@ function placeTerminal(world: World, merchant: Merchant, id: string, wanted: z.i
   terminal.software = wanted.software ?? terminal.software;
   if (found === undefined) world.addTerminal(terminal);
   return terminal;
-}
-
-/** The old token is unknown from now on, as an expired one is. */
-function replaceToken(world: World, merchant: Merchant, access_token: string): void {
-  world.tokens.delete(merchant.access_token);
-  merchant.access_token = access_token;
-  world.tokens.set(access_token, merchant);
-}
-
-function merchantOf(world: World, request: Request): Merchant {
-  const merchant = world.merchants.get(String(request.params.merchant));
-  if (merchant === undefined) throw new PuenteError('not_found', `Merchant ${request.params.merchant} is unknown.`);
-  return merchant;
-}
-
-/** An empty body counts as `{}`. Settings have fractions and no money, so plain numbers do. */
-function parse<Schema extends z.ZodType>(schema: Schema, request: Request): z.infer<Schema> {
-  const parsed = schema.safeParse(plainJson(bodyBytes(request)));
-  if (!parsed.success) throw new PuenteError('bad_request', z.prettifyError(parsed.error));
-  return parsed.data;
-}
-
-function plainJson(bytes: Buffer): unknown {
-  if (bytes.length === 0) return {};
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    throw new PuenteError('bad_request', 'The body is not valid JSON.');
-  }
 }
 
 const statuses: Partial<Record<ErrorCode, number>> = {

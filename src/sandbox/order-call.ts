@@ -48,8 +48,12 @@ export const keyAlreadyUsed: Problem = {
 };
 export const orderNotFound: Problem = { status: 404, code: 'order_not_found', message: 'Order not found.' };
 
-/** The spelling depends on the setting `error_codes` (`orders-api.md` §1.6). */
-export function badOrderId(world: World): Problem {
-  const code = world.settings.error_codes === 'documented' ? 'bad_request' : 'invalid_path_param';
+/**
+ * The spelling depends on the setting `error_codes` (`orders-api.md` §1.6). Documented are two, one for each type of
+ * order; a bad id has no type, so a merchant who can only have QR orders gets theirs.
+ */
+export function badOrderId(world: World, merchant: Merchant): Problem {
+  const isPoint = world.settings.error_codes === 'documented' && merchant.site.has_terminals;
+  const code = isPoint ? 'bad_request' : 'invalid_path_param';
   return { status: 400, code, message: 'path param order id is invalid' };
 }

@@ -1,7 +1,7 @@
-/** The states of an order, and the only place where they change: each change frees the terminal, stamps the order and announces it. */
+/** The states of an order, and the only place where they change: each change frees the terminal or the till, stamps the order and announces it. */
 import { PuenteError } from '../error.ts';
-import type { Occupation, TerminalAction, TerminalOptions } from './cast.ts';
-import type { Order, OrderStatus } from './order.ts';
+import type { TerminalOptions } from './cast.ts';
+import { type Order, type OrderStatus, withdrawnMinor } from './order.ts';
 import type { Payment, World } from './world.ts';
 
 /** What the order stories work with. */
@@ -12,15 +12,13 @@ export interface Desk {
 }
 
 /** Transitions of `orders-api.md` §3.2; `action_required` moves on only if the setting says so. */
-const transitions: Readonly<Record<OrderStatus, readonly OrderStatus[]>> = {
-  created: ['at_terminal', 'canceled', 'expired'],
-  at_terminal: ['processed', 'failed', 'canceled', 'action_required', 'expired'],
-  action_required: [],
-  processed: ['refunded'],
-  failed: [],
-  canceled: [],
-  expired: [],
-  refunded: [],
+const transitions: Readonly<Record<'point' | 'qr', Partial<Record<OrderStatus, readonly OrderStatus[]>>>> = {
+  point: {
+    created: ['at_terminal', 'canceled', 'expired'],
+    at_terminal: ['processed', 'failed', 'canceled', 'action_required', 'expired'],
+    processed: ['refunded'],
+  },
+  qr: { created: ['processed', 'canceled', 'expired'], processed: ['refunded'] },
 };
 
 const afterActionRequired: readonly OrderStatus[] = ['processed', 'failed', 'canceled', 'expired'];
@@ -29,37 +27,55 @@ export function mayMove(world: World, order: Order, status: OrderStatus): boolea
   if (order.status === 'action_required' && world.settings.action_required === 'moves_on') {
     return afterActionRequired.includes(status);
   }
-  return transitions[order.status].includes(status);
+  return (transitions[order.place.type][order.status] ?? []).includes(status);
 }
 
-/** A new order takes its terminal and starts its expiry. The caller has checked that the terminal is free. */
-export function queueOrder(desk: Desk, order: Order, lifetime_ms: number): void {
-  const { world } = desk;
-  const terminal = world.terminal(order.merchant.user_id, order.terminal_id);
-  if (terminal === undefined) throw new PuenteError('not_found', `Terminal ${order.terminal_id} is unknown.`);
-  world.occupy(terminal, occupationOf(desk, order));
-  world.orders.set(order.id, order);
-  order.timers.push(world.clock.schedule(lifetime_ms, () => expire(desk, order)));
+/** Keeps a new order and starts its expiry. */
+export function openOrder(desk: Desk, order: Order, lifetime_ms: number): void {
+  desk.world.orders.set(order.id, order);
+  order.timers.push(desk.world.clock.schedule(lifetime_ms, () => expire(desk, order)));
 }
 
 export function pickUp(desk: Desk, order: Order): void {
   move(desk, order, 'at_terminal', 'at_terminal', 'at_terminal');
 }
 
-export function approve(desk: Desk, order: Order, options: TerminalOptions): void {
+/** How an order was paid. */
+export interface Method {
+  type: string;
+  id: string;
+  installments: number;
+}
+
+/** The card that is used when nobody names one; other types have one method of the same name. */
+const usualMethods: Readonly<Record<string, string>> = { credit_card: 'master', debit_card: 'debmaster' };
+
+/** @param usual_type the type when the options name none. */
+export function methodOf(options: TerminalOptions, usual_type: string): Method {
+  const type = options.payment_method_type ?? usual_type;
+  return {
+    type,
+    id: options.payment_method_id ?? usualMethods[type] ?? type,
+    installments: options.installments ?? 1,
+  };
+}
+
+/** @param paid_minor what the buyer pays, tip included and cash withdrawal not. */
+export function approve(desk: Desk, order: Order, method: Method, paid_minor: number, tip_minor: number): void {
   const { transaction } = order;
-  transaction.tip_minor = options.tip_minor ?? 0;
-  transaction.paid_minor = transaction.amount_minor + transaction.tip_minor;
+  transaction.tip_minor = tip_minor;
+  transaction.paid_minor = paid_minor;
   order.paid_at_ms = desk.world.clock.now();
-  recordPayment(desk.world, order, options, 'approved', 'accredited');
+  recordPayment(desk.world, order, method, 'approved', 'accredited');
   move(desk, order, 'processed', desk.world.settings.paid_status_detail, 'accredited');
 }
 
-export function fail(desk: Desk, order: Order, options: TerminalOptions): void {
+/** @param method of the rejected payment. */
+export function fail(desk: Desk, order: Order, method: Method, status_detail: string | undefined): void {
   const { settings } = desk.world;
-  const detail = options.status_detail ?? settings.failed_status_detail;
+  const detail = status_detail ?? settings.failed_status_detail;
   if (settings.failed_payment === 'rejected')
-    recordPayment(desk.world, order, options, 'rejected', `cc_rejected_${detail}`);
+    recordPayment(desk.world, order, method, 'rejected', `cc_rejected_${detail}`);
   move(desk, order, 'failed', detail, detail);
 }
 
@@ -72,13 +88,29 @@ export function requireAction(desk: Desk, order: Order): void {
   move(desk, order, 'action_required', 'check_on_terminal', 'check_on_terminal');
 }
 
+/** A QR order that a buyer is paying waits until the buyer is done. */
 export function expire(desk: Desk, order: Order): void {
-  if (mayMove(desk.world, order, 'expired')) move(desk, order, 'expired', 'expired', 'expired');
+  const { place } = order;
+  if (place.type === 'qr' && place.is_locked) place.is_expiry_due = true;
+  else {
+    const status = place.type === 'point' ? desk.world.settings.point_expiry : 'expired';
+    if (mayMove(desk.world, order, status)) move(desk, order, status, status, status);
+  }
 }
 
 /** The order has nothing left to refund. */
 export function markRefunded(desk: Desk, order: Order): void {
   move(desk, order, 'refunded', 'refunded', 'refunded');
+}
+
+/** A refund of the whole has failed, so the order is as it was before. */
+export function undoRefunded(desk: Desk, order: Order): void {
+  const { transaction } = order;
+  order.status = 'processed';
+  order.status_detail = transaction.refunded_minor > 0 ? 'partially_refunded' : desk.world.settings.paid_status_detail;
+  transaction.status = 'processed';
+  transaction.status_detail = 'accredited';
+  touch(desk.world, order);
 }
 
 /** Stamps a change that is no change of status. */
@@ -104,65 +136,41 @@ function move(desk: Desk, order: Order, status: OrderStatus, detail: string, tra
   order.transaction.status_detail = transaction_detail;
   touch(world, order);
   const over = status !== 'at_terminal' && (status !== 'action_required' || world.settings.action_required === 'final');
-  if (over) leaveTerminal(world, order);
+  if (over) leavePlace(world, order);
   if (status !== 'at_terminal') desk.announce(order, `order.${status}`);
 }
 
-function leaveTerminal(world: World, order: Order): void {
+function leavePlace(world: World, order: Order): void {
   for (const timer of order.timers) timer.cancel();
   order.timers.length = 0;
-  const terminal = world.terminal(order.merchant.user_id, order.terminal_id);
+  const { place, merchant } = order;
+  if (place.type === 'qr') {
+    place.is_locked = false;
+    world.payables.delete(order.id);
+    return;
+  }
+  const terminal = world.terminal(merchant.user_id, place.terminal_id);
   if (terminal !== undefined) world.release(terminal, order.id);
 }
 
-/** The person at the terminal, acting on an order. */
-function occupationOf(desk: Desk, order: Order): Occupation {
-  return {
-    kind: 'order',
-    id: order.id,
-    operate(action, options) {
-      const mode = desk.world.terminal(order.merchant.user_id, order.terminal_id)?.operating_mode;
-      if (mode !== 'PDV')
-        throw new PuenteError('refused', `Terminal ${order.terminal_id} is not in PDV mode; it sees no orders.`);
-      if (order.status === 'created') pickUp(desk, order);
-      else if (action === 'pick_up')
-        throw new PuenteError('refused', `Order ${order.id} is ${order.status}, so it can't be picked up.`);
-      outcomes[action](desk, order, options);
-    },
-  };
-}
-
-const outcomes: Readonly<Record<TerminalAction, (desk: Desk, order: Order, options: TerminalOptions) => void>> = {
-  pick_up: () => {}, // done by then
-  process: () => {}, // the orders API shows nothing between at_terminal and the outcome
-  pay: approve,
-  decline: fail,
-  cancel: confirmCancel,
-  confirm_needed: requireAction,
-  error: (desk, order, options) => fail(desk, order, { status_detail: 'processing_error', ...options }),
-};
-
+/** A QR payment carries the cash withdrawal too, and after a discount what is really paid. */
 function recordPayment(
   world: World,
   order: Order,
-  options: TerminalOptions,
+  method: Method,
   status: Payment['status'],
   status_detail: string,
 ): void {
-  const type = options.payment_method_type ?? preferredType(order);
-  const method = {
-    type,
-    id: options.payment_method_id ?? (type === 'debit_card' ? 'debmaster' : type === 'credit_card' ? 'master' : type),
-    installments: options.installments ?? 1,
-  };
+  const { transaction, place, merchant } = order;
   const now_ms = world.clock.now();
+  const paid_minor = place.type === 'qr' ? transaction.paid_minor : null;
   const payment: Payment = {
     id: world.nextPaymentId(),
-    merchant_id: order.merchant.user_id,
+    merchant_id: merchant.user_id,
     status,
     status_detail,
-    amount_minor: order.transaction.amount_minor,
-    tip_minor: order.transaction.tip_minor,
+    amount_minor: (paid_minor ?? transaction.amount_minor) + withdrawnMinor(order),
+    tip_minor: transaction.tip_minor,
     refunded_minor: 0,
     external_reference: order.external_reference,
     description: order.description ?? null,
@@ -171,14 +179,13 @@ function recordPayment(
     installments: method.installments,
     created_at_ms: now_ms,
     updated_at_ms: now_ms,
+    refunds: [],
+    pos: place.type === 'qr' ? place.pos : (world.terminal(merchant.user_id, place.terminal_id)?.pos ?? null),
     origin: { kind: 'order', id: order.id },
+    merchant_order_id: null,
   };
   world.payments.set(payment.id, payment);
-  order.transaction.reference_id = payment.id;
-  order.transaction.payment_method = method;
-}
-
-function preferredType(order: Order): string {
-  const wanted = order.payment_method?.default_type;
-  return typeof wanted === 'string' ? wanted : 'credit_card';
+  transaction.reference_id = payment.id;
+  transaction.payment_method = method;
+  world.paymentChanged(payment);
 }

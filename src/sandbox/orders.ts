@@ -8,7 +8,7 @@ import { readBody } from './body.ts';
 import type { Merchant } from './cast.ts';
 import { createOrder } from './create-order.ts';
 import { ORDER_ID } from './ids.ts';
-import { type Order, renderOrder } from './order.ts';
+import type { AtTerminal, Order } from './order.ts';
 import {
   badOrderId,
   findOrder,
@@ -20,6 +20,7 @@ import {
   replayAction,
 } from './order-call.ts';
 import { cancel, confirmCancel, type Desk, mayMove, touch } from './order-states.ts';
+import { renderOrder } from './order-view.ts';
 import { refundOrder } from './refunds.ts';
 import { simulateEvent } from './simulator.ts';
 import type { World } from './world.ts';
@@ -64,7 +65,7 @@ export function ordersRouter(desk: Desk): Router {
 const READABLE_MS = 92 * 24 * 60 * 60 * 1000;
 
 function getOrder(world: World, merchant: Merchant, id: string): Answer {
-  if (!ORDER_ID.test(id)) return refusal(badOrderId(world));
+  if (!ORDER_ID.test(id)) return refusal(badOrderId(world, merchant));
   const order = findOrder(world, merchant, id);
   if (order === undefined || world.clock.now() - order.created_at_ms > READABLE_MS) return refusal(orderNotFound);
   return json(200, renderOrder(order, world.settings));
@@ -75,18 +76,21 @@ function cancelOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
   const key = idempotencyKey(request);
   if (key === null) return refusal(missingKey);
   const id = pathId(request);
-  if (!ORDER_ID.test(id)) return refusal(badOrderId(world));
+  if (!ORDER_ID.test(id)) return refusal(badOrderId(world, merchant));
   const mark = fingerprint(request);
   const known = world.keys.find(merchant.user_id, key);
   if (known !== undefined) return replayAction(world, known, mark);
   const order = findOrder(world, merchant, id);
   if (order === undefined) return refusal(orderNotFound);
-  const terminal = world.terminal(merchant.user_id, order.terminal_id);
   if (order.status === 'canceled') {
     return refusal({ status: 409, code: 'order_already_canceled', message: 'The order is already canceled' });
   }
-  const isAllowedThere = request.get('x-allow-cancelable-status') === 'at_terminal' && terminal?.software === 'current';
-  const isAsked = order.status === 'at_terminal' && isAllowedThere;
+  const { place } = order;
+  if (place.type === 'qr' && place.is_locked) {
+    return refusal({ status: 409, code: 'instore_order_locked_error', message: 'A payment is in progress' });
+  }
+  const isAsked =
+    place.type === 'point' && order.status === 'at_terminal' && isAllowedThere(world, order, place, request);
   if (order.status !== 'created' && !isAsked) {
     return refusal({
       status: 409,
@@ -94,11 +98,18 @@ function cancelOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
       message: `The order can't be canceled in status ${order.status}`,
     });
   }
-  if (isAsked) requestCancel(desk, order);
+  const isLater = isAsked && world.settings.cancel_confirmation !== 'at_once';
+  if (isLater) requestCancel(desk, order);
   else cancel(desk, order, 'canceled_by_api');
-  const answer = json(isAsked ? 202 : 200, renderOrder(order, world.settings));
+  const answer = json(isLater ? 202 : 200, renderOrder(order, world.settings));
   world.keys.store(merchant.user_id, key, { fingerprint: mark, answer, order_id: order.id });
   return answer;
+}
+
+/** The header must have exactly this value, and old terminals don't know it (`orders-api.md` §3.1). */
+function isAllowedThere(world: World, order: Order, place: AtTerminal, request: Request): boolean {
+  const terminal = world.terminal(order.merchant.user_id, place.terminal_id);
+  return request.get('x-allow-cancelable-status') === 'at_terminal' && terminal?.software === 'current';
 }
 
 /** The 202 of `orders-api.md` §3.1: the terminal confirms later, unless the payment wins. */

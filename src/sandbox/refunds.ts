@@ -4,9 +4,9 @@ import type { Json } from '../contract/json.ts';
 import { type Answer, json, type Problem, refusal } from './answer.ts';
 import { bodyJson } from './body.ts';
 import type { Merchant } from './cast.ts';
-import { newUlid, ORDER_ID } from './ids.ts';
-import { amountText, parseAmount } from './money.ts';
-import { isCard, type Order, type Refund, renderRefund } from './order.ts';
+import { ORDER_ID } from './ids.ts';
+import { amountText, type Exponent, parseAmount } from './money.ts';
+import { isCard, type Order } from './order.ts';
 import {
   findOrder,
   fingerprint,
@@ -16,12 +16,11 @@ import {
   pathId,
   replayAction,
 } from './order-call.ts';
-import { isObject, problemOf } from './order-request.ts';
-import { type Desk, markRefunded, touch } from './order-states.ts';
+import { refund } from './order-refunds.ts';
+import type { Desk } from './order-states.ts';
+import { renderRefund } from './order-view.ts';
+import { isObject, problemOf } from './property-tree.ts';
 import type { World } from './world.ts';
-
-/** Point: 90 days from the payment (`interface.md` Limits). */
-const REFUND_WINDOW_MS = 90 * 24 * 60 * 60 * 1000;
 
 export function refundOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
   const { world } = desk;
@@ -38,16 +37,29 @@ export function refundOrder(desk: Desk, merchant: Merchant, request: Request): A
   const known = world.keys.find(merchant.user_id, key);
   if (known !== undefined) return replayAction(world, known, mark);
   const order = findOrder(world, merchant, id);
-  if (order === undefined) return refusal(orderNotFound);
-  const part = body === undefined ? null : readPart(body.value);
+  if (order === undefined) return refusal(isQrOfAnother(world, id) ? invalidOwner : orderNotFound);
+  const { exponent } = merchant.site;
+  const part = body === undefined ? null : readPart(body.value, exponent);
   if (part !== null && 'problem' in part) return refusal(part.problem);
   const problem = checkState(world, order) ?? (part === null ? null : checkPart(order, part));
   if (problem !== null) return refusal(problem);
-  const node = refund(desk, order, part === null ? null : part.amount_minor);
+  const nodes = refund(desk, order, part === null ? null : part.amount_minor);
   const { status, status_detail } = order;
-  const answer = json(201, { id, status, status_detail, transactions: { refunds: [renderRefund(node)] } });
+  const refunds = nodes.map((node) => renderRefund(node, exponent));
+  const answer = json(201, { id, status, status_detail, transactions: { refunds } });
   world.keys.store(merchant.user_id, key, { fingerprint: mark, answer, order_id: order.id });
   return answer;
+}
+
+/** `orders-api.md` §2: a refusal that only QR has. */
+const invalidOwner: Problem = {
+  status: 400,
+  code: 'invalid_order_owner',
+  message: 'The order belongs to another account',
+};
+
+function isQrOfAnother(world: World, id: string): boolean {
+  return world.orders.get(id)?.place.type === 'qr';
 }
 
 interface Part {
@@ -56,7 +68,7 @@ interface Part {
 }
 
 /** `{"transactions":[{"id","amount"}]}`, exactly one element because an order has exactly one payment. */
-function readPart(body: Json): Part | { problem: Problem } {
+function readPart(body: Json, exponent: Exponent): Part | { problem: Problem } {
   const fault = (code: Parameters<typeof problemOf>[0], path: string) => ({ problem: problemOf(code, [path]) });
   if (!isObject(body)) return fault('property_type', '');
   const unknown = Object.keys(body).find((name) => name !== 'transactions');
@@ -72,7 +84,7 @@ function readPart(body: Json): Part | { problem: Problem } {
     if (only[name] === undefined) return fault('required_properties', `transactions[0].${name}`);
     if (typeof only[name] !== 'string') return fault('property_type', `transactions[0].${name}`);
   }
-  const amount_minor = parseAmount(String(only.amount));
+  const amount_minor = parseAmount(String(only.amount), exponent);
   if (amount_minor === null) return fault('property_value', 'transactions[0].amount');
   return { transaction_id: String(only.id), amount_minor };
 }
@@ -91,20 +103,41 @@ function checkState(world: World, order: Order): Problem | null {
       message: `An order in status ${order.status} can't be refunded`,
     };
   }
-  if (world.clock.now() - order.paid_at_ms > REFUND_WINDOW_MS) {
-    return { status: 409, code: 'refund_period_exceeded', message: 'The refund period of 90 days is over' };
-  }
+  const isLate = world.clock.now() - order.paid_at_ms > refundWindow(world, order);
+  if (isLate) return order.place.type === 'qr' ? qrPeriodOver : pointPeriodOver;
   if (order.refunds.length >= world.settings.max_refunds) {
     return { status: 422, code: 'max_refunds_exceeded', message: 'No more refunds are possible for this payment' };
   }
   return null;
 }
 
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** `interface.md` Limits, from the payment on: Point 90 days, QR 360 days, QR with a cash withdrawal 72 hours. */
+function refundWindow(world: World, { place }: Order): number {
+  if (place.type === 'point') return 90 * DAY_MS;
+  return place.withdrawal === null ? world.settings.qr_refund_days * DAY_MS : 72 * HOUR_MS;
+}
+
+const pointPeriodOver: Problem = {
+  status: 409,
+  code: 'refund_period_exceeded',
+  message: 'The refund period of 90 days is over',
+};
+/** The name that QR has for it (`orders-api.md` §2). */
+const qrPeriodOver: Problem = {
+  status: 400,
+  code: 'in_store_payment_refund_order',
+  message: 'The refund period is over',
+};
+
 /** A partial amount is less than the original, and no more than what is left. */
 function checkPart(order: Order, part: Part): Problem | null {
   const { transaction } = order;
   const method = transaction.payment_method?.type ?? '';
-  if (part.transaction_id !== transaction.id) {
+  const isShown = order.place.type === 'point' || order.place.has_payment;
+  if (part.transaction_id !== transaction.id || !isShown) {
     return {
       status: 404,
       code: 'transaction_not_found',
@@ -126,15 +159,16 @@ function checkPart(order: Order, part: Part): Problem | null {
       message: `Payments by ${method} are only refunded whole`,
     };
   }
-  const left_minor = transaction.amount_minor - transaction.refunded_minor;
+  const paid_minor = transaction.paid_minor ?? transaction.amount_minor;
+  const left_minor = paid_minor - transaction.refunded_minor;
   if (part.amount_minor > left_minor) {
     return {
       status: 400,
       code: 'refund_amount_exceeds',
-      message: `The amount exceeds the ${amountText(left_minor)} that are left`,
+      message: `The amount exceeds the ${amountText(left_minor, order.merchant.site.exponent)} that are left`,
     };
   }
-  if (part.amount_minor === 0 || part.amount_minor === transaction.amount_minor) {
+  if (part.amount_minor === 0 || part.amount_minor === paid_minor) {
     return {
       status: 422,
       code: 'amount_not_refundable',
@@ -146,43 +180,3 @@ function checkPart(order: Order, part: Part): Problem | null {
 
 /** Wallets take partial refunds too (`orders-api.md` §2); the other names are not published. */
 const walletMethods = ['qr', 'account_money', 'prepaid_card', 'digital_wallet'];
-
-/** Refunds a part in minor units, or with null whatever is left; the caller has checked that it may. */
-export function refund(desk: Desk, order: Order, part_minor: number | null): Refund {
-  const { world } = desk;
-  const { transaction } = order;
-  const left_minor = (transaction.paid_minor ?? transaction.amount_minor) - transaction.refunded_minor;
-  const node: Refund = {
-    id: `REF${newUlid(world)}`,
-    transaction_id: transaction.id,
-    reference_id: String(world.nextPaymentId()),
-    amount_minor: part_minor ?? left_minor,
-    status: part_minor === null ? world.settings.total_refund_status : 'processed',
-  };
-  order.refunds.push(node);
-  transaction.refunded_minor += node.amount_minor;
-  refundPayment(world, order, node.amount_minor);
-  if (node.status === 'processing') {
-    world.clock.schedule(world.settings.simulated_step_ms, () => {
-      node.status = 'processed';
-    });
-  }
-  if (node.amount_minor === left_minor) markRefunded(desk, order);
-  else {
-    order.status_detail = 'partially_refunded';
-    touch(world, order);
-    if (world.settings.partial_refund_action !== 'none') desk.announce(order, world.settings.partial_refund_action);
-  }
-  return node;
-}
-
-function refundPayment(world: World, order: Order, amount_minor: number): void {
-  const payment = world.payments.get(order.transaction.reference_id ?? 0);
-  if (payment === undefined) return;
-  payment.refunded_minor += amount_minor;
-  payment.updated_at_ms = world.clock.now();
-  if (payment.refunded_minor >= payment.amount_minor + payment.tip_minor) {
-    payment.status = 'refunded';
-    payment.status_detail = 'refunded';
-  } else payment.status_detail = 'partially_refunded';
-}

@@ -1,15 +1,26 @@
 /** The sandbox on its own port: one process part that stands in for the new API and the legacy one. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import express, { type ErrorRequestHandler, type NextFunction, type Request, type Response } from 'express';
+import express, { type ErrorRequestHandler, type NextFunction, type Request, type Response, Router } from 'express';
 import { PuenteError } from '../error.ts';
+import { oauthRouter } from './account/oauth.ts';
+import { storesRouter } from './account/stores.ts';
+import { tillsRouter } from './account/tills.ts';
+import { usersRouter } from './account/users.ts';
 import { encodeError, paymentsRefusal, send } from './answer.ts';
 import { controlRouter } from './control.ts';
-import { createPostman } from './delivery.ts';
+import { createPostman, type Postman } from './delivery.ts';
 import { faultMiddleware } from './faults.ts';
+import { invoicesRouter } from './invoices/router.ts';
+import { feedControl } from './legacy/feed-control.ts';
+import { announcePayments } from './legacy/qr/notices.ts';
+import { legacyQrRouter } from './legacy/qr/router.ts';
+import { createQrState } from './legacy/qr/state.ts';
+import { legacyQrView } from './legacy/qr/view.ts';
 import { legacyRouter } from './legacy/router.ts';
+import { createLegacyState, feedAccount } from './legacy/state.ts';
 import { ordersRouter } from './orders.ts';
-import { paymentsRouter } from './payments.ts';
+import { paymentsRouter } from './payments/router.ts';
 import { terminalsRouter } from './terminals.ts';
 import { createWebhooks } from './webhooks.ts';
 import { createWorld, type World } from './world.ts';
@@ -50,10 +61,16 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   app.use(controlRouter(world));
   app.use(logRequest(world));
   app.use(faultMiddleware(world));
-  app.use(ordersRouter({ world, announce: createWebhooks(world, postman) }));
+  const desk = { world, announce: createWebhooks(world, postman) };
+  app.use(ordersRouter(desk));
   app.use(terminalsRouter(world));
-  app.use(paymentsRouter(world));
-  app.use(legacyRouter(world));
+  app.use(paymentsRouter(desk));
+  app.use(invoicesRouter(world));
+  app.use(storesRouter(world));
+  app.use(tillsRouter(world));
+  app.use(usersRouter(world));
+  app.use(oauthRouter(world));
+  app.use(legacyRoutes(world, postman));
   app.use((_request, response) =>
     send(response, paymentsRefusal(404, 'not_found', 'There is nothing at this address')),
   );
@@ -83,6 +100,15 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       await postman.close();
     },
   };
+}
+
+/** The old world: Point, QR with its merchant orders, and the feed that both tell through. */
+function legacyRoutes(world: World, postman: Postman): Router {
+  const point = createLegacyState(world, postman);
+  const qr = createQrState(world, { world, postman, accountOf: (merchant_id) => feedAccount(point, merchant_id) });
+  announcePayments(qr);
+  world.addView('legacy_qr', () => legacyQrView(qr));
+  return Router().use(legacyRouter(world, point), legacyQrRouter(qr), feedControl(qr));
 }
 
 /** Method, path, key and status of every call outside the control door; never a token, never a body. */

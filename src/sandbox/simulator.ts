@@ -7,9 +7,10 @@ import { bodyJson } from './body.ts';
 import type { Merchant, TerminalOptions } from './cast.ts';
 import { ORDER_ID } from './ids.ts';
 import type { Order } from './order.ts';
+import { approveAtTerminal, failAtTerminal } from './order-at-terminal.ts';
 import { orderNotFound, pathId } from './order-call.ts';
-import { approve, cancel, type Desk, expire, fail, mayMove, pickUp, requireAction } from './order-states.ts';
-import { refund } from './refunds.ts';
+import { refund } from './order-refunds.ts';
+import { cancel, type Desk, expire, mayMove, pickUp, requireAction } from './order-states.ts';
 
 const details = z.enum(['accredited', ...failedDetails]);
 const eventSchema = z
@@ -48,6 +49,7 @@ export function simulateEvent(desk: Desk, merchant: Merchant, request: Request):
   if (order === undefined) return refusal(orderNotFound);
   if (order.merchant !== merchant)
     return refusal({ status: 403, code: 'forbidden', message: 'The order belongs to another account' });
+  if (order.place.type === 'qr') return badRequest('Only orders of type point are simulated; scan a QR code instead');
   const { status } = event.data;
   if (order.status !== 'created' && !mayMove(world, order, status)) {
     return badRequest(`An order in status ${order.status} can't become ${status}`);
@@ -83,8 +85,8 @@ function optionsOf(event: SimulatedEvent): TerminalOptions {
 const outcomes: Readonly<
   Record<Exclude<SimulatedEvent['status'], 'refunded'>, (desk: Desk, order: Order, options: TerminalOptions) => void>
 > = {
-  processed: approve,
-  failed: fail,
+  processed: approveAtTerminal,
+  failed: failAtTerminal,
   canceled: (desk, order) => cancel(desk, order, 'canceled_on_terminal'),
   expired: expire,
   action_required: requireAction,

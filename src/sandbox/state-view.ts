@@ -1,6 +1,6 @@
 /** The whole world as `GET /_sandbox/state` shows it: people read it, tests assert on it. */
 import type { Merchant } from './cast.ts';
-import { renderOrder } from './order.ts';
+import { renderOrder } from './order-view.ts';
 import type { World } from './world.ts';
 
 /** After a load test there are too many to print; the newest are shown, and the counts are whole. */
@@ -18,6 +18,14 @@ export function renderState(world: World): object {
       version: order.version,
     })),
     payments: newest(world.payments),
+    payables: newest(world.payables).map(({ kind, id, merchant_id, pos, on_pos }) => ({
+      kind,
+      id,
+      merchant_id,
+      pos_id: pos.id,
+      external_pos_id: pos.external_id,
+      on_pos,
+    })),
     faults: world.faults.map(({ rule, matched, acted }) => ({ ...rule, matched, acted })),
     sent: world.sent_log.list(),
     requests: world.request_log.list(),
@@ -31,7 +39,7 @@ function newest<Entry>(map: Map<unknown, Entry>): Entry[] {
 
 /** The token is invented, and shown so that a first call can be copied. */
 function renderMerchant(world: World, merchant: Merchant): object {
-  const { user_id, nickname, site, access_token } = merchant;
+  const { user_id, nickname, site, access_token, has_marketplace, may_hand_out_cash } = merchant;
   const isOwn = (thing: { merchant_id: string }): boolean => thing.merchant_id === user_id;
   return {
     user_id,
@@ -40,6 +48,9 @@ function renderMerchant(world: World, merchant: Merchant): object {
     country: site.country_alpha3,
     currency: site.currency,
     access_token,
+    oauth: world.oauth_tokens.has(access_token),
+    has_marketplace,
+    may_hand_out_cash,
     stores: [...world.stores.values()].filter(isOwn).map(({ id, external_id }) => ({ id, external_id })),
     points_of_sale: [...world.points_of_sale.values()]
       .filter(isOwn)

@@ -7,7 +7,7 @@ import { type Answer, json, type Problem, refusal, send } from './answer.ts';
 import { authenticate } from './auth.ts';
 import { bodyJson, readBody } from './body.ts';
 import type { Merchant, SiteId, Terminal } from './cast.ts';
-import { isObject } from './order-request.ts';
+import { isObject } from './property-tree.ts';
 import type { World } from './world.ts';
 
 export function terminalsRouter(world: World): Router {
@@ -65,6 +65,7 @@ function renderTerminal(terminal: Terminal): object {
 }
 
 function setUpTerminal(world: World, merchant: Merchant, request: Request): Answer {
+  if (!merchant.site.has_terminals) return refusal(unsupportedSite);
   const body = bodyJson(request);
   const wanted = body !== undefined && 'value' in body ? readSetup(body.value) : { problem: invalidPayload };
   if ('problem' in wanted) return refusal(wanted.problem);
@@ -120,8 +121,16 @@ const supportedModels: Readonly<Record<SiteId, readonly string[]>> = {
   MLA: ['PAX_A910', 'NEWLAND_N950', 'INGENICO_MOVE2500'],
   MLB: ['PAX_A910', 'NEWLAND_N950', 'INGENICO_MOVE2500', 'GERTEC_MP35P'],
   MLM: ['PAX_A910', 'NEWLAND_N950'],
+  MLC: ['PAX_A910', 'NEWLAND_N950'],
+  MLU: [], // never reached: the site is refused first
 };
 
+/** Terminals are only in Argentina, Brazil, Chile and Mexico (`orders-api.md` §5). */
+export const unsupportedSite: Problem = {
+  status: 400,
+  code: 'unsupported_site',
+  message: 'The country of the account is not supported',
+};
 const invalidPayload: Problem = { status: 400, code: 'invalid_payload', message: 'The payload is not valid' };
 /** The only error without a code (`orders-api.md` §5). */
 const onlyOneInPdv: Problem = { status: 412, message: 'Only one pos-store with PDV mode ON or SUSPENDED is allowed' };

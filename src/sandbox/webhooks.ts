@@ -1,7 +1,8 @@
 /** The signed `order` webhook: its address, body and headers. Source: `orders-api.md` §4. */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Postman } from './delivery.ts';
-import { type Order, renderEventData } from './order.ts';
+import type { Order } from './order.ts';
+import { renderEventData } from './order-view.ts';
 import type { World } from './world.ts';
 
 /** @returns the function that announces a change; it does nothing until a URL is set. */
@@ -15,13 +16,15 @@ export function createWebhooks(world: World, postman: Postman): (order: Order, a
     const url = new URL(webhook_url);
     url.searchParams.set('data.id', order.id);
     url.searchParams.set('type', 'order');
+    // Seen in a live delivery about a QR order (`orders-api.md` §4.1).
+    if (order.place.type === 'qr') url.searchParams.set('data.external_reference', order.external_reference);
     const letter = {
       url: url.href,
       topic: 'order',
       subject: order.id,
       action: told.action,
       body: JSON.stringify(eventBody(world, told.order, told.action, String(next_id++))),
-      headers: (attempt: number) => eventHeaders(world, order.id, attempt, forged),
+      headers: (attempt: number) => eventHeaders(world, order, attempt, forged),
     };
     if (webhook_mode === 'late') world.clock.schedule(webhook_late_ms, () => postman.deliver(letter));
     else postman.deliver(letter);
@@ -48,7 +51,7 @@ function eventBody(world: World, order: Order, action: string, id: string): obje
   };
 }
 
-function eventHeaders(world: World, order_id: string, attempt: number, forged: boolean): Record<string, string> {
+function eventHeaders(world: World, order: Order, attempt: number, forged: boolean): Record<string, string> {
   const { settings, clock } = world;
   const request_id = randomUUID();
   const headers: Record<string, string> = {
@@ -61,9 +64,9 @@ function eventHeaders(world: World, order_id: string, attempt: number, forged: b
   };
   if (settings.signature_casing === 'none') return headers;
   const ts = settings.signature_ts_unit === 'ms' ? clock.realNow() : Math.floor(clock.realNow() / 1000);
-  const signed_id = settings.signature_casing === 'lower' ? order_id.toLowerCase() : order_id;
-  const secret =
-    forged || settings.signature_casing === 'bad' ? `not ${settings.webhook_secret}` : settings.webhook_secret;
+  const signed_id = settings.signature_casing === 'lower' ? order.id.toLowerCase() : order.id;
+  const isBad = settings.signature_casing === 'bad' || (order.place.type === 'qr' && settings.qr_signature === 'bad');
+  const secret = forged || isBad ? `not ${settings.webhook_secret}` : settings.webhook_secret;
   const v1 = createHmac('sha256', secret).update(`id:${signed_id};request-id:${request_id};ts:${ts};`).digest('hex');
   return { ...headers, 'x-signature': `ts=${ts},v1=${v1}` };
 }

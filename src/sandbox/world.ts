@@ -1,57 +1,27 @@
 /** The sandbox's one shared state, seen by the new API and the legacy API alike. */
 import { PuenteError } from '../error.ts';
 import { type Settings, settingsSchema } from './assumptions.ts';
-import { createCast, type Merchant, type Occupation, type PointOfSale, type Store, type Terminal } from './cast.ts';
+import {
+  createCast,
+  type Merchant,
+  type Occupation,
+  type Payable,
+  type PointOfSale,
+  type Store,
+  type Terminal,
+} from './cast.ts';
 import { type Clock, createClock } from './clock.ts';
 import type { Fault } from './faults.ts';
+import type { Invoice } from './invoices/invoice.ts';
 import type { KeyMemory } from './keys.ts';
 import { createKeyMemory } from './keys.ts';
+import type { RequestLine, SentLine } from './log-lines.ts';
 import type { Order } from './order.ts';
+import type { Chargeback, Payment } from './payment.ts';
 import { createRing, type Ring } from './ring.ts';
 
-/** A payment as `GET /v1/payments/{id}` knows it; amounts in minor units (two decimals at all three sites). */
-export interface Payment {
-  id: number;
-  merchant_id: string;
-  status: 'approved' | 'rejected' | 'refunded';
-  status_detail: string;
-  amount_minor: number;
-  tip_minor: number;
-  refunded_minor: number;
-  external_reference: string | null;
-  description: string | null;
-  payment_type_id: string;
-  payment_method_id: string;
-  installments: number;
-  created_at_ms: number;
-  updated_at_ms: number;
-  /** What the payment was made for. */
-  origin: { kind: 'order' | 'intent'; id: string };
-}
-
-export interface RequestLine {
-  at: string;
-  method: string;
-  path: string;
-  idempotency_key: string | null;
-  /** Null while unanswered, or when the answer never left. */
-  status: number | null;
-}
-
-export interface SentLine {
-  at: string;
-  url: string;
-  /** `order` webhooks, or the legacy dialects. */
-  topic: string;
-  /** The order or intent announced. */
-  subject: string;
-  action: string;
-  /** Counted from 1. */
-  attempt: number;
-  /** Status of the receiver, or null with the reason. */
-  status: number | null;
-  failure: string | null;
-}
+export type { RequestLine, SentLine } from './log-lines.ts';
+export type { Chargeback, Payment } from './payment.ts';
 
 export interface World {
   readonly clock: Clock;
@@ -61,9 +31,16 @@ export interface World {
   readonly merchants: Map<string, Merchant>;
   /** By access token. Deleting one makes it expired. */
   readonly tokens: Map<string, Merchant>;
+  /** Those of `tokens` that were obtained through OAuth: only they may take a marketplace fee. */
+  readonly oauth_tokens: Set<string>;
   readonly stores: Map<string, Store>;
   readonly points_of_sale: Map<number, PointOfSale>;
   readonly payments: Map<number, Payment>;
+  readonly chargebacks: Map<number, Chargeback>;
+  /** Subscription invoices, by id. */
+  readonly invoices: Map<number, Invoice>;
+  /** By id, in order of creation. */
+  readonly payables: Map<string, Payable>;
   readonly orders: Map<string, Order>;
   /** The newest order of each `<merchant>/<external_reference>`. */
   readonly references: Map<string, string>;
@@ -82,6 +59,13 @@ export interface World {
   /** Frees the terminal if it still holds the thing with this id. */
   release(terminal: Terminal, id: string): void;
   nextPaymentId(): number;
+  nextMerchantOrderId(): number;
+  nextRefundId(): number;
+  nextChargebackId(): number;
+  /** Something about a payment changed (made, refunded, charged back): tells everyone who listens. */
+  paymentChanged(payment: Payment): void;
+  /** Listens to changes of payments, for notifications. */
+  onPaymentChange(run: (payment: Payment) => void): void;
   /** Work that runs in the background (a webhook on its way); the clock waits for it between two timers. */
   track(work: Promise<unknown>): void;
   /** Resolves when nothing tracked is running. */
@@ -103,6 +87,12 @@ export interface World {
 const LOG_LINES = 2000;
 /** Payment numbers have eleven or twelve digits live (`orders-api.md` §1.4). */
 const FIRST_PAYMENT_ID = 131_000_000_001;
+/** Merchant orders have eleven digits live (`legacy-qr.md` §2). */
+const FIRST_MERCHANT_ORDER_ID = 40_100_000_001;
+/** Refund numbers have ten digits in published examples. */
+const FIRST_REFUND_ID = 1_900_000_001;
+/** Any number that no payment, merchant order or refund has. */
+const FIRST_CHARGEBACK_ID = 217_000_000_001;
 
 export interface WorldOptions {
   /** Real time, epoch milliseconds. */
@@ -119,7 +109,14 @@ export function createWorld(options: WorldOptions): World {
   const clock = createClock(options.now);
   const resets: (() => void)[] = [];
   const views = new Map<string, () => unknown>();
-  let payment_id = FIRST_PAYMENT_ID;
+  const listeners: ((payment: Payment) => void)[] = [];
+  const ids = {
+    payment: FIRST_PAYMENT_ID,
+    merchant_order: FIRST_MERCHANT_ORDER_ID,
+    refund: FIRST_REFUND_ID,
+    chargeback: FIRST_CHARGEBACK_ID,
+  };
+  const first_ids = { ...ids };
   const people = createPeople();
   const records = createRecords(clock, settings);
   people.fill(settings.extra_terminals);
@@ -130,14 +127,21 @@ export function createWorld(options: WorldOptions): World {
     clock,
     random: options.random,
     settings,
-    nextPaymentId: () => payment_id++,
+    nextPaymentId: () => ids.payment++,
+    nextMerchantOrderId: () => ids.merchant_order++,
+    nextRefundId: () => ids.refund++,
+    nextChargebackId: () => ids.chargeback++,
+    paymentChanged(changed) {
+      for (const run of listeners) run(changed);
+    },
+    onPaymentChange: (run) => void listeners.push(run),
     configure(changes) {
       Object.assign(settings, parseSettings({ ...settings, ...asObject(changes) }));
     },
     reset() {
       Object.assign(settings, initial);
       clock.reset();
-      payment_id = FIRST_PAYMENT_ID;
+      Object.assign(ids, first_ids);
       records.clear();
       people.fill(settings.extra_terminals);
       for (const run of resets) run();
@@ -156,6 +160,7 @@ export function createWorld(options: WorldOptions): World {
 function createPeople() {
   const merchants: World['merchants'] = new Map();
   const tokens: World['tokens'] = new Map();
+  const oauth_tokens: World['oauth_tokens'] = new Set();
   const stores: World['stores'] = new Map();
   const points_of_sale: World['points_of_sale'] = new Map();
   const terminals = new Map<string, Map<string, Terminal>>();
@@ -167,6 +172,7 @@ function createPeople() {
   return {
     merchants,
     tokens,
+    oauth_tokens,
     stores,
     points_of_sale,
     addTerminal,
@@ -184,7 +190,7 @@ function createPeople() {
     },
     fill(extra_terminals: number): void {
       const cast = createCast(extra_terminals);
-      for (const map of [merchants, tokens, stores, points_of_sale, terminals, lists]) map.clear();
+      for (const map of [merchants, tokens, oauth_tokens, stores, points_of_sale, terminals, lists]) map.clear();
       for (const merchant of cast.merchants) {
         merchants.set(merchant.user_id, merchant);
         tokens.set(merchant.access_token, merchant);
@@ -203,6 +209,9 @@ function createRecords(clock: Clock, settings: Settings) {
   const faults: Fault[] = [];
   const parts = {
     payments: new Map<number, Payment>(),
+    chargebacks: new Map<number, Chargeback>(),
+    invoices: new Map<number, Invoice>(),
+    payables: new Map<string, Payable>(),
     orders: new Map<string, Order>(),
     references: new Map<string, string>(),
     keys: createKeyMemory(clock, settings),

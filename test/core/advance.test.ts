@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../src/contract/json.ts';
-import { finalIntentStates } from '../../src/contract/legacy-point.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { type AdvanceRules, advance } from '../../src/core/advance.ts';
-import type { Link } from '../../src/core/link.ts';
+import { hasEnded, type Link } from '../../src/core/link.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 
 const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));
@@ -27,12 +26,17 @@ function link(changes: Partial<Link> = {}): Link {
     legacy_id: '019539a0-0000-7000-8000-000000000001',
     merchant_id: '700100200',
     lane: 'orders',
+    family: 'point',
     unit: 'PAX_A910__SMARTPOS0000000001',
+    slot: 'point:PAX_A910__SMARTPOS0000000001',
     client_key: null,
     fingerprint: 'f',
     reference_sent: 'sale-1',
+    client_reference: 'Pedido 1',
     held: { additional_info: { external_reference: 'Pedido 1' } },
     amount_minor: 1500,
+    merchant_order_id: null,
+    sealed_notice_url: null,
     idempotency_key: 'k',
     sealed_body: null,
     tables_revision: 'r',
@@ -45,8 +49,8 @@ function link(changes: Partial<Link> = {}): Link {
     order: null,
     order_version: null,
     payment_id: null,
-    intent_state: 'OPEN',
-    intent_state_at: BORN,
+    legacy_state: 'OPEN',
+    legacy_state_at: BORN,
     cancel: null,
     expires_at: BORN + 15 * MINUTE_MS,
     next_check_at: null,
@@ -107,7 +111,7 @@ describe('older readings change nothing', () => {
       'ON_TERMINAL',
     ],
   ])('%s', (_name, readings, expected) => {
-    expect(readIn(readings).intent_state).toBe(expected);
+    expect(readIn(readings).legacy_state).toBe(expected);
   });
 
   it('says so, and an unchanged reading is no news', () => {
@@ -121,9 +125,9 @@ describe('older readings change nothing', () => {
   });
 
   it('a link that was given up is only left for a payment', () => {
-    const lost = link({ state: 'LOST', intent_state: 'ABANDONED' });
-    expect(readIn([order('at_terminal', 5)], lost)).toMatchObject({ state: 'LOST', intent_state: 'ABANDONED' });
-    expect(readIn([order('processed', 5)], lost)).toMatchObject({ state: 'DONE', intent_state: 'FINISHED' });
+    const lost = link({ state: 'LOST', legacy_state: 'ABANDONED' });
+    expect(readIn([order('at_terminal', 5)], lost)).toMatchObject({ state: 'LOST', legacy_state: 'ABANDONED' });
+    expect(readIn([order('processed', 5)], lost)).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED' });
   });
 
   it('property: shuffled and doubled readings end like the newest, and what tills see never leaves an end but for paid', () => {
@@ -141,7 +145,7 @@ describe('older readings change nothing', () => {
         let current = link();
         for (const one of some) {
           const next = { ...current, ...advance(current, one, tables, rules).change };
-          if (finalIntentStates.includes(current.intent_state)) expect(next.intent_state).toBe(current.intent_state);
+          if (hasEnded(current)) expect(next.legacy_state).toBe(current.legacy_state);
           expect((next.order_version ?? '') >= (current.order_version ?? '')).toBe(true);
           current = next;
         }
@@ -159,12 +163,12 @@ describe('a state that may still move', () => {
 
   it('is held as not final while the order may move, without a notice', () => {
     const step = advance(link(), order('action_required', 9), tables, rules);
-    expect(step).toMatchObject({ change: { intent_state: 'ON_TERMINAL', state: 'LIVE' }, notices: [] });
+    expect(step).toMatchObject({ change: { legacy_state: 'ON_TERMINAL', state: 'LIVE' }, notices: [] });
   });
 
   it('shows as CONFIRMATION_REQUIRED when lifetime and grace are over, although nothing new was read', () => {
     const step = advance(waiting, order('action_required', 9), tables, AFTER_ALL);
-    expect(step.change).toMatchObject({ intent_state: 'CONFIRMATION_REQUIRED', state: 'DONE' });
+    expect(step.change).toMatchObject({ legacy_state: 'CONFIRMATION_REQUIRED', state: 'DONE' });
     expect(JSON.parse(step.notices[0]?.body ?? '')).toMatchObject({
       state: 'CONFIRMATION_REQUIRED',
       payment: { state: '', type: '' },
@@ -176,7 +180,7 @@ describe('a state that may still move', () => {
     (status) => {
       const settled = readIn([order('action_required', 9)], waiting, AFTER_ALL);
       expect(readIn([order(status, 20)], settled, AFTER_ALL)).toMatchObject({
-        intent_state: 'CONFIRMATION_REQUIRED',
+        legacy_state: 'CONFIRMATION_REQUIRED',
         state: 'DONE',
       });
     },
@@ -184,7 +188,7 @@ describe('a state that may still move', () => {
 
   it('then still becomes FINISHED by a late approval', () => {
     const settled = readIn([order('action_required', 9)], waiting, AFTER_ALL);
-    expect(readIn([order('processed', 20)], settled, AFTER_ALL).intent_state).toBe('FINISHED');
+    expect(readIn([order('processed', 20)], settled, AFTER_ALL).legacy_state).toBe('FINISHED');
   });
 
   it('is not brought back by a lagging read of a paid order', () => {
@@ -195,7 +199,7 @@ describe('a state that may still move', () => {
   it('is shown as final at once when its terminal is wanted for a new sale', () => {
     const released = { ...rules, released: true };
     const step = advance(waiting, order('action_required', 9), tables, released);
-    expect(step.change).toMatchObject({ intent_state: 'CONFIRMATION_REQUIRED', state: 'DONE' });
+    expect(step.change).toMatchObject({ legacy_state: 'CONFIRMATION_REQUIRED', state: 'DONE' });
     expect(step.notices).toHaveLength(1);
     expect(advance(link(), order('at_terminal', 9), tables, released).change).toMatchObject({ state: 'LIVE' });
   });
@@ -215,9 +219,9 @@ describe('what tills see, and what they are told', () => {
     ['expired', 'ABANDONED', 'DONE', 0],
     ['refunded', 'FINISHED', 'DONE', 1],
     ['teleported', 'ON_TERMINAL', 'LIVE', 0],
-  ])('%s is %s', (status, intent_state, state, notices) => {
+  ])('%s is %s', (status, legacy_state, state, notices) => {
     const step = advance(link(), order(status), tables, rules);
-    expect(step.change).toMatchObject({ intent_state, state });
+    expect(step.change).toMatchObject({ legacy_state, state });
     expect(step.notices).toHaveLength(notices);
     expect(step.remarks).toEqual(status === 'teleported' ? ['unknown_states'] : []);
   });
@@ -225,10 +229,10 @@ describe('what tills see, and what they are told', () => {
   it('a declined payment follows the policy, and needs a payment to be FINISHED', () => {
     const faithful = { ...rules, declined: 'finished' as const };
     const step = advance(link(), order('failed'), tables, faithful);
-    expect(step.change).toMatchObject({ intent_state: 'FINISHED', payment_id: '16500000001' });
+    expect(step.change).toMatchObject({ legacy_state: 'FINISHED', payment_id: '16500000001' });
     expect(JSON.parse(step.notices[0]?.body ?? '')).toMatchObject({ payment: { id: 16500000001, state: 'rejected' } });
     const bare = order('failed', 1, { transactions: { payments: [{}] } });
-    expect(advance(link(), bare, tables, faithful).change.intent_state).toBe('ERROR');
+    expect(advance(link(), bare, tables, faithful).change.legacy_state).toBe('ERROR');
   });
 
   it('a number that a double can not hold, in what the till sent, is announced with its own text', () => {
@@ -241,14 +245,14 @@ describe('what tills see, and what they are told', () => {
   it('refunded after processed tells nothing new', () => {
     const paid = readIn([order('processed', 5)]);
     expect(advance(paid, order('refunded', 9), tables, rules)).toMatchObject({
-      change: { intent_state: 'FINISHED' },
+      change: { legacy_state: 'FINISHED' },
       notices: [],
     });
   });
 
   it('an approval after a cancel wins, is announced, and is remarked', () => {
     const step = advance(readIn([order('canceled', 5)]), order('processed', 9), tables, rules);
-    expect(step.change.intent_state).toBe('FINISHED');
+    expect(step.change.legacy_state).toBe('FINISHED');
     expect(step.notices).toHaveLength(1);
     expect(step.remarks).toContain('late_approvals');
   });

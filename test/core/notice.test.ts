@@ -1,8 +1,13 @@
-/** The request of a notice in both dialects, and the turns that merchants take. */
+/** The request of a notice in each dialect and form, which forms are wanted, and the turns that merchants take. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { QrNotices } from '../../src/core/merchant.ts';
 import { inTurns, noticeRequest } from '../../src/core/notice.ts';
+import { inForms, type News } from '../../src/core/notices/forms.ts';
+import { qrNoticeRequest } from '../../src/core/notices/qr-request.ts';
+import { shownUrl } from '../../src/core/notices/shown-url.ts';
 import { Secret } from '../../src/core/secret.ts';
+import type { Notice } from '../../src/core/store.ts';
 
 const ID = '3F0E6a52-1111-4222-8333-944445555666';
 const facts = {
@@ -52,6 +57,152 @@ describe('point_integration_wh', () => {
       'x-signature': `ts=1793624762110,v1=${v1}`,
     });
     expect(body).toBe('{"id":"x"}');
+  });
+});
+
+const PUBLIC_URL = 'https://puente.example';
+const receiver = { url: 'https://t.example/ipn?tenant=7', secret: null, public_url: PUBLIC_URL };
+
+function notice(change: Partial<Notice> = {}): Notice {
+  return {
+    id: '019b8f6e-7c00-7aaa-8bbb-00000000002a',
+    legacy_id: ID,
+    merchant_id: '700100200',
+    topic: 'merchant_order',
+    form: 'ipn',
+    subject: '8000000000000017',
+    body: '{"first":true,"order_status":"payment_required","application_id":"4004001"}',
+    created_at: Date.UTC(2026, 10, 2, 12),
+    next_attempt_at: 0,
+    sequence: 1,
+    state: 'pending',
+    attempts: 0,
+    ...change,
+  };
+}
+
+describe('IPN of a QR sale', () => {
+  it('has id before topic behind the own query, where the merchant order is, and no signature even with a secret', () => {
+    expect(qrNoticeRequest(notice(), { ...receiver, secret: new Secret('s') }, 5)).toEqual({
+      url: 'https://t.example/ipn?tenant=7&id=8000000000000017&topic=merchant_order',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'MercadoPago Feed v2.0 merchant_order',
+        'x-request-id': '019b8f6e-7c00-7aaa-8bbb-00000000002a',
+      },
+      body: '{"resource":"https://puente.example/merchant_orders/8000000000000017","topic":"merchant_order"}',
+    });
+  });
+
+  it('names a payment by its bare number', () => {
+    const told = qrNoticeRequest(notice({ topic: 'payment', subject: '1313' }), receiver, 5);
+    expect([told.url, told.headers['user-agent'], told.body]).toEqual([
+      'https://t.example/ipn?tenant=7&id=1313&topic=payment',
+      'MercadoPago Feed v2.0 payment',
+      '{"resource":"1313","topic":"payment"}',
+    ]);
+  });
+});
+
+describe('the webhook of a QR sale', () => {
+  const statuses = [
+    ['payment_required', 'opened'],
+    ['payment_in_process', 'opened'],
+    ['undefined', 'opened'],
+    ['paid', 'closed'],
+    ['partially_reverted', 'closed'],
+    ['reverted', 'closed'],
+    ['expired', 'expired'],
+  ];
+  it.each(statuses)('of a merchant order in %s has its id at the root and says %s twice', (order_status, status) => {
+    const body = JSON.stringify({ first: false, order_status });
+    const told = qrNoticeRequest(notice({ form: 'webhook', body }), receiver, 5);
+    expect(told.url).toBe('https://t.example/ipn?tenant=7&data.id=8000000000000017&type=topic_merchant_order_wh');
+    expect(JSON.parse(told.body)).toEqual({
+      id: '8000000000000017',
+      live_mode: true,
+      type: 'topic_merchant_order_wh',
+      date_created: '2026-11-02T12:00:00.000Z',
+      user_id: 700100200,
+      version: 1,
+      api_version: 'v1',
+      action: 'update',
+      status,
+      data: { status },
+    });
+  });
+
+  it('of a payment has a number of its own, the same on every attempt', () => {
+    const payment = notice({ form: 'webhook', topic: 'payment', subject: '1313' });
+    const [told, again] = [5_000, 9_999].map((at) => qrNoticeRequest(payment, receiver, at));
+    expect(told?.body).toBe(again?.body);
+    expect(told?.body).toBe(
+      '{"id":42,"live_mode":true,"type":"payment","date_created":"2026-11-02T12:00:00.000Z","application_id":"4004001",' +
+        '"user_id":700100200,"version":1,"api_version":"v1","action":"payment.created","data":{"id":"1313"}}',
+    );
+    expect(told?.headers).toEqual({
+      'content-type': 'application/json',
+      'user-agent': 'MercadoPago WebHook v1.0 payment',
+      'x-request-id': payment.id,
+    });
+  });
+
+  it("is signed with the merchant's own secret, with the second of the attempt", () => {
+    const secret = new Secret('till secret');
+    const told = qrNoticeRequest(notice({ form: 'webhook' }), { ...receiver, secret }, 1_793_624_762_110);
+    const v1 = createHmac('sha256', 'till secret')
+      .update('id:8000000000000017;request-id:019b8f6e-7c00-7aaa-8bbb-00000000002a;ts:1793624762;')
+      .digest('hex');
+    expect(told.headers['x-signature']).toBe(`ts=1793624762,v1=${v1}`);
+  });
+
+  it('of facts that are none is refused', () => {
+    expect(() => qrNoticeRequest(notice({ form: 'webhook', body: '{}' }), receiver, 5)).toThrow();
+  });
+});
+
+describe('the form of news', () => {
+  const table: [string | null, QrNotices, string[]][] = [
+    [null, 'ipn', ['ipn']],
+    [null, 'webhook', ['webhook']],
+    [null, 'both', ['ipn', 'webhook']],
+    ['https://t.example/', 'ipn', ['ipn']],
+    ['https://t.example/?source_news=ipn', 'webhook', ['ipn']],
+    ['https://t.example/?a=1&source_news=ipn', 'both', ['ipn']],
+    ['https://t.example/?source_news=webhooks', 'ipn', ['webhook']],
+    ['https://t.example/?source_news=webhooks&b=2', 'both', ['webhook']],
+    ['https://t.example/?source_news=other', 'both', ['ipn', 'webhook']],
+    ['https://t.example/source_news=webhooks', 'ipn', ['ipn']],
+    ['https://t.example/?x=source_news=webhooks', 'ipn', ['ipn']],
+  ];
+  it.each(table)('for %s with %s is %j', (url, setting, forms) => {
+    const { form: _form, ...news } = notice();
+    expect(inForms([news], url, setting)).toEqual(forms.map((form) => ({ ...news, form })));
+  });
+
+  it('is the dialect for Point news, whatever the URL says', () => {
+    const { form: _form, ...news } = notice({ topic: 'point' });
+    expect(inForms([news], 'https://t.example/?source_news=webhooks', 'both')).toMatchObject([{ form: 'point' }]);
+  });
+
+  it('keeps the order of the news', () => {
+    const { form: _form, ...order } = notice();
+    const payment: News = { ...order, topic: 'payment', subject: '1313' };
+    const told = inForms([payment, order], null, 'both').map(({ topic, form }) => `${topic} ${form}`);
+    expect(told).toEqual(['payment ipn', 'payment webhook', 'merchant_order ipn', 'merchant_order webhook']);
+  });
+});
+
+describe('a URL in the log', () => {
+  const urls: [string, string][] = [
+    ['https://t.example/ipn', 'https://t.example/ipn'],
+    ['https://t.example:8443/ipn?key=secret&id=1', 'https://t.example:8443/ipn?key=…&id=…'],
+    ['https://user:pass@t.example/', 'https://t.example/'],
+    ['https://t.example/?secret&id=1', 'https://t.example/?…&id=…'],
+    ['not a url ?key=secret', 'not a URL'],
+  ];
+  it.each(urls)('%s is %s', (url, shown) => {
+    expect(shownUrl(url)).toBe(shown);
   });
 });
 

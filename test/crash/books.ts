@@ -81,7 +81,7 @@ function upstreamBooks(stand: Stand): Pick<History, 'orders' | 'legacy_intents' 
     orders: [...world.orders.values()].map((order) => ({
       id: order.id,
       merchant_id: order.merchant.user_id,
-      device: order.terminal_id,
+      device: order.place.type === 'point' ? order.place.terminal_id : order.place.external_pos_id,
       reference: order.external_reference,
       amount_minor: order.transaction.amount_minor,
       status: order.status,

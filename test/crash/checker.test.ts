@@ -129,7 +129,7 @@ const lies: [Invariant, string, (history: History) => void][] = [
     'a notice still waits',
     (history) => history.notice_rows.push({ legacy_id: theLink(history).legacy_id, state: 'pending' }),
   ],
-  ['I8', 'the row says something else than the order', (history) => changeLink(history, { intent_state: 'OPEN' })],
+  ['I8', 'the row says something else than the order', (history) => changeLink(history, { legacy_state: 'OPEN' })],
   ['I8', 'the read says something else than the order', (history) => setRead(history, { state: 'ON_TERMINAL' })],
   [
     'I12',

@@ -40,7 +40,7 @@ export interface LinkFacts {
   state: string;
   client_answer: string;
   order_id: string | null;
-  intent_state: string;
+  legacy_state: string;
 }
 
 export interface AuditFacts {
@@ -253,15 +253,15 @@ function changesTold(books: Books): string[] {
   const told = new Set(books.notices.map((notice) => `${notice.legacy_id} ${String(notice.state)}`));
   const wrong: string[] = [];
   for (const row of books.links) {
-    if (row.order_id === null || !ANNOUNCED.has(row.intent_state)) continue;
-    if (!told.has(`${row.legacy_id} ${row.intent_state}`))
-      wrong.push(`${row.legacy_id} is ${row.intent_state}, and nobody was told`);
+    if (row.order_id === null || !ANNOUNCED.has(row.legacy_state)) continue;
+    if (!told.has(`${row.legacy_id} ${row.legacy_state}`))
+      wrong.push(`${row.legacy_id} is ${row.legacy_state}, and nobody was told`);
   }
   for (const notice of books.notices) {
     const row = books.link.get(notice.legacy_id);
     if (row === undefined) wrong.push(`a notice came for ${notice.legacy_id}, which has no row`);
-    else if (row.intent_state !== notice.state)
-      wrong.push(`${row.legacy_id} was announced ${String(notice.state)} and is ${row.intent_state}`);
+    else if (row.legacy_state !== notice.state)
+      wrong.push(`${row.legacy_id} was announced ${String(notice.state)} and is ${row.legacy_state}`);
   }
   for (const row of books.notice_rows)
     if (row.state === 'pending') wrong.push(`a notice of ${row.legacy_id} still waits`);
@@ -276,7 +276,7 @@ function statesEqual(books: Books): string[] {
     if (order === undefined) continue;
     const expected = INTENT_STATE[order.status];
     const read = books.reads.get(row.legacy_id);
-    if (row.intent_state !== expected) wrong.push(`${row.legacy_id} is ${row.intent_state}, its order ${order.status}`);
+    if (row.legacy_state !== expected) wrong.push(`${row.legacy_id} is ${row.legacy_state}, its order ${order.status}`);
     if (read !== undefined && read.status === 200 && read.state !== expected)
       wrong.push(`GET ${row.legacy_id} says ${String(read.state)}, its order is ${order.status}`);
   }

@@ -1,11 +1,12 @@
 /** A newer build of the server beside this one: the same code and one migration more, for kills in the middle of an upgrade. */
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from './child.ts';
 
-/** The schema that the newer build leads to. */
-export const NEWER_VERSION = 2;
+const MIGRATIONS = join('src', 'store', 'sqlite', 'migrations');
+/** The schema that the newer build leads to; migrations are numbered without a gap. */
+export const NEWER_VERSION = readdirSync(join(ROOT, MIGRATIONS)).length + 1;
 /** Rows that the migration writes: enough work that a kill from outside falls into it. */
 const ROWS = 100_000;
 
@@ -28,6 +29,6 @@ export function makeNewerBuild(): NewerBuild {
   for (const part of ['src', 'mappings', 'config', 'package.json'])
     cpSync(join(ROOT, part), join(root, part), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
-  writeFileSync(join(root, 'src', 'store', 'sqlite', 'migrations', '002_crash_test.sql'), MIGRATION);
+  writeFileSync(join(root, MIGRATIONS, `${String(NEWER_VERSION).padStart(3, '0')}_crash_test.sql`), MIGRATION);
   return { root, remove: () => rmSync(root, { recursive: true, force: true }) };
 }

@@ -1,48 +1,67 @@
 /** Plays golden exchanges through the whole of Puente, between a till and an upstream that knows its lines by heart. */
-import { createHmac, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { type App, startApp } from '../../src/app.ts';
+import { startApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { derivedReference } from '../../src/core/reference.ts';
-import { call, type Delivery, OPS_TOKEN, POINT, type Receiver, startReceiver, tokenOf } from '../kit.ts';
-import { endedOrder, orderId, orderOf } from './given.ts';
-import type { Exchange, Given } from './kit.ts';
+import type { Tables } from '../../src/mapping/tables.ts';
+import { call, type Delivery, OPS_TOKEN, type Receiver, startReceiver, tokenOf } from '../kit.ts';
+import { orderId } from './given.ts';
+import { hmac, sendHook, WEBHOOK_SECRET } from './hook.ts';
+import type { Exchange } from './kit.ts';
+import { openLedger } from './ledger.ts';
 import { fill, learn, type Names } from './placeholders.ts';
+import { make, NOTICE_SECRET, namesOf, type Stand, settle } from './preparation.ts';
+import { recording } from './recording.ts';
 import { type Scene, type ScriptedUpstream, startUpstream } from './upstream.ts';
 
-const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
-const NOTICE_SECRET = 'notice-secret-of-the-tests';
 /** Merchants of the tests count up from here, one for each exchange, so that no exchange can disturb another. */
 const FIRST_MERCHANT = 700_200_001;
 /** Long after every test: only what an exchange says is read. */
 const NEVER_MS = '3600000';
 
 export interface Bridge {
-  /** @throws an assertion of vitest where Puente does something else than the file. */
-  play(exchange: Exchange): Promise<void>;
+  /**
+   * @returns rows of the tables that fired, without those of the preparation.
+   * @throws an assertion of vitest where Puente does something else than the file.
+   */
+  play(exchange: Exchange): Promise<Set<string>>;
   /** Merchants that were told more often than their exchanges say. */
   surplus(): string[];
   close(): Promise<void>;
 }
 
 /** Puente with its own data directory, the upstream, and the receiver of all merchants' notices. */
-export async function startBridge(): Promise<Bridge> {
+export async function startBridge(tables: Tables): Promise<Bridge> {
   const upstream = await startUpstream();
   const receiver = await startReceiver();
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-exchanges-'));
-  const app = await startApp(loadConfig({ env: environment(upstream, data_dir), cwd: process.cwd() }));
-  const world: World = { app, upstream, receiver, merchants: 0, orders: 0, told: new Set() };
+  const rows = { fired: new Set<string>() };
+  const parts = { tables: recording(tables, (row) => rows.fired.add(row)) };
+  const app = await startApp(loadConfig({ env: environment(upstream, data_dir), cwd: process.cwd() }), parts);
+  const world: World = {
+    app,
+    upstream,
+    receiver,
+    ledger: openLedger(data_dir),
+    orders: 0,
+    merchants: 0,
+    told: new Map(),
+  };
   return {
-    play: (exchange) => play(world, exchange),
-    surplus() {
-      const counts = Map.groupBy(receiver.received, (one) => one.path.split('/').at(-1) ?? '');
-      return [...counts].filter(([merchant, all]) => all.length > (world.told.has(merchant) ? 1 : 0)).map(([id]) => id);
+    async play(exchange) {
+      await play(world, exchange, () => {
+        rows.fired = new Set();
+      });
+      return rows.fired;
     },
+    surplus: () =>
+      [...world.told].filter(([merchant, count]) => heardBy(receiver, merchant).length > count).map(([id]) => id),
     async close() {
       await app.close();
+      world.ledger.close();
       await receiver.close();
       await upstream.close();
       rmSync(data_dir, { recursive: true, force: true });
@@ -50,14 +69,12 @@ export async function startBridge(): Promise<Bridge> {
   };
 }
 
-interface World {
-  app: App;
+interface World extends Stand {
   upstream: ScriptedUpstream;
   receiver: Receiver;
   merchants: number;
-  orders: number;
-  /** Merchants whose exchange has a notice. */
-  told: Set<string>;
+  /** How many notices each merchant is to have got in the end, those of the preparation among them. */
+  told: Map<string, number>;
 }
 
 function environment(upstream: ScriptedUpstream, data_dir: string): Record<string, string> {
@@ -74,127 +91,118 @@ function environment(upstream: ScriptedUpstream, data_dir: string): Record<strin
     PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
     PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
     PUENTE_RECONCILE_POINT_INTERVAL_MS: NEVER_MS,
+    PUENTE_RECONCILE_QR_INTERVAL_MS: NEVER_MS,
     PUENTE_RECONCILE_MAX_INTERVAL_MS: NEVER_MS,
   };
 }
 
-async function play(world: World, exchange: Exchange): Promise<void> {
+async function play(world: World, exchange: Exchange, begin: () => void): Promise<void> {
   const merchant = String(FIRST_MERCHANT + world.merchants++);
-  const names: Names = { merchant, now: new Date().toISOString() };
+  const notices = `${world.receiver.url}/${merchant}`;
+  const names: Names = {
+    merchant,
+    notices,
+    puente: world.app.public_url,
+    token: tokenOf(merchant),
+    now: new Date().toISOString(),
+  };
   const scene = world.upstream.open({ merchant, site: exchange.merchant.site, token: tokenOf(merchant), names });
-  await settle(world, exchange, merchant);
+  // Every QR sale tells of its birth, which most of its exchanges are not about.
+  const watched = exchange.told !== null || exchange.operation.startsWith('point.');
+  await settle(world.app, exchange, merchant, watched ? notices : null);
   for (const [index, given] of exchange.given.entries()) await make(world, given, scene, index + 1);
-  names['order id'] ??= orderId(++world.orders);
+  if (watched) await world.ledger.untilTold(merchant);
+  const before = heardBy(world.receiver, merchant).length;
+  if (watched) world.told.set(merchant, before + (exchange.told?.length ?? 0));
+  names['new order id'] = orderId(++world.orders);
+  names['order id'] ??= names['new order id'];
+  begin();
   scene.lines.push(...exchange.upstream);
   await ask(world, exchange, scene);
   scene.answered = true;
+  nameWhatIsNew(world, exchange, scene);
   if (exchange.event !== undefined) await announce(world, exchange, scene);
-  await listen(world, exchange, scene);
+  await listen(world, exchange, scene, before);
   await scene.finished();
   expect(scene.problems).toEqual([]);
   // A derived reference is made of the intent's id, so that support can find one by the other.
   if (names.reference?.startsWith('pnt') && names.intent) expect(names.reference).toBe(derivedReference(names.intent));
 }
 
-/** The merchant's settings, by the ops door. */
-async function settle({ app, receiver }: World, exchange: Exchange, merchant: string): Promise<void> {
-  const { site: _site, ...settings } = exchange.merchant;
-  const answer = await call(`${app.ops_url}/api/merchants/${merchant}`, {
-    method: 'PUT',
-    token: OPS_TOKEN,
-    body: {
-      reason: 'a golden exchange',
-      revision: 0,
-      // What is prepared with an ended intent has notices of its own, which are not what the exchange shows.
-      ...(exchange.given.some((given) => given.ends) ? {} : { notice_url: `${receiver.url}/${merchant}` }),
-      notice_secret: NOTICE_SECRET,
-      ...(exchange.notice ? { dialect: exchange.notice.dialect } : {}),
-      ...settings,
-    },
-  });
-  expect(answer.status, answer.text).toBe(200);
-}
-
-/** Creates an intent for an exchange to begin with, and ends it by a read where it is over. */
-async function make(world: World, given: Given, scene: Scene, number: number): Promise<void> {
-  const { names, merchant } = scene;
-  const token = tokenOf(merchant);
-  const door = world.app.public_url + POINT;
-  const facts = { order_id: orderId(++world.orders), merchant, reference: '' };
-  scene.improvise = ({ body }) => {
-    facts.reference = (body as { external_reference: string }).external_reference; // Puente sends one, or it is no order
-    return { status: 201, body: orderOf(given, facts) };
-  };
-  const create = await call(`${door}/devices/${given.device}/payment-intents`, { token, body: given.body });
-  expect(create.status, create.text).toBe(200);
-  const { id: intent } = create.body as { id: string }; // a success has one
-  if (given.ends) {
-    scene.improvise = () => ({ status: 200, body: fill(endedOrder(given, facts), names) });
-    await call(`${door}/payment-intents/${intent}`, { token });
-  }
-  scene.improvise = null;
-  const own = { intent, 'order id': facts.order_id, reference: facts.reference };
-  Object.assign(names, own, { [`intent ${number}`]: intent, [`order id ${number}`]: facts.order_id });
-}
-
 async function ask({ app }: World, { legacy_request, legacy_answer }: Exchange, scene: Scene): Promise<void> {
   const { names } = scene;
   const query = new URLSearchParams(fill(legacy_request.query ?? {}, names)).toString();
   const path = fill(legacy_request.path, names) + (query === '' ? '' : `?${query}`);
-  const body = legacy_request.text ?? legacy_request.body;
+  const body = fill(legacy_request.text ?? legacy_request.body, names);
   const answer = await call(app.public_url + path, {
     method: legacy_request.method,
-    token: tokenOf(scene.merchant),
+    // A token in the query is the only one (`legacy-qr.md` §0 row 13).
+    token: legacy_request.query?.access_token === undefined ? tokenOf(scene.merchant) : null,
     ...(body === undefined ? {} : { body }),
-    ...(legacy_request.headers === undefined ? {} : { headers: legacy_request.headers }),
+    ...(legacy_request.headers === undefined ? {} : { headers: fill(legacy_request.headers, names) }),
   });
   expect(scene.problems).toEqual([]);
   learn(legacy_answer.body, answer.body, names);
-  expect(answer.text).toBe(textOf(fill(legacy_answer.body, names)));
+  expect(answer.text).toBe(legacy_answer.text ?? textOf(fill(legacy_answer.body, names)));
   expect(answer.status).toBe(legacy_answer.status);
   learn(legacy_answer.headers, answer.headers, names);
   expect(answer.headers).toMatchObject(fill(legacy_answer.headers ?? {}, names));
 }
 
-/** The webhook, signed as the vendor signs it (`orders-api.md` §4.2). */
+/** Numbers that no answer has told yet, such as the merchant order of a sale that was just opened. */
+function nameWhatIsNew({ ledger }: World, exchange: Exchange, { merchant, names }: Scene): void {
+  const [opened] = ledger.links(merchant).slice(exchange.given.length);
+  if (!opened) return;
+  for (const [name, value] of Object.entries(namesOf(opened))) {
+    if (exchange.given.length === 0) names[name] ??= value;
+    names[`new ${name}`] ??= value;
+  }
+}
+
+/** Tells Puente that something became of the order. */
 async function announce({ app }: World, exchange: Exchange, { merchant, names }: Scene): Promise<void> {
-  const id = names['order id'] ?? '';
-  const request_id = randomUUID();
-  const ts = Date.now();
-  const v1 = hmac(WEBHOOK_SECRET, `id:${id.toLowerCase()};request-id:${request_id};ts:${ts};`);
-  const data = { id, type: 'point', external_reference: names.reference };
-  const answer = await call(`${app.public_url}/webhooks/orders?data.id=${id}&type=order`, {
-    headers: { 'x-request-id': request_id, 'x-signature': `ts=${ts},v1=${v1}` },
-    body: { action: exchange.event, api_version: 'v1', type: 'order', user_id: merchant, data },
-  });
-  expect(answer.status).toBe(200);
+  const type = exchange.operation.startsWith('point.') ? 'point' : 'qr';
+  const { event: action = '' } = exchange;
+  await sendHook(app, { merchant, order_id: names['order id'] ?? '', reference: names.reference, action, type });
 }
 
-async function listen({ receiver, told }: World, { notice }: Exchange, { merchant, names }: Scene): Promise<void> {
-  if (!notice) return;
-  told.add(merchant);
-  const own = (): Delivery | undefined => receiver.received.find((one) => one.path.endsWith(`/${merchant}`));
-  while (own() === undefined) await receiver.waitFor(receiver.received.length + 1);
-  const delivery = own() as Delivery; // the loop has just seen it
-  learn(notice.headers, delivery.headers, names);
-  learn(notice.body, delivery.body, names);
-  expect(delivery.text).toBe(JSON.stringify(fill(notice.body, names)));
-  expect([...delivery.query]).toEqual(Object.entries(fill(notice.query, names)));
-  expect(delivery.headers).toMatchObject(fill(notice.headers, names));
-  const signature = notice.dialect === 'point_integration_wh' ? signatureOf(delivery, names) : undefined;
-  expect(delivery.headers['x-signature']).toBe(signature);
+/** @param before how many notices had come before the exchange. */
+async function listen(world: World, { told }: Exchange, { merchant, names }: Scene, before: number): Promise<void> {
+  const { receiver, ledger } = world;
+  for (const [index, notice] of (told ?? []).entries()) {
+    const own = (): Delivery | undefined => heardBy(receiver, merchant)[before + index];
+    while (own() === undefined) await receiver.waitFor(receiver.received.length + 1);
+    const delivery = own() as Delivery; // the loop has just seen it
+    nameWhatIsPaid(ledger.links(merchant), names);
+    learn(notice.headers, delivery.headers, names);
+    learn(notice.body, delivery.body, names);
+    expect(delivery.text).toBe(textOf(fill(notice.body, names)));
+    expect(delivery.path).toBe(`/notices/${merchant}${notice.path}`);
+    expect([...delivery.query]).toEqual(Object.entries(fill(notice.query, names)));
+    expect(delivery.headers).toMatchObject(fill(notice.headers, names));
+    const { signed = notice.dialect === 'point_integration_wh' } = notice;
+    expect(delivery.headers['x-signature']).toBe(signed ? signatureOf(delivery) : undefined);
+  }
 }
 
-/** `legacy-point.md` finding 3: the intent's own id, the request id, and the time. */
-function signatureOf({ headers }: Delivery, names: Names): string {
+/** The number of a payment is known once it was made. */
+function nameWhatIsPaid(rows: ReturnType<World['ledger']['links']>, names: Names): void {
+  const payment = rows.at(-1)?.payment_id ?? null;
+  if (payment !== null) names.payment ??= payment;
+}
+
+function heardBy({ received }: Receiver, merchant: string): Delivery[] {
+  return received.filter((one) => one.path.split('/')[2] === merchant);
+}
+
+/** `legacy-point.md` finding 3: the id in its own case, the request id, and the time. */
+function signatureOf({ headers, query }: Delivery): string {
   const ts = /^ts=(\d+)/.exec(String(headers['x-signature']))?.[1];
-  return `ts=${ts},v1=${hmac(NOTICE_SECRET, `id:${names.intent};request-id:${headers['x-request-id']};ts:${ts};`)}`;
-}
-
-function hmac(secret: string, manifest: string): string {
-  return createHmac('sha256', secret).update(manifest).digest('hex');
+  const manifest = `id:${query.get('data.id')};request-id:${headers['x-request-id']};ts:${ts};`;
+  return `ts=${ts},v1=${hmac(NOTICE_SECRET, manifest)}`;
 }
 
 function textOf(body: unknown): string {
+  if (body === undefined) return '';
   return typeof body === 'string' ? body : JSON.stringify(body);
 }

@@ -1,18 +1,22 @@
 /** Runs a golden exchange through the tables and the pure decisions alone: no door, no store, no network. */
 import { expect } from 'vitest';
-import { type PointErrorName, pointErrors } from '../../src/contract/legacy-point.ts';
-import { type UpstreamCallName, upstreamRoutes } from '../../src/contract/orders.ts';
+import { errorBody, type Family, legacyError } from '../../src/contract/legacy-errors.ts';
 import { listTerminalsAnswer, setupTerminalAnswer } from '../../src/contract/terminals.ts';
+import { type UpstreamCallName, upstreamRoutes } from '../../src/contract/upstream.ts';
+import type { LegacyCall } from '../../src/core/call.ts';
 import type { Link } from '../../src/core/link.ts';
 import { noticeRequest } from '../../src/core/notice.ts';
-import { derivedReference, fitsUpstream } from '../../src/core/reference.ts';
+import { saleContext } from '../../src/core/qr/create.ts';
+import type { Runtime } from '../../src/core/runtime.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { PuenteError } from '../../src/error.ts';
-import type { MappingContext, Operation, Tables, Translated } from '../../src/mapping/tables.ts';
-import { endedOrder, orderOf } from './given.ts';
-import type { Exchange, Step } from './kit.ts';
-import { apply, type CreateBody, hold, type Judge, MERCHANT, newLink } from './link.ts';
+import type { MappingContext, Operation, Tables } from '../../src/mapping/tables.ts';
+import { prepare, QR_CREATES, type Run, translate } from './engine-run.ts';
+import { isSale } from './given.ts';
+import type { Exchange, Step, WrittenNotice } from './kit.ts';
+import { apply } from './link.ts';
 import { fill, type Names } from './placeholders.ts';
+import { recording } from './recording.ts';
 
 const NOTICE_SECRET = 'notice-secret-of-the-engine';
 
@@ -22,93 +26,41 @@ export interface Fired {
   unseen: string[];
 }
 
-/** @throws an assertion of vitest where the tables say something else than the file. */
+/**
+ * Requests, errors and answers; the searches and refunds of payments and merchant orders are put together by their
+ * stories from more than one source, and are shown by the whole app alone.
+ * @throws an assertion of vitest where the tables say something else than the file.
+ */
 export function runEngine(tables: Tables, exchange: Exchange): Fired {
   const fired: Fired = { seen: [], unseen: [] };
   const operation = tables.operations.find((one) => one.name === exchange.operation);
   if (!operation) throw new Error(`${exchange.title}: mappings/operations.yaml has no such operation`);
-  const run = prepare(recording(tables, fired.seen), operation, exchange);
+  // Errors are told apart by hand: only the file knows whether the till sees them.
+  const watched = { ...recording(tables, (row) => fired.seen.push(row)), error: tables.error };
+  const run = prepare(watched, operation, exchange);
+  // The creates of sales that stand before are no part of what is shown.
+  if (exchange.given.some(isSale)) fired.seen = [];
   const own = exchange.upstream.filter((step) => isOwn(operation, step, run.names));
-  if (own.length > 0 && !exchange.tables_alone) checkRequest(run, own);
-  else if (isRefusedByTables(run)) checkRefusal(run, fired);
+  if (TRANSLATED.has(operation.family)) {
+    if (own.length > 0) checkRequest(run, own);
+    else if (isRefusedByTables(run)) checkRefusal(run);
+  }
   const last = own.at(-1);
   const failed = last !== undefined && (last.answer?.status ?? 0) >= 300 ? last : null;
   if (failed) checkError(run, failed, fired);
   if (exchange.legacy_answer.status < 300) checkAnswer(run, failed ? [] : own);
-  if (exchange.notice) checkNotice(run);
+  for (const notice of exchange.told?.slice(0, 1) ?? []) if (operation.family === 'point') checkNotice(run, notice);
+  if (exchange.told !== null && exchange.given.length === 0 && QR_CREATES.has(operation.story))
+    checkTopics(run, exchange.told);
   return fired;
 }
 
-interface Run extends Judge {
-  operation: Operation;
-  exchange: Exchange;
-  names: Names;
-  link: Link;
-  context: MappingContext;
-}
-
-/** Tables that remember which of their rows fired. */
-function recording(tables: Tables, fired: string[]): Tables {
-  const kept = (translated: Translated): Translated => {
-    fired.push(...translated.fired);
-    return translated;
-  };
-  return {
-    ...tables,
-    request: (...given) => kept(tables.request(...given)),
-    answer: (...given) => kept(tables.answer(...given)),
-    notice: (...given) => kept(tables.notice(...given)),
-    state: (...given) => {
-      const row = tables.state(...given);
-      fired.push(row.row);
-      return row;
-    },
-  };
-}
-
-function prepare(tables: Tables, operation: Operation, exchange: Exchange): Run {
-  const { site, declined = 'error', voucher = 'refuse' } = exchange.merchant;
-  const now = Date.now();
-  const names: Names = { merchant: MERCHANT, now: new Date(now).toISOString() };
-  const { exponent } = tables.site(site);
-  const rules = {
-    now,
-    declined,
-    action_required_grace_ms: 60_000,
-    released: false,
-    default_lifetime_ms: 900_000,
-    exponent,
-  };
-  const run: Run = {
-    tables,
-    operation,
-    exchange,
-    names,
-    rules,
-    link: newLink(1),
-    context: { site, exponent, voucher },
-  };
-  exchange.given.forEach((given, index) => {
-    const link = newLink(index + 1);
-    const facts = { order_id: link.order_id ?? '', merchant: MERCHANT, reference: link.reference_sent };
-    hold(link, given.device, given.body);
-    apply(run, link, orderOf(given, facts));
-    if (given.ends) apply(run, link, endedOrder(given, facts));
-    names[`intent ${index + 1}`] = link.legacy_id;
-    names[`order id ${index + 1}`] = link.order_id ?? '';
-    run.link = link;
-  });
-  names.intent = run.link.legacy_id;
-  names['order id'] = run.link.order_id ?? '';
-  names.reference = run.link.reference_sent;
-  names['created at'] = '2026-01-31 17:10:37';
-  names['created on'] = '2026-01-31T17:10:37Z';
-  return run;
-}
+/** Families whose stories hand the till's request to one table, and one order to another. */
+const TRANSLATED = new Set<Family>(['point', 'qr_v1', 'qr']);
 
 /** True for the upstream call that the operation's request table makes; reads that a story adds are its own business. */
 function isOwn(operation: Operation, step: Step, names: Names): boolean {
-  if (operation.upstream === null || step.to === 'legacy') return false;
+  if (operation.upstream === null || operation.request === null || step.to === 'legacy') return false;
   const { method, path } = upstreamRoutes[operation.upstream];
   const wanted = path.replace(':order_id', names['order id'] ?? '');
   return step.request.method === method && fill(step.request.path, names) === wanted;
@@ -120,29 +72,9 @@ const TRANSLATING = new Set(['create_intent', 'list_devices', 'change_mode']);
 function isRefusedByTables({ operation, exchange }: Run): boolean {
   const { upstream, legacy_request, legacy_answer } = exchange;
   const silent = upstream.length === 0 && legacy_answer.status >= 400 && legacy_request.text === undefined;
-  return silent && TRANSLATING.has(operation.story);
-}
-
-/** @param step whose reference is asked for: one of ours, or the client's own. */
-function translate(run: Run, step: Step | null): Translated {
-  const { exchange, operation, names, link } = run;
-  const { legacy_request } = exchange;
-  const path = pathValues(operation.path, fill(legacy_request.path, names));
-  const body = legacy_request.body as CreateBody | undefined; // only looked at
-  const said = body?.additional_info?.external_reference;
-  const isOurs = step === null || asksReference(step) || typeof said !== 'string' || !fitsUpstream(said);
-  if (operation.story === 'create_intent' && body !== undefined) hold(link, path.device_id ?? '', body);
-  const source = { path, query: legacy_request.query ?? {}, headers: lowerCase(legacy_request.headers ?? {}), body };
-  return run.tables.request(operation, source, {
-    ...run.context,
-    reference: isOurs ? derivedReference(link.legacy_id) : said,
-    ...(link.order_id === null ? {} : { order_id: link.order_id }),
-    ...(exchange.merchant.cancel_on_terminal ? { cancelable_status: 'at_terminal' } : {}),
-  });
-}
-
-function asksReference(step: Step): boolean {
-  return (step.request.body as { external_reference?: unknown } | undefined)?.external_reference === '<reference>';
+  // A number in the path is looked up before any table is asked.
+  const names_till = operation.path.includes(':external_pos_id');
+  return silent && (TRANSLATING.has(operation.story) || (QR_CREATES.has(operation.story) && names_till));
 }
 
 function checkRequest(run: Run, own: Step[]): void {
@@ -157,7 +89,7 @@ function checkRequest(run: Run, own: Step[]): void {
   }
 }
 
-function checkRefusal(run: Run, fired: Fired): void {
+function checkRefusal(run: Run): void {
   let facts: Record<string, unknown> | null = null;
   try {
     translate(run, null);
@@ -165,42 +97,63 @@ function checkRefusal(run: Run, fired: Fired): void {
     if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
     ({ facts } = error);
   }
+  // The story of a QR sale looks at the path and its owner first, and refuses without asking a table.
+  if (facts === null && QR_CREATES.has(run.operation.story)) return;
   if (facts === null) throw new Error('the tables refuse nothing here');
-  if (typeof facts.row === 'string') fired.seen.push(facts.row);
-  expect(legacyError(facts.error as PointErrorName, facts.detail)).toEqual(run.exchange.legacy_answer.body);
+  const { family } = run.operation;
+  expect(legacyBody(family, String(facts.error), facts.detail)).toEqual(run.exchange.legacy_answer.body);
 }
 
 function checkError(run: Run, failed: Step, fired: Fired): void {
   const { status, body } = failed.answer ?? { status: 0 };
-  const call = (run.exchange.tables_alone ?? run.operation.upstream) as UpstreamCallName; // an own step has one
+  const { family, upstream } = run.operation;
+  const call = upstream as UpstreamCallName; // an own step has one
   const json = typeof body === 'string' ? undefined : body;
-  const row = run.tables.error(call, status, json, run.context);
+  const row = run.tables.error(family, call, status, json, run.context);
   const { tables_say, legacy_answer } = run.exchange;
-  expect(legacyError(row.error, row.detail)).toEqual(tables_say ?? legacy_answer.body);
+  expect(legacyBody(family, row.error, row.detail)).toEqual(tables_say ?? legacy_answer.body);
   (tables_say === undefined ? fired.seen : fired.unseen).push(row.row);
 }
 
-function legacyError(name: PointErrorName, detail: unknown): Record<string, unknown> {
-  const { status, error, message } = pointErrors[name];
-  return { error, message: message.replace('{}', String(detail ?? '')).trim(), status };
+function legacyBody(family: Family, name: string, detail: unknown): Record<string, unknown> {
+  const entry = legacyError(family, name) ?? legacyError(family, 'internal');
+  if (entry === null) throw new Error(`${family} has no errors`);
+  return errorBody(family, entry, String(detail ?? ''));
 }
 
 function checkAnswer(run: Run, own: Step[]): void {
-  const { tables, operation, exchange, link, context, names } = run;
-  if (operation.answer === null || exchange.upstream.some((step) => step.to === 'legacy')) return;
+  const { tables, operation, exchange, link, names } = run;
+  const carried = exchange.upstream.some((step) => step.to === 'legacy');
+  if (operation.answer === null || carried || !TRANSLATED.has(operation.family)) return;
   const body = fill(own.at(-1)?.answer?.body, names);
-  const given = { ...context, intent_id: link.legacy_id, ...eventsOf(run) };
   const source = terminalsOf(operation, body);
   if (source === null) apply(run, link, body);
-  const { value } = tables.answer(operation, source ?? (operation.story === 'last_status' ? {} : (link.order ?? {})), {
-    ...given,
+  const context = operation.family === 'point' ? intentContext(run) : qrContext(run);
+  const order = operation.story === 'last_status' ? {} : (link.order ?? {});
+  const { value } = tables.answer(operation, source ?? order, context);
+  expect(JSON.stringify(value.body)).toBe(JSON.stringify(fill(exchange.legacy_answer.body, names)));
+}
+
+function intentContext(run: Run): MappingContext {
+  const { context, link } = run;
+  return {
+    ...context,
+    intent_id: link.legacy_id,
+    ...eventsOf(run),
     device_id: link.unit,
-    state: link.intent_state,
-    state_at: link.intent_state_at,
+    state: link.legacy_state,
+    state_at: link.legacy_state_at,
     held: link.held,
     amount_minor: link.amount_minor,
-  });
-  expect(JSON.stringify(value.body)).toBe(JSON.stringify(fill(exchange.legacy_answer.body, names)));
+  };
+}
+
+/** What the stories of QR sales tell their answer tables. */
+function qrContext({ tables, exchange, link }: Run): MappingContext {
+  const settings = { merchants: { voucher: 'refuse' } };
+  const merchant = { id: link.merchant_id, site: exchange.merchant.site, settings: {} };
+  // They ask for the site's row and the merchant's settings alone; no URL of the engine's links is sealed.
+  return saleContext({ tables, settings } as unknown as Runtime, { merchant } as unknown as LegacyCall, link);
 }
 
 function terminalsOf(operation: Operation, body: unknown): unknown {
@@ -208,26 +161,23 @@ function terminalsOf(operation: Operation, body: unknown): unknown {
   return operation.upstream === 'terminals_setup' ? setupTerminalAnswer.parse(body) : null;
 }
 
-function eventsOf(run: Run): MappingContext {
-  const { exchange, names } = run;
-  if (run.operation.story !== 'list_events') return {};
-  const events = exchange.given.map((given, index) => {
-    const link = newLink(index + 1);
-    const facts = { order_id: names[`order id ${index + 1}`] ?? '', merchant: MERCHANT, reference: 'x' };
-    apply(run, link, endedOrder(given, facts));
-    return { payment_intent_id: link.legacy_id, status: link.intent_state, created_on: link.intent_state_at };
-  });
+function eventsOf({ operation, given }: Run): MappingContext {
+  if (operation.story !== 'list_events') return {};
+  const events = given.map((link) => ({
+    payment_intent_id: link.legacy_id,
+    status: link.legacy_state,
+    created_on: link.legacy_state_at,
+  }));
   return { events: events.sort((one, other) => other.created_on - one.created_on) };
 }
 
-function checkNotice(run: Run): void {
+function checkNotice(run: Run, notice: WrittenNotice): void {
   const { exchange, names, link } = run;
-  const { notice, upstream } = exchange;
-  if (!notice) return;
   // The answer has moved the link already; it is moved again from where it stood before, as the merchant sees it.
-  const before: Link = { ...link, order: null, order_version: null, intent_state: 'OPEN' };
-  const [body] = apply(run, before, fill(upstream.at(-1)?.answer?.body, names));
-  if (body === undefined) throw new Error('nothing is announced here');
+  const before: Link = { ...link, order: null, order_version: null, legacy_state: 'OPEN' };
+  const [due] = apply(run, before, fill(exchange.upstream.at(-1)?.answer?.body, names));
+  if (due === undefined) throw new Error('nothing is announced here');
+  const { body } = due;
   expect(body).toBe(JSON.stringify(fill(notice.body, names)));
   const facts = { url: 'https://till.example/notices', intent_id: link.legacy_id, body, timestamp_ms: 1 };
   const request = noticeRequest({
@@ -239,14 +189,20 @@ function checkNotice(run: Run): void {
   expect([...new URL(request.url).searchParams]).toEqual(Object.entries(fill(notice.query, names)));
 }
 
-function pathValues(pattern: string, path: string): Record<string, string> {
-  const parts = path.split('/');
-  const pairs = pattern
-    .split('/')
-    .flatMap((part, index) => (part.startsWith(':') ? [[part.slice(1), parts[index]]] : []));
-  return Object.fromEntries(pairs);
-}
-
-function lowerCase(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+/** Of a QR sale: what its life is announced as, and in which order; the words are the sender's. */
+function checkTopics(run: Run, told: WrittenNotice[]): void {
+  const { exchange, names, link } = run;
+  const born = {
+    ...link,
+    order: null,
+    order_version: null,
+    payment_id: null,
+    legacy_state: 'payment_required',
+  } as Link; // one of a link's states
+  const due = exchange.upstream.flatMap((step) => apply(run, born, fill(step.answer?.body, names)));
+  names['new payment'] ??= born.payment_id ?? '';
+  names.payment ??= born.payment_id ?? '';
+  const queries = told.map((notice) => fill(notice.query, names));
+  const wanted = queries.map((query) => [query.topic ?? query.type, query.id ?? query['data.id']]);
+  expect(due.map((notice) => [notice.topic, notice.subject])).toEqual(wanted);
 }

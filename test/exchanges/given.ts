@@ -1,9 +1,10 @@
-/** The orders behind intents that stand before an exchange begins. */
+/** The orders behind intents and QR sales that stand before an exchange begins. */
 import { decimalText } from '../../src/mapping/amount.ts';
-import type { Given } from './kit.ts';
+import type { Given, GivenIntent, GivenSale } from './kit.ts';
 
 /** When the orders of the golden files were made, if nothing else is said: long over, so nothing of them still waits. */
 export const MADE_AT = '2026-01-31T17:10:37.402Z';
+const ENDED_AT = '2026-01-31T17:11:37.402Z';
 
 export interface OrderFacts {
   order_id: string;
@@ -11,28 +12,71 @@ export interface OrderFacts {
   reference: string;
 }
 
-/** A created order as the service answers it, and what became of it where the exchange says so. */
-export function orderOf(given: Given, facts: OrderFacts): Record<string, unknown> {
+/** What Puente asks for, as far as the order says it again. */
+export interface AskedOrder {
+  external_reference: string;
+  total_amount?: string;
+  config?: { qr?: { external_pos_id: string; mode: string } };
+  transactions?: { payments?: { amount: string }[] };
+}
+
+export function isSale(given: Given): given is GivenSale {
+  return 'sale' in given;
+}
+
+/** A created order of an intent as the service answers it, and what became of it where the exchange says so. */
+export function orderOf(given: GivenIntent, facts: OrderFacts): Record<string, unknown> {
   return {
     id: facts.order_id,
     type: 'point',
     user_id: facts.merchant,
     external_reference: facts.reference,
-    status: 'created',
-    status_detail: 'created',
-    created_date: MADE_AT,
-    last_updated_date: MADE_AT,
+    ...created,
     config: { point: { terminal_id: given.device } },
     transactions: { payments: [{ amount: decimalText(given.body.amount, 2), status: 'created' }] },
   };
 }
 
-/** The same order at its end. */
-export function endedOrder(given: Given, facts: OrderFacts): Record<string, unknown> {
-  return { ...orderOf(given, facts), last_updated_date: '2026-01-31T17:11:37.402Z', ...given.ends };
+/** The same for a QR sale: the order repeats what was asked for, and codes of its own carry a text to render. */
+export function qrOrderOf(given: GivenSale, facts: OrderFacts, asked: AskedOrder): Record<string, unknown> {
+  const { total_amount, config, transactions } = asked;
+  const payments = (transactions?.payments ?? []).map(({ amount }) => ({
+    id: paymentOf(facts),
+    amount,
+    status: 'created',
+  }));
+  return {
+    id: facts.order_id,
+    type: 'qr',
+    user_id: facts.merchant,
+    external_reference: facts.reference,
+    ...created,
+    total_amount,
+    config,
+    transactions: { payments },
+    type_response: { qr_data: `00020101021243650016COM.MERCADOLIBRE${facts.order_id}` },
+    ...given.order,
+  };
+}
+
+const created = {
+  status: 'created',
+  status_detail: 'created',
+  created_date: MADE_AT,
+  last_updated_date: MADE_AT,
+};
+
+/** An order at its end. */
+export function ended(order: Record<string, unknown>, given: Given): Record<string, unknown> {
+  return { ...order, last_updated_date: ENDED_AT, ...given.ends };
 }
 
 /** The n-th order id of a run: the form is the service's, the number is ours. */
 export function orderId(count: number): string {
   return `ORD01KG9Z8Q7X4V2${String(count).padStart(13, '0')}`;
+}
+
+/** The payment transaction of an order has the same number. */
+function paymentOf({ order_id }: OrderFacts): string {
+  return `PAY${order_id.slice('ORD'.length)}`;
 }

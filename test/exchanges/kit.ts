@@ -5,11 +5,19 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 
 const names = z.record(z.string(), z.string());
-const answer = z.strictObject({ status: z.int(), headers: names.optional(), body: z.unknown().optional() });
+/** `text` is a body as it is; neither `text` nor `body` is no body at all. */
+const answer = z.strictObject({
+  status: z.int(),
+  headers: names.optional(),
+  body: z.unknown().optional(),
+  text: z.string().optional(),
+});
 
-/** One call that Puente makes; `to: legacy` is one that it carries untouched. */
+/** One call that Puente makes; `to: legacy` is one to the legacy API: carried untouched, or a search of Puente's own. */
 const step = z.strictObject({
   to: z.literal('legacy').optional(),
+  /** Asked at the same time as the step before it, so that either may come first. */
+  beside: z.boolean().optional(),
   request: z.strictObject({
     method: z.string(),
     path: z.string(),
@@ -21,18 +29,53 @@ const step = z.strictObject({
   answer: answer.optional(),
 });
 
+const anyObject = z.record(z.string(), z.unknown());
+
 /** An intent that stands before the exchange begins; `ends` is what its order became, if it is over. */
-const given = z.strictObject({
+const givenIntent = z.strictObject({
   device: z.string().default('PAX_A910__SMARTPOS0000000001'),
   body: z.looseObject({ amount: z.int() }).default({ amount: 1500 }),
-  ends: z.record(z.string(), z.unknown()).optional(),
+  ends: anyObject.optional(),
 });
+export type GivenIntent = z.infer<typeof givenIntent>;
+
+/** A QR sale that stands before: the till's own call, what its order says beside what Puente asked for, and what it became. */
+const givenSale = z.strictObject({
+  sale: z.strictObject({
+    method: z.string(),
+    path: z.string(),
+    headers: names.optional(),
+    body: anyObject,
+    /** The external id behind a till's internal number, where the path has that. */
+    external_pos_id: z.string().optional(),
+  }),
+  order: anyObject.default({}),
+  ends: anyObject.optional(),
+});
+export type GivenSale = z.infer<typeof givenSale>;
+
+const given = z.union([givenSale, givenIntent]);
 export type Given = z.infer<typeof given>;
+
+/** One notification that the merchant gets. */
+const notice = z.strictObject({
+  /** Of intents: how the merchant wants to be told. */
+  dialect: z.enum(['point_integration_ipn', 'point_integration_wh']).default('point_integration_ipn'),
+  /** Missing: as the dialect has it; with the merchant's secret. */
+  signed: z.boolean().optional(),
+  /** Below the merchant's own URL, which is `<notices>`. */
+  path: z.string().default(''),
+  query: names,
+  headers: names.default({}),
+  body: z.unknown(),
+});
+export type WrittenNotice = z.infer<typeof notice>;
 
 const shape = {
   what: z.string().min(10),
   source: z.string().min(4),
-  merchant: z.strictObject({
+  /** Everything but the site is set by the ops door. */
+  merchant: z.looseObject({
     site: z.enum(['MLA', 'MLB', 'MLM', 'MLC', 'MLU', 'MCO']),
     declined: z.enum(['error', 'finished']).optional(),
     voucher: z.enum(['refuse', 'drop']).optional(),
@@ -54,25 +97,31 @@ const shape = {
   losses: z.array(z.string()).default([]),
   /** The action of the webhook that comes after the answer; the last upstream step is the read it causes. */
   event: z.string().optional(),
-  /** What the merchant is told; none without it. */
-  notice: z
-    .strictObject({
-      dialect: z.enum(['point_integration_ipn', 'point_integration_wh']).default('point_integration_ipn'),
-      query: names,
-      headers: names.default({}),
-      body: z.unknown(),
-    })
-    .optional(),
+  /** What the merchant is told. */
+  notice: notice.optional(),
+  /** The same where it is told more than once, or nothing (`[]`); in this order. */
+  notices: z.array(notice).optional(),
   /** The legacy error of the errors table, where the story answers otherwise. */
   tables_say: z.unknown().optional(),
-  /** The upstream call of an error that no operation can meet yet: only the engine runs the exchange. */
-  tables_alone: z.literal('refund').optional(),
+  /** The same exchange by other operations: `first` are upstream steps before the file's own. */
+  also: z
+    .array(
+      z.strictObject({
+        operation: z.string(),
+        method: z.string().optional(),
+        path: z.string().optional(),
+        first: z.array(step).default([]),
+      }),
+    )
+    .default([]),
 };
 
 const exchange = z.strictObject(shape);
 export type Written = z.infer<typeof exchange>;
 export type Step = Written['upstream'][number];
 export type Answer = z.infer<typeof answer>;
+
+type Also = Written['also'][number];
 
 /** In a table every case says what differs; `answer` is the answer of the upstream steps that have none. */
 const table = z.strictObject({
@@ -88,6 +137,8 @@ export interface Exchange extends Written {
   operation: string;
   /** For reports: file, number in its table, and what it shows. */
   title: string;
+  /** All notices of it; null when the file says nothing about them. */
+  told: WrittenNotice[] | null;
 }
 
 export const exchangesDirectory = import.meta.dirname;
@@ -102,11 +153,27 @@ export function exchangeFiles(): string[] {
 
 /** True for `<operation>/<case>.yaml`; nothing else is read. */
 export function isExchangeFile(file: string): boolean {
-  return /^[a-z_]+\.[a-z_]+\/[a-z0-9-]+\.yaml$/.test(file);
+  return /^[a-z0-9_]+\.[a-z0-9_]+\/[a-z0-9-]+\.yaml$/.test(file);
 }
 
 /** @throws Error with the file and what is wrong in it. */
 export function readExchanges(file: string): Exchange[] {
+  return readCases(file).flatMap((one) => [one, ...one.also.map((also) => atOperation(one, also))]);
+}
+
+/** The same exchange by another operation's method and path. */
+function atOperation(one: Exchange, { operation, method, path, first }: Also): Exchange {
+  const { legacy_request } = one;
+  return {
+    ...one,
+    operation,
+    title: `${one.title} (${operation})`,
+    legacy_request: { ...legacy_request, method: method ?? legacy_request.method, path: path ?? legacy_request.path },
+    upstream: [...first, ...one.upstream],
+  };
+}
+
+function readCases(file: string): Exchange[] {
   const content: unknown = parse(readFileSync(join(exchangesDirectory, file), 'utf8'), { merge: true });
   const operation = dirname(file);
   const isTable = content !== null && typeof content === 'object' && 'cases' in content;
@@ -134,10 +201,11 @@ function withAnswer(steps: unknown, common: unknown): unknown {
 
 function complete(file: string, operation: string, number: string, content: unknown): Exchange {
   const written = checked(file + number, exchange, content);
-  for (const [index, one] of written.upstream.entries()) {
-    if (one.answer === undefined) throw new Error(`${file}${number}: upstream step ${index + 1} has no answer`);
-  }
-  return { ...written, operation, title: `${operation}/${basename(file, '.yaml')}${number}: ${written.what}` };
+  const steps = [...written.upstream, ...written.also.flatMap((also) => also.first)];
+  if (steps.some((one) => one.answer === undefined))
+    throw new Error(`${file}${number}: an upstream step has no answer`);
+  const told = written.notices ?? (written.notice === undefined ? null : [written.notice]);
+  return { ...written, told, operation, title: `${operation}/${basename(file, '.yaml')}${number}: ${written.what}` };
 }
 
 function checked<Out>(file: string, schema: z.ZodType<Out>, content: unknown): Out {

@@ -1,12 +1,17 @@
 /** The links that the engine runner moves: as the store would hold them, with ids that are the same in every run. */
 import { order as orderSchema } from '../../src/contract/orders.ts';
 import { type AdvanceRules, advance } from '../../src/core/advance.ts';
-import type { Link } from '../../src/core/link.ts';
+import { type Link, slotOf } from '../../src/core/link.ts';
+import type { News } from '../../src/core/notices/forms.ts';
+import { referenceOf } from '../../src/core/qr/held.ts';
 import { derivedReference } from '../../src/core/reference.ts';
+import { minorUnits } from '../../src/mapping/amount.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
-import { orderId } from './given.ts';
+import { type AskedOrder, orderId } from './given.ts';
 
 export const MERCHANT = '700100200';
+/** Minted numbers are above this one (`core/minted.ts`). */
+const FIRST_MERCHANT_ORDER = 8_000_000_000_000_000;
 
 /** Who says what an order makes of a link. */
 export interface Judge {
@@ -22,12 +27,17 @@ export function newLink(number: number): Link {
     legacy_id,
     merchant_id: MERCHANT,
     lane: 'orders',
+    family: 'point',
     unit: '',
+    slot: 'point:',
     client_key: null,
     fingerprint: '',
     reference_sent: derivedReference(legacy_id),
+    client_reference: null,
     held: {},
     amount_minor: 0,
+    merchant_order_id: null,
+    sealed_notice_url: null,
     idempotency_key: '',
     sealed_body: null,
     tables_revision: '',
@@ -40,8 +50,8 @@ export function newLink(number: number): Link {
     order: null,
     order_version: null,
     payment_id: null,
-    intent_state: 'OPEN',
-    intent_state_at: created_at,
+    legacy_state: 'OPEN',
+    legacy_state_at: created_at,
     cancel: null,
     expires_at: created_at + 900_000,
     next_check_at: null,
@@ -63,6 +73,8 @@ export function hold(link: Link, device: string, given: object): void {
   const body = given as CreateBody; // what the tables have accepted, or are about to
   const { additional_info, payment, description } = body;
   link.unit = device;
+  link.slot = slotOf('point', device);
+  link.client_reference = additional_info?.external_reference ?? null;
   link.amount_minor = body.amount;
   link.held = {
     ...(additional_info === undefined ? {} : { additional_info }),
@@ -71,11 +83,23 @@ export function hold(link: Link, device: string, given: object): void {
   };
 }
 
-/** Moves the link to what the order says; what is no order moves nothing. @returns bodies of notices that are due. */
-export function apply({ tables, rules }: Judge, link: Link, body: unknown): string[] {
+/** Makes the link one of a QR sale. @param asked what Puente asks for; @param exponent decimals of the currency. */
+export function holdSale(link: Link, body: Record<string, unknown>, asked: AskedOrder, exponent: number): void {
+  link.family = 'qr';
+  link.unit = asked.config?.qr?.external_pos_id ?? '';
+  link.slot = asked.config?.qr?.mode === 'dynamic' ? null : slotOf('qr', link.unit);
+  link.client_reference = referenceOf(body);
+  link.held = { body };
+  link.amount_minor = minorUnits(asked.total_amount, exponent) ?? 0;
+  link.merchant_order_id = FIRST_MERCHANT_ORDER + Number(link.order_id?.slice(-6));
+  link.legacy_state = 'payment_required';
+}
+
+/** Moves the link to what the order says; what is no order moves nothing. @returns notices that are due. */
+export function apply({ tables, rules }: Judge, link: Link, body: unknown): News[] {
   const parsed = orderSchema.safeParse(body);
   if (!parsed.success) return [];
   const { change, notices } = advance(link, parsed.data, tables, rules);
   Object.assign(link, change);
-  return notices.map((notice) => notice.body);
+  return notices;
 }

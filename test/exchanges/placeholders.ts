@@ -4,29 +4,41 @@
 export type Names = Record<string, string>;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** Minted numbers have sixteen digits (`core/minted.ts`); a payment has the service's number where that gives one. */
+const MINTED = /^8\d{15}$/;
+const OFFSET_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}(?:Z|[+-]\d{2}:\d{2})$/;
 
 /** What a value must look like to be learned under a name. */
 const forms: Readonly<Record<string, RegExp>> = {
   intent: UUID,
+  'merchant order': MINTED,
+  preference: /^\d+-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+  payment: /^\d{8,16}$/,
+  refund: /^\d{1,16}$/,
+  'offset time': OFFSET_TIME,
+  'later time': OFFSET_TIME,
   reference: /^pnt[0-9a-f]{32}$/,
   key: /^[\w-]{16,64}$/,
   'other key': /^[\w-]{16,64}$/,
   'created at': /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/,
   'created on': /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/,
   'request id': UUID,
-  signature: /^ts=\d{13},v1=[0-9a-f]{64}$/,
+  signature: /^ts=\d{10}(?:\d{3})?,v1=[0-9a-f]{64}$/,
 };
 
 const NAME = /<([a-z][a-z0-9 ]*)>/g;
 
-/** A copy with every known name filled in; `<merchant number>` alone is the merchant's id as a number. */
+/** A copy with every known name filled in; `<merchant number>` alone is `<merchant>` as a number, and so with the others. */
 export function fill<Template>(template: Template, names: Names): Template {
   return filled(template, names) as Template; // the same structure with other texts
 }
 
 function filled(template: unknown, names: Names): unknown {
-  if (template === '<merchant number>') return Number(names.merchant);
-  if (typeof template === 'string') return template.replaceAll(NAME, (whole, name: string) => names[name] ?? whole);
+  if (typeof template === 'string') {
+    const number = names[numberName(template) ?? ''];
+    if (number !== undefined) return Number(number);
+    return template.replaceAll(NAME, (whole, name: string) => names[name] ?? whole);
+  }
   if (Array.isArray(template)) return template.map((item) => filled(item, names));
   if (template === null || typeof template !== 'object') return template;
   return Object.fromEntries(Object.entries(template).map(([key, item]) => [key, filled(item, names)]));
@@ -34,12 +46,19 @@ function filled(template: unknown, names: Names): unknown {
 
 /** Remembers what stands where the template has a name that is not known yet, if it has the form of that name. */
 export function learn(template: unknown, actual: unknown, names: Names): void {
-  if (typeof template === 'string' && typeof actual === 'string') {
-    const name = /^<([a-z][a-z0-9 ]*)>$/.exec(template)?.[1];
-    if (name !== undefined && names[name] === undefined && forms[name]?.test(actual)) names[name] = actual;
+  if (typeof template === 'string') {
+    const name = typeof actual === 'number' ? numberName(template) : /^<([a-z][a-z0-9 ]*)>$/.exec(template)?.[1];
+    const form = forms[(name ?? '').replace(/^new /, '')];
+    if (name !== null && name !== undefined && names[name] === undefined && form?.test(String(actual)))
+      names[name] = String(actual);
     return;
   }
   if (template === null || typeof template !== 'object' || actual === null || typeof actual !== 'object') return;
   const seen = actual as Record<string, unknown>; // an object or an array, read by key
   for (const [key, item] of Object.entries(template)) learn(item, seen[key], names);
+}
+
+/** The name in `<name number>`, which stands for a JSON number; null for any other text. */
+function numberName(template: string): string | null {
+  return /^<([a-z][a-z0-9 ]*) number>$/.exec(template)?.[1] ?? null;
 }

@@ -20,8 +20,8 @@ export interface Scene {
   names: Names;
   /** What is to be called, in this order. */
   lines: Step[];
-  /** How many of them were. */
-  spoken: number;
+  /** Those of them that were. */
+  spoken: Set<Step>;
   /** Answers without a line, while the exchange is prepared. */
   improvise: ((heard: Heard) => Answer) | null;
   /** The till has its answer: a create in doubt may be repeated from now on, with its key and its bytes. */
@@ -53,9 +53,9 @@ export async function startUpstream(): Promise<ScriptedUpstream> {
   const door = (to: 'orders' | 'legacy') =>
     createServer(async (incoming, response) => {
       const heard = await hear(incoming);
-      const { status, headers, body } = respond(scenes.get(String(heard.headers.authorization)), to, heard);
-      const text = typeof body === 'string' ? body : JSON.stringify(body);
-      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+      const { status, headers, body, text = textOf(body) } = respond(sceneOf(scenes, heard), to, heard);
+      const type = text === '' ? {} : { 'content-type': 'application/json' };
+      response.writeHead(status, { ...type, ...headers }).end(text);
     });
   const orders = door('orders');
   const legacy = door('legacy');
@@ -67,13 +67,13 @@ export async function startUpstream(): Promise<ScriptedUpstream> {
       const scene: Scene = {
         ...facts,
         lines: [],
-        spoken: 0,
+        spoken: new Set(),
         improvise: null,
         answered: false,
         problems: [],
         wake: () => undefined,
         async finished() {
-          while (scene.spoken < scene.lines.length && scene.problems.length === 0) {
+          while (scene.spoken.size < scene.lines.length && scene.problems.length === 0) {
             await new Promise<void>((resolve) => {
               scene.wake = resolve;
             });
@@ -93,6 +93,12 @@ export async function startUpstream(): Promise<ScriptedUpstream> {
   };
 }
 
+/** A token that is carried in the query stays there (`legacy-qr.md` §0 row 13). */
+function sceneOf(scenes: ReadonlyMap<string, Scene>, { headers, path }: Heard): Scene | undefined {
+  const inQuery = new URLSearchParams(path.split('?')[1] ?? '').get('access_token');
+  return scenes.get(headers.authorization === undefined ? `Bearer ${inQuery}` : String(headers.authorization));
+}
+
 function respond(scene: Scene | undefined, to: 'orders' | 'legacy', heard: Heard): Answer {
   if (!scene) return { status: 401, body: { code: 'unauthorized', message: 'user not found' } };
   if (heard.path === '/users/me') return { status: 200, body: { id: Number(scene.merchant), site_id: scene.site } };
@@ -101,14 +107,23 @@ function respond(scene: Scene | undefined, to: 'orders' | 'legacy', heard: Heard
   const repeated = answered && names.key !== undefined && heard.headers['x-idempotency-key'] === names.key;
   // A refusal on a replay leaves the create in doubt, and isn't tried again at once (`reliability.md` §3.5).
   if (repeated) return { status: 400, body: { errors: [{ code: 'bad_request', message: 'Not now.' }] } };
-  const line = scene.lines[scene.spoken];
+  const [line, ...beside] = nextLines(scene);
   if (!line) return wrong(scene, `${heard.method} ${heard.path} ${heard.text} is one call more than the exchange has`);
-  const problem = difference(line, to, heard, names);
-  if (problem !== null) return wrong(scene, problem);
-  scene.spoken++;
+  const fitting = [line, ...beside].find((one) => difference(one, to, heard, { ...names }) === null);
+  if (!fitting) return wrong(scene, difference(line, to, heard, names) ?? '');
+  difference(fitting, to, heard, names); // once more, to learn its names
+  scene.spoken.add(fitting);
   scene.wake();
-  const { status, headers = {}, body } = line.answer ?? { status: 500 };
-  return { status, headers, body: fill(body, names) };
+  const { status, headers = {}, body, text } = fitting.answer ?? { status: 500 };
+  const filled = text === undefined ? { body: fill(body, names) } : { text: fill(text, names) };
+  return { status, headers, ...filled };
+}
+
+/** The call that is due, and those that may come at the same time. */
+function nextLines({ lines, spoken }: Scene): Step[] {
+  const left = lines.filter((line) => !spoken.has(line));
+  const end = left.findIndex((line, index) => index > 0 && line.beside !== true);
+  return end < 0 ? left : left.slice(0, end);
 }
 
 /** 418 is no status of the service, so that nothing downstream can take it for a line of the exchange. */

@@ -26,7 +26,7 @@ async function status(): Promise<string | undefined> {
 async function untilRow(state: string): Promise<void> {
   await eventually(
     async () => shop.rows(device)[0],
-    (row) => row?.intent_state === state,
+    (row) => row?.legacy_state === state,
   );
 }
 
@@ -66,7 +66,7 @@ describe('refused', () => {
     await shop.upstreamSettings({ webhook_mode: 'drop' });
     await shop.atTerminal('pay', { device });
     expect((await shop.cancel(device, id)).status).toBe(409);
-    expect(shop.rows(device)[0]?.intent_state).toBe('FINISHED');
+    expect(shop.rows(device)[0]?.legacy_state).toBe('FINISHED');
   });
 
   it('when somebody else canceled the order and no event has come yet', async () => {
@@ -74,7 +74,7 @@ describe('refused', () => {
     await shop.atTerminal('cancel', { device });
     const answer = await shop.cancel(device, id);
     expect([answer.status, legacyErrorOf(answer).error]).toEqual([404, '101']);
-    expect(shop.rows(device)[0]?.intent_state).toBe('CANCELED');
+    expect(shop.rows(device)[0]?.legacy_state).toBe('CANCELED');
   });
 
   it('by the path of another device', async () => {
@@ -131,7 +131,7 @@ describe('canceled', () => {
     await shop.fault({ ...CANCEL, ...fault });
     const answer = await shop.cancel(device, id);
     expect([answer.status, answer.body]).toEqual([200, { id }]);
-    expect(shop.rows(device)[0]?.intent_state).toBe('CANCELED');
+    expect(shop.rows(device)[0]?.legacy_state).toBe('CANCELED');
   });
 
   it('a cancel whose outcome could not even be read is a success when it is repeated', async () => {

@@ -67,7 +67,7 @@ describe('in the way', () => {
     await shop.upstreamSettings({ webhook_mode: 'normal' });
     expect(second.status).toBe(200);
     expect(idOf(second)).not.toBe(first);
-    expect(shop.rows(device).map((row) => row.intent_state)).toEqual(['FINISHED', 'OPEN']);
+    expect(shop.rows(device).map((row) => row.legacy_state)).toEqual(['FINISHED', 'OPEN']);
   });
 });
 
@@ -112,7 +112,7 @@ describe('the same sale', () => {
     expect(answers.map((answer) => answer.status)).toEqual(Array(6).fill(200));
     expect(new Set(answers.map(idOf)).size).toBe(1);
     expect(await patient.orders(device)).toHaveLength(1);
-    expect(patient.rows(device)).toMatchObject([{ intent_state: 'FINISHED' }]);
+    expect(patient.rows(device)).toMatchObject([{ legacy_state: 'FINISHED' }]);
     await patient.close();
   });
 

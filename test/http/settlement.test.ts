@@ -38,7 +38,7 @@ describe('an order whose till was told an error', () => {
     const device = shop.freshDevice();
     const id = await lostCreate(device);
     const row = await untilRow(device, (found) => found.state === 'DONE');
-    expect(row).toMatchObject({ intent_state: 'CANCELED', client_answer: 'error' });
+    expect(row).toMatchObject({ legacy_state: 'CANCELED', client_answer: 'error' });
     expect((await shop.orders(device)).map((order) => order.status)).toEqual(['canceled']);
     const lines = await eventually(
       async () => auditsOf(shop.data_dir),
@@ -57,9 +57,9 @@ describe('an order whose till was told an error', () => {
     const device = shop.freshDevice();
     const id = await lostCreate(device);
     await shop.atTerminal('pick_up', { device });
-    await untilRow(device, (found) => found.intent_state === 'ON_TERMINAL');
+    await untilRow(device, (found) => found.legacy_state === 'ON_TERMINAL');
     await new Promise((resolve) => setTimeout(resolve, 2_500));
-    expect(shop.rows(device)[0]?.intent_state, 'somebody may be tapping a card').toBe('ON_TERMINAL');
+    expect(shop.rows(device)[0]?.legacy_state, 'somebody may be tapping a card').toBe('ON_TERMINAL');
     await shop.atTerminal('pay', { device });
     const [notice] = await receiver.waitFor(1);
     expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
@@ -77,7 +77,7 @@ describe('an order whose till was told an error', () => {
     expect((await shop.create(device)).status).toBe(504);
     await shop.atTerminal('pay', { device });
     await shop.clearFaults();
-    await untilRow(device, (found) => found.intent_state === 'FINISHED');
+    await untilRow(device, (found) => found.legacy_state === 'FINISHED');
     expect(auditsOf(shop.data_dir).map((line) => line.reason)).toEqual(['paid but unacknowledged']);
   });
 
@@ -129,7 +129,7 @@ describe('the variants of a repeated key: one order in each', () => {
     );
     await shop.atTerminal('pick_up', { device });
     expect((await create).status).toBe(200);
-    expect(shop.rows(device)[0]?.intent_state).toBe('ON_TERMINAL');
+    expect(shop.rows(device)[0]?.legacy_state).toBe('ON_TERMINAL');
   });
 
   it('V3 a 409 although the order exists: never a new key, and the event settles it', async () => {
@@ -143,7 +143,7 @@ describe('the variants of a repeated key: one order in each', () => {
     const keys = (await shop.requests('/v1/orders')).map((line) => line.idempotency_key);
     expect(new Set(keys).size, 'one key for ever').toBe(1);
     await shop.atTerminal('pay', { device });
-    await untilRow(device, (row) => row.intent_state === 'FINISHED');
+    await untilRow(device, (row) => row.legacy_state === 'FINISHED');
     expect(await shop.orders(device)).toHaveLength(1);
   });
 

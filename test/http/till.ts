@@ -20,7 +20,7 @@ export interface Row {
   order_id: string | null;
   reference_sent: string;
   attempts: number;
-  intent_state: string;
+  legacy_state: string;
   idempotency_key: string;
   body_kept: number;
 }
@@ -105,7 +105,7 @@ export function rowsOf(data_dir: string, device: string, merchant = ARGENTINA): 
   try {
     return database
       .prepare<[string, string], Row>(
-        `SELECT legacy_id, state, client_answer, order_id, reference_sent, attempts, intent_state, idempotency_key,
+        `SELECT legacy_id, state, client_answer, order_id, reference_sent, attempts, legacy_state, idempotency_key,
          sealed_body IS NOT NULL AS body_kept FROM links WHERE unit = ? AND merchant_id = ? ORDER BY created_at, legacy_id`,
       )
       .all(device, merchant);

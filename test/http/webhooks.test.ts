@@ -226,7 +226,7 @@ describe('true events in every disorder', () => {
     await shop.atTerminal('pay', { device });
     await receiver.waitFor(1);
     const [order] = await shop.orders(device);
-    expect(shop.rows(device)).toMatchObject([{ state: 'DONE', order_id: order?.id, intent_state: 'FINISHED' }]);
+    expect(shop.rows(device)).toMatchObject([{ state: 'DONE', order_id: order?.id, legacy_state: 'FINISHED' }]);
   });
 
   it('parked by its order id alone, then adopted when the create settles', async () => {

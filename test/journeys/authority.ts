@@ -1,14 +1,14 @@
-/** A throw-away certificate authority, and a certificate for the vendor's host name that it has signed. */
+/** A throw-away certificate authority, and a certificate for the vendor's host names that it has signed. */
 import { webcrypto } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import '../outbound/certificate.ts'; // gives the x509 package the Reflect functions it asks for
-import { VENDOR_HOST } from './vendor-host.ts';
+import { OTHER_HOST, VENDOR_HOST } from './vendor-host.ts';
 
 export interface Authority {
   /** What a client has to trust; PEM. */
   ca_file: string;
-  /** Certificate chain and key of the vendor's host name; PEM. */
+  /** Certificate chain and key of the vendor's host names; PEM. */
   certificate_file: string;
   key_file: string;
 }
@@ -41,7 +41,11 @@ export async function makeAuthority(directory: string): Promise<Authority> {
       publicKey: leafKeys.publicKey,
       signingKey: caKeys.privateKey,
       signingAlgorithm: algorithm,
-      extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: VENDOR_HOST }])],
+      extensions: [
+        new x509.SubjectAlternativeNameExtension(
+          [VENDOR_HOST, OTHER_HOST].map((value): { type: 'dns'; value: string } => ({ type: 'dns', value })),
+        ),
+      ],
     },
     webcrypto,
   );

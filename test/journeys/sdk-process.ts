@@ -3,14 +3,15 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Asked, PointCall, Told } from './sdk-till.ts';
+import type { Asked, Told } from './sdk-child.ts';
+import type { PointCall } from './sdk-till.ts';
 
-export interface SdkTill {
+export interface SdkTill<Call extends string = PointCall> {
   /** What the call resolves to. @throws SdkError when the SDK threw. */
-  call(call: PointCall, argument?: unknown, options?: { client?: string; token?: string }): Promise<SdkAnswer>;
+  call(call: Call, argument?: unknown, options?: { client?: string; token?: string }): Promise<SdkAnswer>;
   /** What the SDK throws; fails when it does not. */
   refusal(
-    call: PointCall,
+    call: Call,
     argument?: unknown,
     options?: { client?: string; token?: string },
   ): Promise<NonNullable<Told['error']>>;
@@ -26,9 +27,15 @@ export type SdkAnswer = Record<string, unknown> & {
  * A process with the SDK in it. The only things given to it are those an operator gives to an attached till: where the
  * host name points to, and a certificate authority to trust.
  * @param ca_file null: the authority is not made known.
+ * @param program the till's own file, which decides the calls it knows.
  */
-export function startSdkTill(door_url: string, ca_file: string | null, token: string): SdkTill {
-  const child = fork(join(import.meta.dirname, 'sdk-till.ts'), {
+export function startSdkTill<Call extends string = PointCall>(
+  door_url: string,
+  ca_file: string | null,
+  token: string,
+  program = 'sdk-till.ts',
+): SdkTill<Call> {
+  const child = fork(join(import.meta.dirname, program), {
     execPath: process.execPath,
     execArgv: ['--import', pathToFileURL(join(import.meta.dirname, 'attach.ts')).href],
     env: {
@@ -47,11 +54,9 @@ export function startSdkTill(door_url: string, ca_file: string | null, token: st
     for (const resolve of waiting.values())
       resolve({ number: 0, error: { name: 'exit', message: `The till ended: ${code}` } });
   });
-  const ask: SdkTill['call'] extends (...given: infer Given) => unknown ? (...given: Given) => Promise<Told> : never = (
-    call,
-    argument = {},
-    options = {},
-  ) =>
+  const ask: SdkTill<Call>['call'] extends (...given: infer Given) => unknown
+    ? (...given: Given) => Promise<Told>
+    : never = (call, argument = {}, options = {}) =>
     new Promise((resolve) => {
       const number = ++asked;
       waiting.set(number, resolve);
@@ -61,7 +66,7 @@ export function startSdkTill(door_url: string, ca_file: string | null, token: st
         token: options.token ?? token,
         call,
         argument,
-      } satisfies Asked);
+      } satisfies Asked<Call>);
     });
   return {
     async call(...given) {

@@ -156,8 +156,9 @@ function normaliser(): (text: string) => string {
     }
     return normal
       .replaceAll(
-        /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g,
-        (_whole, fraction?: string) => `<instant${fraction === undefined ? '' : ' with fraction'}>`,
+        /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|([+-]\d\d:\d\d))/g,
+        (_whole, fraction: string | undefined, zone = '') =>
+          `<instant${fraction === undefined ? '' : ' with fraction'}${zone}>`,
       )
       .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, '<date time>');
   };

@@ -1,39 +1,11 @@
 /** Each proof of the tables: one thing of the real tables is broken, and the sentence names file and row. */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
-import { PuenteError } from '../../src/error.ts';
+import { describe, expect, it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';
+import { broken, copyOfTables, messageOf } from './broken.ts';
 import { tablesDirectory } from './kit.ts';
-
-const made: string[] = [];
-
-afterEach(() => {
-  for (const directory of made.splice(0)) rmSync(directory, { recursive: true });
-});
-
-/** What loading says when `before` has become `after` in one file. */
-function broken(file: string, before: string | RegExp, after: string): string {
-  const directory = mkdtempSync(join(tmpdir(), 'puente-tables-'));
-  made.push(directory);
-  cpSync(tablesDirectory, directory, { recursive: true });
-  const text = readFileSync(join(directory, file), 'utf8');
-  const changed = text.replace(before, after);
-  expect(changed, `${file} no longer has ${before}`).not.toBe(text);
-  writeFileSync(join(directory, file), changed);
-  return messageOf(directory);
-}
-
-function messageOf(directory: string): string {
-  try {
-    loadTables(directory);
-  } catch (error) {
-    if (error instanceof PuenteError && error.code === 'bad_tables') return error.message;
-    throw error;
-  }
-  return 'the tables hold';
-}
 
 const WHY = 'why: A reason that is long enough.';
 
@@ -233,16 +205,16 @@ const cases: [name: string, file: string, before: string | RegExp, after: string
   [
     'an intent state nobody knows',
     'point/states.yaml',
-    'intent: ABANDONED',
-    'intent: EXPIRED',
-    "point/states.yaml row 5: intents know no state 'EXPIRED'",
+    'shows: ABANDONED',
+    'shows: EXPIRED',
+    "point/states.yaml row 5: point knows no state 'EXPIRED'",
   ],
   [
     'an intent state that nothing produces',
     'point/states.yaml',
     '    settled: CONFIRMATION_REQUIRED\n',
     '',
-    'point/states.yaml: the intent state CONFIRMATION_REQUIRED is neither produced nor named under never',
+    'point/states.yaml: the state CONFIRMATION_REQUIRED is neither produced nor named under never',
   ],
   [
     'an unknown status that looks final',
@@ -342,7 +314,7 @@ const cases: [name: string, file: string, before: string | RegExp, after: string
     'table: point.mode.answer',
     'point/mode.request.yaml: the table name point.mode.answer is given twice',
   ],
-  ['a role nobody fills', 'point/headers.yaml', 'role: headers\n', '', "no table has the role 'headers'"],
+  ['a role nobody fills', 'point/headers.yaml', 'role: headers\n', '', "no table has the role 'headers' in point"],
   ['a role filled twice', 'point/headers.yaml', 'role: headers', 'role: notice', "the role 'notice' is given twice"],
   [
     'an operation given twice',
@@ -506,9 +478,7 @@ describe('the grammar', () => {
 
 describe('the revision', () => {
   it('is the same for the same files and another for other files', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'puente-tables-'));
-    made.push(directory);
-    cpSync(tablesDirectory, directory, { recursive: true });
+    const directory = copyOfTables();
     const before = loadTables(directory).revision;
     expect(before).toMatch(/^[0-9a-f]{12}$/);
     expect(before).toBe(loadTables(tablesDirectory).revision);

@@ -87,7 +87,7 @@ describe('a request', () => {
   });
 
   it('is carried where there is no operation, and answered without translation where there is no table', () => {
-    expect(explain(tables, 'GET /v1/payments/1', {}).text).toContain('carried to the legacy upstream untouched');
+    expect(explain(tables, 'GET /v1/customers/1', {}).text).toContain('carried to the legacy upstream untouched');
     const history = explain(
       tables,
       'GET /point/integration-api/payment-intents/events?startDate=2026-01-01&endDate=2026-01-02',

@@ -9,10 +9,12 @@ import { type Peer, startPeer } from './peer.ts';
 
 const PUBLIC: OutboundPolicy = {
   allow_private: false,
+  allow_http: false,
   ports: [443, 8443],
   own_hosts: ['puente.example.com', 'puente.example.org:8443', '93.184.216.34'],
 };
 const PRIVATE: OutboundPolicy = { ...PUBLIC, allow_private: true };
+const PLAIN: OutboundPolicy = { ...PUBLIC, allow_http: true };
 
 /** URL, and a word of the refusal. */
 const REFUSED: [string, string][] = [
@@ -99,6 +101,22 @@ const REFUSED: [string, string][] = [
   ['example.com', 'not a URL'],
   ['', 'ASCII'],
 ];
+
+describe('plain http, where it is allowed', () => {
+  it.each(['http://till.example.com/ipn', 'http://till.example.com:8443/ipn'])('takes %s', (url) => {
+    expect(checkUrl(url, PLAIN).href).toBe(url);
+    expect(() => checkUrl(url, PUBLIC)).toThrow('https://');
+  });
+  it.each([
+    ['http://10.0.0.1/', 'private'],
+    ['http://localhost/', 'this machine'],
+    ['http://till.example.com:8080/', 'port 8080'],
+    ['https://till.example.com:80/', 'port 80'],
+    ['ftp://till.example.com/', 'https://'],
+  ])('still refuses %s', (url, word) => {
+    expect(() => checkUrl(url, PLAIN)).toThrow(word);
+  });
+});
 
 describe('refused URLs', () => {
   it.each(REFUSED)('%s', (text, word) => {

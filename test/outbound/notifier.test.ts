@@ -5,9 +5,9 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Link } from '../../src/core/link.ts';
+import { type Link, slotOf } from '../../src/core/link.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { Attempt, Notice, Store } from '../../src/core/store.ts';
+import type { Attempt, NewNotice, Notice, NoticeForm, Store } from '../../src/core/store.ts';
 import { PuenteError } from '../../src/error.ts';
 import type { Receiver } from '../../src/outbound/attempt.ts';
 import { type NotifierParts, startNotifier } from '../../src/outbound/notifier.ts';
@@ -18,6 +18,7 @@ import { answer, onRequest, type Peer, startPeer } from './peer.ts';
 const MINUTE = 60_000;
 const ARGENTINA = '700100200';
 const BRAZIL = '700100300';
+const PUBLIC_URL = 'https://puente.test';
 
 /** Time stands still until `advance`; a sleeper wakes when its time has come or its signal aborts. */
 function manualClock(start: number) {
@@ -64,13 +65,17 @@ afterEach(async () => {
 });
 
 function start(more: Partial<NotifierParts> = {}) {
-  const sender = createSender({ policy: { allow_private: true, ports: [], own_hosts: [] }, userAgent: 'Puente/test' });
+  const sender = createSender({
+    policy: { allow_private: true, allow_http: false, ports: [], own_hosts: [] },
+    userAgent: 'Puente/test',
+  });
   const attempts: { notice: Notice; attempt: Attempt }[] = [];
   const faults: unknown[] = [];
   const notifier = startNotifier({
     store,
     sender,
-    receiver: async (merchant_id) =>
+    public_url: PUBLIC_URL,
+    receiver: async ({ merchant_id }) =>
       receivers.get(merchant_id) ?? { url: null, dialect: 'point_integration_ipn', secret: null },
     clock,
     random: () => 0.5,
@@ -123,16 +128,22 @@ function listen(merchant_id: string, url: string | null, more: Partial<Receiver>
 function linkOf(merchant_id: string): Link {
   const legacy_id = randomUUID();
   const now = clock.now();
+  const unit = `PAX_A910__${legacy_id.slice(0, 13)}`;
   return {
     legacy_id,
     merchant_id,
     lane: 'orders',
-    unit: `PAX_A910__${legacy_id.slice(0, 13)}`,
+    family: 'point',
+    unit,
+    slot: slotOf('point', unit),
     client_key: null,
     fingerprint: legacy_id,
     reference_sent: legacy_id.replaceAll('-', ''),
+    client_reference: null,
     held: {},
     amount_minor: 1500,
+    merchant_order_id: null,
+    sealed_notice_url: null,
     idempotency_key: legacy_id,
     sealed_body: null,
     tables_revision: 'r1',
@@ -145,8 +156,8 @@ function linkOf(merchant_id: string): Link {
     order: null,
     order_version: null,
     payment_id: null,
-    intent_state: 'OPEN',
-    intent_state_at: now,
+    legacy_state: 'OPEN',
+    legacy_state_at: now,
     cancel: null,
     expires_at: now + 15 * MINUTE,
     next_check_at: null,
@@ -164,8 +175,42 @@ async function queue(merchant_id: string, ...bodies: string[]): Promise<string> 
   await store.saveLink(
     link,
     {},
-    { notices: bodies.map((body) => ({ legacy_id, merchant_id, body, created_at: now, next_attempt_at: now })) },
+    {
+      notices: bodies.map((body) => ({
+        legacy_id,
+        merchant_id,
+        topic: 'point',
+        form: 'point',
+        subject: legacy_id,
+        body,
+        created_at: now,
+        next_attempt_at: now,
+      })),
+    },
   );
+  return legacy_id;
+}
+
+const SALE = { order_status: 'paid', application_id: '4004001' } as const;
+const PAYMENT = '131313131313';
+const MERCHANT_ORDER = '8000000000000017';
+
+/** A link with the notices of a QR sale: the payment's, then its merchant order's, in the forms given. */
+async function queueSale(merchant_id: string, ...forms: NoticeForm[]): Promise<string> {
+  const { link } = await store.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
+  const { legacy_id } = link;
+  const now = clock.now();
+  const subjects = [
+    ['payment', PAYMENT],
+    ['merchant_order', MERCHANT_ORDER],
+  ] as const;
+  const notices = subjects.flatMap(([topic, subject]) =>
+    forms.map((form): NewNotice => {
+      const body = JSON.stringify({ ...SALE, first: topic === 'payment' });
+      return { legacy_id, merchant_id, topic, form, subject, body, created_at: now, next_attempt_at: now };
+    }),
+  );
+  await store.saveLink(link, {}, { notices });
   return legacy_id;
 }
 
@@ -220,6 +265,133 @@ describe('delivery', () => {
       clock.advance(1_000);
       return told.length === 1;
     });
+  });
+});
+
+describe('a QR sale', () => {
+  it("is told by IPN under the vendor's agent: id before topic, the payment first, then where its merchant order is", async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url, { secret: new Secret('till secret') });
+    const notifier = start();
+    await queueSale(ARGENTINA, 'ipn');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 2);
+    expect(told.map(({ line, body }) => [line, body])).toEqual([
+      [`POST /hook?shop=1&id=${PAYMENT}&topic=payment HTTP/1.1`, `{"resource":"${PAYMENT}","topic":"payment"}`],
+      [
+        `POST /hook?shop=1&id=${MERCHANT_ORDER}&topic=merchant_order HTTP/1.1`,
+        `{"resource":"${PUBLIC_URL}/merchant_orders/${MERCHANT_ORDER}","topic":"merchant_order"}`,
+      ],
+    ]);
+    expect(told[0]?.headers).toContain('user-agent: MercadoPago Feed v2.0 payment\n');
+    expect(told[1]?.headers).toContain('user-agent: MercadoPago Feed v2.0 merchant_order\n');
+    expect(told[0]?.headers).not.toContain('x-signature');
+    expect(notifier.attempts.map(({ attempt }) => attempt.url)).toEqual([
+      `${url.replace('shop=1', 'shop=…')}&id=…&topic=…`,
+      `${url.replace('shop=1', 'shop=…')}&id=…&topic=…`,
+    ]);
+  });
+
+  it('in both forms is two deliveries, and a receiver that refuses one form still gets the other', async () => {
+    const { url, told } = await receiver((socket, { line }) =>
+      socket.write(answer(line.includes('data.id=') ? 404 : 200, '')),
+    );
+    listen(ARGENTINA, url);
+    const notifier = start();
+    await queueSale(ARGENTINA, 'ipn', 'webhook');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 3);
+    const outcomes = notifier.attempts.map(
+      ({ notice, attempt }) => `${notice.topic} ${notice.form} ${attempt.outcome}`,
+    );
+    expect(outcomes.sort()).toEqual([
+      'merchant_order ipn delivered',
+      'payment ipn delivered',
+      'payment webhook theirs',
+    ]);
+    expect(told).toHaveLength(3);
+    expect(await pending()).toBe(2);
+  });
+
+  it('has one request id on every attempt', async () => {
+    const { url, told } = await receiver((socket, _seen, number) => socket.write(answer(number === 1 ? 500 : 200, '')));
+    listen(ARGENTINA, url);
+    const notifier = start();
+    await queueSale(ARGENTINA, 'ipn');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    clock.advance(15 * MINUTE);
+    await until(async () => (await pending()) === 0);
+    const ids = told.map(({ headers }) => /x-request-id: ([0-9a-f-]{36})/.exec(headers)?.[1]);
+    expect(ids[0]).toBe(ids[1]);
+    expect(ids[2]).not.toBe(ids[0]);
+  });
+
+  it('whose stored facts are unreadable is held, and stops nobody', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    const notifier = start();
+    const { link } = await store.openLink(linkOf(ARGENTINA), () => ({ kind: 'open' }));
+    const { legacy_id, merchant_id } = link;
+    const facts = { legacy_id, merchant_id, topic: 'payment', form: 'webhook', subject: PAYMENT } as const;
+    const at = { created_at: clock.now(), next_attempt_at: clock.now() };
+    await store.saveLink(link, {}, { notices: [{ ...facts, ...at, body: 'no facts' }] });
+    await queueSale(ARGENTINA, 'webhook');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 3);
+    expect(notifier.attempts.filter(({ attempt }) => attempt.outcome === 'ours')).toMatchObject([
+      { notice: { legacy_id }, attempt: { url: null, status: null } },
+    ]);
+    expect(told).toHaveLength(2);
+  });
+
+  it("of one merchant goes to another host while the merchant's first one hangs", async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    const urls = new Map<string, string>();
+    const notifier = start({
+      receiver: async ({ legacy_id }) => ({
+        url: urls.get(legacy_id) ?? hanging.url,
+        dialect: 'point_integration_ipn',
+        secret: null,
+      }),
+    });
+    for (let index = 0; index < 6; index++) await queue(ARGENTINA, `slow ${index}`);
+    clock.advance(1);
+    const other = await queue(ARGENTINA, 'quick');
+    urls.set(other, quick.url);
+    notifier.wake();
+    await until(() => quick.told.length === 1);
+    expect(hanging.told.length).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a replay', () => {
+  const AUDIT = { who: 'ana', action: 'replay notices', subject: ARGENTINA, reason: 'asked by the shop', detail: {} };
+
+  it('is a further delivery with the same request id, and nothing waits for it', async () => {
+    let refuses = false;
+    const { url, told, bodies } = await receiver((socket, seen) =>
+      socket.write(answer(refuses && seen.body === 'first' ? 500 : 200, '')),
+    );
+    listen(ARGENTINA, url, { dialect: 'point_integration_wh', secret: new Secret('s') });
+    const notifier = start();
+    await queue(ARGENTINA, 'first', 'second');
+    notifier.wake();
+    await until(async () => (await pending()) === 0);
+    refuses = true;
+    const ids = (await store.notices({}, 10)).map(({ id }) => id);
+    await store.replayNotices(ids, clock.now(), { ...AUDIT, at: clock.now() });
+    notifier.wake();
+    await until(() => notifier.attempts.length === 4);
+    expect(bodies()).toEqual(['first', 'second', 'first', 'second']);
+    const requests = told.map(({ headers }) => /x-request-id: (\S+)/.exec(headers)?.[1]);
+    expect([requests[2], requests[3]]).toEqual([requests[0], requests[1]]);
+    expect(await pending()).toBe(1);
+    refuses = false;
+    clock.advance(60 * MINUTE);
+    await until(async () => (await pending()) === 0);
+    expect(bodies().at(-1)).toBe('first');
   });
 });
 
@@ -306,7 +478,7 @@ describe('the receiver is looked up at send time', () => {
   it("and one merchant's broken settings don't stop the others", async () => {
     const { url, told } = await receiver();
     const notifier = start({
-      receiver: async (merchant_id) => {
+      receiver: async ({ merchant_id }) => {
         if (merchant_id === ARGENTINA) throw new PuenteError('store_unusable', 'sealed with another key');
         return { url, dialect: 'point_integration_ipn', secret: null };
       },
@@ -378,6 +550,9 @@ describe('the pace', () => {
       id: `notice-${index}`,
       legacy_id: `link-${index}`,
       merchant_id,
+      topic: 'point',
+      form: 'point',
+      subject: `link-${index}`,
       body: '{}',
       created_at: 0,
       next_attempt_at: 0,

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-const OPEN = { allow_private: true, ports: [443, 8443], own_hosts: [] };
+const OPEN = { allow_private: true, allow_http: false, ports: [443, 8443], own_hosts: [] };
 
 function sender(more: Partial<SenderOptions> = {}) {
   const made = createSender({ policy: OPEN, userAgent: 'Puente/test', timeout_ms: 2_000, ...more });
@@ -181,7 +181,7 @@ describe('receivers that misbehave', () => {
 });
 
 describe('our own reasons', () => {
-  const guarded = { allow_private: false, ports: [443, 8443], own_hosts: [] };
+  const guarded = { allow_private: false, allow_http: false, ports: [443, 8443], own_hosts: [] };
 
   it('a URL that the guard refuses', async () => {
     const { url, accepted } = await receiver(() => {});

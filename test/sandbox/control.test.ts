@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { listAssumptions } from '../../src/sandbox/assumptions.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
-import { ARGENTINA, BRAZIL, type Kit, MEXICO, openKit, tokenOf, VIRTUAL_TERMINAL } from './kit.ts';
+import { ARGENTINA, BRAZIL, CHILE, type Kit, MEXICO, openKit, tokenOf, URUGUAY, VIRTUAL_TERMINAL } from './kit.ts';
 
 let kit: Kit;
 beforeAll(async () => {
@@ -63,7 +63,7 @@ describe('refusals', () => {
 });
 
 describe('state', () => {
-  test('the cast: three merchants with two stores, three points of sale and three terminals each', async () => {
+  test('the cast: five merchants with two stores and three points of sale each, three of them with terminals', async () => {
     const { merchants } = (await control('GET', 'state')).body;
     const seen = merchants.map((merchant: Record<string, unknown[]>) => [
       merchant.user_id,
@@ -80,6 +80,8 @@ describe('state', () => {
       [ARGENTINA, 'MLA', 'ARG', 'ARS', tokenOf(ARGENTINA), 2, 3, modes],
       [BRAZIL, 'MLB', 'BRA', 'BRL', tokenOf(BRAZIL), 2, 3, modes],
       [MEXICO, 'MLM', 'MEX', 'MXN', tokenOf(MEXICO), 2, 3, modes],
+      [CHILE, 'MLC', 'CHL', 'CLP', tokenOf(CHILE), 2, 3, []],
+      [URUGUAY, 'MLU', 'URY', 'UYU', tokenOf(URUGUAY), 2, 3, []],
     ]);
   });
 

@@ -41,7 +41,7 @@ const bodyRefusals: [string, object, string, string[]][] = [
     'unsupported_properties',
     ['transactions.payments[0].x'],
   ],
-  ['type qr', { type: 'qr', items: [] }, 'property_value', ['type']],
+  ['config.point is for Point', { type: 'qr', items: [] }, 'unsupported_properties', ['config.point']],
   ['type online', { type: 'online' }, 'property_value', ['type']],
   ['reference with a space', { external_reference: 'Pedido 002' }, 'property_value', ['external_reference']],
   ['reference of 65', { external_reference: 'a'.repeat(65) }, 'property_value', ['external_reference']],

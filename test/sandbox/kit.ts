@@ -5,6 +5,8 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 export const ARGENTINA = '700100200';
 export const BRAZIL = '700100300';
 export const MEXICO = '700100400';
+export const CHILE = '700100500';
+export const URUGUAY = '700100600';
 export const VIRTUAL_TERMINAL = 'NEWLAND_N950__SBX0000001';
 export const PAX_TERMINAL = 'PAX_A910__SMARTPOS0000000001';
 export const STANDALONE_TERMINAL = 'PAX_A910__SMARTPOS0000000002';

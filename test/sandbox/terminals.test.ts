@@ -9,6 +9,7 @@ import {
   openKit,
   PAX_TERMINAL,
   STANDALONE_TERMINAL,
+  URUGUAY,
   VIRTUAL_TERMINAL,
 } from './kit.ts';
 
@@ -101,6 +102,13 @@ describe('setup', () => {
   ])('body %j', async (body, code) => {
     const reply = await setup(body);
     expect([reply.status, codeOf(reply)]).toEqual([400, code]);
+  });
+
+  test('unsupported_site: no terminals in Uruguay, so the list is empty', async () => {
+    const reply = await setup(one(), URUGUAY);
+    expect([reply.status, codeOf(reply)]).toEqual([400, 'unsupported_site']);
+    const { status, body } = await kit.call('GET', '/terminals/v1/list', { merchant: URUGUAY });
+    expect([status, body.data.terminals]).toEqual([200, []]);
   });
 
   test('an unknown terminal', async () => {

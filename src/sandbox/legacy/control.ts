@@ -5,13 +5,18 @@ import { json, send } from '../answer.ts';
 import { bodyJson, readBody } from '../body.ts';
 import type { World } from '../world.ts';
 import { lastStep, type TerminalWork } from './lifecycle.ts';
-import type { LegacyState, NoticeTarget } from './state.ts';
+import { DEFAULT_SECRET, type LegacyState, type NoticeTarget } from './state.ts';
 
-const noticeTarget = z.strictObject({
-  url: z.url({ protocol: /^https?$/ }),
-  topic: z.enum(['point_integration_ipn', 'point_integration_wh']).default('point_integration_ipn'),
-  secret: z.string().min(1).default('sandbox-legacy-secret'),
-});
+const address = z.url({ protocol: /^https?$/ });
+const noticeTarget = z
+  .strictObject({
+    url: address.optional(),
+    ipn_url: address.optional(),
+    topic: z.enum(['point_integration_ipn', 'point_integration_wh']).default('point_integration_ipn'),
+    secret: z.string().min(1).default(DEFAULT_SECRET),
+  })
+  .refine(({ url, ipn_url }) => url !== undefined || ipn_url !== undefined, 'Give url, ipn_url, or both.')
+  .transform(({ url = null, ipn_url = null, ...rest }) => ({ url, ipn_url, ...rest }));
 
 /** `GET`, `PUT` and `DELETE /_sandbox/legacy/merchants/{id}/notifications`; the secret is never shown. */
 export function legacyControl(world: World, state: LegacyState): Router {
@@ -68,5 +73,5 @@ function shownWork(work: TerminalWork): object {
 }
 
 function shown(target: NoticeTarget | undefined): object {
-  return { url: target?.url ?? null, topic: target?.topic ?? null };
+  return { url: target?.url ?? null, topic: target?.topic ?? null, ipn_url: target?.ipn_url ?? undefined };
 }

@@ -22,7 +22,7 @@ interface SiteRules {
   strict: boolean;
 }
 
-const rules: Readonly<Record<SiteId, SiteRules>> = {
+const rules: Readonly<Partial<Record<SiteId, SiteRules>>> = {
   MLA: { minimum_minor: 1500, maximum_minor: 400_000_000, preferences: false, strict: false },
   MLB: { minimum_minor: 100, maximum_minor: 7_000_000, preferences: true, strict: false },
   MLM: {
@@ -33,10 +33,13 @@ const rules: Readonly<Record<SiteId, SiteRules>> = {
   },
 };
 
+/** Legacy Point was sold in the three countries above; elsewhere nobody has a device that could take an intent. */
+const otherRules: SiteRules = { minimum_minor: 1, maximum_minor: 400_000_000, preferences: false, strict: false };
+
 /** @throws PuenteError refused, with the legacy error of the first rule that does not hold. */
 export function readCreate(bytes: Uint8Array, site: SiteId): CreateRequest {
   const body = jsonObject(bytes);
-  const { strict, preferences, minimum_minor, maximum_minor } = rules[site];
+  const { strict, preferences, minimum_minor, maximum_minor } = rules[site] ?? otherRules;
   if (strict) refuseAdditional(body);
   const amount_minor = readAmount(body.amount, minimum_minor, maximum_minor);
   const parsed = createIntentBody.safeParse({ ...body, amount: amount_minor });

@@ -14,7 +14,7 @@ export const getIntegrator: Handler = ({ world, state, merchant }) => {
       id: Number(merchant.user_id),
       created_at: isoDate(created_at_ms, 0),
       updated_at: isoDate(updated_at_ms, 0),
-      notification_url_enabled: state.notice_targets.has(merchant.user_id),
+      notification_url_enabled: (state.notice_targets.get(merchant.user_id)?.url ?? null) !== null,
       event_channel_devices,
     },
   };

@@ -13,10 +13,10 @@ const announcedStates: readonly IntentState[] = ['FINISHED', 'CONFIRMATION_REQUI
  */
 export function announce(world: World, state: LegacyState, intent: PaymentIntent, final: IntentState): void {
   const target = state.notice_targets.get(intent.merchant.user_id);
-  if (target === undefined || !announcedStates.includes(final)) return;
+  if (target === undefined || target.url === null || !announcedStates.includes(final)) return;
   const signed = target.topic === 'point_integration_wh';
   state.postman.deliver({
-    url: targetUrl(target, intent.id),
+    url: targetUrl(target.url, target.topic, intent.id),
     topic: target.topic,
     subject: intent.id,
     action: final,
@@ -49,10 +49,10 @@ function noticePayment(intent: PaymentIntent, final: IntentState): object | unde
 }
 
 /** The dialect's query, behind whatever query the merchant's URL has. */
-function targetUrl(target: NoticeTarget, intent_id: string): string {
-  const url = new URL(target.url);
+function targetUrl(target: string, topic: NoticeTarget['topic'], intent_id: string): string {
+  const url = new URL(target);
   const told =
-    target.topic === 'point_integration_wh'
+    topic === 'point_integration_wh'
       ? `type=point_integration_wh&data.id=${intent_id}`
       : `topic=point_integration_ipn&id=${intent_id}`;
   url.search = url.search === '' ? told : `${url.search.slice(1)}&${told}`;

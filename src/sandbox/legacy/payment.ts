@@ -61,9 +61,13 @@ function record(
     installments: options.installments ?? intent.preference?.installments ?? 1,
     created_at_ms: now_ms,
     updated_at_ms: now_ms,
+    refunds: [],
+    pos: intent.terminal.pos,
     origin: { kind: 'intent', id: intent.id },
+    merchant_order_id: null,
   };
   world.payments.set(payment.id, payment);
+  world.paymentChanged(payment);
   intent.payment_id = payment.id;
   intent.paid = payment;
 }

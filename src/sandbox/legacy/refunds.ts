@@ -68,7 +68,9 @@ function refundOf(call: LegacyCall, error: LegacyError): RefundIntent {
 function refundableOn(call: LegacyCall, payment: Payment, device_id: string): boolean {
   if (payment.merchant_id !== call.merchant.user_id || payment.status !== 'approved') return false;
   const { kind, id } = payment.origin;
-  const taken_on = kind === 'intent' ? call.state.intents.get(id)?.terminal.id : call.world.orders.get(id)?.terminal_id;
+  const place = kind === 'order' ? call.world.orders.get(id)?.place : undefined;
+  const order_terminal = place?.type === 'point' ? place.terminal_id : undefined;
+  const taken_on = kind === 'intent' ? call.state.intents.get(id)?.terminal.id : order_terminal;
   return taken_on === device_id;
 }
 
@@ -87,10 +89,14 @@ function refundKind(world: World, refund: RefundIntent): WorkKind {
     effect(action) {
       if (action !== 'pay') return;
       const { payment } = refund;
+      const now_ms = world.clock.now();
+      const amount_minor = payment.amount_minor + payment.tip_minor - payment.refunded_minor;
+      payment.refunds.push({ id: world.nextRefundId(), amount_minor, status: 'approved', created_at_ms: now_ms });
       payment.status = 'refunded';
       payment.status_detail = 'refunded';
-      payment.refunded_minor = payment.amount_minor + payment.tip_minor;
-      payment.updated_at_ms = world.clock.now();
+      payment.refunded_minor += amount_minor;
+      payment.updated_at_ms = now_ms;
+      world.paymentChanged(payment);
     },
     ended: () => {},
   };

@@ -37,10 +37,10 @@ const routes: readonly (readonly ['get' | 'post' | 'patch' | 'delete', string, H
 
 /**
  * The legacy API and its control routes on one world. The world's terminals and payments are shared with the orders API.
+ * @param state shared with whoever tells the same merchants of other things.
  * Everything else under `/point/` is answered with 404 "111" (`legacy-point.md` §1.1, §1.9); other paths are left alone.
  */
-export function legacyRouter(world: World): Router {
-  const state = createLegacyState(world, createPostman(world));
+export function legacyRouter(world: World, state = createLegacyState(world, createPostman(world))): Router {
   world.addView('legacy', () => legacyView(state));
   const router = Router({ caseSensitive: true });
   for (const [method, path, handler] of routes) {

@@ -1,6 +1,7 @@
 /** What the legacy API remembers beside the shared world: intents, refund intents, integrators, notification settings. */
 import type { Merchant } from '../cast.ts';
 import type { Postman } from '../delivery.ts';
+import type { FeedAccount } from '../feed.ts';
 import type { Payment, World } from '../world.ts';
 import type { TerminalWork } from './lifecycle.ts';
 
@@ -41,10 +42,14 @@ interface Integrator {
 
 type NoticeTopic = 'point_integration_ipn' | 'point_integration_wh';
 
+/** Where a merchant's legacy notifications go; a part without a URL is not told. */
 export interface NoticeTarget {
-  url: string;
+  /** Of payment intents. */
+  url: string | null;
   topic: NoticeTopic;
-  /** Signs `point_integration_wh`. */
+  /** Of the feed, for whatever has no `notification_url` of its own. */
+  ipn_url: string | null;
+  /** Signs `point_integration_wh` and the feed's webhooks. */
   secret: string;
 }
 
@@ -83,6 +88,15 @@ export function createLegacyState(world: World, postman: Postman): LegacyState {
   });
   return state;
 }
+
+/** What the feed needs to know of a merchant. */
+export function feedAccount(state: LegacyState, merchant_id: string): FeedAccount {
+  const target = state.notice_targets.get(merchant_id);
+  return { ipn_url: target?.ipn_url ?? null, secret: target?.secret ?? DEFAULT_SECRET };
+}
+
+/** Signs for merchants who never told one. */
+export const DEFAULT_SECRET = 'sandbox-legacy-secret';
 
 /** The merchant's integrator record; the live service makes it when the integration registers, here at first use. */
 export function integratorOf(state: LegacyState, merchant: Merchant, now_ms: number): Integrator {

@@ -12,7 +12,7 @@ import type { Step, Value } from './unit.ts';
 /** Each lost race means that another create of the unit was committed; more in a row is a fault, not traffic. */
 const OPENING_ATTEMPTS = 5;
 const LIVE = `state IN ('SENDING', 'IN_DOUBT', 'LIVE')`;
-const FINAL = `intent_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR', 'ABANDONED')`;
+const FINAL = `legacy_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR', 'ABANDONED')`;
 
 type LinkMethods = Pick<
   Store,
@@ -23,6 +23,9 @@ type LinkMethods = Pick<
   | 'linkByOrder'
   | 'linkByReference'
   | 'linkByPayment'
+  | 'linkByMerchantOrder'
+  | 'linksByClientReference'
+  | 'linksOf'
   | 'dueLinks'
   | 'finishedLinks'
 >;
@@ -46,10 +49,14 @@ export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number
       throw new PuenteError('conflict', `The link ${link.legacy_id} was not changed: ${cause}. Read it again.`);
     },
     link: async (legacy_id) => oneOf(reads.byId.get(legacy_id)),
-    liveLink: async (merchant_id, unit) => oneOf(reads.holder.get(merchant_id, unit)),
+    liveLink: async (merchant_id, slot) => oneOf(reads.holder.get(merchant_id, slot)),
     linkByOrder: async (order_id) => oneOf(reads.byOrder.get(order_id)),
     linkByReference: async (merchant_id, reference) => oneOf(reads.byReference.get(merchant_id, reference)),
-    linkByPayment: async (merchant_id, payment_id) => oneOf(reads.byPayment.get(merchant_id, payment_id)),
+    linkByPayment: async (payment_id) => oneOf(reads.byPayment.get(payment_id)),
+    linkByMerchantOrder: async (id) => oneOf(reads.byMerchantOrder.get(id)),
+    linksByClientReference: async (merchant_id, reference, limit) =>
+      reads.byClientReference.all(merchant_id, reference, limit).map(linkOf),
+    linksOf: async (merchant_id, from, to, limit) => reads.ofMerchant.all(merchant_id, from, to, limit).map(linkOf),
     dueLinks: async (at, limit, except_merchants = []) =>
       reads.due.all(at, JSON.stringify(except_merchants), limit).map(linkOf),
     finishedLinks: async (merchant_id, from, to, limit) => reads.finished.all(merchant_id, from, to, limit).map(linkOf),
@@ -68,16 +75,27 @@ async function openLink(
 ): Promise<{ opening: Opening; link: Link }> {
   let cause = '';
   for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
-    const holder = oneOf(reads.holder.get(link.merchant_id, link.unit));
+    const { slot, merchant_id, fingerprint } = link;
+    const holder = oneOf(
+      slot === null ? reads.sameRequest.get(merchant_id, fingerprint) : reads.holder.get(merchant_id, slot),
+    );
     const opening = decide(holder);
     if (opening.kind !== 'open' && holder !== null) return { opening, link: holder };
-    const result = await queue.commit({ steps: [{ write: 'insert_link', values: valuesOfLink(link), changes: 1 }] });
+    const result = await queue.commit({ steps: [insertLink(link, holder)] });
     if (result.kind === 'done') return { opening, link };
     cause = result.kind === 'constraint' ? result.text : result.kind;
-    if (!cause.includes('links.merchant_id, links.unit')) break;
+    const lostRace = slot === null ? result.kind === 'conflict' : cause.includes('links.merchant_id, links.slot');
+    if (!lostRace) break;
   }
   const message = `The link ${link.legacy_id} was not opened (${cause}): send the sale again as a new one.`;
   throw new PuenteError('conflict', message, { facts: { unit: link.unit } });
+}
+
+function insertLink(link: Link, seen: Link | null): Step {
+  const values = valuesOfLink(link);
+  if (link.slot !== null) return { write: 'insert_link', values, changes: 1 };
+  const guard = [link.merchant_id, link.fingerprint, seen?.legacy_id ?? null];
+  return { write: 'insert_unslotted_link', values: [...values, ...guard], changes: 1 };
 }
 
 function prepareReads(reader: Reader) {
@@ -89,19 +107,32 @@ function prepareReads(reader: Reader) {
     byReference: reader.prepare<[string, string], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT ?) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
     ),
-    byPayment: reader.prepare<[string, string], LinkRow>(
-      'SELECT * FROM links WHERE merchant_id = ? AND payment_id = ? ORDER BY created_at DESC LIMIT 1',
+    byPayment: reader.prepare<[string], LinkRow>(
+      'SELECT * FROM links WHERE payment_id = (SELECT ?) ORDER BY created_at DESC LIMIT 1',
+    ),
+    byMerchantOrder: reader.prepare<[number], LinkRow>('SELECT * FROM links WHERE merchant_order_id = ?'),
+    byClientReference: reader.prepare<[string, string, number], LinkRow>(
+      `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT ?)
+       ORDER BY created_at DESC, legacy_id DESC LIMIT ?`,
+    ),
+    ofMerchant: reader.prepare<[string, number, number, number], LinkRow>(
+      `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?)
+       ORDER BY created_at DESC, legacy_id DESC LIMIT ?`,
+    ),
+    sameRequest: reader.prepare<[string, string], LinkRow>(
+      `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL AND ${LIVE}
+       ORDER BY created_at DESC, legacy_id DESC LIMIT 1`,
     ),
     due: reader.prepare<[number, string, number], LinkRow>(
       `SELECT * FROM links WHERE next_check_at <= ? AND merchant_id NOT IN (SELECT value FROM json_each(?))
        ORDER BY next_check_at LIMIT ?`,
     ),
     finished: reader.prepare<[string, number, number, number], LinkRow>(
-      `SELECT * FROM links WHERE merchant_id = ? AND ${FINAL} AND intent_state_at >= ? AND intent_state_at < ?
-       ORDER BY intent_state_at DESC, created_at DESC LIMIT ?`,
+      `SELECT * FROM links WHERE merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
+       ORDER BY legacy_state_at DESC, created_at DESC LIMIT ?`,
     ),
     holder: reader.prepare<[string, string], LinkRow>(
-      `SELECT * FROM links WHERE merchant_id = ? AND unit = ? AND ${LIVE}`,
+      `SELECT * FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
     ),
   };
 }
@@ -130,8 +161,8 @@ function valuesOfChange(next: Link, link: Link): Value[] {
     next.order_id,
     next.order_version,
     next.payment_id,
-    next.intent_state,
-    next.intent_state_at,
+    next.legacy_state,
+    next.legacy_state_at,
     next.cancel,
     next.expires_at,
     next.next_check_at,
@@ -146,11 +177,11 @@ function valuesOfChange(next: Link, link: Link): Value[] {
 }
 
 function insertNotice(notice: NewNotice): Step {
-  const { legacy_id, merchant_id, body, created_at, next_attempt_at } = notice;
+  const { legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at } = notice;
   const id = uuidV7(created_at, randomBytes(16));
   return {
     write: 'insert_notice',
-    values: [id, legacy_id, merchant_id, body, created_at, next_attempt_at, legacy_id],
+    values: [id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at, form, legacy_id],
     changes: 1,
   };
 }

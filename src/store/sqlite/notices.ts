@@ -14,7 +14,7 @@ export function noticeMethods(
   const due = reader.prepare<[number, string, number], NoticeRow>(
     `SELECT * FROM notices WHERE state = 'pending' AND is_next = 1 AND next_attempt_at <= ?
        AND merchant_id NOT IN (SELECT value FROM json_each(?))
-     ORDER BY next_attempt_at, created_at LIMIT ?`,
+     ORDER BY next_attempt_at, created_at, sequence LIMIT ?`,
   );
   return {
     dueNotices: async (now, limit, except_merchants = []) =>
@@ -23,7 +23,7 @@ export function noticeMethods(
       await queue.commit({ steps: [{ write: 'hasten_notices', values: [now, merchant_id, now] }] });
     },
     async recordAttempt(notice, attempt, next) {
-      const { at, duration_ms, outcome, status, detail } = attempt;
+      const { at, duration_ms, outcome, status, detail, url } = attempt;
       // Our own faults must not lengthen the waiting for a receiver that was never asked.
       const counted = outcome === 'ours' ? 0 : 1;
       const steps: Step[] = [
@@ -32,10 +32,10 @@ export function noticeMethods(
           values: [next.state, counted, next.next_attempt_at, next.state, notice.id, notice.attempts],
           changes: 1,
         },
-        { write: 'record_attempt', values: [notice.id, at, duration_ms, outcome, status, detail], changes: 1 },
+        { write: 'record_attempt', values: [notice.id, at, duration_ms, outcome, status, detail, url], changes: 1 },
       ];
       if (next.state !== 'pending') {
-        steps.push({ write: 'advance_notices', values: [notice.legacy_id, notice.legacy_id] });
+        steps.push({ write: 'advance_notices', values: [notice.legacy_id, notice.legacy_id, notice.form] });
       }
       const result = await queue.commit({ steps });
       if (result.kind === 'done') return;

@@ -15,6 +15,7 @@ export function linkOf(row: LinkRow): Link {
   return {
     ...rest,
     sealed_body: bytesOf(rest.sealed_body),
+    sealed_notice_url: bytesOf(rest.sealed_notice_url),
     // What `stringifyJson` wrote of a HeldFields; long numbers come back with their source text.
     held: parseJson(held) as HeldFields,
     order: order_json === null ? null : JSON.parse(order_json),
@@ -27,12 +28,17 @@ export function valuesOfLink(link: Link): Value[] {
     link.legacy_id,
     link.merchant_id,
     link.lane,
+    link.family,
     link.unit,
+    link.slot,
     link.client_key,
     link.fingerprint,
     link.reference_sent,
+    link.client_reference,
     stringifyJson(link.held),
     link.amount_minor,
+    link.merchant_order_id,
+    exactBytes(link.sealed_notice_url),
     link.idempotency_key,
     exactBytes(link.sealed_body),
     link.tables_revision,
@@ -45,8 +51,8 @@ export function valuesOfLink(link: Link): Value[] {
     jsonOf(link.order),
     link.order_version,
     link.payment_id,
-    link.intent_state,
-    link.intent_state_at,
+    link.legacy_state,
+    link.legacy_state_at,
     link.cancel,
     link.expires_at,
     link.next_check_at,
@@ -79,10 +85,11 @@ export function tokenOf(row: AcceptedToken): AcceptedToken {
 
 export interface NoticeRow extends Notice {
   is_next: number;
+  replayed: number;
 }
 
 export function noticeOf(row: NoticeRow): Notice {
-  const { is_next, ...notice } = row;
+  const { is_next, replayed, ...notice } = row;
   return notice;
 }
 

@@ -8,9 +8,11 @@ import { linkMethods } from './links.ts';
 import { takeInstanceLock } from './lock.ts';
 import { merchantMethods } from './merchants.ts';
 import { type Failpoint, noFailpoint } from './migrate.ts';
+import { noticeLogMethods } from './notice-log.ts';
 import { noticeMethods } from './notices.ts';
 import { startWriter, type WriteQueue } from './queue.ts';
 import { openReader, type Reader } from './reader.ts';
+import { refundMethods } from './refunds.ts';
 
 const TIDY_INTERVAL_MS = 60 * 60_000;
 
@@ -85,6 +87,8 @@ function assemble(parts: { queue: WriteQueue; reader: Reader; now: () => number;
     ...linkMethods(reader, queue, now),
     ...eventMethods(reader, queue),
     ...noticeMethods(reader, queue),
+    ...noticeLogMethods(reader, queue),
+    ...refundMethods(reader, queue, now),
     ...overviewMethods(reader),
     healthy: () => queue.healthy(),
     close: () => {

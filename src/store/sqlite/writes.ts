@@ -4,6 +4,13 @@ import { PARKED_EVENTS_LIMIT } from '../../core/store.ts';
 /** More at once would hold up the payments that wait behind the housekeeping. */
 const HOUSEKEEPING_ROWS = 5_000;
 
+const LINK_COLUMNS = 34;
+const INSERT_LINK = `INSERT INTO links (legacy_id, merchant_id, lane, family, unit, slot, client_key, fingerprint, reference_sent,
+    client_reference, held, amount_minor, merchant_order_id, sealed_notice_url, idempotency_key, sealed_body, tables_revision, state, attempts, first_sent_at, boot_id, client_answer,
+    order_id, order_json, order_version, payment_id, legacy_state, legacy_state_at, cancel, expires_at, next_check_at,
+    created_at, updated_at, revision)
+    SELECT ${Array(LINK_COLUMNS).fill('?').join(', ')}`;
+
 export const writes = {
   remember: `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
   /** 64 KiB that are taken and given back in one transaction: proves that there is room again. */
@@ -22,26 +29,47 @@ export const writes = {
     accepted_until = excluded.accepted_until, seen_at = excluded.seen_at`,
   forget_token: `DELETE FROM tokens WHERE fingerprint = ?`,
 
-  insert_link: `INSERT INTO links (legacy_id, merchant_id, lane, unit, client_key, fingerprint, reference_sent, held,
-    amount_minor, idempotency_key, sealed_body, tables_revision, state, attempts, first_sent_at, boot_id, client_answer,
-    order_id, order_json, order_version, payment_id, intent_state, intent_state_at, cancel, expires_at, next_check_at,
-    created_at, updated_at, revision)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  insert_link: INSERT_LINK,
+  /**
+   * Without a slot no index guards the opening, so the row goes in only while the newest live link of the same request is
+   * the one that was looked at: the last three values are merchant, fingerprint, and that link's id or null.
+   */
+  insert_unslotted_link: `${INSERT_LINK}
+    WHERE (SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL
+      AND state IN ('SENDING', 'IN_DOUBT', 'LIVE') ORDER BY created_at DESC, legacy_id DESC LIMIT 1) IS ?`,
   update_link: `UPDATE links SET state = ?, attempts = ?, first_sent_at = ?, client_answer = ?, order_id = ?,
-    order_version = ?, payment_id = ?, intent_state = ?, intent_state_at = ?, cancel = ?, expires_at = ?, next_check_at = ?,
+    order_version = ?, payment_id = ?, legacy_state = ?, legacy_state_at = ?, cancel = ?, expires_at = ?, next_check_at = ?,
     updated_at = ?, revision = revision + 1,
     sealed_body = CASE ? WHEN 1 THEN ? ELSE sealed_body END, order_json = CASE ? WHEN 1 THEN ? ELSE order_json END
     WHERE legacy_id = ? AND revision = ?`,
 
-  insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, body, created_at, next_attempt_at, state, attempts,
-    sequence, is_next)
-    SELECT ?, ?, ?, ?, ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1, count(*) FILTER (WHERE state = 'pending') = 0
+  insert_refund: `INSERT INTO refunds (id, number, legacy_id, merchant_id, payment_id, client_key, fingerprint, amount_minor,
+    refunded_before_minor, idempotency_key, state, upstream_id, reference_id, refunded_minor, upstream_status, created_at,
+    updated_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  update_refund: `UPDATE refunds SET state = ?, upstream_id = ?, reference_id = ?, refunded_minor = ?, upstream_status = ?,
+    updated_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?`,
+
+  insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at,
+    state, attempts, sequence, is_next)
+    SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1,
+    count(*) FILTER (WHERE state = 'pending' AND form = (SELECT ?) AND replayed = 0) = 0
     FROM notices WHERE legacy_id = ?`,
-  record_attempt: `INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail) VALUES (?, ?, ?, ?, ?, ?)`,
+  record_attempt: `INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)
+    VALUES (?, ?, ?, ?, ?, ?, ?)`,
   update_notice: `UPDATE notices SET state = ?, attempts = attempts + ?, next_attempt_at = ?,
     is_next = (? = 'pending') WHERE id = ? AND state = 'pending' AND is_next = 1 AND attempts = ?`,
-  advance_notices: `UPDATE notices SET is_next = 1 WHERE legacy_id = ? AND sequence =
-    (SELECT min(sequence) FROM notices AS waiting WHERE waiting.legacy_id = ? AND waiting.state = 'pending')`,
+  /** The next of a link and form; what is replayed is in nobody's way. */
+  advance_notices: `UPDATE notices SET is_next = 1 WHERE legacy_id = ? AND sequence = (SELECT min(sequence)
+    FROM notices AS waiting WHERE waiting.legacy_id = ? AND waiting.form = ? AND waiting.state = 'pending'
+    AND waiting.replayed = 0)`,
+  /** Of those in the list: what is pending keeps its place, and becomes due with all that it waits for. */
+  hasten_replayed: `UPDATE notices SET next_attempt_at = ? WHERE next_attempt_at > ? AND id IN (SELECT earlier.id
+    FROM json_each(?) AS wanted CROSS JOIN notices AS asked ON asked.id = wanted.value
+    CROSS JOIN notices AS earlier ON earlier.legacy_id = asked.legacy_id AND earlier.sequence <= asked.sequence
+    WHERE asked.state = 'pending' AND earlier.state = 'pending' AND earlier.form = asked.form
+    AND (earlier.id = asked.id OR (asked.replayed = 0 AND earlier.replayed = 0)))`,
+  replay_notices: `UPDATE notices SET state = 'pending', replayed = 1, is_next = 1, next_attempt_at = ?
+    WHERE state <> 'pending' AND id IN (SELECT value FROM json_each(?))`,
   hasten_notices: `UPDATE notices SET next_attempt_at = ? WHERE merchant_id = ? AND state = 'pending' AND next_attempt_at > ?`,
 
   /** The last value is the newest sequence already handed out: a hint that somebody may be reading takes no other in. */

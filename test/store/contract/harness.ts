@@ -1,6 +1,6 @@
 /** What an engine hands in to be judged, and the invented rows that the suite works with. */
 import { randomUUID } from 'node:crypto';
-import type { Link } from '../../../src/core/link.ts';
+import { type Link, slotOf } from '../../../src/core/link.ts';
 import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
 import type { AuditEntry, NewEvent, NewNotice, Store } from '../../../src/core/store.ts';
 
@@ -25,16 +25,22 @@ export const TERMINAL = 'PAX_A910__SMARTPOS0000000001';
 /** A link as the create protocol writes it before the POST. */
 export function newLink(change: Partial<Link> = {}): Link {
   const legacy_id = randomUUID();
+  const unit = change.unit ?? TERMINAL;
   return {
     legacy_id,
     merchant_id: MERCHANT,
     lane: 'orders',
-    unit: TERMINAL,
+    family: 'point',
+    unit,
+    slot: slotOf(change.family ?? 'point', unit),
     client_key: null,
     fingerprint: `fingerprint-of-${legacy_id}`,
     reference_sent: `ref${legacy_id.slice(0, 8)}`,
+    client_reference: null,
     held: { additional_info: { external_reference: 'mesa 4', print_on_terminal: true, nested: [1, 'two', null] } },
     amount_minor: 1500,
+    merchant_order_id: null,
+    sealed_notice_url: null,
     idempotency_key: randomUUID(),
     sealed_body: new Uint8Array([1, 2, 3, 250, 0, 7]),
     tables_revision: 'revision-1',
@@ -47,8 +53,8 @@ export function newLink(change: Partial<Link> = {}): Link {
     order: null,
     order_version: null,
     payment_id: null,
-    intent_state: 'OPEN',
-    intent_state_at: NOON,
+    legacy_state: 'OPEN',
+    legacy_state_at: NOON,
     cancel: null,
     expires_at: NOON + 15 * MINUTE_MS,
     next_check_at: NOON + MINUTE_MS,
@@ -71,8 +77,8 @@ export async function finished(store: Store, change: Partial<Link> = {}, at = NO
   const link = await opened(store, { unit: `PAX_A910__${randomUUID().slice(0, 8)}`, ...change });
   return store.saveLink(link, {
     state: 'DONE',
-    intent_state: 'FINISHED',
-    intent_state_at: at,
+    legacy_state: 'FINISHED',
+    legacy_state_at: at,
     sealed_body: null,
     next_check_at: null,
   });
@@ -84,7 +90,8 @@ export function orderId(number: number): string {
 
 export function newNotice(link: Link, body: string, change: Partial<NewNotice> = {}): NewNotice {
   const { legacy_id, merchant_id } = link;
-  return { legacy_id, merchant_id, body, created_at: NOON, next_attempt_at: NOON, ...change };
+  const facts = { topic: 'point', form: 'point', subject: legacy_id } as const;
+  return { legacy_id, merchant_id, ...facts, body, created_at: NOON, next_attempt_at: NOON, ...change };
 }
 
 export function newEvent(change: Partial<NewEvent> = {}): NewEvent {

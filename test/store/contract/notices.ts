@@ -1,11 +1,25 @@
 /** Notices are told in order for each link, and every attempt is kept with its outcome. */
 import { expect, it } from 'vitest';
-import type { Attempt } from '../../../src/core/store.ts';
+import type { Attempt, NoticeForm } from '../../../src/core/store.ts';
 import { type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, OTHER_MERCHANT, opened } from './harness.ts';
 
-const delivered: Attempt = { at: NOON, duration_ms: 12, outcome: 'delivered', status: 200, detail: 'answered 200' };
-const theirs: Attempt = { at: NOON, duration_ms: 22_000, outcome: 'theirs', status: null, detail: 'no answer in 22 s' };
-const ours: Attempt = { at: NOON, duration_ms: 0, outcome: 'ours', status: null, detail: 'no URL is set' };
+const delivered: Attempt = {
+  at: NOON,
+  duration_ms: 12,
+  outcome: 'delivered',
+  status: 200,
+  detail: 'answered 200',
+  url: 'https://pos.example/ipn',
+};
+const theirs: Attempt = {
+  at: NOON,
+  duration_ms: 22_000,
+  outcome: 'theirs',
+  status: null,
+  detail: 'no answer in 22 s',
+  url: 'https://pos.example/ipn?key=…',
+};
+const ours: Attempt = { at: NOON, duration_ms: 0, outcome: 'ours', status: null, detail: 'no URL is set', url: null };
 
 export function noticeTests(current: () => Harness): void {
   itKeepsAttempts(current);
@@ -40,6 +54,23 @@ export function noticeTests(current: () => Harness): void {
     const due = await (await current().reopen()).dueNotices(NOON + MINUTE_MS, 10);
     expect(due.map((notice) => notice.body)).toEqual(['other', '1']);
     expect(due[1]).toMatchObject({ id: first.id, attempts: 1 });
+  });
+
+  it('keeps an order for each form, so that one form never waits for the other', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    const told = (body: string, form: NoticeForm) => newNotice(link, body, { topic: 'payment', form });
+    const notices = [told('1 ipn', 'ipn'), told('1 wh', 'webhook'), told('2 ipn', 'ipn'), told('2 wh', 'webhook')];
+    await store.saveLink(link, {}, { notices });
+    const due = await store.dueNotices(NOON, 10);
+    expect(due.map(({ body, form, topic }) => [body, form, topic])).toEqual([
+      ['1 ipn', 'ipn', 'payment'],
+      ['1 wh', 'webhook', 'payment'],
+    ]);
+    const [ipn] = due;
+    if (ipn === undefined) throw new Error('no notice is due');
+    await store.recordAttempt(ipn, delivered, { state: 'delivered', next_attempt_at: NOON });
+    expect((await store.dueNotices(NOON, 10)).map(({ body }) => body)).toEqual(['1 wh', '2 ipn']);
   });
 
   it('goes on behind a notice that was given up', async () => {

@@ -5,8 +5,12 @@ import { eventTests } from './events.ts';
 import { type Harness, newLink, type OpenHarness } from './harness.ts';
 import { linkTests } from './links.ts';
 import { merchantTests } from './merchants.ts';
+import { noticeLogTests } from './notice-log.ts';
 import { noticeTests } from './notices.ts';
 import { openingTests } from './openings.ts';
+import { qrLinkTests } from './qr-links.ts';
+import { refundTests } from './refunds.ts';
+import { unslottedTests } from './unslotted.ts';
 
 /** Runs the suite; `open` gives a new, empty store each time. */
 export function storeContract(name: string, open: OpenHarness): void {
@@ -45,8 +49,12 @@ export function storeContract(name: string, open: OpenHarness): void {
     });
 
     describe('opening a link', () => openingTests(current));
+    describe('opening a link that holds no slot', () => unslottedTests(current));
     describe('links', () => linkTests(current));
+    describe('links of QR sales', () => qrLinkTests(current));
+    describe('refunds', () => refundTests(current));
     describe('notices', () => noticeTests(current));
+    describe('the delivery log', () => noticeLogTests(current));
     describe('events', () => eventTests(current));
     describe('merchants and tokens', () => merchantTests(current));
     describe('audit', () => auditTests(current));

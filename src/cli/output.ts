@@ -1,0 +1,29 @@
+/** What the commands on a running Puente share: their common options, and output for people or scripts. */
+import Table from 'cli-table3';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { OpsAddress } from './ops-client.ts';
+
+export interface Output extends OpsAddress {
+  json?: boolean;
+}
+
+export function common(command: Command): Command {
+  return command.option('--json', 'print JSON').option('--ops <url>', 'the ops door');
+}
+
+/** Prints JSON for scripts, or the text for people. */
+export function print(options: Output, value: unknown, text: string): void {
+  process.stdout.write(options.json ? `${JSON.stringify(value, null, 2)}\n` : `${text}\n`);
+}
+
+/** A table without colours, which pipes and logs keep readable. */
+export function tableOf(head: string[], rows: (string | number)[][]): string {
+  const table = new Table({ head, style: { head: [], border: [] } });
+  table.push(...rows);
+  return table.toString();
+}
+
+export function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
+  return Number(text);
+}

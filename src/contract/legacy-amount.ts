@@ -1,0 +1,54 @@
+/** Amounts as legacy QR and payments write them: JSON numbers, taken from the source text, never through a double. */
+import { LosslessNumber } from 'lossless-json';
+import { z } from 'zod';
+
+/** Legacy amounts fit into 12 digits before the point (`identifiers.ts`, POINT_AMOUNT). */
+const PLAIN = /^(\d{1,12})(?:\.(\d{1,15}))?$/;
+const SCIENTIFIC = /^(\d+)(?:\.(\d+))?[eE]([+-]?\d{1,2})$/;
+
+/**
+ * The plain decimal text of an amount as it came: `120.5` for 120.5, `"120.5"` and 1.205e2.
+ * @returns null for a value that is no amount, negative ones among them.
+ */
+export function decimalOf(value: unknown): string | null {
+  const text = value instanceof LosslessNumber ? value.value : typeof value === 'number' ? String(value) : value;
+  if (typeof text !== 'string') return null;
+  const plain = plainDecimal(text);
+  return plain !== null && PLAIN.test(plain) ? plain : null;
+}
+
+/** Writes out an exponent by moving the point. */
+function plainDecimal(text: string): string | null {
+  if (PLAIN.test(text)) return text;
+  const match = SCIENTIFIC.exec(text);
+  if (match === null) return null;
+  const [, whole = '', fraction = '', exponent = '0'] = match;
+  const digits = whole + fraction;
+  const point = whole.length + Number(exponent);
+  if (point <= 0) return `0.${'0'.repeat(-point)}${digits}`;
+  const padded = digits.padEnd(point, '0');
+  const moved = padded.slice(point) === '' ? padded : `${padded.slice(0, point)}.${padded.slice(point)}`;
+  return moved.replace(/^0+(?=\d)/, '');
+}
+
+/** A JSON number of any length, or one in quotes, which real clients send (`legacy-qr.md` §1.2). */
+export const writtenAmount = z.custom<string | number | LosslessNumber>((value) => decimalOf(value) !== null);
+
+/** A whole number above zero; `2.0` counts as 2. */
+export const writtenQuantity = z.custom<string | number | LosslessNumber>((value) => quantityOf(value) !== null);
+
+/** @returns null when the value is no whole number above zero and below a million. */
+export function quantityOf(value: unknown): number | null {
+  const match = /^(\d{1,6})(?:\.0+)?$/.exec(decimalOf(value) ?? '');
+  const quantity = Number(match?.[1] ?? 0);
+  return quantity > 0 ? quantity : null;
+}
+
+/** A decimal text as the JSON number a legacy client expects: `241.00` is 241, `120.50` is 120.5. */
+export function jsonNumber(decimal: string): number | LosslessNumber {
+  // Quoted amounts may begin with zeros, which no JSON number does.
+  const whole = decimal.replace(/^0+(?=\d)/, '');
+  const short = whole.includes('.') ? whole.replace(/\.?0+$/, '') : whole;
+  const number = Number(short);
+  return String(number) === short ? number : new LosslessNumber(short);
+}

@@ -1,0 +1,251 @@
+/** The legacy error catalogues: for each family of paths the status, code and text that clients match, and its envelope. */
+import { namesOf } from './legacy-names.ts';
+import { pointErrors } from './legacy-point.ts';
+
+/** Families of legacy paths; each has its own error codes and its own envelope. */
+export const families = ['point', 'qr_v1', 'qr', 'merchant_orders', 'payments'] as const;
+export type Family = (typeof families)[number];
+
+/** `{}` in a code or text is filled with the detail: a property name, a limit. `cause` is the number of the payments family. */
+export interface LegacyErrorEntry {
+  status: number;
+  error: string;
+  message: string;
+  cause?: number;
+}
+
+/** Errors that can happen to any call, so that every family has words for them. */
+const commonNames = [
+  'bad_json',
+  'bad_request',
+  'missing_property',
+  'invalid_property',
+  'additional_property',
+  'amount_minimum',
+  'amount_maximum',
+  'unauthorized',
+  'forbidden',
+  'too_large',
+  'unsupported_media',
+  'too_many_requests',
+  'internal',
+  'bad_gateway',
+  'unavailable',
+  'outcome_unknown',
+] as const;
+export type CommonErrorName = (typeof commonNames)[number];
+type Catalogue = Readonly<Record<CommonErrorName, LegacyErrorEntry> & Record<string, LegacyErrorEntry>>;
+
+const NOTHING_CHARGED = 'Temporarily unavailable; nothing was charged, try again';
+const NOT_REACHED = 'The payments service could not be reached; nothing was charged';
+const NO_ANSWER = 'The payments service did not answer in time; look at the payment before trying again';
+
+/** v1, `legacy-qr.md` §1.1 errors; `invalid_preference_body` is captured, the rest is the reference. */
+export const preferenceErrors = {
+  bad_json: { status: 400, error: 'invalid_preference_body', message: 'Invalid preference_body' },
+  bad_request: { status: 400, error: 'invalid_preference_body', message: 'Invalid preference_body' },
+  missing_property: { status: 400, error: 'invalid_{}', message: '{} needed' },
+  invalid_property: { status: 400, error: 'invalid_{}', message: '{} invalid' },
+  additional_property: { status: 400, error: 'invalid_preference_body', message: '{} is not allowed' },
+  amount_minimum: { status: 400, error: 'invalid_items', message: 'amount: Must be greater than or equal to {}' },
+  amount_maximum: { status: 400, error: 'invalid_items', message: 'amount: Must be less than or equal to {}' },
+  invalid_collector: { status: 400, error: 'invalid_collector_id', message: 'collector_id is not a number' },
+  invalid_sponsor: { status: 400, error: 'invalid_sponsor_id', message: 'sponsor_id is invalid' },
+  unauthorized: { status: 401, error: 'unauthorized', message: 'user not found' },
+  forbidden: { status: 403, error: 'forbidden', message: 'The collector does not own the access token' },
+  pos_not_found: { status: 404, error: 'pos_obtainment_error', message: 'Point of sale not found' },
+  pos_without_external_id: {
+    status: 404,
+    error: 'pos_obtainment_error',
+    message: 'Point of sale has no external id; give it one and try again',
+  },
+  order_not_found: {
+    status: 404,
+    error: 'point_of_sale_in_store_order_not_found',
+    message: 'Point of sale has no in store order',
+  },
+  order_locked: {
+    status: 409,
+    error: 'in_store_order_locked',
+    message: 'The order of this point of sale is being paid',
+  },
+  order_in_doubt: {
+    status: 409,
+    error: 'in_store_order_pending',
+    message: 'The order before this one is not known yet; try again',
+  },
+  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
+  unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
+  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
+  internal: { status: 500, error: 'in_store_order_creation_error', message: 'Failed to create order' },
+  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
+  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
+  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
+} as const satisfies Catalogue;
+
+/** v2, dynamic and hybrid, `legacy-qr.md` §1.2 errors. */
+export const instoreErrors = {
+  bad_json: { status: 400, error: 'json_syntax_error', message: 'Invalid JSON body' },
+  bad_request: { status: 400, error: 'bad_request', message: 'Bad request' },
+  missing_property: { status: 400, error: 'invalid_{}', message: '{} must be present' },
+  invalid_property: { status: 400, error: 'invalid_{}', message: '{} is not valid' },
+  additional_property: { status: 400, error: 'bad_request', message: '{} is not allowed' },
+  amount_minimum: {
+    status: 400,
+    error: 'invalid_total_amount',
+    message: 'amount: Must be greater than or equal to {}',
+  },
+  amount_maximum: { status: 400, error: 'invalid_total_amount', message: 'amount: Must be less than or equal to {}' },
+  cash_out_required: {
+    status: 400,
+    error: 'error_creating_seller_qr_order',
+    message: 'cash out is required when order has no items',
+  },
+  cash_out_refused: {
+    status: 400,
+    error: 'invalid_cash_out.amount',
+    message: 'The seller has no agreement for cash withdrawal',
+  },
+  invalid_collector: { status: 400, error: 'invalid_collectorId', message: 'collectorId must be a number' },
+  invalid_sponsor: { status: 400, error: 'invalid_sponsor.id', message: 'sponsor.id is not valid' },
+  unauthorized: { status: 401, error: 'unauthorized', message: 'user not found' },
+  forbidden: { status: 403, error: 'forbidden', message: 'The collector does not own the access token' },
+  pos_not_found: { status: 404, error: 'pos_obtainment_error', message: 'Point of sale not found' },
+  order_not_found: {
+    status: 404,
+    error: 'point_of_sale_in_store_order_not_found',
+    message: 'Point of sale has no in store order',
+  },
+  order_locked: {
+    status: 409,
+    error: 'in_store_order_locked',
+    message: 'The order of this point of sale is being paid',
+  },
+  order_in_doubt: {
+    status: 409,
+    error: 'in_store_order_pending',
+    message: 'The order before this one is not known yet; try again',
+  },
+  confirmation_refused: {
+    status: 409,
+    error: 'confirmation_not_supported',
+    message: 'The withdrawal belongs to an order, which is over when it is paid; refund the payment instead',
+  },
+  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
+  unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
+  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
+  internal: { status: 500, error: 'in_store_order_creation_error', message: 'Failed to create order' },
+  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
+  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
+  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
+} as const satisfies Catalogue;
+
+/** `legacy-qr.md` §2 errors; the body of the 404 is not in public material. */
+export const merchantOrderErrors = {
+  bad_json: { status: 400, error: 'bad_request', message: 'Invalid JSON body' },
+  bad_request: { status: 400, error: 'ds_search_query', message: 'The search can not be read' },
+  missing_property: { status: 400, error: 'bad_request', message: '{} is required' },
+  invalid_property: { status: 400, error: 'invalid_format', message: '{} is not valid' },
+  additional_property: { status: 400, error: 'bad_request', message: '{} is not allowed' },
+  amount_minimum: { status: 400, error: 'bad_request', message: 'amount: Must be greater than or equal to {}' },
+  amount_maximum: { status: 400, error: 'bad_request', message: 'amount: Must be less than or equal to {}' },
+  unauthorized: { status: 401, error: 'invalid_token', message: 'invalid access token' },
+  forbidden: { status: 401, error: 'invalid_caller_id', message: 'The caller is not the owner' },
+  not_found: { status: 404, error: 'not_found', message: 'Merchant order not found' },
+  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
+  unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
+  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
+  internal: { status: 500, error: 'internal_server_error', message: 'Internal server error' },
+  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
+  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
+  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
+} as const satisfies Catalogue;
+
+/** `legacy-qr.md` §3 errors; `cause` is the number that clients compare. */
+export const paymentErrors = {
+  bad_json: { status: 400, error: 'bad_request', message: 'Invalid JSON body', cause: 1 },
+  bad_request: { status: 400, error: 'bad_request', message: 'Bad request', cause: 1 },
+  missing_property: { status: 400, error: 'bad_request', message: '{} is required', cause: 1 },
+  invalid_property: { status: 400, error: 'bad_request', message: '{} is not valid', cause: 1 },
+  additional_property: { status: 400, error: 'bad_request', message: '{} is not allowed', cause: 1 },
+  amount_minimum: { status: 400, error: 'bad_request', message: 'Amount must be a positive number', cause: 4040 },
+  amount_maximum: { status: 400, error: 'bad_request', message: 'The refund amount exceeds the payment', cause: 4017 },
+  amount_not_positive: { status: 401, error: 'unauthorized', message: 'Amount must be a positive number', cause: 4040 },
+  amount_not_numeric: { status: 401, error: 'unauthorized', message: 'Amount must be numeric', cause: 4041 },
+  state_refuses: {
+    status: 400,
+    error: 'bad_request',
+    message: 'The action requested is not valid for the current payment state',
+    cause: 2063,
+  },
+  refund_refused: { status: 400, error: 'bad_request', message: 'The payment can not be refunded', cause: 2085 },
+  already_refunded: { status: 404, error: 'not_found', message: 'The payment is already refunded', cause: 4296 },
+  refund_too_old: { status: 404, error: 'not_found', message: 'Payment too old to be refunded', cause: 2024 },
+  partial_unsupported: { status: 404, error: 'not_found', message: 'Partial refund is not supported', cause: 3024 },
+  payment_not_found: { status: 404, error: 'not_found', message: 'Payment not found', cause: 2000 },
+  refund_not_found: { status: 404, error: 'not_found', message: 'Refund not found', cause: 2032 },
+  insufficient_money: { status: 400, error: 'bad_request', message: 'Not enough money for the refund', cause: 2085 },
+  /** No number is published for a key that comes back with another request. */
+  key_reused: {
+    status: 400,
+    error: 'bad_request',
+    message: 'X-Idempotency-Key was already used with another request',
+    cause: 1,
+  },
+  refund_in_progress: {
+    status: 409,
+    error: 'conflict',
+    message: 'A refund of the payment is in progress',
+    cause: 2063,
+  },
+  unauthorized: { status: 401, error: 'unauthorized', message: 'invalid access token', cause: 5 },
+  forbidden: { status: 403, error: 'forbidden', message: 'The caller may not do this', cause: 4 },
+  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large', cause: 1 },
+  unsupported_media: {
+    status: 415,
+    error: 'unsupported_media_type',
+    message: 'Content type is not supported',
+    cause: 1,
+  },
+  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests', cause: 429 },
+  internal: { status: 500, error: 'internal_error', message: 'Internal server error', cause: 500 },
+  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED, cause: 502 },
+  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED, cause: 503 },
+  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER, cause: 504 },
+} as const satisfies Catalogue;
+
+const catalogues = {
+  point: pointErrors,
+  qr_v1: preferenceErrors,
+  qr: instoreErrors,
+  merchant_orders: merchantOrderErrors,
+  payments: paymentErrors,
+} as const satisfies Record<Family, Catalogue>;
+
+/** Every error name of any family. */
+export type LegacyErrorName = {
+  [F in Family]: keyof (typeof catalogues)[F];
+}[Family];
+
+/** The entry of a name in a family's catalogue; null when that family has no such error. */
+export function legacyError(family: Family, name: string): LegacyErrorEntry | null {
+  const catalogue: Readonly<Record<string, LegacyErrorEntry>> = catalogues[family];
+  return Object.hasOwn(catalogue, name) ? (catalogue[name] ?? null) : null;
+}
+
+/**
+ * The body of an error in its family's envelope; never an `id` (`legacy-point.md` §1.9, `legacy-qr.md` §1.1 and §3).
+ * @param detail fills `{}`.
+ */
+export function errorBody(family: Family, entry: LegacyErrorEntry, detail: string): Record<string, unknown> {
+  const named = namesOf(family, detail);
+  const message = entry.message.replace('{}', named.text).trim();
+  const error = entry.error.replace('{}', named.code);
+  const { status } = entry;
+  if (family === 'point') return { error, message, status };
+  if (family === 'payments' || family === 'merchant_orders') {
+    const cause = entry.cause === undefined ? [] : [{ code: entry.cause, description: message, data: null }];
+    return { message, error, status, cause };
+  }
+  return { error, message, status, causes: [] };
+}

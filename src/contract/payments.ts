@@ -1,0 +1,109 @@
+/** Payments and their refunds, `/v1/payments`. Source: `legacy-qr.md` §3. */
+import { z } from 'zod';
+import { writtenAmount } from './legacy-amount.ts';
+
+const amount = z.custom<unknown>();
+
+/** Cancelled has two l here (`legacy-qr.md` §3). */
+export const paymentStatuses = [
+  'pending',
+  'approved',
+  'authorized',
+  'in_process',
+  'in_mediation',
+  'rejected',
+  'cancelled',
+  'refunded',
+  'charged_back',
+] as const;
+
+/** A real payment as the service answers it; what is not named here is handed on as it came. */
+export const payment = z.looseObject({
+  id: z.int(),
+  status: z.string(),
+  external_reference: z.string().nullish(),
+  order: z.looseObject({}).nullish(),
+  date_created: z.string().optional(),
+});
+
+/** What Puente changes of a real payment of its own: the reference and the merchant order are the till's. */
+export const paymentChange = z.object({
+  body: z.object({
+    external_reference: z.string().nullable().optional(),
+    order: z.object({ type: z.literal('mercadopago'), id: z.int() }).optional(),
+  }),
+});
+
+/** A payment told from its order alone, where the service has none under that number. */
+export const orderPaymentAnswer = z.object({
+  body: z.object({
+    id: z.int(),
+    status: z.enum(paymentStatuses),
+    status_detail: z.string(),
+    external_reference: z.string().nullable(),
+    transaction_amount: amount,
+    transaction_amount_refunded: amount,
+    currency_id: z.string(),
+    collector_id: z.int(),
+    description: z.string().nullable().optional(),
+    operation_type: z.literal('regular_payment'),
+    payment_method_id: z.string().optional(),
+    payment_type_id: z.string().optional(),
+    installments: z.int().optional(),
+    date_created: z.string(),
+    date_approved: z.string().nullable(),
+    date_last_updated: z.string(),
+    order: z.object({ type: z.literal('mercadopago'), id: z.int() }).optional(),
+    refunds: z.array(z.unknown()),
+    captured: z.boolean(),
+    live_mode: z.boolean(),
+    metadata: z.object({}),
+    transaction_details: z.object({ total_paid_amount: amount }),
+  }),
+});
+
+/** A search; whatever a result looks like, it is handed on. */
+export const paymentSearch = z.object({
+  paging: z.object({ total: z.int(), limit: z.int(), offset: z.int() }),
+  results: z.array(z.looseObject({})),
+});
+
+/** `POST …/refunds`: nothing and `{}` mean the whole payment (`legacy-qr.md` §3). */
+export const refundBody = z.looseObject({ amount: writtenAmount.optional() });
+export const createRefundRequest = z.object({
+  path: z.object({ payment_id: z.string().regex(/^\d{1,18}$/) }),
+  body: refundBody,
+});
+/** `PUT /collections/{id}`, the refund of the oldest clients: always whole (`legacy-qr.md` §3). */
+export const refundCollectionRequest = z.object({
+  path: z.object({ payment_id: z.string().regex(/^\d{1,18}$/) }),
+  body: z.looseObject({ status: z.literal('refunded') }),
+});
+
+export const refundStatuses = ['approved', 'rejected', 'in_process'] as const;
+
+/** A refund as the service answers it, `legacy-qr.md` §3. */
+export const refundAnswer = z.object({
+  body: z.object({
+    id: z.int(),
+    payment_id: z.int(),
+    amount,
+    metadata: z.object({}),
+    source: z.object({ id: z.string(), name: z.string(), type: z.literal('collector') }),
+    date_created: z.string(),
+    unique_sequence_number: z.null(),
+    refund_mode: z.literal('standard'),
+    adjustment_amount: amount,
+    status: z.enum(refundStatuses),
+    reason: z.null(),
+    amount_refunded_to_payer: amount,
+  }),
+});
+
+/** The payments family tells singular `cause` (`legacy-qr.md` §3, error envelope). */
+export const paymentError = z.object({
+  message: z.string(),
+  error: z.string(),
+  status: z.int(),
+  cause: z.array(z.object({ code: z.int(), description: z.string(), data: z.string().nullable() })),
+});

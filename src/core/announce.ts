@@ -1,0 +1,82 @@
+/** Which notices a change of a link is worth, and what they say: pure. */
+import { stringifyJson } from '../contract/json.ts';
+import type { MerchantOrderState } from '../contract/merchant-orders.ts';
+import type { Order } from '../contract/orders.ts';
+import { minorUnits } from '../mapping/amount.ts';
+import type { NoticeTopic } from '../mapping/schema.ts';
+import type { StateRow, Tables } from '../mapping/tables.ts';
+import type { AdvanceRules } from './advance.ts';
+import { isPaid, type Link } from './link.ts';
+import type { News } from './notices/forms.ts';
+import type { QrFacts } from './notices/qr-request.ts';
+
+/** The notices due when a link has become `next`, in the order in which they are sent. */
+export function announcements(
+  link: Link,
+  next: Link,
+  order: Order,
+  row: StateRow,
+  tables: Tables,
+  rules: AdvanceRules,
+): News[] {
+  if (next.family === 'qr') {
+    if (!isNews(link, next, rules.exponent)) return [];
+    return topicsOf(link, next, row).flatMap((topic) => qrNotice(topic, link, next, rules.now));
+  }
+  const changed = next.legacy_state !== link.legacy_state;
+  const announced = next.legacy_state === 'CONFIRMATION_REQUIRED' || row.notices.includes('point');
+  return changed && announced ? [intentNotice(next, order, tables, rules)] : [];
+}
+
+/** Paid and refunded before anybody looked: its merchant order was closed as well, and receivers wait for that. */
+function topicsOf(link: Link, next: Link, row: StateRow): readonly NoticeTopic[] {
+  const closed = isPaid(next) && !isPaid(link) && !row.notices.includes('merchant_order');
+  return closed ? [...row.notices, 'merchant_order'] : row.notices;
+}
+
+/** A QR sale is announced when it is born, when its state changes, and at every further refund. */
+function isNews(link: Link, next: Link, exponent: number): boolean {
+  if (link.order === null || next.legacy_state !== link.legacy_state) return true;
+  return refunded(link.order, exponent) !== refunded(next.order, exponent);
+}
+
+/** Minor units, so that `0` and `0.00`, or nothing at all, are the same. */
+function refunded(order: Order | null, exponent: number): number {
+  return minorUnits(order?.transactions?.payments?.[0]?.refunded_amount, exponent) ?? 0;
+}
+
+/** The flat body of a Point notice for a link in its current state, JSON text in the order of `legacy-point.md` §3.1. */
+function intentNotice(link: Link, order: Order, tables: Tables, rules: AdvanceRules): News {
+  const application = order.integration_data?.application_id;
+  const { value } = tables.notice(order, {
+    intent_id: link.legacy_id,
+    state: link.legacy_state,
+    amount_minor: link.amount_minor,
+    exponent: rules.exponent,
+    caller_id: Number(link.merchant_id),
+    client_id: application !== undefined && /^\d{1,15}$/.test(application) ? Number(application) : undefined,
+    created_at: link.created_at,
+    held: link.held,
+    payment_state: order.status === 'failed' ? 'rejected' : 'approved',
+  });
+  return { ...common(link, 'point', rules.now), subject: link.legacy_id, body: stringifyJson(value.body) };
+}
+
+/** IPN bodies are made when they are sent; here are the facts that the webhook form tells (`legacy-qr.md` §5.3). */
+function qrNotice(topic: NoticeTopic, link: Link, next: Link, now: number): News[] {
+  const subject = topic === 'payment' ? next.payment_id : next.merchant_order_id;
+  if (subject === null) return [];
+  const first = topic === 'payment' ? !isPaid(link) : link.order === null;
+  const application_id = next.order?.integration_data?.application_id;
+  const facts: QrFacts = {
+    first,
+    order_status: next.legacy_state as MerchantOrderState, // the states table of QR shows no other, proved by `check`
+    ...(application_id === undefined ? {} : { application_id }),
+  };
+  return [{ ...common(next, topic, now), subject: String(subject), body: stringifyJson(facts) }];
+}
+
+function common(link: Link, topic: NoticeTopic, now: number): Omit<News, 'subject' | 'body'> {
+  const { legacy_id, merchant_id } = link;
+  return { legacy_id, merchant_id, topic, created_at: now, next_attempt_at: now };
+}

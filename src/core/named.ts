@@ -1,0 +1,40 @@
+/** What the path of an operation is about: looked up before the lane is chosen (DESIGN, Words: Lane). */
+import type { Named } from './lane.ts';
+import { slotOf } from './link.ts';
+import { isMintedMerchantOrder, merchantOrderOfPayment } from './minted.ts';
+import type { Runtime } from './runtime.ts';
+
+type PathValues = Readonly<Record<string, string>>;
+/** Reads the map at most; asks nobody. */
+export type Naming = (runtime: Runtime, path: PathValues) => Promise<Named>;
+
+export const byIntent: Naming = async (runtime, { intent_id = '' }) => ({
+  kind: 'link',
+  link: await runtime.store.link(intent_id.toLowerCase()),
+});
+
+export const byDevice: Naming = async (_runtime, { device_id = '' }) => ({
+  kind: 'slot',
+  slot: slotOf('point', device_id),
+});
+
+/** The internal number of a till says nothing before it has been looked up, so whoever has a past is asked about. */
+export const byTill: Naming = async (_runtime, { external_pos_id }) =>
+  external_pos_id === undefined ? { kind: 'history' } : { kind: 'slot', slot: slotOf('qr', external_pos_id) };
+
+/** A minted number goes on naming its sale after the service has given a real one. */
+export const byPayment: Naming = async (runtime, { payment_id = '' }) => {
+  const link = await runtime.store.linkByPayment(payment_id);
+  const merchant_order_id = merchantOrderOfPayment(payment_id);
+  if (link !== null || merchant_order_id === null || !Number.isSafeInteger(merchant_order_id))
+    return { kind: 'link', link };
+  return { kind: 'link', link: await runtime.store.linkByMerchantOrder(merchant_order_id) };
+};
+
+export const byMerchantOrder: Naming = async (runtime, { merchant_order_id = '' }) => {
+  const id = /^\d{1,16}$/.test(merchant_order_id) ? Number(merchant_order_id) : 0;
+  return { kind: 'link', link: isMintedMerchantOrder(id) ? await runtime.store.linkByMerchantOrder(id) : null };
+};
+
+export const byHistory: Naming = async () => ({ kind: 'history' });
+export const byMerchant: Naming = async () => ({ kind: 'merchant' });

@@ -1,0 +1,175 @@
+/** What operators do with notices: look them up, and have them told again; each replay with a reason and an audit line. */
+import { z } from 'zod';
+import { USER_ID } from '../../contract/identifiers.ts';
+import { PuenteError } from '../../error.ts';
+import { noticeTopics } from '../../mapping/schema.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../store.ts';
+
+const DEFAULT_LIMIT = 50;
+/** More rows than anybody reads at once; `until` reaches the older ones. */
+const MOST_LISTED = 500;
+/** Replayed by one call: a bound on one commit, and on what a slip of the keyboard can send. */
+const MOST_REPLAYED = 10_000;
+
+export const noticeStates = ['pending', 'delivered', 'dead'] as const satisfies readonly Notice['state'][];
+
+const instant = z.iso
+  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
+  .transform((text) => Date.parse(text));
+const merchant = z.string().regex(USER_ID, "the vendor's user id is needed, digits only");
+const reason = z.string().trim().min(3).max(500);
+
+/** The query of `GET /api/notices`; `since` and `until` are when a notice was made, [since, until). */
+export const noticeQuery = z.strictObject({
+  merchant: merchant.exactOptional(),
+  state: z.enum(noticeStates).exactOptional(),
+  topic: z.enum(noticeTopics).exactOptional(),
+  since: instant.exactOptional(),
+  until: instant.exactOptional(),
+  limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(DEFAULT_LIMIT),
+});
+export type NoticeQuery = z.infer<typeof noticeQuery>;
+
+/** The body of `POST /api/notices/:id/replay`. */
+export const replayOne = z.strictObject({ reason });
+
+/** The body of `POST /api/notices/replay`. Without `states` what was not delivered is meant. */
+export const replayMany = z.strictObject({
+  merchant: merchant.exactOptional(),
+  topic: z.enum(noticeTopics).exactOptional(),
+  since: instant,
+  until: instant,
+  states: z.array(z.enum(noticeStates)).min(1).default(['pending', 'dead']),
+  reason,
+  /** Only says how many there are. */
+  dry_run: z.boolean().default(false),
+});
+export type ReplayMany = z.infer<typeof replayMany>;
+
+/** A notice as operators see it; instants in ISO 8601, and of its URL no values. */
+export interface NoticeView {
+  id: string;
+  merchant: string;
+  legacy_id: string;
+  topic: Notice['topic'];
+  form: Notice['form'];
+  subject: string;
+  sequence: number;
+  state: Notice['state'];
+  replayed: boolean;
+  attempts: number;
+  created_at: string;
+  /** Null when it is over. */
+  next_attempt_at: string | null;
+  last_attempt: AttemptView | null;
+}
+
+export type AttemptView = Omit<Attempt, 'at'> & { at: string };
+
+export async function viewNotices(runtime: Runtime, query: NoticeQuery): Promise<NoticeView[]> {
+  const { state, limit, ...named } = query;
+  const filter = filterOf({ ...named, ...(state === undefined ? {} : { states: [state] }) });
+  return (await runtime.store.notices(filter, limit)).map(viewOf);
+}
+
+/** @throws PuenteError not_found. */
+export async function viewNotice(runtime: Runtime, id: string): Promise<NoticeView & { tries: AttemptView[] }> {
+  const found = await runtime.store.notice(id);
+  if (found === null) throw noSuchNotice(id);
+  return { ...viewOf(found.notice), tries: found.attempts.map(attemptOf) };
+}
+
+/**
+ * Makes one notice due now, delivered or not: the same bytes once more, with the same request id.
+ * @throws PuenteError not_found.
+ */
+export async function replayNotice(runtime: Runtime, id: string, why: string, who: string): Promise<NoticeView> {
+  const found = await runtime.store.notice(id);
+  if (found === null) throw noSuchNotice(id);
+  const { legacy_id, topic, form, subject, state } = found.notice;
+  const now = runtime.clock.now();
+  await runtime.store.replayNotices([id], now, {
+    at: now,
+    who,
+    action: 'replay notice',
+    subject: legacy_id,
+    reason: why,
+    detail: { notice: id, topic, form, about: subject, state },
+  });
+  const again = await runtime.store.notice(id);
+  runtime.noticesWaiting();
+  return viewOf((again ?? found).notice);
+}
+
+/**
+ * Makes every notice of a window due now.
+ * @returns how many, also for a dry run, which changes nothing.
+ * @throws PuenteError refused when there are more than one call may replay.
+ */
+export async function replayWindow(
+  runtime: Runtime,
+  window: ReplayMany,
+  who: string,
+): Promise<{ notices: number; dry_run: boolean }> {
+  const { reason: why, dry_run, ...asked } = window;
+  const filter = filterOf(asked);
+  if (dry_run) return { notices: await runtime.store.countNotices(filter), dry_run };
+  const found = await runtime.store.notices(filter, MOST_REPLAYED + 1);
+  if (found.length > MOST_REPLAYED) throw tooMany();
+  if (found.length === 0) return { notices: 0, dry_run };
+  const now = runtime.clock.now();
+  const detail = { ...asked, since: isoOf(asked.since), until: isoOf(asked.until), notices: found.length };
+  await runtime.store.replayNotices(
+    found.map(({ id }) => id),
+    now,
+    { at: now, who, action: 'replay notices', subject: asked.merchant ?? 'all merchants', reason: why, detail },
+  );
+  runtime.noticesWaiting();
+  return { notices: found.length, dry_run };
+}
+
+function filterOf({ merchant, ...rest }: Omit<NoticeFilter, 'merchant_id'> & { merchant?: string }): NoticeFilter {
+  return { ...rest, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
+}
+
+function viewOf(notice: LoggedNotice): NoticeView {
+  const { id, merchant_id, legacy_id, topic, form, subject, sequence, state, replayed, tries, last_attempt } = notice;
+  return {
+    id,
+    merchant: merchant_id,
+    legacy_id,
+    topic,
+    form,
+    subject,
+    sequence,
+    state,
+    replayed,
+    attempts: tries,
+    created_at: isoOf(notice.created_at),
+    next_attempt_at: state === 'pending' ? isoOf(notice.next_attempt_at) : null,
+    last_attempt: last_attempt === null ? null : attemptOf(last_attempt),
+  };
+}
+
+function attemptOf({ at, ...rest }: Attempt): AttemptView {
+  return { at: isoOf(at), ...rest };
+}
+
+function isoOf(instant_ms: number): string {
+  return new Date(instant_ms).toISOString();
+}
+
+function noSuchNotice(id: string): PuenteError {
+  return new PuenteError(
+    'not_found',
+    `There is no notice ${id.slice(0, 40)}; puente notices list shows which there are.`,
+  );
+}
+
+function tooMany(): PuenteError {
+  return new PuenteError(
+    'refused',
+    `More than ${MOST_REPLAYED} notices are meant; narrow the window and replay in parts.`,
+  );
+}

@@ -1,0 +1,119 @@
+/** What the outcome of a refund means, and what an order says of one whose outcome is not known: pure (`reliability.md` §3.9). */
+import { type Order, refundedOrder } from '../../contract/orders.ts';
+import { minorUnits } from '../../mapping/amount.ts';
+import { errorCode } from '../outcome.ts';
+import type { UpstreamOutcome } from '../upstream.ts';
+import type { Refund, RefundChange } from './refund.ts';
+
+/** What upstream says of a refund that it made. */
+export type RefundFacts = Required<
+  Pick<RefundChange, 'upstream_id' | 'reference_id' | 'refunded_minor' | 'upstream_status'>
+>;
+
+export type RefundVerdict =
+  | { kind: 'made'; facts: RefundFacts }
+  /** Refused for sure; nothing was refunded. */
+  | { kind: 'refused' }
+  /** Refused unexecuted by a rate limit, or proved that no byte left. */
+  | { kind: 'not_executed' }
+  /** `contradicted`: refused now, after an earlier try that may have worked; the order decides. */
+  | { kind: 'unknown'; contradicted: boolean };
+
+type Node = NonNullable<NonNullable<Order['transactions']>['refunds']>[number];
+
+/** Refusals that an earlier try of the same refund may be the cause of, or that say nothing about the refund itself. */
+const PROVES_NOTHING: readonly (string | null)[] = ['idempotency_key_already_used', 'refund_in_progress'];
+
+/** @param repeated an earlier try of this refund may have reached upstream. */
+export function judgeRefund(
+  outcome: UpstreamOutcome,
+  order_id: string,
+  exponent: number,
+  repeated: boolean,
+): RefundVerdict {
+  const unknown = { kind: 'unknown', contradicted: false } as const;
+  if (outcome.kind === 'not_sent') return repeated ? unknown : { kind: 'not_executed' };
+  if (outcome.kind === 'broken') return unknown;
+  const { status, body } = outcome;
+  if (status === 200 || status === 201) {
+    const parsed = refundedOrder.safeParse(body);
+    const node = parsed.success && parsed.data.id === order_id ? parsed.data.transactions.refunds[0] : undefined;
+    return node === undefined ? unknown : { kind: 'made', facts: factsOf(node, exponent) };
+  }
+  if (status === 429) return repeated ? unknown : { kind: 'not_executed' };
+  if (status < 400 || status === 408 || status >= 500) return unknown;
+  const code = errorCode(body);
+  if (code === 'idempotency_key_already_used') return unknown;
+  if (!repeated) return { kind: 'refused' };
+  // A token that died meanwhile says nothing about the refund.
+  return { kind: 'unknown', contradicted: status !== 401 && status !== 403 && !PROVES_NOTHING.includes(code) };
+}
+
+/** Sums of an order's payment, minor units of its currency. */
+export interface Sums {
+  /** What the buyer paid, tip and discount included. */
+  paid_minor: number;
+  refunded_minor: number;
+  /** The amount of the sale. */
+  sale_minor: number;
+}
+
+/** @param sale_minor the amount of the create, for an order that names none that can be read. */
+export function sumsOf(order: Order | null, sale_minor: number, exponent: number): Sums {
+  const payment = order?.transactions?.payments?.[0];
+  const amount_minor = minorUnits(payment?.amount, exponent) ?? sale_minor;
+  const own = nodesOf(order).filter((node) => node.transaction_id === undefined || node.transaction_id === payment?.id);
+  const listed_minor = own.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
+  const refunded_minor = Math.max(minorUnits(payment?.refunded_amount, exponent) ?? 0, listed_minor);
+  return {
+    paid_minor: minorUnits(payment?.paid_amount, exponent) ?? amount_minor,
+    refunded_minor,
+    sale_minor: amount_minor,
+  };
+}
+
+/**
+ * True when a part is all that is left, which orders only refund as the whole. After a discount the till knows the
+ * amount of the sale, which is more than was paid.
+ */
+export function isEverything(asked_minor: number, { paid_minor, refunded_minor, sale_minor }: Sums): boolean {
+  const discounted = paid_minor < sale_minor;
+  return asked_minor === paid_minor - refunded_minor || (discounted && asked_minor === sale_minor - refunded_minor);
+}
+
+/**
+ * What a freshly read order says of a refund in doubt; null when it doesn't show it.
+ * @param claimed upstream ids of the payment's other refunds.
+ */
+export function findRefund(
+  order: Order,
+  refund: Refund,
+  claimed: readonly (string | null)[],
+  exponent: number,
+): RefundFacts | null {
+  const sums = sumsOf(order, 0, exponent);
+  const risen_minor = sums.refunded_minor - refund.refunded_before_minor;
+  if (risen_minor <= 0) return null;
+  const { amount_minor } = refund;
+  if (amount_minor === null && order.status !== 'refunded') return null;
+  if (amount_minor !== null && risen_minor < amount_minor) return null;
+  const free = nodesOf(order).filter((node) => node.id === undefined || !claimed.includes(node.id));
+  const node = free.findLast((one) => amount_minor === null || minorUnits(one.amount, exponent) === amount_minor);
+  if (node !== undefined) return factsOf(node, exponent);
+  // A sum that rose by something else was somebody else's refund.
+  if (amount_minor !== null && risen_minor !== amount_minor) return null;
+  return { upstream_id: null, reference_id: null, refunded_minor: risen_minor, upstream_status: 'processed' };
+}
+
+export function nodesOf(order: Order | null): readonly Node[] {
+  return order?.transactions?.refunds ?? [];
+}
+
+export function factsOf(node: Node, exponent: number): RefundFacts {
+  return {
+    upstream_id: node.id ?? null,
+    reference_id: node.reference_id ?? null,
+    refunded_minor: minorUnits(node.amount, exponent) ?? null,
+    upstream_status: node.status ?? null,
+  };
+}

@@ -1,0 +1,155 @@
+/** The refund protocol: row first, one at a time, own key, and no repeat before the order was looked at (`reliability.md` §3.9). */
+import { createHash } from 'node:crypto';
+import { stringifyJson } from '../../contract/json.ts';
+import { PuenteError } from '../../error.ts';
+import { type Answered, type LegacyAnswer, refused } from '../answer.ts';
+import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
+import type { Link } from '../link.ts';
+import type { Runtime } from '../runtime.ts';
+import { routeOf, type UpstreamOutcome } from '../upstream.ts';
+import { isEverything, judgeRefund, type Sums, sumsOf } from './judge.ts';
+import { type LookPlan, lookAtOrder, mayRepeat } from './look.ts';
+import { type Recognised, recognise } from './recognise.ts';
+import type { Refund } from './refund.ts';
+
+export type Made = { kind: 'made'; refund: Refund; link: Link } | { kind: 'answer'; answer: LegacyAnswer };
+
+/** A refund with less time than this left would only turn a known outcome into an unknown one. */
+const SHORTEST_REFUND_MS = 250;
+
+/**
+ * Refunds a part of a payment, or with null all that is left. Others that come for the same payment meanwhile wait.
+ * @param asked_minor minor units.
+ */
+export function makeRefund(runtime: Runtime, call: LegacyCall, link: Link, asked_minor: number | null): Promise<Made> {
+  return runtime.serial.run(link.legacy_id, () => refundNow(runtime, call, link, asked_minor));
+}
+
+async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_minor: number | null): Promise<Made> {
+  const deadline = call.received_at + runtime.settings.create.deadline_ms;
+  if (deadline - runtime.clock.now() < SHORTEST_REFUND_MS) return told(call, 'unavailable');
+  const { exponent } = runtime.tables.site(call.merchant.site);
+  const plan = { token: call.token, exponent, deadline };
+  // What was refunded before must be known, or an unknown outcome could not be told from it afterwards.
+  const { link, order, settled } = await lookAtOrder(runtime, named, plan);
+  const sums = sumsOf(order ?? link.order, link.amount_minor, exponent);
+  const asked = newRefund(runtime, call, link, asked_minor, sums);
+  const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
+  const { opened, refund } = await runtime.store.openRefund(asked, (earlier) => {
+    seen.recognised = recognise(earlier, asked, settled?.id ?? null);
+    return seen.recognised.kind === 'new' ? 'open' : seen.recognised.refund;
+  });
+  const { recognised } = seen;
+  if (recognised.kind === 'key_reused') return told(call, 'key_reused');
+  if (recognised.kind === 'in_progress') return told(call, 'refund_in_progress');
+  if (refund.state === 'DONE') return { kind: 'made', refund, link };
+  if (!opened && !mayRepeat(runtime, refund)) return told(call, 'outcome_unknown');
+  runtime.failpoint('refund.row_written');
+  try {
+    return await sendRefund(runtime, call, { refund, link, plan, repeated: !opened });
+  } catch (error) {
+    // The bytes may have left, and the row is durable: the next look at the order finds what became of it.
+    if (!(error instanceof PuenteError) || error.code === 'refused') throw error;
+    runtime.log.error('refund: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
+    return told(call, 'outcome_unknown');
+  }
+}
+
+interface Sending {
+  refund: Refund;
+  link: Link;
+  plan: LookPlan;
+  repeated: boolean;
+}
+
+/** Sends it once, and commits what came of it before the till is told. */
+async function sendRefund(runtime: Runtime, call: LegacyCall, sending: Sending): Promise<Made> {
+  const { refund, link, plan, repeated } = sending;
+  const outcome = await post(runtime, call, sending);
+  runtime.failpoint('refund.answer_read');
+  const verdict = judgeRefund(outcome, link.order_id ?? '', plan.exponent, repeated);
+  if (verdict.kind === 'made') {
+    const saved = await runtime.store.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
+    runtime.failpoint('refund.settled');
+    // Merchant orders and notices follow the order.
+    const seen = await lookAtOrder(runtime, link, plan);
+    return { kind: 'made', refund: saved, link: seen.link };
+  }
+  if (verdict.kind !== 'unknown') {
+    const state = verdict.kind === 'refused' ? 'REFUSED' : 'NOT_SENT';
+    await runtime.store.saveRefund(refund, { state });
+    return { kind: 'answer', answer: await upstreamRefusal(runtime, call, 'refund', outcome) };
+  }
+  return findOut(runtime, call, sending, outcome, verdict.contradicted);
+}
+
+/** The order decides; what it doesn't show may still happen, and is left in doubt. */
+async function findOut(
+  runtime: Runtime,
+  call: LegacyCall,
+  { refund, link, plan }: Sending,
+  outcome: UpstreamOutcome,
+  contradicted: boolean,
+): Promise<Made> {
+  const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
+  runtime.log.warn('refund: outcome not known', { legacy_id: link.legacy_id, cause });
+  if (outcome.kind === 'answered' && outcome.status === 401) await upstreamRefusal(runtime, call, 'refund', outcome);
+  const seen = await lookAtOrder(runtime, link, plan);
+  if (seen.settled?.state === 'DONE') return { kind: 'made', refund: seen.settled, link: seen.link };
+  if (contradicted && seen.order !== null && seen.settled === null) {
+    await runtime.store.saveRefund(refund, { state: 'REFUSED' });
+    return { kind: 'answer', answer: await upstreamRefusal(runtime, call, 'refund', outcome) };
+  }
+  if (seen.settled === null) await runtime.store.saveRefund(refund, { state: 'IN_DOUBT' });
+  return told(call, 'outcome_unknown');
+}
+
+/** `POST /v1/orders/{id}/refund` with the key and the bytes of the row, which are the same at every repeat. */
+function post(runtime: Runtime, call: LegacyCall, { refund, link, plan }: Sending): Promise<UpstreamOutcome> {
+  const { amount_minor, idempotency_key } = refund;
+  const transaction_id = link.order?.transactions?.payments?.[0]?.id;
+  const part = amount_minor === null ? {} : { refund_minor: amount_minor, transaction_id };
+  const { value } = runtime.tables.request(
+    call.operation,
+    { path: call.path, query: call.query, headers: call.headers, body: call.body },
+    { ...merchantContext(runtime, call.merchant), order_id: link.order_id, ...part },
+  );
+  const left_ms = Math.max(plan.deadline - runtime.clock.now(), SHORTEST_REFUND_MS);
+  return runtime.upstream.send({
+    ...routeOf('refund', link.order_id ?? ''),
+    ...(value.body === undefined ? {} : { body: Buffer.from(stringifyJson(value.body), 'utf8') }),
+    token: call.token,
+    idempotency_key,
+    timeout_ms: Math.min(left_ms, runtime.settings.create.attempt_timeout_ms),
+  });
+}
+
+function newRefund(runtime: Runtime, call: LegacyCall, link: Link, asked_minor: number | null, sums: Sums): Refund {
+  const now = runtime.clock.now();
+  const client_key = call.headers['x-idempotency-key'];
+  const payment_id = link.payment_id ?? '';
+  return {
+    id: runtime.ids.legacyId(now),
+    number: runtime.ids.number(now),
+    legacy_id: link.legacy_id,
+    merchant_id: link.merchant_id,
+    payment_id,
+    client_key: client_key === undefined ? null : runtime.vault.keyed('client-key', client_key),
+    fingerprint: createHash('sha256').update(`refund ${payment_id} ${asked_minor}`).digest('base64url'),
+    amount_minor: asked_minor === null || isEverything(asked_minor, sums) ? null : asked_minor,
+    refunded_before_minor: sums.refunded_minor,
+    idempotency_key: runtime.ids.idempotencyKey(),
+    state: 'SENDING',
+    upstream_id: null,
+    reference_id: null,
+    refunded_minor: null,
+    upstream_status: null,
+    created_at: now,
+    updated_at: now,
+    revision: 1,
+  };
+}
+
+function told(call: LegacyCall, error: Parameters<typeof refused>[1]): { kind: 'answer'; answer: Answered } {
+  return { kind: 'answer', answer: refused(call.operation.family, error) };
+}

@@ -1,0 +1,41 @@
+/** Is a refund a new one, one that was asked for before, or in the way of one? Pure (`reliability.md` §3.9, `legacy-qr.md` §3). */
+import type { Refund } from './refund.ts';
+
+export type Recognised =
+  | { kind: 'new' }
+  /** Asked for before: answered again when it is done, sent again with its own key when its outcome is not known. */
+  | { kind: 'same'; refund: Refund }
+  /** The client's key belongs to another request. */
+  | { kind: 'key_reused'; refund: Refund }
+  /** Another refund of the payment has no outcome yet. */
+  | { kind: 'in_progress'; refund: Refund };
+
+/** How long a client's key names the refund it was first sent with, as the vendor remembers its keys (`reliability.md` §3.1). */
+const KEY_MEMORY_MS = 24 * 60 * 60_000;
+
+/**
+ * Two equal parts are two refunds, unless the client's key says otherwise, or nobody was told yet what became of the first.
+ * @param earlier refunds of the same payment, oldest first.
+ * @param settled_id a refund whose outcome was found only now, on behalf of this call: nobody was told of it.
+ */
+export function recognise(earlier: readonly Refund[], asked: Refund, settled_id: string | null): Recognised {
+  const held = earlier.filter((one) => one.state === 'DONE' || isOpen(one));
+  const { client_key, fingerprint, created_at } = asked;
+  if (client_key !== null) {
+    const known = held.findLast(
+      (one) => one.client_key === client_key && (isOpen(one) || created_at - one.created_at < KEY_MEMORY_MS),
+    );
+    if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
+  }
+  const untold = held.find((one) => isOpen(one) || one.id === settled_id);
+  // A till without keys repeats itself; one with a new key asks for a new refund.
+  if (untold !== undefined && untold.fingerprint === fingerprint && client_key === null) {
+    return { kind: 'same', refund: untold };
+  }
+  return untold !== undefined && isOpen(untold) ? { kind: 'in_progress', refund: untold } : { kind: 'new' };
+}
+
+/** No outcome is known, so that no other refund of the payment may be sent. */
+export function isOpen(refund: Refund): boolean {
+  return refund.state === 'SENDING' || refund.state === 'IN_DOUBT';
+}

@@ -1,0 +1,120 @@
+/** The stories of a legacy cancel: refused on the terminal as legacy did, never repeated blindly (`reliability.md` §3.9). */
+import type { Order } from '../../contract/orders.ts';
+import { answered, type LegacyAnswer, refused } from '../answer.ts';
+import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
+import { markSent, sendCancel } from '../cancel-order.ts';
+import { applyOrder, changeLink } from '../change.ts';
+import type { Link } from '../link.ts';
+import { errorCode } from '../outcome.ts';
+import { readableOrder, refreshLink } from '../refresh.ts';
+import type { Runtime } from '../runtime.ts';
+import type { UpstreamOutcome } from '../upstream.ts';
+
+/** A cancel with less time than this left would only turn a known outcome into an unknown one. */
+const SHORTEST_CANCEL_MS = 250;
+
+/** `DELETE …/devices/{device}/payment-intents/{id}`. Waits for a create that is still running, then cancels. */
+export async function cancelIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const { link } = call;
+  if (link === null || link.unit !== call.path.device_id) return refused('point', 'intent_not_cancelable');
+  return runtime.serial.run(link.legacy_id, () => cancelNow(runtime, call, link.legacy_id));
+}
+
+/**
+ * `DELETE …/payment-intents/{id}` without the device: no legacy route, but a client calls it and puts up with 404 alone
+ * (`legacy-point.md` §1.5). It cancels what can be canceled and answers 404 otherwise (LIM-05).
+ */
+export async function cancelWithoutDevice(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const { link } = call;
+  if (link === null) return refused('point', 'action_not_supported');
+  const answer = await runtime.serial.run(link.legacy_id, () => cancelNow(runtime, call, link.legacy_id));
+  return answer.kind === 'answer' && answer.status >= 400 && answer.status < 500
+    ? refused('point', 'action_not_supported')
+    : answer;
+}
+
+async function cancelNow(runtime: Runtime, call: LegacyCall, legacy_id: string): Promise<LegacyAnswer> {
+  const link = await runtime.store.link(legacy_id);
+  if (link === null) return refused('point', 'intent_not_cancelable');
+  if (link.state === 'SENDING' || link.state === 'IN_DOUBT') return refused('point', 'cancel_blocked');
+  if (link.state !== 'LIVE') return finalAnswer(runtime, call, link);
+  const deadline = call.received_at + runtime.settings.create.deadline_ms;
+  const left_ms = deadline - runtime.clock.now();
+  // A create that took all the time came first: an answer after the till's own limit would reach nobody.
+  if (left_ms < SHORTEST_CANCEL_MS) return refused('point', 'unavailable');
+  const allow = call.merchant.settings.cancel_on_terminal ?? runtime.settings.merchants.cancel_on_terminal;
+  const marked = await markSent(runtime, link);
+  const { value } = runtime.tables.request(
+    call.operation,
+    { path: call.path, query: call.query, headers: call.headers },
+    {
+      ...merchantContext(runtime, call.merchant),
+      order_id: link.order_id,
+      ...(allow ? { cancelable_status: 'at_terminal' } : {}),
+    },
+  );
+  const timeout_ms = Math.min(left_ms, runtime.settings.create.attempt_timeout_ms);
+  const outcome = await sendCancel(runtime, marked, call.token, value.headers ?? {}, timeout_ms);
+  return judgeCancel(runtime, call, { link: marked, sent_before: link.cancel === 'sent' }, outcome);
+}
+
+/**
+ * What a cancel attempt means to the till; where the outcome is unknown the order itself decides. Found canceled, it
+ * was our doing when an earlier cancel was never acknowledged, or when this one got no clear refusal.
+ */
+async function judgeCancel(
+  runtime: Runtime,
+  call: LegacyCall,
+  { link, sent_before }: { link: Link; sent_before: boolean },
+  outcome: UpstreamOutcome,
+): Promise<LegacyAnswer> {
+  if (outcome.kind === 'answered' && (outcome.status === 200 || outcome.status === 202)) {
+    const order = readableOrder(outcome, link.order_id ?? '');
+    if (order !== null) return accepted(runtime, call, link, order);
+  }
+  const known =
+    outcome.kind === 'answered' &&
+    outcome.status >= 400 &&
+    outcome.status < 500 &&
+    errorCode(outcome.body) !== 'idempotency_key_already_used';
+  const already = outcome.kind === 'answered' && errorCode(outcome.body) === 'order_already_canceled';
+  // One call has one deadline: the cancel took its part, and the till doesn't wait longer for the read.
+  const deadline = call.received_at + runtime.settings.create.deadline_ms;
+  const seen = await refreshLink(runtime, link, call.token, { force: true, deadline });
+  const canceled = already || seen.legacy_state === 'CANCELED';
+  if (canceled && (sent_before || !known)) return acknowledged(runtime, call, seen);
+  if (known) {
+    // Nothing of ours is under way any more: a later cancel at the terminal is not our doing.
+    await changeLink(runtime, seen, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
+    return upstreamRefusal(runtime, call, 'cancel', outcome);
+  }
+  if (outcome.kind === 'answered' && outcome.status === 409) return refused('point', 'cancel_blocked');
+  return outcome.kind === 'not_sent' ? refused('point', 'bad_gateway') : refused('point', 'outcome_unknown');
+}
+
+/** 200 canceled, or 202: the terminal was asked, and the intent stays ON_TERMINAL until the event (`orders-api.md` §3.1). */
+async function accepted(runtime: Runtime, call: LegacyCall, link: Link, order: Order): Promise<LegacyAnswer> {
+  const applied = await applyOrder(runtime, link, order, () => ({ change: { cancel: 'acknowledged' } }));
+  return canceledAnswer(runtime, call, applied);
+}
+
+/** A link that can't be canceled any more; a cancel of ours that was never acknowledged is a success (`reliability.md` F29). */
+async function finalAnswer(runtime: Runtime, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
+  if (link.legacy_state === 'CANCELED') {
+    return link.cancel === 'sent' ? acknowledged(runtime, call, link) : refused('point', 'intent_not_cancelable');
+  }
+  return refused('point', link.state === 'DONE' ? 'cancel_blocked' : 'intent_not_cancelable');
+}
+
+async function acknowledged(runtime: Runtime, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
+  const saved = await changeLink(runtime, link, () => ({ change: { cancel: 'acknowledged' } }));
+  return canceledAnswer(runtime, call, saved);
+}
+
+function canceledAnswer(runtime: Runtime, call: LegacyCall, link: Link): LegacyAnswer {
+  const { value } = runtime.tables.answer(call.operation, link.order ?? {}, {
+    ...merchantContext(runtime, call.merchant),
+    intent_id: link.legacy_id,
+  });
+  return answered(200, value.body);
+}

@@ -1,0 +1,70 @@
+/** The story of a new payment intent: an order of type `point` on its terminal. */
+import { type Answered, answered, type LegacyAnswer, refused } from '../answer.ts';
+import { type LegacyCall, merchantContext } from '../call.ts';
+import { isHeld, releaseHeld } from '../change.ts';
+import type { HeldFields, Link } from '../link.ts';
+import { openSale } from '../open.ts';
+import { refreshLink } from '../refresh.ts';
+import type { Runtime } from '../runtime.ts';
+
+/**
+ * `POST …/devices/{device}/payment-intents` on the orders lane.
+ * @throws PuenteError refused, for a request the tables refuse.
+ */
+export function createIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const body = call.body as CreateBody; // only read here; the request table checks the shape before anything is used
+  const said = body.additional_info?.external_reference;
+  return openSale(runtime, call, {
+    family: 'point',
+    unit: call.path.device_id ?? '',
+    holds_unit: true,
+    client_reference: typeof said === 'string' ? said : null,
+    held: heldFields(body),
+    notice_url: null,
+    context: {},
+    busy_error: 'queued_intent',
+    makeRoom: (holder, deadline) => makeRoom(runtime, call, holder, deadline),
+    created: (link) => createdAnswer(runtime, call, link),
+  });
+}
+
+interface CreateBody {
+  description?: string;
+  additional_info?: { external_reference?: unknown };
+  payment?: unknown;
+}
+
+function heldFields(body: CreateBody): HeldFields {
+  const held: HeldFields = {};
+  if (body.additional_info !== undefined) held.additional_info = body.additional_info;
+  if (body.payment !== undefined) held.payment = body.payment;
+  if (body.description !== undefined) held.description = body.description;
+  return held;
+}
+
+/** The link in the way: looked at once, because a missed event must never block a terminal. */
+async function makeRoom(
+  runtime: Runtime,
+  call: LegacyCall,
+  holder: Link,
+  deadline: number,
+): Promise<'freed' | Answered> {
+  const busy = refused('point', 'queued_intent');
+  if (holder.order_id === null) return busy;
+  const read = await refreshLink(runtime, holder, call.token, { force: true, deadline });
+  const seen = isHeld(runtime, read) ? await releaseHeld(runtime, read) : read;
+  const holds = seen.state === 'LIVE' || seen.state === 'SENDING' || seen.state === 'IN_DOUBT';
+  return holds ? busy : 'freed';
+}
+
+/** What the till sees of a created intent: no `state`, the fields as it sent them (`legacy-point.md` §1.3). */
+function createdAnswer(runtime: Runtime, call: LegacyCall, link: Link): LegacyAnswer {
+  const { value } = runtime.tables.answer(call.operation, link.order ?? {}, {
+    ...merchantContext(runtime, call.merchant),
+    intent_id: link.legacy_id,
+    device_id: link.unit,
+    held: link.held,
+    amount_minor: link.amount_minor,
+  });
+  return answered(200, value.body);
+}

@@ -1,0 +1,18 @@
+/** The story of a refund on the terminal, which orders don't have (LIM-03). */
+import { createRefundIntentBody } from '../../contract/legacy-point.ts';
+import { type LegacyAnswer, refused } from '../answer.ts';
+import type { LegacyCall } from '../call.ts';
+import type { Runtime } from '../runtime.ts';
+
+/**
+ * `POST …/devices/{device}/refund`: refused with the way out for a payment that was made by an order, because orders
+ * refund without the terminal; a payment that is not ours is carried to legacy (`legacy-point.md` §1.8).
+ */
+export async function refundIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const body = createRefundIntentBody.safeParse(call.body);
+  if (!body.success) return { kind: 'carry' };
+  const link = await runtime.store.linkByPayment(String(body.data.payment_id));
+  return link?.merchant_id !== call.merchant.id
+    ? { kind: 'carry' }
+    : refused('point', 'refund_on_terminal', String(body.data.payment_id));
+}

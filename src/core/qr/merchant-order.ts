@@ -1,0 +1,60 @@
+/** The story of reading a merchant order, which the orders API doesn't have any more. */
+import { z } from 'zod';
+import type { merchantOrder } from '../../contract/merchant-orders.ts';
+import { answered, type LegacyAnswer, refused } from '../answer.ts';
+import type { LegacyCall } from '../call.ts';
+import type { Link } from '../link.ts';
+import { refreshLink } from '../refresh.ts';
+import type { Runtime } from '../runtime.ts';
+import { saleContext } from './create.ts';
+
+export type MerchantOrder = z.infer<typeof merchantOrder>;
+
+/** `GET /merchant_orders/{id}`: the full shape, of a live sale as its order is now (`legacy-qr.md` §2). */
+export async function getMerchantOrder(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const { link: named } = call;
+  if (named === null) return { kind: 'carry' };
+  const [link, nickname] = await Promise.all([
+    named.state === 'LIVE' ? refreshLink(runtime, named, call.token) : named,
+    nicknameOf(runtime, call),
+  ]);
+  if (link.order === null) return refused(call.operation.family, 'not_found');
+  return answered(200, renderMerchantOrder(runtime, call, link, nickname));
+}
+
+/** @param link of a QR sale whose order is known; without one there is no merchant order. */
+export function renderMerchantOrder(runtime: Runtime, call: LegacyCall, link: Link, nickname: string): MerchantOrder {
+  const { value } = runtime.tables.answer(call.operation, link.order, {
+    ...saleContext(runtime, call, link),
+    site: call.merchant.site ?? '',
+    client_reference: link.client_reference ?? '',
+    merchant_order: { type: 'mercadopago', id: link.merchant_order_id },
+    state: link.legacy_state,
+    created_at: link.created_at,
+    nickname,
+    ...(link.payment_id === null ? {} : { payment_id: Number(link.payment_id) }),
+  });
+  return value.body as MerchantOrder; // the table has just checked it
+}
+
+/** The seller's public name, as the account says it. */
+const account = z.looseObject({ nickname: z.string().default('') });
+
+/** Asked for as seldom as what a till's number stands for; empty while it can't be learned. */
+export async function nicknameOf(runtime: Runtime, call: LegacyCall): Promise<string> {
+  const { reads } = runtime.settings;
+  const ask = async (): Promise<string | null> => {
+    const outcome = await runtime.upstream.send({
+      name: 'users_me',
+      method: 'GET',
+      path: '/users/me',
+      token: call.token,
+      timeout_ms: reads.timeout_ms,
+    });
+    const known = outcome.kind === 'answered' && outcome.status === 200 ? account.safeParse(outcome.body) : null;
+    return known?.success ? known.data.nickname : null;
+  };
+  const key = `nickname ${call.merchant.id}`;
+  const found = await runtime.memory.recall(key, runtime.clock.now(), reads.pos_fresh_ms, ask, (one) => one !== null);
+  return found ?? '';
+}

@@ -1,0 +1,21 @@
+/** The story of reading what a till has, which the orders API can only do by the order. */
+import { answered, type LegacyAnswer, refused } from '../answer.ts';
+import type { LegacyCall } from '../call.ts';
+import { stageOf } from '../lane.ts';
+import { slotOf } from '../link.ts';
+import { refreshLink } from '../refresh.ts';
+import type { Runtime } from '../runtime.ts';
+import { saleContext } from './create.ts';
+import { tillOf } from './till.ts';
+
+/** `GET` of v2: the order as it was sent; of v1: as its create answered it. 404 where the till has none. */
+export async function getTill(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const till = await tillOf(runtime, call);
+  if (till.kind === 'refused') return till.answer;
+  const holder = await runtime.store.liveLink(call.merchant.id, slotOf('qr', till.external_pos_id));
+  if (holder === null && stageOf(runtime, call.merchant) === 'legacy') return { kind: 'carry' };
+  const link = holder?.state === 'LIVE' ? await refreshLink(runtime, holder, call.token) : null;
+  if (link === null || link.state !== 'LIVE') return refused(call.operation.family, 'order_not_found');
+  const { value } = runtime.tables.answer(call.operation, link.order ?? {}, saleContext(runtime, call, link));
+  return answered(200, value.body);
+}

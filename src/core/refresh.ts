@@ -1,0 +1,68 @@
+/** The one way an order is read, and a link moved to what it says. */
+import { type Order, order as orderSchema } from '../contract/orders.ts';
+import { applyOrder } from './change.ts';
+import { distrust } from './identity.ts';
+import type { Link } from './link.ts';
+import type { Runtime } from './runtime.ts';
+import type { Secret } from './secret.ts';
+import { routeOf, type UpstreamOutcome } from './upstream.ts';
+
+/**
+ * Reads a live link's order and moves the link to it. One read per order at a time; a read younger than `fresh_ms`
+ * is good enough unless `force` is set. What can't be read leaves the stored state standing (`reliability.md` F27, F28).
+ */
+export async function refreshLink(
+  runtime: Runtime,
+  link: Link,
+  token: Secret,
+  options: { force?: boolean; deadline?: number } = {},
+): Promise<Link> {
+  const { order_id } = link;
+  if (order_id === null) return link;
+  const asked_at = runtime.clock.now();
+  return runtime.serial.run(`order:${order_id}`, async () => {
+    const current = (await runtime.store.link(link.legacy_id)) ?? link;
+    const last = runtime.reads.last(order_id);
+    const fresh_ms = options.force === true ? 0 : runtime.settings.reads.fresh_ms;
+    if (last > 0 && (last >= asked_at || asked_at - last < fresh_ms)) return current;
+    const order = await readOrder(runtime, token, order_id, options.deadline);
+    return order === null || order === 'missing' ? current : applyOrder(runtime, current, order);
+  });
+}
+
+/** A read whose caller has no time left still gets this long: most are answered in a few milliseconds. */
+const SHORTEST_READ_MS = 250;
+
+/**
+ * `GET /v1/orders/{id}`; null when it can't be read now, `missing` when upstream says that it does not exist.
+ * @param deadline epoch ms at which the caller has to answer; the read is cut there.
+ */
+export async function readOrder(
+  runtime: Runtime,
+  token: Secret,
+  order_id: string,
+  deadline = Number.POSITIVE_INFINITY,
+): Promise<Order | 'missing' | null> {
+  const started_at = runtime.clock.now();
+  const outcome = await runtime.upstream.send({
+    ...routeOf('get', order_id),
+    token,
+    timeout_ms: Math.min(runtime.settings.reads.timeout_ms, Math.max(deadline - started_at, SHORTEST_READ_MS)),
+  });
+  const order = readableOrder(outcome, order_id);
+  if (order === null) {
+    if (outcome.kind === 'answered' && outcome.status === 401) await distrust(runtime, token);
+    const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
+    runtime.log.warn('order could not be read; the stored state stands', { order_id, cause });
+    return outcome.kind === 'answered' && outcome.status === 404 ? 'missing' : null;
+  }
+  runtime.reads.mark(order_id, started_at);
+  return order;
+}
+
+/** The order in an answer, when it is complete and the one that was asked for. */
+export function readableOrder(outcome: UpstreamOutcome, order_id: string): Order | null {
+  if (outcome.kind !== 'answered' || outcome.status < 200 || outcome.status > 299) return null;
+  const parsed = orderSchema.safeParse(outcome.body);
+  return parsed.success && parsed.data.id === order_id ? parsed.data : null;
+}

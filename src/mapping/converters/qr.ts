@@ -1,0 +1,204 @@
+/** Converters of the QR tables: JSON numbers to decimal strings and back, limits of items, lifetimes. */
+import { decimalOf, jsonNumber, quantityOf } from '../../contract/legacy-amount.ts';
+import { decimalText, minorUnits } from '../amount.ts';
+import type { MappingContext } from '../tables.ts';
+import { type Converted, type Converter, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
+import { cutText, foldItems, MAX_CODE, MAX_MEASURE, MAX_TITLE } from './qr-items.ts';
+import { lifeUntil, MAX_LIFE_S, MIN_LIFE_S, secondsOfHeader, V1_LIFE_S } from './qr-life.ts';
+
+/** What `sites.yaml` says of a site that nobody knows; ISO 4217 has it for no currency. */
+const NO_CURRENCY = 'XXX';
+
+/** By the name a row uses. */
+export const qrConverters: Readonly<Record<string, Converter>> = {
+  items_total: {
+    says: 'the sum of `unit_price × quantity` as a decimal string, exact; a sum of nothing is refused',
+    convert: (value, { context }) => itemsTotal(value, context),
+  },
+  agreed_total: {
+    says: 'a number to a decimal string; refused unless it is the sum of the items and the cash, and without items and cash',
+    convert: agreedTotal,
+  },
+  sale_part: {
+    says: 'the total without the cash as a decimal string; nothing when all of it is cash',
+    convert: (value, { reads, context }) => {
+      const sale = (minorOf(value, context) ?? 0n) - (minorOf(reads[0], context) ?? 0n);
+      return sale > 0n ? { value: decimalOfMinor(sale, context) } : NOTHING;
+    },
+  },
+  price_text: {
+    says: 'a number to a decimal string; more decimals than the currency has are refused, unless they are zeros',
+    convert: (value, { context }) => amountText(value, context, 'items.unit_price'),
+  },
+  fee_text: {
+    says: 'the same for a fee; nothing when it is zero',
+    convert: (value, { context }) => (isZero(value) ? NOTHING : amountText(value, context, 'marketplace_fee')),
+  },
+  cash_text: {
+    says: 'the same for an amount of cash; nothing when it is zero',
+    convert: (value, { context }) => (isZero(value) ? NOTHING : amountText(value, context, 'cash_out.amount')),
+  },
+  rendered_url: {
+    says: 'refused in dynamic mode unless it begins with http:// or https://, as the dynamic POST alone demanded',
+    convert: (value, { context }) =>
+      context.mode === 'dynamic' && !/^(?:https?:\/\/.|$)/.test(String(value)) ? refused('notification_url') : NOTHING,
+  },
+  line_total: {
+    says: 'refused unless it is the price times the quantity',
+    convert: (value, { reads, context }) => {
+      const price = minorOf(reads[0], context);
+      const whole = price === null ? null : price * BigInt(quantityOf(reads[1]) ?? 0);
+      return minorOf(value, context) === whole ? NOTHING : refused('items.total_amount');
+    },
+  },
+  own_currency: {
+    says: "refused unless it is the currency of the merchant's site; nothing is checked where the site is not known",
+    convert: (value, { context }) =>
+      context.currency === NO_CURRENCY || context.currency === value ? NOTHING : refused('items.currency_id'),
+  },
+  quantity_number: { says: 'a whole number; `2.0` is 2', convert: (value) => ({ value: quantityOf(value) }) },
+  short_title: {
+    says: `cut to ${MAX_TITLE} characters; a cut is a loss`,
+    convert: (value) => cutText(value, MAX_TITLE),
+  },
+  short_measure: {
+    says: `cut to ${MAX_MEASURE} characters; a cut is a loss`,
+    convert: (value) => cutText(value, MAX_MEASURE),
+  },
+  short_code: {
+    says: `as text; left out when it is empty, and with a loss when it is longer than ${MAX_CODE} characters`,
+    convert: (value) => {
+      const code = String(value);
+      if (code.length > MAX_CODE) return { loss: `orders take ${MAX_CODE} characters of a code; it is left out` };
+      return code === '' ? NOTHING : { value: code };
+    },
+  },
+  ten_items: {
+    says: 'the first ten items; of more, nine and one over the sum of the rest, which is a loss; no list when it is empty',
+    convert: (value, { context }) => foldItems(value, exponentOf(context)),
+  },
+  sponsor_text: {
+    says: 'digits as text; nothing when it is empty or zero',
+    convert: (value) => (value === '' || value === 0 || value === '0' ? NOTHING : { value: String(value) }),
+  },
+  dev_id: {
+    says: 'kept when it begins with `dev_`, as orders of type qr demand; otherwise a loss, unless it is empty',
+    convert: (value) => {
+      if (value === '') return NOTHING;
+      return String(value).startsWith('dev_') && value !== 'dev_'
+        ? { value }
+        : { loss: 'orders take integrator ids that begin with dev_; it is left out' };
+    },
+  },
+  qr_lifetime: {
+    says: `seconds to an ISO duration, between ${MIN_LIFE_S} s and ${MAX_LIFE_S} s; a clamp is a loss, and so is what is no number, which counts as ${V1_LIFE_S} s`,
+    convert: secondsOfHeader,
+  },
+  life_until: {
+    says: 'the time from the call to the moment, within the same limits; else the lifetime of the header; a moment that is none or over is refused',
+    convert: (value, { reads, context }) => lifeUntil(value, reads[0], context),
+  },
+  application_or_seller: {
+    says: "the application's number from the order, the seller's where there is none",
+    convert: (value, { reads }) => {
+      const { application_id } = (reads[0] ?? {}) as { application_id?: unknown }; // the order's integration_data
+      return { value: wholeNumber(application_id).value ?? value };
+    },
+  },
+  sponsor_number: {
+    says: 'digits to a number; null when there are none',
+    convert: (value) => ({ value: wholeNumber(value).value || null }),
+  },
+  sent_items: {
+    says: 'each item as v1 answers it: as it was sent, an empty text where it had none, other keys left out',
+    convert: (value) => ({ value: Array.isArray(value) ? value.map(sentItem) : [] }),
+  },
+  minor_number: {
+    says: "minor units to a JSON number with no more than the currency's decimals",
+    convert: (value, { context }) => {
+      const decimal = decimalText(value, exponentOf(context));
+      return decimal === undefined ? NOTHING : { value: jsonNumber(decimal) };
+    },
+  },
+  fee_number: {
+    says: 'an amount as it was sent to a JSON number; zero when there is none',
+    convert: (value) => ({ value: jsonNumber(decimalOf(value) ?? '0') }),
+  },
+  or_empty: { says: 'an empty text when there is none', convert: (value) => ({ value: value ?? '' }) },
+};
+
+function itemsTotal(value: unknown, context: MappingContext): Converted {
+  let sum = 0n;
+  for (const item of value as WrittenItem[]) {
+    // the source schema has just proved this list
+    const price = minorOf(item.unit_price, context);
+    if (price === null) return refused('items.unit_price');
+    sum += price * BigInt(quantityOf(item.quantity) ?? 0);
+  }
+  return sum === 0n ? refused('items.amount') : { value: decimalOfMinor(sum, context) };
+}
+
+interface WrittenItem {
+  id?: string | number | null;
+  title: string;
+  currency_id: string;
+  unit_price: unknown;
+  quantity: unknown;
+  description?: string | null;
+  picture_url?: string | null;
+  total_amount?: unknown;
+}
+
+function agreedTotal(value: unknown, { reads, context }: Given): Converted {
+  const items = (reads[0] ?? []) as WrittenItem[]; // the source schema has just proved this list
+  const cash = reads[1] === undefined || reads[1] === null ? 0n : minorOf(reads[1], context);
+  if (cash === null) return refused('cash_out.amount');
+  if (items.length === 0 && cash === 0n) return { refusal: { error: 'cash_out_required', detail: '' } };
+  const total = minorOf(value, context);
+  if (total === null || total === 0n) return refused('total_amount');
+  let sum = cash;
+  for (const item of items) {
+    const whole = minorOf(item.total_amount, context);
+    if (whole === null) return refused('items.total_amount');
+    sum += whole;
+  }
+  return sum === total ? { value: decimalOfMinor(total, context) } : refused('total_amount');
+}
+
+function amountText(value: unknown, context: MappingContext, property: string): Converted {
+  const minor = minorOf(value, context);
+  return minor === null ? refused(property) : { value: decimalOfMinor(minor, context) };
+}
+
+/** Minor units, exact; null when the number has more decimals than the currency. */
+function minorOf(value: unknown, context: MappingContext): bigint | null {
+  const minor = minorUnits(decimalOf(value), exponentOf(context));
+  return minor === undefined ? null : BigInt(minor);
+}
+
+/** The target schema refuses what is too long. */
+function decimalOfMinor(minor: bigint, context: MappingContext): string {
+  const exponent = exponentOf(context);
+  const digits = String(minor).padStart(exponent + 1, '0');
+  return exponent === 0 ? digits : `${digits.slice(0, -exponent)}.${digits.slice(-exponent)}`;
+}
+
+function isZero(value: unknown): boolean {
+  return /^0+(?:\.0+)?$/.test(decimalOf(value) ?? '');
+}
+
+function refused(detail: string): Converted {
+  return { refusal: { error: 'invalid_property', detail } };
+}
+
+function sentItem(item: WrittenItem): Record<string, unknown> {
+  return {
+    id: String(item.id ?? ''),
+    title: item.title,
+    currency_id: item.currency_id,
+    unit_price: jsonNumber(decimalOf(item.unit_price) ?? '0'),
+    quantity: quantityOf(item.quantity),
+    description: item.description ?? '',
+    picture_url: item.picture_url ?? '',
+  };
+}

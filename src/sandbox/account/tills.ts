@@ -1,0 +1,211 @@
+/** Tills ("points of sale"): create, list, read, change and delete. Source: `legacy-qr.md` §4. */
+import { randomUUID } from 'node:crypto';
+import type { Router } from 'express';
+import type { Json } from '../../contract/json.ts';
+import { type Answer, json } from '../answer.ts';
+import type { PointOfSale } from '../cast.ts';
+import { offsetDate } from '../dates.ts';
+import {
+  type JsonObject,
+  type OlderCall,
+  type OlderHandler,
+  olderRouter,
+  paged,
+  pageOf,
+  refuseWith,
+} from '../older-call.ts';
+import type { World } from '../world.ts';
+import { accountFault, isExternalId, isNumeric, isText, isWithin, readFields } from './fields.ts';
+
+/** What a till has beside what the rest of the sandbox needs; made when first asked for, for those of the cast. */
+interface TillDetails {
+  uuid: string;
+  name: string;
+  fixed_amount: boolean;
+  category: number | null;
+  url: string | null;
+  created_at_ms: number;
+  updated_at_ms: number;
+}
+
+/** Above every till number of the cast, those for load tests too. */
+const FIRST_TILL_ID = 70_000_001;
+const DEFAULT_LIMIT = 50;
+
+export function tillsRouter(world: World): Router {
+  const desk = createDesk(world);
+  return olderRouter(world, [
+    ['post', '/pos', desk.create],
+    ['get', '/pos', (call) => listTills(call, desk.render)],
+    ['get', '/pos/:till', (call) => json(200, desk.render(tillOf(call)))],
+    ['put', '/pos/:till', desk.change],
+    ['delete', '/pos/:till', deleteTill],
+  ]);
+}
+
+function createDesk(world: World) {
+  const details = new Map<number, TillDetails>();
+  const ids = { next: FIRST_TILL_ID };
+  world.onReset(() => {
+    details.clear();
+    ids.next = FIRST_TILL_ID;
+  });
+  const detailsOf = (till: PointOfSale): TillDetails => {
+    const known = details.get(till.id) ?? newDetails(world, till);
+    details.set(till.id, known);
+    return known;
+  };
+  const render = (till: PointOfSale): object => renderTill(world, till, detailsOf(till));
+  const create: OlderHandler = (call) => {
+    const fields = readFields(call, rules, 'UNKNOWN_FIELD_EXCEPTION');
+    if (fields.name === undefined) throw accountFault('INVALID_NAME');
+    const { user_id } = call.merchant;
+    const till: PointOfSale = { id: ids.next, merchant_id: user_id, external_id: null, store_id: '' };
+    applyIds(call, till, fields);
+    if (till.store_id === '') throw accountFault('POS_INVALID_STORE_ID');
+    const made = newDetails(world, till);
+    applyDetails(made, fields);
+    ids.next++;
+    details.set(till.id, made);
+    world.points_of_sale.set(till.id, till);
+    return json(world.settings.store_create_status, render(till));
+  };
+  const change: OlderHandler = (call) => {
+    const till = tillOf(call);
+    const fields = readFields(call, rules, 'UNKNOWN_FIELD_EXCEPTION');
+    const changed = { ...detailsOf(till) };
+    applyDetails(changed, fields);
+    applyIds(call, till, fields);
+    details.set(till.id, { ...changed, updated_at_ms: world.clock.now() });
+    return json(200, render(till));
+  };
+  return { render, create, change };
+}
+
+/** `GET /pos?external_id=&store_id=`; an empty filter is none. */
+function listTills(call: OlderCall, render: (till: PointOfSale) => object): Answer {
+  const { world, merchant, query } = call;
+  const page = pageOf(query, DEFAULT_LIMIT, (name) => accountFault(`INVALID_${name.toUpperCase()}`));
+  const [external_id, store_id, external_store_id] = ['external_id', 'store_id', 'external_store_id'].map(
+    (name) => query.get(name) || null,
+  );
+  if (typeof store_id === 'string' && !isNumeric(store_id)) throw accountFault('INVALID_STORE_ID');
+  const found = [...world.points_of_sale.values()].filter(
+    (till) =>
+      till.merchant_id === merchant.user_id &&
+      (!external_id || till.external_id === external_id) &&
+      (!store_id || till.store_id === store_id) &&
+      (!external_store_id || world.stores.get(till.store_id)?.external_id === external_store_id),
+  );
+  return paged(found, page, render);
+}
+
+/** A terminal that stood there has no till from now on. */
+const deleteTill: OlderHandler = (call) => {
+  const till = tillOf(call);
+  call.world.points_of_sale.delete(till.id);
+  for (const terminal of call.world.terminals(till.merchant_id)) if (terminal.pos === till) terminal.pos = null;
+  return { status: 204, body: '' };
+};
+
+function tillOf({ world, merchant, path }: OlderCall): PointOfSale {
+  const id = path('till');
+  if (!isNumeric(id)) throw accountFault('INVALID_POS_ID');
+  const till = world.points_of_sale.get(Number(id));
+  if (till?.merchant_id !== merchant.user_id) {
+    throw refuseWith({ status: 404, error: 'not_found', message: 'Point of sale not found' });
+  }
+  return till;
+}
+
+/** The store by either of its ids, which must agree, and the till's own external id, which must be its alone. */
+function applyIds({ world, merchant }: OlderCall, till: PointOfSale, fields: JsonObject): void {
+  const own = [...world.stores.values()].filter(({ merchant_id }) => merchant_id === merchant.user_id);
+  const { store_id, external_store_id, external_id } = fields;
+  const by_id = store_id === undefined ? undefined : own.find(({ id }) => id === String(store_id));
+  if (store_id !== undefined && by_id === undefined) throw accountFault('POS_INVALID_STORE_ID');
+  const by_name =
+    external_store_id === undefined ? undefined : own.find((store) => store.external_id === external_store_id);
+  if (external_store_id !== undefined && by_name === undefined) throw accountFault('INEXISTENT_EXTERNAL_STORE_ID');
+  if (by_id !== undefined && by_name !== undefined && by_id !== by_name) {
+    throw accountFault('EXTERNAL_STORE_ID_NOT_MATCH');
+  }
+  if (typeof external_id === 'string' && hasTwin(world, till, external_id)) {
+    throw refuseWith({ status: 409, error: 'point_of_sale_exists', message: 'The external_id is already in use' });
+  }
+  till.store_id = by_id?.id ?? by_name?.id ?? till.store_id;
+  if (external_id !== undefined) till.external_id = external_id === null ? null : String(external_id);
+}
+
+function hasTwin(world: World, till: PointOfSale, external_id: string): boolean {
+  return [...world.points_of_sale.values()].some(
+    (other) => other.merchant_id === till.merchant_id && other.id !== till.id && other.external_id === external_id,
+  );
+}
+
+function applyDetails(details: TillDetails, { name, fixed_amount, category, url }: JsonObject): void {
+  if (name !== undefined) details.name = String(name);
+  if (typeof fixed_amount === 'boolean') details.fixed_amount = fixed_amount;
+  if (category !== undefined) details.category = category === null ? null : Number(category);
+  if (url !== undefined) details.url = url === null ? null : String(url);
+  if (details.url !== null && !details.fixed_amount) throw accountFault('FIXED_AMOUNT_FALSE');
+}
+
+function newDetails(world: World, till: PointOfSale): TillDetails {
+  const now_ms = world.clock.now();
+  return {
+    uuid: randomUUID().replaceAll('-', ''),
+    name: till.external_id ?? `Till ${till.id}`,
+    fixed_amount: true,
+    category: null,
+    url: null,
+    created_at_ms: now_ms,
+    updated_at_ms: now_ms,
+  };
+}
+
+/** Limits of the reference page of `POST /pos`. */
+const MAX_NAME = 45;
+const MAX_EXTERNAL_ID = 40;
+const MAX_URL = 300;
+
+const rules = {
+  name: [
+    { code: 'INVALID_NAME', holds: isText },
+    { code: 'NAME_TOO_LONG', holds: isWithin(MAX_NAME) },
+  ],
+  fixed_amount: [{ code: 'INVALID_FIXED_AMOUNT', holds: (value: Json) => typeof value === 'boolean' }],
+  category: [{ code: 'INVALID_CATEGORY', holds: (value: Json) => value === null || isNumeric(value) }],
+  store_id: [{ code: 'POS_INVALID_STORE_ID', holds: isNumeric }],
+  external_store_id: [{ code: 'INVALID_EXTERNAL_STORE_ID', holds: isText }],
+  external_id: [
+    { code: 'INVALID_EXTERNAL_ID', holds: isExternalId },
+    { code: 'EXTERNAL_ID_TOO_LONG', holds: isWithin(MAX_EXTERNAL_ID) },
+  ],
+  url: [
+    { code: 'INVALID_URL', holds: (value: Json) => value === null || URL.canParse(String(value)) },
+    { code: 'URL_TOO_LONG', holds: isWithin(MAX_URL) },
+  ],
+};
+
+/** `store_id` is text although its id is a number (`legacy-qr.md` §4). */
+function renderTill(world: World, till: PointOfSale, details: TillDetails): object {
+  const picture = `https://qr.example/${till.id}/${details.uuid}`;
+  return {
+    id: till.id,
+    qr: { image: `${picture}.png`, template_document: `${picture}.pdf`, template_image: `${picture}-template.png` },
+    qr_code: picture,
+    status: 'active',
+    date_created: offsetDate(details.created_at_ms),
+    date_last_updated: offsetDate(details.updated_at_ms),
+    uuid: details.uuid,
+    user_id: Number(till.merchant_id),
+    name: details.name,
+    fixed_amount: details.fixed_amount,
+    category: details.category,
+    store_id: till.store_id,
+    external_store_id: world.stores.get(till.store_id)?.external_id || null,
+    external_id: till.external_id,
+    url: details.url,
+  };
+}

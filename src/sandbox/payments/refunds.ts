@@ -1,0 +1,170 @@
+/** Refunds through the payments API, whole or in parts. Source: `legacy-qr.md` §3. */
+import { isExactNumber, type Json } from '../../contract/json.ts';
+import { decimalOf } from '../../contract/legacy-amount.ts';
+import type { LegacyErrorEntry } from '../../contract/legacy-errors.ts';
+import { type Answer, json } from '../answer.ts';
+import type { Merchant } from '../cast.ts';
+import { minorOf } from '../json-amount.ts';
+import { bodyObject, type OlderCall, type OlderHandler, refuse, refuseWith } from '../older-call.ts';
+import { fingerprint, idempotencyKey } from '../order-call.ts';
+import { refund } from '../order-refunds.ts';
+import type { Desk } from '../order-states.ts';
+import type { Payment, PaymentRefund } from '../payment.ts';
+import type { World } from '../world.ts';
+import { paymentOf } from './access.ts';
+import { renderPayment, renderRefund } from './view.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** The reference lists this number for a key header that is missing (`legacy-qr.md` §3). */
+const keyMissing: LegacyErrorEntry = {
+  status: 400,
+  error: 'bad_request',
+  message: "Header X-Idempotency-Key can't be null",
+  cause: 4292,
+};
+/** No number is published for a key that comes back with another request. */
+const keyReused: LegacyErrorEntry = {
+  status: 400,
+  error: 'bad_request',
+  message: 'X-Idempotency-Key was already used with another request',
+  cause: 1,
+};
+
+/** `POST /v1/payments/{id}/refunds`: nothing and `{}` mean all that is left, `{"amount"}` a part. */
+export const createRefund =
+  (desk: Desk): OlderHandler =>
+  (call) => {
+    const { world, merchant, request } = call;
+    const key = idempotencyKey(request);
+    if (key === null && world.settings.refund_key_required) throw refuseWith(keyMissing);
+    const saved = key === null ? null : savedAnswer(call, key);
+    if (saved !== null) return saved;
+    const payment = paymentOf(call);
+    const part_minor = readAmount(bodyObject(request).amount, merchant);
+    checkRefund(world, payment, part_minor);
+    const made = refundPayment(desk, payment, part_minor);
+    const answer = json(201, renderRefund(payment, made, merchant));
+    if (key !== null) {
+      world.keys.store(merchant.user_id, key, { fingerprint: fingerprint(request), answer, order_id: null });
+    }
+    return answer;
+  };
+
+/** `GET …/refunds`, with and without the trailing slash: an array. */
+export const listRefunds: OlderHandler = (call) => {
+  const payment = paymentOf(call);
+  return json(
+    200,
+    payment.refunds.map((made) => renderRefund(payment, made, call.merchant)),
+  );
+};
+
+/** `GET …/refunds/{refund_id}`. */
+export const getRefund: OlderHandler = (call) => {
+  const payment = paymentOf(call);
+  const made = payment.refunds.find(({ id }) => String(id) === call.path('refund'));
+  if (made === undefined) throw refuse('refund_not_found');
+  return json(200, renderRefund(payment, made, call.merchant));
+};
+
+/** `PUT /collections/{id}`, the refund of the oldest clients: always whole, answered with the payment. */
+export const refundCollection =
+  (desk: Desk): OlderHandler =>
+  (call) => {
+    const payment = paymentOf(call);
+    const { status } = bodyObject(call.request);
+    if (status === undefined) throw refuse('missing_property', 'status');
+    if (status === 'cancelled') throw refuse('state_refuses'); // only a pending payment can be canceled
+    if (status !== 'refunded') throw refuse('invalid_property', 'status');
+    checkRefund(call.world, payment, null);
+    refundPayment(desk, payment, null);
+    return json(200, renderPayment(call.world, payment));
+  };
+
+function savedAnswer({ world, merchant, request }: OlderCall, key: string): Answer | null {
+  const known = world.keys.find(merchant.user_id, key);
+  if (known === undefined) return null;
+  if (known.fingerprint !== null && known.fingerprint !== fingerprint(request)) throw refuseWith(keyReused);
+  return known.answer;
+}
+
+/** @returns minor units, or null for all that is left; a number in quotes counts as a number. */
+function readAmount(value: Json | undefined, { site }: Merchant): number | null {
+  if (value === undefined) return null;
+  const text = typeof value === 'number' || typeof value === 'string' || isExactNumber(value) ? String(value) : '';
+  if (!/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)) throw refuse('amount_not_numeric');
+  if (text.startsWith('-') || /^[0.]+$/.test(decimalOf(value) ?? '')) throw refuse('amount_not_positive');
+  const minor = minorOf(value, site);
+  if (minor === null) throw refuse('invalid_property', 'amount');
+  return minor;
+}
+
+/** @param part_minor null for all that is left. */
+function checkRefund(world: World, payment: Payment, part_minor: number | null): void {
+  const { settings } = world;
+  if (payment.status === 'refunded') throw refuse('already_refunded');
+  const isOfOrder = payment.origin.kind === 'order' && settings.order_payment_refunds === 'refused';
+  if (payment.status !== 'approved' || isOfOrder) throw refuse('state_refuses');
+  if (world.clock.now() - payment.created_at_ms > settings.payment_refund_days * DAY_MS) {
+    const too_old = refuse('refund_too_old');
+    throw refuseWith({
+      status: 404,
+      error: 'not_found',
+      message: too_old.message,
+      cause: settings.refund_too_old_code,
+    });
+  }
+  if (part_minor === null || part_minor === leftOf(payment)) return;
+  if (payment.tip_minor > 0 || !partialTypes.includes(payment.payment_type_id)) throw refuse('partial_unsupported');
+  if (part_minor > leftOf(payment)) throw refuse('amount_maximum');
+}
+
+/** Cards and wallets, as on the orders side (`orders-api.md` §2); vouchers and payments with a tip are only refunded whole. */
+const partialTypes: readonly string[] = [
+  'credit_card',
+  'debit_card',
+  'prepaid_card',
+  'account_money',
+  'digital_wallet',
+  'bank_transfer',
+  'qr',
+];
+
+function leftOf(payment: Payment): number {
+  return payment.amount_minor + payment.tip_minor - payment.refunded_minor;
+}
+
+/**
+ * Refunds minor units of a payment, or with null all that is left; the caller has checked that it may.
+ * The payment of an order is refunded by its order, so that both agree.
+ */
+function refundPayment(desk: Desk, payment: Payment, part_minor: number | null): PaymentRefund {
+  const { world } = desk;
+  const order = payment.origin.kind === 'order' ? world.orders.get(payment.origin.id) : undefined;
+  if (order === undefined) return giveBack(world, payment, part_minor ?? leftOf(payment));
+  const before = payment.refunds.length;
+  refund(desk, order, part_minor);
+  const made = payment.refunds[before];
+  if (made === undefined) throw new Error(`Order ${order.id} was refunded without its payment.`);
+  return made;
+}
+
+/** A part leaves the payment approved (`legacy-qr.md` §3). */
+function giveBack(world: World, payment: Payment, amount_minor: number): PaymentRefund {
+  const now_ms = world.clock.now();
+  const status = world.settings.payment_refund_status;
+  const made: PaymentRefund = { id: world.nextRefundId(), amount_minor, status, created_at_ms: now_ms };
+  payment.refunds.push(made);
+  payment.refunded_minor += amount_minor;
+  payment.updated_at_ms = now_ms;
+  const isWhole = leftOf(payment) === 0;
+  if (isWhole) payment.status = 'refunded';
+  payment.status_detail = isWhole ? 'refunded' : 'partially_refunded';
+  if (status === 'in_process') {
+    world.clock.schedule(world.settings.simulated_step_ms, () => {
+      made.status = 'approved';
+    });
+  }
+  world.paymentChanged(payment);
+  return made;
+}

@@ -1,0 +1,152 @@
+/** Amounts as QR tills write them: exact decimals from the source text, whatever form the number has. */
+import fc from 'fast-check';
+import { LosslessNumber } from 'lossless-json';
+import { describe, expect, it } from 'vitest';
+import { parseJson, stringifyJson } from '../../src/contract/json.ts';
+import { decimalOf, jsonNumber, quantityOf } from '../../src/contract/legacy-amount.ts';
+
+/** A number as it stands in JSON text. */
+const written = (text: string): unknown => parseJson(text);
+
+describe('decimalOf', () => {
+  it.each([
+    '-1',
+    '-0',
+    '-0.01',
+    '1e13',
+    '1e99',
+    '1e-16',
+    '1234567890123',
+    '0.1234567890123456',
+    'true',
+    'null',
+    '[]',
+    '{}',
+    '""',
+    '" 1"',
+    '"1,5"',
+    '"1."',
+    '".5"',
+    '"1.2.3"',
+    '"0x10"',
+    '"Infinity"',
+    '"1e100"',
+  ])('%s is no amount', (text) => {
+    expect(decimalOf(written(text))).toBeNull();
+  });
+
+  it.each([undefined, Number.NaN, Number.POSITIVE_INFINITY, -0.5, Symbol('1')])('nor is %s', (value) => {
+    expect(decimalOf(value)).toBeNull();
+  });
+
+  it.each([
+    ['0', '0'],
+    ['100', '100'],
+    ['120.5', '120.5'],
+    ['100.10', '100.10'],
+    ['0.01', '0.01'],
+    ['"500"', '500'],
+    ['"120.50"', '120.50'],
+    ['999999999999.99', '999999999999.99'],
+    ['0.1000000000000000', null],
+    ['1.205e2', '120.5'],
+    ['1.205E+2', '120.5'],
+    ['1.2e1', '12'],
+    ['12e0', '12'],
+    ['12.50e0', '12.50'],
+    ['5e-1', '0.5'],
+    ['125e-2', '1.25'],
+    ['1.5e-3', '0.0015'],
+    ['1e3', '1000'],
+    ['0e5', '0'],
+    ['0.5e1', '5'],
+    ['"1e2"', '100'],
+  ])('%s is %s', (text, decimal) => {
+    expect(decimalOf(written(text))).toBe(decimal);
+  });
+
+  it('takes a plain number as its shortest text', () => {
+    expect([decimalOf(100), decimalOf(0.1), decimalOf(1e-7), decimalOf(1e21)]).toEqual([
+      '100',
+      '0.1',
+      '0.0000001',
+      null,
+    ]);
+  });
+
+  it('property: a decimal comes through JSON as it was written', () => {
+    fc.assert(
+      fc.property(decimal, (text) => {
+        expect(decimalOf(written(text))).toBe(text);
+        expect(decimalOf(written(`"${text}"`))).toBe(text);
+      }),
+    );
+  });
+
+  it('property: an exponent only moves the point', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 1n, max: 999_999_999_999n }), fc.integer({ min: 0, max: 12 }), (digits, places) => {
+        const found = decimalOf(new LosslessNumber(`${digits}e-${places}`));
+        const [whole = '', fraction = ''] = (found ?? '').split('.');
+        expect(BigInt(whole + fraction)).toBe(digits);
+        expect(fraction).toHaveLength(places);
+      }),
+    );
+  });
+});
+
+describe('quantityOf', () => {
+  it.each(['0', '0.0', '-1', '1.5', '2.01', '1000000', '1e6', '"two"', 'null', '[1]'])('%s is no quantity', (text) => {
+    expect(quantityOf(written(text))).toBeNull();
+  });
+
+  it.each([
+    ['1', 1],
+    ['2.0', 2],
+    ['2.000', 2],
+    ['"3"', 3],
+    ['"3.0"', 3],
+    ['2e1', 20],
+    ['999999', 999_999],
+  ])('%s is %s', (text, quantity) => {
+    expect(quantityOf(written(text))).toBe(quantity);
+  });
+});
+
+describe('jsonNumber', () => {
+  it.each([
+    ['241.00', '241'],
+    ['120.50', '120.5'],
+    ['100', '100'],
+    ['1000', '1000'],
+    ['0', '0'],
+    ['0.00', '0'],
+    ['0.10', '0.1'],
+    ['0.0000001', '0.0000001'],
+    ['10.00', '10'],
+    ['999999999999.99', '999999999999.99'],
+    ['999999999999.123456789', '999999999999.123456789'],
+  ])('%s is written as %s', (text, number) => {
+    expect(stringifyJson(jsonNumber(text))).toBe(number);
+  });
+
+  it('property: a decimal text comes back from JSON with the same value, digit for digit', () => {
+    fc.assert(
+      fc.property(decimal, (text) => {
+        const back = decimalOf(parseJson(stringifyJson(jsonNumber(text))));
+        expect(digitsOf(back ?? '')).toEqual(digitsOf(text));
+      }),
+    );
+  });
+});
+
+/** Whole part without leading zeros, and up to fifteen digits after the point. */
+const decimal = fc
+  .tuple(fc.bigInt({ min: 0n, max: 999_999_999_999n }), fc.option(fc.stringMatching(/^\d{1,15}$/), { nil: null }))
+  .map(([whole, fraction]) => (fraction === null ? `${whole}` : `${whole}.${fraction}`));
+
+/** The value in units of 10⁻¹⁵. */
+function digitsOf(text: string): bigint {
+  const [whole = '', fraction = ''] = text.split('.');
+  return BigInt(whole + fraction.padEnd(15, '0'));
+}

@@ -1,0 +1,38 @@
+/** Tables that remember which of their rows fired, so that the golden exchanges can tell what they cover. */
+import type { Tables, Translated } from '../../src/mapping/tables.ts';
+
+/** @param fired called with each row, as `table#row`. */
+export function recording<T extends Tables>(tables: T, fired: (row: string) => void): T {
+  const kept = (translated: Translated): Translated => {
+    translated.fired.forEach(fired);
+    return translated;
+  };
+  return {
+    ...tables,
+    request: (...given) => kept(refusing(fired, () => tables.request(...given))),
+    answer: (...given) => kept(tables.answer(...given)),
+    notice: (...given) => kept(tables.notice(...given)),
+    payment: (...given) => kept(tables.payment(...given)),
+    state: (...given) => {
+      const found = tables.state(...given);
+      fired(found.row);
+      return found;
+    },
+    error: (...given) => {
+      const found = tables.error(...given);
+      fired(found.row);
+      return found;
+    },
+  };
+}
+
+/** A row that refuses has fired as well; the refusal names it. */
+function refusing<Out>(fired: (row: string) => void, translate: () => Out): Out {
+  try {
+    return translate();
+  } catch (error) {
+    const { row } = (error as { facts?: { row?: unknown } }).facts ?? {}; // a PuenteError, or something else without facts
+    if (typeof row === 'string') fired(row);
+    throw error;
+  }
+}

@@ -1,0 +1,116 @@
+/** One order at a time on a till's code: replaced, retried, locked, in doubt (`legacy-qr.md` §1.2, `reliability.md` §3.9). */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openQrShop, orderPath, preference, preferencePath, type QrShop, storeOrder } from './qr-till.ts';
+import { LEFT_IN_DOUBT } from './till.ts';
+
+let shop: QrShop;
+beforeAll(async () => {
+  shop = await openQrShop();
+});
+afterEach(async () => {
+  await shop.clearFaults();
+});
+afterAll(() => shop.close());
+
+function put(till: string, change: object = {}): ReturnType<QrShop['till']> {
+  return shop.till(orderPath(till), { method: 'PUT', body: storeOrder(change) });
+}
+
+async function statesAt(till: string): Promise<string[]> {
+  return (await shop.ordersAt(till)).map(({ status }) => status);
+}
+
+describe('refused', () => {
+  it('while a buyer is paying; the order stays, and is gone once it is paid', async () => {
+    const { external_id } = shop.freshTill();
+    await put(external_id);
+    await shop.buyer(external_id, 'lock');
+    const locked = {
+      error: 'in_store_order_locked',
+      message: 'The order of this point of sale is being paid',
+      status: 409,
+      causes: [],
+    };
+    const second = await put(external_id, { external_reference: 'Factura 0003' });
+    expect([second.status, second.body]).toEqual([409, locked]);
+    const removed = await shop.till(orderPath(external_id), { method: 'DELETE' });
+    expect([removed.status, removed.body]).toEqual([409, locked]);
+    expect(await statesAt(external_id)).toEqual(['created']);
+    await shop.buyer(external_id, 'unlock');
+    await shop.buyer(external_id, 'pay');
+    const third = await put(external_id, { external_reference: 'Factura 0004' });
+    expect(third.status).toBe(204);
+    expect(await statesAt(external_id)).toEqual(['processed', 'created']);
+  });
+
+  it('while the earlier create is not known, and works once it is', async () => {
+    const { external_id } = shop.freshTill();
+    await shop.fault({ ...LEFT_IN_DOUBT, times: 100 });
+    expect((await put(external_id)).status).toBe(504);
+    const second = await put(external_id, { external_reference: 'Factura 0003' });
+    expect([second.status, second.body]).toEqual([
+      409,
+      {
+        error: 'in_store_order_pending',
+        message: 'The order before this one is not known yet; try again',
+        status: 409,
+        causes: [],
+      },
+    ]);
+    const removed = await shop.till(orderPath(external_id), { method: 'DELETE' });
+    expect([removed.status, removed.body]).toMatchObject([409, { error: 'in_store_order_pending' }]);
+    await shop.clearFaults();
+    expect((await put(external_id, { external_reference: 'Factura 0004' })).status).toBe(204);
+    expect((await statesAt(external_id)).filter((status) => status === 'created')).toHaveLength(1);
+  });
+
+  it('a table refuses before the earlier order is touched', async () => {
+    const { external_id } = shop.freshTill();
+    await put(external_id);
+    expect((await put(external_id, { total_amount: 302 })).status).toBe(400);
+    expect(await statesAt(external_id)).toEqual(['created']);
+  });
+});
+
+it('the earlier order is canceled upstream, whichever family put it there', async () => {
+  const { external_id } = shop.freshTill();
+  expect((await shop.till(preferencePath(external_id), { body: preference() })).status).toBe(200);
+  expect((await put(external_id)).status).toBe(204);
+  expect((await put(external_id, { external_reference: 'Factura 0003' })).status).toBe(204);
+  expect(await statesAt(external_id)).toEqual(['canceled', 'canceled', 'created']);
+  expect((await shop.till(orderPath(external_id), { method: 'DELETE' })).status).toBe(204);
+  expect(await statesAt(external_id)).toEqual(['canceled', 'canceled', 'canceled']);
+  const again = await shop.till(orderPath(external_id), { method: 'DELETE' });
+  expect([again.status, again.text]).toEqual([204, '']);
+});
+
+it('the same call again is a retry, which joins', async () => {
+  const { external_id } = shop.freshTill();
+  const [first, second] = await Promise.all([
+    shop.till(preferencePath(external_id), { body: preference() }),
+    shop.till(preferencePath(external_id), { body: preference() }),
+  ]);
+  const third = await shop.till(preferencePath(external_id), { body: preference() });
+  expect([first?.status, second?.status, third.status]).toEqual([200, 200, 200]);
+  expect([second?.body, third.body]).toEqual([first?.body, first?.body]);
+  expect(await statesAt(external_id)).toEqual(['created']);
+});
+
+it('the same sale again after it was paid is a new sale', async () => {
+  const { external_id } = shop.freshTill();
+  await put(external_id);
+  await shop.buyer(external_id, 'pay');
+  // The till asks what it shows, as tills do before the next sale.
+  expect((await shop.till(orderPath(external_id))).status).toBe(404);
+  expect((await put(external_id)).status).toBe(204);
+  expect(await statesAt(external_id)).toEqual(['processed', 'created']);
+});
+
+it('tills that send DELETE before every PUT lose nothing', async () => {
+  const { external_id } = shop.freshTill();
+  for (const number of [1, 2, 3]) {
+    expect((await shop.till(orderPath(external_id), { method: 'DELETE' })).status).toBe(204);
+    expect((await put(external_id, { external_reference: `sale-${external_id}-${number}` })).status).toBe(204);
+  }
+  expect(await statesAt(external_id)).toEqual(['canceled', 'canceled', 'created']);
+});

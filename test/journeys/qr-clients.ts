@@ -1,0 +1,134 @@
+/** Tills and receivers as public code has them (`legacy-qr.md` §2 "What integrators actually check", §7). */
+import { type Answer, call, type Delivery } from '../kit.ts';
+
+type Json = Record<string, unknown>;
+
+/** Where a client's calls go: its one base URL, and its token. */
+export interface Connection {
+  door_url: string;
+  token: string;
+  merchant: string;
+}
+
+const send = ({ door_url, token }: Connection, method: string, path: string, body?: object): Promise<Answer> =>
+  call(door_url + path, { method, token, ...(body === undefined ? {} : { body }) });
+
+/** What one notice led to, as seen from inside its handler. */
+export interface Handled {
+  topic: string;
+  /** The address that the receiver asked, without the host. */
+  asked: string;
+  status: unknown;
+  order_status: unknown;
+  verdict: 'not paid' | 'release the item' | 'paid, ship it first';
+}
+
+/**
+ * The official IPN example: a payment notice leads to the payment and by `order.id` to the merchant order, the other one
+ * straight there; paid when what is approved adds up to the total.
+ */
+export async function handleIpn(connection: Connection, { query, body }: Delivery): Promise<Handled> {
+  const topic = query.get('topic') ?? '';
+  const order =
+    topic === 'payment'
+      ? await orderOfPayment(connection, query.get('id') ?? '')
+      : await orderOfResource(connection, String((body as Json).resource));
+  const payments = order.found.payments as { status: string; transaction_amount: number }[]; // counted without a look, as theirs
+  let paid_amount = 0;
+  for (const payment of payments) if (payment.status === 'approved') paid_amount += payment.transaction_amount;
+  const { status, order_status } = order.found;
+  const isPaid = paid_amount >= Number(order.found.total_amount);
+  const ships = (order.found.shipments as unknown[]).length > 0;
+  const verdict = !isPaid ? 'not paid' : ships ? 'paid, ship it first' : 'release the item';
+  return { topic, asked: order.asked, status, order_status, verdict };
+}
+
+interface FoundOrder {
+  asked: string;
+  found: Json;
+}
+
+async function orderOfPayment(connection: Connection, payment_id: string): Promise<FoundOrder> {
+  const payment = await send(connection, 'GET', `/v1/payments/${payment_id}`);
+  if (payment.status !== 200) throw new Error(`The payment was not there: ${payment.text}`);
+  const { order } = payment.body as { order: { id: number } };
+  const asked = `/merchant_orders/${order.id}`;
+  const found = await send(connection, 'GET', asked);
+  if (found.status !== 200) throw new Error(`The merchant order was not there: ${found.text}`);
+  return { asked, found: found.body as Json };
+}
+
+/** Asks the URL of the notice itself, as many receivers do. */
+async function orderOfResource({ token }: Connection, resource: string): Promise<FoundOrder> {
+  const found = await call(resource, { token });
+  if (found.status !== 200) throw new Error(`The resource was not there: ${found.text}`);
+  return { asked: new URL(resource).pathname, found: found.body as Json };
+}
+
+interface Sale {
+  reference: string;
+  title: string;
+  /** Whole, as these tills send them. */
+  total: number;
+  notification_url?: string;
+}
+
+const storeOrder = ({ reference, title, total, notification_url }: Sale): object => ({
+  external_reference: reference,
+  title,
+  description: title,
+  notification_url,
+  total_amount: total,
+  items: [
+    {
+      sku_number: reference,
+      category: 'others',
+      title,
+      unit_price: total,
+      quantity: 1,
+      unit_measure: 'unit',
+      total_amount: total,
+    },
+  ],
+  cash_out: { amount: 0 },
+});
+
+const tillPath = ({ merchant }: Connection, till: string): string =>
+  `/instore/qr/seller/collectors/${merchant}/pos/${till}/orders`;
+
+/** A till of the web: takes away whatever is there without a look at the answer, puts its sale, and polls for a payment. */
+export const pollingTill = (connection: Connection, till: string) => ({
+  async charge(sale: Sale): Promise<void> {
+    await send(connection, 'DELETE', tillPath(connection, till)).catch(() => undefined);
+    const put = await send(connection, 'PUT', tillPath(connection, till), storeOrder(sale));
+    if (![200, 201, 204].includes(put.status)) throw new Error(`The order was not taken: ${put.text}`);
+  },
+  /** One step of its loop: the status of the newest payment, null while there is none. */
+  async look(reference: string): Promise<{ id: number; status: string } | null> {
+    const query = `external_reference=${encodeURIComponent(reference)}&sort=date_created&criteria=desc`;
+    const { status, body } = await send(connection, 'GET', `/v1/payments/search?${query}`);
+    if (status !== 200) throw new Error(`The search answered ${status}`);
+    const [newest] = (body as { results: { id: number; status: string }[] }).results;
+    return newest === undefined ? null : { id: newest.id, status: newest.status };
+  },
+});
+
+/** A module of a shop system that takes anything but exactly 204 for a failure, body and all. */
+export async function strictPut(connection: Connection, till: string, sale: Sale): Promise<'shown' | 'failed'> {
+  const path = `/instore/qr/seller/collectors/${connection.merchant}/stores/SUC001/pos/${till}/orders`;
+  const { status, text } = await send(connection, 'PUT', path, storeOrder(sale));
+  return status === 204 && text === '' ? 'shown' : 'failed';
+}
+
+/** A code of its own (`POST`), or one that the till's printed code shows too (`PUT`). */
+export async function makeCode(
+  connection: Connection,
+  method: 'POST' | 'PUT',
+  till: string,
+  sale: Sale,
+): Promise<{ qr_data: string; in_store_order_id: string }> {
+  const path = `/instore/orders/qr/seller/collectors/${connection.merchant}/pos/${till}/qrs`;
+  const { status, body, text } = await send(connection, method, path, storeOrder(sale));
+  if (status < 200 || status > 299) throw new Error(`There is no code: ${text}`);
+  return body as { qr_data: string; in_store_order_id: string }; // used as it comes, as theirs
+}

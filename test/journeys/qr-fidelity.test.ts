@@ -1,0 +1,61 @@
+/** One QR till script per family against the legacy API and through Puente: what a till and its receiver see is the same. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { commonChapters, tillChapters } from './qr-chapters.ts';
+import { refusalChapters } from './qr-refusals.ts';
+import { argentina, dynamic, hybrid, type QrFamily, type QrSite, qrFamilies, qrSites, v1, v2 } from './qr-sales.ts';
+import { newQrTill, type QrStep } from './qr-till-script.ts';
+import { inEachQrWay } from './qr-worlds.ts';
+import type { Transcript } from './till-script.ts';
+import type { Way } from './worlds.ts';
+
+/** Every path of every family where one site is enough, and each kind of answer in the others. */
+const familiesOf = (site: QrSite): readonly QrFamily[] => (site === argentina ? qrFamilies : [v1, v2, hybrid, dynamic]);
+/** Refusals differ by the decimals of the currency alone. */
+const refusalsOf = (site: QrSite): Record<string, QrStep[]> =>
+  site === argentina || site.currency === 'CLP' ? refusalChapters(site) : {};
+
+/** Nothing here takes longer than a second; three worlds are started, one after the other. */
+const LIMIT_MS = 240_000;
+
+describe.each(qrSites)('$name', (site) => {
+  const scripts: Record<string, QrStep[]> = {};
+  for (const family of familiesOf(site)) {
+    const chapters = { ...commonChapters, ...(family.on_till ? tillChapters : {}) };
+    for (const [name, steps] of Object.entries(chapters)) {
+      const reference = `INV-${Object.keys(scripts).length + 1}`;
+      const script = steps({ family, site, reference });
+      if (script.length > 0) scripts[`${family.name}: ${name}`] = script;
+    }
+  }
+  Object.assign(scripts, refusalsOf(site));
+  let told: Record<Way, Record<string, Transcript>>;
+  let announced: Record<Way, number>;
+
+  beforeAll(async () => {
+    const results = await inEachQrWay({ merchant: site.merchant }, ['direct', 'carried', 'orders'], async (world) => {
+      const till = newQrTill(world);
+      const transcripts: Record<string, Transcript> = {};
+      for (const [name, steps] of Object.entries(scripts)) transcripts[name] = await till.run(steps);
+      await world.bench.sandbox.world.settled();
+      return { transcripts, received: world.receiver.received.length };
+    });
+    const each = <T>(pick: (way: Way) => T): Record<Way, T> => ({
+      direct: pick('direct'),
+      carried: pick('carried'),
+      orders: pick('orders'),
+    });
+    told = each((way) => results[way].transcripts);
+    announced = each((way) => results[way].received);
+  }, LIMIT_MS);
+
+  test.each(Object.keys(scripts))('%s', (name) => {
+    expect(told.direct[name]?.length).toBeGreaterThan(0);
+    expect(told.carried[name]).toEqual(told.direct[name]);
+    expect(told.orders[name]).toEqual(told.direct[name]);
+  });
+
+  test('nothing else was announced', () => {
+    expect(announced.orders).toBe(announced.direct);
+    expect(announced.carried).toBe(announced.direct);
+  });
+});

@@ -1,0 +1,87 @@
+/** What every test of a QR limitation starts from: one script in two worlds, and what differs in what they tell. */
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readDocuments } from '../../src/mapping/load.ts';
+import { call, tokenOf } from '../kit.ts';
+import { argentina, buyer, create, type QrFamily } from './qr-sales.ts';
+import { newQrTill, type QrStep, type QrTill } from './qr-till-script.ts';
+import { narrowDifferences } from './qr-transcript.ts';
+import { inEachQrWay, type OpenQrWorld } from './qr-worlds.ts';
+import type { WorldOptions } from './worlds.ts';
+
+/** Those of Point, up to here, have their tests in `limitations.test.ts`. */
+const LAST_OF_POINT = 'LIM-20';
+export const limitations = readDocuments(
+  join(import.meta.dirname, '..', '..', 'mappings'),
+).documents.limitations.filter(({ id }) => id > LAST_OF_POINT);
+export const shown = new Set<string>();
+
+/** Some of them make dozens of sales. */
+const LIMIT_MS = 60_000;
+
+/** Registers the test of one limitation under its number and title. */
+export function limitation(id: string, run: () => Promise<void>): void {
+  const entry = limitations.find((one) => one.test === id);
+  shown.add(id);
+  test(
+    `${id}: ${entry?.title}`,
+    async () => {
+      expect(entry?.id).toBe(id);
+      await run();
+    },
+    LIMIT_MS,
+  );
+}
+
+type Run = (till: QrTill, world: OpenQrWorld) => Promise<string[]>;
+
+/** What differs between the legacy API (`-`) and Puente on the orders lane (`+`), equal heads and tails left out. */
+export async function compare(run: QrStep[] | Run, options: Partial<WorldOptions> = {}): Promise<string[]> {
+  const told = await inEachQrWay({ merchant: argentina.merchant, ...options }, ['direct', 'orders'], (world) => {
+    const till = newQrTill(world, true);
+    return typeof run === 'function' ? run(till, world) : till.run(run);
+  });
+  return narrowDifferences(told.direct, told.orders);
+}
+
+/** The same in each way, whatever it is. */
+export function each<T>(
+  run: (till: QrTill, world: OpenQrWorld) => Promise<T>,
+  options: Partial<WorldOptions> = {},
+): Promise<Record<'direct' | 'orders', T>> {
+  return inEachQrWay({ merchant: argentina.merchant, ...options }, ['direct', 'orders'], (world) =>
+    run(newQrTill(world), world),
+  );
+}
+
+export const sale = (family: QrFamily, changes: object = {}, headers?: Record<string, string>): QrStep =>
+  create(family, family.body(argentina, changes), headers);
+export const OPENED: QrStep = { notices: 1 };
+export const PAID: QrStep = { notices: 2 };
+export const pay = (family: QrFamily): QrStep[] => [buyer(family, 'pay'), PAID];
+export const MERCHANT_ORDER: QrStep = { call: 'GET /merchant_orders/{merchant_order}' };
+export const searchOf = (reference: string, more = ''): QrStep => ({
+  call: `GET /v1/payments/search?external_reference=${reference}&sort=date_created&criteria=desc${more}`,
+});
+export const REFUND: QrStep = { call: 'POST /v1/payments/{payment}/refunds', body: {} };
+export const NOTHING_SHOWN =
+  '< 404 application/json {"error":"point_of_sale_in_store_order_not_found","message":"Point of sale has no in store order","status":404,"causes":[]}';
+
+/** The till's own reads, and nothing of what others did. */
+export async function ask(world: OpenQrWorld, path: string, more: object = {}): Promise<Record<string, unknown>> {
+  const answer = await call(world.door_url + path, { token: tokenOf(world.merchant), ...more });
+  return answer.body as Record<string, unknown>; // looked at by key only
+}
+
+/** What the sandbox keeps of the newest order, as the orders API shows it; nothing where there is none. */
+export async function newestOrder(world: OpenQrWorld): Promise<Record<string, unknown>> {
+  const id = [...world.bench.sandbox.world.orders.keys()].at(-1);
+  const answer = await call(`${world.control_url}/v1/orders/${id}`, { token: tokenOf(world.merchant) });
+  return answer.body as Record<string, unknown>; // looked at by key only
+}
+
+/** Answers of the new service that never arrive, though what was asked for has happened. */
+export async function loseAnswers(world: OpenQrWorld, method: string, path: string): Promise<void> {
+  const rule = { method, path, kind: 'reset', when: 'after', times: 'always' };
+  expect((await call(`${world.control_url}/_sandbox/faults`, { body: rule })).status).toBe(201);
+}

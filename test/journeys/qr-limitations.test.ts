@@ -1,0 +1,449 @@
+/** Each numbered limitation of QR, merchant orders and payments, shown as exactly what a till sees differently. */
+import { describe, expect, test } from 'vitest';
+import { BRAZIL, call } from '../kit.ts';
+import {
+  ask,
+  compare,
+  each,
+  limitation,
+  limitations,
+  loseAnswers,
+  MERCHANT_ORDER,
+  NOTHING_SHOWN,
+  newestOrder,
+  OPENED,
+  PAID,
+  pay,
+  REFUND,
+  sale,
+  searchOf,
+  shown,
+} from './qr-limitation-kit.ts';
+import { argentina, buyer, dynamic, read, remove, v1, v1Number, v2, v2Item } from './qr-sales.ts';
+import type { QrStep, QrTill } from './qr-till-script.ts';
+import { narrowDifferences } from './qr-transcript.ts';
+import type { OpenQrWorld } from './qr-worlds.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+/** Sales made together. */
+const BATCH = 20;
+
+describe('sales', () => {
+  limitation('LIM-21', async () => {
+    const found = await compare(async (till, world) => {
+      const first = await till.run([sale(v2), OPENED]);
+      const rule = { method: 'POST', path: '/v1/orders', kind: 'error', status: 400, code: 'bad_request' };
+      await call(`${world.control_url}/_sandbox/faults`, { body: rule });
+      // Legacy has no such fault, so the second sale is one that it refuses by itself.
+      const body = v2.body(argentina, { external_reference: 'SECOND' });
+      const bad = world.door_url === world.control_url ? { ...body, total_amount: 1 } : body;
+      await ask(world, `/instore/qr/seller/collectors/${world.merchant}/pos/SUC001POS001/orders`, {
+        method: 'PUT',
+        body: JSON.stringify(bad).replace('{receiver}', world.receiver_url),
+      });
+      return [...first, ...(await till.run(read(v2)))];
+    });
+    expect(found[0]).toMatch(/^- < 200 application\/json \{"external_reference":"INV-0001",/);
+    expect(found[1]).toBe(`+ ${NOTHING_SHOWN.slice(0, -1)}…`);
+    expect(found).toHaveLength(2);
+  });
+
+  limitation('LIM-22', async () => {
+    const found = await compare(
+      async (till, world) => {
+        await loseAnswers(world, 'POST', '/v1/orders');
+        await loseAnswers(world, 'GET', '/v1/orders*');
+        return till.run([sale(v2), sale(v2, { external_reference: 'SECOND' }), ...remove(v2)]);
+      },
+      { environment: { PUENTE_CREATE_DEADLINE_MS: '600', PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '200' } },
+    );
+    const pending =
+      '+ < 409 application/json {"error":"in_store_order_pending","message":"The order before this one is not known yet; try again","status":409,"causes":[]}';
+    expect(found).toEqual([
+      '- < 204 no type',
+      '+ < 504 application/json {"error":"gateway_timeout","message":"The payments service did not answer in time; look at the payment before trying again","status":504,"causes":[]}',
+      '- < 204 no type',
+      pending,
+      '- < 204 no type',
+      pending,
+    ]);
+  });
+
+  limitation('LIM-23', async () => {
+    const items = Array.from({ length: 12 }, (_none, index) => ({ ...v2Item(argentina), title: `Item ${index + 1}` }));
+    const body = { items, total_amount: 12 * argentina.total };
+    expect(await compare([sale(v2, body), OPENED, ...read(v2), ...pay(v2), MERCHANT_ORDER].slice(0, 4))).toEqual([]);
+    const { orders } = await each(async (till, world) => {
+      await till.run([sale(v2, body)]);
+      return newestOrder(world);
+    });
+    const sent = orders.items as { title: string; unit_price: string; quantity: number }[]; // as the orders API shows them
+    expect(sent).toHaveLength(10);
+    expect(sent.at(8)).toMatchObject({ title: 'Item 9', unit_price: '120.50', quantity: 2 });
+    expect(sent.at(9)).toMatchObject({ unit_price: '723.00', quantity: 1 });
+    expect(orders.total_amount).toBe('2892.00');
+  });
+
+  limitation('LIM-24', async () => {
+    const found = await compare(async (till, world) => {
+      const accepted = { legacy_qr_nameless_till: 'accepted' };
+      await call(`${world.control_url}/_sandbox/settings`, { method: 'PUT', body: accepted });
+      const made = await ask(world, '/pos', { body: { name: 'Till without a name', store_id: 10001 } });
+      const path = v1Number.create.replace('{till_number}', String(made.id));
+      const lines = await till.run([{ call: path, body: v1.body(argentina) }]);
+      return lines.map((line) => line.replaceAll(String(made.id), '<till>'));
+    });
+    expect(found[0]).toMatch(/^- < 200 application\/json \{"id":"700100200-<id 1>",/);
+    expect(found[1]).toMatch(
+      /^\+ < 404 application\/json \{"error":"pos_obtainment_error","message":"Point of sale has no external id; /,
+    );
+    expect(found).toHaveLength(2);
+  });
+
+  limitation('LIM-25', async () => {
+    const taxes = [{ value: 19, type: 'IVA' }];
+    const body = { taxes, items: [{ ...v2Item(argentina), picture_url: 'https://shop.example/coffee.png' }] };
+    expect(await compare([sale(v2, body), OPENED, ...read(v2)])).toEqual([]);
+    const { orders } = await each(async (till, world) => {
+      await till.run([sale(v2, body)]);
+      return newestOrder(world);
+    });
+    expect(orders).toMatchObject({ description: 'Two coffees' });
+    expect(JSON.stringify(orders)).not.toMatch(/At the bar|Black|food|coffee\.png|taxes/);
+  });
+
+  limitation('LIM-26', async () => {
+    const script: QrStep[] = [
+      sale(v1, {}, { 'x-ttl-store-preference': '10' }),
+      { advance_ms: 11_000 },
+      ...read(v1),
+      { advance_ms: 20_000 },
+      ...read(v1),
+    ];
+    const found = await compare(script);
+    expect(found[0]).toBe(`- ${NOTHING_SHOWN.slice(0, -1)}…`);
+    expect(found[1]).toMatch(/^\+ < 200 application\/json \{"id":"700100200-<id 1>",/);
+    expect(found).toHaveLength(2);
+  });
+
+  limitation('LIM-27', async () => {
+    const script: QrStep[] = [sale(v2), { advance_ms: 11 * MINUTE_MS }, ...read(v2)];
+    const found = await compare([...script, { advance_ms: 5 * MINUTE_MS }, ...read(v2)]);
+    expect(found[0]).toBe(`- ${NOTHING_SHOWN.slice(0, -1)}…`);
+    expect(found[1]).toMatch(/^\+ < 200 application\/json \{"external_reference":"INV-0001",/);
+    expect(found).toHaveLength(2);
+    // v1 keeps its ten minutes.
+    expect(await compare([sale(v1), { advance_ms: 11 * MINUTE_MS }, ...read(v1)])).toEqual([]);
+  });
+
+  limitation('LIM-28', async () => {
+    const confirmation = (status: string): QrStep => ({
+      call: 'POST /instore/orders/{merchant_order}/confirmation',
+      body: { status },
+    });
+    const withdrawal = (till: QrTill, world: OpenQrWorld, status: string): Promise<string[]> =>
+      call(`${world.control_url}/_sandbox/merchants/${world.merchant}`, {
+        method: 'PUT',
+        body: { may_hand_out_cash: true },
+      }).then(() =>
+        till.run([
+          sale(v2, { cash_out: { amount: 100 }, total_amount: argentina.total + 100 }),
+          OPENED,
+          buyer(v2, 'pay'),
+          PAID,
+          confirmation(status),
+        ]),
+      );
+    expect(await compare((till, world) => withdrawal(till, world, 'confirm'))).toEqual([]);
+    expect(await compare((till, world) => withdrawal(till, world, 'canceled'))).toEqual([
+      '- < 204 no type',
+      '+ < 409 application/json {"error":"confirmation_not_supported","message":"The withdrawal belongs to an order, which is over when it is paid; refund the payment instead","status":409,"causes":[]}',
+    ]);
+  });
+
+  limitation('LIM-29', async () => {
+    const script: QrStep[] = [sale(dynamic), sale(dynamic)];
+    expect(await compare(script)).toEqual(['- …"in_store_order_id":"<id 2>"…', '+ …"in_store_order_id":"<id 1>"…']);
+    expect(await compare(script, { environment: { PUENTE_CREATE_JOIN_WINDOW_MS: '0' } })).toEqual([]);
+    expect(await compare([sale(v2), sale(v2), ...read(v2)])).toEqual([]);
+  });
+
+  limitation('LIM-30', async () => {
+    const path = '/instore/qr/seller/collectors/{merchant}/stores/NOTHERE/pos/{till}/orders';
+    const missing =
+      '- < 404 application/json {"error":"pos_obtainment_error","message":"Point of sale not found","status":404,"causes":[]}';
+    expect(await compare([{ call: `PUT ${path}`, body: v2.body(argentina) }, { call: `DELETE ${path}` }])).toEqual([
+      missing,
+      '+ < 204 no type',
+      missing,
+      '+ < 204 no type',
+    ]);
+  });
+});
+
+describe('merchant orders', () => {
+  limitation('LIM-35', async () => {
+    const { direct, orders } = await each(async (till, world) => {
+      await till.run([sale(v1), OPENED, buyer(v1, 'decline')]);
+      const lines = await till.run([MERCHANT_ORDER]);
+      await world.bench.sandbox.world.settled();
+      await till.run([buyer(v1, 'pay')]);
+      const told = await world.notices(world.door_url === world.control_url ? 4 : 3);
+      return { lines, topics: told.map(({ query }) => query.get('topic')).sort() };
+    });
+    const [legacy, ours, ...more] = narrowDifferences(direct.lines, orders.lines);
+    expect(legacy).toMatch(/^- …\{"id":<payment 1>,.*"status":"rejected","status_detail":"cc_rejected_/);
+    expect(ours).toBe('+ …]…');
+    expect(more).toEqual([]);
+    expect(direct.topics).toEqual(['merchant_order', 'merchant_order', 'payment', 'payment']);
+    expect(orders.topics).toEqual(['merchant_order', 'merchant_order', 'payment']);
+  });
+
+  limitation('LIM-36', async () => {
+    expect(await compare([sale(v1), OPENED, buyer(v1, 'lock'), MERCHANT_ORDER])).toEqual([
+      '- …"order_status":"payment_in_process"…',
+      '+ …"order_status":"payment_required"…',
+    ]);
+  });
+
+  limitation('LIM-37', async () => {
+    const { direct, orders } = await each(async (till, world) => {
+      const birth = { merchant_order_birth: 'payment' };
+      await call(`${world.control_url}/_sandbox/settings`, { method: 'PUT', body: birth });
+      await till.run([sale(v1)]);
+      const { elements } = await ask(world, '/merchant_orders/search?external_reference=INV-0001');
+      return elements as { id: number }[] | null; // what a search answers
+    });
+    expect(direct).toBeNull();
+    expect(orders).toHaveLength(1);
+    expect(orders?.[0]?.id).toBeGreaterThan(1e15);
+    expect(Number.isSafeInteger(orders?.[0]?.id)).toBe(true);
+  });
+
+  limitation('LIM-38', async () => {
+    expect(await compare([sale(v1), OPENED, ...pay(v1), MERCHANT_ORDER])).toEqual([
+      '- …"payer":{"id":700900001,"email":""}…',
+      '+ …"payer":null…',
+    ]);
+    const { direct, orders } = await each(async (till, world) => {
+      await till.run([sale(v1), OPENED, ...pay(v1)]);
+      return (await ask(world, '/merchant_orders/search?payer_id=700900001')).total;
+    });
+    expect({ direct, orders }).toEqual({ direct: 1, orders: 0 });
+  });
+
+  limitation('LIM-39', async () => {
+    const moved = await each(async (till, world) => {
+      await till.run([sale(v1), OPENED, ...pay(v1)]);
+      const timesOf = async (): Promise<unknown> => {
+        const found = await ask(world, '/merchant_orders/search?external_reference=INV-0001');
+        const [{ payments }] = found.elements as [{ payments: [{ date_created: string; date_approved: string }] }]; // one was paid
+        return [payments[0].date_created, payments[0].date_approved];
+      };
+      const before = await timesOf();
+      await world.advance(MINUTE_MS);
+      await till.run([REFUND, { notices: 1 }]);
+      return JSON.stringify(before) !== JSON.stringify(await timesOf());
+    });
+    expect(moved).toEqual({ direct: false, orders: true });
+  });
+
+  limitation('LIM-40', async () => {
+    const again = sale(v1, { external_reference: 'SECOND' });
+    const search = { call: 'GET /merchant_orders/search?external_reference=INV-0001' };
+    expect(await compare([sale(v1), OPENED, again, { notices: 2 }, search])).toEqual([
+      '- …"cancelled":false…',
+      '+ …"cancelled":true…',
+    ]);
+  });
+});
+
+describe('a long list', () => {
+  limitation('LIM-41', async () => {
+    const totals = await each(async (_till, world) => {
+      const path = dynamic.create
+        .replace('POST ', '')
+        .replace('{merchant}', world.merchant)
+        .replace('{till}', 'SUC001POS001');
+      for (let made = 0; made < 1001; made += BATCH) {
+        const batch = Array.from({ length: Math.min(BATCH, 1001 - made) }, (_none, index) =>
+          ask(world, path, {
+            body: dynamic.body(argentina, { external_reference: `INV-${made + index}`, notification_url: undefined }),
+          }),
+        );
+        await Promise.all(batch);
+      }
+      return (await ask(world, '/merchant_orders/search?limit=1')).total;
+    });
+    expect(totals).toEqual({ direct: 1001, orders: 1000 });
+  });
+});
+
+describe('payments', () => {
+  limitation('LIM-42', async () => {
+    const script: QrStep[] = [sale(v2), OPENED, ...pay(v2), REFUND];
+    expect(await compare(script)).toEqual([]);
+    const { orders } = await each(async (till, world) => {
+      await till.run(script);
+      return newestOrder(world);
+    });
+    expect(orders).toMatchObject({ transactions: { refunds: [{ status: 'processing' }] } });
+  });
+
+  limitation('LIM-43', async () => {
+    const { direct, orders } = await each(async (till, world) => {
+      const hidden = { order_payments: 'hidden' };
+      await call(`${world.control_url}/_sandbox/settings`, { method: 'PUT', body: hidden });
+      await till.run([sale(v2), OPENED, ...pay(v2)]);
+      const { received } = world.receiver;
+      const id = received.find(({ query }) => query.get('topic') === 'payment')?.query.get('id');
+      return ask(world, `/v1/payments/${id}`);
+    });
+    const told = ['id', 'status', 'status_detail', 'external_reference', 'transaction_amount', 'currency_id'];
+    for (const name of told) if (name !== 'id') expect(orders[name]).toEqual(direct[name]);
+    const missing = Object.keys(direct).filter((name) => !(name in orders));
+    expect(missing).toEqual(expect.arrayContaining(['fee_details', 'payer', 'card', 'authorization_code']));
+    expect(Object.keys(orders).filter((name) => !(name in direct))).toEqual([]);
+  });
+
+  limitation('LIM-44', async () => {
+    const search = searchOf('INV-0001');
+    const found = await compare(
+      async (till, world) => {
+        await call(`${world.control_url}/_sandbox/settings`, { method: 'PUT', body: { webhook_mode: 'drop' } });
+        await till.run([sale(v2), search, buyer(v2, 'pay')]);
+        const lines = await till.run([search]);
+        await world.advance(2 * MINUTE_MS);
+        return [
+          ...lines.map((line) => line.slice(0, 80)),
+          ...(await till.run([search])).map((line) => line.slice(0, 80)),
+        ];
+      },
+      { environment: { PUENTE_READS_SEARCH_FRESH_MS: '60000', PUENTE_RECONCILE_QR_INTERVAL_MS: '3600000' } },
+    );
+    expect(found.map((line) => line.slice(0, 60))).toEqual([
+      expect.stringMatching(/^- .*"total":1/),
+      expect.stringMatching(/^\+ .*"total":0/),
+    ]);
+  });
+
+  limitation('LIM-45', async () => {
+    const totals = await each(async (till, world) => {
+      for (let index = 1; index <= 51; index++) {
+        const body = { external_reference: 'Venta de caja', title: `Sale ${index}` };
+        await till.run([sale(dynamic, body), OPENED, ...pay(dynamic)]);
+      }
+      const found = await ask(world, '/v1/payments/search?external_reference=Venta%20de%20caja&limit=100');
+      return [(found.paging as { total: number }).total, (found.results as unknown[]).length]; // the shape of every search
+    });
+    expect(totals).toEqual({ direct: [51, 51], orders: [50, 50] });
+  });
+
+  limitation('LIM-46', async () => {
+    const part: QrStep = { call: 'POST /v1/payments/{payment}/refunds', body: { amount: argentina.part } };
+    const found = await compare(
+      async (till, world) => {
+        await till.run([sale(v2), OPENED, ...pay(v2)]);
+        await loseAnswers(world, 'POST', '/v1/orders/*');
+        await loseAnswers(world, 'GET', '/v1/orders/*');
+        const lines = await till.run([part, { ...part, body: { amount: 1 } }]);
+        await call(`${world.control_url}/_sandbox/faults`, { method: 'DELETE' });
+        const refunds = { call: 'GET /v1/payments/{payment}/refunds' };
+        return [...lines, ...(await till.run([part, refunds]))];
+      },
+      { environment: { PUENTE_CREATE_DEADLINE_MS: '600', PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '200' } },
+    );
+    const statuses = found.slice(0, 4).map((line) => line.slice(0, '- < 201'.length));
+    expect(statuses).toEqual(['- < 201', '+ < 504', '- < 201', '+ < 409']);
+    expect(found.at(1)).toContain('"error":"gateway_timeout"');
+    expect(found.at(3)).toContain('"message":"A refund of the payment is in progress"');
+    // Asked for a third time it is made, once; to legacy that was a third refund.
+    expect(found).toHaveLength(6);
+    expect(found.at(4)).toContain('<refund 3>');
+    expect(found.at(5)).not.toContain('<refund 2>');
+  });
+
+  limitation('LIM-47', async () => {
+    const script: QrStep[] = [sale(v2), OPENED, ...pay(v2), { advance_ms: 200 * DAY_MS }, REFUND];
+    const found = await compare(script);
+    expect(found[0]).toMatch(/^- < 404 .*"code":2024/);
+    expect(found[1]).toMatch(/^\+ < 201 .*"status":"approved"/);
+  });
+
+  limitation('LIM-48', async () => {
+    const refund: QrStep = {
+      call: 'POST /v1/payments/{payment}/refunds',
+      body: {},
+      headers: { 'x-idempotency-key': 'one-for-all' },
+    };
+    const script: QrStep[] = [sale(v2), OPENED, ...pay(v2), refund, { notices: 1 }];
+    const found = await compare([...script, sale(v2, { external_reference: 'SECOND' }), OPENED, ...pay(v2), refund]);
+    expect(found[0]).toMatch(/^- < 400 .*"X-Idempotency-Key was already used with another request"/);
+    expect(found[1]).toMatch(/^\+ < 201 .*"id":<refund 2>,"payment_id":<payment 2>,/);
+    expect(found).toHaveLength(2);
+  });
+
+  limitation('LIM-49', async () => {
+    const script: QrStep[] = [sale(v2), buyer(v2, 'decline'), searchOf('INV-0001')];
+    const found = await compare(script);
+    expect(found[0]).toMatch(/^- …"total":1,.*"status":"rejected"/);
+    expect(found[1]).toBe('+ …"total":0,"limit":30,"offset":0},"results":[]…');
+  });
+});
+
+describe('notices and refusals', () => {
+  limitation('LIM-50', async () => {
+    const signed = await each(async (till, world) => {
+      await till.run([sale(v1), OPENED, ...pay(v1)]);
+      return world.receiver.received.map(({ headers }) => headers['x-signature'] !== undefined);
+    });
+    expect(signed).toEqual({ direct: [true, true, true], orders: [false, false, false] });
+  });
+
+  limitation('LIM-51', async () => {
+    const refused =
+      '- < 400 application/json {"error":"invalid_sponsor.id","message":"sponsor.id is not valid","status":400,"causes":[]}';
+    for (const id of [Number(argentina.merchant), Number(BRAZIL)]) {
+      expect(await compare([sale(v2, { sponsor: { id } })])).toEqual([refused, '+ < 204 no type']);
+    }
+  });
+
+  limitation('LIM-52', async () => {
+    expect(await compare([sale(v1, { external_reference: null })])).toEqual([
+      '- …"message":"external_reference needed"…',
+      '+ …"message":"external_reference invalid"…',
+    ]);
+    expect(await compare([sale(v2, { sponsor: 5 })])).toEqual([
+      '- …"error":"invalid_sponsor.id","message":"sponsor.id is not valid"…',
+      '+ …"error":"invalid_sponsor","message":"sponsor is not valid"…',
+    ]);
+    expect(await compare([sale(v2, { items: [{ ...v2Item(argentina), total_amount: 1 }] })])).toEqual([
+      '- …"error":"invalid_items.total_amount","message":"items.total_amount is not valid"…',
+      '+ …"error":"invalid_total_amount","message":"total_amount is not valid"…',
+    ]);
+  });
+});
+
+describe('tills', () => {
+  limitation('LIM-53', async () => {
+    const v1Till = '/mpmobile/instore/qr/{merchant}/NOTHERE';
+    const v2Till = '/instore/qr/seller/collectors/{merchant}/pos/NOTHERE/orders';
+    const missing =
+      '- < 404 application/json {"error":"pos_obtainment_error","message":"Point of sale not found","status":404,"causes":[]}';
+    for (const path of [v1Till, v2Till]) {
+      expect(await compare([{ call: `GET ${path}` }, { call: `DELETE ${path}` }])).toEqual([
+        '- …"error":"pos_obtainment_error","message":"Point of sale not found"…',
+        '+ …"error":"point_of_sale_in_store_order_not_found","message":"Point of sale has no in store order"…',
+        missing,
+        '+ < 204 no type',
+      ]);
+    }
+  });
+});
+
+test('every limitation has its test, and every test its entry', () => {
+  const tested = [...shown].sort();
+  expect(limitations.map(({ test: name }) => name)).toEqual(tested);
+  expect(limitations.map(({ id }) => id)).toEqual(tested);
+});

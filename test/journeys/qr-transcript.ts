@@ -1,0 +1,101 @@
+/** What a QR till sees as lines of text: numbers, ids, times and hosts by order of appearance, everything else as it came. */
+import type { Answer, Delivery } from '../kit.ts';
+
+/** Status, the family of the content type, headers that clients act on, and the body's text: key order and value types count. */
+export function shownAnswer({ status, headers, text }: Answer): string {
+  const type = String(headers['content-type'] ?? 'no type').split(';')[0];
+  const retry = headers['retry-after'] === undefined ? '' : ` retry-after ${headers['retry-after']}`;
+  return `${status} ${type}${retry} ${text}`.trim();
+}
+
+/** Query in its order, sender, and the body's text. The signature is left out: it never verified, and LIM-50 is about it. */
+export function shownDelivery({ query, headers, text }: Delivery): string {
+  const asked = [...query].map(([name, value]) => `${name}=${value}`).join('&');
+  const request_id = headers['x-request-id'] === undefined ? '' : ' with request id';
+  return `?${asked} ${headers['content-type']} ${headers['user-agent']}${request_id} ${text}`;
+}
+
+/** What differs between two transcripts of one script, the equal head and tail of each pair of lines left out. */
+export function narrowDifferences(one: readonly string[], other: readonly string[]): string[] {
+  const found: string[] = [];
+  for (let index = 0; index < Math.max(one.length, other.length); index++) {
+    const [left, right] = [one[index], other[index]];
+    if (left === right) continue;
+    if (left === undefined || right === undefined) found.push(left === undefined ? `+ ${right}` : `- ${left}`);
+    else found.push(...narrowed(left, right));
+  }
+  return found;
+}
+
+/** Whole members stay: the cut is before and after a comma or a brace. */
+function narrowed(left: string, right: string): string[] {
+  const head = cut(left, commonLength(left, right), left.length);
+  const ends: [string, string] = [left.slice(head), right.slice(head)];
+  const backwards = ends.map((text) => [...text].reverse().join('')) as [string, string]; // two of two
+  const tail = cut(backwards[0], commonLength(...backwards), Math.min(...ends.map(({ length }) => length)));
+  const shown = ends.map((text) => `${head > 0 ? '…' : ''}${text.slice(0, text.length - tail)}${tail > 0 ? '…' : ''}`);
+  return [`- ${shown[0]}`, `+ ${shown[1]}`];
+}
+
+function commonLength(left: string, right: string): number {
+  let length = 0;
+  while (length < Math.min(left.length, right.length) && left[length] === right[length]) length++;
+  return length;
+}
+
+/** @returns the largest length up to `most` at which a member ends. */
+function cut(text: string, most: number, longest: number): number {
+  let length = Math.min(most, longest);
+  while (length > 0 && !',{}['.includes(text[length - 1] ?? '')) length--;
+  return length;
+}
+
+/** Numbers become numbers in order of appearance, so that the same one stays the same one. */
+const kinds: readonly (readonly [RegExp, string])[] = [
+  [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, 'id'],
+  [/\bORD[0-9A-Z]{26}\b/g, 'order'],
+  [/\bpnt[0-9a-f]{32}\b/g, 'derived reference'],
+  [/\b131\d{9}\b/g, 'payment'],
+  // Eleven digits where the service gives them out, sixteen where Puente does.
+  [/\b(?:40\d{9}|8\d{15})\b/g, 'merchant order'],
+  [/\b19\d{8}\b/g, 'refund'],
+];
+
+/** Who paid a merchant order; Puente's never tell (LIM-38). A payment's own payer has more in it and stays. */
+const PAYER = /"payer":(?:null|\{"id":\d+,"email":""\})/g;
+
+/**
+ * @param own_url where this world's receiver is; another port in each.
+ * @param shows_payer where LIM-38 itself is looked at.
+ */
+export function normaliser(own_url: string, shows_payer = false): (text: string) => string {
+  const seen = new Map(kinds.map(([, kind]) => [kind, new Map<string, number>()]));
+  return (text) => {
+    let normal = text
+      .replaceAll(own_url, '<receiver>')
+      .replaceAll(PAYER, (found) => (shows_payer ? found : '"payer":<payer>'))
+      .replaceAll(/https?:\/\/[^/"]+(?=\/merchant_orders\/)/g, '<host>')
+      .replaceAll(/"qr_data":"([^"]*)"/g, (_whole, code: string) => `"qr_data":"${maskedCode(code)}"`);
+    for (const [pattern, kind] of kinds) {
+      const known = seen.get(kind) ?? new Map<string, number>();
+      normal = normal.replaceAll(pattern, (found) => {
+        if (!known.has(found)) known.set(found, known.size + 1);
+        return `<${kind} ${known.get(found)}>`;
+      });
+    }
+    return normal
+      .replaceAll(
+        /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g,
+        (_whole, fraction: string | undefined, zone: string) =>
+          `<instant${fraction === undefined ? '' : ' with fraction'} ${zone}>`,
+      )
+      .replaceAll(/"\d{6}"/g, '"<six digits>"');
+  };
+}
+
+/** The wallet's reference of the payment and the checksum over it are of their own in each code. */
+function maskedCode(code: string): string {
+  return code
+    .replace(/[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}/, '<wallet reference>')
+    .replace(/6304[0-9A-F]{4}$/, '6304<checksum>');
+}

@@ -1,0 +1,35 @@
+/** A back office in its own process: the unchanged SDK's clients for what in-store QR sales leave behind. */
+import { Invoice, MercadoPagoConfig, MerchantOrder, Payment, PaymentRefund } from 'mercadopago';
+import { answerCalls } from './sdk-child.ts';
+
+/** By client and method, as the SDK names them. */
+export type QrCall =
+  | 'MerchantOrder.get'
+  | 'MerchantOrder.search'
+  | 'Payment.get'
+  | 'Payment.search'
+  | 'PaymentRefund.create'
+  | 'PaymentRefund.total'
+  | 'PaymentRefund.get'
+  | 'PaymentRefund.list'
+  | 'Invoice.get'
+  | 'Invoice.search';
+
+const made = new Map<string, Record<string, object>>();
+
+answerCalls<QrCall>(({ client, token, call, argument }) => {
+  const clients = made.get(client) ?? clientsOf(new MercadoPagoConfig({ accessToken: token }));
+  made.set(client, clients);
+  const [name = '', method = ''] = call.split('.');
+  const owner = clients[name] as Record<string, (argument: unknown) => Promise<unknown>>; // each takes one object of its own type
+  return (owner[method] as (argument: unknown) => Promise<unknown>).call(owner, argument);
+});
+
+function clientsOf(config: MercadoPagoConfig): Record<string, object> {
+  return {
+    MerchantOrder: new MerchantOrder(config),
+    Payment: new Payment(config),
+    PaymentRefund: new PaymentRefund(config),
+    Invoice: new Invoice(config),
+  };
+}

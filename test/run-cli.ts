@@ -1,0 +1,22 @@
+/** Runs the command line as people and scripts do: a real process, its output and its exit code. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+
+export const HOUSE = join(import.meta.dirname, '..');
+
+export interface Ran {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** One `puente` command; of this process's environment it sees PATH alone. */
+export function puente(argv: string[], options: { input?: string; env?: Record<string, string> } = {}): Promise<Ran> {
+  return new Promise((resolve) => {
+    const env = { PATH: process.env.PATH, ...options.env };
+    const child = execFile(process.execPath, ['src/cli.ts', ...argv], { cwd: HOUSE, env }, (error, out, err) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : 1, out, err });
+    });
+    child.stdin?.end(options.input ?? '');
+  });
+}

@@ -1,0 +1,95 @@
+/** The walk through `interface.md`: every row of every table names the tests that show it, and all of them exist and run. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+/** The list, by section of the specification, and beside it `tables.yaml` with the number of rows of each table. */
+const folder = join(import.meta.dirname, 'interface');
+const contents = z.record(z.string(), z.record(z.string(), z.int().positive()));
+const tables = z.array(
+  z.strictObject({
+    section: z.string(),
+    table: z.string(),
+    /** Row to tests, each as "file > full name". */
+    shown_by: z.record(z.string(), z.array(z.string()).min(1)),
+  }),
+);
+
+const files = (await readdir(folder)).filter((name) => name.endsWith('.yaml') && name !== 'tables.yaml').sort();
+const list = (await Promise.all(files.map(async (name) => tables.parse(await readYaml(name))))).flat();
+const expected = Object.entries(contents.parse(await readYaml('tables.yaml'))).flatMap(([section, counts]) =>
+  Object.entries(counts).map(([table, rows]): [string, number] => [`${section}: ${table}`, rows]),
+);
+const walked = list.map(({ section, table, shown_by }) => ({ name: `${section}: ${table}`, shown_by }));
+
+async function readYaml(name: string): Promise<unknown> {
+  return parse(await readFile(join(folder, name), 'utf8')); // refuses a row that stands there twice
+}
+
+describe('the list is whole', () => {
+  test('every table is there, once, and no other', () => {
+    expect(walked.map(({ name }) => name).sort()).toEqual(expected.map(([name]) => name).sort());
+  });
+
+  test.each(expected)('%s has %i rows', (name, rows) => {
+    const table = walked.find((one) => one.name === name);
+    expect(Object.keys(table?.shown_by ?? {})).toHaveLength(rows);
+  });
+
+  test('no row names a test twice', () => {
+    for (const { shown_by } of walked) {
+      for (const shown of Object.values(shown_by)) expect(new Set(shown).size, shown.join('\n')).toBe(shown.length);
+    }
+  });
+});
+
+describe('the tests are there', () => {
+  let running: Set<string>;
+  beforeAll(async () => {
+    const named = list.flatMap(({ shown_by }) => Object.values(shown_by).flat());
+    running = await collect([...new Set(named.map((line) => line.split(' > ', 1).join()))]);
+  });
+
+  test.each(walked)('$name', ({ shown_by }) => {
+    const missing = Object.entries(shown_by).flatMap(([row, shown]) =>
+      shown.filter((line) => !running.has(line)).map((line) => `${row}: ${line}`),
+    );
+    expect(missing, 'no such test, or it is skipped').toEqual([]);
+  });
+
+  test('the collector sees the titles of table-driven tests filled in', () => {
+    expect(running).toContain('invoices.test.ts > the invoice > payment.status charged_back');
+    expect([...running].filter((line) => /> [^>]*%[sij]/.test(line))).toEqual([]);
+  });
+});
+
+/**
+ * The runner's own list: files are loaded and none of their tests runs. Without its static parsing, titles of table-driven
+ * tests come filled in, and tests that are skipped or still to be written are left out.
+ * @param names files of this folder.
+ * @returns lines as the list writes them.
+ */
+async function collect(names: string[]): Promise<Set<string>> {
+  const place = await mkdtemp(join(tmpdir(), 'interface-'));
+  try {
+    const output = join(place, 'tests.json');
+    const runner = join(createRequire(import.meta.url).resolve('vitest/package.json'), '..', 'vitest.mjs');
+    const paths = names.map((name) => `test/sandbox/${name}`);
+    const options = ['--staticParse=false', '--no-isolate', '--pool=threads', '--maxWorkers=1', `--json=${output}`];
+    // The variables of the run that this test is part of would make the other one take itself for a worker.
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VITEST')));
+    const root = join(import.meta.dirname, '..', '..');
+    await promisify(execFile)(process.execPath, [runner, 'list', ...paths, ...options], { cwd: root, env });
+    const collected = z.array(z.object({ name: z.string(), file: z.string() }));
+    const found = collected.parse(JSON.parse(await readFile(output, 'utf8')));
+    return new Set(found.map(({ name, file }) => `${file.slice(import.meta.dirname.length + 1)} > ${name}`));
+  } finally {
+    await rm(place, { recursive: true });
+  }
+}

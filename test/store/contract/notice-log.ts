@@ -1,0 +1,148 @@
+/** The delivery log finds notices with all their attempts, and a replay neither blocks its link nor is blocked by it. */
+import { expect, it } from 'vitest';
+import type { Link } from '../../../src/core/link.ts';
+import type { Attempt, Notice, Store } from '../../../src/core/store.ts';
+import { auditOf, type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, OTHER_MERCHANT, opened } from './harness.ts';
+
+const LATER = NOON + 60 * MINUTE_MS;
+const REPLAY = auditOf('replay notices', { notices: 1 });
+
+function attempt(outcome: Attempt['outcome'], status: number | null): Attempt {
+  return { at: NOON, duration_ms: 3, outcome, status, detail: 'as it went', url: 'https://pos.example/ipn?id=…' };
+}
+
+/** Records one attempt on the due notice with this body. */
+async function end(store: Store, body: string, state: Notice['state'], next_attempt_at = LATER): Promise<Notice> {
+  const notice = (await store.dueNotices(LATER, 100)).find((one) => one.body === body);
+  if (notice === undefined) throw new Error(`the notice ${body} is not due`);
+  const told = state === 'delivered' ? attempt('delivered', 200) : attempt('theirs', 500);
+  await store.recordAttempt(notice, told, { state, next_attempt_at });
+  return notice;
+}
+
+async function linkWith(store: Store, bodies: string[], change: Partial<Link> = {}): Promise<Link> {
+  const link = await opened(store, change);
+  return store.saveLink(link, {}, { notices: bodies.map((body) => newNotice(link, body)) });
+}
+
+async function dueBodies(store: Store, now = NOON): Promise<string[]> {
+  return (await store.dueNotices(now, 100)).map(({ body }) => body);
+}
+
+export function noticeLogTests(current: () => Harness): void {
+  itFinds(current);
+
+  it('replays a delivered notice beside the next one of its link: neither waits for the other', async () => {
+    const { store } = current();
+    await linkWith(store, ['1', '2', '3']);
+    const first = await end(store, '1', 'delivered');
+    await store.replayNotices([first.id], NOON, REPLAY);
+    expect(await dueBodies(store)).toEqual(['1', '2']);
+    expect(await store.counts()).toMatchObject({ notices_pending: 3 });
+    await end(store, '2', 'delivered');
+    expect(await dueBodies(store), 'the third goes on while the replay is open').toEqual(['1', '3']);
+    await end(store, '1', 'delivered');
+    expect(await dueBodies(store), 'the replay puts nobody ahead').toEqual(['3']);
+    await end(store, '3', 'delivered');
+    expect(await dueBodies(store)).toEqual([]);
+  });
+
+  it('lets news that come while a replay is refused go out at once', async () => {
+    const { store } = current();
+    const link = await linkWith(store, ['1']);
+    const first = await end(store, '1', 'delivered');
+    await store.replayNotices([first.id], NOON, REPLAY);
+    await end(store, '1', 'pending', LATER);
+    await store.saveLink(link, {}, { notices: [newNotice(link, '2')] });
+    expect(await dueBodies(await current().reopen())).toEqual(['2']);
+  });
+
+  it('replays a notice that was given up, and gives it up again, without moving the others', async () => {
+    const { store } = current();
+    await linkWith(store, ['1', '2', '3']);
+    const first = await end(store, '1', 'dead');
+    await end(store, '2', 'pending', LATER);
+    await store.replayNotices([first.id], NOON, REPLAY);
+    expect(await dueBodies(store)).toEqual(['1']);
+    await end(store, '1', 'dead');
+    expect(await dueBodies(store)).toEqual([]);
+    expect(await dueBodies(store, LATER)).toEqual(['2']);
+  });
+
+  it('a replay of what still waits keeps its place, and hastens what it waits for', async () => {
+    const { store } = current();
+    await linkWith(store, ['1', '2', '3']);
+    const other = await linkWith(store, ['other'], { unit: 'PAX_A910__2' });
+    await end(store, '1', 'pending', LATER);
+    await end(store, 'other', 'pending', LATER);
+    const log = await store.notices({}, 10);
+    const second = log.find(({ body }) => body === '2');
+    await store.replayNotices([second?.id ?? ''], NOON + 1, REPLAY);
+    expect(await dueBodies(store, NOON + 1)).toEqual(['1']);
+    await end(store, '1', 'delivered');
+    expect(await dueBodies(store, NOON + 1)).toEqual(['2']);
+    const held = log.find(({ legacy_id }) => legacy_id === other.legacy_id);
+    expect((await store.notice(held?.id ?? ''))?.notice).toMatchObject({ next_attempt_at: LATER, replayed: false });
+  });
+
+  it('a replay during an attempt takes nothing from its record', async () => {
+    const { store } = current();
+    await linkWith(store, ['1', '2']);
+    const [under_way] = await store.dueNotices(NOON, 10);
+    if (under_way === undefined) throw new Error('no notice is due');
+    await store.replayNotices([under_way.id], NOON, REPLAY);
+    await store.recordAttempt(under_way, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+    expect(await dueBodies(store)).toEqual(['2']);
+  });
+
+  it('replays many in one transaction with one audit line, in the order in which they were made', async () => {
+    const { store } = current();
+    await linkWith(store, ['1', '2']);
+    for (const body of ['1', '2']) await end(store, body, 'delivered');
+    const ids = (await store.notices({}, 10)).map(({ id }) => id);
+    await store.replayNotices([...ids, 'nobody'], LATER, auditOf('replay notices', { notices: 2 }));
+    expect(await dueBodies(store, LATER)).toEqual(['1', '2']);
+    expect(await store.audits(10)).toMatchObject([{ action: 'replay notices', who: 'ana', detail: { notices: 2 } }]);
+  });
+}
+
+function itFinds(current: () => Harness): void {
+  it('keeps every attempt of a notice, oldest first, and knows the last', async () => {
+    const { store } = current();
+    await linkWith(store, ['1']);
+    const notice = await end(store, '1', 'pending', NOON);
+    await end(store, '1', 'delivered');
+    expect(await store.notice('nobody')).toBeNull();
+    const found = await (await current().reopen()).notice(notice.id);
+    expect(found?.attempts).toEqual([attempt('theirs', 500), attempt('delivered', 200)]);
+    expect(found?.notice).toMatchObject({ id: notice.id, state: 'delivered', tries: 2, replayed: false });
+    expect(found?.notice.last_attempt).toEqual(attempt('delivered', 200));
+  });
+
+  it('finds by merchant, state, topic and time, newest first, within the limit', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    const notices = [
+      newNotice(link, 'old', { created_at: NOON - MINUTE_MS }),
+      newNotice(link, 'payment', { topic: 'payment', form: 'ipn' }),
+      newNotice(link, 'new', { created_at: NOON + MINUTE_MS }),
+    ];
+    await store.saveLink(link, {}, { notices });
+    await linkWith(store, ['other'], { merchant_id: OTHER_MERCHANT });
+    await end(store, 'old', 'delivered');
+    const bodies = async (filter: Parameters<Store['notices']>[0], limit = 10): Promise<string[]> => {
+      const found = (await store.notices(filter, limit)).map(({ body }) => body);
+      expect(await store.countNotices(filter)).toBeGreaterThanOrEqual(found.length);
+      return found;
+    };
+    expect(await bodies({})).toEqual(['new', 'other', 'payment', 'old']);
+    expect(await bodies({}, 2)).toEqual(['new', 'other']);
+    expect(await bodies({ merchant_id: MERCHANT })).toEqual(['new', 'payment', 'old']);
+    expect(await bodies({ states: ['delivered'] })).toEqual(['old']);
+    expect(await bodies({ states: ['delivered', 'pending'], merchant_id: MERCHANT })).toHaveLength(3);
+    expect(await bodies({ topic: 'payment' })).toEqual(['payment']);
+    expect(await bodies({ since: NOON, until: NOON + MINUTE_MS })).toEqual(['other', 'payment']);
+    expect(await bodies({ states: ['dead'] })).toEqual([]);
+    expect(await store.countNotices({ states: ['pending'] })).toBe(3);
+  });
+}

@@ -1,0 +1,96 @@
+/** What QR sales are found by: merchant orders, the till's own references, their payments, and their time. */
+import { LosslessNumber } from 'lossless-json';
+import { expect, it } from 'vitest';
+import type { Link } from '../../../src/core/link.ts';
+import type { Store } from '../../../src/core/store.ts';
+import { finished, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT, opened } from './harness.ts';
+
+/** Above every real number, and still exact in a double (`core/minted.ts`). */
+const MINTED = 8_030_388_800_000_001;
+const sale = { family: 'qr', legacy_state: 'payment_required' } as const;
+
+export function qrLinkTests(current: () => Harness): void {
+  const open = (change: Partial<Link>) => opened(current().store, { ...sale, ...change });
+  itFindsSales(current, open);
+
+  it('keeps everything of a sale through a restart', async () => {
+    const link = await open({
+      unit: 'SUC001POS001',
+      client_reference: 'Factura 0001 · ñandú',
+      merchant_order_id: MINTED,
+      sealed_notice_url: new Uint8Array([0, 255, 1, 128]),
+      held: { body: { external_reference: 'Factura 0001', total_amount: new LosslessNumber('100.10') } },
+    });
+    const saved = await current().store.saveLink(link, {
+      legacy_state: 'partially_reverted',
+      payment_id: '131772540987',
+    });
+    expect(saved.slot).toBe('qr:SUC001POS001');
+    expect(await (await current().reopen()).link(link.legacy_id)).toEqual(saved);
+  });
+
+  it('gives a terminal and a point of sale of the same name a slot each', async () => {
+    const terminal = await opened(current().store, { unit: 'SAME' });
+    const till = await open({ unit: 'SAME' });
+    expect(await current().store.liveLink(MERCHANT, 'point:SAME')).toEqual(terminal);
+    expect(await current().store.liveLink(MERCHANT, 'qr:SAME')).toEqual(till);
+    expect(await current().store.liveLink(OTHER_MERCHANT, 'qr:SAME')).toBeNull();
+    await current().store.saveLink(till, { state: 'DONE', legacy_state: 'expired' });
+    expect(await current().store.liveLink(MERCHANT, 'qr:SAME')).toBeNull();
+  });
+
+  it('lists no sale among the finished intents', async () => {
+    const link = await open({ unit: 'A' });
+    await current().store.saveLink(link, { state: 'DONE', legacy_state: 'paid', legacy_state_at: NOON });
+    const intent = await finished(current().store);
+    expect(await current().store.finishedLinks(MERCHANT, NOON, NOON + 1, 10)).toEqual([intent]);
+  });
+}
+
+function itFindsSales(current: () => Harness, open: (change: Partial<Link>) => Promise<Link>): void {
+  it('finds a sale by its merchant order, and refuses the number to a second one', async () => {
+    const first = await open({ unit: 'A', merchant_order_id: MINTED });
+    await open({ unit: 'B', merchant_order_id: MINTED + 1 });
+    expect(await current().store.linkByMerchantOrder(MINTED)).toEqual(first);
+    expect(await current().store.linkByMerchantOrder(MINTED + 2)).toBeNull();
+    await expect(open({ unit: 'C', merchant_order_id: MINTED })).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('finds the newest link with a payment, whoever asks', async () => {
+    const early = await finished(current().store, { created_at: NOON });
+    const late = await open({ unit: 'A', merchant_id: OTHER_MERCHANT, created_at: NOON + 1 });
+    await current().store.saveLink(early, { payment_id: '131772540987' });
+    const newest = await current().store.saveLink(late, { payment_id: '131772540987' });
+    expect(await current().store.linkByPayment('131772540987')).toEqual(newest);
+    expect(await current().store.linkByPayment('13177254098')).toBeNull();
+  });
+
+  it("lists a merchant's links with a reference, newest first, within the limit", async () => {
+    const { store } = current();
+    const reference = 'mesa 4 / á';
+    const middle = await open({ unit: 'A', client_reference: reference, created_at: NOON + 1 });
+    const oldest = await finished(store, { client_reference: reference, created_at: NOON });
+    const newest = await open({ unit: 'B', client_reference: reference, created_at: NOON + 2 });
+    await open({ unit: 'C', client_reference: 'mesa 4', created_at: NOON + 3 });
+    await open({ unit: 'D', client_reference: null, created_at: NOON + 3 });
+    await open({ unit: 'A', client_reference: reference, merchant_id: OTHER_MERCHANT, created_at: NOON + 3 });
+    expect(await store.linksByClientReference(MERCHANT, reference, 10)).toEqual([newest, middle, oldest]);
+    expect(await store.linksByClientReference(MERCHANT, reference, 2)).toEqual([newest, middle]);
+    expect(await store.linksByClientReference(MERCHANT, 'MESA 4', 10)).toEqual([]);
+  });
+
+  it("lists a merchant's links by the time they were made, newest first, within the limit", async () => {
+    const { store } = current();
+    const second = await open({ unit: 'B', created_at: NOON + MINUTE_MS - 1 });
+    const first = await opened(store, { unit: 'A', created_at: NOON });
+    await open({ unit: 'C', created_at: NOON + MINUTE_MS });
+    await open({ unit: 'D', created_at: NOON - 1 });
+    await open({ unit: 'A', created_at: NOON, merchant_id: OTHER_MERCHANT });
+    await listed(store, [second, first], 10);
+    await listed(store, [second], 1);
+  });
+}
+
+async function listed(store: Store, wanted: Link[], limit: number): Promise<void> {
+  expect(await store.linksOf(MERCHANT, NOON, NOON + MINUTE_MS, limit)).toEqual(wanted);
+}

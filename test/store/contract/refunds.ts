@@ -1,0 +1,165 @@
+/** Refunds: a row before the call, one under way for each payment, and no change on an old revision. */
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { Link } from '../../../src/core/link.ts';
+import type { Refund } from '../../../src/core/payments/refund.ts';
+import { finished, type Harness, NOON } from './harness.ts';
+
+const underWay: readonly Refund['state'][] = ['SENDING', 'IN_DOUBT'];
+let numbers = 8_030_388_800_000_000;
+
+/** A refund as its story writes it before the call. */
+function newRefund(link: Link, change: Partial<Refund> = {}): Refund {
+  const { legacy_id, merchant_id } = link;
+  return {
+    id: randomUUID(),
+    number: ++numbers,
+    legacy_id,
+    merchant_id,
+    payment_id: '131772540987',
+    client_key: null,
+    fingerprint: 'half',
+    amount_minor: 750,
+    refunded_before_minor: 0,
+    idempotency_key: randomUUID(),
+    state: 'SENDING',
+    upstream_id: null,
+    reference_id: null,
+    refunded_minor: null,
+    upstream_status: null,
+    created_at: NOON,
+    updated_at: NOON,
+    revision: 1,
+    ...change,
+  };
+}
+
+/** What a story decides: whatever is under way is waited for, everything else is a new refund. */
+function newUnlessUnderWay(earlier: Refund[]): Refund | 'open' {
+  return earlier.find((one) => underWay.includes(one.state)) ?? 'open';
+}
+
+export function refundTests(current: () => Harness): void {
+  itKeepsRevisions(current);
+
+  it('writes the row as it was given, and keeps it through a restart', async () => {
+    const link = await finished(current().store);
+    const refund = newRefund(link, { client_key: 'keyed', amount_minor: null, refunded_before_minor: 250 });
+    expect(await current().store.openRefund(refund, () => 'open')).toEqual({ opened: true, refund });
+    expect(await current().store.refunds(link.legacy_id)).toEqual([refund]);
+    expect(await (await current().reopen()).refunds(link.legacy_id)).toEqual([refund]);
+  });
+
+  it('shows the decision every earlier refund of the link, oldest first, and none of another', async () => {
+    const { store } = current();
+    const link = await finished(store);
+    const other = await finished(store);
+    const late = await done(current, newRefund(link, { created_at: NOON + 1 }));
+    const early = await done(current, newRefund(link, { created_at: NOON }));
+    await done(current, newRefund(other));
+    let shown: Refund[] = [];
+    await store.openRefund(newRefund(link, { created_at: NOON + 2 }), (earlier) => {
+      shown = earlier;
+      return 'open';
+    });
+    expect(shown).toEqual([early, late]);
+    expect(await store.refunds(other.legacy_id)).toHaveLength(1);
+  });
+
+  it('writes nothing when an earlier one is recognised', async () => {
+    const link = await finished(current().store);
+    const first = await done(current, newRefund(link));
+    const result = await current().store.openRefund(newRefund(link), ([earlier]) => earlier ?? 'open');
+    expect(result).toEqual({ opened: false, refund: first });
+    expect(await current().store.refunds(link.legacy_id)).toEqual([first]);
+  });
+
+  it('lets one of ten that race open, and shows it to the others', async () => {
+    const { store } = current();
+    const link = await finished(store);
+    const results = await Promise.all(
+      Array.from({ length: 10 }, () => store.openRefund(newRefund(link), newUnlessUnderWay)),
+    );
+    expect(results.filter((result) => result.opened)).toHaveLength(1);
+    expect(new Set(results.map((result) => result.refund.id)).size).toBe(1);
+    expect(await store.refunds(link.legacy_id)).toHaveLength(1);
+  });
+
+  it.each(underWay)('refuses a second one beside one that is %s, even if the decision is wrong', async (state) => {
+    const { store } = current();
+    const link = await finished(store);
+    const { refund } = await store.openRefund(newRefund(link), () => 'open');
+    const first = await store.saveRefund(refund, { state });
+    await expect(store.openRefund(newRefund(link), () => 'open')).rejects.toMatchObject({ code: 'conflict' });
+    expect(await store.refunds(link.legacy_id)).toEqual([first]);
+  });
+
+  it.each(['DONE', 'REFUSED', 'NOT_SENT'] as const)('opens another one after one that is %s', async (state) => {
+    const { store } = current();
+    const link = await finished(store);
+    const { refund } = await store.openRefund(newRefund(link), () => 'open');
+    await store.saveRefund(refund, { state });
+    expect(await store.openRefund(newRefund(link), newUnlessUnderWay)).toMatchObject({ opened: true });
+    expect(await store.refunds(link.legacy_id)).toHaveLength(2);
+  });
+
+  it('refuses a number, an id and a link that can not be', async () => {
+    const { store } = current();
+    const link = await finished(store);
+    const first = await done(current, newRefund(link));
+    const wrong = [
+      newRefund(link, { number: first.number }),
+      newRefund(link, { id: first.id }),
+      newRefund({ ...link, legacy_id: 'nobody' }),
+    ];
+    for (const refund of wrong) {
+      await expect(store.openRefund(refund, () => 'open')).rejects.toMatchObject({ code: 'conflict' });
+    }
+    expect(await store.refunds(link.legacy_id)).toEqual([first]);
+  });
+}
+
+function itKeepsRevisions(current: () => Harness): void {
+  it('changes what is named, raises the revision, and keeps the rest', async () => {
+    const { store } = current();
+    const link = await finished(store);
+    const { refund } = await store.openRefund(newRefund(link), () => 'open');
+    const change = { state: 'DONE', upstream_id: 'REF01', reference_id: '20001', refunded_minor: 750 } as const;
+    const saved = await store.saveRefund(refund, { ...change, upstream_status: 'processed', updated_at: NOON + 1 });
+    expect(saved).toEqual({ ...refund, ...change, upstream_status: 'processed', updated_at: NOON + 1, revision: 2 });
+    expect(await store.refunds(link.legacy_id)).toEqual([saved]);
+  });
+
+  it('refuses a change on an old revision and changes nothing', async () => {
+    const { store } = current();
+    const link = await finished(store);
+    const { refund } = await store.openRefund(newRefund(link), () => 'open');
+    const saved = await store.saveRefund(refund, { state: 'IN_DOUBT' });
+    await expect(store.saveRefund(refund, { state: 'NOT_SENT' })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await store.refunds(link.legacy_id)).toEqual([saved]);
+  });
+
+  it('lets one of ten changes of one revision through', async () => {
+    const { store } = current();
+    const link = await finished(store);
+    const { refund } = await store.openRefund(newRefund(link), () => 'open');
+    const changes = Array.from({ length: 10 }, (_, index) => store.saveRefund(refund, { refunded_minor: index }));
+    const won = (await Promise.allSettled(changes)).filter((result) => result.status === 'fulfilled');
+    expect(won).toHaveLength(1);
+    expect(await store.refunds(link.legacy_id)).toEqual([won[0]?.value]);
+  });
+
+  it('refuses to take one up again while another is under way', async () => {
+    const { store } = current();
+    const link = await finished(store);
+    const first = await done(current, newRefund(link));
+    await store.openRefund(newRefund(link), () => 'open');
+    await expect(store.saveRefund(first, { state: 'IN_DOUBT' })).rejects.toMatchObject({ code: 'conflict' });
+  });
+}
+
+/** A refund that was made. */
+async function done(current: () => Harness, refund: Refund): Promise<Refund> {
+  await current().store.openRefund(refund, () => 'open');
+  return current().store.saveRefund(refund, { state: 'DONE', refunded_minor: refund.amount_minor });
+}

@@ -1,0 +1,117 @@
+/** Openings without a slot, as of dynamic QRs: any number may be live on one till, but the retry of one is recognised. */
+import { expect, it } from 'vitest';
+import type { Link } from '../../../src/core/link.ts';
+import type { Opening } from '../../../src/core/store.ts';
+import { type Harness, NOON, newLink, OTHER_MERCHANT } from './harness.ts';
+
+const TILL = 'SUC001POS001';
+
+/** A dynamic sale; equal ones have the same fingerprint. */
+function dynamic(change: Partial<Link> = {}): Link {
+  return newLink({
+    family: 'qr',
+    unit: TILL,
+    slot: null,
+    legacy_state: 'payment_required',
+    fingerprint: 'same',
+    ...change,
+  });
+}
+
+export function unslottedTests(current: () => Harness): void {
+  itShowsTheRequest(current);
+
+  it('opens a second sale on the till of a first', async () => {
+    const first = await openingOf(current, dynamic({ fingerprint: 'coffee' }), joinUnlessNew);
+    const second = await openingOf(current, dynamic({ fingerprint: 'cake' }), joinUnlessNew);
+    expect([first.opening.kind, second.opening.kind]).toEqual(['open', 'open']);
+    expect(await current().store.link(first.link.legacy_id)).toEqual(first.link);
+    expect(await current().store.link(second.link.legacy_id)).toEqual(second.link);
+  });
+
+  it('opens a second equal sale when that is the decision', async () => {
+    const first = await openingOf(current, dynamic(), () => ({ kind: 'open' }));
+    const second = await openingOf(current, dynamic({ created_at: NOON + 1 }), () => ({ kind: 'open' }));
+    expect(await current().store.link(first.link.legacy_id)).toEqual(first.link);
+    expect(await current().store.link(second.link.legacy_id)).toEqual(second.link);
+  });
+
+  it('joins a retry, which writes nothing', async () => {
+    const first = await openingOf(current, dynamic(), joinUnlessNew);
+    const retry = dynamic();
+    expect(await openingOf(current, retry, joinUnlessNew)).toEqual({ opening: { kind: 'join' }, link: first.link });
+    expect(await current().store.link(retry.legacy_id)).toBeNull();
+  });
+
+  it('lets one of ten equal ones that race open, and shows it to the others', async () => {
+    const results = await Promise.all(Array.from({ length: 10 }, () => openingOf(current, dynamic(), joinUnlessNew)));
+    expect(results.filter((result) => result.opening.kind === 'open')).toHaveLength(1);
+    expect(new Set(results.map((result) => result.link.legacy_id)).size).toBe(1);
+    expect(await current().store.counts()).toMatchObject({ links: { SENDING: 1 } });
+  });
+
+  it('decides again when an equal one was committed in between', async () => {
+    const { store } = current();
+    const shown: (string | null)[] = [];
+    const decide = (holder: Link | null): Opening => {
+      shown.push(holder?.legacy_id ?? null);
+      return joinUnlessNew(holder);
+    };
+    const early = dynamic();
+    const [first, second] = await Promise.all([
+      store.openLink(early, () => ({ kind: 'open' })),
+      store.openLink(dynamic(), decide),
+    ]);
+    expect(second).toEqual({ opening: { kind: 'join' }, link: first.link });
+    expect(shown).toEqual([null, early.legacy_id]);
+  });
+
+  it('refuses a legacy id that exists', async () => {
+    const { link } = await openingOf(current, dynamic(), joinUnlessNew);
+    const again = openingOf(current, dynamic({ legacy_id: link.legacy_id, fingerprint: 'other' }), joinUnlessNew);
+    await expect(again).rejects.toMatchObject({ code: 'conflict' });
+    expect(await current().store.link(link.legacy_id)).toEqual(link);
+  });
+
+  it('keeps no slot from a sale that has one on the same till', async () => {
+    await openingOf(current, dynamic(), joinUnlessNew);
+    const fixed = newLink({ family: 'qr', unit: TILL });
+    expect((await openingOf(current, fixed, joinUnlessNew)).opening.kind).toBe('open');
+    expect((await current().store.liveLink(fixed.merchant_id, `qr:${TILL}`))?.legacy_id).toBe(fixed.legacy_id);
+  });
+}
+
+function itShowsTheRequest(current: () => Harness): void {
+  const shown = async (link: Link): Promise<Link | null> => {
+    let seen: Link | null = null;
+    await openingOf(current, link, (holder) => {
+      seen = holder;
+      return { kind: 'open' };
+    });
+    return seen;
+  };
+
+  it('shows the newest live link of the same request', async () => {
+    await openingOf(current, dynamic({ created_at: NOON }), () => ({ kind: 'open' }));
+    const newest = await openingOf(current, dynamic({ created_at: NOON + 2 }), () => ({ kind: 'open' }));
+    expect(await shown(dynamic({ created_at: NOON + 3 }))).toEqual(newest.link);
+  });
+
+  it('shows nothing of another request, of another merchant, of one that holds a slot, or of one that is over', async () => {
+    const { store } = current();
+    await openingOf(current, dynamic({ fingerprint: 'other' }), () => ({ kind: 'open' }));
+    await openingOf(current, dynamic({ merchant_id: OTHER_MERCHANT }), () => ({ kind: 'open' }));
+    await openingOf(current, newLink({ unit: TILL, fingerprint: 'same' }), () => ({ kind: 'open' }));
+    const over = await openingOf(current, dynamic(), () => ({ kind: 'open' }));
+    await store.saveLink(over.link, { state: 'DONE', legacy_state: 'paid' });
+    expect(await shown(dynamic())).toBeNull();
+  });
+}
+
+function openingOf(current: () => Harness, link: Link, decide: (holder: Link | null) => Opening) {
+  return current().store.openLink(link, decide);
+}
+
+function joinUnlessNew(holder: Link | null): Opening {
+  return holder === null ? { kind: 'open' } : { kind: 'join' };
+}
