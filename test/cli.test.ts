@@ -223,7 +223,7 @@ describe('merchants and stage, on a running Puente', () => {
     expect(shown).toMatchObject({
       id: ARGENTINA,
       notice_secret: 'set',
-      settings: { notice_url: { value: 'http://127.0.0.1:9/n', from: 'merchant' }, declined: { from: 'default' } },
+      settings: { notice_url: { value: 'http://127.0.0.1:9/…', from: 'merchant' }, declined: { from: 'default' } },
     });
   });
 

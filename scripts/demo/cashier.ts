@@ -58,6 +58,7 @@ export function createCashier(stand: Stand, till: Till, transcript: Transcript):
   const explained = (path: string, body: IntentRequest): string => {
     const { fired, losses } = explain(tables, JSON.stringify({ method: 'POST', path, headers: {}, body }), {
       site: 'MLA',
+      received_at: Date.now(),
     });
     return `${fired.length} table rows fired, ${losses.length} fields lost`;
   };

@@ -10,7 +10,7 @@ import { PuenteError } from '../error.ts';
 import { errorAnswer, sendAnswer } from '../http/answer.ts';
 import { legacyRouter } from '../http/legacy.ts';
 import type { Metrics } from '../http/metrics.ts';
-import type { Passthrough } from '../http/passthrough.ts';
+import { familyOf, type Passthrough } from '../http/passthrough.ts';
 import { type Listening, listen } from '../http/server.ts';
 import { webhookRouter } from '../http/webhooks.ts';
 
@@ -67,7 +67,7 @@ function publicApp(parts: PublicParts): Express {
   app.use('/_sandbox', (_request, response) => sendAnswer(response, notSupported));
   app.use(passthrough.handler);
   const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {
-    sendAnswer(response, errorAnswer('point', error, request, runtime.log));
+    sendAnswer(response, errorAnswer(familyOf(request.url), error, request, runtime.log));
   };
   app.use(tell);
   return app;

@@ -4,11 +4,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { createRetryBudget } from '../core/budget.ts';
+import { createCache } from '../core/cache.ts';
 import { changeLink } from '../core/change.ts';
 import { lost } from '../core/complete.ts';
 import { uuidV7 } from '../core/identifier.ts';
 import type { Link } from '../core/link.ts';
-import { createMemory } from '../core/memory.ts';
 import { createMint } from '../core/minted.ts';
 import { createRecentReads } from '../core/reads.ts';
 import type { Clock, CoreSettings, Runtime } from '../core/runtime.ts';
@@ -41,8 +41,9 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     serial: createSerial(),
     budget: createRetryBudget(),
     unsettled: new Set(),
+    telling: new Set(),
     reads: createRecentReads(),
-    memory: createMemory(),
+    cache: createCache(),
     ids: { legacyId: (now) => uuidV7(now, randomBytes(16)), number: createMint(), idempotencyKey: randomUUID },
     boot_id: randomUUID(),
   };

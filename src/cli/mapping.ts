@@ -54,6 +54,7 @@ function runExplain(file: string, options: { site: string; voucher: string; json
   const { text, ...found } = explain(loadTables(MAPPINGS), readText(file), {
     site: options.site,
     voucher: options.voucher,
+    received_at: Date.now(),
   });
   process.stdout.write(options.json ? `${stringifyJson(found)}\n` : text);
   if (found.refusal !== null) process.exitCode = 1;

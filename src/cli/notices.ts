@@ -87,8 +87,10 @@ async function replayWindow(options: ReplayOptions): Promise<void> {
     throw new PuenteError('bad_request', 'Name one notice, or a window with --since and --until.');
   const body = { merchant, topic, since, until, states, reason, dry_run };
   const answer = await callOps(options, 'POST', '/api/notices/replay', body);
-  const told = answer as { notices: number; dry_run: boolean }; // the API's own shape
-  print(options, told, `notices ${told.dry_run ? 'that would be replayed' : 'due now'}: ${told.notices}`);
+  const told = answer as { notices: number; dry_run: boolean; delivered_left_out: number }; // the API's own shape
+  const line = `notices ${told.dry_run ? 'that would be replayed' : 'due now'}: ${told.notices}`;
+  const left = told.delivered_left_out;
+  print(options, told, left === 0 ? line : `${line}; ${left} delivered left out, --state delivered takes them in`);
 }
 
 function listed(notices: NoticeView[]): string {

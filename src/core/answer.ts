@@ -4,7 +4,14 @@ import { PuenteError } from '../error.ts';
 
 export type LegacyAnswer =
   /** A body that is undefined is sent as no body at all: v2 tills take nothing else on their 204 (`legacy-qr.md` §0 row 2). */
-  | { kind: 'answer'; status: number; body: unknown; headers?: Record<string, string> }
+  | {
+      kind: 'answer';
+      status: number;
+      body: unknown;
+      headers?: Record<string, string>;
+      /** Runs when the call is over. @param whole the answer has left; false when the client did not wait for it. */
+      over?: (whole: boolean) => Promise<void>;
+    }
   /** Not Puente's: the bytes go to the legacy upstream untouched. */
   | { kind: 'carry' };
 

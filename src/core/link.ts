@@ -26,8 +26,8 @@ export interface HeldFields {
   /** `payment` as it came. */
   payment?: unknown;
   description?: string;
-  /** QR: the whole body as it came, its `notification_url` left out, which is sealed apart. */
-  body?: unknown;
+  /** QR: the whole body as it came, sealed (`core/qr/held.ts`). */
+  body?: string;
 }
 
 export interface Link {

@@ -14,6 +14,7 @@ export type QrNotices = (typeof qrNotices)[number];
 /** The settings of one merchant. `null` means: follow the default. */
 export const merchantSettings = z.strictObject({
   stage: z.enum(stages).nullable().default(null),
+  /** In clear, from a file of before the URL was sealed; the next save of the merchant moves it to `sealed_notice_url`. */
   notice_url: z.string().max(2048).nullable().default(null),
   dialect: z.enum(dialects).nullable().default(null),
   qr_notices: z.enum(qrNotices).nullable().default(null),
@@ -32,6 +33,8 @@ export interface Merchant {
   /** `MLA`, `MLB`, `MLM` … as `GET /users/me` says; null until a token was accepted. */
   site: string | null;
   settings: MerchantSettings;
+  /** Where its notices go, sealed: the URLs of receivers carry keys in their path and query. Null follows the default. */
+  sealed_notice_url: Uint8Array | null;
   /** The merchant's own webhook secret, sealed; signs `point_integration_wh` notices and the webhooks of QR sales. */
   sealed_notice_secret: Uint8Array | null;
   /** A configured credential, sealed; first choice for work after the call has ended (DESIGN decision 9). */

@@ -18,16 +18,19 @@ export const byDevice: Naming = async (_runtime, { device_id = '' }) => ({
   slot: slotOf('point', device_id),
 });
 
-/** The internal number of a till says nothing before it has been looked up, so whoever has a past is asked about. */
-export const byTill: Naming = async (_runtime, { external_pos_id }) =>
-  external_pos_id === undefined ? { kind: 'history' } : { kind: 'slot', slot: slotOf('qr', external_pos_id) };
+export const byPointOfSale: Naming = async (_runtime, { external_pos_id, pos_id = '' }) =>
+  external_pos_id === undefined ? { kind: 'pos', pos_id } : { kind: 'slot', slot: slotOf('qr', external_pos_id) };
+
+/** What can be a payment's number; anything else names nothing. */
+const PAYMENT_NUMBER = /^[1-9]\d{0,17}$/;
 
 /** A minted number goes on naming its sale after the service has given a real one. */
 export const byPayment: Naming = async (runtime, { payment_id = '' }) => {
   const link = await runtime.store.linkByPayment(payment_id);
+  if (link !== null || !PAYMENT_NUMBER.test(payment_id)) return { kind: 'link', link };
   const merchant_order_id = merchantOrderOfPayment(payment_id);
-  if (link !== null || merchant_order_id === null || !Number.isSafeInteger(merchant_order_id))
-    return { kind: 'link', link };
+  if (merchant_order_id === null) return { kind: 'payment', payment_id };
+  if (!Number.isSafeInteger(merchant_order_id)) return { kind: 'link', link: null };
   return { kind: 'link', link: await runtime.store.linkByMerchantOrder(merchant_order_id) };
 };
 

@@ -14,6 +14,9 @@ export function judgeOpening(holder: Link | null, candidate: Link, join_window_m
 
 function isRetry(holder: Link, candidate: Link, join_window_ms: number): boolean {
   if (holder.fingerprint !== candidate.fingerprint) return false;
+  const keyed = holder.client_key !== null && candidate.client_key !== null;
+  // Nothing is in the way of a dynamic code: two keys are two sales, and a lost code that nobody shows is never paid.
+  if (candidate.slot === null && keyed && holder.client_key !== candidate.client_key) return false;
   const acknowledged = holder.state === 'LIVE' && holder.client_answer === 'maybe';
   if (!acknowledged) return true;
   // A key the client sends with every call is not one per sale; with the same body on a live unit it is a retry.

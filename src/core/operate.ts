@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
 import { dialects, type Merchant, merchantSettings, qrNotices, stages } from './merchant.ts';
+import { shownUrl } from './notices/shown-url.ts';
+import { merchantUrl } from './notices/target.ts';
 import type { Runtime } from './runtime.ts';
 
 const reason = z.string().trim().min(3).max(500);
@@ -12,6 +14,7 @@ const revision = z.int().nonnegative();
 export const merchantChange = z.strictObject({
   reason,
   revision,
+  /** Kept sealed; shown again without its path and query. */
   notice_url: z.string().max(2048).nullable().optional(),
   dialect: z.enum(dialects).nullable().optional(),
   /** How QR sales are told from now on; what waits already keeps its form. */
@@ -30,7 +33,7 @@ export type MerchantChange = z.infer<typeof merchantChange>;
 export const stageChange = z.strictObject({ stage: z.enum(stages), reason, revision });
 export type StageChange = z.infer<typeof stageChange>;
 
-/** A merchant as operators see it: settings in force, where each comes from, and no secret. */
+/** A merchant as operators see it: settings in force, where each comes from, and no secret; of a URL only where it goes. */
 export interface MerchantView {
   id: string;
   site: string | null;
@@ -62,13 +65,14 @@ export async function changeMerchant(
   who: string,
   checkUrl: (url: string) => void,
 ): Promise<MerchantView> {
-  const { reason, revision, notice_secret, credential, ...settings } = change;
-  if (typeof settings.notice_url === 'string') checkUrl(settings.notice_url);
-  const before = (await runtime.store.merchant(checkedId(id))) ?? newMerchant(id);
+  const { reason, revision, notice_url, notice_secret, credential, ...settings } = change;
+  if (typeof notice_url === 'string') checkUrl(notice_url);
+  const before = await merchantToChange(runtime, id);
   const saved = await runtime.store.saveMerchant(
     {
       ...before,
       settings: merchantSettings.parse({ ...before.settings, ...settings }),
+      sealed_notice_url: sealedOr(runtime, notice_url, 'notice-url', before.sealed_notice_url),
       sealed_notice_secret: sealedOr(runtime, notice_secret, 'notice-secret', before.sealed_notice_secret),
       sealed_credential: sealedOr(runtime, credential, 'credential', before.sealed_credential),
     },
@@ -80,8 +84,11 @@ export async function changeMerchant(
       subject: id,
       reason,
       detail: {
-        before: pick(before.settings, settings),
-        after: settings,
+        before: {
+          ...pick(before.settings, settings),
+          ...shownAs(notice_url, shownOrNull(merchantUrl(runtime, before))),
+        },
+        after: { ...settings, ...shownAs(notice_url, shownOrNull(notice_url)) },
         secrets: [
           ...(notice_secret === undefined ? [] : ['notice_secret']),
           ...(credential === undefined ? [] : ['credential']),
@@ -89,7 +96,7 @@ export async function changeMerchant(
       },
     },
   );
-  if (settings.notice_url !== undefined || notice_secret !== undefined || settings.dialect !== undefined) {
+  if (notice_url !== undefined || notice_secret !== undefined || settings.dialect !== undefined) {
     await runtime.store.hastenNotices(id, runtime.clock.now());
     runtime.noticesWaiting();
   }
@@ -98,7 +105,7 @@ export async function changeMerchant(
 
 /** Moves a merchant: the next create sees it; every open link stays where it was born. */
 export async function moveStage(runtime: Runtime, id: string, move: StageChange, who: string): Promise<MerchantView> {
-  const before = (await runtime.store.merchant(checkedId(id))) ?? newMerchant(id);
+  const before = await merchantToChange(runtime, id);
   const from = before.settings.stage ?? runtime.settings.merchants.stage;
   runtime.failpoint('stage.before_save');
   const saved = await runtime.store.saveMerchant(
@@ -118,9 +125,29 @@ export async function moveStage(runtime: Runtime, id: string, move: StageChange,
   return view(runtime, saved);
 }
 
+/** The merchant as it is saved again: a URL that an older build kept in clear moves to its sealed column. */
+async function merchantToChange(runtime: Runtime, id: string): Promise<Merchant> {
+  const stored = (await runtime.store.merchant(checkedId(id))) ?? newMerchant(id);
+  const clear = stored.settings.notice_url;
+  if (clear === null) return stored;
+  const settings = { ...stored.settings, notice_url: null };
+  return { ...stored, settings, sealed_notice_url: runtime.vault.seal(clear, 'notice-url') };
+}
+
+/** What the audit says of the URL, when the change names it. */
+function shownAs(named: string | null | undefined, shown: string | null): { notice_url?: string | null } {
+  return named === undefined ? {} : { notice_url: shown };
+}
+
+function shownOrNull(url: string | null | undefined): string | null {
+  return url === null || url === undefined ? null : shownUrl(url);
+}
+
 function view(runtime: Runtime, merchant: Merchant): MerchantView {
-  const defaults: Record<string, unknown> = runtime.settings.merchants;
-  const settings = Object.entries(merchant.settings).map(([name, value]) => [
+  const fallback = runtime.settings.merchants;
+  const defaults: Record<string, unknown> = { ...fallback, notice_url: shownOrNull(fallback.notice_url) };
+  const own = { ...merchant.settings, notice_url: shownOrNull(merchantUrl(runtime, merchant)) };
+  const settings = Object.entries(own).map(([name, value]) => [
     name,
     value === null ? { value: defaults[name] ?? null, from: 'default' } : { value, from: 'merchant' },
   ]);
@@ -140,6 +167,7 @@ function newMerchant(id: string): Merchant {
     id,
     site: null,
     settings: merchantSettings.parse({}),
+    sealed_notice_url: null,
     sealed_notice_secret: null,
     sealed_credential: null,
     revision: 0,

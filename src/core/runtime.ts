@@ -1,7 +1,7 @@
 /** What the stories in `core` are handed: everything that is not a decision. */
 import type { Tables } from '../mapping/tables.ts';
 import type { RetryBudget } from './budget.ts';
-import type { Memory } from './memory.ts';
+import type { Cache } from './cache.ts';
 import type { Dialect, QrNotices } from './merchant.ts';
 import type { RecentReads } from './reads.ts';
 import type { Serial } from './serial.ts';
@@ -68,7 +68,7 @@ export interface CoreSettings {
     unclaimed: 'cancel-unclaimed' | 'adopt';
     default_lifetime_ms: number;
   };
-  /** `search_fresh_ms`: searches that poll are answered from memory for so long. `pos_fresh_ms`: what a till's number stands for. */
+  /** `search_fresh_ms`: searches that poll are answered from the cache for so long. `pos_fresh_ms`: what a till's number stands for. */
   reads: { fresh_ms: number; timeout_ms: number; search_fresh_ms: number; pos_fresh_ms: number };
   tokens: { accepted_for_ms: number; kept_for_ms: number };
   reconcile: {
@@ -105,8 +105,10 @@ export interface Runtime {
   budget: RetryBudget;
   /** Legacy ids whose create was sent by this process and not committed since. */
   unsettled: Set<string>;
+  /** Ids of refunds whose till is being answered by this process now. */
+  telling: Set<string>;
   reads: RecentReads;
-  memory: Memory;
+  cache: Cache;
   ids: {
     /** A lower-case UUID, unused. @param now epoch ms. */
     legacyId(now: number): string;

@@ -21,6 +21,23 @@ export function searchMoment(text: string, now: number): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
+/**
+ * The key under which what legacy finds is cached. A till that polls up to this moment writes another instant each time,
+ * so the instants of the named parameters count in steps; what is sent stays the till's own.
+ * @param step_ms how old a cached answer may be; 0 counts every instant.
+ */
+export function searchKey(
+  query: Readonly<Record<string, string>>,
+  moments: readonly string[],
+  step_ms: number,
+): string {
+  const coarse = Object.entries(query).map(([name, text]): [string, string] => {
+    const at = step_ms > 0 && moments.includes(name) && ISO.test(text) ? searchMoment(text, 0) : null;
+    return [name, at === null ? text : String(Math.floor(at / step_ms))];
+  });
+  return new URLSearchParams(coarse.sort(([one], [other]) => (one < other ? -1 : 1))).toString();
+}
+
 /** Months and years are those of the calendar, in UTC. */
 function stepped(now: number, steps: string): number | null {
   const date = new Date(now);

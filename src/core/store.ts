@@ -66,7 +66,7 @@ export interface Attempt {
   status: number | null;
   /** One sentence, no body of the receiver. */
   detail: string;
-  /** Where it went, without the values of its parameters; null when it went nowhere. */
+  /** Where it went, without path and parameters; null when it went nowhere. */
   url: string | null;
 }
 
@@ -128,8 +128,8 @@ export interface Store {
   forgetToken(fingerprint: string): Promise<void>;
 
   /**
-   * Step 1 of the create protocol. `decide` gets the slot's live link, or null; without a slot (a dynamic QR) the newest
-   * live link of the same request. It is pure and may be called again after
+   * Step 1 of the create protocol. `decide` gets the slot's live link, or null; without a slot (a dynamic QR) the
+   * live link of the same request: the one with the same client key if there is one, else the newest. It is pure and may be called again after
    * a lost race. Opening writes the row; join and busy write nothing and return the holder.
    * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
    */
@@ -137,6 +137,8 @@ export interface Store {
   link(legacy_id: string): Promise<Link | null>;
   /** The link that holds a slot; null when it is free. */
   liveLink(merchant_id: string, slot: string): Promise<Link | null>;
+  /** The slots that a merchant's live links hold. */
+  liveSlots(merchant_id: string): Promise<string[]>;
   linkByMerchantOrder(merchant_order_id: number): Promise<Link | null>;
   /** Links of a merchant with this reference of the client's own, newest first. */
   linksByClientReference(merchant_id: string, client_reference: string, limit: number): Promise<Link[]>;

@@ -1,6 +1,15 @@
 /** Which story runs which operation, and what its path names: the names that `mappings/operations.yaml` may use. */
 import type { Story } from './call.ts';
-import { byDevice, byHistory, byIntent, byMerchant, byMerchantOrder, byPayment, byTill, type Naming } from './named.ts';
+import {
+  byDevice,
+  byHistory,
+  byIntent,
+  byMerchant,
+  byMerchantOrder,
+  byPayment,
+  byPointOfSale,
+  type Naming,
+} from './named.ts';
 import { createRefund, refundCollection } from './payments/create-refund.ts';
 import { getPayment } from './payments/read.ts';
 import { getRefund, listRefunds } from './payments/refund-list.ts';
@@ -10,12 +19,12 @@ import { createIntent } from './point/create.ts';
 import { changeMode, listDevices } from './point/devices.ts';
 import { getIntent, lastStatus, listEvents } from './point/read.ts';
 import { refundIntent } from './point/refund-intent.ts';
-import { cancelTill } from './qr/cancel.ts';
+import { cancelPointOfSale } from './qr/cancel.ts';
 import { confirmWithdrawal } from './qr/confirm.ts';
-import { createPreference, createQrCode, createStoreOrder } from './qr/create.ts';
+import { createDynamicCode, createHybridCode, createPreference, createStoreOrder } from './qr/create.ts';
 import { getMerchantOrder } from './qr/merchant-order.ts';
 import { searchMerchantOrders } from './qr/merchant-order-search.ts';
-import { getTill } from './qr/read.ts';
+import { getPointOfSale } from './qr/read.ts';
 
 interface Entry {
   run: Story;
@@ -32,12 +41,14 @@ export const stories: Readonly<Record<string, Entry>> = {
   list_events: { run: listEvents, names: byMerchant },
   last_status: { run: lastStatus, names: byIntent },
   refund_intent: { run: refundIntent, names: byMerchant },
-  create_preference: { run: createPreference, names: byTill },
-  create_store_order: { run: createStoreOrder, names: byTill },
-  create_qr_code: { run: createQrCode, names: byTill },
-  cancel_till: { run: cancelTill, names: byTill },
+  create_preference: { run: createPreference, names: byPointOfSale },
+  create_store_order: { run: createStoreOrder, names: byPointOfSale },
+  // A dynamic code holds no point of sale, so the stage alone decides about it.
+  create_dynamic_code: { run: createDynamicCode, names: byMerchant },
+  create_hybrid_code: { run: createHybridCode, names: byPointOfSale },
+  cancel_point_of_sale: { run: cancelPointOfSale, names: byPointOfSale },
   confirm_withdrawal: { run: confirmWithdrawal, names: byMerchantOrder },
-  get_till: { run: getTill, names: byTill },
+  get_point_of_sale: { run: getPointOfSale, names: byPointOfSale },
   get_merchant_order: { run: getMerchantOrder, names: byMerchantOrder },
   search_merchant_orders: { run: searchMerchantOrders, names: byHistory },
   search_payments: { run: searchPayments, names: byHistory },

@@ -66,7 +66,7 @@ async function serve(
   if (token === null) {
     // Nobody's call: where merchants start on legacy, legacy says what it thinks of it.
     if (runtime.settings.merchants.stage === 'legacy') return void door.carry(request, response, next);
-    return tell(refused(family, 'unauthorized'));
+    return tell(refused(family, family === 'payments' ? 'token_missing' : 'unauthorized'));
   }
   const story = stories[operation.story] as NonNullable<(typeof stories)[string]>; // checked at start
   const path = pathValues(request.params);
@@ -104,8 +104,25 @@ function finish(
   const duration_ms = door.runtime.clock.now() - started_at;
   door.observe(operation.name, `${Math.floor(answer.status / 100)}xx`, duration_ms);
   door.runtime.log.info('call', { operation: operation.name, status: answer.status, lane: 'orders', duration_ms });
+  if (answer.over !== undefined) afterwards(door, operation, response, answer.over);
   sendAnswer(response, answer);
   door.runtime.failpoint('answer.sent');
+}
+
+/** A client that has gone already is told nothing, and what follows knows it. */
+function afterwards(
+  door: LegacyDoor,
+  operation: Operation,
+  response: Parameters<RequestHandler>[1],
+  over: (whole: boolean) => Promise<void>,
+): void {
+  const settle = (): void => {
+    over(response.writableFinished).catch((error: unknown) =>
+      door.runtime.log.error('what follows an answer failed', { operation: operation.name, cause: String(error) }),
+    );
+  };
+  if (response.closed) settle();
+  else response.once('close', settle);
 }
 
 /** @param optional nothing at all counts as `{}`, as the refund of a whole payment is asked for (`legacy-qr.md` §3). */
@@ -125,9 +142,10 @@ function pathValues(parameters: Record<string, string | string[]>): Record<strin
   return values;
 }
 
-/** Official clients end some paths of payments with a slash, and legacy took it on all of them, merchant orders too (`legacy-qr.md` §2, §3). */
+/** Official clients end some paths of payments with a slash, and legacy took it on all of them, and on merchant orders (`legacy-qr.md` §2, §3). */
 function pathsOf({ family, path }: Operation): string[] {
-  return family === 'payments' || path === '/merchant_orders/:merchant_order_id' ? [path, `${path}/`] : [path];
+  const mayEndSo = family === 'payments' || /^\/merchant_orders\/./.test(path);
+  return mayEndSo ? [path, `${path}/`] : [path];
 }
 
 function methodOf(operation: Operation): 'get' | 'post' | 'patch' | 'put' | 'delete' {

@@ -1,8 +1,9 @@
 /** Carries bytes to the legacy upstream, untouched and streaming both ways; no logic in its hooks (DESIGN decision 2). */
-import { Agent as HttpAgent, type ServerResponse } from 'node:http';
+import { Agent as HttpAgent, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { RequestHandler } from 'express';
 import { createProxyMiddleware } from 'http-proxy-middleware';
+import type { Family } from '../contract/legacy-errors.ts';
 import { refused } from '../core/answer.ts';
 import type { Log } from '../core/runtime.ts';
 import { sendAnswer } from './answer.ts';
@@ -11,6 +12,8 @@ import { sendAnswer } from './answer.ts';
 const MAX_SOCKETS = 256;
 /** Longest silence of the legacy upstream; longer than any till waits. */
 const SILENCE_MS = 60_000;
+/** Failures before a connection stood, so that nothing can have happened there. */
+const NOT_CONNECTED: readonly string[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
 export interface Passthrough {
   handler: RequestHandler;
@@ -27,12 +30,31 @@ export function createPassthrough(target: string, log: Log): Passthrough {
     agent,
     proxyTimeout: SILENCE_MS,
     on: {
-      error: (error, _request, response) => {
+      error: (error, request, response) => {
         log.warn('legacy upstream failed', { cause: error.message, lane: 'legacy' });
-        const answer = refused('point', 'bad_gateway');
-        if ('writeHead' in response) sendAnswer(response as ServerResponse, answer); // not a socket
+        if ('writeHead' in response) sendAnswer(response as ServerResponse, failure(error, request)); // not a socket
       },
     },
   });
   return { handler: handler as RequestHandler, close: () => agent.destroy() }; // the library types its own request
+}
+
+/** A call that may have arrived is never told as one that did nothing, unless it could do nothing anyway. */
+function failure(error: Error, request: IncomingMessage): ReturnType<typeof refused> {
+  const code = 'code' in error ? String(error.code) : '';
+  const harmless = request.method === 'GET' || request.method === 'HEAD' || NOT_CONNECTED.includes(code);
+  return refused(familyOf(request.url ?? ''), harmless ? 'bad_gateway' : 'outcome_unknown');
+}
+
+/** Whose envelope the callers of a path know; everything that is not named speaks as payments do (`legacy-qr.md` §3). */
+const FAMILIES: readonly (readonly [string, Family])[] = [
+  ['/point/', 'point'],
+  ['/mpmobile/', 'qr_v1'],
+  ['/instore/', 'qr'],
+  ['/merchant_orders', 'merchant_orders'],
+];
+
+/** @param target path and query as they came. */
+export function familyOf(target: string): Family {
+  return FAMILIES.find(([prefix]) => target.startsWith(prefix))?.[1] ?? 'payments';
 }

@@ -1,18 +1,19 @@
 /** What Puente would make of one legacy request: the upstream request, the rows that fire, the losses, or the refusal. */
-import { stringifyJson } from '../contract/json.ts';
 import { errorBody, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import type { LoadedTables } from './assemble.ts';
+import { explanationText } from './explain-text.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
 import { sourceText, targetText } from './render.ts';
 import { type Row, rowsOf } from './schema.ts';
+import { suppose } from './suppose.ts';
 import type { Loss, MappingContext, Operation, Translated } from './tables.ts';
 
 export interface Explanation {
   /** Null when Puente has no operation for the request: it is carried to the legacy upstream untouched. */
   operation: string | null;
-  /** Null when nothing goes upstream: refused, carried, or answered from Puente's own map. */
+  /** Null when nothing is translated: refused, carried, or answered by what Puente has and what its story asks. */
   upstream: {
     method: string;
     path: string;
@@ -28,78 +29,85 @@ export interface Explanation {
   refused_by: { row: string; why: string } | null;
   /** Context values that only a live call knows, and what stood in for them. */
   assumed: Record<string, string>;
+  /** What else only a live call decides, in words. */
+  notes: string[];
   /** All of it for people. */
   text: string;
 }
 
-/** Stand-ins for what the link store and the merchant's settings give a live call. */
-const STAND_INS: MappingContext = {
-  site: 'MLA',
-  reference: 'pnt0',
-  order_id: `ORD${'0'.repeat(26)}`,
-  voucher: 'refuse',
+/** What is known of the merchant and the call; the clock is the caller's. */
+export type ExplainContext = MappingContext & {
+  /** Epoch ms; a date of expiry counts from here. */
+  received_at: number;
 };
 
 /**
  * @param text an HTTP request as text, or JSON `{method, path, headers, body}`.
- * @param context what is known of the merchant, such as the site; what is missing is assumed and said so.
+ * @param given such as the site; what is missing is assumed and said so.
  * @throws PuenteError bad_request, when the text is neither.
  */
-export function explain(tables: LoadedTables, text: string, context: MappingContext): Explanation {
+export function explain(tables: LoadedTables, text: string, given: ExplainContext): Explanation {
   const request = readRequest(text);
   const match = findOperation(tables.operations, request);
-  const assumed = match ? assumptions(tables, match.operation, context) : {};
-  const plain = {
-    operation: match?.operation.name ?? null,
-    upstream: null,
-    fired: [],
-    losses: [],
-    refusal: null,
-    refused_by: null,
-    assumed,
-  };
-  if (!match || match.operation.request === null) return withText(plain, match?.operation ?? null);
+  const found = { ...NOTHING, operation: match?.operation.name ?? null };
+  if (!match || match.operation.request === null) return withText(found, match?.operation ?? null);
   const { operation, path } = match;
-  const known: MappingContext = { ...assumed, ...context };
-  const exponent = tables.site(typeof known.site === 'string' ? known.site : null).exponent;
+  const body = bodyOf(operation, request);
   try {
-    const translated = tables.request(
-      operation,
-      {
-        path,
-        query: request.query,
-        headers: request.headers,
-        ...(operation.body === 'dropped'
-          ? {}
-          : { body: request.body ?? (operation.body === 'optional' ? {} : undefined) }),
-      },
-      { exponent, ...known },
-    );
+    const { context, assumed } = suppose(tables, { operation, path, body }, given);
+    found.assumed = assumed;
+    const source = { path, query: request.query, headers: request.headers, ...(body === undefined ? {} : { body }) };
+    const translated = tables.request(operation, source, context);
     const upstream = upstreamOf(operation, translated);
-    return withText(
-      { ...plain, upstream, fired: describe(tables, translated.fired), losses: translated.losses },
-      operation,
-    );
+    const notes = [
+      ...(context.refund_minor === undefined ? [] : [WHOLE]),
+      ...(operation.kind === 'qr' ? [OWN_POINT_OF_SALE] : []),
+    ];
+    const fired = describe(tables, translated.fired);
+    return withText({ ...found, upstream, fired, losses: translated.losses, notes }, operation);
   } catch (error) {
-    if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
-    const entry = legacyError(operation.family, String(error.facts.error));
-    if (entry === null) throw error;
-    const told = errorBody(operation.family, entry, String(error.facts.detail ?? ''));
-    const refusal = { status: entry.status, error: String(told.error), message: String(told.message) };
-    const [by] = describe(tables, [String(error.facts.row)]);
-    return withText({ ...plain, refusal, refused_by: by ? { row: by.row, why: by.why } : null }, operation);
+    return withText({ ...found, ...refusalOf(tables, operation, error) }, operation);
   }
 }
 
-/** The stand-ins that the operation's request table looks at. */
-function assumptions(tables: LoadedTables, operation: Operation, context: MappingContext): Record<string, string> {
-  const table = tables.documents.tables.find((one) => one.table === operation.request);
-  if (!table) return {};
-  const rows = rowsOf(table.table, table.rows);
-  const keys = new Set(rows.filter((row) => row.verb === 'context').map((row) => String(row.from[0])));
-  if (typeof table.unknown === 'object' || rows.some((row) => row.sites !== null)) keys.add('site').add('voucher');
-  const missing = Object.entries(STAND_INS).filter(([key]) => keys.has(key) && context[key] === undefined);
-  return Object.fromEntries(missing.map(([key, value]) => [key, String(value)]));
+/** Orders refund what is left as the whole only (`orders-api.md` §2). */
+const WHOLE = 'If that is all that is left of the payment, it is refunded as a whole, without a body.';
+
+/** `legacy-qr.md` §1.2 errors and §6. */
+const OWN_POINT_OF_SALE =
+  "The point of sale in the path has to be the seller's, and so has the user where there is one; other calls are refused.";
+
+const NOTHING: Omit<Explanation, 'text' | 'operation'> = {
+  upstream: null,
+  fired: [],
+  losses: [],
+  refusal: null,
+  refused_by: null,
+  assumed: {},
+  notes: [],
+};
+
+/** As the door hands it on; a JSON body that is missing is the contract's to refuse. */
+function bodyOf(operation: Operation, { body }: ReadRequest): unknown {
+  if (operation.body === 'dropped') return undefined;
+  return body === undefined && operation.body === 'optional' ? {} : body;
+}
+
+/** @throws what is no refusal. */
+function refusalOf(
+  tables: LoadedTables,
+  { family }: Operation,
+  error: unknown,
+): Pick<Explanation, 'refusal' | 'refused_by'> {
+  if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
+  const entry = legacyError(family, String(error.facts.error));
+  if (entry === null) throw error;
+  const told = errorBody(family, entry, String(error.facts.detail ?? ''));
+  const [by] = describe(tables, [String(error.facts.row)]);
+  return {
+    refusal: { status: entry.status, error: String(told.error), message: String(told.message) },
+    refused_by: by ? { row: by.row, why: by.why } : null,
+  };
 }
 
 function findOperation(operations: readonly Operation[], request: ReadRequest) {
@@ -143,47 +151,5 @@ function flat(rows: readonly Row[]): Row[] {
 }
 
 function withText(found: Omit<Explanation, 'text'>, operation: Operation | null): Explanation {
-  return { ...found, text: `${lines(found, operation).join('\n')}\n` };
-}
-
-function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): string[] {
-  if (operation === null) return ['No operation: carried to the legacy upstream untouched.'];
-  const head = [`Operation  ${operation.name} (${operation.method} ${operation.path})`];
-  if (operation.request === null)
-    return [...head, "Nothing is translated: answered from Puente's own map, or refused by its story."];
-  if (found.refusal) {
-    const by = found.refused_by ? [`  ${found.refused_by.row}  ${found.refused_by.why}`] : [];
-    return [...head, ...section('Refused', [`  ${found.refusal.status} ${stringifyJson(found.refusal)}`, ...by])];
-  }
-  const assumed = Object.entries(found.assumed).map(([key, value]) => `  ${key} = ${value}`);
-  return [
-    ...head,
-    ...section('Upstream', upstreamLines(found.upstream)),
-    ...section(
-      'Rows',
-      found.fired.flatMap(({ row, says, why }) => [`  ${row}  ${says}`, `      ${why}`]),
-    ),
-    ...section(
-      'Lost',
-      found.losses.length === 0 ? ['  nothing'] : found.losses.map(({ path, why }) => `  ${path}: ${why}`),
-    ),
-    ...section('Assumed, because only a live call knows it', assumed),
-  ];
-}
-
-function section(title: string, body: readonly string[]): string[] {
-  return body.length === 0 ? [] : ['', title, ...body];
-}
-
-function upstreamLines(upstream: Explanation['upstream']): string[] {
-  if (!upstream) return [];
-  const query = new URLSearchParams(upstream.query).toString();
-  const headers = Object.entries(upstream.headers).map(([name, value]) => `  ${name}: ${value}`);
-  const body =
-    upstream.body === undefined
-      ? []
-      : JSON.stringify(upstream.body, null, 2)
-          .split('\n')
-          .map((line) => `  ${line}`);
-  return [`  ${upstream.method} ${upstream.path}${query === '' ? '' : `?${query}`}`, ...headers, ...body];
+  return { ...found, text: explanationText(found, operation) };
 }

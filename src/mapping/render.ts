@@ -50,11 +50,12 @@ function operationsList({ documents }: LoadedTables): string {
   const rows = documents.operations.map((one) => [
     `\`${one.method} ${one.path}\``,
     one.upstream ?? '–',
+    one.asks.length === 0 ? '–' : one.asks.map((call) => `\`${call}\``).join(', '),
     anchor(one.request),
     anchor(one.answer),
     `${one.why} (${one.source})`,
   ]);
-  return grid(['Legacy call', 'Upstream call', 'Request', 'Answer', 'Why'], rows);
+  return grid(['Legacy call', 'Upstream call', 'Asked beside', 'Request', 'Answer', 'Why'], rows);
 }
 
 function renderLimitations({ documents }: LoadedTables): string {

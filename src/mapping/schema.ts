@@ -177,7 +177,10 @@ export const operationsFile = z.strictObject({
       /** What a merchant is moved by (DESIGN, Words: Stage). */
       kind: z.enum(['devices', 'intents', 'qr', 'payments']),
       story: name,
+      /** The call that is made of it. */
       upstream: z.string().nullable(),
+      /** What its story may ask beside, to know what the call is about or what to answer. */
+      asks: z.array(z.string().regex(/^(?:legacy )?(?:GET|POST) \/\S+$/)).default([]),
       request: name.nullable(),
       answer: name.nullable(),
       body: z.enum(['json', 'optional', 'dropped']),

@@ -15,8 +15,10 @@ export interface Operation {
   kind: 'devices' | 'intents' | 'qr' | 'payments';
   /** Name of the story in `core` that runs it. */
   story: string;
-  /** Upstream call whose error rows apply; null when the answer comes from Puente's own map. */
+  /** The call that is made of it, whose error rows apply; null when nothing is translated. */
   upstream: UpstreamCallName | null;
+  /** What its story may ask beside, as `GET /v1/orders/:order_id`; `legacy GET …` where it asks the legacy API itself. */
+  asks: readonly string[];
   /** Table names; null where the call has no translated request or answer. */
   request: string | null;
   answer: string | null;

@@ -1,6 +1,7 @@
 /** Who is calling: bearer tokens, and the answers to a missing, malformed or unknown one (`orders-api.md` §1.5). */
 import type { Request } from 'express';
-import { errorBody, paymentErrors } from '../contract/legacy-errors.ts';
+import { paymentErrors } from '../contract/legacy-errors/payments.ts';
+import { errorBody } from '../contract/legacy-errors.ts';
 import { type Answer, json, tokenRefusal } from './answer.ts';
 import type { Merchant } from './cast.ts';
 import type { World } from './world.ts';

@@ -7,7 +7,15 @@ import { createRuntime, systemClock } from '../../src/app/runtime.ts';
 import { loadConfig } from '../../src/config.ts';
 import { chooseLane, type Named } from '../../src/core/lane.ts';
 import { type MerchantSettings, merchantSettings } from '../../src/core/merchant.ts';
-import { byDevice, byHistory, byIntent, byMerchant, byMerchantOrder, byPayment, byTill } from '../../src/core/named.ts';
+import {
+  byDevice,
+  byHistory,
+  byIntent,
+  byMerchant,
+  byMerchantOrder,
+  byPayment,
+  byPointOfSale,
+} from '../../src/core/named.ts';
 import type { Runtime } from '../../src/core/runtime.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Store } from '../../src/core/store.ts';
@@ -64,7 +72,7 @@ async function openRuntime(): Promise<Runtime> {
 async function stage(store: Store, id: string, to: MerchantSettings['stage']): Promise<void> {
   const settings = merchantSettings.parse({ stage: to });
   await store.saveMerchant(
-    { id, site: 'MLA', settings, sealed_notice_secret: null, sealed_credential: null },
+    { id, site: 'MLA', settings, sealed_notice_url: null, sealed_notice_secret: null, sealed_credential: null },
     0,
     auditOf('stage'),
   );
@@ -128,6 +136,32 @@ describe('the lane', () => {
     expect(await lane(argentina, TILL)).toEqual({ lane: 'legacy' });
   });
 
+  it('of a point of sale by its number is orders while what it stands for is live there, and legacy when that is unknown', async () => {
+    const number = { kind: 'pos', pos_id: '1000001' } as const;
+    expect(await lane(argentina, number)).toEqual({ lane: 'legacy' });
+    const link = await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
+    expect(await lane(argentina, number)).toMatchObject({ lane: 'orders', link: null });
+    expect(await lane(argentina, { kind: 'pos', pos_id: '1000002' })).toEqual({ lane: 'legacy' });
+    expect(await lane(argentina, { kind: 'pos', pos_id: '999' })).toEqual({ lane: 'legacy' });
+    expect(await lane(brazil, number)).toEqual({ lane: 'legacy' });
+    await runtime.store.saveLink(link, { state: 'DONE', legacy_state: 'expired' });
+    expect(await lane(argentina, number)).toEqual({ lane: 'legacy' });
+  });
+
+  it('of a payment that no link has is legacy, and upstream is asked about it only where there is a past', async () => {
+    const payment = { kind: 'payment', payment_id: '131772540988' } as const;
+    const reads = (): number => sandbox.world.request_log.list().filter(({ path }) => path.endsWith('988')).length;
+    const before = asked();
+    await stage(runtime.store, BRAZIL, 'orders');
+    expect(await lane(brazil, payment)).toEqual({ lane: 'legacy' });
+    expect([asked() - before, reads()]).toEqual([0, 0]);
+    await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
+    expect(await lane(FORGED, payment)).toEqual({ lane: 'legacy' });
+    expect(reads()).toBe(0);
+    expect(await lane(argentina, payment)).toEqual({ lane: 'legacy' });
+    expect(reads()).toBe(1);
+  });
+
   it('of a search is orders for whoever has a past there, for ever', async () => {
     const link = await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
     await runtime.store.saveLink(link, { state: 'DONE', legacy_state: 'expired' });
@@ -146,11 +180,11 @@ describe('what a path names', () => {
 
   it('a device and a till by their external ids: the slots of their live work', async () => {
     expect(await byDevice(runtime, { device_id: 'PAX_A910__1' })).toEqual({ kind: 'slot', slot: 'point:PAX_A910__1' });
-    expect(await byTill(runtime, { user_id: ARGENTINA, external_pos_id: 'SUC001POS001' })).toEqual(TILL);
+    expect(await byPointOfSale(runtime, { user_id: ARGENTINA, external_pos_id: 'SUC001POS001' })).toEqual(TILL);
   });
 
-  it("a till's internal number, which says nothing by itself: the merchant's past", async () => {
-    expect(await byTill(runtime, { pos_id: '12345678' })).toEqual({ kind: 'history' });
+  it('a point of sale by its internal number, which says nothing before it has been looked up', async () => {
+    expect(await byPointOfSale(runtime, { pos_id: '12345678' })).toEqual({ kind: 'pos', pos_id: '12345678' });
     expect(await byHistory(runtime, {})).toEqual({ kind: 'history' });
     expect(await byMerchant(runtime, {})).toEqual({ kind: 'merchant' });
   });
@@ -165,7 +199,13 @@ describe('what a path names', () => {
     const link = await opened(runtime.store, { family: 'qr', unit: 'A' });
     const paid = await runtime.store.saveLink(link, { payment_id: '131772540987' });
     expect(await byPayment(runtime, { payment_id: '131772540987' })).toEqual({ kind: 'link', link: paid });
-    expect(await byPayment(runtime, { payment_id: '131772540988' })).toEqual({ kind: 'link', link: null });
+    expect(await byPayment(runtime, { payment_id: '131772540988' })).toEqual({
+      kind: 'payment',
+      payment_id: '131772540988',
+    });
+    for (const payment_id of ['', '0', '-1', 'abc', '1.5', '../users/me']) {
+      expect(await byPayment(runtime, { payment_id })).toEqual({ kind: 'link', link: null });
+    }
   });
 
   it('a payment by the number that was minted for it, also after the service has given a real one', async () => {

@@ -195,10 +195,13 @@ describe('the form of news', () => {
 
 describe('a URL in the log', () => {
   const urls: [string, string][] = [
-    ['https://t.example/ipn', 'https://t.example/ipn'],
-    ['https://t.example:8443/ipn?key=secret&id=1', 'https://t.example:8443/ipn?key=…&id=…'],
+    ['https://t.example', 'https://t.example/'],
+    ['https://t.example/hooks/secret', 'https://t.example/…'],
+    ['https://t.example:8443/ipn?key=secret&id=1', 'https://t.example:8443/…?…'],
+    ['https://t.example/ipn#secret', 'https://t.example/…'],
+    ['mailto:secret@t.example', 'mailto:///…'],
     ['https://user:pass@t.example/', 'https://t.example/'],
-    ['https://t.example/?secret&id=1', 'https://t.example/?…&id=…'],
+    ['https://t.example/?secret&id=1', 'https://t.example/?…'],
     ['not a url ?key=secret', 'not a URL'],
   ];
   it.each(urls)('%s is %s', (url, shown) => {

@@ -3,11 +3,12 @@
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
-import { askedAmount } from '../../src/core/payments/asked-amount.ts';
+
 import { findRefund, isEverything, judgeRefund, sumsOf } from '../../src/core/payments/judge.ts';
 import { recognise } from '../../src/core/payments/recognise.ts';
 import type { Refund } from '../../src/core/payments/refund.ts';
 import type { UpstreamOutcome } from '../../src/core/upstream.ts';
+import { askedAmount } from '../../src/mapping/asked-amount.ts';
 
 const ORDER_ID = 'ORD01KG9Z8Q7X4V20000000000001';
 
@@ -33,6 +34,7 @@ function refundOf(change: Partial<Refund> = {}): Refund {
     reference_id: null,
     refunded_minor: null,
     upstream_status: null,
+    told_at: 1,
     created_at: 0,
     updated_at: 0,
     revision: 1,
@@ -140,38 +142,52 @@ describe('everything that is left', () => {
   });
 });
 
+/** No till is being answered right now. */
+const NOBODY: ReadonlySet<string> = new Set();
+
 describe('a request', () => {
   const done = refundOf({ id: 'r0', state: 'DONE' });
 
   it('without a key is a new one each time', () => {
-    expect(recognise([done], refundOf(), null).kind).toBe('new');
+    expect(recognise([done], refundOf(), null, NOBODY).kind).toBe('new');
   });
 
   it('without a key is the same while nobody was told what became of the first', () => {
-    expect(recognise([refundOf({ state: 'IN_DOUBT' })], refundOf(), null).kind).toBe('same');
-    expect(recognise([done], refundOf(), 'r0').kind).toBe('same');
+    expect(recognise([refundOf({ state: 'IN_DOUBT' })], refundOf(), null, NOBODY).kind).toBe('same');
+    expect(recognise([done], refundOf(), 'r0', NOBODY).kind).toBe('same');
+  });
+
+  it('without a key is the same for a quarter of an hour after one that was made, and whose till heard nothing', () => {
+    const untold = refundOf({ id: 'r0', state: 'DONE', told_at: null });
+    const again = (created_at: number, telling = NOBODY) =>
+      recognise([untold], refundOf({ created_at }), null, telling).kind;
+    expect([again(899_999), again(900_000)]).toEqual(['same', 'new']);
+    expect(again(1, new Set(['r0'])), 'its till is being answered').toBe('new');
+    expect(recognise([untold], refundOf({ fingerprint: 'other' }), null, NOBODY).kind).toBe('new');
+    expect(recognise([untold], refundOf({ client_key: 'a key' }), null, NOBODY).kind).toBe('new');
   });
 
   it('of another amount waits for one in doubt', () => {
     const doubtful = refundOf({ state: 'IN_DOUBT' });
-    expect(recognise([doubtful], refundOf({ fingerprint: 'other' }), null).kind).toBe('in_progress');
-    expect(recognise([doubtful], refundOf({ client_key: 'a new key' }), null).kind).toBe('in_progress');
+    expect(recognise([doubtful], refundOf({ fingerprint: 'other' }), null, NOBODY).kind).toBe('in_progress');
+    expect(recognise([doubtful], refundOf({ client_key: 'a new key' }), null, NOBODY).kind).toBe('in_progress');
   });
 
   it('with a key is the same for a day, and afterwards new', () => {
     const known = refundOf({ state: 'DONE', client_key: 'k' });
-    const again = (created_at: number) => recognise([known], refundOf({ client_key: 'k', created_at }), null).kind;
+    const again = (created_at: number) =>
+      recognise([known], refundOf({ client_key: 'k', created_at }), null, NOBODY).kind;
     expect([again(86_399_999), again(86_400_000)]).toEqual(['same', 'new']);
   });
 
   it('with a key of another request is refused', () => {
     const known = refundOf({ state: 'DONE', client_key: 'k', fingerprint: 'other' });
-    expect(recognise([known], refundOf({ client_key: 'k' }), null).kind).toBe('key_reused');
+    expect(recognise([known], refundOf({ client_key: 'k' }), null, NOBODY).kind).toBe('key_reused');
   });
 
   it('that was refused may be tried again with its key', () => {
     const refused = refundOf({ state: 'REFUSED', client_key: 'k' });
-    expect(recognise([refused], refundOf({ client_key: 'k' }), null).kind).toBe('new');
+    expect(recognise([refused], refundOf({ client_key: 'k' }), null, NOBODY).kind).toBe('new');
   });
 });
 

@@ -17,7 +17,7 @@ const ROUNDS = 40;
  */
 const QUIET_LIMIT_MS = 75_000;
 /** Beyond the first resending of webhooks and the lifetime of orders, both 15 minutes of the sandbox's time. */
-const LATER_MS = 16 * 60_000;
+export const LATER_MS = 16 * 60_000;
 
 export interface Trial {
   stand: Stand;
@@ -96,7 +96,7 @@ export async function untilOver(stand: Stand, till: Till): Promise<string[]> {
   return [...recovered, ...over, ...probed];
 }
 
-async function untilQuiet(stand: Stand, names: (keyof Backlog)[]): Promise<string[]> {
+export async function untilQuiet(stand: Stand, names: (keyof Backlog)[]): Promise<string[]> {
   const limit = Date.now() + QUIET_LIMIT_MS;
   for (;;) {
     const backlog = readBacklog(stand.database);

@@ -11,7 +11,12 @@ import { apply, type CreateBody, hold, holdSale, type Judge, MERCHANT, newLink }
 import { fill, type Names } from './placeholders.ts';
 
 /** Stories that make a QR sale. */
-export const QR_CREATES = new Set(['create_preference', 'create_store_order', 'create_qr_code']);
+export const QR_CREATES = new Set([
+  'create_preference',
+  'create_store_order',
+  'create_dynamic_code',
+  'create_hybrid_code',
+]);
 
 export interface Run extends Judge {
   operation: Operation;
@@ -122,7 +127,7 @@ function saleRequestContext(
   const { currency } = tables.site(exchange.merchant.site);
   return {
     external_pos_id,
-    mode: story === 'create_qr_code' ? ownCode : 'static',
+    mode: story.endsWith('_code') ? ownCode : 'static',
     received_at: rules.now,
     currency,
   };

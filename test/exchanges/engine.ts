@@ -1,5 +1,6 @@
 /** Runs a golden exchange through the tables and the pure decisions alone: no door, no store, no network. */
 import { expect } from 'vitest';
+import { stringifyJson } from '../../src/contract/json.ts';
 import { errorBody, type Family, legacyError } from '../../src/contract/legacy-errors.ts';
 import { listTerminalsAnswer, setupTerminalAnswer } from '../../src/contract/terminals.ts';
 import { type UpstreamCallName, upstreamRoutes } from '../../src/contract/upstream.ts';
@@ -14,7 +15,7 @@ import type { MappingContext, Operation, Tables } from '../../src/mapping/tables
 import { prepare, QR_CREATES, type Run, translate } from './engine-run.ts';
 import { isSale } from './given.ts';
 import type { Exchange, Step, WrittenNotice } from './kit.ts';
-import { apply } from './link.ts';
+import { apply, VAULT } from './link.ts';
 import { fill, type Names } from './placeholders.ts';
 import { recording } from './recording.ts';
 
@@ -131,7 +132,7 @@ function checkAnswer(run: Run, own: Step[]): void {
   const context = operation.family === 'point' ? intentContext(run) : qrContext(run);
   const order = operation.story === 'last_status' ? {} : (link.order ?? {});
   const { value } = tables.answer(operation, source ?? order, context);
-  expect(JSON.stringify(value.body)).toBe(JSON.stringify(fill(exchange.legacy_answer.body, names)));
+  expect(stringifyJson(value.body)).toBe(stringifyJson(fill(exchange.legacy_answer.body, names)));
 }
 
 function intentContext(run: Run): MappingContext {
@@ -152,8 +153,12 @@ function intentContext(run: Run): MappingContext {
 function qrContext({ tables, exchange, link }: Run): MappingContext {
   const settings = { merchants: { voucher: 'refuse' } };
   const merchant = { id: link.merchant_id, site: exchange.merchant.site, settings: {} };
-  // They ask for the site's row and the merchant's settings alone; no URL of the engine's links is sealed.
-  return saleContext({ tables, settings } as unknown as Runtime, { merchant } as unknown as LegacyCall, link);
+  // They ask for the site's row, the merchant's settings and the vault alone.
+  return saleContext(
+    { tables, settings, vault: VAULT } as unknown as Runtime,
+    { merchant } as unknown as LegacyCall,
+    link,
+  );
 }
 
 function terminalsOf(operation: Operation, body: unknown): unknown {

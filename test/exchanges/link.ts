@@ -3,8 +3,11 @@ import { order as orderSchema } from '../../src/contract/orders.ts';
 import { type AdvanceRules, advance } from '../../src/core/advance.ts';
 import { type Link, slotOf } from '../../src/core/link.ts';
 import type { News } from '../../src/core/notices/forms.ts';
-import { referenceOf } from '../../src/core/qr/held.ts';
+import { keepCall, referenceOf } from '../../src/core/qr/held.ts';
 import { derivedReference } from '../../src/core/reference.ts';
+import type { Runtime } from '../../src/core/runtime.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { createVault } from '../../src/core/vault.ts';
 import { minorUnits } from '../../src/mapping/amount.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
 import { type AskedOrder, orderId } from './given.ts';
@@ -83,13 +86,16 @@ export function hold(link: Link, device: string, given: object): void {
   };
 }
 
+/** Seals what the engine's links keep. */
+export const VAULT = createVault(new Secret('a-secret-key-that-only-these-tests-use'));
+
 /** Makes the link one of a QR sale. @param asked what Puente asks for; @param exponent decimals of the currency. */
 export function holdSale(link: Link, body: Record<string, unknown>, asked: AskedOrder, exponent: number): void {
   link.family = 'qr';
   link.unit = asked.config?.qr?.external_pos_id ?? '';
   link.slot = asked.config?.qr?.mode === 'dynamic' ? null : slotOf('qr', link.unit);
   link.client_reference = referenceOf(body);
-  link.held = { body };
+  link.held = { body: keepCall({ vault: VAULT } as Runtime, body).body }; // it asks for the vault alone
   link.amount_minor = minorUnits(asked.total_amount, exponent) ?? 0;
   link.merchant_order_id = FIRST_MERCHANT_ORDER + Number(link.order_id?.slice(-6));
   link.legacy_state = 'payment_required';

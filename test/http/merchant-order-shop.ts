@@ -60,7 +60,7 @@ export interface Shop {
   reads(path: string): Promise<number>;
 }
 
-/** Puente and the sandbox for the tests of one `describe`; nothing is answered from memory unless the settings say so. */
+/** Puente and the sandbox for the tests of one `describe`; nothing is answered from the cache unless the settings say so. */
 export function openShop(settings: Record<string, string> = FRESH): Shop {
   let started: Bench | null = null;
   beforeAll(async () => {

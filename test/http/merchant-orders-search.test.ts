@@ -34,7 +34,7 @@ describe('searching', () => {
     other = await shop.only(references[1] ?? '');
   });
 
-  it.each(['/merchant_orders/search', '/merchant_orders', '/merchant_orders/'])(
+  it.each(['/merchant_orders/search', '/merchant_orders/search/', '/merchant_orders', '/merchant_orders/'])(
     '%s finds by reference',
     async (path) => {
       expect(await shop.search({ external_reference: one.external_reference }, path)).toEqual({
@@ -175,6 +175,18 @@ describe('a till that polls', () => {
       ({ status }) => status === 'closed',
     );
     expect(paid.payments).toHaveLength(1);
+  });
+
+  it('causes one call when each poll asks up to another moment', async () => {
+    const reference = freshReference();
+    const before = await shop.reads('/merchant_orders');
+    // One step of the cache, however long the test takes.
+    const step_at = Math.ceil(Date.now() / 60_000 + 1) * 60_000;
+    for (let poll = 0; poll < 20; poll++) {
+      const date_created_to = new Date(step_at + poll * 1000).toISOString();
+      expect(await shop.search({ external_reference: reference, date_created_to })).toEqual(NOTHING);
+    }
+    expect((await shop.reads('/merchant_orders')) - before).toBe(1);
   });
 
   it('reads no more than the ten newest of many live sales again', async () => {

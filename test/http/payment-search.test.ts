@@ -5,12 +5,13 @@ import { freshReference, openPayments, payment, refund, search, sellAtTerminal, 
 import { preference, preferencePath, type QrShop } from './qr-till.ts';
 
 const SEARCH = '/v1/payments/search';
+const STEP_MS = 60_000;
 const NEWEST_FIRST = { sort: 'date_created', criteria: 'desc' };
 
 describe('a till that polls', () => {
   let shop: QrShop;
   beforeAll(async () => {
-    shop = await openPayments({ PUENTE_READS_SEARCH_FRESH_MS: '60000' });
+    shop = await openPayments({ PUENTE_READS_SEARCH_FRESH_MS: String(STEP_MS) });
   });
   afterAll(() => shop.close());
 
@@ -34,6 +35,24 @@ describe('a till that polls', () => {
     );
     expect(found.paging).toMatchObject({ total: 1, offset: 0 });
     expect(found.results[0]).toMatchObject({ status: 'approved', external_reference: reference });
+  });
+
+  it('costs no call for each poll either when each asks up to another moment', async () => {
+    const reference = freshReference();
+    const before = (await shop.requests(SEARCH)).length;
+    // One step of the cache, however long the test takes.
+    const step_at = Math.ceil(Date.now() / STEP_MS + 1) * STEP_MS;
+    const ends = Array.from({ length: 20 }, (_none, poll) => new Date(step_at + poll * 1000).toISOString());
+    for (const end_date of ends) {
+      const query = { external_reference: reference, range: 'date_created', begin_date: 'NOW-1DAY', end_date };
+      expect((await search(shop, query)).results).toEqual([]);
+    }
+    expect((await shop.requests(SEARCH)).length - before).toBe(1);
+    // A reference is no moment, even when it looks like one.
+    const other = { external_reference: ends[0] ?? '', end_date: ends[0] ?? '' };
+    await search(shop, other);
+    await search(shop, { ...other, external_reference: ends[1] ?? '' });
+    expect((await shop.requests(SEARCH)).length - before).toBe(3);
   });
 
   it('costs no call for each poll of a paid sale either, and sees a refund at once', async () => {

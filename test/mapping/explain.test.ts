@@ -6,6 +6,7 @@ import { loadTables } from '../../src/mapping/load.ts';
 import { tablesDirectory } from './kit.ts';
 
 const tables = loadTables(tablesDirectory);
+const received_at = Date.parse('2026-01-31T17:10:37Z');
 const CREATE = [
   'POST /point/integration-api/devices/PAX_A910__SMARTPOS0000000001/payment-intents HTTP/1.1',
   'Host: api.mercadopago.com',
@@ -24,14 +25,14 @@ describe('what is no request', () => {
     ['POST /x HTTP/1.1\n\n{"a":1,"a":2}', 'the body is not JSON'],
     ['GET http://[ HTTP/1.1', 'is no path'],
   ])('%j', (text, says) => {
-    expect(() => explain(tables, text, {})).toThrowError(PuenteError);
-    expect(() => explain(tables, text, {})).toThrowError(says);
+    expect(() => explain(tables, text, { received_at })).toThrowError(PuenteError);
+    expect(() => explain(tables, text, { received_at })).toThrowError(says);
   });
 });
 
 describe('a request', () => {
   it('is told with its rows and losses', () => {
-    const told = explain(tables, CREATE.join('\r\n'), { site: 'MLA', reference: 'sale77' });
+    const told = explain(tables, CREATE.join('\r\n'), { site: 'MLA', reference: 'sale77', received_at });
     expect(told.operation).toBe('point.create_intent');
     expect(told.upstream).toMatchObject({ method: 'POST', path: '/v1/orders', body: { external_reference: 'sale77' } });
     expect(told.losses.map((loss) => loss.path)).toEqual(['body.description']);
@@ -43,7 +44,7 @@ describe('a request', () => {
   });
 
   it('is told with the row that refuses it', () => {
-    const told = explain(tables, CREATE.join('\n'), { site: 'MLM' });
+    const told = explain(tables, CREATE.join('\n'), { site: 'MLM', received_at });
     expect(told.refusal).toEqual({
       status: 400,
       error: '400',
@@ -58,7 +59,7 @@ describe('a request', () => {
     const told = explain(
       tables,
       '{"method":"post","path":"/point/integration-api/devices/A/payment-intents","body":{"amount":12.5}}',
-      {},
+      { received_at },
     );
     expect(told.refusal?.message).toBe('amount is not valid');
     expect(told.refused_by).toBeNull();
@@ -68,7 +69,7 @@ describe('a request', () => {
     const told = explain(
       tables,
       '{"method":"GET","path":"https://api.mercadopago.com/point/integration-api/devices/?limit=99"}',
-      {},
+      { received_at },
     );
     expect(told.upstream).toMatchObject({ method: 'GET', path: '/terminals/v1/list', query: { limit: '50' } });
     expect(told.text).toContain('GET /terminals/v1/list?limit=50');
@@ -77,7 +78,7 @@ describe('a request', () => {
 
   it('shows what stands in for the order', () => {
     const path = '/point/integration-api/payment-intents/3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77';
-    const told = explain(tables, `DELETE ${path}`, { cancelable_status: 'at_terminal' });
+    const told = explain(tables, `DELETE ${path}`, { cancelable_status: 'at_terminal', received_at });
     expect(told.upstream).toMatchObject({
       path: '/v1/orders/ORD00000000000000000000000000/cancel',
       headers: { 'x-allow-cancelable-status': 'at_terminal' },
@@ -86,14 +87,58 @@ describe('a request', () => {
     expect(told.text).toContain('order_id = ORD00000000000000000000000000');
   });
 
-  it('is carried where there is no operation, and answered without translation where there is no table', () => {
-    expect(explain(tables, 'GET /v1/customers/1', {}).text).toContain('carried to the legacy upstream untouched');
-    const history = explain(
-      tables,
-      'GET /point/integration-api/payment-intents/events?startDate=2026-01-01&endDate=2026-01-02',
-      {},
+  it('is told with what stands in for a till of v1 that is named by its number', () => {
+    const body = '{"external_reference":"x","items":[{"title":"T","currency_id":"CLP","unit_price":990,"quantity":1}]}';
+    const told = explain(tables, `POST /mpmobile/instore/qr/1000001\n\n${body}`, { site: 'MLC', received_at });
+    expect(told.upstream?.body).toMatchObject({
+      total_amount: '990',
+      config: { qr: { external_pos_id: 'POS0', mode: 'static' } },
+    });
+    expect(told.assumed).toEqual({ reference: 'pnt0', external_pos_id: 'POS0' });
+    expect(told.text).toContain('GET /pos/:pos_id');
+  });
+
+  it('counts a date of expiry from the time that it is given', () => {
+    const item = { title: 'T', unit_price: 10, quantity: 1, unit_measure: 'unit', total_amount: 10 };
+    const expiration_date = '2026-01-31T17:20:37Z';
+    const body = { external_reference: 'x', title: 'T', total_amount: 10, expiration_date, items: [item] };
+    const path = '/instore/orders/qr/seller/collectors/700100200/pos/SUC001POS001/qrs';
+    const told = explain(tables, JSON.stringify({ method: 'POST', path, body }), { received_at });
+    expect(told.upstream?.body).toMatchObject({ expiration_time: 'PT600S', config: { qr: { mode: 'dynamic' } } });
+    const late = explain(tables, JSON.stringify({ method: 'PUT', path, body }), { received_at: received_at + 600_000 });
+    expect(late.refusal?.error).toBe('invalid_expiration_date');
+  });
+
+  it('tells a refund of a part, and that it may be all that is left', () => {
+    const told = explain(tables, 'POST /v1/payments/131313131313/refunds\n\n{"amount": 10.50}', { received_at });
+    expect(told.upstream).toMatchObject({
+      path: '/v1/orders/ORD00000000000000000000000000/refund',
+      body: { transactions: [{ id: 'PAY00000000000000000000000000', amount: '10.50' }] },
+    });
+    expect(Object.keys(told.assumed)).toEqual(['order_id', 'transaction_id']);
+    expect(told.text).toContain('If that is all that is left of the payment');
+    const whole = explain(tables, 'POST /v1/payments/131313131313/refunds', { received_at });
+    expect([whole.upstream?.body, whole.notes, Object.keys(whole.assumed)]).toEqual([undefined, [], ['order_id']]);
+  });
+
+  it('is carried where there is no operation', () => {
+    const told = explain(tables, 'GET /v1/customers/1', { received_at });
+    expect(told.text).toBe('No operation: carried to the legacy upstream untouched.\n');
+  });
+
+  it.each([
+    ['/point/integration-api/payment-intents/events?startDate=2026-01-01&endDate=2026-01-02', []],
+    ['/instore/qr/seller/collectors/700100200/pos/SUC001POS001/orders', ['GET /v1/orders/:order_id']],
+    ['/v1/payments/131313131313', ['GET /v1/orders/:order_id', 'GET /v1/payments/:payment_id']],
+    ['/v1/payments/131313131313/refunds', ['GET /v1/orders/:order_id', 'GET /v1/payments/:payment_id']],
+    ['/merchant_orders?external_reference=x', ['legacy GET /merchant_orders/search', 'GET /v1/orders/:order_id']],
+  ])('without a request table is told with what its story asks: %s', (path, asks) => {
+    const { text, upstream } = explain(tables, `GET ${path}`, { received_at });
+    expect(upstream).toBeNull();
+    expect(text).toContain('Nothing is translated');
+    expect(text.includes("answered from Puente's own map")).toBe(asks.length === 0);
+    expect(text.split('\n').filter((line) => /^ {2}(?:legacy )?GET /.test(line))).toEqual(
+      asks.map((one) => `  ${one}`),
     );
-    expect(history.operation).toBe('point.list_events');
-    expect(history.text).toContain('Nothing is translated');
   });
 });

@@ -18,7 +18,9 @@ const instant = z.iso
   .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
   .transform((text) => Date.parse(text));
 const merchant = z.string().regex(USER_ID, "the vendor's user id is needed, digits only");
-const reason = z.string().trim().min(3).max(500);
+const REASON = 'say why, in 3 to 500 characters; it stands in the audit line';
+const reason = z.string({ error: REASON }).trim().min(3, REASON).max(500, REASON);
+const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed; reach older notices with until`;
 
 /** The query of `GET /api/notices`; `since` and `until` are when a notice was made, [since, until). */
 export const noticeQuery = z.strictObject({
@@ -27,7 +29,7 @@ export const noticeQuery = z.strictObject({
   topic: z.enum(noticeTopics).exactOptional(),
   since: instant.exactOptional(),
   until: instant.exactOptional(),
-  limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(DEFAULT_LIMIT),
+  limit: z.coerce.number({ error: LIMIT }).int(LIMIT).min(1, LIMIT).max(MOST_LISTED, LIMIT).default(DEFAULT_LIMIT),
 });
 export type NoticeQuery = z.infer<typeof noticeQuery>;
 
@@ -42,12 +44,12 @@ export const replayMany = z.strictObject({
   until: instant,
   states: z.array(z.enum(noticeStates)).min(1).default(['pending', 'dead']),
   reason,
-  /** Only says how many there are. */
+  /** Only says how many there are, and how many were delivered and are left out. */
   dry_run: z.boolean().default(false),
 });
 export type ReplayMany = z.infer<typeof replayMany>;
 
-/** A notice as operators see it; instants in ISO 8601, and of its URL no values. */
+/** A notice as operators see it; instants in ISO 8601, and of its URL only where it went. */
 export interface NoticeView {
   id: string;
   merchant: string;
@@ -104,20 +106,24 @@ export async function replayNotice(runtime: Runtime, id: string, why: string, wh
 
 /**
  * Makes every notice of a window due now.
- * @returns how many, also for a dry run, which changes nothing.
- * @throws PuenteError refused when there are more than one call may replay.
+ * @returns how many, also for a dry run, which changes nothing; and how many delivered ones of the window nobody asked for.
+ * @throws PuenteError bad_request for a window that ends before it begins, refused when there are more than one call may replay.
  */
 export async function replayWindow(
   runtime: Runtime,
   window: ReplayMany,
   who: string,
-): Promise<{ notices: number; dry_run: boolean }> {
+): Promise<{ notices: number; dry_run: boolean; delivered_left_out: number }> {
   const { reason: why, dry_run, ...asked } = window;
+  if (asked.until <= asked.since) throw emptyWindow(asked.since, asked.until);
   const filter = filterOf(asked);
-  if (dry_run) return { notices: await runtime.store.countNotices(filter), dry_run };
+  const delivered_left_out = asked.states.includes('delivered')
+    ? 0
+    : await runtime.store.countNotices({ ...filter, states: ['delivered'] });
+  if (dry_run) return { notices: await runtime.store.countNotices(filter), dry_run, delivered_left_out };
   const found = await runtime.store.notices(filter, MOST_REPLAYED + 1);
   if (found.length > MOST_REPLAYED) throw tooMany();
-  if (found.length === 0) return { notices: 0, dry_run };
+  if (found.length === 0) return { notices: 0, dry_run, delivered_left_out };
   const now = runtime.clock.now();
   const detail = { ...asked, since: isoOf(asked.since), until: isoOf(asked.until), notices: found.length };
   await runtime.store.replayNotices(
@@ -126,7 +132,12 @@ export async function replayWindow(
     { at: now, who, action: 'replay notices', subject: asked.merchant ?? 'all merchants', reason: why, detail },
   );
   runtime.noticesWaiting();
-  return { notices: found.length, dry_run };
+  return { notices: found.length, dry_run, delivered_left_out };
+}
+
+function emptyWindow(since: number, until: number): PuenteError {
+  const message = `until (${isoOf(until)}) must be later than since (${isoOf(since)}): the window holds nothing`;
+  return new PuenteError('bad_request', message);
 }
 
 function filterOf({ merchant, ...rest }: Omit<NoticeFilter, 'merchant_id'> & { merchant?: string }): NoticeFilter {

@@ -60,7 +60,8 @@ async function settleDoubt(
   const claimed = refunds.map((one) => one.upstream_id);
   const facts = findRefund(order, doubtful, claimed, exponent);
   if (facts !== null) return runtime.store.saveRefund(doubtful, { ...facts, state: 'DONE' });
-  if (mayRepeat(runtime, doubtful)) return null;
+  // Where nothing is left, it neither happened nor can.
+  if (mayRepeat(runtime, doubtful) && order.status !== 'refunded') return null;
   runtime.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
   return runtime.store.saveRefund(doubtful, { state: 'REFUSED' });
 }

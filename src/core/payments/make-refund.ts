@@ -22,7 +22,41 @@ const SHORTEST_REFUND_MS = 250;
  * @param asked_minor minor units.
  */
 export function makeRefund(runtime: Runtime, call: LegacyCall, link: Link, asked_minor: number | null): Promise<Made> {
-  return runtime.serial.run(link.legacy_id, () => refundNow(runtime, call, link, asked_minor));
+  return runtime.serial.run(link.legacy_id, async () => {
+    const made = await refundNow(runtime, call, link, asked_minor);
+    // Before the next one in line looks: an equal part that waits there is no repetition of this one.
+    if (made.kind === 'made') runtime.telling.add(made.refund.id);
+    return made;
+  });
+}
+
+/**
+ * An answer about a made refund, and afterwards the mark that its till has heard of it: without it the same call is the
+ * repetition of one whose answer was lost (`reliability.md` §3.9).
+ */
+export async function tellRefund(
+  runtime: Runtime,
+  refund: Refund,
+  tell: () => Promise<Answered> | Answered,
+): Promise<Answered> {
+  const over = async (whole: boolean): Promise<void> => {
+    try {
+      if (whole && refund.told_at === null) {
+        await runtime.store.saveRefund(refund, { told_at: runtime.clock.now() });
+      }
+    } catch (error) {
+      // Another answer about the same refund has left meanwhile, and said so.
+      if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
+    } finally {
+      runtime.telling.delete(refund.id);
+    }
+  };
+  try {
+    return { ...(await tell()), over };
+  } catch (error) {
+    runtime.telling.delete(refund.id);
+    throw error;
+  }
 }
 
 async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_minor: number | null): Promise<Made> {
@@ -36,7 +70,7 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
   const asked = newRefund(runtime, call, link, asked_minor, sums);
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
   const { opened, refund } = await runtime.store.openRefund(asked, (earlier) => {
-    seen.recognised = recognise(earlier, asked, settled?.id ?? null);
+    seen.recognised = recognise(earlier, asked, settled?.id ?? null, runtime.telling);
     return seen.recognised.kind === 'new' ? 'open' : seen.recognised.refund;
   });
   const { recognised } = seen;
@@ -144,6 +178,7 @@ function newRefund(runtime: Runtime, call: LegacyCall, link: Link, asked_minor: 
     reference_id: null,
     refunded_minor: null,
     upstream_status: null,
+    told_at: null,
     created_at: now,
     updated_at: now,
     revision: 1,

@@ -10,6 +10,8 @@ export type Recognised =
   /** Another refund of the payment has no outcome yet. */
   | { kind: 'in_progress'; refund: Refund };
 
+/** How long a refund that nobody heard of waits for its till to repeat itself; a later equal one is a new one. */
+const UNTOLD_FOR_MS = 15 * 60_000;
 /** How long a client's key names the refund it was first sent with, as the vendor remembers its keys (`reliability.md` §3.1). */
 const KEY_MEMORY_MS = 24 * 60 * 60_000;
 
@@ -17,8 +19,14 @@ const KEY_MEMORY_MS = 24 * 60 * 60_000;
  * Two equal parts are two refunds, unless the client's key says otherwise, or nobody was told yet what became of the first.
  * @param earlier refunds of the same payment, oldest first.
  * @param settled_id a refund whose outcome was found only now, on behalf of this call: nobody was told of it.
+ * @param telling refunds whose tills are being answered right now.
  */
-export function recognise(earlier: readonly Refund[], asked: Refund, settled_id: string | null): Recognised {
+export function recognise(
+  earlier: readonly Refund[],
+  asked: Refund,
+  settled_id: string | null,
+  telling: ReadonlySet<string>,
+): Recognised {
   const held = earlier.filter((one) => one.state === 'DONE' || isOpen(one));
   const { client_key, fingerprint, created_at } = asked;
   if (client_key !== null) {
@@ -27,7 +35,11 @@ export function recognise(earlier: readonly Refund[], asked: Refund, settled_id:
     );
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
   }
-  const untold = held.find((one) => isOpen(one) || one.id === settled_id);
+  const isUntold = (one: Refund): boolean =>
+    one.told_at === null && !telling.has(one.id) && created_at - one.created_at < UNTOLD_FOR_MS;
+  const untold =
+    held.find((one) => isOpen(one)) ??
+    held.find((one) => one.fingerprint === fingerprint && (one.id === settled_id || isUntold(one)));
   // A till without keys repeats itself; one with a new key asks for a new refund.
   if (untold !== undefined && untold.fingerprint === fingerprint && client_key === null) {
     return { kind: 'same', refund: untold };

@@ -15,7 +15,7 @@ export async function refundsOfOrder(runtime: Runtime, call: LegacyCall, link: L
   const operation = runtime.tables.operations.find((one) => one.story === 'create_refund');
   if (nodes.length === 0 || operation === undefined) return [];
   const own = await runtime.store.refunds(link.legacy_id);
-  const shared = await refundContext(runtime, call, link);
+  const shared = refundContext(runtime, call, link, await nicknameOf(runtime, call));
   return nodes.map((node) => {
     const row = own.find((one) => one.upstream_id !== null && one.upstream_id === node.id);
     const number = row?.number ?? mintedNumber(node.id ?? '');
@@ -55,11 +55,11 @@ export function refundBody(
 }
 
 /** What every refund of a payment is told with. */
-export async function refundContext(runtime: Runtime, call: LegacyCall, link: Link): Promise<MappingContext> {
+export function refundContext(runtime: Runtime, call: LegacyCall, link: Link, nickname: string): MappingContext {
   return {
     ...merchantContext(runtime, call.merchant),
     merchant_id: Number(link.merchant_id),
-    nickname: await nicknameOf(runtime, call),
+    nickname,
     payment_id: Number(link.payment_id),
   };
 }

@@ -34,6 +34,8 @@ export interface Refund {
   refunded_minor: number | null;
   /** `processing`, `processed` or `failed`. */
   upstream_status: string | null;
+  /** Epoch ms when the till's answer had left; null while it may not have heard of it. */
+  told_at: number | null;
   created_at: number;
   updated_at: number;
   /** Starts at 1. */
@@ -42,5 +44,8 @@ export interface Refund {
 
 /** The fields that change after the row was written. */
 export type RefundChange = Partial<
-  Pick<Refund, 'state' | 'upstream_id' | 'reference_id' | 'refunded_minor' | 'upstream_status' | 'updated_at'>
+  Pick<
+    Refund,
+    'state' | 'upstream_id' | 'reference_id' | 'refunded_minor' | 'upstream_status' | 'told_at' | 'updated_at'
+  >
 >;

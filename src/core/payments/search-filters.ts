@@ -17,9 +17,7 @@ export interface PaymentSearch {
 }
 
 /** What shapes the list instead of choosing from it. The reference is not compared either: a payment's owner is known by it. */
-const NO_FILTERS = new Set(
-  'external_reference range begin_date end_date sort criteria limit offset access_token'.split(' '),
-);
+const NO_FILTERS = new Set('external_reference range begin_date end_date sort criteria limit offset'.split(' '));
 
 /** What can't be read leaves nothing out: legacy judges the query, and its refusal is told. @param now epoch ms. */
 export function readPaymentSearch(query: Readonly<Record<string, string>>, now: number): PaymentSearch {

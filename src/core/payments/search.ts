@@ -5,7 +5,9 @@ import type { LegacyCall } from '../call.ts';
 import type { Link } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
+import { searchKey } from '../search-moment.ts';
 import type { UpstreamOutcome } from '../upstream.ts';
+import { linkOfPayment, withPayment } from './owner.ts';
 import { type PaymentSearch, readPaymentSearch, type ShownPayment } from './search-filters.ts';
 import { asUpstreamSays, ownView, readPayment, tellFromOrder } from './show.ts';
 
@@ -63,6 +65,8 @@ function fromTheFirst(query: Record<string, string>, { offset, limit }: PaymentS
   return { ...others, limit: String(offset + (limit ?? DEFAULT_LIMIT)) };
 }
 
+const MOMENTS = ['begin_date', 'end_date'];
+
 /** What legacy says, and when it was asked, epoch ms: kept for each merchant and query, because tills ask every second. */
 function askLegacy(
   runtime: Runtime,
@@ -71,9 +75,8 @@ function askLegacy(
 ): Promise<{ at: number; outcome: UpstreamOutcome }> {
   const { reads } = runtime.settings;
   const at = runtime.clock.now();
-  const sorted = Object.entries(query).sort(([one], [other]) => (one < other ? -1 : 1));
-  return runtime.memory.recall(
-    `payments ${call.merchant.id} ${new URLSearchParams(sorted)}`,
+  return runtime.cache.get(
+    `payments ${call.merchant.id} ${searchKey(query, MOMENTS, reads.search_fresh_ms)}`,
     at,
     reads.search_fresh_ms,
     async () => ({
@@ -119,24 +122,12 @@ async function inOurWords(
   result: ShownPayment,
   asked_at: number,
 ): Promise<ShownPayment> {
-  const link = await linkOf(runtime, call, result);
-  if (link === null) return result;
+  const named = await linkOfPayment(runtime, call.merchant.id, result);
+  if (named === null) return result;
+  const link = await withPayment(runtime, call.token, named, result, asked_at);
   if (link.payment_id !== String(result.id) || link.updated_at < asked_at) return ownView(runtime, call, link, result);
   const read = await readPayment(runtime, call, link, freshFor(runtime, link));
   return ownView(runtime, call, link, read.kind === 'real' ? read.payment : result);
-}
-
-/** Our link behind a result: by its number, or by the order it was made for, while we don't know the number yet. */
-async function linkOf(runtime: Runtime, call: LegacyCall, result: ShownPayment): Promise<Link | null> {
-  const paid = await runtime.store.linkByPayment(String(result.id));
-  if (paid !== null) return paid.merchant_id === call.merchant.id ? paid : null;
-  const { external_reference, order } = result;
-  if (typeof external_reference !== 'string') return null;
-  const link = await runtime.store.linkByReference(call.merchant.id, external_reference);
-  // A reference of the client's own may have been used elsewhere before; a derived one, or its order's, is ours alone.
-  const isOurs =
-    external_reference !== link?.client_reference || (order as { id?: unknown } | null)?.id === link.order_id;
-  return link !== null && isOurs ? link : null;
 }
 
 /** The payments of ours that the search means and legacy does not list. */

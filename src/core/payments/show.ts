@@ -47,7 +47,7 @@ export async function readPayment(
   const isKept = (one: UpstreamOutcome): boolean =>
     one.kind === 'answered' && (one.status === 200 || one.status === 404);
   const key = `payment ${link.merchant_id} ${payment_id} ${order_version}`;
-  const outcome = await runtime.memory.recall(key, runtime.clock.now(), fresh_ms, ask, isKept);
+  const outcome = await runtime.cache.get(key, runtime.clock.now(), fresh_ms, ask, isKept);
   if (outcome.kind === 'answered' && outcome.status === 404) return { kind: 'missing' };
   if (outcome.kind === 'answered' && outcome.status === 200) {
     const parsed = paymentSchema.safeParse(outcome.body);

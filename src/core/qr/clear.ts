@@ -17,7 +17,7 @@ const SHORTEST_CALL_MS = 250;
  * paid stays, and so does one whose create is not known yet; the till is told so (LIM-22).
  * @param deadline epoch ms at which the till has to be answered.
  */
-export async function clearTill(
+export async function clearPointOfSale(
   runtime: Runtime,
   call: LegacyCall,
   holder: Link,
@@ -29,6 +29,16 @@ export async function clearTill(
     if (link.state !== 'LIVE') return 'freed';
     return cancelLive(runtime, call, link, deadline);
   });
+}
+
+/** Runs what changes a point of sale after whatever is changing it now. */
+export function inTurn<Result>(
+  runtime: Runtime,
+  merchant_id: string,
+  slot: string,
+  change: () => Promise<Result>,
+): Promise<Result> {
+  return runtime.serial.run(`slot:${merchant_id}:${slot}`, change);
 }
 
 /** The link with its order known, by finishing its create where that is needed; null while it can't be known. */

@@ -1,14 +1,14 @@
-/** The stories of a new QR sale: attended v1 and v2, dynamic and hybrid; a till's earlier order makes room first. */
+/** The stories of a new QR sale: attended v1 and v2, dynamic and hybrid; the earlier order of a point of sale makes room first. */
 import type { QrMode } from '../../contract/orders.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
-import type { Link } from '../link.ts';
+import { type Link, slotOf } from '../link.ts';
 import { openSale } from '../open.ts';
 import type { Runtime } from '../runtime.ts';
-import { clearTill } from './clear.ts';
-import { keepBody, keptBody, referenceOf } from './held.ts';
-import { tillOf } from './till.ts';
+import { clearPointOfSale, inTurn } from './clear.ts';
+import { keepCall, keptBody } from './held.ts';
+import { pointOfSaleOf } from './point-of-sale.ts';
 
 /** v1 `POST` and `PUT /mpmobile/instore/qr/…`: 200 with the object of a preference (`legacy-qr.md` §1.1). */
 export function createPreference(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
@@ -20,15 +20,18 @@ export function createStoreOrder(runtime: Runtime, call: LegacyCall): Promise<Le
   return createQr(runtime, call, 'static', () => answered(204, undefined));
 }
 
-/** `POST …/qrs` is dynamic, `PUT …/qrs` hybrid: 201 with the text to render (`legacy-qr.md` §1.3). */
-export function createQrCode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const mode = call.operation.method === 'POST' ? 'dynamic' : 'hybrid';
-  return createQr(runtime, call, mode, (link) => {
-    const hasCode = (link.order?.type_response?.qr_data ?? '') !== '';
-    // Without its code nobody could ever pay it; a hybrid sale shows on the till's own code as well.
-    if (mode === 'dynamic' && !hasCode) return refused(call.operation.family, 'outcome_unknown');
+/** `POST …/qrs`: 201 with the text to render (`legacy-qr.md` §1.3). */
+export function createDynamicCode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(runtime, call, 'dynamic', (link) => {
+    // Without its code nobody could ever pay it.
+    if (!link.order?.type_response?.qr_data) return refused(call.operation.family, 'outcome_unknown');
     return answered(201, answerBody(runtime, call, link));
   });
+}
+
+/** `PUT …/qrs`: the same, and the sale shows on the fixed code of the point of sale as well. */
+export function createHybridCode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(runtime, call, 'hybrid', (link) => answered(201, answerBody(runtime, call, link)));
 }
 
 async function createQr(
@@ -37,22 +40,26 @@ async function createQr(
   mode: QrMode,
   created: (link: Link) => LegacyAnswer,
 ): Promise<LegacyAnswer> {
-  const till = await tillOf(runtime, call);
-  if (till.kind === 'refused') return till.answer;
-  const { body, notice_url } = keepBody(call.body);
+  const place = await pointOfSaleOf(runtime, call);
+  if (place.kind === 'refused') return place.answer;
+  const { body, reference, notice_url } = keepCall(runtime, call.body);
   const holds_unit = mode !== 'dynamic';
-  return openSale(runtime, call, {
-    family: 'qr',
-    unit: till.external_pos_id,
-    holds_unit,
-    client_reference: referenceOf(body),
-    held: { body },
-    notice_url,
-    context: saleAsk(runtime, call, till.external_pos_id, mode),
-    busy_error: 'order_in_doubt',
-    makeRoom: (holder, deadline) => clearTill(runtime, call, holder, deadline),
-    created,
-  });
+  const slot = slotOf('qr', place.external_pos_id);
+  const open = (): Promise<LegacyAnswer> =>
+    openSale(runtime, call, {
+      family: 'qr',
+      unit: place.external_pos_id,
+      holds_unit,
+      client_reference: reference,
+      held: { body },
+      notice_url,
+      context: saleAsk(runtime, call, place.external_pos_id, mode),
+      busy_error: 'order_in_doubt',
+      makeRoom: (holder, deadline) => clearPointOfSale(runtime, call, holder, deadline),
+      created,
+    });
+  // One after the other: of several that replace each other at once, the last one must stand.
+  return holds_unit ? inTurn(runtime, call.merchant.id, slot, open) : open();
 }
 
 /** What the request tables of QR sales may want to know. */

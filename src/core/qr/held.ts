@@ -1,35 +1,33 @@
-/** The body of a QR call as it is kept: given back byte for byte, its notification URL sealed apart. */
-import { stringifyJson } from '../../contract/json.ts';
+/** The body of a QR call as it is kept: given back as it was sent, and sealed, because what a till says may be private. */
+import { parseJson, stringifyJson } from '../../contract/json.ts';
 import type { Link } from '../link.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** What stands in the kept body where the URL was; a URL of its own may carry a secret and is never kept in clear. */
-const PLACE = 'sealed';
-
-export interface KeptBody {
-  body: Record<string, unknown>;
+/** What of a QR call outlives it. */
+export interface KeptCall {
+  /** JSON text, sealed, as base64. */
+  body: string;
+  /** The client's own reference as text; null when it gave none. */
+  reference: string | null;
+  /** Where this sale's notices go; null: to the merchant's URL. */
   notice_url: string | null;
 }
 
-/** @param body a JSON object; its keys stay in their order. */
-export function keepBody(body: unknown): KeptBody {
+/** @param body a JSON object. */
+export function keepCall(runtime: Runtime, body: unknown): KeptCall {
   const said = body as Record<string, unknown>; // the door takes JSON objects only
   const { notification_url } = said;
-  if (typeof notification_url !== 'string') return { body: said, notice_url: null };
-  const kept = Object.fromEntries(
-    Object.entries(said).map(([key, value]) => [key, key === 'notification_url' ? PLACE : value]),
-  );
-  return { body: kept, notice_url: notification_url };
+  return {
+    body: Buffer.from(runtime.vault.seal(stringifyJson(said), 'qr-body')).toString('base64'),
+    reference: referenceOf(said),
+    notice_url: typeof notification_url === 'string' ? notification_url : null,
+  };
 }
 
-/** The body as the till sent it. */
+/** The body as the till sent it, numbers with their source text. */
 export function keptBody(runtime: Runtime, link: Link): Record<string, unknown> {
-  const body = link.held.body as Record<string, unknown>; // QR links are opened with one
-  const url = noticeUrl(runtime, link);
-  if (url === null) return body;
-  return Object.fromEntries(
-    Object.entries(body).map(([key, value]) => [key, key === 'notification_url' ? url : value]),
-  );
+  const sealed = Buffer.from(String(link.held.body), 'base64'); // QR links are opened with one
+  return parseJson(runtime.vault.open(sealed, 'qr-body').toString('utf8')) as Record<string, unknown>; // it was one
 }
 
 /** Where this sale's notices go; null: to the merchant's URL. */

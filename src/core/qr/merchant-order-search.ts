@@ -7,6 +7,7 @@ import { distrust } from '../identity.ts';
 import type { Link } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
+import { searchKey } from '../search-moment.ts';
 import type { UpstreamOutcome } from '../upstream.ts';
 import { type MerchantOrder, nicknameOf, renderMerchantOrder } from './merchant-order.ts';
 import { type MerchantOrderSearch, readSearch } from './merchant-order-filters.ts';
@@ -88,11 +89,12 @@ function fromTheFirst(query: Record<string, string>, { offset, limit }: Merchant
   return { ...others, limit: String(offset + limit) };
 }
 
+const MOMENTS = ['date_created_from', 'date_created_to', 'last_updated_from', 'last_updated_to'];
+
 function askLegacy(runtime: Runtime, call: LegacyCall, query: Record<string, string>): Promise<UpstreamOutcome> {
   const { reads } = runtime.settings;
-  const sorted = Object.entries(query).sort(([one], [other]) => (one < other ? -1 : 1));
-  return runtime.memory.recall(
-    `merchant_orders ${call.merchant.id} ${new URLSearchParams(sorted)}`,
+  return runtime.cache.get(
+    `merchant_orders ${call.merchant.id} ${searchKey(query, MOMENTS, reads.search_fresh_ms)}`,
     runtime.clock.now(),
     reads.search_fresh_ms,
     () =>

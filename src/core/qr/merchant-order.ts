@@ -40,21 +40,32 @@ export function renderMerchantOrder(runtime: Runtime, call: LegacyCall, link: Li
 /** The seller's public name, as the account says it. */
 const account = z.looseObject({ nickname: z.string().default('') });
 
-/** Asked for as seldom as what a till's number stands for; empty while it can't be learned. */
+/** No answer is worth more of a till's time than this for a name that nobody pays by. */
+const NICKNAME_WAIT_MS = 1_000;
+/** While it can't be learned it is asked for once a minute, not at every poll. */
+const FAILURE_KEPT_MS = 60_000;
+
+/**
+ * Asked for as seldom as what a till's number stands for; empty while it can't be learned. Waits for half of what is
+ * left of the call's time at most, so that what the call is about keeps the other half.
+ */
 export async function nicknameOf(runtime: Runtime, call: LegacyCall): Promise<string> {
-  const { reads } = runtime.settings;
+  const { reads, create } = runtime.settings;
+  const now = runtime.clock.now();
   const ask = async (): Promise<string | null> => {
     const outcome = await runtime.upstream.send({
       name: 'users_me',
       method: 'GET',
       path: '/users/me',
       token: call.token,
-      timeout_ms: reads.timeout_ms,
+      timeout_ms: Math.min(NICKNAME_WAIT_MS, reads.timeout_ms),
     });
     const known = outcome.kind === 'answered' && outcome.status === 200 ? account.safeParse(outcome.body) : null;
     return known?.success ? known.data.nickname : null;
   };
   const key = `nickname ${call.merchant.id}`;
-  const found = await runtime.memory.recall(key, runtime.clock.now(), reads.pos_fresh_ms, ask, (one) => one !== null);
-  return found ?? '';
+  const asked = runtime.cache.get(key, now, reads.pos_fresh_ms, ask, (one) => (one === null ? FAILURE_KEPT_MS : true));
+  const wait_ms = (call.received_at + create.deadline_ms - now) / 2;
+  if (wait_ms >= NICKNAME_WAIT_MS) return (await asked) ?? '';
+  return (await Promise.race([asked, runtime.clock.sleep(Math.max(wait_ms, 0))])) ?? '';
 }

@@ -6,13 +6,13 @@ import { slotOf } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { saleContext } from './create.ts';
-import { tillOf } from './till.ts';
+import { pointOfSaleOf } from './point-of-sale.ts';
 
 /** `GET` of v2: the order as it was sent; of v1: as its create answered it. 404 where the till has none. */
-export async function getTill(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const till = await tillOf(runtime, call);
-  if (till.kind === 'refused') return till.answer;
-  const holder = await runtime.store.liveLink(call.merchant.id, slotOf('qr', till.external_pos_id));
+export async function getPointOfSale(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const place = await pointOfSaleOf(runtime, call);
+  if (place.kind === 'refused') return place.answer;
+  const holder = await runtime.store.liveLink(call.merchant.id, slotOf('qr', place.external_pos_id));
   if (holder === null && stageOf(runtime, call.merchant) === 'legacy') return { kind: 'carry' };
   const link = holder?.state === 'LIVE' ? await refreshLink(runtime, holder, call.token) : null;
   if (link === null || link.state !== 'LIVE') return refused(call.operation.family, 'order_not_found');

@@ -108,7 +108,7 @@ function amountNumber(minor: number, context: MappingContext): unknown {
 }
 
 /** What of a till's body shows in its merchant order; checked when the sale was made. */
-interface Asked {
+export interface Asked {
   notification_url?: unknown;
   sponsor_id?: unknown;
   sponsor?: { id?: unknown } | null;
@@ -147,6 +147,7 @@ function numberOrText(value: unknown): string {
   return typeof value === 'number' ? String(value) : (text(value) ?? '');
 }
 
-function sponsorOf({ sponsor_id, sponsor }: Asked): unknown {
+/** The number of the integrator's account, v1 or v2; null when the till named none. */
+export function sponsorOf({ sponsor_id, sponsor }: Asked): unknown {
   return wholeNumber(sponsor_id ?? sponsor?.id).value ?? null;
 }

@@ -66,6 +66,10 @@ export const paymentConverters: Readonly<Record<string, Converter>> = {
     says: '`processed` and `processing` are approved, `failed` is rejected, what nobody knows is in_process',
     convert: (value) => ({ value: REFUND_STATUS[String(value)] ?? 'in_process' }),
   },
+  only_refunded: {
+    says: 'refused unless it is `refunded`',
+    convert: (value) => (value === 'refunded' ? { value } : { refusal: { error: 'state_refuses', detail: '' } }),
+  },
   number_text: { says: 'a number as text', convert: (value) => ({ value: String(value) }) },
   or_null: { says: 'null when there is none', convert: (value) => ({ value: value ?? null }) },
   offset_time: {

@@ -25,10 +25,17 @@ export function secondsOfHeader(value: unknown): Converted {
  */
 export function lifeUntil(fallback: unknown, date: unknown, context: MappingContext): Converted {
   if (typeof date !== 'string') return fallback === undefined ? NOTHING : { value: fallback };
-  const until = MOMENT.test(date) ? Date.parse(date) : Number.NaN;
+  const until = MOMENT.test(date) && isOnCalendar(date) ? Date.parse(date) : Number.NaN;
   const left_ms = until - Number(context.received_at);
   if (!(left_ms > 0)) return { refusal: { error: 'invalid_property', detail: 'expiration_date' } };
   return clamped(Math.floor(left_ms / 1000));
+}
+
+/** `Date.parse` takes the 31st of a shorter month for a day of the next one. */
+function isOnCalendar(date: string): boolean {
+  const day = date.slice(0, 10);
+  const at = Date.parse(`${day}T00:00:00Z`);
+  return !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === day;
 }
 
 function clamped(seconds: number): Converted {

@@ -3,6 +3,7 @@ import { decimalOf, jsonNumber, quantityOf } from '../../contract/legacy-amount.
 import { decimalText, minorUnits } from '../amount.ts';
 import type { MappingContext } from '../tables.ts';
 import { type Converted, type Converter, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
+import { type Asked, sponsorOf } from './merchant-orders.ts';
 import { cutText, foldItems, MAX_CODE, MAX_MEASURE, MAX_TITLE } from './qr-items.ts';
 import { lifeUntil, MAX_LIFE_S, MIN_LIFE_S, secondsOfHeader, V1_LIFE_S } from './qr-life.ts';
 
@@ -106,12 +107,14 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
     },
   },
   sponsor_number: {
-    says: 'digits to a number; null when there are none',
-    convert: (value) => ({ value: wholeNumber(value).value || null }),
+    says: 'the `sponsor_id` of v1, or `sponsor.id` of v2, as a number; null when there is none',
+    convert: (value) => ({ value: sponsorOf(value as Asked) || null }), // the body of a QR create
   },
   sent_items: {
-    says: 'each item as v1 answers it: as it was sent, an empty text where it had none, other keys left out',
-    convert: (value) => ({ value: Array.isArray(value) ? value.map(sentItem) : [] }),
+    says: "each item as v1 answers it: as it was sent, the words of v2 in those of v1, the site's currency or an empty text where it had none, other keys left out",
+    convert: (value, { context }) => ({
+      value: ((value as { items?: WrittenItem[] | null }).items ?? []).map((item) => sentItem(item, context)), // as above
+    }),
   },
   minor_number: {
     says: "minor units to a JSON number with no more than the currency's decimals",
@@ -138,10 +141,12 @@ function itemsTotal(value: unknown, context: MappingContext): Converted {
   return sum === 0n ? refused('items.amount') : { value: decimalOfMinor(sum, context) };
 }
 
+/** An item of v1 or v2. */
 interface WrittenItem {
   id?: string | number | null;
+  sku_number?: string | number | null;
   title: string;
-  currency_id: string;
+  currency_id?: string | null;
   unit_price: unknown;
   quantity: unknown;
   description?: string | null;
@@ -191,11 +196,11 @@ function refused(detail: string): Converted {
   return { refusal: { error: 'invalid_property', detail } };
 }
 
-function sentItem(item: WrittenItem): Record<string, unknown> {
+function sentItem(item: WrittenItem, { currency }: MappingContext): Record<string, unknown> {
   return {
-    id: String(item.id ?? ''),
+    id: String(item.id ?? item.sku_number ?? ''),
     title: item.title,
-    currency_id: item.currency_id,
+    currency_id: item.currency_id ?? currency,
     unit_price: jsonNumber(decimalOf(item.unit_price) ?? '0'),
     quantity: quantityOf(item.quantity),
     description: item.description ?? '',

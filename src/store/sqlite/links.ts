@@ -23,6 +23,7 @@ type LinkMethods = Pick<
   | 'linkByOrder'
   | 'linkByReference'
   | 'linkByPayment'
+  | 'liveSlots'
   | 'linkByMerchantOrder'
   | 'linksByClientReference'
   | 'linksOf'
@@ -53,6 +54,7 @@ export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number
     linkByOrder: async (order_id) => oneOf(reads.byOrder.get(order_id)),
     linkByReference: async (merchant_id, reference) => oneOf(reads.byReference.get(merchant_id, reference)),
     linkByPayment: async (payment_id) => oneOf(reads.byPayment.get(payment_id)),
+    liveSlots: async (merchant_id) => reads.liveSlots.all(merchant_id).map(({ slot }) => slot),
     linkByMerchantOrder: async (id) => oneOf(reads.byMerchantOrder.get(id)),
     linksByClientReference: async (merchant_id, reference, limit) =>
       reads.byClientReference.all(merchant_id, reference, limit).map(linkOf),
@@ -77,7 +79,9 @@ async function openLink(
   for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
     const { slot, merchant_id, fingerprint } = link;
     const holder = oneOf(
-      slot === null ? reads.sameRequest.get(merchant_id, fingerprint) : reads.holder.get(merchant_id, slot),
+      slot === null
+        ? reads.sameRequest.get(merchant_id, fingerprint, link.client_key)
+        : reads.holder.get(merchant_id, slot),
     );
     const opening = decide(holder);
     if (opening.kind !== 'open' && holder !== null) return { opening, link: holder };
@@ -94,7 +98,7 @@ async function openLink(
 function insertLink(link: Link, seen: Link | null): Step {
   const values = valuesOfLink(link);
   if (link.slot !== null) return { write: 'insert_link', values, changes: 1 };
-  const guard = [link.merchant_id, link.fingerprint, seen?.legacy_id ?? null];
+  const guard = [link.merchant_id, link.fingerprint, link.client_key, seen?.legacy_id ?? null];
   return { write: 'insert_unslotted_link', values: [...values, ...guard], changes: 1 };
 }
 
@@ -110,6 +114,9 @@ function prepareReads(reader: Reader) {
     byPayment: reader.prepare<[string], LinkRow>(
       'SELECT * FROM links WHERE payment_id = (SELECT ?) ORDER BY created_at DESC LIMIT 1',
     ),
+    liveSlots: reader.prepare<[string], { slot: string }>(
+      `SELECT slot FROM links WHERE merchant_id = ? AND slot IS NOT NULL AND ${LIVE}`,
+    ),
     byMerchantOrder: reader.prepare<[number], LinkRow>('SELECT * FROM links WHERE merchant_order_id = ?'),
     byClientReference: reader.prepare<[string, string, number], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT ?)
@@ -119,9 +126,9 @@ function prepareReads(reader: Reader) {
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?)
        ORDER BY created_at DESC, legacy_id DESC LIMIT ?`,
     ),
-    sameRequest: reader.prepare<[string, string], LinkRow>(
+    sameRequest: reader.prepare<[string, string, string | null], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL AND ${LIVE}
-       ORDER BY created_at DESC, legacy_id DESC LIMIT 1`,
+       ORDER BY client_key IS (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1`,
     ),
     due: reader.prepare<[number, string, number], LinkRow>(
       `SELECT * FROM links WHERE next_check_at <= ? AND merchant_id NOT IN (SELECT value FROM json_each(?))

@@ -32,7 +32,8 @@ export function merchantMethods(reader: Reader, queue: WriteQueue, now: () => nu
     async saveMerchant(merchant, expected_revision, audit) {
       const { id, site, settings } = merchant;
       const updated_at = now();
-      const sealed = [exactBytes(merchant.sealed_notice_secret), exactBytes(merchant.sealed_credential)] as const;
+      const { sealed_notice_url, sealed_notice_secret, sealed_credential } = merchant;
+      const sealed = [sealed_notice_url, sealed_notice_secret, sealed_credential].map(exactBytes);
       const text = JSON.stringify(settings);
       const step: Step =
         expected_revision === 0

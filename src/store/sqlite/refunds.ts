@@ -37,8 +37,8 @@ export function refundMethods(
     },
     async saveRefund(refund, change: RefundChange) {
       const next: Refund = { ...refund, updated_at: now(), ...change, revision: refund.revision + 1 };
-      const { state, upstream_id, reference_id, refunded_minor, upstream_status, updated_at } = next;
-      const values = [state, upstream_id, reference_id, refunded_minor, upstream_status, updated_at];
+      const { state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, updated_at } = next;
+      const values = [state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, updated_at];
       const result = await queue.commit({
         steps: [{ write: 'update_refund', values: [...values, refund.id, refund.revision], changes: 1 }],
       });
@@ -66,6 +66,7 @@ function valuesOf(refund: Refund) {
     refund.reference_id,
     refund.refunded_minor,
     refund.upstream_status,
+    refund.told_at,
     refund.created_at,
     refund.updated_at,
     refund.revision,

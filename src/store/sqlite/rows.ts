@@ -72,6 +72,7 @@ export function merchantOf(row: MerchantRow): Merchant {
     id: row.id,
     site: row.site,
     settings: merchantSettings.parse(JSON.parse(row.settings)),
+    sealed_notice_url: bytesOf(row.sealed_notice_url),
     sealed_notice_secret: bytesOf(row.sealed_notice_secret),
     sealed_credential: bytesOf(row.sealed_credential),
     revision: row.revision,

@@ -17,10 +17,10 @@ export const writes = {
   probe_fill: `INSERT INTO meta (name, value) VALUES ('probe', hex(zeroblob(32768)))`,
   probe_clear: `DELETE FROM meta WHERE name = 'probe'`,
 
-  insert_merchant: `INSERT INTO merchants (id, site, settings, sealed_notice_secret, sealed_credential, revision, updated_at)
-    VALUES (?, ?, ?, ?, ?, 1, ?)`,
-  update_merchant: `UPDATE merchants SET site = ?, settings = ?, sealed_notice_secret = ?, sealed_credential = ?,
-    revision = revision + 1, updated_at = ? WHERE id = ? AND revision = ?`,
+  insert_merchant: `INSERT INTO merchants (id, site, settings, sealed_notice_url, sealed_notice_secret,
+    sealed_credential, revision, updated_at) VALUES (?, ?, ?, ?, ?, ?, 1, ?)`,
+  update_merchant: `UPDATE merchants SET site = ?, settings = ?, sealed_notice_url = ?, sealed_notice_secret = ?,
+    sealed_credential = ?, revision = revision + 1, updated_at = ? WHERE id = ? AND revision = ?`,
   meet_merchant: `INSERT INTO merchants (id, site, settings, revision, updated_at) VALUES (?, ?, ?, 1, ?)
     ON CONFLICT (id) DO UPDATE SET site = excluded.site, revision = revision + 1, updated_at = excluded.updated_at
     WHERE merchants.site IS NULL AND excluded.site IS NOT NULL`,
@@ -32,11 +32,13 @@ export const writes = {
   insert_link: INSERT_LINK,
   /**
    * Without a slot no index guards the opening, so the row goes in only while the newest live link of the same request is
-   * the one that was looked at: the last three values are merchant, fingerprint, and that link's id or null.
+   * the one that was looked at: the last four values are merchant, fingerprint,
+   * client key, and that link's id or null.
    */
   insert_unslotted_link: `${INSERT_LINK}
     WHERE (SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL
-      AND state IN ('SENDING', 'IN_DOUBT', 'LIVE') ORDER BY created_at DESC, legacy_id DESC LIMIT 1) IS ?`,
+      AND state IN ('SENDING', 'IN_DOUBT', 'LIVE')
+      ORDER BY client_key IS (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1) IS ?`,
   update_link: `UPDATE links SET state = ?, attempts = ?, first_sent_at = ?, client_answer = ?, order_id = ?,
     order_version = ?, payment_id = ?, legacy_state = ?, legacy_state_at = ?, cancel = ?, expires_at = ?, next_check_at = ?,
     updated_at = ?, revision = revision + 1,
@@ -44,10 +46,10 @@ export const writes = {
     WHERE legacy_id = ? AND revision = ?`,
 
   insert_refund: `INSERT INTO refunds (id, number, legacy_id, merchant_id, payment_id, client_key, fingerprint, amount_minor,
-    refunded_before_minor, idempotency_key, state, upstream_id, reference_id, refunded_minor, upstream_status, created_at,
-    updated_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    refunded_before_minor, idempotency_key, state, upstream_id, reference_id, refunded_minor, upstream_status, told_at,
+    created_at, updated_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   update_refund: `UPDATE refunds SET state = ?, upstream_id = ?, reference_id = ?, refunded_minor = ?, upstream_status = ?,
-    updated_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?`,
+    told_at = ?, updated_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?`,
 
   insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at,
     state, attempts, sequence, is_next)

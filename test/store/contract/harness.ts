@@ -114,7 +114,8 @@ export function newMerchant(change: Partial<Merchant> = {}): Omit<Merchant, 'rev
   return {
     id: MERCHANT,
     site: 'MLA',
-    settings: merchantSettings.parse({ stage: 'orders', notice_url: 'https://pos.example/ipn' }),
+    settings: merchantSettings.parse({ stage: 'orders' }),
+    sealed_notice_url: new Uint8Array([0, 255, 6, 128]),
     sealed_notice_secret: new Uint8Array([9, 8, 7]),
     sealed_credential: null,
     ...change,

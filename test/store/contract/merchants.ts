@@ -26,17 +26,38 @@ export function merchantTests(current: () => Harness): void {
     await store.saveMerchant(newMerchant(), 0, auditOf('first'));
     const settings = merchantSettings.parse({ stage: 'legacy' });
     const changed = await store.saveMerchant(
-      newMerchant({ settings, sealed_notice_secret: null }),
+      newMerchant({ settings, sealed_notice_url: null, sealed_notice_secret: null }),
       1,
       auditOf('second'),
     );
-    expect(changed).toMatchObject({ settings, revision: 2, sealed_notice_secret: null });
+    expect(changed).toMatchObject({ settings, revision: 2, sealed_notice_url: null, sealed_notice_secret: null });
     for (const revision of [0, 1, 3]) {
       const late = store.saveMerchant(newMerchant(), revision, auditOf('late'));
       await expect(late).rejects.toMatchObject({ code: 'conflict' });
     }
     expect(await store.merchant(MERCHANT)).toEqual(changed);
     expect((await store.audits(10)).map((line) => line.action)).toEqual(['second', 'first']);
+  });
+
+  it('keeps every sealed value in its own place, bytes as they are', async () => {
+    const bytes = (first: number) => new Uint8Array([first, 0, 255, 128]);
+    const merchant = newMerchant({
+      sealed_notice_url: bytes(1),
+      sealed_notice_secret: bytes(2),
+      sealed_credential: bytes(3),
+    });
+    await current().store.saveMerchant(merchant, 0, auditOf('made'));
+    const changed = { ...merchant, sealed_notice_url: bytes(4), sealed_credential: null };
+    await current().store.saveMerchant(changed, 1, auditOf('changed'));
+    const store = await current().reopen();
+    expect(await store.merchant(MERCHANT)).toMatchObject(changed);
+  });
+
+  it('still reads a URL that an older build kept in its settings', async () => {
+    const settings = merchantSettings.parse({ notice_url: 'https://pos.example/ipn' });
+    await current().store.saveMerchant(newMerchant({ settings, sealed_notice_url: null }), 0, auditOf('older'));
+    const store = await current().reopen();
+    expect(await store.merchant(MERCHANT)).toMatchObject({ settings, sealed_notice_url: null });
   });
 
   it('lets one of ten operators through', async () => {

@@ -19,7 +19,7 @@ export function qrLinkTests(current: () => Harness): void {
       client_reference: 'Factura 0001 · ñandú',
       merchant_order_id: MINTED,
       sealed_notice_url: new Uint8Array([0, 255, 1, 128]),
-      held: { body: { external_reference: 'Factura 0001', total_amount: new LosslessNumber('100.10') } },
+      held: { body: 'c2VhbGVk', additional_info: { total_amount: new LosslessNumber('100.10') } },
     });
     const saved = await current().store.saveLink(link, {
       legacy_state: 'partially_reverted',

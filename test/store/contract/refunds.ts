@@ -27,6 +27,7 @@ function newRefund(link: Link, change: Partial<Refund> = {}): Refund {
     reference_id: null,
     refunded_minor: null,
     upstream_status: null,
+    told_at: null,
     created_at: NOON,
     updated_at: NOON,
     revision: 1,
@@ -125,8 +126,9 @@ function itKeepsRevisions(current: () => Harness): void {
     const link = await finished(store);
     const { refund } = await store.openRefund(newRefund(link), () => 'open');
     const change = { state: 'DONE', upstream_id: 'REF01', reference_id: '20001', refunded_minor: 750 } as const;
-    const saved = await store.saveRefund(refund, { ...change, upstream_status: 'processed', updated_at: NOON + 1 });
-    expect(saved).toEqual({ ...refund, ...change, upstream_status: 'processed', updated_at: NOON + 1, revision: 2 });
+    const told = { upstream_status: 'processed', told_at: NOON + 2, updated_at: NOON + 1 };
+    const saved = await store.saveRefund(refund, { ...change, ...told });
+    expect(saved).toEqual({ ...refund, ...change, ...told, revision: 2 });
     expect(await store.refunds(link.legacy_id)).toEqual([saved]);
   });
 

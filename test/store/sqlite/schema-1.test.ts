@@ -127,7 +127,12 @@ describe('a file of the first schema', () => {
   it('keeps merchants, tokens, events and the audit', async () => {
     const store = await openStore(path, { create: false });
     try {
-      expect(await store.merchant(MERCHANT)).toMatchObject({ site: 'MLA', settings: { stage: 'orders' }, revision: 4 });
+      expect(await store.merchant(MERCHANT)).toMatchObject({
+        site: 'MLA',
+        settings: { stage: 'orders', notice_url: 'https://pos.example/ipn' },
+        sealed_notice_url: null,
+        revision: 4,
+      });
       expect(await store.token('fingerprint')).toEqual({
         fingerprint: 'fingerprint',
         merchant_id: MERCHANT,
@@ -156,7 +161,7 @@ function writeFirstSchema(path: string): void {
   database.prepare("INSERT INTO meta VALUES ('instance_id', 'i')").run();
   database
     .prepare('INSERT INTO merchants VALUES (?, ?, ?, NULL, NULL, 4, ?)')
-    .run(MERCHANT, 'MLA', '{"stage":"orders"}', NOON);
+    .run(MERCHANT, 'MLA', '{"stage":"orders","notice_url":"https://pos.example/ipn"}', NOON);
   database
     .prepare('INSERT INTO tokens VALUES (?, ?, ?, ?, ?)')
     .run('fingerprint', MERCHANT, Buffer.from([7, 7]), NOON + DAY_MS, NOON);

@@ -45,7 +45,9 @@ CREATE INDEX notices_due ON notices (next_attempt_at, created_at, sequence) WHER
 CREATE INDEX notices_by_time ON notices (created_at);
 CREATE INDEX notices_by_merchant ON notices (merchant_id, created_at);
 CREATE INDEX notices_by_state ON notices (state, created_at);
--- Where an attempt went, without the values of the URL's parameters, which may be keys.
+-- Where a merchant's notices go; until its next save it may still stand in `settings`, in clear, as schema 1 had it.
+ALTER TABLE merchants ADD COLUMN sealed_notice_url BLOB;
+-- Where an attempt went, without the URL's path and parameters, which may be keys.
 ALTER TABLE notice_attempts ADD COLUMN url TEXT;
 
 CREATE TABLE refunds (
@@ -67,6 +69,8 @@ CREATE TABLE refunds (
   reference_id TEXT,
   refunded_minor INTEGER,
   upstream_status TEXT,
+  -- When the till's answer had left; null means that it may repeat itself because it heard nothing.
+  told_at INTEGER,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   revision INTEGER NOT NULL CHECK (revision >= 1)

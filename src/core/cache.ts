@@ -1,41 +1,46 @@
-/** Answers kept for a short time in this process, so that tills that poll don't become upstream calls. */
+/** A cache of answers, kept for a short time in this process, so that tills that poll don't become upstream calls. */
 
 /** Entries kept at most over all kinds; a forgotten one only costs a call. */
 const CAPACITY = 20_000;
 
-export interface Memory {
+export interface Cache {
   /**
    * The kept answer of a key, or what `ask` gives now; callers that come while it is asked share one call.
    * @param fresh_ms how old an answer may be. @param now epoch ms.
-   * @param keep false for an answer that must not be kept, such as a failure.
+   * @param keep false for an answer that must not be kept, such as a failure; a number for one that is kept for so many
+   * ms at most.
    */
-  recall<Answer>(
+  get<Answer>(
     key: string,
     now: number,
     fresh_ms: number,
     ask: () => Promise<Answer>,
-    keep?: (answer: Answer) => boolean,
+    keep?: (answer: Answer) => boolean | number,
   ): Promise<Answer>;
 }
 
 interface Entry {
   at: number;
+  /** Kept for so long at most, whoever asks. */
+  kept_ms: number;
   answer: Promise<unknown>;
 }
 
-export function createMemory(): Memory {
+export function createCache(): Cache {
   const entries = new Map<string, Entry>();
   return {
-    async recall<Answer>(
+    async get<Answer>(
       key: string,
       now: number,
       fresh_ms: number,
       ask: () => Promise<Answer>,
-      keep: (answer: Answer) => boolean = () => true,
+      keep: (answer: Answer) => boolean | number = () => true,
     ): Promise<Answer> {
       const known = entries.get(key);
-      if (known !== undefined && now - known.at < fresh_ms && now >= known.at) return known.answer as Promise<Answer>; // stored under its own key
-      const entry: Entry = { at: now, answer: ask() };
+      if (known !== undefined && now >= known.at && now - known.at < Math.min(fresh_ms, known.kept_ms)) {
+        return known.answer as Promise<Answer>; // stored under its own key
+      }
+      const entry: Entry = { at: now, kept_ms: Number.POSITIVE_INFINITY, answer: ask() };
       entries.delete(key);
       entries.set(key, entry);
       if (entries.size > CAPACITY) entries.delete(entries.keys().next().value ?? '');
@@ -44,7 +49,9 @@ export function createMemory(): Memory {
       };
       try {
         const answer = (await entry.answer) as Answer; // as above
-        if (!keep(answer)) forget();
+        const kept = keep(answer);
+        if (kept === false) forget();
+        else if (kept !== true) entry.kept_ms = kept;
         return answer;
       } catch (error) {
         forget();

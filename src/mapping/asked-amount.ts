@@ -1,9 +1,9 @@
 /** The amount of a refund as a till writes it, and the refusals of what is none (`legacy-qr.md` §3, errors 4040 and 4041). */
-import { isExactNumber } from '../../contract/json.ts';
-import { decimalOf } from '../../contract/legacy-amount.ts';
-import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
-import { PuenteError } from '../../error.ts';
-import { minorUnits } from '../../mapping/amount.ts';
+import { isExactNumber } from '../contract/json.ts';
+import { decimalOf } from '../contract/legacy-amount.ts';
+import type { LegacyErrorName } from '../contract/legacy-errors.ts';
+import { PuenteError } from '../error.ts';
+import { minorUnits } from './amount.ts';
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 

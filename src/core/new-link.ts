@@ -1,0 +1,128 @@
+/** From a sale to its link: the request table applied once, the reference chosen, everything that may be private sealed. */
+import { createHash } from 'node:crypto';
+import { stringifyJson } from '../contract/json.ts';
+import { PuenteError } from '../error.ts';
+import { minorUnits } from '../mapping/amount.ts';
+import type { Loss } from '../mapping/tables.ts';
+import { type LegacyCall, merchantContext } from './call.ts';
+import { type Link, slotOf } from './link.ts';
+import { durationMs } from './moment.ts';
+import { derivedReference, fitsUpstream } from './reference.ts';
+import type { Runtime } from './runtime.ts';
+import type { Sale } from './sale.ts';
+
+/**
+ * The link of a sale that nobody has seen yet, and the bytes that go upstream for it.
+ * @param own_reference false when the client's own reference was refused, so that a derived one goes.
+ * @throws PuenteError refused, for a request the tables refuse.
+ */
+export async function newLink(
+  runtime: Runtime,
+  call: LegacyCall,
+  sale: Sale,
+  own_reference: boolean,
+): Promise<{ link: Link; body: Uint8Array; losses: Loss[] }> {
+  const now = runtime.clock.now();
+  const legacy_id = runtime.ids.legacyId(now);
+  const reference = await chooseReference(runtime, call, sale, legacy_id, own_reference);
+  const context = { ...merchantContext(runtime, call.merchant), ...sale.context, reference };
+  const translated = runtime.tables.request(
+    call.operation,
+    { path: call.path, query: call.query, headers: call.headers, body: call.body },
+    context,
+  );
+  const order = translated.value.body as OrderBody; // the target schema has just been checked
+  const bytes = Buffer.from(stringifyJson(order), 'utf8');
+  const client_key = call.headers['x-idempotency-key'];
+  const { vault } = runtime;
+  const link: Link = {
+    ...blankLink(runtime, now),
+    legacy_id,
+    merchant_id: call.merchant.id,
+    family: sale.family,
+    unit: sale.unit,
+    slot: sale.holds_unit ? slotOf(sale.family, sale.unit) : null,
+    client_key: client_key === undefined ? null : vault.keyed('client-key', client_key),
+    fingerprint: fingerprintOf(call),
+    reference_sent: reference,
+    client_reference: sale.client_reference,
+    held: sale.held,
+    amount_minor: amountOf(order, runtime.tables.site(call.merchant.site).exponent),
+    merchant_order_id: sale.family === 'qr' ? runtime.ids.number(now) : null,
+    sealed_notice_url: sale.notice_url === null ? null : vault.seal(sale.notice_url, 'notice-url'),
+    sealed_body: vault.seal(bytes, 'body'),
+    tables_revision: runtime.tables.revision,
+    legacy_state: sale.family === 'qr' ? 'payment_required' : 'OPEN',
+    expires_at: now + (durationMs(order.expiration_time) ?? runtime.settings.create.default_lifetime_ms),
+  };
+  return { link, body: bytes, losses: translated.losses };
+}
+
+/** What every new link begins with. */
+function blankLink(runtime: Runtime, now: number) {
+  const { deadline_ms, attempt_timeout_ms } = runtime.settings.create;
+  return {
+    lane: 'orders',
+    idempotency_key: runtime.ids.idempotencyKey(),
+    state: 'SENDING',
+    attempts: 0,
+    first_sent_at: now,
+    boot_id: runtime.boot_id,
+    client_answer: 'none',
+    order_id: null,
+    order: null,
+    order_version: null,
+    payment_id: null,
+    legacy_state_at: now,
+    cancel: null,
+    // The completer looks after it only when this call can't any more.
+    next_check_at: now + deadline_ms + attempt_timeout_ms,
+    created_at: now,
+    updated_at: now,
+    revision: 1,
+  } as const;
+}
+
+/** What the protocol reads of the order that goes upstream. */
+interface OrderBody {
+  expiration_time?: string;
+  total_amount?: string;
+  transactions: { payments?: { amount: string }[] };
+}
+
+/** The whole amount in minor units; QR orders say it as a total, Point orders as their one payment. */
+function amountOf(order: OrderBody, exponent: number): number {
+  const minor = minorUnits(order.total_amount ?? order.transactions.payments?.[0]?.amount, exponent);
+  if (minor === undefined) throw new PuenteError('bad_tables', 'the request table wrote an amount that is none');
+  return minor;
+}
+
+/** The client's reference when it fits the new rules and was never used upstream by us; a derived one otherwise. */
+async function chooseReference(
+  runtime: Runtime,
+  call: LegacyCall,
+  sale: Sale,
+  legacy_id: string,
+  own: boolean,
+): Promise<string> {
+  const said = sale.client_reference ?? undefined;
+  if (!own || !fitsUpstream(said)) return derivedReference(legacy_id);
+  const used = await runtime.store.linkByReference(call.merchant.id, said);
+  return used === null ? said : derivedReference(legacy_id);
+}
+
+/** Method, path and canonical body: what makes two calls the same request (`legacy-point.md` finding 11). */
+export function fingerprintOf(call: LegacyCall): string {
+  const text = `${call.operation.method} ${call.target} ${stringifyJson(sorted(call.body))}`;
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, sorted(item)]),
+  );
+}

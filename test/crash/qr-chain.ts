@@ -1,0 +1,144 @@
+/** One crash point of QR sales or refunds: kill after kill on one data directory, then a quiet end, and the checker's verdict. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { LATER_MS, started, untilQuiet } from './chain.ts';
+import type { Child } from './child.ts';
+import { collectQr, upstreamBooks } from './qr-books.ts';
+import { checkQr, type QrViolation } from './qr-checker.ts';
+import type { QrHistory, QrKind } from './qr-history.ts';
+import { type QrTill, startQrTill } from './qr-till.ts';
+import { type Random, seeded } from './random.ts';
+import { type Stand, startStand } from './stand.ts';
+
+/** Rounds in which an armed point must have been passed. */
+const ROUNDS = 40;
+/** Polling is as quick as for Point, searches are never answered from memory, and news goes out in both forms, because webhooks tell states. */
+const SETTINGS = {
+  PUENTE_RECONCILE_QR_INTERVAL_MS: '300',
+  PUENTE_READS_SEARCH_FRESH_MS: '0',
+  PUENTE_MERCHANTS_QR_NOTICES: 'both',
+};
+type Counter = readonly [QrKind, string];
+/** One counter for each family: they sell side by side, and each replaces what it has. */
+const COUNTERS: readonly [Counter, ...Counter[]] = [
+  ['v2', 'LOAD0000001'],
+  ['v1', 'LOAD0000002'],
+  ['dynamic', 'LOAD0000003'],
+];
+
+export interface QrTrial {
+  stand: Stand;
+  till: QrTill;
+  random: Random;
+}
+
+export interface QrOutcome {
+  point: string;
+  kills: number;
+  sales: number;
+  orders: number;
+  refunds: number;
+  settled: number;
+  violations: (QrViolation | { rule: 'log'; text: string })[];
+}
+
+export async function startQrStand(random: Random): Promise<{ stand: Stand; till: QrTill }> {
+  const stand = await startStand(SETTINGS);
+  return { stand, till: startQrTill(stand, random) };
+}
+
+/**
+ * Runs a point, as often as it has kills.
+ * @param work what the tills do after their retries, again and again, until the server has passed the armed point.
+ */
+export async function runQrChain(
+  point: string,
+  seed: number,
+  kills: number,
+  armed: readonly [string, ...string[]],
+  work: (trial: QrTrial) => Promise<void>,
+): Promise<QrOutcome> {
+  const random = seeded(seed);
+  const { stand, till } = await startQrStand(random);
+  try {
+    for (let kill = 0; kill < kills; kill++) {
+      const name = armed[kill % armed.length] ?? armed[0];
+      const child = await stand.start(`${name}:${random.between(1, 3)}`);
+      if (child !== null) await workUntilGone(child, { stand, till, random }, work);
+    }
+    await started(stand);
+    return judge(point, kills, stand, till, await finishQr(stand, till));
+  } finally {
+    await stand.close();
+  }
+}
+
+async function workUntilGone(child: Child, trial: QrTrial, work: (trial: QrTrial) => Promise<void>): Promise<void> {
+  await trial.till.recover();
+  for (let round = 0; child.alive() && round < ROUNDS; round++) {
+    await work(trial);
+    // A killed process is gone a moment after its sockets.
+    await Promise.race([child.gone, pause(5)]);
+  }
+  if (child.alive()) throw new Error(`the armed point was not passed in ${ROUNDS} rounds:\n${child.output()}`);
+  await child.gone;
+}
+
+/** All families sell at once, mostly onto a counter that shows a sale already; some buyers pay. */
+export async function sellEverywhere({ till, random }: QrTrial): Promise<void> {
+  const plans = COUNTERS.map(([kind, pos]) => ({ kind, pos, pays: random.chance(0.3) }));
+  await Promise.all(
+    plans.map(async ({ kind, pos, pays }) => {
+      const sale = await till.sell(kind, pos);
+      if (pays && sale.isTold) await till.pay(sale);
+    }),
+  );
+}
+
+/**
+ * A sale, its buyer, and refunds one after the other: a part, two equal parts, the whole, or a part and the rest; some
+ * while the upstream fails, or loses its answer. What is left open is asked for again.
+ */
+export async function refundSales({ stand, till, random }: QrTrial): Promise<void> {
+  const [kind, pos] = random.pick(COUNTERS);
+  const sale = await till.sell(kind, pos);
+  if (!sale.isTold || !(await till.pay(sale))) return;
+  const payment_id = await till.findPayment(sale);
+  if (payment_id === null) return;
+  const part_minor = random.between(100, Math.floor(sale.amount_minor / 3));
+  for (const amount_minor of random.pick([[part_minor], [part_minor, part_minor], [null], [part_minor, null]])) {
+    const fault = random.pick([null, null, { kind: 'reset', when: 'after' }, { kind: 'error', status: 500 }]);
+    if (fault !== null) stand.fault({ method: 'POST', path: '/v1/orders/*/refund', code: 'internal_error', ...fault });
+    const key = random.chance(0.5) ? `refund-key-${till.asks.length + 1}` : null;
+    await till.refund(sale, payment_id, { amount_minor, key });
+    stand.sandbox.world.faults.length = 0;
+    if (till.asks.at(-1)?.isOver !== true) return till.recover();
+  }
+}
+
+/** Tills repeat themselves, everything is recovered, every counter sells once more, and then everybody's time runs out. */
+export async function finishQr(stand: Stand, till: QrTill): Promise<QrHistory> {
+  for (let round = 0; round < 2; round++) await till.recover();
+  await till.probe();
+  const recovered = await untilQuiet(stand, ['in_doubt', 'unclaimed', 'events', 'notices']);
+  const { orders } = await upstreamBooks(stand);
+  const open_after_recovery = orders.filter(({ ended_at }) => ended_at === null).map(({ id }) => id);
+  await stand.advance(LATER_MS);
+  const over = await untilQuiet(stand, ['in_doubt', 'live', 'events', 'notices']);
+  return collectQr(stand, till, { open_after_recovery, unsettled: [...recovered, ...over] });
+}
+
+function judge(point: string, kills: number, stand: Stand, till: QrTill, history: QrHistory): QrOutcome {
+  const violations: QrOutcome['violations'] = checkQr(history);
+  if (violations.length > 0) violations.push({ rule: 'log', text: `what the servers said:\n${stand.said()}` });
+  const { orders, reported } = history;
+  const refunds = orders.reduce((sum, order) => sum + order.refunds.length, 0);
+  return {
+    point,
+    kills,
+    sales: till.sales.length,
+    orders: orders.length,
+    refunds,
+    settled: reported.length,
+    violations,
+  };
+}

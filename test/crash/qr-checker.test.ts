@@ -1,0 +1,355 @@
+/** The checker of QR sales is checked: a true history of a real run breaks nothing, and each lie put into it breaks its rule. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { started } from './chain.ts';
+import { killChildren } from './child.ts';
+import { finishQr, startQrStand } from './qr-chain.ts';
+import { checkQr, type QrRule } from './qr-checker.ts';
+import type { BookedOrder, BookedPayment, QrHistory, RefundAsk, SaleFacts, TillCall } from './qr-history.ts';
+import type { QrTill } from './qr-till.ts';
+import { seeded } from './random.ts';
+import type { Stand } from './stand.ts';
+
+const LIMIT_MS = 60_000;
+const V2 = 'LOAD0000001';
+const V1 = 'LOAD0000002';
+const DYNAMIC = 'LOAD0000003';
+/** Numbers of the sales below, in the order in which they are made. */
+const REPLACED = 1;
+const PARTED = 2;
+const WHOLE = 3;
+const PAID = 4;
+
+let stand: Stand;
+let till: QrTill;
+let truth: QrHistory;
+
+beforeAll(async () => {
+  ({ stand, till } = await startQrStand(seeded(1)));
+  await started(stand);
+  await till.sell('v2', V2);
+  const parted = await payAndFind('v2', V2);
+  await till.refund(parted.sale, parted.payment_id, { amount_minor: 100, key: null });
+  await till.refund(parted.sale, parted.payment_id, { amount_minor: 100, key: null });
+  const whole = await payAndFind('v1', V1);
+  await till.refund(whole.sale, whole.payment_id, { amount_minor: null, key: 'whole' });
+  await payAndFind('dynamic', DYNAMIC);
+  await till.sell('dynamic', DYNAMIC);
+  truth = await finishQr(stand, till);
+}, LIMIT_MS);
+
+afterAll(async () => {
+  await stand.close();
+  await killChildren();
+});
+
+async function payAndFind(...[kind, pos]: Parameters<QrTill['sell']>) {
+  const sale = await till.sell(kind, pos);
+  await till.pay(sale);
+  const payment_id = await till.findPayment(sale);
+  if (payment_id === null) throw new Error('the server died');
+  return { sale, payment_id };
+}
+
+const lies: [QrRule, string, (history: QrHistory) => void][] = [
+  [
+    'one at a till',
+    'two orders stand open on one counter after recovery',
+    (history) => history.open_after_recovery.push(orderOf(history, REPLACED).id, orderOf(history, PARTED).id),
+  ],
+  [
+    'one at a till',
+    'the replaced order could be paid until after its successor was there',
+    (history) => change(orderOf(history, REPLACED), { ended_at: orderOf(history, PARTED).created_at + 1 }),
+  ],
+  [
+    'one exact order',
+    'an acknowledged sale has no order',
+    (history) => void history.orders.splice(history.orders.indexOf(orderOf(history, PAID)), 1),
+  ],
+  ['one exact order', 'an acknowledged sale has two orders', (history) => double(history, PAID)],
+  [
+    'one exact order',
+    'the order costs a cent more',
+    (history) => change(orderOf(history, PAID), { total_minor: orderOf(history, PAID).total_minor + 1 }),
+  ],
+  [
+    'one exact order',
+    'the payment of the order is less than its total',
+    (history) => change(orderOf(history, WHOLE), { amount_minor: 1 }),
+  ],
+  [
+    'nothing untold',
+    'an order has no till',
+    (history) => history.orders.push({ ...orderOf(history, PAID), id: 'ORD2', title: 'nobody' }),
+  ],
+  [
+    'nothing untold',
+    'an order stands open, and its till got no answer',
+    (history) => {
+      forget(history, REPLACED);
+      history.open_after_recovery.push(orderOf(history, REPLACED).id);
+    },
+  ],
+  [
+    'nothing untold',
+    'a payment was made to a till that got no answer, and no notice came',
+    (history) => {
+      forget(history, PAID);
+      silence(history, PAID);
+    },
+  ],
+  [
+    'not taken away',
+    'a dynamic order was canceled',
+    (history) => change(orderOf(history, PAID), { status: 'canceled', detail: 'canceled_by_api' }),
+  ],
+  [
+    'not taken away',
+    'the last order of a counter was canceled',
+    (history) => change(lastOrder(history, V2), { status: 'canceled', detail: 'canceled_by_api' }),
+  ],
+  [
+    'the right code',
+    'the till renders a code of nothing',
+    (history) => change(callOf(history, PAID), { qr_data: 'x' }),
+  ],
+  [
+    'the right code',
+    "the till renders another sale's code",
+    (history) => change(callOf(history, PAID), { qr_data: lastOrder(history, DYNAMIC).qr_data }),
+  ],
+  ['the right code', 'the till was told no code', (history) => change(callOf(history, PAID), { qr_data: null })],
+  [
+    'refunds as told',
+    'the books lack a refund that was told',
+    (history) => void orderOf(history, PARTED).refunds.pop(),
+  ],
+  [
+    'refunds as told',
+    'the books have another amount than was told',
+    (history) => {
+      for (const refund of orderOf(history, WHOLE).refunds) refund.amount_minor -= 1;
+    },
+  ],
+  [
+    'refunds as told',
+    'two wishes were told the same refund',
+    (history) => {
+      const [one, other] = history.asks as [RefundAsk, RefundAsk]; // the two equal parts
+      other.calls = structuredClone(one.calls);
+    },
+  ],
+  [
+    'refunds as told',
+    'one wish was told two refunds',
+    (history) => {
+      const [one, other] = history.asks as [RefundAsk, RefundAsk]; // as above
+      one.calls.push(...other.calls);
+      history.asks.splice(1, 1);
+    },
+  ],
+  [
+    'refunds as told',
+    'the till asked for more than it was told',
+    (history) => change(history.asks[0], { amount_minor: 200 }),
+  ],
+  ['refunds as asked', 'a refund nobody asked for', (history) => refundMore(history, PAID, 'REF2', 100)],
+  [
+    'refunds as asked',
+    'a repeat after a lost answer refunded again',
+    (history) => {
+      history.asks[0]?.calls.unshift({ status: null, refund_id: null, amount_minor: null });
+      refundMore(history, PARTED, 'REF2', 100);
+    },
+  ],
+  [
+    'refunds as asked',
+    'a refund in doubt took another amount',
+    (history) =>
+      change(history.asks[1], { calls: [{ status: 504, refund_id: null, amount_minor: null }], amount_minor: 99 }),
+  ],
+  [
+    'refunds as asked',
+    'a refused refund was made',
+    (history) => change(history.asks[1], { calls: [{ status: 400, refund_id: null, amount_minor: null }] }),
+  ],
+  [
+    'refunds as asked',
+    'a refund that its till saw is not there',
+    (history) => {
+      orderOf(history, PARTED).refunds.pop();
+      change(history.asks[1], { calls: [{ status: null, refund_id: null, amount_minor: null }], is_found: true });
+    },
+  ],
+  [
+    'refunds as asked',
+    'the payment gave back more than its order',
+    (history) => change(paymentOf(history, PARTED), { refunded_minor: 300 }),
+  ],
+  [
+    'refunds as asked',
+    'more went back than was paid',
+    (history) => change(paymentOf(history, WHOLE), { amount_minor: 1 }),
+  ],
+  ['notices true', 'a payment was announced that is none', (history) => void tell(history, 'payment', '1', null)],
+  [
+    'notices true',
+    'a merchant order was announced that is none',
+    (history) => void tell(history, 'merchant_order', '1', null),
+  ],
+  [
+    'notices true',
+    'an unpaid order was announced as closed',
+    (history) => tell(history, 'merchant_order', merchantOrderOf(history, REPLACED), 'closed'),
+  ],
+  [
+    'notices true',
+    'a paid order was announced as expired',
+    (history) => tell(history, 'merchant_order', merchantOrderOf(history, PAID), 'expired'),
+  ],
+  [
+    'notices true',
+    'a notice leads to another resource',
+    (history) =>
+      change(
+        history.notices.find(({ resource }) => resource !== null),
+        { resource: '/merchant_orders/1' },
+      ),
+  ],
+  ['changes told', 'a payment was announced to nobody', (history) => silence(history, PAID)],
+  [
+    'changes told',
+    'the end of an order was announced to nobody',
+    (history) => {
+      const id = merchantOrderOf(history, REPLACED);
+      history.notices = history.notices.filter((notice) => notice.id !== id || notice.status !== 'expired');
+    },
+  ],
+  [
+    'changes told',
+    'a sale was never announced as a merchant order',
+    (history) => void history.merchant_orders.delete(merchantOrderOf(history, PAID)),
+  ],
+  [
+    'reads true',
+    'a merchant order reads as unpaid',
+    (history) => change(readOf(history, PAID), { order_status: 'payment_required' }),
+  ],
+  [
+    'reads true',
+    'a merchant order reads with another amount',
+    (history) => change(readOf(history, PAID), { total_minor: 1 }),
+  ],
+  [
+    'reads true',
+    'a payment reads as not refunded',
+    (history) => change(history.payment_reads.get(paymentOf(history, WHOLE).id), { refunded_minor: 0 }),
+  ],
+  [
+    'reads true',
+    'a payment is gone after the restart',
+    (history) => change(history.payment_reads.get(paymentOf(history, PAID).id), { http: 404 }),
+  ],
+  ['in order', 'a counter takes no new sale', (history) => void history.probes.push({ pos: V2, status: 409 })],
+  ['in order', 'recovery took too long', (history) => void history.unsettled.push('1 in_doubt')],
+  [
+    'in order',
+    'the file is damaged',
+    (history) => {
+      history.integrity = 'row 1 missing from index';
+    },
+  ],
+];
+
+describe('the checker of QR sales', { timeout: LIMIT_MS }, () => {
+  it('finds nothing in a true history, which has every kind of ending', () => {
+    expect(checkQr(truth)).toEqual([]);
+    expect(new Set(truth.orders.map(({ status }) => status))).toEqual(
+      new Set(['canceled', 'processed', 'refunded', 'expired']),
+    );
+    expect(truth.orders.flatMap(({ refunds }) => refunds)).toHaveLength(3);
+    expect(new Set(truth.notices.map(({ status }) => status))).toEqual(new Set([null, 'opened', 'closed', 'expired']));
+    expect(truth.open_after_recovery.length).toBeGreaterThan(2);
+  });
+
+  it('takes a refund in doubt for made or not made', () => {
+    const history = structuredClone(truth);
+    change(history.asks[1], { calls: [{ status: 504, refund_id: null, amount_minor: null }] });
+    expect(checkQr(history)).toEqual([]);
+    const { refunds } = orderOf(history, PARTED);
+    refunds.pop();
+    change(paymentOf(history, PARTED), { refunded_minor: 100 });
+    change(history.payment_reads.get(paymentOf(history, PARTED).id), { refunded_minor: 100 });
+    expect(checkQr(history)).toEqual([]);
+  });
+
+  it.each(lies)('%s: %s', (rule, _text, lie) => {
+    const history = structuredClone(truth);
+    lie(history);
+    expect(checkQr(history).map((violation) => violation.rule)).toContain(rule);
+  });
+});
+
+/** Lies must change something: what is not there can't be changed. */
+function change<Thing extends object>(thing: Thing | undefined, wanted: Partial<Thing>): void {
+  if (thing === undefined) throw new Error('the history has nothing to lie about');
+  Object.assign(thing, wanted);
+}
+
+function found<Thing>(thing: Thing | undefined): Thing {
+  if (thing === undefined) throw new Error('the history has no such thing');
+  return thing;
+}
+
+function saleOf(history: QrHistory, number: number): SaleFacts {
+  return found(history.sales.find((sale) => sale.number === number));
+}
+
+function orderOf(history: QrHistory, number: number): BookedOrder {
+  return found(history.orders.find(({ title }) => title === `sale-${number}`));
+}
+
+function lastOrder(history: QrHistory, pos: string): BookedOrder {
+  return found(history.orders.findLast((order) => order.pos === pos));
+}
+
+function callOf(history: QrHistory, number: number): TillCall {
+  return found(history.calls.find(({ sale }) => sale === number));
+}
+
+function paymentOf(history: QrHistory, number: number): BookedPayment {
+  const { payment_id } = orderOf(history, number);
+  return found(history.payments.find(({ id }) => id === payment_id));
+}
+
+function merchantOrderOf(history: QrHistory, number: number): string {
+  const { reference } = saleOf(history, number);
+  return found([...history.merchant_orders].find(([, read]) => read.reference === reference))[0];
+}
+
+function readOf(history: QrHistory, number: number) {
+  return history.merchant_orders.get(merchantOrderOf(history, number));
+}
+
+function double(history: QrHistory, number: number): void {
+  history.orders.push({ ...structuredClone(orderOf(history, number)), id: 'ORD2' });
+}
+
+/** The till never got an answer to its create. */
+function forget(history: QrHistory, number: number): void {
+  for (const call of history.calls) if (call.sale === number) call.status = null;
+}
+
+function silence(history: QrHistory, number: number): void {
+  const { id } = paymentOf(history, number);
+  history.notices = history.notices.filter((notice) => notice.topic !== 'payment' || notice.id !== id);
+}
+
+function tell(history: QrHistory, topic: 'payment' | 'merchant_order', id: string, status: string | null): void {
+  history.notices.push({ topic, id, status, resource: null });
+}
+
+function refundMore(history: QrHistory, number: number, id: string, amount_minor: number): void {
+  orderOf(history, number).refunds.push({ id, amount_minor });
+  paymentOf(history, number).refunded_minor += amount_minor;
+}

@@ -1,0 +1,294 @@
+/**
+ * The checker of QR sales and refunds: the tills' log × the upstream's books × the notices × the reads at the end. It
+ * knows nothing of Puente's code; the two APIs' states are written out once more here (`interface.md` Versioning).
+ */
+import type { BookedOrder, QrHistory, RefundAsk, SaleFacts, TillCall } from './qr-history.ts';
+
+export type QrRule =
+  | 'one at a till'
+  | 'one exact order'
+  | 'nothing untold'
+  | 'not taken away'
+  | 'the right code'
+  | 'refunds as told'
+  | 'refunds as asked'
+  | 'notices true'
+  | 'changes told'
+  | 'reads true'
+  | 'in order';
+
+export interface QrViolation {
+  rule: QrRule;
+  text: string;
+}
+
+/** Every broken promise of a finished, quiet run; empty when all held. */
+export function checkQr(history: QrHistory): QrViolation[] {
+  const rules: [QrRule, (books: Books) => string[]][] = [
+    ['one at a till', oneAtATill],
+    ['one exact order', oneExactOrder],
+    ['nothing untold', nothingUntold],
+    ['not taken away', notTakenAway],
+    ['the right code', theRightCode],
+    ['refunds as told', refundsAsTold],
+    ['refunds as asked', refundsAsAsked],
+    ['notices true', noticesTrue],
+    ['changes told', changesTold],
+    ['reads true', readsTrue],
+    ['in order', inOrder],
+  ];
+  const books = openBooks(history);
+  return rules.flatMap(([rule, find]) => find(books).map((text) => ({ rule, text })));
+}
+
+interface Books extends QrHistory {
+  ordersOf: Map<number, BookedOrder[]>;
+  callsOf: Map<number | null, TillCall[]>;
+  orderOfPayment: Map<string, BookedOrder>;
+}
+
+function openBooks(history: QrHistory): Books {
+  const ordersOf = new Map(
+    history.sales.map((sale) => [sale.number, history.orders.filter(({ title }) => title === titleOf(sale))]),
+  );
+  const callsOf = Map.groupBy(history.calls, ({ sale }) => sale);
+  const paid = history.orders.flatMap((order) =>
+    order.payment_id === null ? [] : [[order.payment_id, order] as const],
+  );
+  return { ...history, ordersOf, callsOf, orderOfPayment: new Map(paid) };
+}
+
+export function titleOf(sale: Pick<SaleFacts, 'number'>): string {
+  return `sale-${sale.number}`;
+}
+
+const PAID = new Set(['processed', 'refunded']);
+const NEVER_PAID = new Set(['canceled', 'expired', 'failed']);
+
+function isTold(books: Books, sale: SaleFacts): boolean {
+  return (books.callsOf.get(sale.number) ?? []).some(({ status }) => status !== null && status < 300);
+}
+
+/** The code on a till's counter shows one sale: no two were ever payable at once, least of all after recovery. */
+function oneAtATill({ orders, open_after_recovery }: Books): string[] {
+  const wrong: string[] = [];
+  const shown = orders.filter(({ mode }) => mode !== 'dynamic');
+  for (const [pos, here] of Map.groupBy(shown, (order) => order.pos)) {
+    const open = here.filter(({ id }) => open_after_recovery.includes(id));
+    if (open.length > 1) wrong.push(`${pos} has ${open.length} open orders: ${open.map(({ id }) => id).join(', ')}`);
+    const ordered = here.toSorted((one, other) => one.created_at - other.created_at);
+    for (const [index, order] of ordered.entries()) {
+      const next = ordered[index + 1];
+      if (next !== undefined && next.created_at < (order.ended_at ?? Number.POSITIVE_INFINITY))
+        wrong.push(`${order.id} and ${next.id} could both be paid at ${pos}`);
+    }
+  }
+  return wrong;
+}
+
+/** A 2xx means one order over exactly that amount; one that was settled and reported before does not count. */
+function oneExactOrder(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const sale of books.sales) {
+    const orders = books.ordersOf.get(sale.number) ?? [];
+    const counting = orders.filter(({ id }) => !books.reported.includes(id));
+    if (isTold(books, sale) && counting.length !== 1)
+      wrong.push(`sale ${sale.number} was answered 2xx and has ${counting.length} orders`);
+    if (!isTold(books, sale) && orders.filter(({ status }) => PAID.has(status)).length > 1)
+      wrong.push(`sale ${sale.number} was paid more than once`);
+    for (const { id, total_minor, amount_minor } of orders)
+      if (total_minor !== sale.amount_minor || amount_minor !== sale.amount_minor)
+        wrong.push(`sale ${sale.number} asked ${sale.amount_minor}, ${id} has ${total_minor} and ${amount_minor}`);
+  }
+  return wrong;
+}
+
+/** An order whose till was told nothing is taken away, or at least known to the merchant by a report or by its payment's notice. */
+function nothingUntold(books: Books): string[] {
+  const wrong: string[] = [];
+  const known = new Set(books.sales.map(titleOf));
+  for (const { id, title } of books.orders) if (!known.has(title)) wrong.push(`order ${id} (${title}) is no till's`);
+  const announced = new Set(books.notices.filter(({ topic }) => topic === 'payment').map(({ id }) => id));
+  for (const sale of books.sales.filter((one) => !isTold(books, one))) {
+    for (const order of books.ordersOf.get(sale.number) ?? []) {
+      if (books.open_after_recovery.includes(order.id))
+        wrong.push(`order ${order.id} of sale ${sale.number} was left open, and its till was told nothing`);
+      if (PAID.has(order.status) && !books.reported.includes(order.id) && !announced.has(order.payment_id ?? ''))
+        wrong.push(`order ${order.id} of sale ${sale.number} was paid, and nobody was told`);
+    }
+  }
+  return wrong;
+}
+
+/** An order is canceled when its till wanted that, by a remove or by its next sale; otherwise a report says so. */
+function notTakenAway(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const sale of books.sales) {
+    const first = books.calls.findIndex((call) => call.sale === sale.number);
+    const later = books.calls.slice(first + 1).filter((call) => call.pos === sale.pos && call.sale !== sale.number);
+    const wished = sale.kind !== 'dynamic' && later.length > 0;
+    for (const { id, status, detail } of books.ordersOf.get(sale.number) ?? [])
+      if (status === 'canceled' && detail === 'canceled_by_api' && !wished && !books.reported.includes(id))
+        wrong.push(`order ${id} of sale ${sale.number} was canceled by nobody's wish`);
+  }
+  return wrong;
+}
+
+/** What a till renders is the code of its own order; the others have none of their own. */
+function theRightCode(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const sale of books.sales.filter(({ kind }) => kind === 'dynamic')) {
+    const codes = new Set((books.ordersOf.get(sale.number) ?? []).map(({ qr_data }) => qr_data));
+    for (const call of books.callsOf.get(sale.number) ?? [])
+      if (call.status !== null && call.status < 300 && !codes.has(call.qr_data))
+        wrong.push(`sale ${sale.number} was told a code that is not its order's`);
+  }
+  return wrong;
+}
+
+function isMade(ask: RefundAsk): boolean {
+  return ask.is_found || ask.calls.some(({ status }) => status === 201);
+}
+
+/** No answer, or one that leaves it open; a refusal that comes after it proves nothing about what came before. */
+function isDoubtful(ask: RefundAsk): boolean {
+  return ask.calls.some(({ status }) => status === null || status >= 500);
+}
+
+/** A 201 names a refund that the books have with that amount, and no two wishes were told the same one. */
+function refundsAsTold(books: Books): string[] {
+  const wrong: string[] = [];
+  const told = new Map<string, number>();
+  for (const ask of books.asks) {
+    const made = ask.calls.filter(({ status }) => status === 201);
+    const ids = new Set(made.map(({ refund_id }) => refund_id));
+    if (ids.size > 1) wrong.push(`refund ${ask.number} was asked for once and told ${ids.size} times`);
+    const booked = paidOrderOf(books, ask.sale)?.refunds ?? [];
+    for (const { refund_id, amount_minor } of made) {
+      const found = booked.find(({ id }) => id === refund_id);
+      if (found === undefined) wrong.push(`refund ${ask.number} was told as ${refund_id}, which the books don't have`);
+      else if (found.amount_minor !== amount_minor)
+        wrong.push(`refund ${ask.number} was told ${amount_minor}, the books have ${found.amount_minor}`);
+      if (ask.amount_minor !== null && amount_minor !== ask.amount_minor)
+        wrong.push(`refund ${ask.number} asked ${ask.amount_minor} and was told ${amount_minor}`);
+      const other = told.get(refund_id ?? '') ?? ask.number;
+      if (other !== ask.number) wrong.push(`refunds ${other} and ${ask.number} were both told ${refund_id}`);
+      told.set(refund_id ?? '', ask.number);
+    }
+  }
+  return wrong;
+}
+
+/** Every refund in the books is one wish's, told or in doubt, and together they are never more than was asked for or paid. */
+function refundsAsAsked(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const order of books.orders) {
+    const payment = books.payments.find(({ id }) => id === order.payment_id);
+    const sum_minor = order.refunds.reduce((sum, { amount_minor }) => sum + amount_minor, 0);
+    if (payment === undefined && sum_minor === 0) continue;
+    if (payment?.refunded_minor !== sum_minor)
+      wrong.push(`${order.id} refunded ${sum_minor}, its payment ${payment?.refunded_minor ?? 'is missing'}`);
+    if (sum_minor > (payment?.amount_minor ?? 0)) wrong.push(`${order.id} refunded more than was paid`);
+    const asks = books.asks.filter((ask) => books.ordersOf.get(ask.sale)?.includes(order));
+    const told = new Set(asks.flatMap(({ calls }) => calls.map(({ refund_id }) => refund_id)));
+    const free = order.refunds.filter(({ id }) => !told.has(id));
+    for (const ask of asks.filter((one) => !one.calls.some(({ status }) => status === 201)))
+      if (isMade(ask) || isDoubtful(ask)) {
+        const index = free.findIndex(({ amount_minor }) => fits(ask, amount_minor));
+        if (index >= 0) free.splice(index, 1);
+        else if (isMade(ask)) wrong.push(`refund ${ask.number} was seen by its till, and the books don't have it`);
+      }
+    for (const { id, amount_minor } of free)
+      wrong.push(`refund ${id} of ${amount_minor} on ${order.id} is more than was asked for`);
+  }
+  return wrong;
+}
+
+function fits(ask: RefundAsk, amount_minor: number): boolean {
+  return ask.amount_minor === null || ask.amount_minor === amount_minor;
+}
+
+function paidOrderOf(books: Books, sale: number): BookedOrder | undefined {
+  return books.ordersOf.get(sale)?.find(({ status }) => PAID.has(status));
+}
+
+/** What receivers read of a webhook, by how the order ended (`legacy-qr.md` §2). */
+function closing(order_status: string): string | null {
+  if (order_status === 'payment_required') return null;
+  return order_status === 'expired' ? 'expired' : 'closed';
+}
+
+/** A notice names something that exists, by the path that it is read from, and tells only states that the books have. */
+function noticesTrue(books: Books): string[] {
+  const wrong: string[] = [];
+  const paid = new Set(books.payments.map(({ id }) => id));
+  for (const { topic, id, status, resource } of books.notices) {
+    const path = topic === 'merchant_order' ? `/merchant_orders/${id}` : id;
+    if (resource !== null && resource !== path) wrong.push(`the notice of ${topic} ${id} leads to ${resource}`);
+    if (topic === 'payment' && !paid.has(id)) wrong.push(`payment ${id} was announced, and the books don't have it`);
+    const read = topic === 'merchant_order' ? books.merchant_orders.get(id) : undefined;
+    if (topic === 'merchant_order' && read?.http !== 200)
+      wrong.push(`merchant order ${id} was announced and is not there`);
+    if (read?.http === 200 && status !== null && status !== 'opened' && status !== closing(read.order_status))
+      wrong.push(`merchant order ${id} was announced ${status} and is ${read.order_status}`);
+  }
+  return wrong;
+}
+
+/** Every order was announced as a merchant order, its end too, and every payment as one. */
+function changesTold(books: Books): string[] {
+  const wrong: string[] = [];
+  const payments = new Set(books.notices.filter(({ topic }) => topic === 'payment').map(({ id }) => id));
+  for (const { id, payment_id } of books.orders)
+    if (payment_id !== null && !payments.has(payment_id))
+      wrong.push(`payment ${payment_id} of ${id} was never announced`);
+  for (const [id, { http, order_status }] of books.merchant_orders) {
+    const end = http === 200 ? closing(order_status) : null;
+    const told = books.notices.some((one) => one.topic === 'merchant_order' && one.id === id && one.status === end);
+    if (end !== null && !told) wrong.push(`merchant order ${id} is ${order_status}, and that was never announced`);
+  }
+  for (const sale of books.sales) {
+    const announced = [...books.merchant_orders.values()].filter(({ reference }) => reference === sale.reference);
+    const orders = books.ordersOf.get(sale.number) ?? [];
+    if (announced.length !== orders.length)
+      wrong.push(`sale ${sale.number} has ${orders.length} orders, and ${announced.length} were announced`);
+  }
+  return wrong;
+}
+
+/** What a till reads after the last restart is what the books say: states, amounts, payments, refunds. */
+function readsTrue(books: Books): string[] {
+  const wrong: string[] = [];
+  for (const sale of books.sales) {
+    const read = [...books.merchant_orders.values()].filter(({ reference }) => reference === sale.reference);
+    const shown = read.map((one) => `${one.order_status} ${one.total_minor} ${one.payments.join('+')}`).sort();
+    const orders = books.ordersOf.get(sale.number) ?? [];
+    const booked = orders.map((one) => `${shownState(one)} ${one.total_minor} ${one.payment_id ?? ''}`).sort();
+    if (shown.join() !== booked.join())
+      wrong.push(`sale ${sale.number} reads as [${shown.join()}], the books have [${booked.join()}]`);
+  }
+  for (const payment of books.payments) {
+    const read = books.payment_reads.get(payment.id);
+    if (read === undefined || !books.orderOfPayment.has(payment.id)) continue;
+    const { http, amount_minor, refunded_minor } = read;
+    if (http !== 200 || amount_minor !== payment.amount_minor || refunded_minor !== payment.refunded_minor)
+      wrong.push(`payment ${payment.id} reads as ${http}, ${amount_minor}, ${refunded_minor} refunded`);
+  }
+  return wrong;
+}
+
+function shownState({ status, is_partly_refunded }: BookedOrder): string {
+  if (status === 'created') return 'payment_required';
+  if (NEVER_PAID.has(status)) return 'expired';
+  if (status === 'refunded') return 'reverted';
+  return is_partly_refunded ? 'partially_reverted' : 'paid';
+}
+
+/** Every till sells again, nothing waits, and the file is whole. */
+function inOrder({ probes, unsettled, integrity }: Books): string[] {
+  const shut = probes
+    .filter(({ status }) => status === null || status >= 300)
+    .map(({ pos, status }) => `a new sale at ${pos} is answered ${status ?? 'nothing'} at the end`);
+  const late = unsettled.map((what) => `not through in time: ${what}`);
+  return [...shut, ...late, ...(integrity === 'ok' ? [] : [`the file is damaged: ${integrity}`])];
+}

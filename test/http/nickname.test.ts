@@ -1,0 +1,55 @@
+/** The seller's name in merchant orders and refunds: while it can't be learned nothing waits for it (`legacy-qr.md` §2, §3). */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openPayments, type RefundShown, refund, refundsAsked, sellByQr } from './payment-sale.ts';
+import type { QrShop } from './qr-till.ts';
+
+const USERS = '/users/me';
+
+/** The faults that make the name unknown, each in a Puente of its own, because the name is kept once it is known. */
+describe.each([
+  ['answers an error', { kind: 'error', status: 503, code: 'away' }],
+  ['is silent', { kind: 'no_answer' }],
+  ['breaks off', { kind: 'reset' }],
+])('while %s', (_name, fault) => {
+  let shop: QrShop;
+  beforeAll(async () => {
+    shop = await openPayments({ PUENTE_READS_FRESH_MS: '0', PUENTE_CREATE_DEADLINE_MS: '3000' });
+  });
+  afterAll(() => shop.close());
+
+  const asked = async (): Promise<number> => (await shop.requests(USERS)).length;
+
+  it('is asked for once, before the refund, and then for a minute not again', async () => {
+    const sale = await sellByQr(shop);
+    await shop.fault({ path: USERS, ...fault, times: 'always' });
+    const before = await asked();
+    const made = await refund(shop, sale.payment, { amount: 1 });
+    expect([made.status, made.text]).toEqual([201, expect.any(String)]);
+    expect((made.body as { source: object }).source).toMatchObject({ name: '' });
+    const log = await shop.requests('/');
+    const sent_at = log.findIndex(({ path }) => path === `/v1/orders/${sale.order_id}/refund`);
+    expect(log.findLastIndex(({ path }) => path === USERS)).toBeLessThan(sent_at);
+    for (let read = 0; read < 5; read++) {
+      const found = await shop.till(`/merchant_orders/search?external_reference=${encodeURIComponent(sale.reference)}`);
+      expect(found.body).toMatchObject({ total: 1, elements: [{ collector: { nickname: '' } }] });
+    }
+    const again = await refund(shop, sale.payment);
+    expect((again.body as RefundShown).amount).toBe(300);
+    expect((await asked()) - before).toBe(1);
+    expect(await refundsAsked(shop, sale)).toHaveLength(2);
+  });
+});
+
+describe('while the call has hardly any time left', () => {
+  let shop: QrShop;
+  beforeAll(async () => {
+    shop = await openPayments({ PUENTE_CREATE_DEADLINE_MS: '1200' });
+  });
+  afterAll(() => shop.close());
+
+  it('the refund keeps what it needs of it', async () => {
+    const sale = await sellByQr(shop);
+    await shop.fault({ path: USERS, kind: 'no_answer', times: 'always' });
+    expect((await refund(shop, sale.payment)).status).toBe(201);
+  });
+});
