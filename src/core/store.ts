@@ -128,9 +128,9 @@ export interface Store {
   forgetToken(fingerprint: string): Promise<void>;
 
   /**
-   * Step 1 of the create protocol. `decide` gets the slot's live link, or null; without a slot (a dynamic QR) the
-   * live link of the same request: the one with the same client key if there is one, else the newest. It is pure and may be called again after
-   * a lost race. Opening writes the row; join and busy write nothing and return the holder.
+   * Step 1 of the create protocol. `decide` gets the slot's live link, or null; without a slot (a dynamic QR) the live
+   * link of the same request: the one with the same client key, else the newest whose key is not another. It is pure and
+   * may be called again after a lost race. Opening writes the row; join and busy write nothing and return the holder.
    * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
    */
   openLink(link: Link, decide: (holder: Link | null) => Opening): Promise<{ opening: Opening; link: Link }>;

@@ -30,7 +30,16 @@ const commonNames = [
 export type CommonErrorName = (typeof commonNames)[number];
 export type Catalogue = Readonly<Record<CommonErrorName, LegacyErrorEntry> & Record<string, LegacyErrorEntry>>;
 
-/** Texts of our own, the same in every family. */
-export const NOTHING_CHARGED = 'Temporarily unavailable; nothing was charged, try again';
-export const NOT_REACHED = 'The payments service could not be reached; nothing was charged';
-export const NO_ANSWER = 'The payments service did not answer in time; look at the payment before trying again';
+const NOTHING_CHARGED = 'Temporarily unavailable; nothing was charged, try again';
+const NOT_REACHED = 'The payments service could not be reached; nothing was charged';
+const NO_ANSWER = 'The payments service did not answer in time; look at the payment before trying again';
+
+/** What the door says before and behind a family's own words; the texts are ours. */
+export const doorErrors = {
+  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
+  unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
+  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
+  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
+  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
+  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
+} as const;

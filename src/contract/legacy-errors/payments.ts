@@ -1,8 +1,9 @@
 /** The error catalogues of merchant orders and of payments with their refunds. */
-import { type Catalogue, NO_ANSWER, NOT_REACHED, NOTHING_CHARGED } from './catalogue.ts';
+import { type Catalogue, doorErrors } from './catalogue.ts';
 
 /** `legacy-qr.md` §2 errors; the body of the 404 is not in public material. */
 export const merchantOrderErrors = {
+  ...doorErrors,
   bad_json: { status: 400, error: 'bad_request', message: 'Invalid JSON body' },
   bad_request: { status: 400, error: 'ds_search_query', message: 'The search can not be read' },
   missing_property: { status: 400, error: 'bad_request', message: '{} is required' },
@@ -13,13 +14,7 @@ export const merchantOrderErrors = {
   unauthorized: { status: 401, error: 'invalid_token', message: 'invalid access token' },
   forbidden: { status: 401, error: 'invalid_caller_id', message: 'The caller is not the owner' },
   not_found: { status: 404, error: 'not_found', message: 'Merchant order not found' },
-  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
-  unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
-  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
   internal: { status: 500, error: 'internal_server_error', message: 'Internal server error' },
-  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
-  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
-  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
 } as const satisfies Catalogue;
 
 /** `legacy-qr.md` §3 errors; `cause` is the number that clients compare. */
@@ -67,16 +62,11 @@ export const paymentErrors = {
     cause: 5,
   },
   forbidden: { status: 403, error: 'forbidden', message: 'The caller may not do this', cause: 4 },
-  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large', cause: 1 },
-  unsupported_media: {
-    status: 415,
-    error: 'unsupported_media_type',
-    message: 'Content type is not supported',
-    cause: 1,
-  },
-  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests', cause: 429 },
+  too_large: { ...doorErrors.too_large, cause: 1 },
+  unsupported_media: { ...doorErrors.unsupported_media, cause: 1 },
+  too_many_requests: { ...doorErrors.too_many_requests, cause: 429 },
   internal: { status: 500, error: 'internal_error', message: 'Internal server error', cause: 500 },
-  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED, cause: 502 },
-  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED, cause: 503 },
-  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER, cause: 504 },
+  bad_gateway: { ...doorErrors.bad_gateway, cause: 502 },
+  unavailable: { ...doorErrors.unavailable, cause: 503 },
+  outcome_unknown: { ...doorErrors.outcome_unknown, cause: 504 },
 } as const satisfies Catalogue;

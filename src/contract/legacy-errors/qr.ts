@@ -1,25 +1,11 @@
 /** The error catalogues of in-store QR: attended v1, and v2 with dynamic and hybrid codes. */
-import { type Catalogue, NO_ANSWER, NOT_REACHED, NOTHING_CHARGED } from './catalogue.ts';
+import { type Catalogue, doorErrors } from './catalogue.ts';
 
-/** v1, `legacy-qr.md` §1.1 errors; `invalid_preference_body` is captured, the rest is the reference. */
-export const preferenceErrors = {
-  bad_json: { status: 400, error: 'invalid_preference_body', message: 'Invalid preference_body' },
-  bad_request: { status: 400, error: 'invalid_preference_body', message: 'Invalid preference_body' },
-  missing_property: { status: 400, error: 'invalid_{}', message: '{} needed' },
-  invalid_property: { status: 400, error: 'invalid_{}', message: '{} invalid' },
-  additional_property: { status: 400, error: 'invalid_preference_body', message: '{} is not allowed' },
-  amount_minimum: { status: 400, error: 'invalid_items', message: 'amount: Must be greater than or equal to {}' },
-  amount_maximum: { status: 400, error: 'invalid_items', message: 'amount: Must be less than or equal to {}' },
-  invalid_collector: { status: 400, error: 'invalid_collector_id', message: 'collector_id is not a number' },
-  invalid_sponsor: { status: 400, error: 'invalid_sponsor_id', message: 'sponsor_id is invalid' },
+/** What both say in the same words. */
+const pointOfSaleErrors = {
+  ...doorErrors,
   unauthorized: { status: 401, error: 'unauthorized', message: 'user not found' },
   forbidden: { status: 403, error: 'forbidden', message: 'The collector does not own the access token' },
-  pos_not_found: { status: 404, error: 'pos_obtainment_error', message: 'Point of sale not found' },
-  pos_without_external_id: {
-    status: 404,
-    error: 'pos_obtainment_error',
-    message: 'Point of sale has no external id; give it one and try again',
-  },
   order_not_found: {
     status: 404,
     error: 'point_of_sale_in_store_order_not_found',
@@ -35,19 +21,34 @@ export const preferenceErrors = {
     error: 'in_store_order_pending',
     message: 'The order before this one is not known yet; try again',
   },
-  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
-  unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
-  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
   create_failed: { status: 500, error: 'in_store_order_creation_error', message: 'Failed to create order' },
   delete_failed: { status: 500, error: 'in_store_order_creation_error', message: 'Failed to delete order' },
   internal: { status: 500, error: 'internal_error', message: 'Internal server error' },
-  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
-  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
-  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
+  pos_not_found: { status: 404, error: 'pos_obtainment_error', message: 'Point of sale not found' },
+} as const;
+
+/** v1, `legacy-qr.md` §1.1 errors; `invalid_preference_body` is captured, the rest is the reference. */
+export const preferenceErrors = {
+  ...pointOfSaleErrors,
+  bad_json: { status: 400, error: 'invalid_preference_body', message: 'Invalid preference_body' },
+  bad_request: { status: 400, error: 'invalid_preference_body', message: 'Invalid preference_body' },
+  missing_property: { status: 400, error: 'invalid_{}', message: '{} needed' },
+  invalid_property: { status: 400, error: 'invalid_{}', message: '{} invalid' },
+  additional_property: { status: 400, error: 'invalid_preference_body', message: '{} is not allowed' },
+  amount_minimum: { status: 400, error: 'invalid_items', message: 'amount: Must be greater than or equal to {}' },
+  amount_maximum: { status: 400, error: 'invalid_items', message: 'amount: Must be less than or equal to {}' },
+  invalid_collector: { status: 400, error: 'invalid_collector_id', message: 'collector_id is not a number' },
+  invalid_sponsor: { status: 400, error: 'invalid_sponsor_id', message: 'sponsor_id is invalid' },
+  pos_without_external_id: {
+    status: 404,
+    error: 'pos_obtainment_error',
+    message: 'Point of sale has no external id; give it one and try again',
+  },
 } as const satisfies Catalogue;
 
 /** v2, dynamic and hybrid, `legacy-qr.md` §1.2 errors. */
 export const instoreErrors = {
+  ...pointOfSaleErrors,
   bad_json: { status: 400, error: 'json_syntax_error', message: 'Invalid JSON body' },
   bad_request: { status: 400, error: 'bad_request', message: 'Bad request' },
   missing_property: { status: 400, error: 'invalid_{}', message: '{} must be present' },
@@ -71,36 +72,9 @@ export const instoreErrors = {
   },
   invalid_collector: { status: 400, error: 'invalid_collectorId', message: 'collectorId must be a number' },
   invalid_sponsor: { status: 400, error: 'invalid_sponsor.id', message: 'sponsor.id is not valid' },
-  unauthorized: { status: 401, error: 'unauthorized', message: 'user not found' },
-  forbidden: { status: 403, error: 'forbidden', message: 'The collector does not own the access token' },
-  pos_not_found: { status: 404, error: 'pos_obtainment_error', message: 'Point of sale not found' },
-  order_not_found: {
-    status: 404,
-    error: 'point_of_sale_in_store_order_not_found',
-    message: 'Point of sale has no in store order',
-  },
-  order_locked: {
-    status: 409,
-    error: 'in_store_order_locked',
-    message: 'The order of this point of sale is being paid',
-  },
-  order_in_doubt: {
-    status: 409,
-    error: 'in_store_order_pending',
-    message: 'The order before this one is not known yet; try again',
-  },
   confirmation_refused: {
     status: 409,
     error: 'confirmation_not_supported',
     message: 'The withdrawal belongs to an order, which is over when it is paid; refund the payment instead',
   },
-  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
-  unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
-  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
-  create_failed: { status: 500, error: 'in_store_order_creation_error', message: 'Failed to create order' },
-  delete_failed: { status: 500, error: 'in_store_order_creation_error', message: 'Failed to delete order' },
-  internal: { status: 500, error: 'internal_error', message: 'Internal server error' },
-  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
-  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
-  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
 } as const satisfies Catalogue;

@@ -11,6 +11,8 @@ import type { Step, Value } from './unit.ts';
 
 /** Each lost race means that another create of the unit was committed; more in a row is a fault, not traffic. */
 const OPENING_ATTEMPTS = 5;
+/** Without a slot every equal sale that is opened makes the others look again, so a whole burst of them may have to. */
+const UNSLOTTED_ATTEMPTS = 100;
 const LIVE = `state IN ('SENDING', 'IN_DOUBT', 'LIVE')`;
 const FINAL = `legacy_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR', 'ABANDONED')`;
 
@@ -76,11 +78,12 @@ async function openLink(
   decide: (holder: Link | null) => Opening,
 ): Promise<{ opening: Opening; link: Link }> {
   let cause = '';
-  for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
+  const attempts = link.slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
+  for (let attempt = 0; attempt < attempts; attempt++) {
     const { slot, merchant_id, fingerprint } = link;
     const holder = oneOf(
       slot === null
-        ? reads.sameRequest.get(merchant_id, fingerprint, link.client_key)
+        ? reads.sameRequest.get(merchant_id, fingerprint, link.client_key, link.client_key, link.client_key)
         : reads.holder.get(merchant_id, slot),
     );
     const opening = decide(holder);
@@ -98,7 +101,8 @@ async function openLink(
 function insertLink(link: Link, seen: Link | null): Step {
   const values = valuesOfLink(link);
   if (link.slot !== null) return { write: 'insert_link', values, changes: 1 };
-  const guard = [link.merchant_id, link.fingerprint, link.client_key, seen?.legacy_id ?? null];
+  const key = link.client_key;
+  const guard = [link.merchant_id, link.fingerprint, key, key, key, seen?.legacy_id ?? null];
   return { write: 'insert_unslotted_link', values: [...values, ...guard], changes: 1 };
 }
 
@@ -126,8 +130,9 @@ function prepareReads(reader: Reader) {
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?)
        ORDER BY created_at DESC, legacy_id DESC LIMIT ?`,
     ),
-    sameRequest: reader.prepare<[string, string, string | null], LinkRow>(
+    sameRequest: reader.prepare<[string, string, string | null, string | null, string | null], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL AND ${LIVE}
+         AND (client_key IS (SELECT ?) OR client_key IS NULL OR (SELECT ?) IS NULL)
        ORDER BY client_key IS (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1`,
     ),
     due: reader.prepare<[number, string, number], LinkRow>(

@@ -32,12 +32,13 @@ export const writes = {
   insert_link: INSERT_LINK,
   /**
    * Without a slot no index guards the opening, so the row goes in only while the newest live link of the same request is
-   * the one that was looked at: the last four values are merchant, fingerprint,
-   * client key, and that link's id or null.
+   * the one that was looked at: the last values are merchant, fingerprint,
+   * three times the client key, and that link's id or null. A link with another key is no obstacle.
    */
   insert_unslotted_link: `${INSERT_LINK}
     WHERE (SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL
       AND state IN ('SENDING', 'IN_DOUBT', 'LIVE')
+      AND (client_key IS (SELECT ?) OR client_key IS NULL OR (SELECT ?) IS NULL)
       ORDER BY client_key IS (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1) IS ?`,
   update_link: `UPDATE links SET state = ?, attempts = ?, first_sent_at = ?, client_answer = ?, order_id = ?,
     order_version = ?, payment_id = ?, legacy_state = ?, legacy_state_at = ?, cancel = ?, expires_at = ?, next_check_at = ?,
