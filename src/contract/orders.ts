@@ -22,6 +22,13 @@ export const orderStatuses = [
   'refunded',
 ] as const;
 
+/** Who built the integration; both types of order take it. */
+const integrationData = z.strictObject({
+  platform_id: z.string().optional(),
+  integrator_id: z.string().optional(),
+  sponsor: z.strictObject({ id: z.string() }).optional(),
+});
+
 /** What a create of a Point order may carry; strict, because the service refuses unknown properties. */
 export const createPointOrder = z.strictObject({
   type: z.literal('point'),
@@ -45,13 +52,7 @@ export const createPointOrder = z.strictObject({
       })
       .optional(),
   }),
-  integration_data: z
-    .strictObject({
-      platform_id: z.string().optional(),
-      integrator_id: z.string().optional(),
-      sponsor: z.strictObject({ id: z.string() }).optional(),
-    })
-    .optional(),
+  integration_data: integrationData.optional(),
 });
 
 const qrAmount = z.string().regex(QR_AMOUNT);
@@ -112,13 +113,7 @@ export const createQrOrder = z.strictObject({
         .max(4),
     })
     .optional(),
-  integration_data: z
-    .strictObject({
-      platform_id: z.string().optional(),
-      integrator_id: z.string().optional(),
-      sponsor: z.strictObject({ id: z.string() }).optional(),
-    })
-    .optional(),
+  integration_data: integrationData.optional(),
 });
 
 export const createOrderCall = z.object({ body: createPointOrder });

@@ -1,11 +1,10 @@
 /** The legacy Point API as an Express router: the old world, stateful and separate from the orders it shares terminals with. */
-import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express';
+import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
 import { stringifyJson } from '../../contract/json.ts';
 import { type LegacyError, pointErrors } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
 import { type Answer, send } from '../answer.ts';
-import { bearerToken } from '../auth.ts';
-import { bodyBytes, readBody } from '../body.ts';
+import { readBody } from '../body.ts';
 import { createPostman } from '../delivery.ts';
 import type { World } from '../world.ts';
 import { type Handler, refusal } from './call.ts';
@@ -14,6 +13,7 @@ import { changeMode, listDevices } from './devices.ts';
 import { lastStatus, listEvents } from './events.ts';
 import { changeIntegrator, getIntegrator } from './integrator.ts';
 import { cancelIntent, createIntent, getIntent } from './intents.ts';
+import { partsOf } from './parts.ts';
 import { cancelRefund, createRefund, getRefund } from './refunds.ts';
 import { createLegacyState, type LegacyState } from './state.ts';
 
@@ -55,27 +55,11 @@ export function legacyRouter(world: World, state = createLegacyState(world, crea
 
 function run(world: World, state: LegacyState, handler: Handler): RequestHandler {
   return (request, response) => {
-    const query = queryOf(request);
-    // Old clients put the token into the query, and the old API let them (DESIGN decision 12).
-    const merchant = world.tokens.get(bearerToken(request) ?? query.get('access_token') ?? '');
+    const { merchant, ...parts } = partsOf(world, request);
     if (merchant === undefined) throw refusal(pointErrors.unauthorized);
-    const { status, body } = handler({
-      world,
-      state,
-      merchant,
-      path: (name) => String(request.params[name] ?? ''),
-      query,
-      header: (name) => request.get(name),
-      body: bodyBytes(request),
-    });
+    const { status, body } = handler({ world, state, merchant, ...parts });
     send(response, { status, body: body === undefined ? '' : stringifyJson(body) });
   };
-}
-
-/** A bare question mark is an empty query. */
-function queryOf(request: Request): URLSearchParams {
-  const [, query = ''] = request.originalUrl.split(/\?(.*)/s);
-  return new URLSearchParams(query);
 }
 
 /** Four parameters, because Express tells error handlers by their number. */

@@ -4,8 +4,8 @@ import { stringifyJson } from '../../../contract/json.ts';
 import { errorBody, legacyError } from '../../../contract/legacy-errors.ts';
 import { PuenteError } from '../../../error.ts';
 import { type Answer, send } from '../../answer.ts';
-import { bearerToken, queryOf } from '../../auth.ts';
-import { bodyBytes, readBody } from '../../body.ts';
+import { readBody } from '../../body.ts';
+import { partsOf } from '../parts.ts';
 import { type QrFamily, type QrHandler, refuse } from './call.ts';
 import { confirmCashOut } from './confirmation.ts';
 import { getMerchantOrder, searchMerchantOrders } from './merchant-orders.ts';
@@ -66,19 +66,9 @@ export function legacyQrRouter(state: QrState): Router {
 
 function run(state: QrState, family: QrFamily, handler: QrHandler): RequestHandler {
   return (request, response) => {
-    const query = queryOf(request);
-    // Old clients put the token into the query, and the old API let them (DESIGN decision 12).
-    const merchant = state.world.tokens.get(bearerToken(request) ?? query.get('access_token') ?? '');
+    const { merchant, ...parts } = partsOf(state.world, request);
     if (merchant === undefined) throw refuse(family, 'unauthorized');
-    const { status, body } = handler({
-      state,
-      family,
-      merchant,
-      path: (name) => String(request.params[name] ?? ''),
-      query,
-      header: (name) => request.get(name),
-      body: bodyBytes(request),
-    });
+    const { status, body } = handler({ state, family, merchant, ...parts });
     send(response, { status, body: body === undefined ? '' : stringifyJson(body) });
   };
 }
