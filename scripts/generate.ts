@@ -2,6 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderSettings } from '../src/config/describe.ts';
+import { renderOperations } from '../src/http/ops/describe.ts';
+import { opsRoutes } from '../src/http/ops.ts';
 import { loadTables } from '../src/mapping/load.ts';
 import { renderReadme } from '../src/mapping/render.ts';
 
@@ -9,6 +11,7 @@ const house = new URL('../', import.meta.url);
 
 const pages: { file: string; render: () => string }[] = [
   { file: 'config/README.md', render: renderSettings },
+  { file: 'src/http/ops/README.md', render: () => renderOperations(opsRoutes) },
   { file: 'mappings/README.md', render: () => renderReadme(loadTables(fileURLToPath(new URL('mappings', house)))) },
 ];
 

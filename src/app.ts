@@ -1,31 +1,27 @@
 /** The one wiring place: settings in, a running Puente out. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { doorUrl, openPublicDoor, readTls } from './app/public.ts';
-import { closeLeftovers, createRuntime, secretKey, systemClock } from './app/runtime.ts';
+import { type AppParts, openInside } from './app/inside.ts';
+import { doorUrl, openPublicDoor } from './app/public.ts';
+import { closeLeftovers } from './app/runtime.ts';
 import { startWork } from './app/work.ts';
+import { assumptionsOf } from './config/assumptions.ts';
 import type { Config } from './config.ts';
-import type { Clock, Log, Runtime } from './core/runtime.ts';
+import type { Runtime } from './core/runtime.ts';
 import { Secret } from './core/secret.ts';
-import { createVault } from './core/vault.ts';
-import { PuenteError } from './error.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { opsApp } from './http/ops.ts';
 import { createPassthrough } from './http/passthrough.ts';
 import { type Listening, listen } from './http/server.ts';
-import { loadTables } from './mapping/load.ts';
-import type { Tables } from './mapping/tables.ts';
 import { checkUrl, type OutboundPolicy } from './outbound/guard.ts';
-import { createLog } from './outbound/log.ts';
-import { createUpstream, type UpstreamClient } from './outbound/upstream.ts';
-import { type Sandbox, type SandboxOptions, startSandbox } from './sandbox/server.ts';
-import { openSqliteStore } from './store/sqlite/store.ts';
+import type { Sandbox } from './sandbox/server.ts';
+
+export type { AppParts };
 
 export interface App {
   public_url: string;
   ops_url: string;
-  ops_token: Secret;
+  /** The sole owner's; null when `ops.tokens` names people and `ops.token` is not set. */
+  ops_token: Secret | null;
   /** True when the token was made at this start, so that it has to be told. */
   ops_token_made: boolean;
   /** Set while the upstream is the sandbox. */
@@ -35,21 +31,6 @@ export interface App {
   /** Stops accepting, lets running calls end within the grace period, and closes the store. */
   close(): Promise<void>;
 }
-
-/** What a test may hand in instead of the real thing. */
-export interface AppParts {
-  clock?: Clock;
-  /** [0, 1): jitter of pauses. */
-  random?: () => number;
-  log?: Log;
-  /** Proved and compiled already, e.g. to watch which rows fire. */
-  tables?: Tables;
-  failpoint?: (name: string) => void;
-  /** The store can't be trusted any more. */
-  onFatal?: (error: PuenteError) => void;
-}
-
-const MAPPINGS = join(import.meta.dirname, '..', 'mappings');
 
 /**
  * Starts everything: tables and their proofs first, then the store, then the doors.
@@ -103,13 +84,14 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     });
   }
 
-  const ops_token = config.ops.token ?? new Secret(randomBytes(24).toString('base64url'));
+  const ops_token_made = config.ops.token === null && Object.keys(config.ops.tokens).length === 0;
+  const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
   const opsDoor = await openOpsDoor(config, runtime, metrics, ops_token, policy, () => state.ready);
   return {
     public_url,
     ops_url: doorUrl('http', config.ops.host, opsDoor.port),
     ops_token,
-    ops_token_made: config.ops.token === null,
+    ops_token_made,
     sandbox,
     remarks,
     async close() {
@@ -117,100 +99,12 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       await Promise.all([publicDoor.close(config.shutdown.grace_ms), opsDoor.close(config.shutdown.grace_ms)]);
       passthrough.close();
       await work.stop();
-      await inside.closeUpstreams();
+      await runtime.safety.settled();
+      await inside.settle();
       await runtime.store.close();
       await sandbox?.close();
     },
   };
-}
-
-interface Inside {
-  runtime: Runtime;
-  sandbox: Sandbox | null;
-  /** Base URL of the legacy API. */
-  legacy_url: string;
-  closeUpstreams(): Promise<void>;
-  /** Names who delivers notices; they can be committed before. */
-  onNotices(wake: () => void): void;
-}
-
-/** Everything behind the doors: tables, store, upstream, and what the stories are handed. */
-async function openInside(config: Config, parts: AppParts, metrics: Metrics, remarks: string[]): Promise<Inside> {
-  const log = parts.log ?? createLog(config.log.level);
-  const clock = parts.clock ?? systemClock;
-  const tables = parts.tables ?? loadTables(MAPPINGS);
-  makeDirectory(config.data_dir);
-  const vault = createVault(secretKey(config, remarks));
-  const path = join(config.data_dir, 'puente.db');
-  if (!existsSync(path)) remarks.push(`A new database was made: ${path}.`);
-  const store = await openSqliteStore({
-    path,
-    create: true,
-    key_mark: vault.keyed('key-check', 'puente'),
-    now: clock.now,
-    ...(parts.onFatal === undefined ? {} : { onFatal: parts.onFatal }),
-    ...(parts.failpoint === undefined ? {} : { failpoint: parts.failpoint }),
-  });
-  const sandbox = config.upstream === 'sandbox' ? await startSandbox(sandboxOptions(config)) : null;
-  const legacy_url = config.legacy_upstream === 'sandbox' ? (sandbox?.url ?? '') : config.legacy_upstream;
-  const upstream = upstreamClient(sandbox?.url ?? config.upstream, config, metrics);
-  const legacy_upstream = upstreamClient(legacy_url, config, metrics);
-  let wake = (): void => undefined;
-  const runtime = createRuntime(config, {
-    store,
-    upstream,
-    legacy_upstream,
-    tables,
-    vault,
-    clock,
-    random: parts.random ?? Math.random,
-    log,
-    count: metrics.count,
-    noticesWaiting: () => wake(),
-    failpoint: parts.failpoint ?? (() => undefined),
-  });
-  const leftovers = sandbox === null ? 0 : await closeLeftovers(runtime);
-  if (leftovers > 0)
-    remarks.push(`${leftovers} open payments of an earlier sandbox were closed: the sandbox starts empty.`);
-  return {
-    runtime,
-    sandbox,
-    legacy_url,
-    async closeUpstreams() {
-      await Promise.all([upstream.close(), legacy_upstream.close()]);
-    },
-    onNotices: (named) => {
-      wake = named;
-    },
-  };
-}
-
-function upstreamClient(baseUrl: string, config: Config, metrics: Metrics): UpstreamClient {
-  return createUpstream({
-    baseUrl,
-    connections: config.upstream_pool.connections,
-    connectTimeout_ms: config.upstream_pool.connect_timeout_ms,
-    userAgent: 'Puente',
-    onOutcome: (name, kind, status, duration_ms) => metrics.upstream(name, outcomeLabel(kind, status), duration_ms),
-  });
-}
-
-/** The sandbox sends its events to our own door, whose certificate may be a private one. */
-function sandboxOptions(config: Config): SandboxOptions {
-  const tls = readTls(config);
-  return { ...config.sandbox, ...(tls === null ? {} : { webhook_certificate: tls.certificate }) };
-}
-
-/** @throws PuenteError bad_setting when the directory can't be made. */
-function makeDirectory(path: string): void {
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const why = error instanceof Error ? error.message : 'unknown';
-    throw new PuenteError('bad_setting', `data_dir: ${path} can't be used as a directory (${why}); name another`, {
-      cause: error,
-    });
-  }
 }
 
 /** The ops door serves a few people on one network. */
@@ -225,14 +119,19 @@ function openOpsDoor(
   config: Config,
   runtime: Runtime,
   metrics: Metrics,
-  token: Secret,
+  token: Secret | null,
   policy: OutboundPolicy,
   ready: () => boolean,
 ): Promise<Listening> {
-  const app = opsApp({ runtime, token, metrics, ready, checkUrl: (url) => void checkUrl(url, policy) });
+  const { host, hosts, tokens } = config.ops;
+  const app = opsApp({
+    runtime,
+    people: { token, tokens },
+    hosts: [...hosts, host],
+    metrics,
+    ready,
+    report_facts: { assumptions: assumptionsOf(config) },
+    checkUrl: (url) => void checkUrl(url, policy),
+  });
   return listen(app, { ...opsLimits, name: 'ops.port', host: config.ops.host, port: config.ops.port });
-}
-
-function outcomeLabel(kind: string, status: number | null): string {
-  return status === null ? kind : `${Math.floor(status / 100)}xx`;
 }

@@ -8,6 +8,8 @@ export const errorCodes = [
   'not_found',
   'conflict', // a revision precondition failed, or the store saw a race
   'unauthorized',
+  'forbidden', // known, but the role is too low
+  'too_many', // wrong tokens faster than a person types them
   'store_unusable', // file foreign, newer, locked, or broken
   'store_failed', // a write could not be proved durable
   'blocked_address', // the outbound guard refused a URL

@@ -84,7 +84,7 @@ function banner(config: Config, app: App): string {
     'Puente is ready.',
     `  public door   ${app.public_url}      tills, and POST /webhooks/orders`,
     `  ops door      ${app.ops_url}      /api /metrics /healthz /readyz`,
-    `  ops token     ${app.ops_token_made ? `${app.ops_token.reveal()}  (made at this start; set PUENTE_OPS_TOKEN to keep one)` : 'as set'}`,
+    `  ops token     ${app.ops_token_made ? `${app.ops_token?.reveal()}  (made at this start; set PUENTE_OPS_TOKEN to keep one)` : 'as set'}`,
     `  upstream      ${app.sandbox === null ? config.upstream : `the sandbox, ${app.sandbox.url}`}`,
     `  legacy        ${app.sandbox !== null && config.legacy_upstream === 'sandbox' ? 'the sandbox' : config.legacy_upstream}`,
     `  new merchants ${config.routing.default_stage} (routing.default_stage)`,

@@ -59,7 +59,7 @@ describe('a bad variable is refused by name, with what was found and what is all
     ['PUENTE_OUTBOUND_ALLOW_PRIVATE', 'yes', 'outbound.allow_private', '"yes"', 'true or false'],
     ['PUENTE_OUTBOUND_ALLOW_PRIVATE', '1', 'outbound.allow_private', '"1"', 'true or false'],
     ['PUENTE_OUTBOUND_PORTS', '443,https', 'outbound.ports', '[443,"https"]', 'a list of 1 to 64 ports'],
-    ['PUENTE_ROUTING_DEFAULT_STAGE', 'shadow', 'routing.default_stage', '"shadow"', 'legacy, orders'],
+    ['PUENTE_ROUTING_DEFAULT_STAGE', 'canary', 'routing.default_stage', '"canary"', 'legacy, shadow, orders'],
     ['PUENTE_LOG_LEVEL', 'loud', 'log.level', '"loud"', 'fatal, error, warn, info, debug, trace, silent'],
     ['PUENTE_UPSTREAM', 'api.example', 'upstream', '"api.example"', '`sandbox`, or a base URL'],
     ['PUENTE_UPSTREAM', 'ftp://api.example', 'upstream', '"ftp://api.example"', 'a base URL'],

@@ -10,6 +10,15 @@ import { loadConfig } from '../src/config.ts';
 import type { Sandbox } from '../src/sandbox/server.ts';
 
 export const OPS_TOKEN = 'ops-token-of-the-tests';
+/** People of the ops door, by role; `PEOPLE` is the setting that names them. */
+export const ANA = { name: 'ana', role: 'viewer', token: 'token-of-ana-the-viewer' } as const;
+export const BEN = { name: 'ben', role: 'operator', token: 'token-of-ben-the-operator' } as const;
+export const EVA = { name: 'eva', role: 'approver', token: 'token-of-eva-the-approver' } as const;
+export const PEOPLE = {
+  PUENTE_OPS_TOKENS: JSON.stringify(
+    Object.fromEntries([ANA, BEN, EVA].map(({ name, role, token }) => [name, { role, token }])),
+  ),
+};
 export const ARGENTINA = '700100200';
 export const BRAZIL = '700100300';
 export const MEXICO = '700100400';
@@ -87,6 +96,8 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
       PUENTE_SANDBOX_PORT: '0',
       PUENTE_OPS_TOKEN: OPS_TOKEN,
       PUENTE_LOG_LEVEL: 'silent',
+      // Tests move merchants as they need them; what evidence a move needs is tested by itself.
+      PUENTE_MOVES_GATE: 'advise',
       ...settings,
     },
     cwd: process.cwd(),

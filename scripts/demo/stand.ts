@@ -1,88 +1,112 @@
-/** The demonstration's stand: Puente with its sandbox in this process, on free ports and a directory that goes away. */
+/** The demonstration's stand: the sandbox as the vendor, Puente before it, both in this process, on one virtual clock. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { startApp } from '../../src/app.ts';
+import { type App, startApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
+import type { Clock } from '../../src/core/runtime.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 
 export interface Stand {
   public_url: string;
-  /** The person at a terminal acts: `pay`, `decline`, `cancel`, `pick_up`. */
-  atTerminal(device: string, action: string): Promise<void>;
-  /** Orders that exist underneath, oldest first. */
-  orders(): Promise<SandboxOrder[]>;
-  /** Where the merchant's notices go, and the secret that signs them. */
-  notify(url: string, secret: string): Promise<void>;
+  ops_url: string;
+  sandbox_url: string;
+  /** What time it is for Puente and the vendor, epoch ms. */
+  now(): number;
+  /** Moves the one clock forward. */
+  pass(duration_ms: number): Promise<void>;
+  /** A call on the sandbox's control door, `/_sandbox` left out. @throws Error for anything but a 2xx. */
+  control(method: Method, path: string, body?: unknown): Promise<unknown>;
+  /** Stops Puente and starts it again on the same database and ports. @param settings environment variables. */
+  restart(settings: Record<string, string>): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What the demonstration shows of an order. */
-export interface SandboxOrder {
-  id: string;
-  status: string;
-  external_reference: string;
-  currency: string;
-  config: { point: { terminal_id: string } };
-  transactions: { payments: { amount: string }[] };
-}
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** A merchant of the sandbox's cast; its token is invented. */
-export const MERCHANT = '700100200';
-export const TOKEN = `APP_USR-4004001-112026-00000000000000000000000000000a01-${MERCHANT}`;
+/** More terminals for each merchant, so that a share of them is something. */
+const EXTRA_TERMINALS = 6;
+const WEBHOOK_SECRET = 'the webhook secret of the demonstration';
 
 /** Settings are given here and nothing is read from the environment, so that the demonstration is the same everywhere. */
-export async function startStand(): Promise<Stand> {
-  const data_dir = mkdtempSync(join(tmpdir(), 'puente-demo-'));
+const SETTINGS = {
+  PUENTE_SECRET_KEY: 'the key of the demonstration, which seals what is on disk',
+  PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+  PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
+  PUENTE_LOG_LEVEL: 'silent',
+  // Longer than any pause of a till here, so that a connection is never closed under its next request.
+  PUENTE_PUBLIC_KEEP_ALIVE_TIMEOUT_MS: '75000',
+  // The story is told in seconds, so fewer calls prove something.
+  PUENTE_MOVES_MIN_SAMPLE: '10',
+};
+
+/** @param people names, roles and tokens of the ops door. */
+export async function startStand(people: Record<string, { role: string; token: string }>): Promise<Stand> {
+  const data_dir = mkdtempSync(join(tmpdir(), 'puente-demo-data-'));
   const remove = (): void => rmSync(data_dir, { recursive: true, force: true });
   const interrupted = (): void => {
     remove();
     process.exit(1);
   };
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
-  try {
-    const env = {
-      PUENTE_DATA_DIR: data_dir,
-      PUENTE_PUBLIC_PORT: '0',
-      PUENTE_OPS_PORT: '0',
-      PUENTE_SANDBOX_PORT: '0',
-      PUENTE_LOG_LEVEL: 'silent',
-    };
-    const app = await startApp(loadConfig({ env, cwd: data_dir }));
-    const control = `${app.sandbox?.url}/_sandbox`;
-    return {
-      public_url: app.public_url,
-      atTerminal: async (device, action) => {
-        await ask('POST', `${control}/terminals/${MERCHANT}/${device}/${action}`, {});
-      },
-      orders: async () => ((await ask('GET', `${control}/state`)) as { orders: SandboxOrder[] }).orders, // the sandbox's own view
-      notify: async (notice_url, notice_secret) => {
-        const path = `${app.ops_url}/api/merchants/${MERCHANT}`;
-        const token = app.ops_token.reveal();
-        const { revision } = (await ask('GET', path, undefined, token)) as { revision: number }; // every view has one
-        const change = { reason: 'the demonstration', revision, notice_url, notice_secret };
-        await ask('PUT', path, { ...change, dialect: 'point_integration_wh' }, token);
-      },
-      async close() {
-        await app.close();
-        remove();
-        process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
-      },
-    };
-  } catch (error) {
+  const sandbox = await startSandbox({
+    host: '127.0.0.1',
+    port: 0,
+    settings: { extra_terminals: EXTRA_TERMINALS },
+  }).catch((error: unknown) => {
     remove();
     throw error;
-  }
+  });
+  const env = { ...SETTINGS, PUENTE_OPS_TOKENS: JSON.stringify(people), PUENTE_DATA_DIR: data_dir };
+  const open = (settings: Record<string, string>): Promise<App> =>
+    startPuente(sandbox, data_dir, { ...env, ...settings });
+  const control = (method: Method, path: string, body?: unknown) => ask(method, `${sandbox.url}/_sandbox${path}`, body);
+  let app = await open({ PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0' }).catch(async (error: unknown) => {
+    await sandbox.close();
+    remove();
+    throw error;
+  });
+  const { public_url, ops_url } = app;
+  await control('PUT', '/webhooks', { url: `${public_url}/webhooks/orders`, secret: WEBHOOK_SECRET });
+  // The vendor's own host name leads to Puente, where a shop is attached by its name; here it is told so.
+  await control('PUT', '/settings', { ipn_resource_base: public_url });
+  return {
+    public_url,
+    ops_url,
+    sandbox_url: sandbox.url,
+    now: () => sandbox.world.clock.now(),
+    pass: async (advance_ms) => void (await control('POST', '/clock', { advance_ms })),
+    control,
+    async restart(settings) {
+      await app.close();
+      const ports = { PUENTE_PUBLIC_PORT: new URL(public_url).port, PUENTE_OPS_PORT: new URL(ops_url).port };
+      app = await open({ ...ports, ...settings });
+    },
+    async close() {
+      await app.close();
+      await sandbox.close();
+      remove();
+      process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
+    },
+  };
+}
+
+/** As with a real upstream: Puente knows its URL, and not that it is the sandbox. It goes by the sandbox's clock. */
+function startPuente(sandbox: Sandbox, cwd: string, env: Record<string, string>): Promise<App> {
+  const clock: Clock = {
+    now: () => sandbox.world.clock.now(),
+    sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
+  };
+  const upstream = { PUENTE_UPSTREAM: sandbox.url, PUENTE_LEGACY_UPSTREAM: sandbox.url };
+  return startApp(loadConfig({ env: { ...upstream, ...env }, cwd }), { clock });
 }
 
 /** @throws Error for anything but a 2xx: the stand itself must work. */
-async function ask(method: 'GET' | 'POST' | 'PUT', url: string, body?: unknown, token?: string): Promise<unknown> {
+async function ask(method: Method, url: string, body?: unknown): Promise<unknown> {
   const answer = await request(url, {
     method,
-    headers: {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await answer.body.text();

@@ -1,8 +1,22 @@
 /** What happened in the demonstration: lines for people, the same as data, and every expectation with what was found. */
 import { isDeepStrictEqual } from 'node:util';
 
-/** `sent` and `answered`: the till's calls; `order`: what is underneath; `person`: somebody acts; `notice`: told by Puente. */
-type Kind = 'scene' | 'sent' | 'answered' | 'order' | 'person' | 'notice' | 'check';
+/**
+ * `clock`: time passes; `trade`: what tills did in sum; `sent` and `answered`: one till's calls; `person`: somebody at a
+ * terminal or a code; `office` and `said`: an operator's call and what came back; `found`: what is there to be seen.
+ */
+type Kind =
+  | 'scene'
+  | 'clock'
+  | 'trade'
+  | 'sent'
+  | 'answered'
+  | 'person'
+  | 'notice'
+  | 'office'
+  | 'said'
+  | 'found'
+  | 'check';
 
 interface Entry {
   kind: Kind;
@@ -43,11 +57,15 @@ export function createTranscript(show: (line: string) => void, colours: boolean)
 
 const MARKS: Readonly<Record<Kind, string>> = {
   scene: '',
+  clock: '  clock   » ',
+  trade: '  tills   · ',
   sent: '  till    → ',
   answered: '          ← ',
-  order: '  order   = ',
   person: '  person  · ',
   notice: '  notice  ← ',
+  office: '  office  → ',
+  said: '          ← ',
+  found: '  found   = ',
   check: '  ',
 };
 

@@ -7,11 +7,14 @@ import { refused } from '../core/answer.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
+import { createAfter } from '../http/after.ts';
 import { errorAnswer, sendAnswer } from '../http/answer.ts';
 import { legacyRouter } from '../http/legacy.ts';
 import type { Metrics } from '../http/metrics.ts';
+import { createExchanges, type Exchanges } from '../http/ongoing.ts';
 import { familyOf, type Passthrough } from '../http/passthrough.ts';
 import { type Listening, listen } from '../http/server.ts';
+import { unknownEndpoints } from '../http/unknown-endpoint.ts';
 import { webhookRouter } from '../http/webhooks.ts';
 
 export interface PublicParts {
@@ -23,11 +26,15 @@ export interface PublicParts {
   eventsWaiting: () => void;
 }
 
-/** @throws PuenteError bad_setting when the address or the certificate can't be used. */
+/**
+ * A door that is closed has also done what follows its answers.
+ * @throws PuenteError bad_setting when the address or the certificate can't be used.
+ */
 export async function openPublicDoor(parts: PublicParts): Promise<Listening & { own_url: string }> {
   const door = parts.config.public;
   const tls = readTls(parts.config);
-  const listening = await listen(publicApp(parts), {
+  const exchanges = createExchanges(parts.runtime, createAfter(parts.runtime));
+  const listening = await listen(publicApp(parts, exchanges), {
     name: 'public.port',
     host: door.host,
     port: door.port,
@@ -37,7 +44,14 @@ export async function openPublicDoor(parts: PublicParts): Promise<Listening & { 
     max_connections: door.max_connections,
     ...(tls === null ? {} : { tls }),
   });
-  return { ...listening, own_url: doorUrl(tls === null ? 'http' : 'https', door.host, listening.port) };
+  return {
+    port: listening.port,
+    own_url: doorUrl(tls === null ? 'http' : 'https', door.host, listening.port),
+    async close(grace_ms) {
+      await listening.close(grace_ms);
+      await exchanges.settled();
+    },
+  };
 }
 
 /** The URL of a door on this machine. */
@@ -48,13 +62,14 @@ export function doorUrl(scheme: string, host: string, port: number): string {
 
 const notSupported = refused('point', 'action_not_supported');
 
-function publicApp(parts: PublicParts): Express {
+function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
   const { runtime, passthrough } = parts;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
   app.use(webhookRouter({ runtime, secret: parts.webhook_secret, eventsWaiting: parts.eventsWaiting }));
+  app.use(exchanges.open);
   app.use(
     legacyRouter({
       runtime,
@@ -65,7 +80,7 @@ function publicApp(parts: PublicParts): Express {
   );
   // The sandbox's control door shows tokens and asks for none: it is reached on its own port alone.
   app.use('/_sandbox', (_request, response) => sendAnswer(response, notSupported));
-  app.use(passthrough.handler);
+  app.use(unknownEndpoints({ runtime, carry: passthrough.handler }));
   const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {
     sendAnswer(response, errorAnswer(familyOf(request.url), error, request, runtime.log));
   };

@@ -1,4 +1,5 @@
 /** What the stories are handed, made from the settings. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,13 +8,20 @@ import { createRetryBudget } from '../core/budget.ts';
 import { createCache } from '../core/cache.ts';
 import { changeLink } from '../core/change.ts';
 import { lost } from '../core/complete.ts';
+import type { ExchangeDraft } from '../core/exchange.ts';
 import { uuidV7 } from '../core/identifier.ts';
+import { createUnprovenTokens } from '../core/legacy-sale/unproven.ts';
+import { createUnrecorded } from '../core/legacy-sale/unrecorded.ts';
 import type { Link } from '../core/link.ts';
 import { createMint } from '../core/minted.ts';
+import { createProofs } from '../core/proof.ts';
 import { createRecentReads } from '../core/reads.ts';
+import { LATE_EFFECT_MS } from '../core/records/routing.ts';
 import type { Clock, CoreSettings, Runtime } from '../core/runtime.ts';
+import { createSafetyWatch } from '../core/safety/watch.ts';
 import { Secret } from '../core/secret.ts';
 import { createSerial } from '../core/serial.ts';
+import { observedTables, observedUpstream } from './observed.ts';
 
 /** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
 const MAX_LEFTOVERS = 10_000;
@@ -30,20 +38,34 @@ export type RuntimeParts = Pick<
   | 'random'
   | 'log'
   | 'count'
+  | 'evidence'
   | 'noticesWaiting'
   | 'failpoint'
 >;
 
+/** Tables and clients are handed on so that what they do for a call is noted in its exchange. */
 export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
+  const drafts = new AsyncLocalStorage<ExchangeDraft>();
+  const exchange = (): ExchangeDraft | null => drafts.getStore() ?? null;
+  const settings = coreSettings(config);
   return {
     ...parts,
-    settings: coreSettings(config),
+    tables: observedTables(parts.tables, exchange),
+    upstream: observedUpstream(parts.upstream, exchange),
+    legacy_upstream: observedUpstream(parts.legacy_upstream, exchange),
+    exchange,
+    inExchange: (draft, work) => drafts.run(draft, work),
+    settings,
+    safety: createSafetyWatch({ ...parts, settings }),
     serial: createSerial(),
     budget: createRetryBudget(),
     unsettled: new Set(),
     telling: new Set(),
     reads: createRecentReads(),
     cache: createCache(),
+    unrecorded: createUnrecorded(),
+    unproven_tokens: createUnprovenTokens(),
+    proofs: createProofs(),
     ids: { legacyId: (now) => uuidV7(now, randomBytes(16)), number: createMint(), idempotencyKey: randomUUID },
     boot_id: randomUUID(),
   };
@@ -55,14 +77,27 @@ export const systemClock: Clock = {
 };
 
 /**
- * A sandbox starts empty, at its own start and after a reset: what these links point at is gone and must not hold
- * terminals.
+ * A sandbox starts empty, at its own start and after a reset: what these links and sales point at is gone and must not
+ * hold terminals.
  * @returns how many were closed.
  */
 export async function closeLeftovers(runtime: Runtime, which: (link: Link) => boolean = () => true): Promise<number> {
   const leftovers = (await runtime.store.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS)).filter(which);
   for (const link of leftovers) await changeLink(runtime, link, () => ({ change: lost(link, runtime.clock.now()) }));
-  return leftovers.length;
+  return leftovers.length + (await endLegacySales(runtime));
+}
+
+/** A create that is being carried now ends by itself. */
+async function endLegacySales({ store, clock }: Runtime): Promise<number> {
+  let ended = 0;
+  for (const { id } of await store.merchants()) {
+    for (const sale of await store.openLegacySales(id, clock.now(), MAX_LEFTOVERS)) {
+      if (sale.state === 'SENDING' && sale.updated_at + LATE_EFFECT_MS > clock.now()) continue;
+      await store.saveLegacySale(sale.id, { state: 'ENDED' });
+      ended++;
+    }
+  }
+  return ended;
 }
 
 /** The key of the settings; the sandbox makes one in the data directory and says so (DESIGN decision 9). */
@@ -83,5 +118,9 @@ function coreSettings(config: Config): CoreSettings {
     tokens: config.tokens,
     reconcile: config.reconcile,
     merchants: { ...config.merchants, stage: config.routing.default_stage },
+    routing: config.routing,
+    moves: config.moves,
+    safety: config.safety,
+    sweep: { per_second: config.reconcile.sweep_per_second, age_ms: config.reconcile.sweep_age_ms },
   };
 }

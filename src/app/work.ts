@@ -1,15 +1,17 @@
-/** The loops that work when nobody is waiting: notices, events, links. */
+/** The loops that work when nobody is waiting: notices, events, links, bulk moves, the continuous reconciliation. */
 import type { Config } from '../config.ts';
 import { targetOf } from '../core/notices/target.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { Secret } from '../core/secret.ts';
 import type { Notice } from '../core/store.ts';
 import type { Metrics } from '../http/metrics.ts';
+import { startBulkMoves } from '../outbound/bulk.ts';
 import { startCompleter } from '../outbound/completer.ts';
 import type { OutboundPolicy } from '../outbound/guard.ts';
 import { type NotifierParts, startNotifier } from '../outbound/notifier.ts';
 import { startReconciler } from '../outbound/reconciler.ts';
 import { createSender } from '../outbound/sender.ts';
+import { startSweep } from '../outbound/sweep.ts';
 
 export interface Work {
   /** Notices were committed: deliver them now. */
@@ -50,11 +52,12 @@ export function startWork(
   });
   const events = startReconciler(runtime, config.reconcile.concurrency);
   const links = startCompleter(runtime, config.reconcile.concurrency);
+  const others = [startBulkMoves(runtime), startSweep(runtime)];
   return {
     notices: notifier.wake,
     events: events.wake,
     async stop() {
-      await Promise.all([notifier.stop(), events.stop(), links.stop()]);
+      await Promise.all([notifier, events, links, ...others].map((loop) => loop.stop()));
       await sender.close();
     },
   };

@@ -17,6 +17,7 @@ export function addMappingCommands(program: Command): void {
     .description('prove the mapping tables; prints what fails with file and row')
     .option('--mappings <directory>', 'the tables', MAPPINGS)
     .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  puente check')
     .action((options: { mappings: string; json?: boolean }) => runCheck(options));
   program
     .command('explain')

@@ -31,8 +31,11 @@ export function addNoticeCommands(program: Command): void {
   windowed(notices.command('list').description('notices, newest first'))
     .addOption(new Option('--state <state>', 'only these').choices(noticeStates))
     .option('--limit <number>', 'at most so many (default 50)', wholeNumber)
+    .addHelpText('after', '\nExample:\n  puente notices list --merchant 700100200 --state pending')
     .action(list);
-  common(notices.command('show <notice>').description('one notice with all its attempts')).action(show);
+  common(notices.command('show <notice>').description('one notice with all its attempts'))
+    .addHelpText('after', '\nExample:\n  puente notices show 3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77')
+    .action(show);
   windowed(
     notices
       .command('replay')
@@ -44,6 +47,13 @@ export function addNoticeCommands(program: Command): void {
       new Option('--state <state...>', 'of a window only these (default: pending and dead)').choices(noticeStates),
     )
     .option('--dry-run', 'of a window only say how many')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  puente notices replay 3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77 --reason 'the shop lost it'
+  puente notices replay --since 2026-01-31T09:00:00Z --until 2026-01-31T10:00:00Z --reason 'outage' --dry-run`,
+    )
     .action(replay);
 }
 

@@ -3,6 +3,17 @@ import Table from 'cli-table3';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { OpsAddress } from './ops-client.ts';
 
+/** What the exit codes of all commands mean; 2 is also what wrong usage gives. */
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  blocked: 3,
+  inconclusive: 4,
+  broken_chain: 5,
+  changed: 6,
+} as const;
+
 export interface Output extends OpsAddress {
   json?: boolean;
 }
@@ -13,7 +24,12 @@ export function common(command: Command): Command {
 
 /** Prints JSON for scripts, or the text for people. */
 export function print(options: Output, value: unknown, text: string): void {
-  process.stdout.write(options.json ? `${JSON.stringify(value, null, 2)}\n` : `${text}\n`);
+  process.stdout.write(options.json ? `${JSON.stringify(value, null, 2)}\n` : `${plain(text)}\n`);
+}
+
+/** Text that can't drive a terminal: what a till sent may hold control characters (`reliability.md` F132). */
+export function plain(text: string): string {
+  return text.replace(/[^\n\P{Cc}]/gu, '?');
 }
 
 /** A table without colours, which pipes and logs keep readable. */

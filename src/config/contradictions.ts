@@ -1,17 +1,21 @@
 /** The rules between settings, and between settings and files: what each setting allows on its own is not enough. */
 import { accessSync, constants, statSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
+import { parseWindow } from '../core/moves/window.ts';
+import { SOLE_OWNER } from '../core/person.ts';
+import { PuenteError } from '../error.ts';
 import { type Settings, SHORTEST_KEY } from './schema.ts';
 
 /** One sentence for each broken rule, with the repair; never with a secret. Paths are absolute. */
 export function contradictions(config: Settings): string[] {
   const found: string[] = [];
   const { public: door, ops, create } = config;
-  if (ops.token === null && !isLoopback(ops.host)) {
+  if (ops.token === null && Object.keys(ops.tokens).length === 0 && !isLoopback(ops.host)) {
     found.push(
-      `ops.host is ${ops.host}, which others can reach, and ops.token is not set; set PUENTE_OPS_TOKEN, or leave ops.host on 127.0.0.1.`,
+      `ops.host is ${ops.host}, which others can reach, and neither ops.token nor ops.tokens is set; set PUENTE_OPS_TOKEN, or leave ops.host on 127.0.0.1.`,
     );
   }
+  found.push(...opsTokens(ops), ...moveWindow(config.moves.window));
   if (config.secret_key !== null && config.secret_key_file !== null) {
     found.push('secret_key and secret_key_file are both set; keep one of them.');
   }
@@ -45,6 +49,36 @@ export function contradictions(config: Settings): string[] {
     }
   }
   return found;
+}
+
+/** A token says who somebody is, so no two people may have the same, nor the same name. */
+function opsTokens({ token, tokens }: Settings['ops']): string[] {
+  const found: string[] = [];
+  if (token !== null && Object.hasOwn(tokens, SOLE_OWNER.name)) {
+    found.push(
+      `ops.tokens names ${SOLE_OWNER.name}, which is the name behind ops.token; choose another name, or take ops.token away.`,
+    );
+  }
+  const owners = new Map<string, string>(token === null ? [] : [[token.reveal(), 'ops.token']]);
+  for (const [name, entry] of Object.entries(tokens)) {
+    const other = owners.get(entry.token.reveal());
+    if (other !== undefined)
+      found.push(`ops.tokens.${name} has the same token as ${other}; give each person a token of their own.`);
+    else owners.set(entry.token.reveal(), `ops.tokens.${name}`);
+  }
+  return found;
+}
+
+/** A window that can't be read would keep every merchant where it is, or none. */
+function moveWindow(text: string | null): string[] {
+  if (text === null) return [];
+  try {
+    parseWindow(text);
+    return [];
+  } catch (error) {
+    if (error instanceof PuenteError) return [error.message];
+    throw error;
+  }
 }
 
 function isLoopback(host: string): boolean {

@@ -1,5 +1,6 @@
 /** The kinds of settings: each checks one value and says in words what it allows. */
 import { z } from 'zod';
+import { RESERVED_NAMES, roles } from '../core/person.ts';
 import { Secret } from '../core/secret.ts';
 
 /** What a kind tells about itself: `allowed` completes "allowed is …"; a secret's value is never shown. */
@@ -79,6 +80,33 @@ export function secret(shortest: number) {
     .max(LONGEST_TEXT)
     .transform((value) => new Secret(value))
     .meta({ allowed: `a text of ${shortest} to ${LONGEST_TEXT} characters`, secret: true });
+}
+
+/** More operators than one installation has; each is compared with every token that comes. */
+const MOST_PEOPLE = 100;
+
+/** Names, each with a role and a token of its own; the whole is never shown. */
+export function people(shortest: number) {
+  const name = z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9._-]{0,39}$/)
+    .refine((text) => !RESERVED_NAMES.includes(text));
+  const entry = z.strictObject({
+    role: z.enum(roles),
+    token: secret(shortest),
+    expires_at: z.iso
+      .datetime({ offset: true })
+      .transform((text) => Date.parse(text))
+      .nullable()
+      .default(null),
+  });
+  return z
+    .record(name, entry)
+    .refine((named) => Object.keys(named).length <= MOST_PEOPLE)
+    .meta({
+      allowed: `names of letters, digits, \`.\`, \`_\` and \`-\` (not ${RESERVED_NAMES.join(' or ')}), at most ${MOST_PEOPLE}, each with a \`role\` (${roles.join(', ')}), a \`token\` of ${shortest} to ${LONGEST_TEXT} characters, and \`expires_at\` if it ends, such as 2026-12-31T00:00:00Z`,
+      secret: true,
+    });
 }
 
 export function orNull<Kind extends z.ZodType>(kind: Kind) {

@@ -1,6 +1,6 @@
 /** Every setting with its kind; defaults and reasons stand in `config/default.yaml`, nowhere else. */
 import { z } from 'zod';
-import { dialects, qrNotices, stages } from '../core/merchant.ts';
+import { dialects, qrNotices, safetyModes, stages, unknownPolicies } from '../core/merchant.ts';
 import {
   baseUrl,
   choice,
@@ -10,6 +10,7 @@ import {
   milliseconds,
   orNull,
   path,
+  people,
   secret,
   targetUrl,
   wholeNumber,
@@ -53,14 +54,68 @@ export const settings = z.strictObject({
     keep_alive_timeout_ms: milliseconds(100, 600_000),
     max_connections: wholeNumber(1, 100_000),
   }),
-  ops: z.strictObject({ host: host(), port: listeningPort(), token: orNull(secret(SHORTEST_TOKEN)) }),
+  ops: z.strictObject({
+    host: host(),
+    port: listeningPort(),
+    hosts: z
+      .array(z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/))
+      .max(32)
+      .meta({ allowed: 'a list of at most 32 host names in lower case, without ports' }),
+    token: orNull(secret(SHORTEST_TOKEN)),
+    tokens: people(SHORTEST_TOKEN),
+  }),
   sandbox: z.strictObject({
     host: host(),
     port: listeningPort(),
     /** Passed on as they are; the sandbox checks its own settings. */
     settings: z.record(z.string(), z.unknown()).meta({ allowed: 'a list of names and values' }),
   }),
-  routing: z.strictObject({ default_stage: choice(stages) }),
+  routing: z.strictObject({
+    /** Canary needs a share or units, which only a merchant has. */
+    default_stage: choice(
+      stages.filter((stage) => stage !== 'canary') as [(typeof stages)[number], ...string[]] as [
+        'legacy',
+        'shadow',
+        'orders',
+      ],
+    ),
+    canary_salt: line('a text of one line'),
+    legacy_hold_ms: milliseconds(1000, 30 * 86_400_000),
+  }),
+  moves: z.strictObject({
+    gate: choice(['enforce', 'advise']),
+    second_approver: flag(),
+    window: orNull(line('days, hours and time zone, as in Mon-Fri 09:00-17:00 America/Sao_Paulo')),
+    bulk_per_day: wholeNumber(1, 100_000, 'moves'),
+    min_sample: wholeNumber(1, 100_000, 'calls'),
+    proposal_kept_ms: milliseconds(60_000),
+  }),
+  safety: z.strictObject({
+    window_ms: milliseconds(1000, 86_400_000),
+    min_sample: wholeNumber(1, 100_000, 'calls'),
+    fault_share: wholeNumber(1, 100, 'percent'),
+    slow_ms: milliseconds(10, 600_000),
+    slow_share: wholeNumber(1, 100, 'percent'),
+  }),
+  shadow: z.strictObject({
+    queue: wholeNumber(0, 1_000_000, 'calls'),
+    queue_bytes: wholeNumber(0, 1_073_741_824, 'bytes'),
+    double_reads: flag(),
+  }),
+  evidence: z.strictObject({
+    queue: wholeNumber(1, 1_000_000, 'exchanges'),
+    batch_ms: milliseconds(1, 60_000),
+    kept_ms: z
+      .int()
+      .min(3_600_000)
+      .max(3_660 * 86_400_000)
+      .meta({ allowed: 'a whole number of milliseconds from 3600000 to 316224000000' }),
+    messages_kept_ms: z
+      .int()
+      .min(60_000)
+      .max(3_660 * 86_400_000)
+      .meta({ allowed: 'a whole number of milliseconds from 60000 to 316224000000' }),
+  }),
   merchants: z.strictObject({
     declined: choice(['error', 'finished']),
     cancel_on_terminal: flag(),
@@ -68,6 +123,11 @@ export const settings = z.strictObject({
     dialect: choice(dialects),
     qr_notices: choice(qrNotices),
     notice_url: orNull(targetUrl()),
+    safety_stop: choice(safetyModes),
+    unknown_endpoint: choice(unknownPolicies),
+    unknown_field: choice(unknownPolicies),
+    unknown_header: choice(unknownPolicies),
+    capture: flag(),
   }),
   create: z.strictObject({
     deadline_ms: milliseconds(100, DEADLINE_LIMIT_MS),
@@ -92,6 +152,8 @@ export const settings = z.strictObject({
     max_interval_ms: milliseconds(10, 86_400_000),
     concurrency: wholeNumber(1, 256),
     action_required_grace_ms: milliseconds(0, 86_400_000),
+    sweep_per_second: wholeNumber(0, 1000, 'orders'),
+    sweep_age_ms: milliseconds(60_000),
   }),
   notices: z.strictObject({
     timeout_ms: milliseconds(50, 120_000),

@@ -4,6 +4,8 @@
 const CAPACITY = 20_000;
 
 export interface Cache {
+  /** The kept answer of a key, or one that is being asked; undefined when there is none. Asks nobody. */
+  peek<Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined;
   /**
    * The kept answer of a key, or what `ask` gives now; callers that come while it is asked share one call.
    * @param fresh_ms how old an answer may be. @param now epoch ms.
@@ -28,7 +30,13 @@ interface Entry {
 
 export function createCache(): Cache {
   const entries = new Map<string, Entry>();
+  const peek = <Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined => {
+    const known = entries.get(key);
+    if (known === undefined || now < known.at || now - known.at >= Math.min(fresh_ms, known.kept_ms)) return undefined;
+    return known.answer as Promise<Answer>; // stored under its own key
+  };
   return {
+    peek,
     async get<Answer>(
       key: string,
       now: number,
@@ -36,10 +44,8 @@ export function createCache(): Cache {
       ask: () => Promise<Answer>,
       keep: (answer: Answer) => boolean | number = () => true,
     ): Promise<Answer> {
-      const known = entries.get(key);
-      if (known !== undefined && now >= known.at && now - known.at < Math.min(fresh_ms, known.kept_ms)) {
-        return known.answer as Promise<Answer>; // stored under its own key
-      }
+      const known = peek<Answer>(key, now, fresh_ms);
+      if (known !== undefined) return known;
       const entry: Entry = { at: now, kept_ms: Number.POSITIVE_INFINITY, answer: ask() };
       entries.delete(key);
       entries.set(key, entry);

@@ -137,7 +137,8 @@ function told(runtime: Runtime, link: Link, merchant: Merchant | null, news: New
   return inForms(news, targetOf(runtime, link, merchant), setting);
 }
 
-function advanceRules(runtime: Runtime, merchant: Merchant | null): Omit<AdvanceRules, 'released'> {
+/** What `advance` needs of settings and merchant, all but `released`. */
+export function advanceRules(runtime: Runtime, merchant: Merchant | null): Omit<AdvanceRules, 'released'> {
   return {
     now: runtime.clock.now(),
     declined: merchant?.settings.declined ?? runtime.settings.merchants.declined,

@@ -1,26 +1,33 @@
 /** Where one call goes: new work follows the merchant's stage, an existing id its lane of birth (DESIGN, Words: Lane). */
 import type { CommonErrorName } from '../contract/legacy-errors.ts';
+import type { LegacyCall } from './call.ts';
+import type { OperationKind } from './exchange.ts';
 import { claimedMerchant, identify, rememberedMerchant } from './identity.ts';
+import { hasUntoldCode } from './legacy-sale/doubts.ts';
+import { isHeldByLegacy } from './legacy-sale/over.ts';
 import { type Link, slotOf } from './link.ts';
-import type { Merchant } from './merchant.ts';
+import type { Merchant, Stage } from './merchant.ts';
 import { findUnseenPayment } from './payments/owner.ts';
-import { lookUpPos } from './qr/pos-lookup.ts';
+import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from './qr/pos-lookup.ts';
+import { isOnOrders, stageInForce } from './routing.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 
+/** `stage`: in force for the call, safety stop included. */
 export type Lane =
-  | { lane: 'legacy' }
-  | { lane: 'orders'; merchant: Merchant; link: Link | null }
-  | { lane: 'refused'; error: CommonErrorName };
+  /** `merchant_id`: whom the token names or was accepted for; may be unproven, because nobody was asked. Null: nobody known.
+   * `is_token_refused`: orders have refused the token, and it goes to legacy for what legacy has there. */
+  | { lane: 'legacy'; stage: Stage; merchant_id: string | null; is_token_refused?: boolean }
+  | { lane: 'orders'; stage: Stage; merchant: Merchant; link: Link | null }
+  | { lane: 'refused'; stage: Stage; merchant_id: string | null; error: CommonErrorName };
 
 /** What a call is about, which decides its lane. */
 export type Named =
-  /** An existing id, looked up already; null when it is none of ours. */
-  | { kind: 'link'; link: Link | null }
-  /** A unit, by the slot of its live link: new work, or whatever is open there. */
-  | { kind: 'slot'; slot: string }
+  /** An existing id, looked up already; null when it is none of ours. `legacy_id`: as the path says it, where it is one. */
+  | { kind: 'link'; link: Link | null; legacy_id?: string }
+  | ({ kind: 'slot' } & UnitWork)
   /** A point of sale by its internal number, which has to be looked up before its slot is known. */
-  | { kind: 'pos'; pos_id: string }
+  | { kind: 'pos'; pos_id: string; work: UnitWork['work'] }
   /** A payment whose number no link has: foreign, or one of a sale on orders that has not seen its payment yet. */
   | { kind: 'payment'; payment_id: string }
   /** Whatever the merchant's past on orders has: searches. */
@@ -29,62 +36,190 @@ export type Named =
   | { kind: 'merchant' };
 
 /**
- * Chooses the lane. A merchant on legacy is carried without asking the upstream about its token; whatever reads or
- * changes the map needs an accepted token first, and an id of another merchant is treated as unknown. A unit with
- * live work on orders is not handed to legacy before that is over, whatever the stage is now: the retry of a create
- * in doubt must not become a second charge there (`reliability.md` §3.10, DESIGN decision 6).
+ * Chooses the lane of a call of the given kind. A merchant on legacy is carried without asking the upstream about its
+ * token; whatever reads or changes the map needs an accepted token first, and an id of another merchant is treated as
+ * unknown. A unit with live work in one lane is not handed to the other before that is over, whatever the stage is now:
+ * the retry of a create in doubt must not become a second charge (`reliability.md` §3.10, DESIGN decision 6).
  */
-export async function chooseLane(runtime: Runtime, token: Secret, named: Named): Promise<Lane> {
-  if (named.kind === 'link' && named.link === null) return { lane: 'legacy' };
+export async function chooseLane(runtime: Runtime, token: Secret, named: Named, kind: OperationKind): Promise<Lane> {
   const claimed = claimedMerchant(token) ?? (await rememberedMerchant(runtime, token));
-  if (claimed !== null && (await isLegacy(runtime, claimed, named))) return { lane: 'legacy' };
+  const known = claimed === null ? null : await runtime.store.merchant(claimed);
+  const { stage } = stageInForce(runtime.settings, known, kind);
+  const carried: Lane = { lane: 'legacy', stage, merchant_id: claimed };
+  noteId(runtime, named);
+  if (named.kind === 'link' && named.link === null) return carried;
+  if (claimed !== null && (await isSurelyLegacy(runtime, claimed, known, named, kind))) return carried;
   const identity = await identify(runtime, token);
-  if (identity.kind === 'refused') {
-    // Most payments nobody here has seen are legacy's, which judges the token itself.
-    return named.kind === 'payment' ? { lane: 'legacy' } : { lane: 'refused', error: identity.error };
+  if (identity.kind === 'accepted') return laneOfMerchant(runtime, identity.merchant, token, named, kind);
+  // Most payments nobody here has seen are legacy's, and so is what it has on a unit: it judges the token itself.
+  const is_token_refused = identity.error === 'unauthorized';
+  const judgesItself =
+    named.kind === 'payment' || (await isOnLegacyAlone(runtime, claimed, named, is_token_refused ? 'proven' : 'any'));
+  if (judgesItself) return { ...carried, is_token_refused };
+  return { lane: 'refused', stage, merchant_id: claimed, error: identity.error };
+}
+
+/** The lane of a call whose token was accepted as this merchant's. */
+async function laneOfMerchant(
+  runtime: Runtime,
+  merchant: Merchant,
+  token: Secret,
+  named: Named,
+  kind: OperationKind,
+): Promise<Lane> {
+  const { stage } = stageInForce(runtime.settings, merchant, kind);
+  const legacy: Lane = { lane: 'legacy', stage, merchant_id: merchant.id };
+  const orders = (link: Link | null = null): Lane => ({ lane: 'orders', stage, merchant, link });
+  switch (named.kind) {
+    case 'link':
+      return named.link?.merchant_id === merchant.id ? orders(named.link) : legacy;
+    case 'payment': {
+      const link = await unseenPayment(runtime, merchant, token, named.payment_id);
+      return link === null ? legacy : orders(link);
+    }
+    case 'slot':
+      return (await isUnitOnOrders(runtime, merchant, token, named, kind)) ? orders() : legacy;
+    case 'pos': {
+      // With nothing of its tills on legacy the stage says it all, and the story asks what it needs.
+      if (stage === 'orders' && !(await mayHaveQrOnLegacy(runtime, merchant.id))) return orders();
+      // Its story needs the number anyway; everywhere else legacy may be the place for it.
+      const timeout_ms = stage === 'orders' ? runtime.settings.reads.timeout_ms : POS_LOOKUP_MS;
+      const lookup = await lookUpPos(runtime, merchant.id, token, named.pos_id, timeout_ms);
+      if (lookup.kind === 'known') {
+        const slot = slotOf('qr', lookup.external_pos_id);
+        return (await isUnitOnOrders(runtime, merchant, token, { slot, work: named.work }, kind)) ? orders() : legacy;
+      }
+      // The story tells what is wrong with the number; on the way there legacy is the place for what can't be told …
+      if (stage === 'orders') return orders();
+      if (isNoPosOfOrders(lookup) || !(await hasLiveQr(runtime, merchant.id))) return legacy;
+      // … unless it may be the one that has work on orders.
+      return { lane: 'refused', stage, merchant_id: merchant.id, error: 'unavailable' };
+    }
+    case 'history':
+      return stage === 'orders' || (await hasHistory(runtime, merchant.id)) ? orders() : legacy;
+    case 'merchant':
+      return isOnOrders(runtime.settings, merchant, merchant.id, kind, null) ? orders() : legacy;
   }
-  const { merchant } = identity;
-  if (named.kind === 'link') {
-    return named.link?.merchant_id === merchant.id
-      ? { lane: 'orders', merchant, link: named.link }
-      : { lane: 'legacy' };
+}
+
+/**
+ * Work on a unit, by its slot. `sale`: it takes the unit. `look`: it reads or takes away what is there. For both, whatever
+ * is live on the unit decides before the stage does. `beside`: a setting, or a sale that takes no unit.
+ */
+interface UnitWork {
+  slot: string;
+  work: 'sale' | 'look' | 'beside';
+}
+
+/** True for work that belongs on orders: what is live on its unit decides, on either side; then the stage. */
+export async function isUnitOnOrders(
+  runtime: Runtime,
+  merchant: Merchant,
+  token: Secret,
+  unit: UnitWork,
+  kind: OperationKind,
+): Promise<boolean> {
+  const { slot, work } = unit;
+  if (await hasOwnWork(runtime, merchant.id, unit, kind)) return true;
+  if (!isOnOrders(runtime.settings, merchant, merchant.id, kind, slot)) return false;
+  if (work === 'beside') return true;
+  // Legacy itself answers what is asked of its own; only a new sale is worth a question.
+  if (work === 'look') return !(await mayBeHeld(runtime, merchant.id, slot));
+  const deadline = runtime.clock.now() + runtime.settings.reads.timeout_ms;
+  return !(await isHeldByLegacy(runtime, merchant.id, slot, token, deadline));
+}
+
+/**
+ * For a story whose unit turned out to be free: the merchant may have been moved, or legacy have taken the unit, since the
+ * lane was chosen.
+ */
+export async function isStillOnOrders(runtime: Runtime, call: LegacyCall, slot: string): Promise<boolean> {
+  const merchant = (await runtime.store.merchant(call.merchant.id)) ?? call.merchant;
+  return isUnitOnOrders(runtime, merchant, call.token, { slot, work: 'look' }, call.operation.kind);
+}
+
+/** Something of the unit is on orders and not over; of what holds no unit, only what its till may not know of. */
+export async function hasOwnWork(
+  runtime: Runtime,
+  merchant_id: string,
+  { slot, work }: UnitWork,
+  kind: OperationKind,
+): Promise<boolean> {
+  if (work !== 'beside') return (await runtime.store.liveLink(merchant_id, slot)) !== null;
+  return kind === 'qr' && hasUntoldCode(runtime, merchant_id, slot.slice(slotOf('qr', '').length));
+}
+
+/** By the stage, and nothing that the call is about is on orders: nobody has to be asked whose the token is. */
+async function isSurelyLegacy(
+  runtime: Runtime,
+  merchant_id: string,
+  merchant: Merchant | null,
+  named: Named,
+  kind: OperationKind,
+): Promise<boolean> {
+  const { settings } = runtime;
+  switch (named.kind) {
+    case 'link':
+      return false;
+    case 'payment':
+      return !(await hasHistory(runtime, merchant_id));
+    case 'slot': {
+      if (isOnOrders(settings, merchant, merchant_id, kind, named.slot)) return false;
+      return !(await hasOwnWork(runtime, merchant_id, named, kind));
+    }
+    case 'pos': {
+      const { stage } = stageInForce(settings, merchant, kind);
+      return stage !== 'orders' && stage !== 'canary' && !(await hasLiveQr(runtime, merchant_id));
+    }
+    case 'history':
+      return stageInForce(settings, merchant, kind).stage !== 'orders' && !(await hasHistory(runtime, merchant_id));
+    case 'merchant':
+      return !isOnOrders(settings, merchant, merchant_id, kind, null);
   }
-  if (named.kind === 'payment') return unseenPaymentLane(runtime, merchant, token, named.payment_id);
-  const legacy = named.kind === 'pos' ? await isPosLegacy(runtime, merchant, token, named.pos_id) : false;
-  return legacy || (await isLegacy(runtime, merchant.id, named))
-    ? { lane: 'legacy' }
-    : { lane: 'orders', merchant, link: null };
+}
+
+/** Legacy may have work on the unit, as far as can be told without asking it. */
+async function mayBeHeld(runtime: Runtime, merchant_id: string, slot: string): Promise<boolean> {
+  const now = runtime.clock.now();
+  if (runtime.unrecorded.holds(merchant_id, slot, now)) return true;
+  return (await runtime.store.heldByLegacy(merchant_id, slot, now)) !== null;
+}
+
+/**
+ * What legacy has on a unit that has nothing on orders. Only what is `proven` for a token that orders refuse: otherwise
+ * invented ones could hold a unit there for one another.
+ */
+async function isOnLegacyAlone(
+  runtime: Runtime,
+  merchant_id: string | null,
+  named: Named,
+  which: 'any' | 'proven',
+): Promise<boolean> {
+  if (merchant_id === null || named.kind !== 'slot' || named.work === 'beside') return false;
+  if ((await runtime.store.liveLink(merchant_id, named.slot)) !== null) return false;
+  if (which === 'any') return mayBeHeld(runtime, merchant_id, named.slot);
+  return (await runtime.store.heldByLegacy(merchant_id, named.slot, runtime.clock.now(), which)) !== null;
 }
 
 /** Asks whose the payment is only where the merchant has had sales on orders. */
-async function unseenPaymentLane(
+async function unseenPayment(
   runtime: Runtime,
   merchant: Merchant,
   token: Secret,
   payment_id: string,
-): Promise<Lane> {
-  if (!(await hasHistory(runtime, merchant.id))) return { lane: 'legacy' };
-  const link = await findUnseenPayment(runtime, token, merchant.id, payment_id);
-  return link === null ? { lane: 'legacy' } : { lane: 'orders', merchant, link };
+): Promise<Link | null> {
+  if (!(await hasHistory(runtime, merchant.id))) return null;
+  return findUnseenPayment(runtime, token, merchant.id, payment_id);
 }
 
-/** Asks what the number stands for only where something of the merchant is live on orders; what can't be told is legacy's. */
-async function isPosLegacy(runtime: Runtime, merchant: Merchant, token: Secret, pos_id: string): Promise<boolean> {
-  if (stageOf(runtime, merchant) === 'orders') return false;
-  const lookup = await lookUpPos(runtime, merchant.id, token, pos_id);
-  if (lookup.kind === 'failed') return true;
-  return (await runtime.store.liveLink(merchant.id, slotOf('qr', lookup.external_pos_id))) === null;
-}
+/** More open sales than this are taken for one of QR among them. */
+const LOOKED_AT = 1_000;
 
-/** The merchant's new work goes to legacy, and nothing that the call is about is on orders. */
-async function isLegacy(runtime: Runtime, merchant_id: string, named: Named): Promise<boolean> {
-  if (named.kind === 'link') return false;
-  if (named.kind === 'payment') return !(await hasHistory(runtime, merchant_id));
-  const merchant = await runtime.store.merchant(merchant_id);
-  if (stageOf(runtime, merchant) === 'orders') return false;
-  if (named.kind === 'slot') return (await runtime.store.liveLink(merchant_id, named.slot)) === null;
-  if (named.kind === 'pos') return !(await hasLiveQr(runtime, merchant_id));
-  return named.kind === 'merchant' || !(await hasHistory(runtime, merchant_id));
+async function mayHaveQrOnLegacy(runtime: Runtime, merchant_id: string): Promise<boolean> {
+  const now = runtime.clock.now();
+  if (runtime.unrecorded.holdsAny(merchant_id, 'qr', now)) return true;
+  const open = await runtime.store.openLegacySales(merchant_id, now, LOOKED_AT);
+  return open.length === LOOKED_AT || open.some(({ slot }) => slot?.startsWith(slotOf('qr', '')));
 }
 
 async function hasLiveQr(runtime: Runtime, merchant_id: string): Promise<boolean> {
@@ -96,7 +231,9 @@ async function hasHistory(runtime: Runtime, merchant_id: string): Promise<boolea
   return (await runtime.store.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1)).length > 0;
 }
 
-/** The stage in force. */
-export function stageOf(runtime: Runtime, merchant: Merchant | null): 'legacy' | 'orders' {
-  return merchant?.settings.stage ?? runtime.settings.merchants.stage;
+/** For the exchange record: whose life the call belongs to. */
+function noteId(runtime: Runtime, named: Named): void {
+  const draft = runtime.exchange();
+  if (draft === null || named.kind !== 'link') return;
+  draft.legacy_id = named.link?.legacy_id ?? named.legacy_id ?? null;
 }

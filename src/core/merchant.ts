@@ -1,8 +1,47 @@
 /** A merchant and the settings an operator may give it; what is not set follows `config/default.yaml`. */
 import { z } from 'zod';
 
-/** Where a merchant's new work goes; shadow and canary join with the routing work. */
-export const stages = ['legacy', 'orders'] as const;
+/** Where a merchant's new work goes (DESIGN, Words: Stage), in the order of a migration. */
+export const stages = ['legacy', 'shadow', 'canary', 'orders'] as const;
+export type Stage = (typeof stages)[number];
+
+/** The operation kinds that have a stage of their own; payments follow the sale that they belong to. */
+export const routedKinds = ['devices', 'intents', 'qr'] as const;
+export type RoutedKind = (typeof routedKinds)[number];
+
+/** What becomes of an endpoint, field or header that no table knows: each is counted whatever the policy. */
+export const unknownPolicies = ['carry', 'note', 'refuse'] as const;
+export type UnknownPolicy = (typeof unknownPolicies)[number];
+
+/** `observe`: the safety stop judges and reports, and moves nothing. */
+export const safetyModes = ['off', 'observe', 'armed'] as const;
+export type SafetyMode = (typeof safetyModes)[number];
+
+/** Percent of the units, two decimals at most. */
+const PERCENTAGE = 'a share is a percentage from 0 to 100';
+const share = z
+  .number(PERCENTAGE)
+  .min(0, PERCENTAGE)
+  .max(100, PERCENTAGE)
+  .multipleOf(0.01, 'a share has two decimals at most');
+/** A unit by its slot: `point:<terminal>` or `qr:<external id of the point of sale>`. */
+const slot = z
+  .string()
+  .regex(/^(point|qr):[A-Za-z0-9_-]{1,64}$/, 'a unit is written point:<terminal> or qr:<point of sale>');
+/** More named units than any merchant moves by hand. */
+const NAMED_UNITS = 5_000;
+
+const route = z.strictObject({ stage: z.enum(stages), share: share.default(0) });
+
+/** A window in which the legacy lane refuses this merchant's new work, as a drill; epoch ms. */
+const brownout = z.strictObject({
+  id: z.string(),
+  from: z.int(),
+  until: z.int(),
+  reason: z.string(),
+  aborted_at: z.int().nullable().default(null),
+});
+export type Brownout = z.infer<typeof brownout>;
 
 export const dialects = ['point_integration_ipn', 'point_integration_wh'] as const;
 export type Dialect = (typeof dialects)[number];
@@ -14,6 +53,33 @@ export type QrNotices = (typeof qrNotices)[number];
 /** The settings of one merchant. `null` means: follow the default. */
 export const merchantSettings = z.strictObject({
   stage: z.enum(stages).nullable().default(null),
+  /** On stage canary: the share of units whose new work goes to orders. */
+  share: share.default(0),
+  /** On stage canary: units that are on orders, or are not, whatever the share. */
+  units_in: z.array(slot).max(NAMED_UNITS).default([]),
+  units_out: z.array(slot).max(NAMED_UNITS).default([]),
+  /** Kinds with a stage of their own; the named units count for them too. */
+  kinds: z.strictObject({ devices: route.optional(), intents: route.optional(), qr: route.optional() }).default({}),
+  safety_stop: z.enum(safetyModes).nullable().default(null),
+  unknown_endpoint: z.enum(unknownPolicies).nullable().default(null),
+  unknown_field: z.enum(unknownPolicies).nullable().default(null),
+  unknown_header: z.enum(unknownPolicies).nullable().default(null),
+  /** Keep this merchant's exchanges with their redacted messages, for replay. */
+  capture: z.boolean().nullable().default(null),
+  /** Response headers for its tills' makers (RFC 9745, RFC 8594); epoch ms. Null: none. */
+  deprecation: z
+    .strictObject({
+      deprecated_at: z.int().nullable().default(null),
+      sunset_at: z.int().nullable().default(null),
+      link: z
+        .url({ protocol: /^https?$/ })
+        .max(500)
+        .nullable()
+        .default(null),
+    })
+    .nullable()
+    .default(null),
+  brownouts: z.array(brownout).max(100).default([]),
   /** In clear, from a file of before the URL was sealed; the next save of the merchant moves it to `sealed_notice_url`. */
   notice_url: z.string().max(2048).nullable().default(null),
   dialect: z.enum(dialects).nullable().default(null),
@@ -27,6 +93,23 @@ export const merchantSettings = z.strictObject({
 });
 export type MerchantSettings = z.infer<typeof merchantSettings>;
 
+/** A safety stop: while it stands, the kind is at most on shadow, whatever the operator's stage says. */
+export interface Trip {
+  /** Epoch ms. */
+  at: number;
+  /** What the classifier saw, in a sentence. */
+  why: string;
+  evidence: {
+    calls: number;
+    faults: number;
+    slow: number;
+    /** Faults since the last good call; stops of older builds have none. */
+    in_a_row?: number;
+    window_ms: number;
+    sample: string | null;
+  };
+}
+
 export interface Merchant {
   /** The upstream `user_id`, digits. */
   id: string;
@@ -39,6 +122,8 @@ export interface Merchant {
   sealed_notice_secret: Uint8Array | null;
   /** A configured credential, sealed; first choice for work after the call has ended (DESIGN decision 9). */
   sealed_credential: Uint8Array | null;
+  /** Safety stops that stand; reset by hand, apart from the operator's intent in `settings`. */
+  trips: Partial<Record<RoutedKind, Trip>>;
   /** Rises with every saved change; the precondition of the next one. Starts at 1. */
   revision: number;
   updated_at: number;

@@ -1,4 +1,5 @@
 /** What the path of an operation is about: looked up before the lane is chosen (DESIGN, Words: Lane). */
+import { INTENT_ID } from '../contract/identifiers.ts';
 import type { Named } from './lane.ts';
 import { slotOf } from './link.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from './minted.ts';
@@ -8,18 +9,39 @@ type PathValues = Readonly<Record<string, string>>;
 /** Reads the map at most; asks nobody. */
 export type Naming = (runtime: Runtime, path: PathValues) => Promise<Named>;
 
-export const byIntent: Naming = async (runtime, { intent_id = '' }) => ({
-  kind: 'link',
-  link: await runtime.store.link(intent_id.toLowerCase()),
-});
+export const byIntent: Naming = async (runtime, { intent_id = '' }) => {
+  const legacy_id = intent_id.toLowerCase();
+  const link = await runtime.store.link(legacy_id);
+  return INTENT_ID.test(legacy_id) ? { kind: 'link', link, legacy_id } : { kind: 'link', link };
+};
 
+/** A sale on the terminal. */
 export const byDevice: Naming = async (_runtime, { device_id = '' }) => ({
   kind: 'slot',
   slot: slotOf('point', device_id),
+  work: 'sale',
 });
 
-export const byPointOfSale: Naming = async (_runtime, { external_pos_id, pos_id = '' }) =>
-  external_pos_id === undefined ? { kind: 'pos', pos_id } : { kind: 'slot', slot: slotOf('qr', external_pos_id) };
+/** A setting of the terminal. */
+export const byDeviceSetting: Naming = async (_runtime, { device_id = '' }) => ({
+  kind: 'slot',
+  slot: slotOf('point', device_id),
+  work: 'beside',
+});
+
+/** A sale that the point of sale shows on its own code. */
+export const byPointOfSale: Naming = async (_runtime, path) => pointOfSale(path, 'sale');
+
+/** What the point of sale shows. */
+export const atPointOfSale: Naming = async (_runtime, path) => pointOfSale(path, 'look');
+
+/** A code of its own for one sale: any number of them may be live on one point of sale. */
+export const byDynamicCode: Naming = async (_runtime, path) => pointOfSale(path, 'beside');
+
+function pointOfSale({ external_pos_id, pos_id = '' }: PathValues, work: 'sale' | 'look' | 'beside'): Named {
+  if (external_pos_id === undefined) return { kind: 'pos', pos_id, work };
+  return { kind: 'slot', slot: slotOf('qr', external_pos_id), work };
+}
 
 /** What can be a payment's number; anything else names nothing. */
 const PAYMENT_NUMBER = /^[1-9]\d{0,17}$/;

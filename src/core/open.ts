@@ -5,22 +5,41 @@ import { type LegacyAnswer, refused } from './answer.ts';
 import { errorAnswer, type LegacyCall } from './call.ts';
 import { isHeld } from './change.ts';
 import { distrust } from './identity.ts';
-import { stageOf } from './lane.ts';
+import { hasOwnWork } from './lane.ts';
+import { legacyDoubts } from './legacy-sale/doubts.ts';
+import { isOver } from './legacy-sale/over.ts';
 import { type Link, slotOf } from './link.ts';
 import { newLink } from './new-link.ts';
 import { judgeOpening } from './opening.ts';
+import { noteOwnDoubt } from './own-doubt.ts';
+import type { LegacySale } from './records/routing.ts';
 import { derivedReference } from './reference.ts';
 import { refreshLink } from './refresh.ts';
+import { isOnOrders } from './routing.ts';
 import type { Runtime } from './runtime.ts';
 import type { Sale } from './sale.ts';
 import { type SendPlan, type Sent, sendLink } from './send.ts';
+import type { Opening } from './store.ts';
 
 /** How often one create may find its place taken by something that turns out to be over. */
 const MAX_ROUNDS = 4;
 
+/** What one round knows. */
+interface Round {
+  /** Epoch ms. */
+  deadline: number;
+  /** False when the client's own reference was refused, so that a derived one goes. */
+  own_reference: boolean;
+  /** By the stage as it is now; otherwise the call came for what is open on its unit. */
+  on_orders: boolean;
+}
+
+/** `again`: what was in the way is over. `derived`: another system of this merchant used the reference; nothing exists. */
+type Tried = LegacyAnswer | 'again' | 'derived';
+
 /**
  * Opens a sale on the orders lane. Nothing is stored when the request is refused by a table; otherwise the row is
- * durable before a byte is sent, and the answer follows what was committed.
+ * durable before a byte is sent, and the answer follows what was committed. A sale that is legacy's is carried.
  * @throws PuenteError refused, for a request the tables refuse.
  */
 export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): Promise<LegacyAnswer> {
@@ -30,43 +49,113 @@ export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): 
   if (runtime.clock.now() >= deadline) return counted(runtime, 'late', refused(family, 'unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    // The stage is legacy: the call came for what is open on its unit, and once that is over it is legacy's.
-    const legacy = stageOf(runtime, call.merchant) === 'legacy';
-    if (legacy && !(sale.holds_unit && (await unitIsHeld(runtime, call, sale)))) return { kind: 'carry' };
-    const { link, body, losses } = await newLink(runtime, call, sale, own_reference);
-    const window_ms = runtime.settings.create.join_window_ms;
-    runtime.failpoint('create.before_row');
-    const { opening, link: stored } = await runtime.store.openLink(link, (holder) => {
-      if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
-      const judged = judgeOpening(holder, link, window_ms);
-      // What holds no unit is in nobody's way: it was only looked at as a possible retry.
-      return judged.kind === 'busy' && !sale.holds_unit ? { kind: 'open' } : judged;
-    });
-    if (opening.kind === 'busy') {
-      const room = await sale.makeRoom(stored, deadline);
-      if (room !== 'freed') return counted(runtime, 'busy', room);
-      continue;
-    }
-    if (opening.kind === 'join' && (await isOver(runtime, call, stored, deadline))) continue; // paid, so this is a new sale
-    if (opening.kind === 'open') noteLosses(runtime, link, losses);
-    runtime.failpoint('create.row_written');
-    const plan = { token: call.token, deadline, body: opening.kind === 'open' ? body : null };
-    const sent = await sendOrDoubt(runtime, stored, plan);
-    if (sent.kind === 'over') continue; // the row to join had ended: this is a new sale
-    if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) {
-      own_reference = false; // another system of this merchant used the reference: nothing exists, so try with ours
-      continue;
-    }
-    return answerOf(runtime, call, sale, sent);
+    const place = await placeOf(runtime, call, sale);
+    if (place === 'legacy') return { kind: 'carry' };
+    const tried = await tryOpening(runtime, call, sale, { deadline, own_reference, on_orders: place === 'orders' });
+    if (tried === 'derived') own_reference = false;
+    else if (tried !== 'again') return tried;
   }
   return counted(runtime, 'busy', refused(family, sale.busy_error));
+}
+
+async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round: Round): Promise<Tried> {
+  const { deadline } = round;
+  const fresh = await translated(runtime, call, sale, round);
+  if (fresh === null) return leaveToLegacy(runtime, call, sale, deadline);
+  runtime.failpoint('create.before_row');
+  const { opening, link: stored, elsewhere } = await openRow(runtime, sale, fresh.link, round);
+  if (opening.kind === 'left') return { kind: 'carry' };
+  if (elsewhere !== null) return (await isOver(runtime, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
+  if (opening.kind === 'busy') {
+    const room = await sale.makeRoom(stored, deadline);
+    if (room === 'freed') return 'again';
+    await noteOwnDoubt(runtime, stored);
+    return counted(runtime, 'busy', room);
+  }
+  if (opening.kind === 'join' && (await isDone(runtime, call, stored, deadline))) return 'again'; // paid, so this is a new sale
+  if (opening.kind === 'open') noteLosses(runtime, fresh.link, fresh.losses);
+  noteId(runtime, stored);
+  runtime.failpoint('create.row_written');
+  const plan = { token: call.token, deadline, body: opening.kind === 'open' ? fresh.body : null };
+  const sent = await sendOrDoubt(runtime, stored, plan);
+  if (sent.kind === 'over') return 'again'; // the row to join had ended: this is a new sale
+  if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) return 'derived';
+  return answerOf(runtime, call, sale, sent);
+}
+
+/**
+ * Where a sale belongs now; the merchant may have been moved since the lane was chosen. `unit`: legacy's by the stage,
+ * but its unit has work on orders that may be this very sale, or is in its way.
+ */
+async function placeOf(runtime: Runtime, call: LegacyCall, sale: Sale): Promise<'orders' | 'unit' | 'legacy'> {
+  const { id } = call.merchant;
+  const { kind } = call.operation;
+  const slot = slotOf(sale.family, sale.unit);
+  const merchant = await runtime.store.merchant(id);
+  const own = (): Promise<boolean> =>
+    hasOwnWork(runtime, id, { slot, work: sale.holds_unit ? 'sale' : 'beside' }, kind);
+  if (!isOnOrders(runtime.settings, merchant, id, kind, slot)) return (await own()) ? 'unit' : 'legacy';
+  if (!sale.holds_unit) {
+    const doubts = await legacyDoubts(runtime, id, sale.unit, sale.client_reference);
+    return doubts.length === 0 ? 'orders' : 'legacy';
+  }
+  const held = runtime.unrecorded.holds(id, slot, runtime.clock.now());
+  return held && !(await own()) ? 'legacy' : 'orders';
+}
+
+/** Null for a request that orders refuse and legacy may take, where legacy is its place by the stage. */
+async function translated(
+  runtime: Runtime,
+  call: LegacyCall,
+  sale: Sale,
+  { own_reference, on_orders }: Round,
+): Promise<Awaited<ReturnType<typeof newLink>> | null> {
+  try {
+    return await newLink(runtime, call, sale, own_reference);
+  } catch (error) {
+    if (on_orders || !(error instanceof PuenteError) || error.code !== 'refused') throw error;
+    return null;
+  }
+}
+
+/** What orders could never take is no retry of what they took: it goes to legacy as soon as its unit is free. */
+async function leaveToLegacy(runtime: Runtime, call: LegacyCall, sale: Sale, deadline: number): Promise<Tried> {
+  const slot = slotOf(sale.family, sale.unit);
+  const holder = sale.holds_unit ? await runtime.store.liveLink(call.merchant.id, slot) : null;
+  const room = holder === null ? 'freed' : await sale.makeRoom(holder, deadline);
+  return room === 'freed' ? { kind: 'carry' } : counted(runtime, 'busy', room);
+}
+
+/** `left`: nothing was written, because the stage says legacy and nothing on orders is in the way any more. */
+type Row = { opening: Opening | { kind: 'elsewhere' } | { kind: 'left' }; link: Link; elsewhere: LegacySale | null };
+
+async function openRow(runtime: Runtime, sale: Sale, link: Link, { on_orders }: Round): Promise<Row> {
+  const window_ms = runtime.settings.create.join_window_ms;
+  let left = false;
+  const leave = (): never => {
+    left = true;
+    throw new PuenteError('conflict', 'The unit is free, and its new work is for legacy.');
+  };
+  try {
+    return await runtime.store.openLink(link, (holder) => {
+      if (holder === null && !on_orders) return leave();
+      if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
+      const judged = judgeOpening(holder, link, window_ms);
+      if (judged.kind !== 'busy' || sale.holds_unit) return judged;
+      // What holds no unit is in nobody's way: it was only looked at as a possible retry.
+      return on_orders ? { kind: 'open' } : leave();
+    });
+  } catch (error) {
+    if (left) return { opening: { kind: 'left' }, link, elsewhere: null };
+    throw error;
+  }
 }
 
 /**
  * A sale that its till was told of is joined by its retry, but not by the next equal sale: the order says which it is,
  * because the event of its payment may be late or lost (`legacy-qr.md` §0 row 17). What can't be read is joined.
  */
-async function isOver(runtime: Runtime, call: LegacyCall, holder: Link, deadline: number): Promise<boolean> {
+async function isDone(runtime: Runtime, call: LegacyCall, holder: Link, deadline: number): Promise<boolean> {
   if (holder.state !== 'LIVE' || holder.client_answer !== 'maybe') return false;
   const seen = await refreshLink(runtime, holder, call.token, { force: true, deadline });
   return seen.state !== 'LIVE';
@@ -107,13 +196,10 @@ async function answerOf(
     case 'in_doubt': {
       const support = { 'x-puente-intent': sent.link.legacy_id };
       const error = sent.busy ? sale.busy_error : 'outcome_unknown';
+      await noteOwnDoubt(runtime, sent.link);
       return counted(runtime, 'in_doubt', refused(family, error, null, support));
     }
   }
-}
-
-async function unitIsHeld(runtime: Runtime, call: LegacyCall, sale: Sale): Promise<boolean> {
-  return (await runtime.store.liveLink(call.merchant.id, slotOf(sale.family, sale.unit))) !== null;
 }
 
 /** The client's own reference went upstream, not a derived one. */
@@ -124,6 +210,12 @@ function isOwn(link: Link): boolean {
 /** A refusal about the reference itself: `property_value` naming `external_reference`. */
 function namesReference(sent: Extract<Sent, { kind: 'refused' }>): boolean {
   return sent.status === 400 && JSON.stringify(sent.body ?? '').includes('external_reference');
+}
+
+/** For the exchange record: whose life the call belongs to. */
+function noteId(runtime: Runtime, { legacy_id }: Link): void {
+  const draft = runtime.exchange();
+  if (draft !== null) draft.legacy_id = legacy_id;
 }
 
 /** Once for each sale that is opened; its retries lose nothing more. */

@@ -1,14 +1,26 @@
-/** What operators do with merchants: look, set, move; each change with a reason, a revision and an audit line. */
+/** What operators do with merchants: look and set; each change with a reason, a revision and an audit line. Moves are in `moves/`. */
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
-import { dialects, type Merchant, merchantSettings, qrNotices, stages } from './merchant.ts';
-import { shownUrl } from './notices/shown-url.ts';
+import {
+  dialects,
+  type Merchant,
+  type MerchantSettings,
+  merchantSettings,
+  qrNotices,
+  safetyModes,
+  unknownPolicies,
+} from './merchant.ts';
+import { type MerchantView, merchantView, shownOrNull } from './merchant-view.ts';
 import { merchantUrl } from './notices/target.ts';
 import type { Runtime } from './runtime.ts';
 
-const reason = z.string().trim().min(3).max(500);
-const revision = z.int().nonnegative();
+/** Why something is done, for the audit trail. */
+const SAY_WHY = 'say why, in 3 to 500 characters';
+export const reason = z.string(SAY_WHY).trim().min(3, SAY_WHY).max(500, SAY_WHY);
+/** The precondition of a change: the merchant as the operator saw it. */
+export const revision = z.int().nonnegative();
+const unknown = z.enum(unknownPolicies).nullable().optional();
 
 /** The body of `PUT /api/merchants/:id`: only what is named changes; `null` goes back to the default. */
 export const merchantChange = z.strictObject({
@@ -22,6 +34,18 @@ export const merchantChange = z.strictObject({
   declined: z.enum(['error', 'finished']).nullable().optional(),
   cancel_on_terminal: z.boolean().nullable().optional(),
   voucher: z.enum(['refuse', 'drop']).nullable().optional(),
+  /** Whether its safety stop judges, and acts. */
+  safety_stop: z.enum(safetyModes).nullable().optional(),
+  unknown_endpoint: unknown,
+  unknown_field: unknown,
+  unknown_header: unknown,
+  /** Keep its exchanges with their redacted messages, for replay. */
+  capture: z.boolean().nullable().optional(),
+  /** Headers that tell the makers of its tills; what it leaves out is not told. */
+  deprecation: merchantSettings.shape.deprecation
+    .unwrap()
+    .refine(endsAfterItStarts, 'the sunset must not be before the deprecation (RFC 9745)')
+    .optional(),
   /** Signs this merchant's `point_integration_wh` notices and the webhooks of its QR sales; kept sealed, never shown again. */
   notice_secret: z.string().min(8).max(512).nullable().optional(),
   /** Token for work after the call has ended; kept sealed, never shown again. */
@@ -29,28 +53,21 @@ export const merchantChange = z.strictObject({
 });
 export type MerchantChange = z.infer<typeof merchantChange>;
 
-/** The body of `PUT /api/merchants/:id/stage`. */
-export const stageChange = z.strictObject({ stage: z.enum(stages), reason, revision });
-export type StageChange = z.infer<typeof stageChange>;
-
-/** A merchant as operators see it: settings in force, where each comes from, and no secret; of a URL only where it goes. */
-export interface MerchantView {
-  id: string;
-  site: string | null;
-  revision: number;
-  updated_at: string | null;
-  settings: Record<string, { value: unknown; from: 'merchant' | 'default' }>;
-  notice_secret: 'set' | 'not set';
-  credential: 'set' | 'not set';
+export async function viewMerchants(runtime: Runtime): Promise<MerchantView[]> {
+  return (await knownMerchants(runtime)).map((merchant) => merchantView(runtime, merchant));
 }
 
-export async function viewMerchants(runtime: Runtime): Promise<MerchantView[]> {
-  return (await runtime.store.merchants()).map((merchant) => view(runtime, merchant));
+/** Those with a row, and those whose calls were carried though nothing was ever set for them, in order of their ids. */
+export async function knownMerchants({ store }: Runtime): Promise<Merchant[]> {
+  const stored = await store.merchants();
+  const have = new Set(stored.map(({ id }) => id));
+  const called = (await store.calledMerchants()).filter((id) => !have.has(id)).map(newMerchant);
+  return [...stored, ...called].toSorted((one, other) => (one.id < other.id ? -1 : 1));
 }
 
 /** A merchant nobody has seen yet is shown with the defaults and revision 0. */
 export async function viewMerchant(runtime: Runtime, id: string): Promise<MerchantView> {
-  return view(runtime, (await runtime.store.merchant(checkedId(id))) ?? newMerchant(id));
+  return merchantView(runtime, (await runtime.store.merchant(checkedId(id))) ?? newMerchant(id));
 }
 
 /**
@@ -100,33 +117,15 @@ export async function changeMerchant(
     await runtime.store.hastenNotices(id, runtime.clock.now());
     runtime.noticesWaiting();
   }
-  return view(runtime, saved);
+  return merchantView(runtime, saved);
 }
 
-/** Moves a merchant: the next create sees it; every open link stays where it was born. */
-export async function moveStage(runtime: Runtime, id: string, move: StageChange, who: string): Promise<MerchantView> {
-  const before = await merchantToChange(runtime, id);
-  const from = before.settings.stage ?? runtime.settings.merchants.stage;
-  runtime.failpoint('stage.before_save');
-  const saved = await runtime.store.saveMerchant(
-    { ...before, settings: { ...before.settings, stage: move.stage } },
-    move.revision,
-    {
-      at: runtime.clock.now(),
-      who,
-      action: 'stage',
-      subject: id,
-      reason: move.reason,
-      detail: { before: from, after: move.stage },
-    },
-  );
-  runtime.failpoint('stage.saved');
-  runtime.log.info('stage moved', { merchant: id, action: `${from} to ${move.stage}` });
-  return view(runtime, saved);
-}
-
-/** The merchant as it is saved again: a URL that an older build kept in clear moves to its sealed column. */
-async function merchantToChange(runtime: Runtime, id: string): Promise<Merchant> {
+/**
+ * The merchant as it is saved again: a URL that an older build kept in clear moves to its sealed column. One that nobody has
+ * seen yet has revision 0.
+ * @throws PuenteError bad_request for an id that is none.
+ */
+export async function merchantToChange(runtime: Runtime, id: string): Promise<Merchant> {
   const stored = (await runtime.store.merchant(checkedId(id))) ?? newMerchant(id);
   const clear = stored.settings.notice_url;
   if (clear === null) return stored;
@@ -139,27 +138,9 @@ function shownAs(named: string | null | undefined, shown: string | null): { noti
   return named === undefined ? {} : { notice_url: shown };
 }
 
-function shownOrNull(url: string | null | undefined): string | null {
-  return url === null || url === undefined ? null : shownUrl(url);
-}
-
-function view(runtime: Runtime, merchant: Merchant): MerchantView {
-  const fallback = runtime.settings.merchants;
-  const defaults: Record<string, unknown> = { ...fallback, notice_url: shownOrNull(fallback.notice_url) };
-  const own = { ...merchant.settings, notice_url: shownOrNull(merchantUrl(runtime, merchant)) };
-  const settings = Object.entries(own).map(([name, value]) => [
-    name,
-    value === null ? { value: defaults[name] ?? null, from: 'default' } : { value, from: 'merchant' },
-  ]);
-  return {
-    id: merchant.id,
-    site: merchant.site,
-    revision: merchant.revision,
-    updated_at: merchant.updated_at === 0 ? null : new Date(merchant.updated_at).toISOString(),
-    settings: Object.fromEntries(settings),
-    notice_secret: merchant.sealed_notice_secret === null ? 'not set' : 'set',
-    credential: merchant.sealed_credential === null ? 'not set' : 'set',
-  };
+function endsAfterItStarts(dates: MerchantSettings['deprecation']): boolean {
+  const { deprecated_at = null, sunset_at = null } = dates ?? {};
+  return deprecated_at === null || sunset_at === null || sunset_at >= deprecated_at;
 }
 
 function newMerchant(id: string): Merchant {
@@ -170,6 +151,7 @@ function newMerchant(id: string): Merchant {
     sealed_notice_url: null,
     sealed_notice_secret: null,
     sealed_credential: null,
+    trips: {},
     revision: 0,
     updated_at: 0,
   };

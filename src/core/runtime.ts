@@ -2,8 +2,14 @@
 import type { Tables } from '../mapping/tables.ts';
 import type { RetryBudget } from './budget.ts';
 import type { Cache } from './cache.ts';
-import type { Dialect, QrNotices } from './merchant.ts';
+import type { CapturedMessages, Exchange, ExchangeDraft } from './exchange.ts';
+import type { UnprovenTokens } from './legacy-sale/unproven.ts';
+import type { Unrecorded } from './legacy-sale/unrecorded.ts';
+import type { Dialect, QrNotices, SafetyMode, Stage, UnknownPolicy } from './merchant.ts';
+import type { Proofs } from './proof.ts';
 import type { RecentReads } from './reads.ts';
+import type { SafetyWatch } from './safety/watched.ts';
+import type { Secret } from './secret.ts';
 import type { Serial } from './serial.ts';
 import type { Store } from './store.ts';
 import type { Upstream } from './upstream.ts';
@@ -52,7 +58,15 @@ export type CounterName =
   | 'settlements' // outcome
   | 'silent_orders' // found without an event
   | 'lost_links' // -
-  | 'events'; // outcome
+  | 'events' // outcome
+  | 'unknown' // what
+  | 'shed' // shadow or evidence
+  | 'shadow' // verdict
+  | 'differences' // what
+  | 'safety_stops' // mode
+  | 'legacy_sales' // outcome
+  | 'reconciled' // kind of mismatch
+  | 'brownouts'; // refused calls
 
 export type Count = (name: CounterName, label?: string) => void;
 
@@ -78,14 +92,72 @@ export interface CoreSettings {
     action_required_grace_ms: number;
   };
   merchants: {
-    stage: 'legacy' | 'orders';
+    stage: Stage;
     dialect: Dialect;
     qr_notices: QrNotices;
     declined: 'error' | 'finished';
     cancel_on_terminal: boolean;
     voucher: 'refuse' | 'drop';
     notice_url: string | null;
+    safety_stop: SafetyMode;
+    unknown_endpoint: UnknownPolicy;
+    unknown_field: UnknownPolicy;
+    unknown_header: UnknownPolicy;
+    capture: boolean;
   };
+  routing: {
+    /** Salts the hash that chooses canary units. */
+    canary_salt: string;
+    /** How long a sale on legacy holds its unit when nobody can say that it is over. */
+    legacy_hold_ms: number;
+  };
+  moves: {
+    /** `advise`: missing evidence is told and does not stop a move. */
+    gate: 'enforce' | 'advise';
+    second_approver: boolean;
+    /** When merchants may be moved forward, e.g. `Mon-Fri 09:00-17:00 America/Sao_Paulo`; null: at any time. */
+    window: string | null;
+    bulk_per_day: number;
+    /** Calls of an operation below which its evidence is inconclusive. */
+    min_sample: number;
+    proposal_kept_ms: number;
+  };
+  safety: {
+    window_ms: number;
+    min_sample: number;
+    /** Percent of faults, or of slow calls, at which the stop trips. */
+    fault_share: number;
+    slow_ms: number;
+    slow_share: number;
+  };
+  sweep: { per_second: number; age_ms: number };
+}
+
+/** A call that legacy has answered, or is about to be compared with: what a shadow may look at. */
+export interface ShadowTask {
+  exchange: Exchange;
+  request: {
+    path: Record<string, string>;
+    query: Record<string, string>;
+    headers: Record<string, string>;
+    body: unknown;
+  };
+  /** Parsed legacy answer; null when it could not be read. */
+  legacy_body: unknown;
+  /** For double reads alone. */
+  token: Secret;
+  site: string | null;
+  voucher: 'refuse' | 'drop';
+  messages: CapturedMessages | null;
+}
+
+/** Takes finished exchanges off the request path. Never throws, never waits; sheds and counts when it is full. */
+export interface Evidence {
+  finished(exchange: Exchange): void;
+  /** The same, with the shadow computed first; when that is shed, the exchange is kept without it. */
+  shadowed(task: ShadowTask): void;
+  /** Until everything handed over so far is in the store. */
+  settled(): Promise<void>;
 }
 
 export interface Runtime {
@@ -117,6 +189,19 @@ export interface Runtime {
     /** For `X-Idempotency-Key`: one per row, never made again. */
     idempotencyKey(): string;
   };
+  /** Units that a carried create holds on legacy though the store could not be told. */
+  unrecorded: Unrecorded;
+  /** Tokens of carried creates in doubt that nobody could judge. */
+  unproven_tokens: UnprovenTokens;
+  /** Tokens that legacy has taken lately. */
+  proofs: Proofs;
+  evidence: Evidence;
+  /** Watches the orders lane for faults. */
+  safety: SafetyWatch;
+  /** The draft of the exchange that the code at hand works for; null outside of one. */
+  exchange(): ExchangeDraft | null;
+  /** Runs work for an exchange: whatever it awaits finds the draft. */
+  inExchange<T>(draft: ExchangeDraft, work: () => T): T;
   /** Identifies this run of the process. */
   boot_id: string;
   /** Notices were committed: deliver them now. */

@@ -4,6 +4,8 @@ import type { NoticeTopic } from '../mapping/schema.ts';
 import type { Link, LinkChange } from './link.ts';
 import type { AcceptedToken, Merchant } from './merchant.ts';
 import type { Refund, RefundChange } from './payments/refund.ts';
+import type { EvidenceStore } from './records/evidence.ts';
+import type { LegacySale, RoutingStore } from './records/routing.ts';
 
 /** Parked events kept at most; beyond it verified ones push out unverified ones, oldest first (`reliability.md` §3.11.5). */
 export const PARKED_EVENTS_LIMIT = 10_000;
@@ -81,11 +83,23 @@ export interface LoggedNotice extends Notice {
 
 /** Which notices are meant; what is not named is not asked for. `since` and `until`: epoch ms of creation, [since, until). */
 export interface NoticeFilter {
+  legacy_id?: string;
   merchant_id?: string;
   states?: readonly Notice['state'][];
   topic?: NoticeTopic;
   since?: number;
   until?: number;
+  /** Tried at least so often. */
+  min_attempts?: number;
+}
+
+/** Notices that stand alike. */
+export interface NoticeSum {
+  topic: NoticeTopic;
+  state: Notice['state'];
+  /** Attempts that count against the receiver; 2 stands for more too. */
+  attempts: 0 | 1 | 2;
+  count: number;
 }
 
 /** An event as it came in, before anything is done with it. */
@@ -107,15 +121,15 @@ export interface InboxEvent extends NewEvent {
   next_attempt_at: number;
 }
 
-export interface Store {
+export interface Store extends EvidenceStore, RoutingStore {
   merchant(id: string): Promise<Merchant | null>;
   merchants(): Promise<Merchant[]>;
   /**
-   * Writes a merchant and its audit line. `expected_revision` 0 means: it must not exist yet.
+   * Writes a merchant and its audit line; its safety stops stay as they are. `expected_revision` 0 means: it must not exist yet.
    * @throws PuenteError conflict when the stored revision is another.
    */
   saveMerchant(
-    merchant: Omit<Merchant, 'revision' | 'updated_at'>,
+    merchant: Omit<Merchant, 'revision' | 'updated_at' | 'trips'>,
     expected_revision: number,
     audit: AuditEntry,
   ): Promise<Merchant>;
@@ -131,9 +145,13 @@ export interface Store {
    * Step 1 of the create protocol. `decide` gets the slot's live link, or null; without a slot (a dynamic QR) the live
    * link of the same request: the one with the same client key, else the newest whose key is not another. It is pure and
    * may be called again after a lost race. Opening writes the row; join and busy write nothing and return the holder.
+   * While a sale born on legacy holds the slot nothing is written either, and that sale is returned as `elsewhere`.
    * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
    */
-  openLink(link: Link, decide: (holder: Link | null) => Opening): Promise<{ opening: Opening; link: Link }>;
+  openLink(
+    link: Link,
+    decide: (holder: Link | null) => Opening,
+  ): Promise<{ opening: Opening | { kind: 'elsewhere' }; link: Link; elsewhere: LegacySale | null }>;
   link(legacy_id: string): Promise<Link | null>;
   /** The link that holds a slot; null when it is free. */
   liveLink(merchant_id: string, slot: string): Promise<Link | null>;
@@ -142,6 +160,8 @@ export interface Store {
   linkByMerchantOrder(merchant_order_id: number): Promise<Link | null>;
   /** Links of a merchant with this reference of the client's own, newest first. */
   linksByClientReference(merchant_id: string, client_reference: string, limit: number): Promise<Link[]>;
+  /** The same of all merchants together. */
+  linksByAnyReference(reference: string, limit: number): Promise<Link[]>;
   /** Links of a merchant made in [from, to), newest first. */
   linksOf(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
   linkByOrder(order_id: string): Promise<Link | null>;
@@ -172,6 +192,8 @@ export interface Store {
   saveRefund(refund: Refund, change: RefundChange): Promise<Refund>;
   /** Refunds of a link, oldest first. */
   refunds(legacy_id: string): Promise<Refund[]>;
+  /** By whatever it is called: Puente's id or number for it, or the service's (`REF…`, or its number). */
+  refund(id: string): Promise<Refund | null>;
 
   /** Commits an event to the inbox; an identical hint that is still unread is merged (`reliability.md` §3.11.2). */
   receiveEvent(event: NewEvent): Promise<void>;
@@ -201,6 +223,8 @@ export interface Store {
   /** One notice with all its attempts, oldest first. */
   notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
   countNotices(filter: NoticeFilter): Promise<number>;
+  /** Notices created in [since, until), counted by how they stand. */
+  sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
   /**
    * Makes notices due now, with the audit line in one transaction. One that is over (delivered or dead) becomes pending
    * once more and goes by itself: it waits for nothing, and nothing waits for it. One that is pending keeps its place, so

@@ -1,7 +1,10 @@
 /** Which story runs which operation, and what its path names: the names that `mappings/operations.yaml` may use. */
 import type { Story } from './call.ts';
 import {
+  atPointOfSale,
   byDevice,
+  byDeviceSetting,
+  byDynamicCode,
   byHistory,
   byIntent,
   byMerchant,
@@ -17,7 +20,8 @@ import { searchPayments } from './payments/search.ts';
 import { cancelIntent, cancelWithoutDevice } from './point/cancel.ts';
 import { createIntent } from './point/create.ts';
 import { changeMode, listDevices } from './point/devices.ts';
-import { getIntent, lastStatus, listEvents } from './point/read.ts';
+import { listEvents } from './point/events.ts';
+import { getIntent, lastStatus } from './point/read.ts';
 import { refundIntent } from './point/refund-intent.ts';
 import { cancelPointOfSale } from './qr/cancel.ts';
 import { confirmWithdrawal } from './qr/confirm.ts';
@@ -33,22 +37,22 @@ interface Entry {
 
 export const stories: Readonly<Record<string, Entry>> = {
   list_devices: { run: listDevices, names: byMerchant },
-  change_mode: { run: changeMode, names: byMerchant },
+  change_mode: { run: changeMode, names: byDeviceSetting },
   create_intent: { run: createIntent, names: byDevice },
   get_intent: { run: getIntent, names: byIntent },
   cancel_intent: { run: cancelIntent, names: byIntent },
   cancel_without_device: { run: cancelWithoutDevice, names: byIntent },
-  list_events: { run: listEvents, names: byMerchant },
+  list_events: { run: listEvents, names: byHistory },
   last_status: { run: lastStatus, names: byIntent },
-  refund_intent: { run: refundIntent, names: byMerchant },
+  // Whose payment it is stands in the body: its story looks, for whoever has had sales on orders.
+  refund_intent: { run: refundIntent, names: byHistory },
   create_preference: { run: createPreference, names: byPointOfSale },
   create_store_order: { run: createStoreOrder, names: byPointOfSale },
-  // A dynamic code holds no point of sale, so the stage alone decides about it.
-  create_dynamic_code: { run: createDynamicCode, names: byMerchant },
+  create_dynamic_code: { run: createDynamicCode, names: byDynamicCode },
   create_hybrid_code: { run: createHybridCode, names: byPointOfSale },
-  cancel_point_of_sale: { run: cancelPointOfSale, names: byPointOfSale },
+  cancel_point_of_sale: { run: cancelPointOfSale, names: atPointOfSale },
   confirm_withdrawal: { run: confirmWithdrawal, names: byMerchantOrder },
-  get_point_of_sale: { run: getPointOfSale, names: byPointOfSale },
+  get_point_of_sale: { run: getPointOfSale, names: atPointOfSale },
   get_merchant_order: { run: getMerchantOrder, names: byMerchantOrder },
   search_merchant_orders: { run: searchMerchantOrders, names: byHistory },
   search_payments: { run: searchPayments, names: byHistory },

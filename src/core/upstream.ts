@@ -3,7 +3,16 @@ import { type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
 import type { Secret } from './secret.ts';
 
 /** Reads outside of the orders API that Puente makes by itself; their errors are not documented, and have no rows. */
-export type LegacyReadName = 'users_me' | 'pos' | 'payment' | 'payment_search' | 'merchant_order_search';
+export type LegacyReadName =
+  | 'users_me'
+  | 'pos'
+  | 'payment'
+  | 'payment_search'
+  | 'merchant_order_search'
+  | 'legacy_intent'
+  | 'legacy_till'
+  | 'legacy_events'
+  | 'legacy_read';
 
 export interface UpstreamCall {
   name: UpstreamCallName | LegacyReadName;

@@ -9,6 +9,7 @@ import { PuenteError } from '../error.ts';
 /** Sends status, headers and JSON body; a body held from the client keeps the source text of its numbers. */
 export function sendAnswer(response: ServerResponse, answer: Answered): void {
   if (response.headersSent) return;
+  tellings.set(response, answer);
   const text = answer.body === undefined ? '' : stringifyJson(answer.body);
   response.writeHead(answer.status, {
     // A 204 has no length either (RFC 9110 §8.6).
@@ -20,6 +21,13 @@ export function sendAnswer(response: ServerResponse, answer: Answered): void {
     ...answer.headers,
   });
   response.end(text);
+}
+
+const tellings = new WeakMap<ServerResponse, Answered>();
+
+/** What Puente itself told on a response; null where it told nothing: then it was carried, or nobody was told. */
+export function toldOf(response: ServerResponse): Answered | null {
+  return tellings.get(response) ?? null;
 }
 
 /** The legacy answer for whatever was thrown on the way; what is not a refusal is logged and told as ours. */

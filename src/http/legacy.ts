@@ -1,13 +1,22 @@
 /** The legacy door: one route per row of `mappings/operations.yaml`; everything else is carried. */
 import { type RequestHandler, Router } from 'express';
-import { type Answered, refused } from '../core/answer.ts';
-import { chooseLane } from '../core/lane.ts';
+import { type Answered, type LegacyAnswer, refused } from '../core/answer.ts';
+import { noteUnknown } from '../core/exchange-unknown.ts';
+import { chooseLane, type Lane } from '../core/lane.ts';
+import { slotOf } from '../core/link.ts';
+import { provenMerchant } from '../core/proof.ts';
+import { isShadowed } from '../core/routing.ts';
 import type { Runtime } from '../core/runtime.ts';
+import type { Secret } from '../core/secret.ts';
 import { stories } from '../core/stories.ts';
 import { PuenteError } from '../error.ts';
 import type { Operation } from '../mapping/tables.ts';
 import { errorAnswer, sendAnswer } from './answer.ts';
+import { nameMerchant, policyOf, setMerchant } from './caller.ts';
+import { carryBytes, carryOperation } from './carry.ts';
+import { markDeprecated } from './deprecation.ts';
 import type { Observe } from './metrics.ts';
+import { type Ongoing, ongoingOf } from './ongoing.ts';
 import {
   duplicateHeader,
   parseBody,
@@ -17,9 +26,12 @@ import {
   singleHeaders,
   singleQuery,
 } from './request.ts';
+import { unknownHeaders } from './unknown-headers.ts';
 
 /** Allow-list of everything a path parameter may be before it reaches a table or a path (`reliability.md` F76). */
 const PATH_VALUE = /^[A-Za-z0-9_-]{1,64}$/;
+/** How often one call may find that what its lane was chosen by is over, or has begun, meanwhile. */
+const MAX_CHOICES = 4;
 
 export interface LegacyDoor {
   runtime: Runtime;
@@ -43,7 +55,8 @@ export function legacyRouter(door: LegacyDoor): Router {
       );
     }
     router[methodOf(operation)](pathsOf(operation), (request, response, next) => {
-      serve(door, operation, request, response, next).catch((error: unknown) => {
+      const call = ongoingOf(request);
+      call.work = serve(door, operation, call, request, response, next).catch((error: unknown) => {
         door.observe(operation.name, 'error', 0);
         sendAnswer(response, errorAnswer(operation.family, error, request, door.runtime.log));
       });
@@ -52,37 +65,94 @@ export function legacyRouter(door: LegacyDoor): Router {
   return router;
 }
 
-/** One call: token, lane, and then the story or the carrier. */
-async function serve(
-  door: LegacyDoor,
-  operation: Operation,
-  ...[request, response, next]: Parameters<RequestHandler>
-): Promise<void> {
+/** One call: token, lane, and then the story or the carrier; once more when the lane was overtaken by another call. */
+async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...handled: Handled): Promise<void> {
   const { runtime } = door;
-  const started_at = runtime.clock.now();
+  const [request, response] = handled;
   const { family } = operation;
-  const tell = (answer: Answered): void => finish(door, operation, response, answer, started_at);
-  const token = readToken(request);
+  const tell = (answer: Answered): void => finish(door, operation, response, answer, call.at);
+  call.operation = operation;
+  call.token = readToken(request);
+  const { token } = call;
   if (token === null) {
     // Nobody's call: where merchants start on legacy, legacy says what it thinks of it.
-    if (runtime.settings.merchants.stage === 'legacy') return void door.carry(request, response, next);
+    if (runtime.settings.merchants.stage === 'legacy') return carryBytes(door, call, handled);
+    call.lane = 'orders';
     return tell(refused(family, family === 'payments' ? 'token_missing' : 'unauthorized'));
   }
-  const story = stories[operation.story] as NonNullable<(typeof stories)[string]>; // checked at start
-  const path = pathValues(request.params);
-  const lane = await chooseLane(runtime, token, await story.names(runtime, path));
-  if (lane.lane === 'refused') return tell(refused(family, lane.error));
-  if (lane.lane === 'legacy') return void door.carry(request, response, next);
-  if (duplicateHeader(request) !== null) return tell(refused(family, 'bad_request'));
-  for (const [name, value] of Object.entries(path)) {
-    if (!PATH_VALUE.test(value)) return tell(refused(family, 'invalid_property', name));
+  call.path = pathValues(request.params);
+  for (let choice = 0; choice < MAX_CHOICES; choice++) {
+    const lane = await chooseLaneOf(runtime, operation, call, token);
+    if (lane.lane === 'refused') return tell(refused(family, lane.error));
+    await tellDeprecation(runtime, call, operation, token, response);
+    if (lane.lane === 'orders') {
+      const answer = await translate(door, operation, call, lane, token, request);
+      if (answer.kind !== 'carry') return tell(answer);
+    }
+    if (isShadowed(lane.stage)) noteHeaders(call, request); // counted; a carried call is refused for nothing
+    if (await carryOperation(door, call, operation, token, handled)) return;
   }
+  return tell(refused(family, 'unavailable'));
+}
+
+/** To whoever has the merchant's token alone: what is planned for its tills is nobody else's affair. */
+async function tellDeprecation(
+  runtime: Runtime,
+  call: Ongoing,
+  operation: Operation,
+  token: Secret,
+  response: Handled[1],
+): Promise<void> {
+  const { merchant } = call;
+  if (merchant === null || merchant.settings.deprecation === null) return;
+  if (call.proven_id !== merchant.id && (await provenMerchant(runtime, token)) !== merchant.id) return;
+  markDeprecated(response, merchant, operation);
+}
+
+type Handled = Parameters<RequestHandler>;
+type OnOrders = Extract<Lane, { lane: 'orders' }>;
+
+/** The lane, with what it tells of the call's merchant, unit and id. */
+async function chooseLaneOf(runtime: Runtime, operation: Operation, call: Ongoing, token: Secret): Promise<Lane> {
+  const story = storyOf(operation);
+  const lane = await chooseLane(runtime, token, await story.names(runtime, call.path), operation.kind);
+  call.lane = lane.lane === 'legacy' ? 'legacy' : 'orders';
+  call.is_token_refused = lane.lane === 'legacy' && lane.is_token_refused === true;
+  call.stage = lane.stage;
+  call.unit = slotNamed(call.path);
+  if (lane.lane === 'orders') {
+    setMerchant(runtime, call, lane.merchant);
+    call.proven_id = lane.merchant.id;
+    call.unit ??= lane.link?.slot ?? null;
+    call.draft.legacy_id ??= lane.link?.legacy_id ?? null;
+  } else await nameMerchant(runtime, call, lane.merchant_id);
+  return lane;
+}
+
+/** The call on the orders lane, from what may be read of it to the story's answer. */
+async function translate(
+  door: LegacyDoor,
+  operation: Operation,
+  call: Ongoing,
+  lane: OnOrders,
+  token: Secret,
+  request: Handled[0],
+): Promise<LegacyAnswer> {
+  const { family } = operation;
+  if (duplicateHeader(request) !== null) return refused(family, 'bad_request');
+  for (const [name, value] of Object.entries(call.path)) {
+    if (!PATH_VALUE.test(value)) return refused(family, 'invalid_property', name);
+  }
+  const [invented] = noteHeaders(call, request);
+  if (invented !== undefined && policyOf(door.runtime, lane.merchant, 'unknown_header') === 'refuse')
+    return refused(family, 'additional_property', invented);
   const body = operation.body === 'dropped' ? undefined : await readJson(door, request, operation.body === 'optional');
-  const answer = await story.run(runtime, {
+  call.body = body;
+  return storyOf(operation).run(door.runtime, {
     operation,
-    received_at: started_at,
+    received_at: call.at,
     target: scrubbedTarget(request),
-    path,
+    path: call.path,
     query: singleQuery(request),
     headers: singleHeaders(request),
     body,
@@ -90,8 +160,17 @@ async function serve(
     merchant: lane.merchant,
     link: lane.link,
   });
-  if (answer.kind === 'carry') return void door.carry(request, response, next);
-  return tell(answer);
+}
+
+function storyOf(operation: Operation): NonNullable<(typeof stories)[string]> {
+  return stories[operation.story] as NonNullable<(typeof stories)[string]>; // checked at start
+}
+
+/** @returns the names of headers that no table knows. */
+function noteHeaders(call: Ongoing, request: Handled[0]): string[] {
+  const names = unknownHeaders(request);
+  for (const name of names) noteUnknown(call.draft, 'header', name);
+  return names;
 }
 
 function finish(
@@ -136,15 +215,26 @@ async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0]
   return body;
 }
 
+/** The slot of the unit that a path names by itself. */
+function slotNamed({ device_id, external_pos_id }: Record<string, string>): string | null {
+  const [family, unit] = device_id === undefined ? (['qr', external_pos_id] as const) : (['point', device_id] as const);
+  return unit !== undefined && PATH_VALUE.test(unit) ? slotOf(family, unit) : null;
+}
+
 function pathValues(parameters: Record<string, string | string[]>): Record<string, string> {
   const values: Record<string, string> = {};
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) values[name] = String(value);
   return values;
 }
 
-/** Official clients end some paths of payments with a slash, and legacy took it on all of them, and on merchant orders (`legacy-qr.md` §2, §3). */
+/**
+ * Official clients end some paths of payments with a slash, and legacy took it on all of them, and on merchant orders
+ * (`legacy-qr.md` §2, §3). It took it on sales too (DESIGN decision 12), and work on a unit that went by unseen could be a
+ * second charge.
+ */
 function pathsOf({ family, path }: Operation): string[] {
-  const mayEndSo = family === 'payments' || /^\/merchant_orders\/./.test(path);
+  const isOfUnit = family === 'point' || family === 'qr' || family === 'qr_v1';
+  const mayEndSo = isOfUnit || family === 'payments' || /^\/merchant_orders\/./.test(path);
   return mayEndSo ? [path, `${path}/`] : [path];
 }
 

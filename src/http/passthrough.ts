@@ -7,6 +7,7 @@ import type { Family } from '../contract/legacy-errors.ts';
 import { refused } from '../core/answer.ts';
 import type { Log } from '../core/runtime.ts';
 import { sendAnswer } from './answer.ts';
+import { watchCall } from './ongoing.ts';
 
 /** Without a keep-alive agent the library opens a connection per request and is four times slower (`performance.md`). */
 const MAX_SOCKETS = 256;
@@ -30,6 +31,7 @@ export function createPassthrough(target: string, log: Log): Passthrough {
     agent,
     proxyTimeout: SILENCE_MS,
     on: {
+      proxyRes: (answer, request) => watchCall(request, answer),
       error: (error, request, response) => {
         log.warn('legacy upstream failed', { cause: error.message, lane: 'legacy' });
         if ('writeHead' in response) sendAnswer(response as ServerResponse, failure(error, request)); // not a socket

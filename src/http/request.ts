@@ -67,25 +67,34 @@ export function singleHeaders(request: IncomingMessage): Record<string, string> 
  * @throws PuenteError refused with the legacy error `too_large`; bad_request when the client goes away.
  */
 export async function peekBody(request: IncomingMessage, limit_bytes: number): Promise<Buffer> {
+  const body = await peekUpTo(request, limit_bytes);
+  if (body === null) throw refusal('too_large');
+  return body;
+}
+
+/**
+ * Looks at a body that may be carried afterwards: whatever was read is put back, so that not a byte is lost.
+ * @returns null when it is longer than the limit; then at most the limit and one chunk stand in memory.
+ * @throws PuenteError bad_request when the client goes away.
+ */
+export async function peekUpTo(request: IncomingMessage, limit_bytes: number): Promise<Buffer | null> {
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
-  if (declared > limit_bytes) throw tooLarge();
+  if (declared > limit_bytes) return null;
+  if (declared === 0) return Buffer.alloc(0);
   const chunks: Buffer[] = [];
   let length = 0;
-  if (declared === 0) return Buffer.alloc(0);
-  for (;;) {
+  while (length <= limit_bytes && length !== declared) {
     const chunk = request.read() as Buffer | null; // no encoding is set on this stream
     if (chunk !== null) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length > limit_bytes) throw tooLarge();
-      if (length === declared) break;
     } else if (request.readableEnded || request.complete) break;
     else await readable(request);
   }
   const body = Buffer.concat(chunks);
   // Before its end was told the stream takes the bytes back, whether their length was declared or they came in chunks.
   if (length > 0 && !request.readableEnded) request.unshift(body);
-  return body;
+  return length > limit_bytes ? null : body;
 }
 
 /**
@@ -110,10 +119,6 @@ export function parseBody(body: Buffer, content_type: string | undefined): unkno
 
 function refusal(name: string, cause?: unknown): PuenteError {
   return new PuenteError('refused', `The body was refused: ${name}`, { facts: { error: name }, cause });
-}
-
-function tooLarge(): PuenteError {
-  return refusal('too_large');
 }
 
 function queryText(request: IncomingMessage): string {

@@ -3,7 +3,11 @@ import type { Family } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { type Applied, type CompiledTable, compileTable, OTHER_SITE } from './compile.ts';
+import { describeRows } from './describe.ts';
 import { errorFinder } from './errors.ts';
+import { factsFinder } from './facts.ts';
+import { fieldFinder } from './fields.ts';
+import { compareAnswers } from './match.ts';
 import { anyElement, contains, type Path, printPath, propertyName } from './path.ts';
 import { refusal, sourceRefusal } from './refusal.ts';
 import type {
@@ -60,6 +64,11 @@ export function assemble(documents: Documents): LoadedTables {
     answer: (operation, source, context) => translate(needed(compiled, operation.answer), source, context),
     notice: (source, context) => translate(notice, source, context),
     payment: (source, context) => translate(payment, source, context),
+    fields: fieldFinder(documents),
+    ...factsFinder(documents.tables),
+    compare: compareAnswers(documents),
+    limitations: documents.limitations,
+    describe: (fired) => describeRows(documents, fired),
     state: stateFinder(documents.states),
     site: siteFinder(documents.sites),
     error: errorFinder(documents.errors, renamer(documents.operations, compiled)),

@@ -7,6 +7,7 @@ import { converters } from './converters.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
 import { type Row, rowsOf, type WrittenTable } from './schema.ts';
 import { findIn, leavesOf, looseObjectsOf, type Shape, shapeOf } from './shape.ts';
+import { wholeRows } from './whole-rows.ts';
 
 /**
  * @param sites every site a row may name.
@@ -22,7 +23,7 @@ export function checkTable(
   const fail = (message: string): Failure => ({ file: table.file, row: null, message });
   if (!from) return [fail(`no contract schema is called '${table.from}'`)];
   if (!to) return [fail(`no contract schema is called '${table.to}'`)];
-  const rows = flatten(rowsOf(table.table, table.rows));
+  const rows = wholeRows(rowsOf(table.table, table.rows));
   const view: View = { table, from: from.shape, to: to.shape, rows, headers };
   return [
     ...rows.flatMap((row) => checkRow(view, row, sites)),
@@ -42,19 +43,6 @@ interface View {
 }
 
 const contextShape = shapeOf(contextSchema);
-
-/** Rows inside an `each` with the whole paths, elements as `[]`. */
-function flatten(rows: readonly Row[], from: Path = [], to: Path = []): Row[] {
-  return rows.flatMap((row) => {
-    const whole: Row = {
-      ...row,
-      from: row.verb === 'context' ? row.from : [...from, ...row.from],
-      to: row.to === null ? null : [...to, ...row.to],
-      reads: row.reads.map((path) => [...from, ...path]),
-    };
-    return [whole, ...flatten(row.rows, [...whole.from, '[]'], [...(whole.to ?? []), '[]'])];
-  });
-}
 
 function numberOf(row: Row): string {
   return row.id.slice(row.id.indexOf('#') + 1);

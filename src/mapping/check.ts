@@ -1,6 +1,7 @@
 /** The proofs: what must hold of the tables before the process may listen (DESIGN decision 3). */
 import { upstreamErrorCodes } from '../contract/upstream.ts';
 import type { Documents } from './assemble.ts';
+import { checkDoubleReads, checkFacts } from './check-facts.ts';
 import { checkTable } from './check-rows.ts';
 import { checkErrors, checkStates } from './check-rules.ts';
 import { OTHER_SITE } from './compile.ts';
@@ -34,6 +35,8 @@ export function check(documents: Documents): Failure[] {
     ...checkRoles(documents),
     ...checkUse(documents),
     ...documents.tables.flatMap((table) => checkTable(table, sites, headersOf(table))),
+    ...checkDoubleReads(documents),
+    ...checkFacts(documents),
     ...documents.states.flatMap(checkStates),
     ...documents.errors.flatMap((table) => checkErrors(table, documents.operations)),
   ];
@@ -59,13 +62,17 @@ function checkSites(documents: Documents): Failure[] {
   ];
 }
 
-/** Numbers are never used again, so they only rise. */
-function checkLimitations({ limitations }: Documents): Failure[] {
-  return limitations.flatMap(({ id }, index) => {
+/** Numbers are never used again, so they only rise; and whoever meets one calls an operation that there is. */
+function checkLimitations({ limitations, operations }: Documents): Failure[] {
+  const names = operations.map(({ name }) => name);
+  return limitations.flatMap(({ id, operations: met }, index) => {
+    const at = { file: 'limitations.yaml', row: String(index + 1) };
     const before = limitations[index - 1]?.id;
-    if (before === undefined || numberOf(before) < numberOf(id)) return [];
+    const risen = before === undefined || numberOf(before) < numberOf(id);
+    const unknown = met.filter((name) => !names.includes(name));
     return [
-      { file: 'limitations.yaml', row: String(index + 1), message: `${id} must have a higher number than ${before}` },
+      ...(risen ? [] : [{ ...at, message: `${id} must have a higher number than ${before}` }]),
+      ...unknown.map((name) => ({ ...at, message: `${id} names the operation ${name}, which does not exist` })),
     ];
   });
 }

@@ -209,7 +209,8 @@ function unknownKeyStep(table: string, path: Path, known: ReadonlySet<string>, p
         if (known.has(key)) continue;
         if (policy === 'refuse') throw refusal('additional_property', key);
         const property = propertyName([...at, key]);
-        run.losses.push({ table, path: printPath([...at, key]), why: `orders have no counterpart of ${property}` });
+        const why = `orders have no counterpart of ${property}`;
+        run.losses.push({ table, path: printPath([...at, key]), why, unknown: true });
       }
     }
   };

@@ -3,10 +3,9 @@ import { errorBody, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import type { LoadedTables } from './assemble.ts';
+import { describeRows, type RowWords } from './describe.ts';
 import { explanationText } from './explain-text.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
-import { sourceText, targetText } from './render.ts';
-import { type Row, rowsOf } from './schema.ts';
 import { suppose } from './suppose.ts';
 import type { Loss, MappingContext, Operation, Translated } from './tables.ts';
 
@@ -21,7 +20,7 @@ export interface Explanation {
     headers: Record<string, string>;
     body: unknown;
   } | null;
-  fired: { row: string; says: string; why: string }[];
+  fired: RowWords[];
   losses: Loss[];
   /** The legacy answer, when the tables refuse the request. */
   refusal: { status: number; error: string; message: string } | null;
@@ -63,7 +62,7 @@ export function explain(tables: LoadedTables, text: string, given: ExplainContex
       ...(context.refund_minor === undefined ? [] : [WHOLE]),
       ...(operation.kind === 'qr' ? [OWN_POINT_OF_SALE] : []),
     ];
-    const fired = describe(tables, translated.fired);
+    const fired = describeRows(tables.documents, translated.fired);
     return withText({ ...found, upstream, fired, losses: translated.losses, notes }, operation);
   } catch (error) {
     return withText({ ...found, ...refusalOf(tables, operation, error) }, operation);
@@ -103,7 +102,7 @@ function refusalOf(
   const entry = legacyError(family, String(error.facts.error));
   if (entry === null) throw error;
   const told = errorBody(family, entry, String(error.facts.detail ?? ''));
-  const [by] = describe(tables, [String(error.facts.row)]);
+  const [by] = describeRows(tables.documents, [String(error.facts.row)]);
   return {
     refusal: { status: entry.status, error: String(told.error), message: String(told.message) },
     refused_by: by ? { row: by.row, why: by.why } : null,
@@ -136,18 +135,6 @@ function upstreamOf(operation: Operation, { value }: Translated): Explanation['u
   const { method, path } = upstreamRoutes[operation.upstream];
   const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => value.path?.[name] ?? `:${name}`);
   return { method, path: filled, query: value.query ?? {}, headers: value.headers ?? {}, body: value.body };
-}
-
-function describe(tables: LoadedTables, fired: readonly string[]): Explanation['fired'] {
-  const rows = tables.documents.tables.flatMap((table) => flat(rowsOf(table.table, table.rows)));
-  return fired.flatMap((id) => {
-    const row = rows.find((one) => one.id === id);
-    return row ? [{ row: id, says: `${sourceText(row)} → ${targetText(row)}`.replaceAll('`', ''), why: row.why }] : [];
-  });
-}
-
-function flat(rows: readonly Row[]): Row[] {
-  return rows.flatMap((row) => [row, ...flat(row.rows)]);
 }
 
 function withText(found: Omit<Explanation, 'text'>, operation: Operation | null): Explanation {

@@ -42,7 +42,7 @@ function opening(): string {
   return [
     '<!-- Generated from the YAML files beside it by `npm run generate`; change those, not this. -->',
     '# Mapping tables',
-    'Each table says, row by row, how one side becomes the other. A row has one verb: `copy` a field, a `const`, a value from the `context`, `drop` a field (`silent`: nobody misses it, `note`: a loss is recorded, `refuse`: the call is refused), or `each` element of a list. `npx puente check` proves that nothing is forgotten.',
+    'Each table says, row by row, how one side becomes the other. A row has one verb: `copy` a field, a `const`, a value from the `context`, `drop` a field (`silent`: nobody misses it, `note`: a loss is recorded, `refuse`: the call is refused), or `each` element of a list. What is lost has a weight (`money`, `identity`, or neither) and an advice for the maker of the till. `npx puente check` proves that nothing is forgotten.',
   ].join('\n\n');
 }
 
@@ -53,7 +53,7 @@ function operationsList({ documents }: LoadedTables): string {
     one.asks.length === 0 ? '–' : one.asks.map((call) => `\`${call}\``).join(', '),
     anchor(one.request),
     anchor(one.answer),
-    `${one.why} (${one.source})`,
+    `${one.why} (${one.source})${one.double_read ? ' In shadow it is read on both sides.' : ''}`,
   ]);
   return grid(['Legacy call', 'Upstream call', 'Asked beside', 'Request', 'Answer', 'Why'], rows);
 }
@@ -79,7 +79,7 @@ function renderTable(table: WrittenTable): string {
     sourceText(row),
     targetText(row),
     siteText(row),
-    row.why,
+    whyText(row),
   ]);
   return [...head, grid(['Row', 'From', 'To', 'Sites', 'Why'], rows)].join('\n\n');
 }
@@ -112,6 +112,16 @@ export function targetText(row: Row): string {
   const converter = row.converter === null ? '' : ` by \`${row.converter}\``;
   const otherwise = row.otherwise === null ? '' : `, otherwise \`${JSON.stringify(row.otherwise.value)}\``;
   return `${to}${converter}${otherwise}`;
+}
+
+/** The reason, and what is said of the row beside: its weight in the loss ledger, the advice, and how double reads compare it. */
+function whyText({ why, weight, advice, matcher, by }: Row): string {
+  const parts = [why];
+  if (weight !== 'other') parts.push(`Weight: ${weight}.`);
+  if (advice !== null) parts.push(`Advice: ${advice}`);
+  if (matcher !== 'equal')
+    parts.push(`Compared as ${matcher}${by === null ? '' : ` by \`${printPath(by)}\``} in double reads.`);
+  return parts.join(' ');
 }
 
 function siteText(row: Row): string {

@@ -10,6 +10,14 @@ export type Verb = (typeof verbs)[number];
 export const policies = ['silent', 'note', 'refuse'] as const;
 export type Policy = (typeof policies)[number];
 
+/** How a field of an answer is compared with legacy's in a double read; `unordered` is for lists, by a key of their elements. */
+export const matchers = ['equal', 'numeric', 'unordered', 'presence', 'volatile'] as const;
+export type Matcher = (typeof matchers)[number];
+
+/** What a loss weighs beside all others: money first, then who and what it was for. */
+export const weights = ['money', 'identity'] as const;
+export type Weight = (typeof weights)[number] | 'other';
+
 export interface Row {
   /** `table#3`, or `table#3.1` inside an `each`; counted from 1. */
   id: string;
@@ -30,6 +38,12 @@ export interface Row {
   /** Written when the source field is absent or null. */
   otherwise: { value: unknown } | null;
   rows: Row[];
+  matcher: Matcher;
+  /** Target path inside an element that tells elements apart; for `unordered` alone. */
+  by: Path | null;
+  weight: Weight;
+  /** What the till's maker is to do about the loss. */
+  advice: string | null;
   why: string;
 }
 
@@ -50,6 +64,10 @@ interface WrittenRow {
   elsewhere?: Policy | undefined;
   otherwise?: unknown;
   rows?: WrittenRow[] | undefined;
+  match?: Matcher | undefined;
+  by?: string | undefined;
+  weight?: (typeof weights)[number] | undefined;
+  advice?: string | undefined;
   why: string;
 }
 
@@ -70,6 +88,10 @@ export const writtenRow: z.ZodType<WrittenRow> = z
     get rows() {
       return z.array(writtenRow).min(1).optional();
     },
+    match: z.enum(matchers).optional(),
+    by: path.optional(),
+    weight: z.enum(weights).optional(),
+    advice: z.string().min(12, 'give the advice in a sentence').optional(),
     why,
   })
   .superRefine((row, check) => {
@@ -184,6 +206,8 @@ export const operationsFile = z.strictObject({
       request: name.nullable(),
       answer: name.nullable(),
       body: z.enum(['json', 'optional', 'dropped']),
+      /** In shadow it is read on both sides, and the answers are compared. */
+      double_read: z.boolean().default(false),
       source: z.string().min(4),
       why,
     }),
@@ -213,6 +237,8 @@ export const limitationsFile = z.strictObject({
       effect: why,
       cause: why,
       workaround: why,
+      /** Whose tills can meet it; reports list it for traffic of these. */
+      operations: z.array(z.string()).min(1),
       /** Names the test that shows exactly this difference. */
       test: z.string().min(1),
     }),
@@ -238,6 +264,10 @@ export function rowsOf(table: string, rows: readonly WrittenRow[], parent = ''):
       elsewhere: row.elsewhere ?? null,
       otherwise: Object.hasOwn(row, 'otherwise') ? { value: row.otherwise } : null,
       rows: rowsOf(table, row.rows ?? [], `${number}.`),
+      matcher: row.match ?? 'equal',
+      by: row.by === undefined ? null : toPath(row.by),
+      weight: row.weight ?? 'other',
+      advice: row.advice ?? null,
       why: row.why,
     };
   });

@@ -1,6 +1,8 @@
 /** What the compiled mapping tables offer to the stories in `core`. */
 import type { Family, LegacyErrorName } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
+import type { RowWords } from './describe.ts';
+import type { SourceField } from './fields.ts';
 import type { NoticeTopic } from './schema.ts';
 
 /** One legacy call that Puente understands; a row of `mappings/operations.yaml`. */
@@ -24,6 +26,8 @@ export interface Operation {
   answer: string | null;
   /** `json`: a JSON body is required; `optional`: there may be none; `dropped`: it is ignored (DESIGN decision 12). */
   body: 'json' | 'optional' | 'dropped';
+  /** In shadow it is read on both sides, and the answers are compared. */
+  double_read: boolean;
 }
 
 /** A legacy request in parts; `headers` has lower-case keys. */
@@ -42,6 +46,35 @@ export interface Loss {
   table: string;
   path: string;
   why: string;
+  /** No row knows the field: the table's policy for unknown ones found it. */
+  unknown?: true;
+}
+
+/** What a table says of one of its source fields beside translating it. */
+export interface RowFacts {
+  /** `table#row`; null for a field that no row knows. */
+  row: string | null;
+  /** The source path as the table writes it, with `[]` for any element; '' for a constant. */
+  path: string;
+  /** Money first, then who and what it was for, then the rest. */
+  weight: 'money' | 'identity' | 'other';
+  /** A sentence for the till's maker; null where nothing is lost. */
+  advice: string | null;
+  why: string;
+}
+
+/** One field of an answer, read on both sides; its elements together where it stands in a list. */
+export interface ComparedField {
+  /** Path in the legacy answer, with `[]` for any element: `devices[].pos_id`. */
+  path: string;
+  /**
+   * Null: the sides agree. `missing`: orders would not tell it; `extra`: legacy did not; `length`: lists of other lengths;
+   * `type`: another JSON type; `value`: another value.
+   */
+  difference: 'missing' | 'extra' | 'length' | 'type' | 'value' | null;
+  /** The first pair that differs; undefined where a side has none, and where the sides agree. */
+  legacy?: unknown;
+  orders?: unknown;
 }
 
 export interface Translated {
@@ -91,6 +124,15 @@ export interface ErrorRow {
   row: string;
 }
 
+/** A numbered departure from what legacy did, and the operations whose tills can meet it. */
+export interface Limitation {
+  id: string;
+  title: string;
+  effect: string;
+  workaround: string;
+  operations: readonly string[];
+}
+
 export interface Tables {
   /** SHA-256 over all table files, first 12 hex digits; pinned on each link. */
   revision: string;
@@ -110,6 +152,24 @@ export interface Tables {
   state(family: LinkFamily, order: OrderState, declined: 'error' | 'finished'): StateRow & { known: boolean };
   /** Currency and decimals of a site (`MLA`, …); a site nobody knows, or null, has two decimals. */
   site(site: string | null): { currency: string; exponent: number };
+  /** The fields of an operation's legacy request; none where nothing is translated. @param site null: every row, whatever its sites. */
+  fields(operation: Operation, site: string | null): readonly SourceField[];
+  /**
+   * What the table says of a source field; a field that no row knows is judged by its name.
+   * @param why the reason of a loss, where a field has rows for several sites (`lossFacts` in `facts.ts`).
+   */
+  facts(table: string, path: string, why?: string): RowFacts;
+  /** The row of an id that fired; null for an id of another revision. */
+  row(id: string): RowFacts | null;
+  /**
+   * The answer of legacy beside the one that the tables made of the orders side, field by field, as the rows' matchers say.
+   * A volatile field is not told, and neither is one that both sides leave out.
+   */
+  compare(operation: Operation, legacy: unknown, orders: unknown): ComparedField[];
+  /** Numbered departures from legacy behaviour (DESIGN decision 11). */
+  limitations: readonly Limitation[];
+  /** Rows in words, as `explain` shows them; ids that this revision does not have are left out. */
+  describe(fired: readonly string[]): RowWords[];
   /** @param body the parsed upstream error body, in whatever envelope. */
   error(family: Family, call: UpstreamCallName, status: number, body: unknown, context: MappingContext): ErrorRow;
 }

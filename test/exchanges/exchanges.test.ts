@@ -78,9 +78,9 @@ describe('together they cover', () => {
     expect(missing).toEqual([]);
   });
 
-  // Payments and merchant orders are put together by their stories, and so is what became of a QR sale.
+  // Payments, merchant orders and the events list are put together by their stories, and so is what became of a QR sale.
   it.each([
-    ['point', rowsOf('point', ['fields', 'states', 'errors'])],
+    ['point', rowsOf('point', ['fields', 'states', 'errors']).filter((id) => !id.startsWith('point.events.answer#'))],
     ['qr_v1', rowsOf('qr_v1', ['fields', 'errors'])],
     ['qr', rowsOf('qr', ['fields', 'errors'])],
   ])('every row that the engine runs of the family %s', (_family, rows) => {

@@ -68,3 +68,21 @@ it('a create in doubt is not sold again on legacy by its retry', async () => {
   expect([...bench.sandbox.world.orders.values()].map(({ status }) => status)).toEqual(['created']);
   expect(idOf(retried)).toMatch(/^[0-9a-f-]{36}$/);
 });
+
+it('the list of events shows intents of both sides, after a move in either direction', async () => {
+  const day = (offset: number): string => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
+  const list = async (): Promise<string[]> => {
+    const { body } = await bench.till(`${POINT}/payment-intents/events?startDate=${day(-1)}&endDate=${day(1)}`);
+    return (body as { events: { payment_intent_id: string }[] }).events.map((event) => event.payment_intent_id); // as listed
+  };
+  const cancel = (id: string) => bench.till(`${CREATE}/${id}`, { method: 'DELETE' });
+  const on_orders = idOf(await sell(1500));
+  await cancel(on_orders);
+  await move('legacy');
+  const on_legacy = idOf(await sell(1600));
+  await cancel(on_legacy);
+  expect((await list()).toSorted()).toEqual([on_orders, on_legacy].toSorted());
+  await move('orders');
+  // A list is kept for a moment, because tills poll.
+  expect(await eventually(list, (ids) => ids.length === 2)).toContain(on_legacy);
+});

@@ -5,7 +5,7 @@ import { readDocuments } from '../../src/mapping/load.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
 import { narrowDifferences } from './qr-transcript.ts';
 import { cancel, create, differences, get, newTill, type Step, status } from './till-script.ts';
-import { inEachWay, openWorld, type WorldOptions } from './worlds.ts';
+import { inEachWay, type WorldOptions } from './worlds.ts';
 
 const { limitations } = readDocuments(join(import.meta.dirname, '..', '..', 'mappings')).documents;
 
@@ -103,27 +103,6 @@ describe('each limitation is this difference and no other', () => {
     expect(
       await compare([create(SALE), { person: 'pick_up' }, without, { person: 'pay' }, { notices: 1 }, without, get()]),
     ).toEqual([]);
-  });
-
-  limitation('LIM-06', async () => {
-    const world = await openWorld('carried', { merchant: ARGENTINA });
-    try {
-      const day = (offset: number): string => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
-      const list: Step = { call: `GET /payment-intents/events?startDate=${day(-1)}&endDate=${day(1)}` };
-      const till = newTill(world);
-      await till.run([create(SALE), cancel()]);
-      const before = await till.run([list, get()]);
-      const stage = { stage: 'orders', reason: 'a test moves the merchant', revision: 0 };
-      expect((await world.bench.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body: stage })).status).toBe(
-        200,
-      );
-      expect(differences(before, await till.run([list, get()]))).toEqual([
-        '- < 200 application/json {"events":[{"payment_intent_id":"<id 1>","status":"CANCELED","created_on":"<instant>"}]}',
-        '+ < 200 application/json {"events":[]}',
-      ]);
-    } finally {
-      await world.close();
-    }
   });
 
   limitation('LIM-07', async () => {

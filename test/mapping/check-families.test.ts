@@ -154,7 +154,7 @@ const cases: [name: string, file: string, before: string | RegExp, after: string
   [
     'a field of a sale without a row',
     'qr/create.request.yaml',
-    / {2}- drop: body\.description\n.*\n.*\n/,
+    / {2}- drop: body\.description\n.*\n.*\n.*\n/,
     '',
     'qr/create.request.yaml: the source field body.description has no row',
   ],

@@ -10,6 +10,7 @@ export interface LegacyErrorEntry {
 
 /** Errors that can happen to any call, so that every family has words for them. */
 const commonNames = [
+  'action_not_supported',
   'bad_json',
   'bad_request',
   'missing_property',
@@ -36,6 +37,7 @@ const NO_ANSWER = 'The payments service did not answer in time; look at the paym
 
 /** What the door says before and behind a family's own words; the texts are ours. */
 export const doorErrors = {
+  action_not_supported: { status: 404, error: 'not_found', message: 'Action not supported' },
   too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
   unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
   too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },

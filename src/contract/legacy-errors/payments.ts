@@ -62,6 +62,7 @@ export const paymentErrors = {
     cause: 5,
   },
   forbidden: { status: 403, error: 'forbidden', message: 'The caller may not do this', cause: 4 },
+  action_not_supported: { ...doorErrors.action_not_supported, cause: 404 },
   too_large: { ...doorErrors.too_large, cause: 1 },
   unsupported_media: { ...doorErrors.unsupported_media, cause: 1 },
   too_many_requests: { ...doorErrors.too_many_requests, cause: 429 },

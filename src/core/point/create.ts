@@ -43,7 +43,7 @@ function heldFields(body: CreateBody): HeldFields {
 }
 
 /** The link in the way: looked at once, because a missed event must never block a terminal. */
-async function makeRoom(
+export async function makeRoom(
   runtime: Runtime,
   call: LegacyCall,
   holder: Link,

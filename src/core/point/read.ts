@@ -1,17 +1,10 @@
-/** The stories that read intents: get, last status, events list. */
+/** The stories that read one intent: get, and its last status. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
-import { listEventsRequest } from '../../contract/legacy-point.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
 import type { Link } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
-
-/** Longest span of an events list (`legacy-point.md` §1.6). */
-const MAX_EVENT_DAYS = 30;
-const DAY_MS = 86_400_000;
-/** More events than a till can show; a terminal makes a few hundred sales a day. */
-const MAX_EVENTS = 10_000;
 
 /** `GET …/payment-intents/{id}`: the higher of what is stored and what upstream says now, in legacy words. */
 export async function getIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
@@ -26,23 +19,6 @@ export async function lastStatus(runtime: Runtime, call: LegacyCall): Promise<Le
   const link = await currentLink(runtime, call);
   if (link === null) return refused('point', 'intent_not_found');
   const { value } = runtime.tables.answer(call.operation, {}, intentContext(runtime, call, link));
-  return answered(200, value.body);
-}
-
-/** `GET …/payment-intents/events`: Puente's own history of final states, newest first (`legacy-point.md` §1.6). */
-export async function listEvents(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const asked = listEventsRequest.safeParse({ query: call.query });
-  const from = asked.success ? dayStart(asked.data.query.startDate) : null;
-  const last = asked.success ? dayStart(asked.data.query.endDate) : null;
-  if (from === null || last === null || last < from || last - from > MAX_EVENT_DAYS * DAY_MS)
-    return refused('point', 'bad_request');
-  const links = await runtime.store.finishedLinks(call.merchant.id, from, last + DAY_MS, MAX_EVENTS);
-  const events = links.map((link) => ({
-    payment_intent_id: link.legacy_id,
-    status: link.legacy_state,
-    created_on: link.legacy_state_at,
-  }));
-  const { value } = runtime.tables.answer(call.operation, {}, { ...merchantContext(runtime, call.merchant), events });
   return answered(200, value.body);
 }
 
@@ -65,10 +41,4 @@ function intentContext(runtime: Runtime, call: LegacyCall, link: Link): Record<s
     held: link.held,
     amount_minor: link.amount_minor,
   };
-}
-
-/** Start of a UTC day, epoch ms; null for a day that no calendar has. */
-function dayStart(text: string): number | null {
-  const start = Date.parse(`${text}T00:00:00Z`);
-  return Number.isNaN(start) || new Date(start).toISOString().slice(0, 10) !== text ? null : start;
 }

@@ -1,7 +1,7 @@
 /** The story of taking away what a point of sale has, by the point of sale, which the orders API can only do by the order. */
 import { answered, type LegacyAnswer } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
-import { stageOf } from '../lane.ts';
+import { isStillOnOrders } from '../lane.ts';
 import { slotOf } from '../link.ts';
 import type { Runtime } from '../runtime.ts';
 import { clearPointOfSale, inTurn } from './clear.ts';
@@ -18,7 +18,7 @@ export async function cancelPointOfSale(runtime: Runtime, call: LegacyCall): Pro
   return inTurn(runtime, call.merchant.id, slot, async () => {
     const holder = await runtime.store.liveLink(call.merchant.id, slot);
     if (holder === null) {
-      return stageOf(runtime, call.merchant) === 'legacy' ? { kind: 'carry' } : answered(204, undefined);
+      return (await isStillOnOrders(runtime, call, slot)) ? answered(204, undefined) : { kind: 'carry' };
     }
     const deadline = call.received_at + runtime.settings.create.deadline_ms;
     const room = await clearPointOfSale(runtime, call, holder, deadline);

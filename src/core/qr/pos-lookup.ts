@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
 import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
+import type { ExchangeDraft } from '../exchange.ts';
 import { distrust } from '../identity.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
@@ -12,7 +13,17 @@ const pointOfSale = z.looseObject({ external_id: z.string().nullish() });
 export type PosLookup = { kind: 'known'; external_pos_id: string } | { kind: 'failed'; error: LegacyErrorName };
 
 /**
- * The external id behind an internal number, remembered for `reads.pos_fresh_ms`; a failure is not.
+ * A till gives up after about ten seconds, and legacy takes the sale without any lookup: so a create that may go there
+ * waits no longer than this for the number, several times what the read takes.
+ */
+export const POS_LOOKUP_MS = 1_000;
+
+/** What a call was told already: it asks once, however often its way is chosen anew. */
+const told = new WeakMap<ExchangeDraft, Map<string, PosLookup>>();
+
+/**
+ * The external id behind an internal number, remembered for `reads.pos_fresh_ms`; a failure is remembered for its call
+ * alone. Calls share a question only with others of the same token, because an invented one fails.
  * @param token accepted as the merchant's.
  */
 export async function lookUpPos(
@@ -20,24 +31,52 @@ export async function lookUpPos(
   merchant_id: string,
   token: Secret,
   pos_id: string,
+  timeout_ms = runtime.settings.reads.timeout_ms,
 ): Promise<PosLookup> {
-  if (!USER_ID.test(pos_id)) return { kind: 'failed', error: 'pos_not_found' };
-  return runtime.cache.get(
-    `pos ${merchant_id} ${pos_id}`,
+  const before = await peekPos(runtime, merchant_id, pos_id);
+  if (before !== null) return before;
+  const key = keyOf(merchant_id, pos_id);
+  const { pos_fresh_ms } = runtime.settings.reads;
+  const lookup = await runtime.cache.get(
+    `${key} ${runtime.vault.fingerprint(token.reveal())}`,
     runtime.clock.now(),
-    runtime.settings.reads.pos_fresh_ms,
-    () => ask(runtime, token, pos_id),
-    (lookup) => lookup.kind === 'known',
+    pos_fresh_ms,
+    () => ask(runtime, token, pos_id, timeout_ms),
+    () => false,
   );
+  // The number is the merchant's whoever asked: the service has answered one of its tokens.
+  if (lookup.kind === 'known') await runtime.cache.get(key, runtime.clock.now(), pos_fresh_ms, async () => lookup);
+  const draft = runtime.exchange();
+  if (draft !== null) told.set(draft, (told.get(draft) ?? new Map()).set(key, lookup));
+  return lookup;
 }
 
-async function ask(runtime: Runtime, token: Secret, pos_id: string): Promise<PosLookup> {
+/** What is known of a number without asking anybody; null when nothing is. */
+export async function peekPos(runtime: Runtime, merchant_id: string, pos_id: string): Promise<PosLookup | null> {
+  if (!USER_ID.test(pos_id)) return { kind: 'failed', error: 'pos_not_found' };
+  const key = keyOf(merchant_id, pos_id);
+  const { clock, settings } = runtime;
+  const known = await runtime.cache.peek<PosLookup>(key, clock.now(), settings.reads.pos_fresh_ms);
+  const draft = runtime.exchange();
+  return known ?? (draft === null ? null : (told.get(draft)?.get(key) ?? null));
+}
+
+/** True for a number that no point of sale of orders can have. */
+export function isNoPosOfOrders(lookup: PosLookup): boolean {
+  return lookup.kind === 'failed' && (lookup.error === 'pos_not_found' || lookup.error === 'pos_without_external_id');
+}
+
+function keyOf(merchant_id: string, pos_id: string): string {
+  return `pos ${merchant_id} ${pos_id}`;
+}
+
+async function ask(runtime: Runtime, token: Secret, pos_id: string, timeout_ms: number): Promise<PosLookup> {
   const outcome = await runtime.upstream.send({
     name: 'pos',
     method: 'GET',
     path: `/pos/${pos_id}`,
     token,
-    timeout_ms: runtime.settings.reads.timeout_ms,
+    timeout_ms,
   });
   if (outcome.kind !== 'answered') return { kind: 'failed', error: 'unavailable' };
   if (outcome.status === 401) {

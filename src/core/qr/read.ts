@@ -1,7 +1,7 @@
 /** The story of reading what a till has, which the orders API can only do by the order. */
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
-import { stageOf } from '../lane.ts';
+import { isStillOnOrders } from '../lane.ts';
 import { slotOf } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
@@ -12,8 +12,9 @@ import { pointOfSaleOf } from './point-of-sale.ts';
 export async function getPointOfSale(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
   const place = await pointOfSaleOf(runtime, call);
   if (place.kind === 'refused') return place.answer;
-  const holder = await runtime.store.liveLink(call.merchant.id, slotOf('qr', place.external_pos_id));
-  if (holder === null && stageOf(runtime, call.merchant) === 'legacy') return { kind: 'carry' };
+  const slot = slotOf('qr', place.external_pos_id);
+  const holder = await runtime.store.liveLink(call.merchant.id, slot);
+  if (holder === null && !(await isStillOnOrders(runtime, call, slot))) return { kind: 'carry' };
   const link = holder?.state === 'LIVE' ? await refreshLink(runtime, holder, call.token) : null;
   if (link === null || link.state !== 'LIVE') return refused(call.operation.family, 'order_not_found');
   const { value } = runtime.tables.answer(call.operation, link.order ?? {}, saleContext(runtime, call, link));

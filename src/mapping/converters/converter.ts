@@ -19,6 +19,8 @@ export interface Given {
 export interface Converter {
   /** What it does, for the generated page. */
   says: string;
+  /** What it takes may be lost in part or as a whole, which is recorded. */
+  loses?: true;
   convert: (value: unknown, given: Given) => Converted;
 }
 

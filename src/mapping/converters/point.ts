@@ -37,18 +37,22 @@ export const pointConverters: Readonly<Record<string, Converter>> = {
   },
   short_description: {
     says: `cut to ${MAX_DESCRIPTION} characters between code points; a cut is a loss`,
+    loses: true,
     convert: shortDescription,
   },
   payment_type: {
     says: "`credit_card` and `debit_card` stay; anything else is refused or dropped, as the merchant's voucher setting says",
+    loses: true,
     convert: (value, given) => (isCard(value) ? { value } : byVoucherSetting('payment.type', value, given)),
   },
   voucher: {
     says: "refused or dropped, as the merchant's voucher setting says",
+    loses: true,
     convert: (value, given) => byVoucherSetting('payment.voucher_type', value, given),
   },
   with_credit_card: {
     says: 'kept when the payment type is `credit_card`, otherwise a loss',
+    loses: true,
     convert: (value, { reads }) => {
       if (reads[0] === 'credit_card') return { value };
       return { loss: 'orders take a preference on installments with credit_card only' };
@@ -56,6 +60,7 @@ export const pointConverters: Readonly<Record<string, Converter>> = {
   },
   lifetime: {
     says: `seconds to an ISO duration, between ${MIN_LIFE_S} s and ${MAX_LIFE_S} s; a clamp is a loss`,
+    loses: true,
     convert: lifetime,
   },
   filled: { says: 'kept unless it is empty', convert: (value) => (value === '' ? NOTHING : { value }) },
@@ -65,6 +70,7 @@ export const pointConverters: Readonly<Record<string, Converter>> = {
   },
   whole_number: {
     says: 'digits to a number; nothing when it is not one, a loss when it is too large to be exact',
+    loses: true,
     convert: wholeNumber,
   },
   digits_or_null: {
@@ -73,6 +79,7 @@ export const pointConverters: Readonly<Record<string, Converter>> = {
   },
   operating_mode: {
     says: '`PDV` and `STANDALONE` stay; anything else shows as STANDALONE, a loss',
+    loses: true,
     convert: operatingMode,
   },
   paid_type: {
@@ -88,10 +95,12 @@ export const pointConverters: Readonly<Record<string, Converter>> = {
   },
   application_number: {
     says: "the application's id as a number, from the context or else from the order",
+    loses: true,
     convert: (value, { reads }) => wholeNumber(value ?? reads[0]),
   },
   announced_payment_id: {
     says: 'the number of the payment when the state announces one',
+    loses: true,
     convert: (value, { context }) => (announcesPayment(context) ? wholeNumber(value) : NOTHING),
   },
   announced_payment_state: {

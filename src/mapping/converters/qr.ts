@@ -60,14 +60,17 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
   quantity_number: { says: 'a whole number; `2.0` is 2', convert: (value) => ({ value: quantityOf(value) }) },
   short_title: {
     says: `cut to ${MAX_TITLE} characters; a cut is a loss`,
+    loses: true,
     convert: (value) => cutText(value, MAX_TITLE),
   },
   short_measure: {
     says: `cut to ${MAX_MEASURE} characters; a cut is a loss`,
+    loses: true,
     convert: (value) => cutText(value, MAX_MEASURE),
   },
   short_code: {
     says: `as text; left out when it is empty, and with a loss when it is longer than ${MAX_CODE} characters`,
+    loses: true,
     convert: (value) => {
       const code = String(value);
       if (code.length > MAX_CODE) return { loss: `orders take ${MAX_CODE} characters of a code; it is left out` };
@@ -76,6 +79,7 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
   },
   ten_items: {
     says: 'the first ten items; of more, nine and one over the sum of the rest, which is a loss; no list when it is empty',
+    loses: true,
     convert: (value, { context }) => foldItems(value, exponentOf(context)),
   },
   sponsor_text: {
@@ -84,6 +88,7 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
   },
   dev_id: {
     says: 'kept when it begins with `dev_`, as orders of type qr demand; otherwise a loss, unless it is empty',
+    loses: true,
     convert: (value) => {
       if (value === '') return NOTHING;
       return String(value).startsWith('dev_') && value !== 'dev_'
@@ -93,10 +98,12 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
   },
   qr_lifetime: {
     says: `seconds to an ISO duration, between ${MIN_LIFE_S} s and ${MAX_LIFE_S} s; a clamp is a loss, and so is what is no number, which counts as ${V1_LIFE_S} s`,
+    loses: true,
     convert: secondsOfHeader,
   },
   life_until: {
     says: 'the time from the call to the moment, within the same limits; else the lifetime of the header; a moment that is none or over is refused',
+    loses: true,
     convert: (value, { reads, context }) => lifeUntil(value, reads[0], context),
   },
   application_or_seller: {

@@ -1,24 +1,18 @@
-/** Links in SQLite: the opening of a sale, every later change of it, and the ways to find it. */
+/** Links in SQLite: every change of one after its opening, and the ways to find it. */
 import { randomBytes } from 'node:crypto';
 import { uuidV7 } from '../../core/identifier.ts';
 import type { Link } from '../../core/link.ts';
-import type { NewNotice, Opening, Store } from '../../core/store.ts';
+import type { NewNotice, Store } from '../../core/store.ts';
 import { PuenteError } from '../../error.ts';
 import type { WriteQueue } from './queue.ts';
 import type { Reader } from './reader.ts';
-import { exactBytes, jsonOf, type LinkRow, linkOf, valuesOfLink } from './rows.ts';
+import { exactBytes, jsonOf, LIVE, type LinkRow, linkOf, oneOf } from './rows.ts';
 import type { Step, Value } from './unit.ts';
 
-/** Each lost race means that another create of the unit was committed; more in a row is a fault, not traffic. */
-const OPENING_ATTEMPTS = 5;
-/** Without a slot every equal sale that is opened makes the others look again, so a whole burst of them may have to. */
-const UNSLOTTED_ATTEMPTS = 100;
-const LIVE = `state IN ('SENDING', 'IN_DOUBT', 'LIVE')`;
 const FINAL = `legacy_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR', 'ABANDONED')`;
 
 type LinkMethods = Pick<
   Store,
-  | 'openLink'
   | 'saveLink'
   | 'link'
   | 'liveLink'
@@ -36,7 +30,6 @@ type LinkMethods = Pick<
 export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number): LinkMethods {
   const reads = prepareReads(reader);
   return {
-    openLink: (link, decide) => openLink(reads, queue, link, decide),
     async saveLink(link, change, extra = {}) {
       const next: Link = { ...link, updated_at: now(), ...change, revision: link.revision + 1 };
       const steps: Step[] = [
@@ -67,45 +60,6 @@ export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number
   };
 }
 
-/**
- * Reads the holder, decides, and writes under the unique index of the unit. Nothing is awaited between the read and the
- * place in the writer's queue, so whatever was committed unseen makes the insert fail, and the decision is made again.
- */
-async function openLink(
-  reads: ReturnType<typeof prepareReads>,
-  queue: WriteQueue,
-  link: Link,
-  decide: (holder: Link | null) => Opening,
-): Promise<{ opening: Opening; link: Link }> {
-  let cause = '';
-  const attempts = link.slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    const { slot, merchant_id, fingerprint } = link;
-    const holder = oneOf(
-      slot === null
-        ? reads.sameRequest.get(merchant_id, fingerprint, link.client_key, link.client_key, link.client_key)
-        : reads.holder.get(merchant_id, slot),
-    );
-    const opening = decide(holder);
-    if (opening.kind !== 'open' && holder !== null) return { opening, link: holder };
-    const result = await queue.commit({ steps: [insertLink(link, holder)] });
-    if (result.kind === 'done') return { opening, link };
-    cause = result.kind === 'constraint' ? result.text : result.kind;
-    const lostRace = slot === null ? result.kind === 'conflict' : cause.includes('links.merchant_id, links.slot');
-    if (!lostRace) break;
-  }
-  const message = `The link ${link.legacy_id} was not opened (${cause}): send the sale again as a new one.`;
-  throw new PuenteError('conflict', message, { facts: { unit: link.unit } });
-}
-
-function insertLink(link: Link, seen: Link | null): Step {
-  const values = valuesOfLink(link);
-  if (link.slot !== null) return { write: 'insert_link', values, changes: 1 };
-  const key = link.client_key;
-  const guard = [link.merchant_id, link.fingerprint, key, key, key, seen?.legacy_id ?? null];
-  return { write: 'insert_unslotted_link', values: [...values, ...guard], changes: 1 };
-}
-
 function prepareReads(reader: Reader) {
   return {
     byId: reader.prepare<[string], LinkRow>('SELECT * FROM links WHERE legacy_id = ?'),
@@ -130,11 +84,6 @@ function prepareReads(reader: Reader) {
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?)
        ORDER BY created_at DESC, legacy_id DESC LIMIT ?`,
     ),
-    sameRequest: reader.prepare<[string, string, string | null, string | null, string | null], LinkRow>(
-      `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL AND ${LIVE}
-         AND (client_key IS (SELECT ?) OR client_key IS NULL OR (SELECT ?) IS NULL)
-       ORDER BY client_key IS (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1`,
-    ),
     due: reader.prepare<[number, string, number], LinkRow>(
       `SELECT * FROM links WHERE next_check_at <= ? AND merchant_id NOT IN (SELECT value FROM json_each(?))
        ORDER BY next_check_at LIMIT ?`,
@@ -155,10 +104,6 @@ function unparking(order_id: string, reference: string, at: number): Step[] {
     { write: 'unpark_by_reference', values: [at, reference] },
     { write: 'unpark_by_order', values: [at, order_id] },
   ];
-}
-
-function oneOf(row: LinkRow | undefined): Link | null {
-  return row === undefined ? null : linkOf(row);
 }
 
 /** The values of `update_link`; large columns travel only when they changed. */

@@ -1,6 +1,6 @@
 /** Merchants and their accepted tokens in SQLite. */
 
-import { type AcceptedToken, merchantSettings } from '../../core/merchant.ts';
+import { type AcceptedToken, type Merchant, merchantSettings } from '../../core/merchant.ts';
 import type { Store } from '../../core/store.ts';
 import { PuenteError } from '../../error.ts';
 import type { WriteQueue } from './queue.ts';
@@ -10,7 +10,7 @@ import type { Step } from './unit.ts';
 
 type MerchantMethods = Pick<
   Store,
-  'merchant' | 'merchants' | 'saveMerchant' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'
+  'merchant' | 'merchants' | 'saveMerchant' | 'saveTrips' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'
 >;
 
 /** What a merchant starts with: nothing set, everything follows the defaults. */
@@ -23,6 +23,10 @@ export function merchantMethods(reader: Reader, queue: WriteQueue, now: () => nu
   const latest = reader.prepare<[string], AcceptedToken>(
     'SELECT * FROM tokens WHERE merchant_id = ? ORDER BY accepted_until > 0 DESC, seen_at DESC, rowid DESC LIMIT 1',
   );
+  const tripsOf = (id: string): Merchant['trips'] => {
+    const row = byId.get(id);
+    return row === undefined ? {} : merchantOf(row).trips;
+  };
   return {
     merchant: async (id) => {
       const row = byId.get(id);
@@ -44,9 +48,21 @@ export function merchantMethods(reader: Reader, queue: WriteQueue, now: () => nu
               changes: 1,
             };
       const result = await queue.commit({ steps: [step], audit });
-      if (result.kind === 'done') return { ...merchant, revision: expected_revision + 1, updated_at };
-      const message = `The merchant ${id} is not at revision ${expected_revision} any more: read it again and repeat the change.`;
-      throw new PuenteError('conflict', message);
+      if (result.kind !== 'done') throw movedOn(id, expected_revision);
+      return { ...merchant, trips: tripsOf(id), revision: expected_revision + 1, updated_at };
+    },
+    async saveTrips(merchant_id, trips, revision, audit) {
+      const row = byId.get(merchant_id);
+      if (row === undefined || row.revision !== revision) throw movedOn(merchant_id, revision);
+      const before = merchantOf(row);
+      // Merged here, because what JSON merges in SQL would also merge the evidence of two stops.
+      const merged = Object.entries({ ...before.trips, ...trips }).filter(([, trip]) => trip !== null);
+      const after: Merchant['trips'] = Object.fromEntries(merged);
+      const updated_at = now();
+      const values = [JSON.stringify(after), updated_at, merchant_id, revision];
+      const result = await queue.commit({ steps: [{ write: 'update_trips', values, changes: 1 }], audit });
+      if (result.kind !== 'done') throw movedOn(merchant_id, revision);
+      return { ...before, trips: after, revision: revision + 1, updated_at };
     },
     async acceptToken(token, site) {
       const { fingerprint, merchant_id, accepted_until, seen_at } = token;
@@ -73,4 +89,9 @@ export function merchantMethods(reader: Reader, queue: WriteQueue, now: () => nu
       await queue.commit({ steps: [{ write: 'forget_token', values: [fingerprint] }] });
     },
   };
+}
+
+function movedOn(id: string, revision: number): PuenteError {
+  const message = `The merchant ${id} is not at revision ${revision} any more: read it again and repeat the change.`;
+  return new PuenteError('conflict', message);
 }

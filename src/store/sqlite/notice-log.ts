@@ -1,21 +1,16 @@
 /** The delivery log in SQLite: which notices there are, what every attempt came to, and asking for some again. */
-import type { Attempt, LoggedNotice, NoticeFilter, Store } from '../../core/store.ts';
+import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum, Store } from '../../core/store.ts';
 import { PuenteError } from '../../error.ts';
+import { type Condition, filteredReads, listOf, whereOf } from './filtered.ts';
 import type { WriteQueue } from './queue.ts';
-import type { Read, Reader } from './reader.ts';
+import type { Reader } from './reader.ts';
 import { type NoticeRow, noticeOf } from './rows.ts';
 import type { Value } from './unit.ts';
 
-type LogMethods = Pick<Store, 'notices' | 'notice' | 'countNotices' | 'replayNotices'>;
+type LogMethods = Pick<Store, 'notices' | 'notice' | 'countNotices' | 'sumNotices' | 'replayNotices'>;
 
 export function noticeLogMethods(reader: Reader, queue: WriteQueue): LogMethods {
-  const prepared = new Map<string, Read<Value[], LogRow | CountRow>>();
-  /** Every set of filters has its own statement, so that each gets the index that suits it. */
-  function run<Row extends LogRow | CountRow>(sql: string, values: Value[]): Row[] {
-    const known = prepared.get(sql) ?? reader.prepare<Value[], LogRow | CountRow>(sql);
-    prepared.set(sql, known);
-    return known.all(...values) as Row[]; // the caller names what its own SELECT lists
-  }
+  const run = filteredReads(reader);
   const attempts = reader.prepare<[string], Attempt>(
     'SELECT at, duration_ms, outcome, status, detail, url FROM notice_attempts WHERE notice_id = ? ORDER BY rowid',
   );
@@ -34,6 +29,16 @@ export function noticeLogMethods(reader: Reader, queue: WriteQueue): LogMethods 
     async countNotices(filter) {
       const { where, values } = conditionsOf(filter);
       return run<CountRow>(`SELECT count(*) AS found FROM notices WHERE ${where}`, values)[0]?.found ?? 0;
+    },
+    async sumNotices(filter) {
+      const { where, values } = conditionsOf(filter);
+      // Otherwise SQLite may read all notices in the order of the groups, to save the sort of a few of them.
+      const index = filter.merchant_id === undefined ? 'notices_by_time' : 'notices_by_merchant';
+      return run<NoticeSum>(
+        `SELECT topic, state, min(attempts, 2) AS attempts, count(*) AS count FROM notices INDEXED BY ${index}
+           WHERE ${where} GROUP BY topic, state, min(attempts, 2)`,
+        values,
+      );
     },
     async replayNotices(ids, now, audit) {
       const list = JSON.stringify(ids);
@@ -88,22 +93,16 @@ function loggedOf(row: LogRow): LoggedNotice {
 }
 
 function conditionsOf(filter: NoticeFilter): { where: string; values: Value[] } {
-  const { merchant_id, states, topic, since, until } = filter;
-  const conditions: [string, Value | undefined][] = [
+  const { legacy_id, merchant_id, states, topic, since, until, min_attempts } = filter;
+  const conditions: Condition[] = [
+    ['legacy_id = ?', legacy_id],
     ['merchant_id = ?', merchant_id],
     // A single state can use its index, which a list can't.
     states?.length === 1 ? ['state = ?', states[0]] : ['state IN (SELECT value FROM json_each(?))', listOf(states)],
     ['topic = ?', topic],
     ['created_at >= ?', since],
     ['created_at < ?', until],
+    ['attempts >= ?', min_attempts],
   ];
-  const named = conditions.filter((one): one is [string, Value] => one[1] !== undefined);
-  return {
-    where: named.map(([sql]) => sql).join(' AND ') || '1',
-    values: named.map(([, value]) => value),
-  };
-}
-
-function listOf(states: readonly string[] | undefined): string | undefined {
-  return states === undefined ? undefined : JSON.stringify(states);
+  return whereOf(conditions);
 }

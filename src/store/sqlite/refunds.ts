@@ -12,12 +12,16 @@ export function refundMethods(
   reader: Reader,
   queue: WriteQueue,
   now: () => number,
-): Pick<Store, 'openRefund' | 'saveRefund' | 'refunds'> {
+): Pick<Store, 'openRefund' | 'saveRefund' | 'refunds' | 'refund'> {
   const ofLink = reader.prepare<[string], Refund>(
     'SELECT * FROM refunds WHERE legacy_id = (SELECT ?) ORDER BY created_at, id',
   );
+  const byAnyId = reader.prepare<[string, string, string, string], Refund>(
+    `SELECT * FROM refunds WHERE id = ? OR number = CAST(? AS INTEGER) OR upstream_id = ? OR reference_id = ? LIMIT 1`,
+  );
   return {
     refunds: async (legacy_id) => ofLink.all(legacy_id),
+    refund: async (id) => byAnyId.get(id, /^\d+$/.test(id) ? id : '0', id, id) ?? null,
     async openRefund(refund, decide) {
       let cause = '';
       for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {

@@ -5,6 +5,9 @@ import { type AcceptedToken, type Merchant, merchantSettings } from '../../core/
 import type { InboxEvent, Notice } from '../../core/store.ts';
 import type { Value } from './unit.ts';
 
+/** A link that holds its slot. */
+export const LIVE = `state IN ('SENDING', 'IN_DOUBT', 'LIVE')`;
+
 export interface LinkRow extends Omit<Link, 'held' | 'order'> {
   held: string;
   order_json: string | null;
@@ -20,6 +23,10 @@ export function linkOf(row: LinkRow): Link {
     held: parseJson(held) as HeldFields,
     order: order_json === null ? null : JSON.parse(order_json),
   };
+}
+
+export function oneOf(row: LinkRow | undefined): Link | null {
+  return row === undefined ? null : linkOf(row);
 }
 
 /** The values of `insert_link`, in its order. */
@@ -62,8 +69,9 @@ export function valuesOfLink(link: Link): Value[] {
   ];
 }
 
-export interface MerchantRow extends Omit<Merchant, 'settings'> {
+export interface MerchantRow extends Omit<Merchant, 'settings' | 'trips'> {
   settings: string;
+  trips: string;
 }
 
 /** Settings that a newer build added are filled with their defaults. */
@@ -75,6 +83,7 @@ export function merchantOf(row: MerchantRow): Merchant {
     sealed_notice_url: bytesOf(row.sealed_notice_url),
     sealed_notice_secret: bytesOf(row.sealed_notice_secret),
     sealed_credential: bytesOf(row.sealed_credential),
+    trips: JSON.parse(row.trips),
     revision: row.revision,
     updated_at: row.updated_at,
   };

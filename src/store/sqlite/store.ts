@@ -1,18 +1,29 @@
 /** The embedded store: one SQLite file, one process, grouped durable commits, reads without a round trip. */
 
-import type { AuditLine, Store } from '../../core/store.ts';
+import type { Store } from '../../core/store.ts';
 import type { PuenteError } from '../../error.ts';
+import { anyMerchantMethods } from './any-merchant.ts';
+import { auditMethods } from './audit-lines.ts';
+import { eventLogMethods } from './event-log.ts';
 import { eventMethods, tidyInbox } from './events.ts';
+import { exchangeMethods } from './exchanges.ts';
 import { MIGRATIONS_DIRECTORY, prepareFile, realPathOf } from './file.ts';
+import { findingMethods } from './findings.ts';
+import { doubtLegacySales, legacySaleMethods } from './legacy-sales.ts';
+import { linkHistoryMethods } from './link-history.ts';
 import { linkMethods } from './links.ts';
 import { takeInstanceLock } from './lock.ts';
 import { merchantMethods } from './merchants.ts';
 import { type Failpoint, noFailpoint } from './migrate.ts';
+import { moveMethods } from './moves.ts';
 import { noticeLogMethods } from './notice-log.ts';
 import { noticeMethods } from './notices.ts';
+import { openingMethods } from './openings.ts';
 import { startWriter, type WriteQueue } from './queue.ts';
 import { openReader, type Reader } from './reader.ts';
+import { recordingMethods } from './recording.ts';
 import { refundMethods } from './refunds.ts';
+import { trafficMethods } from './traffic.ts';
 
 const TIDY_INTERVAL_MS = 60 * 60_000;
 
@@ -60,6 +71,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     queue = writer;
     reader = openReader(path, (text) => writer.fail(text));
     await writer.commit(tidyInbox(now()));
+    await writer.commit(doubtLegacySales(now()));
     return assemble({ queue: writer, reader, now, release: lock.release });
   } catch (error) {
     reader?.close();
@@ -89,7 +101,18 @@ function assemble(parts: { queue: WriteQueue; reader: Reader; now: () => number;
     ...noticeMethods(reader, queue),
     ...noticeLogMethods(reader, queue),
     ...refundMethods(reader, queue, now),
-    ...overviewMethods(reader),
+    ...openingMethods(reader, queue),
+    ...legacySaleMethods(reader, queue, now),
+    ...linkHistoryMethods(reader),
+    ...anyMerchantMethods(reader),
+    ...eventLogMethods(reader),
+    ...moveMethods(reader, queue, now),
+    ...auditMethods(reader, queue),
+    ...recordingMethods(reader, queue),
+    ...exchangeMethods(reader, queue),
+    ...trafficMethods(reader, queue),
+    ...findingMethods(reader, queue),
+    ...countMethods(reader),
     healthy: () => queue.healthy(),
     close: () => {
       closing ??= close();
@@ -98,10 +121,7 @@ function assemble(parts: { queue: WriteQueue; reader: Reader; now: () => number;
   };
 }
 
-function overviewMethods(reader: Reader): Pick<Store, 'audits' | 'counts'> {
-  const lines = reader.prepare<[number], Omit<AuditLine, 'detail'> & { detail: string }>(
-    'SELECT * FROM audit ORDER BY sequence DESC LIMIT ?',
-  );
+function countMethods(reader: Reader): Pick<Store, 'counts'> {
   const links = reader.prepare<[], { state: string; links: number }>('SELECT state, links FROM link_counts');
   const backlog = reader.prepare<[], { notices_pending: number; events_waiting: number }>(
     `SELECT (SELECT count(*) FROM notices WHERE state = 'pending') AS notices_pending,
@@ -109,7 +129,6 @@ function overviewMethods(reader: Reader): Pick<Store, 'audits' | 'counts'> {
        AS events_waiting`,
   );
   return {
-    audits: async (limit) => lines.all(limit).map((line) => ({ ...line, detail: JSON.parse(line.detail) })),
     counts: async () => ({
       links: Object.fromEntries(links.all().map((row) => [row.state, row.links])),
       ...(backlog.get() ?? { notices_pending: 0, events_waiting: 0 }),

@@ -1,5 +1,7 @@
 /** Every statement that writes, by name: the writer prepares them once, and a message carries the name and the values. */
 import { PARKED_EVENTS_LIMIT } from '../../core/store.ts';
+import { evidenceWrites } from './writes-evidence.ts';
+import { HOLDING, routingWrites } from './writes-routing.ts';
 
 /** More at once would hold up the payments that wait behind the housekeeping. */
 const HOUSEKEEPING_ROWS = 5_000;
@@ -29,7 +31,13 @@ export const writes = {
     accepted_until = excluded.accepted_until, seen_at = excluded.seen_at`,
   forget_token: `DELETE FROM tokens WHERE fingerprint = ?`,
 
-  insert_link: INSERT_LINK,
+  /**
+   * The last values are merchant, slot, the slot that stands for it too, and the row's own time: no row while a sale born
+   * on legacy holds the slot.
+   */
+  insert_link: `${INSERT_LINK}
+    WHERE NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = (SELECT ?) AND slot IN ((SELECT ?), (SELECT ?))
+      AND ${HOLDING} AND ends_at > (SELECT ?))`,
   /**
    * Without a slot no index guards the opening, so the row goes in only while the newest live link of the same request is
    * the one that was looked at: the last values are merchant, fingerprint,
@@ -94,6 +102,9 @@ export const writes = {
     WHERE state IN ('done', 'expired') AND received_at < ? LIMIT ${HOUSEKEEPING_ROWS})`,
 
   insert_audit: `INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+
+  ...routingWrites,
+  ...evidenceWrites,
 } as const;
 
 export type WriteName = keyof typeof writes;

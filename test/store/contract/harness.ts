@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Link, slotOf } from '../../../src/core/link.ts';
 import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
+import type { LegacySale } from '../../../src/core/records/routing.ts';
 import type { AuditEntry, NewEvent, NewNotice, Store } from '../../../src/core/store.ts';
 
 export interface Harness {
@@ -65,6 +66,27 @@ export function newLink(change: Partial<Link> = {}): Link {
   };
 }
 
+/** A sale that is about to be carried to legacy, on the unit of `newLink`. */
+export function newSale(change: Partial<LegacySale> = {}): LegacySale {
+  const unit = change.unit ?? TERMINAL;
+  return {
+    id: randomUUID(),
+    merchant_id: MERCHANT,
+    family: 'point',
+    work: 'sale',
+    unit,
+    slot: slotOf(change.family ?? 'point', unit),
+    legacy_id: null,
+    client_reference: null,
+    state: 'SENDING',
+    unproven_token: null,
+    ends_at: NOON + 15 * MINUTE_MS,
+    created_at: NOON,
+    updated_at: NOON,
+    ...change,
+  };
+}
+
 /** Opens a link and insists that it was opened. */
 export async function opened(store: Store, change: Partial<Link> = {}): Promise<Link> {
   const { opening, link } = await store.openLink(newLink(change), () => ({ kind: 'open' }));
@@ -110,7 +132,7 @@ export function auditOf(action: string, detail: Record<string, unknown> = {}): A
   return { at: NOON, who: 'ana', action, subject: MERCHANT, reason: 'agreed with the shop', detail };
 }
 
-export function newMerchant(change: Partial<Merchant> = {}): Omit<Merchant, 'revision' | 'updated_at'> {
+export function newMerchant(change: Partial<Merchant> = {}): Omit<Merchant, 'revision' | 'updated_at' | 'trips'> {
   return {
     id: MERCHANT,
     site: 'MLA',

@@ -119,7 +119,7 @@ function itFinds(current: () => Harness): void {
     expect(found?.notice.last_attempt).toEqual(attempt('delivered', 200));
   });
 
-  it('finds by merchant, state, topic and time, newest first, within the limit', async () => {
+  it('finds by link, merchant, state, topic and time, newest first, within the limit', async () => {
     const { store } = current();
     const link = await opened(store);
     const notices = [
@@ -142,6 +142,7 @@ function itFinds(current: () => Harness): void {
     expect(await bodies({ states: ['delivered', 'pending'], merchant_id: MERCHANT })).toHaveLength(3);
     expect(await bodies({ topic: 'payment' })).toEqual(['payment']);
     expect(await bodies({ since: NOON, until: NOON + MINUTE_MS })).toEqual(['other', 'payment']);
+    expect(await bodies({ legacy_id: link.legacy_id, topic: 'point' })).toEqual(['new', 'old']);
     expect(await bodies({ states: ['dead'] })).toEqual([]);
     expect(await store.countNotices({ states: ['pending'] })).toBe(3);
   });

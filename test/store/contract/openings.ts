@@ -10,7 +10,7 @@ export function openingTests(current: () => Harness): void {
   it('writes the row as it was given', async () => {
     const link = newLink();
     const result = await current().store.openLink(link, () => ({ kind: 'open' }));
-    expect(result).toEqual({ opening: { kind: 'open' }, link });
+    expect(result).toEqual({ opening: { kind: 'open' }, link, elsewhere: null });
     expect(await current().store.link(link.legacy_id)).toEqual(link);
   });
 
@@ -19,7 +19,7 @@ export function openingTests(current: () => Harness): void {
     for (const kind of ['join', 'busy'] as const) {
       const late = newLink();
       const opening: Opening = { kind };
-      expect(await current().store.openLink(late, () => opening)).toEqual({ opening, link: holder });
+      expect(await current().store.openLink(late, () => opening)).toEqual({ opening, link: holder, elsewhere: null });
       expect(await current().store.link(late.legacy_id)).toBeNull();
     }
   });

@@ -1,13 +1,22 @@
 /** What every store engine must do: the whole contract of `core/store.ts`, run against whatever is handed in. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { anyMerchantTests } from './any-merchant.ts';
 import { auditTests } from './audit.ts';
+import { differenceTests } from './differences.ts';
 import { eventTests } from './events.ts';
+import { exchangeTests } from './exchanges.ts';
+import { findingTests } from './findings.ts';
 import { type Harness, newLink, type OpenHarness } from './harness.ts';
+import { historyTests } from './history.ts';
+import { laneTests } from './lanes.ts';
+import { legacySaleTests } from './legacy-sales.ts';
 import { linkTests } from './links.ts';
 import { merchantTests } from './merchants.ts';
+import { moveTests } from './moves.ts';
 import { noticeLogTests } from './notice-log.ts';
 import { noticeTests } from './notices.ts';
 import { openingTests } from './openings.ts';
+import { pageTests } from './pages.ts';
 import { qrLinkTests } from './qr-links.ts';
 import { refundTests } from './refunds.ts';
 import { unslottedTests } from './unslotted.ts';
@@ -48,6 +57,7 @@ export function storeContract(name: string, open: OpenHarness): void {
       expect(await (await harness.reopen()).link(link.legacy_id)).toEqual(link);
     });
 
+    describe('whoever it belongs to', () => anyMerchantTests(current));
     describe('opening a link', () => openingTests(current));
     describe('opening a link that holds no slot', () => unslottedTests(current));
     describe('links', () => linkTests(current));
@@ -58,5 +68,13 @@ export function storeContract(name: string, open: OpenHarness): void {
     describe('events', () => eventTests(current));
     describe('merchants and tokens', () => merchantTests(current));
     describe('audit', () => auditTests(current));
+    describe('sales born on legacy', () => legacySaleTests(current));
+    describe('a unit and its two lanes', () => laneTests(current));
+    describe('exchanges', () => exchangeTests(current));
+    describe('pages of exchanges', () => pageTests(current));
+    describe('findings', () => findingTests(current));
+    describe('differences', () => differenceTests(current));
+    describe('moves', () => moveTests(current));
+    describe('history', () => historyTests(current));
   });
 }

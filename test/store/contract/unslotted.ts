@@ -39,7 +39,11 @@ export function unslottedTests(current: () => Harness): void {
   it('joins a retry, which writes nothing', async () => {
     const first = await openingOf(current, dynamic(), joinUnlessNew);
     const retry = dynamic();
-    expect(await openingOf(current, retry, joinUnlessNew)).toEqual({ opening: { kind: 'join' }, link: first.link });
+    expect(await openingOf(current, retry, joinUnlessNew)).toEqual({
+      opening: { kind: 'join' },
+      link: first.link,
+      elsewhere: null,
+    });
     expect(await current().store.link(retry.legacy_id)).toBeNull();
   });
 
@@ -62,7 +66,7 @@ export function unslottedTests(current: () => Harness): void {
       store.openLink(early, () => ({ kind: 'open' })),
       store.openLink(dynamic(), decide),
     ]);
-    expect(second).toEqual({ opening: { kind: 'join' }, link: first.link });
+    expect(second).toEqual({ opening: { kind: 'join' }, link: first.link, elsewhere: null });
     expect(shown).toEqual([null, early.legacy_id]);
   });
 

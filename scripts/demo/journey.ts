@@ -1,0 +1,82 @@
+/** A whole migration as one journey: opens the stand, the office and four shops, and plays the scenes one after the other. */
+import { createOffice, type Office, people } from './office.ts';
+import { scenes } from './scenes.ts';
+import { openShop, type Shop } from './shop.ts';
+import { type Stand, startStand } from './stand.ts';
+import type { Transcript } from './transcript.ts';
+
+/** What scenes are handed, and what they leave for later ones. */
+export interface Journey {
+  stand: Stand;
+  office: Office;
+  transcript: Transcript;
+  /** By terminal in Argentina, by terminal in Brazil, by code in Chile, by both in Mexico. */
+  shops: { ar: Shop; br: Shop; cl: Shop; mx: Shop };
+  /** Directory of the reports. */
+  output: string;
+  /** Epoch ms of the first day. */
+  began_at: number;
+  /** The head of the audit chain, noted on the first day: `sequence:hash`. */
+  noted_head: string;
+  /** Moves time to the next day at nine, UTC. */
+  nextDay(days?: number): Promise<void>;
+}
+
+export interface Scene {
+  title: string;
+  play(journey: Journey): Promise<void>;
+}
+
+const DAY_MS = 86_400_000;
+const NINE_MS = 9 * 3_600_000;
+
+const TERMINALS = [
+  'PAX_A910__SMARTPOS0000000001',
+  'NEWLAND_N950__SBX0000001',
+  ...[1, 2, 3, 4, 5, 6].map((nth) => `NEWLAND_N950__LOAD000000${nth}`),
+];
+const CODES = ['SUC001POS001', 'SUC001POS002', 'SUC002POS001'];
+
+/** @param output directory that the reports are written to. @returns the HTML report of the fleet. */
+export async function playJourney(transcript: Transcript, output: string): Promise<string> {
+  const stand = await startStand(people);
+  const opened: Shop[] = [];
+  const open = async (name: string, merchant: string, site: string, units: readonly string[]): Promise<Shop> => {
+    const shop = await openShop(stand, { name, merchant, site, units });
+    opened.push(shop);
+    return shop;
+  };
+  try {
+    const shops = {
+      ar: await open('AR', '700100200', 'MLA', TERMINALS),
+      br: await open('BR', '700100300', 'MLB', TERMINALS),
+      cl: await open('CL', '700100500', 'MLC', CODES),
+      mx: await open('MX', '700100400', 'MLM', [...TERMINALS.slice(0, 2), ...CODES.slice(0, 1)]),
+    };
+    const nextDay = async (days = 1): Promise<void> => {
+      const now = stand.now();
+      await stand.pass((Math.floor(now / DAY_MS) + days) * DAY_MS + NINE_MS - now);
+      transcript.tell('clock', `it is ${new Date(stand.now()).toISOString().slice(0, 16)}Z`);
+    };
+    await nextDay();
+    const office = createOffice(stand.ops_url, transcript);
+    const journey: Journey = {
+      stand,
+      office,
+      transcript,
+      shops,
+      output,
+      began_at: stand.now(),
+      noted_head: '',
+      nextDay,
+    };
+    for (const [index, scene] of scenes.entries()) {
+      transcript.tell('scene', `${index + 1}. ${scene.title}`);
+      await scene.play(journey);
+    }
+    return `${output}/fleet.html`;
+  } finally {
+    for (const shop of opened) await shop.close();
+    await stand.close();
+  }
+}

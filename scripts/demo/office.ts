@@ -1,0 +1,108 @@
+/** The operators: three people with roles, who call the ops API, and the real `puente` command where scripts would use it. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { request } from 'undici';
+import type { Transcript } from './transcript.ts';
+
+/** Invented; Ana looks, Ben operates, Eva approves. */
+export const people = {
+  ana: { role: 'viewer', token: 'token-of-ana-who-looks' },
+  ben: { role: 'operator', token: 'token-of-ben-who-operates' },
+  eva: { role: 'approver', token: 'token-of-eva-who-approves' },
+} as const;
+export type Name = keyof typeof people;
+
+export interface OfficeAnswer {
+  status: number;
+  /** Parsed JSON; null for any other content. */
+  body: unknown;
+  text: string;
+}
+
+export interface Ran {
+  code: number;
+  out: string;
+}
+
+export interface Office {
+  /** A call on the ops API that is told. */
+  ask(who: Name, method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<OfficeAnswer>;
+  /** A look that is not told, by Ana. @throws Error for anything but a 2xx. */
+  look(path: string): Promise<unknown>;
+  /** Moves a merchant at its current revision. */
+  move(who: Name, merchant: string, target: object, reason: string): Promise<OfficeAnswer>;
+  /** Changes settings of a merchant at its current revision. */
+  set(who: Name, merchant: string, change: object, reason: string): Promise<OfficeAnswer>;
+  /** Runs the command line as a process. */
+  run(who: Name, ...argv: string[]): Promise<Ran>;
+}
+
+const HOUSE = join(import.meta.dirname, '..', '..');
+/** What a refusal says is told whole; a long answer is for `--json`. */
+const SHOWN = 400;
+
+export function createOffice(ops_url: string, { tell }: Transcript): Office {
+  const call = async (who: Name, method: string, path: string, body?: unknown): Promise<OfficeAnswer> => {
+    const answer = await request(ops_url + path, {
+      method: method as 'GET', // undici's list of methods is narrower than text
+      reset: true, // people pause for longer than a door keeps a connection
+      headers: {
+        authorization: `Bearer ${people[who].token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.body.text();
+    return { status: answer.statusCode, body: parsed(text), text };
+  };
+  const ask: Office['ask'] = async (who, method, path, body) => {
+    tell('office', `${who}: ${method} ${path}${body === undefined ? '' : ` ${JSON.stringify(body, withoutSecrets)}`}`);
+    const answer = await call(who, method, path, body);
+    const { message } = Object(answer.body) as { message?: string }; // only refusals have one
+    if (message !== undefined) tell('said', `${answer.status} ${message.slice(0, SHOWN)}`, answer.body);
+    return answer;
+  };
+  const look: Office['look'] = async (path) => {
+    const { status, body, text } = await call('ana', 'GET', path);
+    if (status >= 300) throw new Error(`GET ${path} was answered ${status}: ${text}`);
+    return body ?? text;
+  };
+  const revisionOf = async (merchant: string): Promise<number> =>
+    ((await look(`/api/merchants/${merchant}`)) as { revision: number }).revision; // every view has one
+  return {
+    ask,
+    look,
+    move: async (who, merchant, target, reason) => {
+      const body = { ...target, reason, revision: await revisionOf(merchant) };
+      return ask(who, 'PUT', `/api/merchants/${merchant}/stage`, body);
+    },
+    set: async (who, merchant, change, reason) => {
+      const body = { ...change, reason, revision: await revisionOf(merchant) };
+      return ask(who, 'PUT', `/api/merchants/${merchant}`, body);
+    },
+    run(who, ...argv) {
+      tell('office', `${who} $ puente ${argv.join(' ')}`);
+      const env = { PATH: process.env.PATH, PUENTE_OPS_URL: ops_url, PUENTE_OPS_TOKEN: people[who].token };
+      return new Promise((resolve) => {
+        const command = [join(HOUSE, 'src', 'cli.ts'), ...argv];
+        execFile(process.execPath, command, { env, maxBuffer: 64 * 1024 * 1024 }, (error, out, err) => {
+          const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
+          resolve({ code, out: out + err });
+        });
+      });
+    },
+  };
+}
+
+/** Nobody reads over an operator's shoulder. */
+function withoutSecrets(name: string, value: unknown): unknown {
+  return name === 'notice_secret' || name === 'notice_url' ? '…' : value;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,160 @@
+/** Canary: some units are on orders; the preview says which, sales that are open stay, and a higher share only ever adds. */
+import type { DrainView } from '../../../src/core/moves/drain.ts';
+import type { Judgement } from '../../../src/core/moves/judge.ts';
+import type { Preview } from '../../../src/core/moves/preview.ts';
+import type { Journey, Scene } from '../journey.ts';
+import { atTerminal, openIntent, readIntent } from '../point-till.ts';
+import type { Sale, Shop } from '../shop.ts';
+import { plans, tradeByCard, tradeByCode } from '../trade.ts';
+import { placeAll } from '../underneath.ts';
+import { until } from '../until.ts';
+
+/** A unit that the share does not take, named. */
+export const NAMED = 'NEWLAND_N950__LOAD0000006';
+/** In the share; a sale is open on it while the merchant is moved. */
+const BUSY = 'NEWLAND_N950__SBX0000001';
+
+export const firstUnits: Scene = {
+  title: 'Canary in AR: a quarter of the terminals, and one by name; the preview says which',
+  async play(journey) {
+    const { shops, transcript, office, nextDay } = journey;
+    const { ar } = shops;
+    await nextDay(3);
+    const open = await openIntent(ar, BUSY);
+    await until(
+      async () => (await office.look(`/api/merchants/${ar.merchant}/drain`)) as DrainView, // the door's own view
+      ({ legacy }) => legacy.open === 1 && legacy.in_doubt === 0,
+    );
+    transcript.tell('person', `a customer of AR is looking for a card: ${BUSY} has an open sale`);
+    const preview = await previewOf(journey, ar, `stage=canary&share=25&units_in=point:${NAMED}`);
+    const now = unitsOf(preview, 'now');
+    const named = [now.includes(NAMED), unitsOf(preview, 'later')];
+    transcript.expect('the named unit goes now, the busy one later', named, [true, [BUSY]]);
+    const target = { stage: 'canary', share: 25, units_in: [`point:${NAMED}`] };
+    const moved = await office.move('ben', ar.merchant, target, 'the first terminals');
+    transcript.expect('Ben moves AR: the evidence is there', moved.status, 200);
+    await finishWhereBorn(journey, ar, open, 'legacy');
+    const sales = await tradeByCard(
+      ar,
+      ar.units,
+      ar.units.map(() => 'pay'),
+    );
+    await placeAll(journey);
+    transcript.expect(
+      `the next sales are on orders on ${now.length + 1} of ${ar.units.length} terminals, exactly as previewed`,
+      onOrders(sales),
+      [...now, BUSY].toSorted(),
+    );
+  },
+};
+
+/** As often as proof needs (`moves.min_sample` of the stand): on shadow both are seen on legacy alone. */
+const CANCELS_AND_REFUNDS = plans({ cancel: 10, refund: 10 });
+
+export const moreUnits: Scene = {
+  title: 'The share is raised; a sale that is open on orders meanwhile stays there',
+  async play(journey) {
+    const { shops, transcript, office, nextDay } = journey;
+    const { ar } = shops;
+    const before = onOrders(ar.sales);
+    await nextDay(2);
+    const open = await openIntent(ar, NAMED);
+    await placeAll(journey);
+    const preview = await previewOf(journey, ar, 'stage=canary&share=65');
+    const gained = unitsOf(preview, 'now');
+    await office.move('ben', ar.merchant, { stage: 'canary', share: 65 }, 'nothing was heard from the shops');
+    const sales = await tradeByCard(
+      ar,
+      ar.units.filter((unit) => unit !== NAMED),
+      plans({ pay: ar.units.length - 1 }),
+    );
+    await finishWhereBorn(journey, ar, open, 'orders');
+    await placeAll(journey);
+    const expected = [...before.filter((unit) => unit !== NAMED), ...gained].toSorted();
+    transcript.expect(`${gained.length} terminals more, as previewed, and none moved back`, onOrders(sales), expected);
+    const proven = await tradeByCard(ar, onOrders(sales), CANCELS_AND_REFUNDS);
+    const { legacy } = await placeAll(journey);
+    transcript.expect('cancels and refunds there are seen on orders too', [proven.length, legacy], [20, 0]);
+  },
+};
+
+export const brazilAndChile: Scene = {
+  title: 'BR and CL follow on canary, with declines and refunds',
+  async play(journey) {
+    const { shops, transcript, office } = journey;
+    const { br, cl } = shops;
+    const moves = [
+      await office.move('ben', br.merchant, { stage: 'canary', share: 50 }, 'AR went well'),
+      await office.move(
+        'ben',
+        cl.merchant,
+        { stage: 'canary', share: 50, units_in: ['qr:SUC001POS001'] },
+        'AR went well',
+      ),
+    ];
+    transcript.expect(
+      'both may go',
+      moves.map(({ status }) => status),
+      [200, 200],
+    );
+    const [by_card, by_code] = await Promise.all([
+      tradeByCard(br, br.units, plans({ pay: 8, decline: 8, refund: 8 })),
+      tradeByCode(cl, cl.units, plans({ pay: 6, cancel: 6, refund: 6 })),
+    ]);
+    const sides = await placeAll(journey);
+    transcript.tell('trade', `${sides.orders} sales on orders, ${sides.legacy} on legacy`);
+    const told = (sales: Sale[]) => [...new Set(sales.map(({ state, born }) => `${state} on ${born}`))].toSorted();
+    await Promise.all([
+      tradeByCard(br, onOrders(by_card), CANCELS_AND_REFUNDS),
+      tradeByCode(cl, onOrders(by_code), CANCELS_AND_REFUNDS),
+    ]);
+    await placeAll(journey);
+    transcript.expect(
+      'tills are told the same on both sides',
+      [...told(by_card), ...told(by_code)],
+      [
+        ...['FINISHED on legacy', 'FINISHED on orders'],
+        ...['closed on legacy', 'closed on orders', 'expired on legacy', 'expired on orders'],
+      ],
+    );
+  },
+};
+
+/** A sale that was open while its merchant was moved is paid, and nothing about it has moved. */
+async function finishWhereBorn(journey: Journey, shop: Shop, sale: Sale, side: 'legacy' | 'orders'): Promise<void> {
+  await readIntent(shop, sale);
+  const seen = sale.state;
+  await placeAll(journey);
+  await atTerminal(shop, sale, 'pay');
+  const found = [seen, sale.state, sale.born];
+  journey.transcript.expect(`the sale that was open stays on ${side}, and is paid there`, found, [
+    'OPEN',
+    'FINISHED',
+    side,
+  ]);
+}
+
+async function previewOf({ office, transcript }: Journey, { merchant }: Shop, query: string): Promise<Preview> {
+  const path = `/api/merchants/${merchant}/stage/preview?${query}`;
+  const { judgement } = (await office.ask('ana', 'GET', path)).body as { judgement: Judgement }; // the door's own view
+  const { preview } = judgement;
+  transcript.tell(
+    'found',
+    `${preview.units_now} units now, ${preview.units_later} later, of ${preview.units_seen}`,
+    preview,
+  );
+  return preview;
+}
+
+function unitsOf({ units }: Preview, when: 'now' | 'later'): string[] {
+  return units
+    .filter((unit) => unit.when === when)
+    .map(({ slot }) => slot.replace('point:', ''))
+    .toSorted();
+}
+
+/** Units whose sales, the newest of each, were born on orders. */
+export function onOrders(sales: readonly Sale[]): string[] {
+  const newest = new Map(sales.map((sale) => [sale.unit, sale.born]));
+  return [...newest].flatMap(([unit, born]) => (born === 'orders' ? [unit] : [])).toSorted();
+}

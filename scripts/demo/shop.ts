@@ -1,0 +1,158 @@
+/** One merchant's shop: its tills' connection, the receiver of its notices, and the book in which the tills keep count. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Answer, type Connection, connect, newCounts } from '../make-capture/counter.ts';
+import type { Stand } from './stand.ts';
+
+/** A sale as the till knows it. */
+export interface Sale {
+  family: 'point' | 'qr';
+  /** Terminal, or external id of the point of sale. */
+  unit: string;
+  /** The till's own, never used twice. */
+  reference: string;
+  /** The legacy id; null for an in-store QR order, which has none. */
+  id: string | null;
+  amount_minor: number;
+  /** What the till saw last: state of the intent, or of the merchant order. */
+  state: string;
+  payment_id: number | null;
+  refunded: boolean;
+  /** The side that it was found on right after its birth; null before anybody looked. */
+  born: 'legacy' | 'orders' | null;
+}
+
+/** A delivery, with what the receiver read before it answered, as receivers do. */
+export interface Told {
+  topic: string;
+  /** Intent id, payment or merchant order. */
+  subject: string;
+  /** State of the subject as it was read. */
+  state: string;
+  /** The till's reference as it came back. */
+  reference: string;
+  signature_right: boolean;
+}
+
+export interface Shop extends Connection {
+  name: string;
+  /** Terminals, or external ids of points of sale. */
+  units: readonly string[];
+  /** Where its notices go, and what signs them. */
+  notice_url: string;
+  notice_secret: string;
+  sales: Sale[];
+  told: readonly Told[];
+  /** A reference that was never used. */
+  nextReference(): string;
+  /** Resolves with the first delivery that fits; null when none came in time. */
+  toldOf(fits: (told: Told) => boolean): Promise<Told | null>;
+  close(): Promise<void>;
+}
+
+/** Against the sandbox everything takes milliseconds; longer means that no notice will come. */
+const NOTICE_LIMIT_MS = 30_000;
+/** Longer than any pause between two notices, so that a connection is never closed under the next one. */
+const KEEP_ALIVE_MS = 75_000;
+
+export interface ShopFacts {
+  merchant: string;
+  site: string;
+  name: string;
+  units: readonly string[];
+}
+
+/** @param door the public door of Puente, where the vendor's host name leads. */
+export async function openShop(stand: Stand, { merchant, site, name, units }: ShopFacts): Promise<Shop> {
+  const connection = connect(stand.public_url, stand.sandbox_url, merchant, site, newCounts());
+  const notice_secret = `the secret of the tills of ${name}`;
+  const told: Told[] = [];
+  const waiting = new Set<() => void>();
+  const server = createServer((incoming, response) => {
+    handle(connection, incoming, notice_secret).then(
+      (one) => {
+        told.push(one);
+        response.end('OK');
+        for (const look of waiting) look();
+      },
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server's address is never text
+  const notice_url = `http://127.0.0.1:${port}/notification`;
+  // The vendor's panel, as the merchant filled it in years ago.
+  const panel = { url: notice_url, topic: 'point_integration_wh', secret: notice_secret };
+  await stand.control('PUT', `/legacy/merchants/${merchant}/notifications`, panel);
+  let references = 0;
+  return {
+    ...connection,
+    name,
+    units,
+    notice_url,
+    notice_secret,
+    sales: [],
+    told,
+    nextReference: () => `${name}-${String(++references).padStart(4, '0')}`,
+    toldOf: (fits) =>
+      new Promise((resolve) => {
+        const end = (found: Told | null): void => {
+          clearTimeout(limit);
+          waiting.delete(look);
+          resolve(found);
+        };
+        const look = (): void => {
+          const found = told.find(fits);
+          if (found !== undefined) end(found);
+        };
+        const limit = setTimeout(() => end(null), NOTICE_LIMIT_MS);
+        waiting.add(look);
+        look();
+      }),
+    async close() {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+    },
+  };
+}
+
+/** Reads what a notice is about before it is answered, as Odoo and the official examples do. */
+async function handle(connection: Connection, incoming: IncomingMessage, secret: string): Promise<Told> {
+  let text = '';
+  for await (const chunk of incoming) text += chunk;
+  const query = new URL(incoming.url ?? '/', 'http://receiver').searchParams;
+  const topic = query.get('topic') ?? query.get('type') ?? '';
+  if (topic === 'point_integration_wh') {
+    const id = query.get('data.id') ?? '';
+    const read = await connection.call('point.get_intent', 'GET', `/point/integration-api/payment-intents/${id}`);
+    const reference = String(Object(fieldsOf(read).additional_info).external_reference);
+    const signature_right = isSigned(incoming, id, secret);
+    return { topic, subject: id, state: String(fieldsOf(read).state), reference, signature_right };
+  }
+  const id = query.get('id') ?? '';
+  const about =
+    topic === 'payment'
+      ? await connection.call('payments.get', 'GET', `/v1/payments/${id}`)
+      : await connection.call('merchant_orders.get', 'GET', new URL(Object(JSON.parse(text)).resource).pathname);
+  const { status, external_reference } = fieldsOf(about);
+  // IPN of QR sales could never be verified by anybody.
+  return { topic, subject: id, state: String(status), reference: String(external_reference), signature_right: true };
+}
+
+/** @throws Error for anything but a 200: then the notice is told again. */
+export function fieldsOf({ status, body }: Answer): Record<string, unknown> {
+  if (status !== 200) throw new Error(`A read was answered ${status}: ${JSON.stringify(body)}`);
+  return body as Record<string, unknown>; // every legacy read gives an object
+}
+
+/** HMAC over `id:{id};request-id:{X-Request-Id};ts:{ts};`, the intent id in its own case (`legacy-point.md` finding 3). */
+function isSigned(incoming: IncomingMessage, id: string, secret: string): boolean {
+  const [, ts = '', v1 = ''] = /^ts=(\d+),v1=([0-9a-f]{64})$/.exec(String(incoming.headers['x-signature'])) ?? [];
+  if (v1 === '') return false;
+  const manifest = `id:${id};request-id:${incoming.headers['x-request-id']};ts:${ts};`;
+  return timingSafeEqual(createHmac('sha256', secret).update(manifest).digest(), Buffer.from(v1, 'hex'));
+}

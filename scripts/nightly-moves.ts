@@ -1,0 +1,76 @@
+/** Plays many random lives of merchants that are moved (`test/core/moves-model.test.ts` plays a few): `npm run nightly:moves`. */
+import { parseArgs } from 'node:util';
+import fc from 'fast-check';
+import { playSequence } from '../test/core/two-worlds/sequence.ts';
+import { type Step, steps } from '../test/core/two-worlds/steps.ts';
+import { newFolder, openStore } from '../test/store/sqlite/kit.ts';
+
+/** So many sequences share a store and a seed: enough to be quick, few enough to be repeated. */
+const ROUND = 500;
+/** Rounds at a time: while one waits for its disk another plays. */
+const AT_ONCE = 4;
+
+const USAGE = `Usage: npm run nightly:moves -- [--sequences 100000] [--seed 1]
+Each round of ${ROUND} sequences has a seed of its own, which is printed when a rule is broken; to play it again:
+  npm run nightly:moves -- --sequences ${ROUND} --seed <seed of the round>`;
+
+const { values } = parseArgs({
+  options: {
+    sequences: { type: 'string', default: '100000' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
+    help: { type: 'boolean', default: false },
+  },
+});
+const sequences = Number(values.sequences);
+const first_seed = Number(values.seed);
+const isWrong = !Number.isSafeInteger(sequences) || sequences < 1 || !Number.isSafeInteger(first_seed);
+if (values.help || isWrong) {
+  process.stdout.write(`${USAGE}\n`);
+  process.exit(isWrong ? 2 : 0);
+}
+
+const rounds = Math.ceil(sequences / ROUND);
+const started_ms = performance.now();
+let next = 0;
+let played = 0;
+const failures: string[] = [];
+await Promise.all(Array.from({ length: Math.min(AT_ONCE, rounds) }, work));
+for (const failure of failures) process.stdout.write(`${failure}\n`);
+process.stdout.write(`${played} sequences, ${failures.length} rounds with a broken rule\n`);
+process.exitCode = failures.length === 0 ? 0 : 1;
+
+async function work(): Promise<void> {
+  while (next < rounds && failures.length === 0) {
+    const round = next++;
+    const runs = Math.min(ROUND, sequences - round * ROUND);
+    await playRound(first_seed + round, runs);
+    played += runs;
+    const per_second = Math.round(played / ((performance.now() - started_ms) / 1_000));
+    process.stdout.write(
+      `${played} of ${sequences} sequences, ${per_second} a second, last seed ${first_seed + round}\n`,
+    );
+  }
+}
+
+/** A store of its own, so that a round plays the same whatever was played before. */
+async function playRound(seed: number, runs: number): Promise<void> {
+  const folder = newFolder();
+  const clock = { now: Date.UTC(2026, 0, 5, 12) };
+  const store = await openStore(folder.file('moves.db'), { now: () => clock.now });
+  let merchant = 900_000_000;
+  let broken: string[] = [];
+  const life = fc.asyncProperty(steps, async (sequence: Step[]) => {
+    const seen = await playSequence({ store, clock }, String(++merchant), sequence);
+    if (seen.length > 0) broken = seen; // what is shorter may keep every rule again
+    return seen.length === 0;
+  });
+  try {
+    const result = await fc.check(life, { numRuns: runs, seed });
+    if (!result.failed) return;
+    const why = broken.length > 0 ? broken.join('; ') : String(result.errorInstance);
+    failures.push(`seed ${seed}: ${why}\n${fc.stringify(result.counterexample)}`);
+  } finally {
+    await store.close();
+    folder.remove();
+  }
+}

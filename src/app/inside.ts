@@ -1,0 +1,163 @@
+/** Everything behind the doors: tables, store, upstreams, evidence, and the runtime that is made of them. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import { identify } from '../core/identity.ts';
+import type { Clock, Log, Runtime } from '../core/runtime.ts';
+import type { Secret } from '../core/secret.ts';
+import { createVault } from '../core/vault.ts';
+import { PuenteError } from '../error.ts';
+import type { Metrics } from '../http/metrics.ts';
+import { loadTables } from '../mapping/load.ts';
+import type { Tables } from '../mapping/tables.ts';
+import { type EvidenceSettings, startEvidence } from '../outbound/evidence.ts';
+import { createLog } from '../outbound/log.ts';
+import { createUpstream, type UpstreamClient } from '../outbound/upstream.ts';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/server.ts';
+import { openSqliteStore } from '../store/sqlite/store.ts';
+import { readTls } from './public.ts';
+import { closeLeftovers, createRuntime, secretKey, systemClock } from './runtime.ts';
+
+/** What a test may hand in instead of the real thing. */
+export interface AppParts {
+  clock?: Clock;
+  /** [0, 1): jitter of pauses. */
+  random?: () => number;
+  log?: Log;
+  /** Proved and compiled already, e.g. to watch which rows fire. */
+  tables?: Tables;
+  failpoint?: (name: string) => void;
+  /** The store can't be trusted any more. */
+  onFatal?: (error: PuenteError) => void;
+}
+
+const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
+
+export interface Inside {
+  runtime: Runtime;
+  sandbox: Sandbox | null;
+  /** Base URL of the legacy API. */
+  legacy_url: string;
+  /** Writes what evidence waits, and lets the calls under way end; then the store may be closed. */
+  settle(): Promise<void>;
+  /** Names who delivers notices; they can be committed before. */
+  onNotices(wake: () => void): void;
+}
+
+/** @throws PuenteError bad_tables, store_unusable or bad_setting. */
+export async function openInside(
+  config: Config,
+  parts: AppParts,
+  metrics: Metrics,
+  remarks: string[],
+): Promise<Inside> {
+  const log = parts.log ?? createLog(config.log.level);
+  const clock = parts.clock ?? systemClock;
+  const tables = parts.tables ?? loadTables(MAPPINGS);
+  makeDirectory(config.data_dir);
+  const vault = createVault(secretKey(config, remarks));
+  const path = join(config.data_dir, 'puente.db');
+  if (!existsSync(path)) remarks.push(`A new database was made: ${path}.`);
+  const store = await openSqliteStore({
+    path,
+    create: true,
+    key_mark: vault.keyed('key-check', 'puente'),
+    now: clock.now,
+    ...(parts.onFatal === undefined ? {} : { onFatal: parts.onFatal }),
+    ...(parts.failpoint === undefined ? {} : { failpoint: parts.failpoint }),
+  });
+  const sandbox = config.upstream === 'sandbox' ? await startSandbox(sandboxOptions(config)) : null;
+  const legacy_url = config.legacy_upstream === 'sandbox' ? (sandbox?.url ?? '') : config.legacy_upstream;
+  const upstream = upstreamClient(sandbox?.url ?? config.upstream, config, metrics);
+  const legacy_upstream = upstreamClient(legacy_url, config, metrics);
+  const evidence = startEvidence({
+    store,
+    tables,
+    clock,
+    log,
+    count: metrics.count,
+    upstream,
+    legacy_upstream,
+    settings: evidenceSettings(config),
+    // The runtime has the evidence as a part, and is there before anything is shadowed.
+    identify: (token) => sellerOf(runtime, token),
+    fingerprint: (token) => vault.fingerprint(token.reveal()),
+  });
+  let wake = (): void => undefined;
+  const runtime = createRuntime(config, {
+    store,
+    upstream,
+    legacy_upstream,
+    tables,
+    vault,
+    clock,
+    random: parts.random ?? Math.random,
+    log,
+    count: metrics.count,
+    evidence,
+    noticesWaiting: () => wake(),
+    failpoint: parts.failpoint ?? (() => undefined),
+  });
+  const leftovers = sandbox === null ? 0 : await closeLeftovers(runtime);
+  if (leftovers > 0)
+    remarks.push(`${leftovers} open payments of an earlier sandbox were closed: the sandbox starts empty.`);
+  return {
+    runtime,
+    sandbox,
+    legacy_url,
+    async settle() {
+      await evidence.stop();
+      await Promise.all([upstream.close(), legacy_upstream.close()]);
+    },
+    onNotices: (named) => {
+      wake = named;
+    },
+  };
+}
+
+/** Calls that are carried don't tell the seller's site, on which the rules of orders hang. */
+async function sellerOf(runtime: Runtime, token: Secret): Promise<{ merchant_id: string; site: string | null } | null> {
+  const identity = await identify(runtime, token);
+  return identity.kind === 'accepted' ? { merchant_id: identity.merchant.id, site: identity.merchant.site } : null;
+}
+
+function evidenceSettings({ evidence, shadow }: Config): EvidenceSettings {
+  return {
+    ...evidence,
+    shadow_queue: shadow.queue,
+    shadow_queue_bytes: shadow.queue_bytes,
+    double_reads: shadow.double_reads,
+  };
+}
+
+function upstreamClient(baseUrl: string, config: Config, metrics: Metrics): UpstreamClient {
+  return createUpstream({
+    baseUrl,
+    connections: config.upstream_pool.connections,
+    connectTimeout_ms: config.upstream_pool.connect_timeout_ms,
+    userAgent: 'Puente',
+    onOutcome: (name, kind, status, duration_ms) => metrics.upstream(name, outcomeLabel(kind, status), duration_ms),
+  });
+}
+
+/** The sandbox sends its events to our own door, whose certificate may be a private one. */
+function sandboxOptions(config: Config): SandboxOptions {
+  const tls = readTls(config);
+  return { ...config.sandbox, ...(tls === null ? {} : { webhook_certificate: tls.certificate }) };
+}
+
+/** @throws PuenteError bad_setting when the directory can't be made. */
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'unknown';
+    throw new PuenteError('bad_setting', `data_dir: ${path} can't be used as a directory (${why}); name another`, {
+      cause: error,
+    });
+  }
+}
+
+function outcomeLabel(kind: string, status: number | null): string {
+  return status === null ? kind : `${Math.floor(status / 100)}xx`;
+}

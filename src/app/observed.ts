@@ -1,0 +1,120 @@
+/** The tables and clients that the stories are handed: what they do for a call is noted in its exchange. */
+
+import { parseJson } from '../contract/json.ts';
+import type { ExchangeDraft } from '../core/exchange.ts';
+import { noteUnknown } from '../core/exchange-unknown.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
+import { PuenteError } from '../error.ts';
+import { readError } from '../mapping/errors.ts';
+import { refusal } from '../mapping/refusal.ts';
+import type { Loss, Tables, Translated } from '../mapping/tables.ts';
+
+/** The draft of the exchange at hand; null where no call is being served, and then nothing is noted. */
+type Current = () => ExchangeDraft | null;
+
+/** Calls and rows kept of one exchange; a page of a search makes the most, and what comes after a hundred tells nothing new. */
+const MAX_NOTES = 100;
+/** Longest code of an upstream error that is kept; documented ones are below 60 characters. */
+const MAX_CODE = 80;
+
+/** Tables that do the same, and note which rows fired, what was lost, and which fields no row knows. */
+export function observedTables(tables: Tables, current: Current): Tables {
+  const fired = <Answer extends { fired: readonly string[] }>(translated: Answer): Answer => {
+    note(current()?.fired, translated.fired);
+    return translated;
+  };
+  return {
+    ...tables,
+    request: (operation, source, context) => {
+      const draft = current();
+      try {
+        const translated = fired(tables.request(operation, source, context));
+        if (draft !== null) noteLosses(draft, translated);
+        return translated;
+      } catch (error) {
+        if (draft !== null) noteRefusal(draft, error);
+        throw error;
+      }
+    },
+    answer: (operation, source, context) => fired(tables.answer(operation, source, context)),
+    payment: (source, context) => fired(tables.payment(source, context)),
+    state: (family, order, declined) => {
+      const row = tables.state(family, order, declined);
+      note(current()?.fired, [row.row]);
+      return row;
+    },
+    error: (family, call, status, body, context) => {
+      const row = tables.error(family, call, status, body, context);
+      note(current()?.fired, [row.row]);
+      return row;
+    },
+  };
+}
+
+/** A client that does the same, and notes each call; the messages themselves only while the merchant is captured. */
+export function observedUpstream(upstream: Upstream, current: Current): Upstream {
+  return {
+    async send(call) {
+      const draft = current();
+      if (draft === null) return upstream.send(call);
+      const started_ms = performance.now();
+      const outcome = await upstream.send(call);
+      noteCall(draft, call, outcome, performance.now() - started_ms);
+      return outcome;
+    },
+  };
+}
+
+function noteCall(draft: ExchangeDraft, call: UpstreamCall, outcome: UpstreamOutcome, duration_ms: number): void {
+  if (draft.upstream.length >= MAX_NOTES) return;
+  const status = outcome.kind === 'answered' ? outcome.status : null;
+  const code = outcome.kind === 'answered' && outcome.status >= 400 ? readError(outcome.body).code : '';
+  draft.upstream.push({ name: call.name, status, code: code === '' ? null : code.slice(0, MAX_CODE), duration_ms });
+  if (draft.rules?.captured !== true) return;
+  draft.sent.push({
+    method: call.method,
+    path: call.query === undefined ? call.path : `${call.path}?${new URLSearchParams(call.query)}`,
+    body: sentBody(call),
+    status,
+    answer: outcome.kind === 'answered' ? outcome.body : null,
+  });
+}
+
+function sentBody(call: UpstreamCall): unknown {
+  if (call.body === undefined) return undefined;
+  const text = Buffer.from(call.body).toString('utf8');
+  try {
+    return parseJson(text);
+  } catch {
+    return text; // a call is never broken by being noted
+  }
+}
+
+/** @throws PuenteError refused where the merchant's setting refuses fields that no row knows. */
+function noteLosses(draft: ExchangeDraft, { losses }: Translated): void {
+  // A create that is translated once more, with another reference, loses the same again: it is one call.
+  for (const loss of losses) if (!draft.losses.some((known) => isSame(known, loss))) draft.losses.push(loss);
+  const unknown = losses.filter((loss) => loss.unknown === true);
+  for (const loss of unknown) noteUnknown(draft, 'field', loss.path);
+  const [first] = unknown;
+  if (first !== undefined && draft.rules?.unknown_field === 'refuse') {
+    throw refusal('additional_property', first.path.replace(/^body\./, ''));
+  }
+}
+
+/** A table that refuses names its row, or the field that no row knows. */
+function noteRefusal(draft: ExchangeDraft, error: unknown): void {
+  if (!(error instanceof PuenteError) || error.code !== 'refused') return;
+  const { row, error: name, detail } = error.facts;
+  if (typeof row === 'string') note(draft.fired, [row]);
+  else if (name === 'additional_property' && typeof detail === 'string') noteUnknown(draft, 'field', `body.${detail}`);
+}
+
+function isSame(one: Loss, other: Loss): boolean {
+  return one.table === other.table && one.path === other.path;
+}
+
+function note(kept: string[] | undefined, rows: readonly string[]): void {
+  if (kept === undefined) return;
+  for (const row of rows) if (kept.length < MAX_NOTES * 2 && !kept.includes(row)) kept.push(row);
+}

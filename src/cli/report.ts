@@ -1,0 +1,111 @@
+/** `puente report`: a period of one merchant or of all, as JSON, CSV or one HTML file; and what changed between two. */
+import { readFileSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { reportParts } from '../core/report/csv.ts';
+import { diffReports, type ReportDiff, readReport } from '../core/report/diff.ts';
+import { PuenteError } from '../error.ts';
+import { streamOps } from './ops-client.ts';
+import { common, type Output, print, tableOf } from './output.ts';
+import { startProgress } from './progress.ts';
+import { save } from './save.ts';
+
+interface ReportOptions extends Output {
+  since?: string;
+  until?: string;
+  format: 'json' | 'csv' | 'html';
+  part: string;
+  output?: string;
+}
+
+export function addReportCommands(program: Command): void {
+  const report = common(
+    program
+      .command('report')
+      .argument('[merchant]', 'one merchant; all of them without')
+      .description(
+        'what happened in a period: traffic, losses, differences, notices, incidents, decisions, the verdict',
+      ),
+  )
+    .option('--since <instant>', 'from (default: seven days before the end)')
+    .option('--until <instant>', 'to, not included (default: now)')
+    .addOption(new Option('--format <form>', 'form of the file').choices(['json', 'csv', 'html']).default('json'))
+    .addOption(
+      new Option('--part <list>', 'with csv: which list').choices(['exchanges', ...reportParts]).default('traffic'),
+    )
+    .option('--output <file>', 'write to a file instead of standard output')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  puente report 700100200 --format html --output report.html
+  puente report --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z --format csv --part losses
+  puente report diff before.json after.json`,
+    );
+  report.action((merchant: string | undefined, options: ReportOptions) => fetchReport(merchant, options));
+  report
+    .command('diff <before> <after>')
+    .description('what changed between two reports made with --format json')
+    .addHelpText('after', '\nExample:\n  puente report diff last-week.json this-week.json')
+    .action((before: string, after: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<Output>();
+      const found = diffReports(readReport(readText(before), before), readReport(readText(after), after));
+      print(options, found, diffText(found));
+    });
+}
+
+async function fetchReport(merchant: string | undefined, options: ReportOptions): Promise<void> {
+  const { since, until, format, part, output } = options;
+  const asked = { merchant, since, until, format, ...(format === 'csv' ? { part } : {}) };
+  const named = Object.entries(asked).filter((one): one is [string, string] => one[1] !== undefined);
+  const progress = startProgress(options, 'report');
+  const pieces = streamOps(options, 'GET', `/api/report?${new URLSearchParams(named)}`);
+  const started_at = Date.now();
+  // Nothing comes before everything is summed up.
+  const waiting = setInterval(() => progress.tell(`${Math.round((Date.now() - started_at) / 1000)} s`), 1_000);
+  try {
+    await save(stopping(pieces, waiting), output ?? null, progress);
+  } finally {
+    clearInterval(waiting);
+  }
+  if (output !== undefined) process.stderr.write(`${output} is written.\n`);
+}
+
+/** From the first piece on it is told how much has come. */
+async function* stopping(pieces: AsyncIterable<string>, waiting: NodeJS.Timeout): AsyncGenerator<string> {
+  for await (const piece of pieces) {
+    clearInterval(waiting);
+    yield piece;
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new PuenteError('bad_request', `${file} can't be read: give the path of a report made with --format json.`, {
+      cause: error,
+    });
+  }
+}
+
+function diffText({ a, b, verdict, tables_revision, changes, decisions, incidents }: ReportDiff): string {
+  const head = [
+    `${a.period.since} to ${a.period.until}, then ${b.period.since} to ${b.period.until}`,
+    `tables: ${tables_revision.before}${tables_revision.before === tables_revision.after ? ', the same' : ` → ${tables_revision.after}`}`,
+    ...(verdict.after === null && verdict.before === null
+      ? []
+      : [`verdict: ${verdict.before ?? 'none'} → ${verdict.after ?? 'none'}`]),
+  ];
+  const table = tableOf(
+    ['part', 'line', 'before', 'after'],
+    changes.map(({ part, line, before, after }) => [part, line, before ?? 'none', after ?? 'none']),
+  );
+  const told = [...decisions, ...incidents].map(
+    ({ at, who, action, subject, reason }) => `  ${at} ${who}: ${action} of ${subject}, ${reason}`,
+  );
+  return [
+    ...head,
+    changes.length === 0 ? 'Nothing changed.' : table,
+    ...(told.length === 0 ? [] : ['Decided and noticed in between:', ...told]),
+  ].join('\n');
+}

@@ -1,0 +1,59 @@
+/** Which operation a request is: the same routes as the legacy door has, on paper. */
+import type { Operation } from '../../mapping/tables.ts';
+
+export interface Match {
+  operation: Operation;
+  /** Decoded parameters of its path. */
+  path: Record<string, string>;
+}
+
+/** @returns a function of method and path (without query); null for a request that Puente has no operation for. */
+export function matcherOf(operations: readonly Operation[]): (method: string, path: string) => Match | null {
+  const byShape = new Map<string, { operation: Operation; parts: string[] }[]>();
+  for (const operation of operations) {
+    for (const path of pathsOf(operation)) {
+      const parts = path.split('/');
+      const shape = `${operation.method} ${parts.length}`;
+      byShape.set(shape, [...(byShape.get(shape) ?? []), { operation, parts }]);
+    }
+  }
+  return (method, path) => {
+    const given = path.split('/');
+    // The door answers HEAD as GET, without the body.
+    const shape = `${method === 'HEAD' ? 'GET' : method} ${given.length}`;
+    for (const { operation, parts } of byShape.get(shape) ?? []) {
+      const found = fill(parts, given);
+      if (found !== null) return { operation, path: found };
+    }
+    return null;
+  };
+}
+
+/** Legacy took some paths with a slash at the end (`legacy-qr.md` §2, §3). */
+function pathsOf({ family, path }: Operation): string[] {
+  const mayEndSo = family === 'payments' || /^\/merchant_orders\/./.test(path);
+  return mayEndSo ? [path, `${path}/`] : [path];
+}
+
+function fill(parts: readonly string[], given: readonly string[]): Record<string, string> | null {
+  const found: Record<string, string> = {};
+  for (const [index, part] of parts.entries()) {
+    const value = given[index] ?? '';
+    if (!part.startsWith(':')) {
+      if (part !== value) return null;
+      continue;
+    }
+    const text = decoded(value);
+    if (text === null || text === '') return null;
+    found[part.slice(1)] = text;
+  }
+  return found;
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,132 @@
+/** Finds in free text what must not be kept, in the clear or in one of the usual encodings. */
+import { hiddenIn } from './redact-encoded.ts';
+
+export const MASK = '[masked]';
+
+/**
+ * The text with tokens, cards, addresses, phones and document numbers masked; of URLs their origin stays.
+ * @param opaqueIsFine whether a long run of letters and digits is an id here; elsewhere it counts as a key.
+ */
+export function maskText(text: string, opaqueIsFine: boolean): string {
+  if (KNOWN_ID.test(text) || !SUSPECT.test(text)) return text;
+  const short = text.includes('://') ? text.replaceAll(URL_TEXT, originOf) : text;
+  // What is encoded is looked for before anything is masked, because a part of it would still be readable.
+  if (hiddenIn(short, shows)) return MASK;
+  const masked = maskPlain(short);
+  return opaqueIsFine ? masked : masked.replaceAll(OPAQUE, (run) => (isKey(run) ? MASK : run));
+}
+
+/** The first six and the last four digits of a card stay; letters stand for the rest, so that lengths stay as they were. */
+export function maskCards(text: string, isId: boolean): string {
+  return text.replaceAll(DIGITS, (run) => {
+    const digits = run.replaceAll(/[ -]/g, '');
+    if (digits.length > LONGEST_CARD) return run.replaceAll(/\d{20,}/g, (long) => (holdsCard(long) ? MASK : long));
+    if (isCard(digits, isId)) return maskedDigits(run);
+    return run === digits ? run : maskGroups(run, isId);
+  });
+}
+
+function shows(inner: string): boolean {
+  return maskPlain(inner) !== inner || inner.replaceAll(URL_TEXT, originOf) !== inner;
+}
+
+function maskPlain(text: string): string {
+  let masked = text.replaceAll(TOKENS, MASK);
+  if (/[=:]/.test(masked)) masked = masked.replaceAll(NAMED_SECRET, `$1$2${MASK}`);
+  if (masked.includes('@')) masked = masked.replaceAll(EMAIL, MASK);
+  if (!/\d(?:[ ./-]?\d){4}/.test(masked)) return masked;
+  masked = masked.replaceAll(NAMED_DOCUMENT, `$1${MASK}`).replaceAll(DOCUMENT, MASK);
+  if (masked.includes('+')) masked = masked.replaceAll(PHONE, MASK);
+  return maskCards(masked, false);
+}
+
+/** A UUID, a reference derived of one, an order, a payment or a refund of the orders API: by far the commonest values. */
+const KNOWN_ID =
+  /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|pnt[0-9a-f]{12}7[0-9a-f]{19}|(?:ORD|PAY|REF|ORDTST)[0-9A-HJKMNP-TV-Z]{26})$/i;
+/** What no text without it can be masked for; most values of a body have nothing of it. */
+const SUSPECT =
+  /[@%\0\\=]|:\/\/|\+\d|\d(?:[ ./-]?\d){7}|[\w+/-]{11}|(?:secret|token|passw|pwd|cvv|dni|cpf|cuit|rut|rfc)/i;
+
+const URL_TEXT = /[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"'<>\\]+/gi;
+const TOKENS =
+  /(?:APP_USR|TG)-[\w-]{6,}|TEST-\d{6,}-\d{4,}-[\w-]{8,}|Bearer\s+[\w.~+/-]{8,}=*|Basic\s+[\w+/-]{8,}=*|eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*|(?:sk|pk|rk|whsec|ghp|xox[abp])[_-][\w-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*/gi;
+const NAMED_SECRET =
+  /(secret|token|passw(?:or)?d|senha|authorization|signature|api_?key|cvv|pwd)(["']?\s{0,3}[=:]\s{0,3}["']?)(?!\[masked\])[^\s"'&,;}]{3,}/gi;
+const EMAIL = /[^\s@"'<>()[\]{}:;,=&?]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}/gi;
+/** CPF, CNPJ, CUIT and RUT as they are written for people. */
+const DOCUMENT =
+  /(?<!\d)(?:\d{3}\.\d{3}\.\d{3}-\d{2}|\d{2}\.\d{3}\.\d{3}\/\d{4}-\d{2}|(?:2[0-7]|3[034])-\d{8}-\d|\d{1,2}\.\d{3}\.\d{3}-[\dk])(?!\d)/gi;
+const NAMED_DOCUMENT = /(\b(?:DNI|CPF|CNPJ|CUIT|CUIL|RUT|RFC|CURP)\b\W{0,3})[A-Z0-9][A-Z0-9./-]{5,19}/gi;
+const PHONE = /\+\d[\d\s().-]{6,17}\d/g;
+
+/** Thirteen digits and more, with a blank or a dash between groups. */
+const DIGITS = /\d(?:[ -]?\d){12,}/g;
+const SHORTEST_CARD = 13;
+const LONGEST_CARD = 19;
+/** Hexadecimal or base64 of 24 bytes, and longer; ids of the two APIs are shorter. */
+const OPAQUE = /[\w+/-]{32,}={0,2}/g;
+
+/** A run with words in it is a text without blanks. */
+function isKey(run: string): boolean {
+  if (KNOWN_ID.test(run)) return false;
+  const digits = run.replaceAll(/\D/g, '').length;
+  return digits >= 4 && /[A-Za-z]/.test(run) && !/__/.test(run);
+}
+
+function originOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url === null || url.host === '' ? MASK : `${url.protocol}//${url.host}/`;
+}
+
+/** `(isId)`: numbers of payments and of our own mint are no cards; theirs begin with 2 to 6 (ISO/IEC 7812, in use here). */
+function isCard(digits: string, isId: boolean): boolean {
+  if (digits.length < SHORTEST_CARD || digits.length > LONGEST_CARD || !luhn(digits)) return false;
+  if (/^0*$/.test(digits)) return false;
+  // Thirteen digits with a one in front are epoch milliseconds, by which many tills number their sales.
+  if (digits.length === SHORTEST_CARD && digits.startsWith('1')) return false;
+  return !isId || /^[2-6]/.test(digits);
+}
+
+/** ISO/IEC 7812-1, annex B. */
+function luhn(digits: string): boolean {
+  let sum = 0;
+  for (let index = 0; index < digits.length; index++) {
+    const digit = digits.charCodeAt(digits.length - 1 - index) - 48;
+    const twice = index % 2 === 1 ? digit * 2 : digit;
+    sum += twice > 9 ? twice - 9 : twice;
+  }
+  return sum % 10 === 0;
+}
+
+/** A number of the till in front of a card, with a blank between: every stretch of whole groups is looked at. */
+function maskGroups(run: string, isId: boolean): string {
+  const groups = run.split(/([ -])/);
+  for (let from = 0; from < groups.length; from += 2) {
+    let digits = '';
+    for (let to = from; to < groups.length && digits.length <= LONGEST_CARD; to += 2) {
+      digits += groups[to] ?? '';
+      if (!isCard(digits, isId)) continue;
+      const before = groups.slice(0, from).join('');
+      const after = groups.slice(to + 1).join('');
+      return before + maskedDigits(groups.slice(from, to + 1).join('')) + maskGroups(after, isId);
+    }
+  }
+  return run;
+}
+
+/** Whether a longer run holds a card of the usual sixteen digits, as data of a magnetic stripe does. */
+function holdsCard(long: string): boolean {
+  for (let from = 0; from + 16 <= long.length; from++) {
+    if (isCard(long.slice(from, from + 16), true)) return true;
+  }
+  return false;
+}
+
+function maskedDigits(run: string): string {
+  const digits = run.replaceAll(/\D/g, '').length;
+  let seen = 0;
+  return run.replaceAll(/\d/g, (digit) => {
+    seen++;
+    return seen <= 6 || seen > digits - 4 ? digit : 'X';
+  });
+}

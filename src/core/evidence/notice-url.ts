@@ -1,0 +1,36 @@
+/** Whether a merchant's notices would have somewhere to go on orders: pure. */
+import type { Operation } from '../../mapping/tables.ts';
+import { usedKinds } from './areas.ts';
+import { anyOf } from './blockers.ts';
+import type { ReadinessFacts, Seen } from './facts.ts';
+import type { Finding } from './verdict.ts';
+
+/**
+ * On orders Puente tells the merchant itself: intents by the merchant's URL, a QR sale by the URL it came with, or by that.
+ * Legacy told them by a setting of its own panel, so nobody here knows whether the tills wait for notices: not proven.
+ */
+export function noticeFindings(seen: Seen, { notice_url, operations, merchant_id }: ReadinessFacts): Finding[] {
+  if (notice_url !== false) return [];
+  const needing = usedKinds(operations, seen).filter((kind) => kind !== 'qr' || !namesItsUrl(seen, operations));
+  return needing.map((kind) => ({
+    code: NO_NOTICE_URL,
+    what: `Notices of ${kind} would have nowhere to go: the merchant has no notice URL. Tills that only poll need none; then an approver moves it with --override.`,
+    command: `puente merchants set ${merchant_id} --notify https://… --reason …`,
+    operation: anyOf(operations, kind),
+    sample: null,
+  }));
+}
+
+/** Holds back every move that puts work on orders, a canary too. */
+export const NO_NOTICE_URL = 'no_notice_url';
+
+/** Every QR sale that was evaluated said where its notices go. */
+function namesItsUrl({ coverage }: Seen, operations: readonly Operation[]): boolean {
+  const creates = operations.filter(({ kind, upstream }) => kind === 'qr' && upstream === 'create');
+  return creates.every(({ name }) => {
+    const cells = coverage.filter(({ operation }) => operation === name);
+    const named = cells.find(({ field }) => field === 'body.notification_url');
+    const evaluated = Math.max(0, ...cells.map(({ equal, different }) => equal + different));
+    return evaluated === 0 || (named !== undefined && named.equal + named.different >= evaluated);
+  });
+}

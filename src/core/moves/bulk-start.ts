@@ -1,0 +1,194 @@
+/** What operators do with bulk moves: start one by list or selection, look, abort. */
+import { z } from 'zod';
+import { USER_ID } from '../../contract/identifiers.ts';
+import { PuenteError } from '../../error.ts';
+import { merchantReadiness } from '../evidence/readiness.ts';
+import { verdicts } from '../evidence/verdict.ts';
+import { type Merchant, merchantSettings, stages } from '../merchant.ts';
+import { knownMerchants, reason } from '../operate.ts';
+import { isEnough, type Person } from '../person.ts';
+import type { BulkItem, BulkMove } from '../records/routing.ts';
+import { stageInForce } from '../routing.ts';
+import type { Runtime } from '../runtime.ts';
+import type { AuditEntry } from '../store.ts';
+import { summary } from './bulk.ts';
+import { moveTarget } from './target.ts';
+
+/** Merchants of one bulk move: its row is written again with every step. */
+const MOST_ITEMS = 10_000;
+/** Bulk moves that are listed. */
+const MOST_LISTED = 100;
+
+const item = z.strictObject({
+  merchant_id: z.string().regex(USER_ID, "the vendor's user id is needed, digits only"),
+  /** Where this one is to go, if elsewhere than the rest. */
+  stage: z.enum(stages).exactOptional(),
+  share: merchantSettings.shape.share.unwrap().exactOptional(),
+});
+
+/** Merchants like this; all that is named must hold. */
+const selection = z.strictObject({
+  stage: z.enum(stages).exactOptional(),
+  verdict: z.enum(verdicts).exactOptional(),
+  site: z
+    .string()
+    .regex(/^M[A-Z]{2}$/)
+    .exactOptional(),
+});
+
+/** The body of `POST /api/bulk`: a list of merchants, or a selection; one target for all that name none. */
+export const bulkAsk = z
+  .strictObject({
+    target: moveTarget.partial({ stage: true }),
+    items: z.array(item).min(1).max(MOST_ITEMS).exactOptional(),
+    where: selection.exactOptional(),
+    /** Moves a UTC day; the setting `moves.bulk_per_day` when it is left out. */
+    per_day: z.int().min(1).max(100_000).exactOptional(),
+    reason,
+  })
+  .refine(
+    ({ items, where }) => (items === undefined) !== (where === undefined),
+    'name either items or where, not both',
+  );
+export type BulkAsk = z.infer<typeof bulkAsk>;
+
+export const bulkAbort = z.strictObject({ reason });
+
+export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const satisfies readonly BulkMove['state'][];
+
+/** A bulk move as people see it; instants in RFC 3339. */
+export type BulkView = Omit<BulkMove, 'created_at' | 'updated_at' | 'items'> & {
+  created_at: string;
+  updated_at: string;
+  /** `3 moved, 6 waiting`. */
+  summary: string;
+  items: (Omit<BulkItem, 'at'> & { at: string | null })[];
+};
+
+/**
+ * Writes a bulk move down; it is worked off in the background, one merchant after the other.
+ * @throws PuenteError bad_request for a list with doubles or without a target, refused when nobody is selected, forbidden
+ * for an override by somebody else than an approver.
+ */
+export async function startBulk(runtime: Runtime, ask: BulkAsk, person: Person): Promise<BulkView> {
+  const { target, reason: why, per_day = runtime.settings.moves.bulk_per_day } = ask;
+  if (target.override && !isEnough(person.role, 'approver'))
+    throw new PuenteError(
+      'forbidden',
+      `Moving without evidence needs the role approver, and ${person.name} is ${person.role}.`,
+    );
+  const items = ask.items ?? (await selected(runtime, ask.where ?? {}));
+  refuseBadList(items, target);
+  const now = runtime.clock.now();
+  const bulk: BulkMove = {
+    id: runtime.ids.legacyId(now),
+    move: target,
+    reason: why,
+    who: person.name,
+    per_day,
+    items: items.map(({ merchant_id, ...own }) => ({ merchant_id, state: 'waiting', detail: '', at: null, own })),
+    state: 'running',
+    detail: '',
+    created_at: now,
+    updated_at: now,
+    revision: 0,
+  };
+  const saved = await runtime.store.saveBulkMove(
+    { ...bulk, detail: summary(bulk) },
+    0,
+    bulkAudit(runtime, bulk, 'bulk move started', person.name, why),
+  );
+  return bulkView(saved);
+}
+
+/** Newest first. */
+export async function viewBulks(runtime: Runtime): Promise<Omit<BulkView, 'items'>[]> {
+  const all = await runtime.store.bulkMoves(bulkStates, MOST_LISTED);
+  return all.map((bulk) => {
+    const { items: _items, ...view } = bulkView(bulk);
+    return view;
+  });
+}
+
+export async function viewBulk(runtime: Runtime, id: string): Promise<BulkView> {
+  return bulkView(await foundBulk(runtime, id));
+}
+
+/** Ends a bulk move at once; who is moved stays moved. @throws PuenteError refused when it is over already. */
+export async function abortBulk(runtime: Runtime, id: string, why: string, person: Person): Promise<BulkView> {
+  return runtime.serial.run(`bulk ${id}`, async () => {
+    const bulk = await foundBulk(runtime, id);
+    if (bulk.state !== 'running')
+      throw new PuenteError('refused', `The bulk move ${id} is ${bulk.state} already: ${bulk.detail}`);
+    const items = skipWaiting(bulk.items, runtime.clock.now());
+    const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail: `Aborted by ${person.name}: ${why}` };
+    const audit = bulkAudit(runtime, aborted, 'bulk move aborted', person.name, why);
+    return bulkView(await runtime.store.saveBulkMove(aborted, bulk.revision, audit));
+  });
+}
+
+/** Nobody waits for a bulk move that is over. */
+function skipWaiting(items: readonly BulkItem[], at: number): BulkItem[] {
+  const skipped = { state: 'skipped', detail: 'aborted before its turn', at } as const;
+  return items.map((one) => (one.state === 'waiting' ? { ...one, ...skipped } : one));
+}
+
+export function bulkAudit(runtime: Runtime, bulk: BulkMove, action: string, who: string, why: string): AuditEntry {
+  const detail = {
+    bulk: bulk.id,
+    target: bulk.move,
+    per_day: bulk.per_day,
+    merchants: bulk.items.length,
+    summary: summary(bulk),
+  };
+  return { at: runtime.clock.now(), who, action, subject: bulk.id, reason: why, detail };
+}
+
+async function foundBulk(runtime: Runtime, id: string): Promise<BulkMove> {
+  const bulk = await runtime.store.bulkMove(id);
+  if (bulk === null)
+    throw new PuenteError('not_found', `There is no bulk move ${id.slice(0, 60)}; see puente bulk list.`);
+  return bulk;
+}
+
+/** The cheap conditions first; the verdict is asked of those that are left. */
+async function selected(runtime: Runtime, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
+  const like = (merchant: Merchant): boolean =>
+    (where.stage === undefined || stageInForce(runtime.settings, merchant, null).intended === where.stage) &&
+    (where.site === undefined || merchant.site === where.site);
+  const found: z.infer<typeof item>[] = [];
+  for (const merchant of (await knownMerchants(runtime)).filter(like)) {
+    const { verdict } = where.verdict === undefined ? {} : await merchantReadiness(runtime, merchant.id);
+    if (verdict === where.verdict) found.push({ merchant_id: merchant.id });
+  }
+  if (found.length > 0) return found;
+  throw new PuenteError(
+    'refused',
+    'No merchant is like that; see puente merchants list and puente can-migrate MERCHANT.',
+  );
+}
+
+function refuseBadList(items: readonly z.infer<typeof item>[], target: BulkAsk['target']): void {
+  const seen = new Set<string>();
+  for (const { merchant_id, stage } of items) {
+    if (seen.has(merchant_id)) throw new PuenteError('bad_request', `The merchant ${merchant_id} is named twice.`);
+    seen.add(merchant_id);
+    if (stage === undefined && (target.stage ?? null) === null)
+      throw new PuenteError('bad_request', `No stage is named for ${merchant_id}; name one for all, or one beside it.`);
+  }
+}
+
+export function bulkView(bulk: BulkMove): BulkView {
+  const { items, created_at, updated_at } = bulk;
+  return {
+    ...bulk,
+    created_at: iso(created_at),
+    updated_at: iso(updated_at),
+    summary: summary(bulk),
+    items: items.map((one) => ({ ...one, at: one.at === null ? null : iso(one.at) })),
+  };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,104 @@
+/** A move judged on what the store knows, refused with what is missing, or written with the evidence in its audit line. */
+import { PuenteError } from '../../error.ts';
+import type { Merchant, MerchantSettings } from '../merchant.ts';
+import { type MerchantView, merchantView } from '../merchant-view.ts';
+import { merchantToChange } from '../operate.ts';
+import type { Person } from '../person.ts';
+import type { Runtime } from '../runtime.ts';
+import type { AuditEntry } from '../store.ts';
+import type { Situation } from './facts.ts';
+import { type Judgement, judgeMove } from './judge.ts';
+import { situationOf } from './situation.ts';
+import { type MoveTarget, routingOf } from './target.ts';
+
+/** A move that was judged, on the merchant as it was then. */
+export interface Judged {
+  before: Merchant;
+  situation: Situation;
+  judgement: Judgement;
+  after: MerchantSettings;
+}
+
+/** The merchant after a move, with what was said of it. */
+export type Moved = MerchantView & { judgement: Judgement };
+
+export async function judgeFor(runtime: Runtime, id: string, target: MoveTarget, person: Person): Promise<Judged> {
+  const before = await merchantToChange(runtime, id);
+  const situation = await situationOf(runtime, before, target, person);
+  return { before, situation, ...judgeMove(situation) };
+}
+
+/** @throws PuenteError refused: one sentence for each thing that is missing, with the command that gives it. */
+export function refuseUnlessAllowed({ before, judgement }: Pick<Judged, 'before' | 'judgement'>): void {
+  if (judgement.allowed) return;
+  const missing = judgement.missing.map(({ what, command }) =>
+    command === null ? what : `${what} Try \`${command}\`.`,
+  );
+  const hint = judgement.needs === 'override' ? ' An approver can do without, with --override.' : '';
+  throw new PuenteError('refused', `${before.id} is not moved. ${missing.join(' ')}${hint}`, {
+    facts: { missing: judgement.missing.map(({ code }) => code).join(' '), needs: judgement.needs },
+  });
+}
+
+/**
+ * Writes an allowed move. The crash test's failpoints stand around the one commit.
+ * @param extra further facts for the audit line, such as who proposed it.
+ * @throws PuenteError conflict when the merchant changed since it was judged.
+ */
+export async function makeMove(
+  runtime: Runtime,
+  judged: Judged,
+  why: string,
+  person: Person,
+  extra: Record<string, unknown> = {},
+): Promise<Moved> {
+  const { before, after, judgement } = judged;
+  runtime.failpoint('stage.before_save');
+  const saved = await runtime.store.saveMerchant(
+    { ...before, settings: after },
+    before.revision,
+    moveAudit(runtime, judged, why, person.name, extra),
+  );
+  runtime.failpoint('stage.saved');
+  runtime.log.info('stage moved', { merchant: before.id, action: judgement.preview.changes.join(', ') || 'no change' });
+  return { ...merchantView(runtime, saved), judgement };
+}
+
+/** Who, why, before and after, what was said of it, and the evidence that it rests on. */
+function moveAudit(
+  runtime: Runtime,
+  { before, situation, judgement, after }: Judged,
+  why: string,
+  who: string,
+  extra: Record<string, unknown>,
+): AuditEntry {
+  const { rules, readiness, facts, target, settings } = situation;
+  const [from, to] = [routingOf(rules, before.settings), routingOf(rules, after)];
+  const { kind, missing, overridden, preview } = judgement;
+  return {
+    at: runtime.clock.now(),
+    who,
+    action: 'stage',
+    subject: before.id,
+    reason: why,
+    detail: {
+      before: from.merchant.stage,
+      after: to.merchant.stage,
+      routing: { before: from, after: to },
+      target,
+      judgement: { kind, gate: settings.gate, overridden, missing: missing.map(({ code, what }) => ({ code, what })) },
+      evidence: {
+        verdict: readiness.verdict,
+        samples: facts.samples,
+        exchange_sequence: facts.exchange_sequence,
+        tables_revision: runtime.tables.revision,
+      },
+      touched: {
+        units_now: preview.units_now,
+        units_later: preview.units_later,
+        calls_a_day: preview.calls_a_day_touched,
+      },
+      ...extra,
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/** The hours in which merchants may be moved forward, as `Mon-Fri 09:00-17:00 America/Sao_Paulo`: parsed, and asked: pure. */
+import { PuenteError } from '../../error.ts';
+
+const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
+const MINUTE_MS = 60_000;
+const DAY_MINUTES = 24 * 60;
+/** A weekly window that a change of the clocks swallows opens in the week after; two weeks and a day hold any opening. */
+const LOOK_AHEAD_MINUTES = 15 * DAY_MINUTES;
+const EXAMPLE = 'write it as Mon-Fri 09:00-17:00 America/Sao_Paulo';
+
+export interface MoveWindow {
+  text: string;
+  /** 0 is Monday; the day on which the window opens. */
+  days: ReadonlySet<number>;
+  /** Minutes after local midnight; one that closes at or before its opening closes on the next day. */
+  opens: number;
+  closes: number;
+  zone: string;
+}
+
+/** @throws PuenteError bad_setting with a sentence that says what is wrong. */
+export function parseWindow(text: string): MoveWindow {
+  const parts = text.trim().split(/\s+/);
+  const [days = '', hours = '', zone = ''] = parts;
+  if (parts.length !== 3) throw bad(text, `needs days, hours and a time zone`);
+  const [opens, closes] = readHours(text, hours);
+  return { text: parts.join(' '), days: readDays(text, days), opens, closes, zone: readZone(text, zone) };
+}
+
+/** @param now epoch ms. The wall clock of the zone decides, so a window is as long as its day makes it. */
+export function isOpen(window: MoveWindow, now: number): boolean {
+  return openAt(window, wallClock(window.zone), now);
+}
+
+/** Epoch ms of the next minute in which the window is open; `now` itself while it is; null when there is none in sight. */
+export function nextOpening(window: MoveWindow, now: number): number | null {
+  const clock = wallClock(window.zone);
+  if (openAt(window, clock, now)) return now;
+  const first = Math.floor(now / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+  for (let minute = 0; minute < LOOK_AHEAD_MINUTES; minute++) {
+    const at = first + minute * MINUTE_MS;
+    if (openAt(window, clock, at)) return at;
+  }
+  return null;
+}
+
+function openAt({ days, opens, closes }: MoveWindow, clock: Intl.DateTimeFormat, now: number): boolean {
+  const { day, minute } = wallTime(clock, now);
+  const evening = days.has(day) && minute >= opens && (closes <= opens || minute < closes);
+  const morning = closes <= opens && days.has((day + 6) % 7) && minute < closes;
+  return evening || morning;
+}
+
+function wallClock(zone: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    weekday: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  });
+}
+
+function wallTime(clock: Intl.DateTimeFormat, now: number): { day: number; minute: number } {
+  const said: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
+  for (const { type, value } of clock.formatToParts(now)) said[type] = value;
+  const day = DAYS.findIndex((name) => said.weekday?.startsWith(name));
+  return { day, minute: Number(said.hour) * 60 + Number(said.minute) };
+}
+
+/** `Mon-Fri`, `Sat`, `Mon,Wed-Fri`; a range may go round the week. */
+function readDays(text: string, days: string): ReadonlySet<number> {
+  const found = new Set<number>();
+  for (const range of days.split(',')) {
+    const [from, to, ...rest] = range
+      .split('-')
+      .map((name) => DAYS.findIndex((day) => day.toLowerCase() === name.toLowerCase()));
+    const last = to ?? from;
+    if (from === undefined || last === undefined || from < 0 || last < 0 || rest.length > 0)
+      throw bad(text, `has days that can't be read: ${range === '' ? days : range}`);
+    for (let day = from; ; day = (day + 1) % 7) {
+      found.add(day);
+      if (day === last) break;
+    }
+  }
+  return found;
+}
+
+function readHours(text: string, hours: string): [number, number] {
+  const match = /^(\d{2}):(\d{2})-(\d{2}):(\d{2})$/.exec(hours);
+  if (match === null) throw bad(text, `has hours that can't be read: ${hours}`);
+  const [h1 = 0, m1 = 0, h2 = 0, m2 = 0] = match.slice(1).map(Number);
+  const [opens, closes] = [h1 * 60 + m1, h2 * 60 + m2];
+  if (m1 > 59 || m2 > 59 || opens >= DAY_MINUTES || closes > DAY_MINUTES)
+    throw bad(text, `has hours that no day has: ${hours}`);
+  if (opens === closes) throw bad(text, `is never open: ${hours}`);
+  return [opens, closes];
+}
+
+function readZone(text: string, zone: string): string {
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: zone }).resolvedOptions().timeZone;
+  } catch {
+    throw bad(text, `names a time zone that does not exist: ${zone}`);
+  }
+}
+
+function bad(text: string, what: string): PuenteError {
+  return new PuenteError('bad_setting', `moves.window is '${text}', which ${what}; ${EXAMPLE}.`);
+}

@@ -1,0 +1,93 @@
+/** Does a link say what its order says? Pure: one comparison, one typed mismatch (`peers.md` group 5). */
+import type { Order } from '../../contract/orders.ts';
+import { minorUnits } from '../../mapping/amount.ts';
+import type { Tables } from '../../mapping/tables.ts';
+import { type AdvanceRules, advance } from '../advance.ts';
+import type { Link } from '../link.ts';
+
+/**
+ * `missing`: the service does not know the order, or nobody knows what became of a create. `stale`: the order has moved
+ * on and the link has not. `orphan`: an order of ours that no link has. `amount`: the sums differ. `state`: both are
+ * final, and they disagree.
+ */
+export const mismatchKinds = ['missing', 'stale', 'orphan', 'amount', 'state'] as const;
+export type MismatchKind = (typeof mismatchKinds)[number];
+
+/** `read`: move the link to its order. `give_up`: report it lost and free its unit. `adopt`: give the order its link. */
+export type Repair = 'read' | 'give_up' | 'adopt' | 'none';
+
+export interface Mismatch {
+  kind: MismatchKind;
+  merchant_id: string;
+  unit: string | null;
+  legacy_id: string | null;
+  order_id: string | null;
+  /** One sentence with both sides. */
+  what: string;
+  repair: Repair;
+}
+
+/** An order that the service has forgotten holds its unit until its lifetime is over, and this much longer. */
+const GIVE_UP_AFTER_MS = 60_000;
+
+/**
+ * @param order `missing` when the service answered that it does not exist.
+ * @returns null when both agree.
+ */
+export function judgeLink(link: Link, order: Order | 'missing', tables: Tables, rules: AdvanceRules): Mismatch | null {
+  if (order === 'missing') return missing(link, rules.now);
+  const amount = amountOf(order, rules.exponent);
+  if (amount !== null && amount !== link.amount_minor) {
+    const what = `The till asked for ${link.amount_minor} minor units, the order says ${amount}.`;
+    return { ...about(link), kind: 'amount', what, repair: 'none' };
+  }
+  const { change } = advance(link, order, tables, rules);
+  if (changesState(link, change)) {
+    const what = `The link is ${link.state} and shows ${link.legacy_state}; the order is ${order.status}.`;
+    return { ...about(link), kind: 'stale', what, repair: 'read' };
+  }
+  const row = tables.state(link.family, order, rules.declined);
+  if (!disagrees(link, order, row)) return null;
+  const what = `The till sees ${link.legacy_state} for good; the order is ${order.status}, which would show as ${row.shows}.`;
+  return { ...about(link), kind: 'state', what, repair: 'none' };
+}
+
+/** A create whose outcome nobody has learnt although its replay window is over. */
+export function judgeUnknown(link: Link, now: number, replay_window_ms: number): Mismatch | null {
+  const in_doubt = link.state === 'IN_DOUBT' || link.state === 'SENDING';
+  if (!in_doubt || link.order_id !== null || now < link.created_at + replay_window_ms) return null;
+  const what = 'What became of the create is not known, and it can not be repeated any more.';
+  const repair = now > link.expires_at + GIVE_UP_AFTER_MS ? 'give_up' : 'none';
+  return { ...about(link), kind: 'missing', what, repair };
+}
+
+function missing(link: Link, now: number): Mismatch | null {
+  if (link.state === 'LOST') return null; // reported already
+  const over = now > link.expires_at + GIVE_UP_AFTER_MS;
+  return {
+    ...about(link),
+    kind: 'missing',
+    what: `The service does not know the order of a link that is ${link.state}.`,
+    repair: link.state === 'LIVE' && over ? 'give_up' : 'none',
+  };
+}
+
+function changesState(link: Link, change: { state?: Link['state']; legacy_state?: Link['legacy_state'] }): boolean {
+  const { state = link.state, legacy_state = link.legacy_state } = change;
+  return state !== link.state || legacy_state !== link.legacy_state;
+}
+
+/** What is held back, or shown by a policy of the merchant, is no disagreement; a paid order that shows as unpaid is. */
+function disagrees(link: Link, order: Order, row: ReturnType<Tables['state']>): boolean {
+  if (link.state !== 'DONE' || !row.known || !row.final || row.held) return false;
+  return row.shows !== link.legacy_state && order.status !== link.order?.status;
+}
+
+/** Minor units; QR orders say a total, Point orders the amount of their one payment. Null where neither can be read. */
+function amountOf(order: Order, exponent: number): number | null {
+  return minorUnits(order.total_amount ?? order.transactions?.payments?.[0]?.amount, exponent) ?? null;
+}
+
+function about(link: Link): Pick<Mismatch, 'merchant_id' | 'unit' | 'legacy_id' | 'order_id'> {
+  return { merchant_id: link.merchant_id, unit: link.unit, legacy_id: link.legacy_id, order_id: link.order_id };
+}

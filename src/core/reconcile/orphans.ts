@@ -1,0 +1,74 @@
+/** Orders of ours that no link has: found by the events that nobody matched (`reliability.md` P3). */
+import { ORDER_ID } from '../../contract/identifiers.ts';
+import type { Order } from '../../contract/orders.ts';
+import { applyOrder } from '../change.ts';
+import { credentialOf } from '../identity.ts';
+import type { Link, LinkState } from '../link.ts';
+import { derivedReference } from '../reference.ts';
+import { readOrder } from '../refresh.ts';
+import type { Runtime } from '../runtime.ts';
+import type { InboxEvent } from '../store.ts';
+import type { Mismatch } from './judge.ts';
+
+/** Creates that were given up or refused, whose order may exist all the same. */
+const ADOPTABLE: readonly LinkState[] = ['LOST', 'REJECTED', 'NOT_SENT', 'IN_DOUBT'];
+
+export interface Orphan extends Mismatch {
+  order: Order;
+  link: Link | null;
+}
+
+/**
+ * Looks at one event that matched no link. An order is ours when it carries a reference that Puente derived: nobody
+ * else can know it. An order with any other reference is somebody else's, and none of our business.
+ * @returns null when it is no orphan, `unread` when the order could not be read.
+ */
+export async function findOrphan(runtime: Runtime, event: InboxEvent): Promise<Orphan | 'unread' | null> {
+  const { order_id, user_id } = event;
+  if (order_id === null || user_id === null || !ORDER_ID.test(order_id)) return null;
+  if ((await runtime.store.linkByOrder(order_id)) !== null) return null;
+  const token = await credentialOf(runtime, user_id);
+  if (token === null) return 'unread';
+  const order = await readOrder(runtime, token, order_id);
+  if (order === null) return 'unread';
+  if (order === 'missing' || order.external_reference === undefined) return null;
+  const link = await runtime.store.linkByReference(user_id, order.external_reference);
+  if (link === null || order.external_reference !== derivedReference(link.legacy_id)) return null;
+  const told = `The order exists and is ${order.status}, although the create that made it counts as ${link.state}.`;
+  const in_the_way = await inTheWay(runtime, link, order);
+  return {
+    kind: 'orphan',
+    merchant_id: user_id,
+    unit: link.unit,
+    legacy_id: link.legacy_id,
+    order_id,
+    what: in_the_way === null ? told : `${told} ${in_the_way}`,
+    repair: in_the_way === null ? 'adopt' : 'none',
+    order,
+    link,
+  };
+}
+
+/** Why the link can't have its order; null when it can. */
+async function inTheWay({ store, tables }: Runtime, link: Link, order: Order): Promise<string | null> {
+  if (link.order_id !== null || !ADOPTABLE.includes(link.state)) return 'Its link has another order already.';
+  if (link.slot === null || tables.state(link.family, order, 'error').final) return null;
+  const holder = await store.liveLink(link.merchant_id, link.slot);
+  if (holder === null || holder.legacy_id === link.legacy_id) return null;
+  return `It may still be paid, and its unit has another sale, ${holder.legacy_id}: cancel the order in the vendor's panel.`;
+}
+
+/**
+ * Gives an orphan its link again; its till was told of an error, so what becomes of it is settled as unclaimed.
+ * @returns true when the link has it; false for one that can't.
+ */
+export async function adopt(runtime: Runtime, { link, order, repair }: Orphan): Promise<boolean> {
+  if (link === null || repair !== 'adopt') return false;
+  const adopted = await runtime.serial.run(link.legacy_id, async () => {
+    const current = (await runtime.store.link(link.legacy_id)) ?? link;
+    if ((await inTheWay(runtime, current, order)) !== null) return false;
+    return (await applyOrder(runtime, current, order)).order_id === order.id;
+  });
+  if (adopted) runtime.count('settlements', 'adopted_by_reconciliation');
+  return adopted;
+}

@@ -1,0 +1,135 @@
+/** Makes a report: one pass over the exchanges of the period in pages, and what the store knows beside. */
+import { PuenteError } from '../../error.ts';
+import { viewReadiness } from '../evidence/readiness.ts';
+import type { EvidenceStore, ExchangeFilter } from '../records/evidence.ts';
+import type { Runtime } from '../runtime.ts';
+import { assumptionsFor } from './assumptions.ts';
+import { decisionLines } from './decisions.ts';
+import { differenceLines, lossLines } from './findings.ts';
+import { limitationLines } from './limitations.ts';
+import { fleetOf } from './merchants.ts';
+import { noticeLines } from './notices.ts';
+import { type Assumption, REPORT_SCHEMA, type Report } from './report.ts';
+import { addExchange, createTally, latencyLines, type Tally } from './tally.ts';
+
+/** Small enough that payments between two pages notice nothing. */
+const PAGE = 1_000;
+const DAY_MS = 86_400_000;
+
+export interface ReportAsk {
+  /** Null: the fleet. */
+  merchant_id: string | null;
+  /** Epoch ms, [since, until). */
+  since: number;
+  until: number;
+}
+
+/** What the report says of the installation; handed in, because settings are not the core's. */
+export interface ReportFacts {
+  assumptions: Assumption[];
+}
+
+/**
+ * One at a time: reports wait for one another, and payments for none of them.
+ * @param signal aborted when nobody waits for it any more; then it rejects with the signal's reason.
+ * @throws PuenteError bad_request when the period is empty.
+ */
+export async function gatherReport(
+  runtime: Runtime,
+  ask: ReportAsk,
+  facts: ReportFacts,
+  signal: AbortSignal | null = null,
+): Promise<Report> {
+  if (ask.until <= ask.since)
+    throw new PuenteError('bad_request', 'since and until: the period is empty, until must be later than since');
+  return runtime.serial.run('report', () => gather(runtime, ask, facts, signal));
+}
+
+async function gather(
+  runtime: Runtime,
+  ask: ReportAsk,
+  facts: ReportFacts,
+  signal: AbortSignal | null,
+): Promise<Report> {
+  signal?.throwIfAborted();
+  await runtime.evidence.settled();
+  const tally = await tallyOf(runtime.store, ask, signal);
+  const { store, tables } = runtime;
+  const { merchant_id } = ask;
+  const { incidents, decisions } = await decisionLines(runtime, ask, signal);
+  const differences = await differenceLines(runtime, merchant_id, tally);
+  const fleet = await fleetOf(runtime, merchant_id, tally, signal);
+  const head = (await store.audits(1))[0];
+  return {
+    schema: REPORT_SCHEMA,
+    made_at: new Date(runtime.clock.now()).toISOString(),
+    merchant_id,
+    period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
+    tables_revision: tables.revision,
+    tables: [...tally.tables].map(([revision, calls]) => ({ revision, calls })),
+    exchanges: {
+      count: tally.count,
+      first_sequence: tally.first_sequence,
+      last_sequence: tally.last_sequence,
+      shed: await store.shed(Math.floor(ask.since / DAY_MS), Math.ceil(ask.until / DAY_MS)),
+    },
+    ...sumsOf(runtime, tally),
+    differences: differences.lines,
+    notices: await noticeLines(runtime, ask, signal),
+    incidents: incidents.lines,
+    decisions: decisions.lines,
+    assumptions: assumptionsFor(facts.assumptions, merchant_id === null ? null : await store.merchant(merchant_id)),
+    readiness: merchant_id === null ? null : await viewReadiness(runtime, merchant_id),
+    merchants: fleet.merchants,
+    verdicts: fleet.verdicts,
+    findings: fleet.findings,
+    left_out: {
+      differences: differences.left_out,
+      incidents: incidents.left_out,
+      decisions: decisions.left_out,
+      findings: fleet.left_out,
+    },
+    audit_head: { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' },
+  };
+}
+
+/** What the exchanges alone tell. */
+function sumsOf(
+  runtime: Runtime,
+  tally: Tally,
+): Pick<Report, 'traffic' | 'latency' | 'errors' | 'days' | 'losses' | 'shadow' | 'limitations'> {
+  return {
+    traffic: [...tally.traffic.values()].toSorted((a, b) => b.calls - a.calls),
+    latency: latencyLines(tally),
+    errors: [...tally.errors.values()].toSorted((a, b) => b.calls - a.calls),
+    days: [...tally.days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1)),
+    losses: lossLines(runtime, tally),
+    shadow: [...tally.shadow.values()].toSorted((a, b) => b.count - a.count),
+    limitations: limitationLines(runtime.tables.limitations, tally),
+  };
+}
+
+/** Up to the newest exchange there was when it began, so that a busy shop's report has an end. */
+export async function tallyOf(
+  reader: Pick<EvidenceStore, 'exchanges' | 'lastExchange'>,
+  ask: ReportAsk,
+  signal: AbortSignal | null = null,
+): Promise<Tally> {
+  const tally = createTally();
+  const last = await reader.lastExchange();
+  const filter: ExchangeFilter = {
+    since: ask.since,
+    until: ask.until,
+    ...(ask.merchant_id === null ? {} : { merchant_id: ask.merchant_id }),
+  };
+  for (let after = 0; ; ) {
+    signal?.throwIfAborted();
+    const page = await reader.exchanges(filter, after, PAGE);
+    for (const exchange of page) if (exchange.sequence <= last) addExchange(tally, exchange);
+    const newest = page.at(-1)?.sequence;
+    if (newest === undefined || page.length < PAGE || newest >= last) return tally;
+    after = newest;
+    // Payments come first: the page was read on the same thread that answers them.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -1,0 +1,102 @@
+/** What operators do with safety stops: see what stands and what would have tripped, and reset by hand. */
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { type Merchant, type RoutedKind, routedKinds, type SafetyMode, type Trip } from '../merchant.ts';
+import { type MerchantView, merchantView } from '../merchant-view.ts';
+import { merchantToChange, reason, revision } from '../operate.ts';
+import { stageInForce } from '../routing.ts';
+import type { Runtime } from '../runtime.ts';
+import { modeOf, STOPPED, WOULD_STOP } from './watch.ts';
+import type { Watched } from './watched.ts';
+
+/** The audit action of a reset, for those who look for it. */
+export const RESET = 'safety reset';
+
+/** Stops and would-be stops that are listed, newest first. */
+const MOST_LISTED = 50;
+
+/** The body of `POST /api/merchants/:id/safety/reset`. */
+export const resetAsk = z.strictObject({ kind: z.enum(routedKinds), reason, revision });
+export type ResetAsk = z.infer<typeof resetAsk>;
+
+/** A safety stop that stands. */
+export interface TripView {
+  kind: RoutedKind;
+  at: string;
+  why: string;
+  evidence: Trip['evidence'];
+  /** Where the operator wants the kind to be. */
+  intended: string;
+}
+
+export interface SafetyView {
+  merchant_id: string;
+  revision: number;
+  mode: SafetyMode;
+  trips: TripView[];
+  /** What the watch counts now. */
+  now: Omit<Watched, 'merchant_id'>[];
+  /** Stops, and what would have stopped while it only observes; newest first. */
+  history: { at: string; kind: string; stopped: boolean; why: string }[];
+}
+
+export async function viewSafety(runtime: Runtime, id: string): Promise<SafetyView> {
+  const merchant = await merchantToChange(runtime, id);
+  const lines = await Promise.all(
+    [STOPPED, WOULD_STOP].map((action) => runtime.store.auditsOf({ subject: id, action }, MOST_LISTED)),
+  );
+  return {
+    merchant_id: id,
+    revision: merchant.revision,
+    mode: modeOf(runtime, merchant),
+    trips: tripsOf(runtime, merchant),
+    now: runtime.safety.view(id).map(({ merchant_id: _id, ...one }) => one),
+    history: lines
+      .flat()
+      .toSorted((one, other) => other.sequence - one.sequence)
+      .map(({ at, action, reason: why, detail }) => ({
+        at: new Date(at).toISOString(),
+        kind: String(detail.kind),
+        stopped: action === STOPPED,
+        why,
+      })),
+  };
+}
+
+/** All stops that stand. */
+export async function viewStops(runtime: Runtime): Promise<(TripView & { merchant_id: string })[]> {
+  const merchants = await runtime.store.merchants();
+  return merchants.flatMap((merchant) =>
+    tripsOf(runtime, merchant).map((trip) => ({ merchant_id: merchant.id, ...trip })),
+  );
+}
+
+/**
+ * Takes a stop away: new work of the kind follows the operator's stage again.
+ * @throws PuenteError refused when none stands, conflict when the revision is another.
+ */
+export async function resetStop(runtime: Runtime, id: string, ask: ResetAsk, who: string): Promise<MerchantView> {
+  const merchant = await merchantToChange(runtime, id);
+  const trip = merchant.trips[ask.kind];
+  if (trip === undefined)
+    throw new PuenteError('refused', `No safety stop of ${ask.kind} stands for ${id}; see puente safety show ${id}.`);
+  const saved = await runtime.store.saveTrips(id, { [ask.kind]: null }, ask.revision, {
+    at: runtime.clock.now(),
+    who,
+    action: RESET,
+    subject: id,
+    reason: ask.reason,
+    detail: { kind: ask.kind, trip, back_to: stageInForce(runtime.settings, merchant, ask.kind).intended },
+  });
+  runtime.log.info('safety stop reset', { merchant: id, action: ask.kind });
+  return merchantView(runtime, saved);
+}
+
+function tripsOf(runtime: Runtime, merchant: Merchant): TripView[] {
+  return routedKinds.flatMap((kind) => {
+    const trip = merchant.trips[kind];
+    if (trip === undefined) return [];
+    const { intended } = stageInForce(runtime.settings, merchant, kind);
+    return [{ kind, at: new Date(trip.at).toISOString(), why: trip.why, evidence: trip.evidence, intended }];
+  });
+}

@@ -1,0 +1,83 @@
+/** What the service would answer to an order, judged by the rules: the exact status and code, or null when it would take it. */
+import { type Fields, isObject, type OrderFacts, type PredictedCode, type Rule } from './rule.ts';
+import { rulesOf } from './rules.ts';
+
+export interface Prediction {
+  status: Rule['status'];
+  code: PredictedCode;
+  /** The property to blame, `[]` for any element; '' for the whole order. */
+  path: string;
+  /** What the service would say. */
+  message: string;
+  /** One sentence: the rule, on which field, from where. Never a value. */
+  detail: string;
+}
+
+/**
+ * The first broken rule of `rules.ts`. What hangs on the state of things can't be predicted and counts as fine: a busy
+ * terminal or till, a key or a reference that was used before, a token, a terminal or a till that is not the seller's.
+ * @param order as it would be sent: a JSON value.
+ */
+export function predict(order: unknown, facts: Omit<OrderFacts, 'type'>): Prediction | null {
+  const fields: Fields = isObject(order) ? order : {};
+  const known: OrderFacts = { ...facts, type: typeOf(fields) };
+  for (const { rule, segments } of compiled[known.type]) {
+    const culprit = breach(rule, segments, 0, order, known, fields);
+    if (culprit !== null) return told(rule, culprit, known);
+  }
+  return null;
+}
+
+/** The error body in which the service would say it (`orders-api.md` §1.5). */
+export function predictedBody({ code, message, path }: Prediction): unknown {
+  return { errors: [{ code, message, ...(path === '' ? {} : { details: [path.replaceAll('[]', '[0]')] }) }] };
+}
+
+/** An order without a type is judged as what its config says. */
+function typeOf({ type, config }: Fields): OrderFacts['type'] {
+  if (type === 'point' || type === 'qr') return type;
+  return isObject(config) && config.qr !== undefined ? 'qr' : 'point';
+}
+
+interface Compiled {
+  rule: Rule;
+  segments: readonly string[];
+}
+
+/** Paths are split once: `items[].title` is `items`, `[]`, `title`. */
+const compile = (rule: Rule): Compiled => ({ rule, segments: rule.path.match(/\[\]|[^.[\]]+/g) ?? [] });
+const compiled: Readonly<Record<OrderFacts['type'], readonly Compiled[]>> = {
+  point: rulesOf.point.map(compile),
+  qr: rulesOf.qr.map(compile),
+};
+
+/** The key to blame inside the place, '' for the place itself; null when the rule holds everywhere. */
+function breach(
+  rule: Rule,
+  segments: readonly string[],
+  depth: number,
+  value: unknown,
+  facts: OrderFacts,
+  order: Fields,
+): string | null {
+  const segment = segments[depth];
+  if (segment === undefined) {
+    if (value === undefined && rule.demands === undefined) return null;
+    return rule.holds(value, facts, order) ? null : (rule.culprit?.(value) ?? '');
+  }
+  if (segment !== '[]') return isObject(value) ? breach(rule, segments, depth + 1, value[segment], facts, order) : null;
+  if (!Array.isArray(value)) return null;
+  for (const element of value) {
+    const culprit = breach(rule, segments, depth + 1, element, facts, order);
+    if (culprit !== null) return culprit;
+  }
+  return null;
+}
+
+function told(rule: Rule, culprit: string, facts: OrderFacts): Prediction {
+  const { status, code, why, source } = rule;
+  // A key that the rules don't know is the caller's own word, and is told without its value.
+  const path = culprit === '' ? rule.path : rule.path === '' ? culprit : `${rule.path}.${culprit}`;
+  const message = rule.says?.(facts) ?? why;
+  return { status, code, path, message, detail: `${path === '' ? 'order' : path}: ${why} (${source})` };
+}

@@ -1,0 +1,62 @@
+/** What a rule of the orders API is, as a row, and what is known beside the order when it is judged. */
+
+/** Codes of `interface.md`, Errors, POST /v1/orders, that an order can be refused with whatever else is going on. */
+export type PredictedCode =
+  | 'bad_request'
+  | 'empty_required_header'
+  | 'unsupported_site'
+  | 'minimum_properties'
+  | 'unsupported_properties'
+  | 'required_properties'
+  | 'property_type'
+  | 'minimum_items'
+  | 'maximum_items'
+  | 'property_value'
+  | 'sponsor_id_not_valid'
+  | 'seller_configuration'
+  | 'marketplace_not_valid'
+  | 'marketplace_fee_not_allowed';
+
+/** What a rule may ask beside the order. Null: nobody knows, and a rule that hangs on it holds. */
+export interface OrderFacts {
+  type: 'point' | 'qr';
+  site: string | null;
+  /** Decimals of the site's currency. */
+  exponent: number;
+  /** An `X-Idempotency-Key` goes along; Puente sends one always. */
+  has_key: boolean;
+  /** The token came from OAuth. */
+  is_oauth: boolean | null;
+  /** The application behind it is known as a marketplace. */
+  is_marketplace: boolean | null;
+  /** The seller has the agreement for cash withdrawals. */
+  may_hand_out_cash: boolean | null;
+}
+
+/** An object of JSON. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface Rule {
+  /** Where in the order, `[]` for each element; '' is the whole of it. */
+  path: string;
+  /** Of which type of order. */
+  of: 'point' | 'qr' | 'both';
+  status: 400 | 404;
+  code: PredictedCode;
+  /** Judged where the value is missing too, as long as what is around it is there. */
+  demands?: true;
+  /** @param value at the path; never undefined but for a rule that demands. */
+  holds(value: unknown, facts: OrderFacts, order: Fields): boolean;
+  /** The key inside the value that is to blame; without it the path itself is. */
+  culprit?(value: unknown): string;
+  /** The service's words, where its tables translate them; a general text otherwise. */
+  says?(facts: OrderFacts): string;
+  /** The rule, in one sentence. */
+  why: string;
+  /** Where it is written. */
+  source: string;
+}
+
+export function isObject(value: unknown): value is Fields {
+  return value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
+}

@@ -1,0 +1,157 @@
+/** Which properties an order may have, and the rules that follow: supported, required, of the right type, and none of them empty. */
+import { isObject, type PredictedCode, type Rule } from './rule.ts';
+
+type Type = 'text' | 'whole number' | 'object' | 'list';
+
+interface Property {
+  path: string;
+  of: Rule['of'];
+  type: Type;
+  required?: true;
+  source: string;
+}
+
+const ORDER = 'interface.md Order';
+/** Accepted beside what `interface.md` says, because public fact has them (DESIGN, order of authority). */
+const PUBLIC = 'orders-api.md §1.2';
+/** The vendor's page of cash withdrawals; `interface.md` has the sum and not the name. */
+const CASH = 'interface.md Order, total_amount; reference qr-code-ca/orders/create-order';
+
+const properties: readonly Property[] = [
+  { path: 'type', of: 'both', type: 'text', required: true, source: ORDER },
+  { path: 'external_reference', of: 'both', type: 'text', required: true, source: ORDER },
+  { path: 'description', of: 'both', type: 'text', source: ORDER },
+  { path: 'expiration_time', of: 'both', type: 'text', source: ORDER },
+  { path: 'total_amount', of: 'qr', type: 'text', source: ORDER },
+  { path: 'marketplace_fee', of: 'both', type: 'text', source: ORDER },
+  { path: 'transactions', of: 'both', type: 'object', required: true, source: ORDER },
+  { path: 'transactions.payments', of: 'point', type: 'list', required: true, source: ORDER },
+  { path: 'transactions.payments', of: 'qr', type: 'list', source: CASH },
+  { path: 'transactions.payments[]', of: 'both', type: 'object', source: ORDER },
+  { path: 'transactions.payments[].amount', of: 'both', type: 'text', required: true, source: ORDER },
+  { path: 'transactions.cash_outs', of: 'qr', type: 'list', source: CASH },
+  { path: 'transactions.cash_outs[]', of: 'qr', type: 'object', source: CASH },
+  { path: 'transactions.cash_outs[].amount', of: 'qr', type: 'text', required: true, source: CASH },
+  { path: 'config', of: 'both', type: 'object', required: true, source: ORDER },
+  { path: 'config.point', of: 'point', type: 'object', required: true, source: ORDER },
+  { path: 'config.point.terminal_id', of: 'point', type: 'text', required: true, source: ORDER },
+  { path: 'config.point.print_on_terminal', of: 'point', type: 'text', source: ORDER },
+  { path: 'config.point.ticket_number', of: 'point', type: 'text', source: PUBLIC },
+  { path: 'config.payment_method', of: 'point', type: 'object', source: ORDER },
+  { path: 'config.payment_method.default_type', of: 'point', type: 'text', source: ORDER },
+  { path: 'config.payment_method.default_installments', of: 'point', type: 'whole number', source: ORDER },
+  { path: 'config.payment_method.default_installments_cost', of: 'point', type: 'text', source: ORDER },
+  { path: 'config.payment_method.installments_cost', of: 'point', type: 'text', source: PUBLIC },
+  { path: 'config.qr', of: 'qr', type: 'object', required: true, source: ORDER },
+  { path: 'config.qr.external_pos_id', of: 'qr', type: 'text', required: true, source: ORDER },
+  { path: 'config.qr.mode', of: 'qr', type: 'text', source: ORDER },
+  { path: 'items', of: 'qr', type: 'list', source: ORDER },
+  { path: 'items[]', of: 'qr', type: 'object', source: ORDER },
+  { path: 'items[].title', of: 'qr', type: 'text', required: true, source: ORDER },
+  { path: 'items[].unit_price', of: 'qr', type: 'text', required: true, source: ORDER },
+  { path: 'items[].quantity', of: 'qr', type: 'whole number', required: true, source: ORDER },
+  { path: 'items[].unit_measure', of: 'qr', type: 'text', required: true, source: ORDER },
+  { path: 'items[].external_code', of: 'qr', type: 'text', source: ORDER },
+  { path: 'items[].external_categories', of: 'qr', type: 'list', source: ORDER },
+  { path: 'items[].external_categories[]', of: 'qr', type: 'object', source: ORDER },
+  { path: 'items[].external_categories[].id', of: 'qr', type: 'text', required: true, source: ORDER },
+  { path: 'discounts', of: 'qr', type: 'object', source: ORDER },
+  { path: 'discounts.payment_methods', of: 'qr', type: 'list', source: ORDER },
+  { path: 'discounts.payment_methods[]', of: 'qr', type: 'object', source: ORDER },
+  { path: 'discounts.payment_methods[].new_total_amount', of: 'qr', type: 'text', required: true, source: ORDER },
+  { path: 'discounts.payment_methods[].type', of: 'qr', type: 'text', required: true, source: ORDER },
+  { path: 'integration_data', of: 'both', type: 'object', source: ORDER },
+  { path: 'integration_data.platform_id', of: 'both', type: 'text', source: ORDER },
+  { path: 'integration_data.integrator_id', of: 'both', type: 'text', source: ORDER },
+  { path: 'integration_data.sponsor', of: 'both', type: 'object', source: ORDER },
+  { path: 'integration_data.sponsor.id', of: 'both', type: 'text', required: true, source: ORDER },
+];
+
+/** The order itself is an object like those inside it. */
+const objects: readonly Property[] = [
+  { path: '', of: 'both', type: 'object', source: ORDER },
+  ...properties.filter((property) => property.type === 'object'),
+];
+
+/** The elements that a list may have, where they are counted. */
+const counted: readonly Pick<Rule, 'path' | 'of' | 'code' | 'why' | 'source' | 'holds'>[] = [
+  least('transactions.payments', 1, 'An order has exactly one payment.', 'interface.md Limits'),
+  least('transactions.cash_outs', 1, 'An order has one withdrawal or none.', CASH, 'qr'),
+  most('transactions.payments', 1, 'An order has exactly one payment.', 'interface.md Limits', 'both'),
+  most('transactions.cash_outs', 1, 'An order has one withdrawal or none.', CASH),
+  most('items', 10, 'An order has ten items at most.', PUBLIC),
+  most('items[].external_categories', 10, 'An item has ten categories at most.', PUBLIC),
+  most('discounts.payment_methods', 4, 'Four methods at most have a discount.', 'interface.md Limits'),
+];
+
+/** By code in the order of judging: an object that is empty lacks everything, which its own code says. */
+export const shapeRules: readonly Rule[] = [
+  ...objects.map((object) =>
+    rule(object, 'minimum_properties', `${named(object)} has at least one property.`, {
+      holds: (value) => !isObject(value) || Object.keys(value).length > 0,
+    }),
+  ),
+  ...objects.flatMap((object) => (['point', 'qr'] as const).flatMap((of) => supportedRule(object, of))),
+  ...properties
+    .filter((property) => property.required)
+    .map((property) =>
+      rule(property, 'required_properties', `${property.path} is required.`, {
+        demands: true,
+        holds: (value) => value !== undefined,
+      }),
+    ),
+  ...properties.map((property) =>
+    rule(property, 'property_type', `${property.path} is a ${property.type}.`, {
+      holds: (value) => isOfType[property.type](value),
+    }),
+  ),
+  ...counted.map((row) => ({ status: 400 as const, ...row })),
+];
+
+const isOfType: Readonly<Record<Type, (value: unknown) => boolean>> = {
+  text: (value) => typeof value === 'string',
+  'whole number': (value) => typeof value === 'number' && Number.isSafeInteger(value),
+  object: isObject,
+  list: Array.isArray,
+};
+
+function rule(
+  { path, of, source }: Property,
+  code: PredictedCode,
+  why: string,
+  rest: Pick<Rule, 'holds' | 'demands' | 'culprit'>,
+): Rule {
+  return { path, of, status: 400, code, why, source, ...rest };
+}
+
+function named({ path }: Property): string {
+  return path === '' ? 'An order' : path;
+}
+
+/** A property that the other type of order has is unsupported too. */
+function supportedRule(object: Property, of: 'point' | 'qr'): Rule[] {
+  if (object.of !== 'both' && object.of !== of) return [];
+  const prefix = object.path === '' ? '' : `${object.path}.`;
+  const names = properties
+    .filter((property) => property.of === 'both' || property.of === of)
+    .filter(({ path }) => path.startsWith(prefix) && /^\w+$/.test(path.slice(prefix.length)))
+    .map(({ path }) => path.slice(prefix.length));
+  const known = new Set(names);
+  const strange = (value: unknown) => (isObject(value) ? Object.keys(value).find((key) => !known.has(key)) : undefined);
+  const why = `${named(object)} of type ${of} has no properties but ${names.join(', ')}.`;
+  const found = rule({ ...object, of }, 'unsupported_properties', why, {
+    holds: (value) => strange(value) === undefined,
+    culprit: (value) => strange(value) ?? '',
+  });
+  return [found];
+}
+
+function least(path: string, count: number, why: string, source: string, of: Rule['of'] = 'both') {
+  const holds = (value: unknown) => !Array.isArray(value) || value.length >= count;
+  return { path, of, code: 'minimum_items' as const, why, source, holds };
+}
+
+function most(path: string, count: number, why: string, source: string, of: Rule['of'] = 'qr') {
+  const holds = (value: unknown) => !Array.isArray(value) || value.length <= count;
+  return { path, of, code: 'maximum_items' as const, why, source, holds };
+}

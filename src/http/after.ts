@@ -1,0 +1,107 @@
+/** What follows an answer that has left: a carried sale learns its end, and the exchange goes to the evidence. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { endCarried } from '../core/legacy-sale/carry.ts';
+import { noteCarriedEnd } from '../core/legacy-sale/ended.ts';
+import { noteTaken, provenMerchant } from '../core/proof.ts';
+import { isShadowed } from '../core/routing.ts';
+import type { Runtime } from '../core/runtime.ts';
+import { policyOf } from './caller.ts';
+import { exchangeOf, messagesOf, shadowOf, stageOf, type Told, toldBy } from './finished.ts';
+import type { Ongoing } from './ongoing.ts';
+
+/** What `createExchanges` runs once a call is over. */
+export function createAfter(
+  runtime: Runtime,
+): (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  return async (call, request, response) => {
+    const closed_at = call.closed_at ?? runtime.clock.now();
+    noteCarried(call, closed_at);
+    const told = await inTurn(runtime, call, async () => {
+      const seen = await toldBy(call, response, isBodyOfUse(runtime, call));
+      await endSale(runtime, call, seen, closed_at);
+      await noteEnd(runtime, call, seen);
+      return seen;
+    });
+    call.proven_id ??= await proved(runtime, call);
+    noteUnknowns(runtime, call);
+    const messages = messagesOf(call, request, told);
+    const exchange = exchangeOf(runtime, call, told, Math.max(0, closed_at - call.at), messages);
+    const task = shadowOf(runtime, call, exchange, request, told, messages);
+    if (task === null) runtime.evidence.finished(exchange);
+    else runtime.evidence.shadowed(task);
+    if (exchange.lane === 'orders') runtime.safety.note(exchange);
+  };
+}
+
+/**
+ * One after the other for what one token does at one unit, in the order of the answers: the cancel that follows a create at
+ * once must find it written down as open. Tokens don't wait for each other, so that invented ones hold up nobody's till.
+ */
+function inTurn<Result>(
+  runtime: Runtime,
+  { carried_at, token, unit, path }: Ongoing,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const where = unit ?? path.pos_id ?? null;
+  if (carried_at === null || token === null || where === null) return work();
+  return runtime.serial.run(`after:${runtime.vault.fingerprint(token.reveal())}:${where}`, work);
+}
+
+/** Whose the call was for certain, by what is known of its token or by what legacy has just done for it. Never throws. */
+async function proved(runtime: Runtime, { operation, token, watched, merchant_id }: Ongoing): Promise<string | null> {
+  if (token === null) return null;
+  try {
+    const known = await provenMerchant(runtime, token);
+    if (known !== null || merchant_id === null || operation === null || watched === null) return known;
+    if (!watched.whole || watched.status < 200 || watched.status > 299) return null;
+    noteTaken(runtime, token, merchant_id);
+    return merchant_id;
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : 'unknown';
+    runtime.log.warn('nobody could say whose a call was', { merchant: merchant_id ?? 'none', cause });
+    return null;
+  }
+}
+
+/** A carried answer is only unpacked and parsed where somebody reads it. */
+function isBodyOfUse(runtime: Runtime, call: Ongoing): boolean {
+  const { watched } = call;
+  if (watched === null || watched.status >= 400 || call.sale !== null) return true;
+  if (call.draft.rules?.captured === true) return true;
+  return isShadowed(stageOf(runtime, call));
+}
+
+/** What is not known to have come whole may have happened or not, whoever broke off. */
+async function endSale(runtime: Runtime, call: Ongoing, told: Told, closed_at: number): Promise<void> {
+  if (call.sale === null) return;
+  const whole = call.watched?.whole === true;
+  await endCarried(runtime, call.sale, whole ? { status: told.status, body: told.body } : null, closed_at);
+}
+
+/** A carried cancel, or a read that shows an end, frees the unit of the sale that it is about. */
+async function noteEnd(runtime: Runtime, call: Ongoing, { status, body }: Told): Promise<void> {
+  const { operation, token, watched, merchant_id, path } = call;
+  if (operation === null || token === null || call.sale !== null || watched?.whole !== true) return;
+  await noteCarriedEnd(runtime, { operation, token, merchant_id, path }, { status, body }, call.at);
+}
+
+function noteCarried(call: Ongoing, closed_at: number): void {
+  if (call.carried_at === null) return;
+  const status = call.watched?.whole === true ? call.watched.status : null;
+  call.draft.upstream.push({
+    name: 'legacy',
+    status,
+    code: null,
+    duration_ms: Math.max(0, closed_at - call.carried_at),
+  });
+}
+
+/** Every hit is counted, whatever the policy; `note` is also logged, with whom the token names. */
+function noteUnknowns(runtime: Runtime, call: Ongoing): void {
+  for (const { what, name } of call.draft.unknown) {
+    runtime.count('unknown', what);
+    if (policyOf(runtime, call.merchant, `unknown_${what}`) !== 'note') continue;
+    const merchant = call.merchant_id ?? 'none';
+    runtime.log.info(`unknown ${what}`, { merchant, operation: call.operation?.name ?? 'none', path: name });
+  }
+}

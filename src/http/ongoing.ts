@@ -1,0 +1,128 @@
+/** The exchange of a call while it is under way: opened when the call comes in, closed when its answer has left. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestHandler } from 'express';
+import type { ExchangeDraft } from '../core/exchange.ts';
+import type { CarriedSale } from '../core/legacy-sale/carry.ts';
+import type { Merchant, Stage } from '../core/merchant.ts';
+import type { Runtime } from '../core/runtime.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Operation } from '../mapping/tables.ts';
+import { type WatchedAnswer, watchAnswer } from './tee.ts';
+
+/** What is known of a call by now. */
+export interface Ongoing {
+  readonly id: string;
+  /** Epoch ms when the call came in. */
+  readonly at: number;
+  readonly draft: ExchangeDraft;
+  operation: Operation | null;
+  token: Secret | null;
+  /** As the lane told it, which may be on the word of the token alone. */
+  merchant_id: string | null;
+  /** Whose the token is for certain; null until that is known. */
+  proven_id: string | null;
+  /** Null for a merchant without a row. */
+  merchant: Merchant | null;
+  lane: 'legacy' | 'orders';
+  /** Orders have refused the token of a call that is carried. */
+  is_token_refused: boolean;
+  /** In force when the lane was chosen; null for a call of no lane. */
+  stage: Stage | null;
+  path: Record<string, string>;
+  /** Slot of the unit that the call names. */
+  unit: string | null;
+  /** Parsed body, where it was read. */
+  body: unknown;
+  /** Refused by a brown-out: neither side failed. */
+  is_drill: boolean;
+  /** Epoch ms when the bytes began to be carried; null when they were not. */
+  carried_at: number | null;
+  /** The answer of legacy; null while there is none. */
+  watched: WatchedAnswer | null;
+  /** The row of a create that is being carried. */
+  sale: CarriedSale | null;
+  /** Epoch ms when the till had its answer, or had gone. */
+  closed_at: number | null;
+  /** Settles when the call has been served, which may be after the till has left. */
+  work: Promise<void>;
+}
+
+export interface Exchanges {
+  /** Stands before everything whose calls are exchanges. */
+  open: RequestHandler;
+  /** Until what follows the answers that have left is done. */
+  settled(): Promise<void>;
+}
+
+/** @param over does what follows an answer that has left, off the request path. It may throw: that is logged. */
+export function createExchanges(
+  runtime: Runtime,
+  over: (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void>,
+): Exchanges {
+  const following = new Set<Promise<void>>();
+  const follow = async (call: Ongoing, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    try {
+      await call.work;
+      await runtime.inExchange(call.draft, () => over(call, request, response));
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : 'unknown';
+      runtime.log.error('what follows an answer failed', { operation: call.operation?.name ?? 'none', cause });
+    }
+  };
+  return {
+    open: (request, response, next) => {
+      const call = openCall(runtime);
+      calls.set(request, call);
+      response.once('close', () => {
+        call.closed_at = runtime.clock.now();
+        const done = follow(call, request, response).finally(() => following.delete(done));
+        following.add(done);
+      });
+      runtime.inExchange(call.draft, () => next());
+    },
+    async settled() {
+      await Promise.all(following);
+    },
+  };
+}
+
+const calls = new WeakMap<IncomingMessage, Ongoing>();
+
+/** The exchange of a request. @throws Error for a request of a door without exchanges. */
+export function ongoingOf(request: IncomingMessage): Ongoing {
+  const call = calls.get(request);
+  if (call === undefined) throw new Error('the request came by no door that opens exchanges');
+  return call;
+}
+
+/** Looks at the answer that is carried for a request. Called from a hook of the carrier, so it can't throw. */
+export function watchCall(request: IncomingMessage, answer: IncomingMessage): void {
+  const call = calls.get(request);
+  if (call !== undefined) call.watched = watchAnswer(answer);
+}
+
+function openCall(runtime: Runtime): Ongoing {
+  const at = runtime.clock.now();
+  return {
+    id: runtime.ids.legacyId(at),
+    at,
+    draft: { legacy_id: null, upstream: [], fired: [], losses: [], unknown: [], sent: [] },
+    operation: null,
+    token: null,
+    merchant_id: null,
+    proven_id: null,
+    merchant: null,
+    lane: 'legacy',
+    is_token_refused: false,
+    stage: null,
+    path: {},
+    unit: null,
+    body: undefined,
+    is_drill: false,
+    carried_at: null,
+    watched: null,
+    sale: null,
+    closed_at: null,
+    work: Promise.resolve(),
+  };
+}

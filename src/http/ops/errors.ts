@@ -1,0 +1,45 @@
+/** How the ops API tells what went wrong: one shape, {error, message} and facts. */
+import type { ErrorRequestHandler } from 'express';
+import { z } from 'zod';
+import type { Log } from '../../core/runtime.ts';
+import { type ErrorCode, errorCodes, PuenteError } from '../../error.ts';
+
+/** The body of every refusal; facts of the error stand beside the two. */
+export const refusalBody = z.looseObject({
+  error: z.enum([...errorCodes, 'internal']),
+  message: z.string().describe('What happened, and what to do next: a sentence for people.'),
+});
+
+const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
+  bad_request: 400,
+  blocked_address: 400,
+  refused: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  too_many: 429,
+  store_failed: 503,
+  store_unusable: 503,
+};
+
+/** The statuses that a refusal can have. */
+export const refusalStatuses = [...new Set([...Object.values(STATUS), 413, 500])].sort(
+  (first, second) => first - second,
+);
+
+export function tellError(log: Log): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) return next(error);
+    if (error instanceof PuenteError) {
+      const { retry_after_s } = error.facts;
+      if (retry_after_s !== undefined) response.set('Retry-After', String(retry_after_s));
+      response.status(STATUS[error.code] ?? 500).json({ ...error.facts, error: error.code, message: error.message });
+      return;
+    }
+    const status = error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : 500;
+    if (status >= 500) log.error('ops call failed', { cause: String(error), path: request.path });
+    const message = status < 500 ? 'The body is not valid JSON, or too large' : 'Internal error; the log says more';
+    response.status(status).json({ error: status < 500 ? 'bad_request' : 'internal', message });
+  };
+}

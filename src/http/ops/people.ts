@@ -1,0 +1,46 @@
+/** Who may use the ops door: names, roles and tokens from the settings, and who a call comes from. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { type Person, SOLE_OWNER } from '../../core/person.ts';
+import type { Secret } from '../../core/secret.ts';
+
+/** The settings `ops.token` and `ops.tokens`. */
+export interface OpsTokens {
+  token: Secret | null;
+  tokens: Readonly<Record<string, Readonly<{ role: Person['role']; token: Secret; expires_at: number | null }>>>;
+}
+
+/** A person with a token; of the token only the digest is kept. */
+export interface Member {
+  person: Person;
+  digest: Buffer;
+  /** Epoch ms; null never ends. */
+  expires_at: number | null;
+}
+
+/** Everybody who has a token. */
+export function membersOf({ token, tokens }: OpsTokens): Member[] {
+  const owner = token === null ? [] : [{ person: SOLE_OWNER, digest: digestOf(token.reveal()), expires_at: null }];
+  const named = Object.entries(tokens).map(([name, entry]) => ({
+    person: { name, role: entry.role },
+    digest: digestOf(entry.token.reveal()),
+    expires_at: entry.expires_at,
+  }));
+  return [...owner, ...named];
+}
+
+/**
+ * The person behind an `Authorization` header; null for nobody. Digests are compared, each with each, so that the time
+ * says nothing of a token, its length or its owner (`reliability.md` F124).
+ * @param now epoch ms; a token that has ended is nobody's.
+ */
+export function personOf(members: readonly Member[], header: string | undefined, now: number): Person | null {
+  const given = digestOf(/^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '');
+  let found: Member | null = null;
+  for (const member of members) if (timingSafeEqual(given, member.digest)) found = member;
+  if (found === null || (found.expires_at !== null && found.expires_at <= now)) return null;
+  return found.person;
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,73 @@
+/** Reports on the ops door: JSON, CSV and one HTML file. */
+
+import type { ExchangeFilter } from '../../core/records/evidence.ts';
+import { askOf, type ReportQuery, reportQuery } from '../../core/report/ask.ts';
+import { exchangeCsv, exchangesHeader, reportCsv } from '../../core/report/csv.ts';
+import { gatherReport, type ReportFacts } from '../../core/report/gather.ts';
+import { reportHtml } from '../../core/report/html.ts';
+import type { Runtime } from '../../core/runtime.ts';
+import { type OpsRoute, opsRoute, type Streamed, streamed } from './route.ts';
+
+/** Exchanges read at once for a streamed file. */
+const PAGE = 1_000;
+const CONTENT_TYPES = { json: 'application/json', csv: 'text/csv; charset=utf-8', html: 'text/html; charset=utf-8' };
+
+export const reportRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/report',
+    role: 'viewer',
+    summary: 'A report of one merchant or the fleet for a period: JSON, one list as CSV, or one HTML file.',
+    query: reportQuery,
+    answer: { streams: Object.values(CONTENT_TYPES) },
+    command: 'report',
+    run: async ({ runtime, report_facts }, { query, signal }) =>
+      streamed({
+        content_type: CONTENT_TYPES[query.format],
+        file_name: fileName(query),
+        parts: partsOf(runtime, query, report_facts, signal),
+      } satisfies Streamed),
+  }),
+];
+
+async function* partsOf(
+  runtime: Runtime,
+  query: ReportQuery,
+  facts: ReportFacts,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const ask = askOf(runtime, query);
+  if (query.format === 'csv' && query.part === 'exchanges') return yield* exchangeLines(runtime, ask);
+  const report = await gatherReport(runtime, ask, facts, signal);
+  if (query.format === 'html') yield reportHtml(report);
+  else if (query.format === 'csv' && query.part !== 'exchanges') yield reportCsv(report, query.part);
+  else yield `${printable(JSON.stringify(report, null, 2))}\n`;
+}
+
+/** JSON may hold the control characters above 126 as they are, and some terminals obey them (`reliability.md` F132). */
+function printable(json: string): string {
+  return json.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+}
+
+/** Every exchange of the period, a page in memory at a time. */
+async function* exchangeLines(runtime: Runtime, ask: ReturnType<typeof askOf>): AsyncGenerator<string> {
+  const { merchant_id, since, until } = ask;
+  const filter: ExchangeFilter = { since, until, ...(merchant_id === null ? {} : { merchant_id }) };
+  await runtime.evidence.settled();
+  const last = await runtime.store.lastExchange();
+  yield exchangesHeader();
+  for (let after = 0; ; ) {
+    const page = await runtime.store.exchanges(filter, after, PAGE);
+    const wanted = page.filter(({ sequence }) => sequence <= last);
+    if (wanted.length > 0) yield wanted.map(exchangeCsv).join('');
+    await new Promise((resolve) => setImmediate(resolve));
+    const newest = page.at(-1)?.sequence;
+    if (newest === undefined || page.length < PAGE || newest >= last) return;
+    after = newest;
+  }
+}
+
+function fileName({ merchant, format, part }: ReportQuery): string {
+  const subject = merchant ?? 'all-merchants';
+  return `puente-report-${subject}${format === 'csv' ? `-${part}` : ''}.${format}`;
+}

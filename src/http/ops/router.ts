@@ -1,0 +1,89 @@
+/** Route rows into a router: role, schemas, operation, answer. */
+import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+import { z } from 'zod';
+import { isEnough } from '../../core/person.ts';
+import { PuenteError } from '../../error.ts';
+import { parsed } from './parse.ts';
+import type { OpsParts, OpsRoute, Person } from './route.ts';
+import type { SignIn } from './sign-in.ts';
+import { isStreamed, sendStream } from './stream.ts';
+
+/** Largest body of an operator's change: a bulk move names thousands of merchants, and nothing is larger. */
+const BODY_LIMIT = '512kb';
+const NOTHING = z.strictObject({});
+
+/**
+ * The API under `/api`. Whoever is not known learns nothing, not even which routes there are; of the others each row lets
+ * in the roles that are enough.
+ */
+export function opsRouter(rows: readonly OpsRoute[], parts: OpsParts, signIn: SignIn): Router {
+  const router = Router();
+  router.use('/api', signIn.handler);
+  for (const row of inOrder(rows)) {
+    const method = row.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete'; // the row's four methods, as express spells them
+    router[method](row.path, permit(row, signIn), express.json({ limit: BODY_LIMIT }), answerOf(row, parts, signIn));
+  }
+  return router;
+}
+
+/** Named segments before parameters, so that `/api/moves/bulk` is not a move called bulk. */
+function inOrder(rows: readonly OpsRoute[]): OpsRoute[] {
+  const key = ({ path }: OpsRoute): string => path.replaceAll(':', '\uffff');
+  return rows.toSorted((first, second) => (key(first) < key(second) ? -1 : Number(key(first) > key(second))));
+}
+
+function permit(row: OpsRoute, signIn: SignIn): RequestHandler {
+  return (request, _response, next) => {
+    const person = signIn.personOf(request);
+    if (!isEnough(person.role, row.role)) throw forbidden(person, row);
+    next();
+  };
+}
+
+function answerOf(row: OpsRoute, parts: OpsParts, signIn: SignIn): RequestHandler {
+  return async (request, response) => {
+    const answer = await row.run(parts, {
+      path: pathOf(request),
+      query: parsed(row.query ?? NOTHING, request.query),
+      body: bodyOf(row, request),
+      person: signIn.personOf(request),
+      signal: untilGone(response),
+    });
+    if (isStreamed(answer)) return sendStream(response, answer, parts.runtime.log);
+    response.json(answer ?? {});
+  };
+}
+
+/** @throws PuenteError bad_request for what the row does not take, and for a form or plain text that a page can post. */
+function bodyOf(row: OpsRoute, request: Request): unknown {
+  const is_empty =
+    request.headers['transfer-encoding'] === undefined && Number(request.headers['content-length'] ?? 0) === 0;
+  if (row.body === undefined) {
+    if (is_empty) return undefined;
+    throw new PuenteError('bad_request', `${row.method} ${row.path} takes no body.`);
+  }
+  if (!is_empty && !request.is('application/json'))
+    throw new PuenteError('bad_request', 'Send the body as JSON, with the content type application/json.');
+  return parsed(row.body, is_empty ? {} : request.body);
+}
+
+/** The parameters of the row's path, all single segments. */
+function pathOf(request: Request): Record<string, string> {
+  return Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)]));
+}
+
+function untilGone(response: Response): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+function forbidden(person: Person, row: OpsRoute): PuenteError {
+  return new PuenteError(
+    'forbidden',
+    `${person.name} is ${person.role}; \`puente ${row.command}\` (${row.method} ${row.path}) needs the role ${row.role}${row.role_note === undefined ? '' : `, ${row.role_note}`}: ask somebody who has it, or have ops.tokens changed.`,
+    { facts: { role: person.role, needed: row.role } },
+  );
+}

@@ -1,0 +1,61 @@
+/** Signing in to the ops API: who calls, and a limit on how many wrong tokens are answered and logged. */
+import type { Request, RequestHandler } from 'express';
+import type { Person } from '../../core/person.ts';
+import type { Clock, Log } from '../../core/runtime.ts';
+import { PuenteError } from '../../error.ts';
+import { type Member, personOf } from './people.ts';
+
+/** A person who looks for the right token needs a few tries; a program that guesses needs billions. */
+const WRONG_TOKENS_PER_WINDOW = 60;
+const WINDOW_MS = 60_000;
+/** Of a path in the log; what is longer was not typed by anybody. */
+const SHOWN_PATH = 100;
+
+export interface SignIn {
+  /** Lets only known people pass. */
+  handler: RequestHandler;
+  /** Who sent a request that has passed. */
+  personOf(request: Request): Person;
+}
+
+/**
+ * Wrong tokens are counted for the whole door, because an address or a header can be changed at will. A right token always
+ * passes: a flood of wrong ones must not keep operators from going back to legacy.
+ */
+export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now'>, log: Log): SignIn {
+  const people = new WeakMap<Request, Person>();
+  let window = { from: Number.NEGATIVE_INFINITY, wrong: 0 };
+  const refusal = (path: string, now: number): PuenteError => {
+    if (now < window.from || now >= window.from + WINDOW_MS) window = { from: now, wrong: 0 };
+    window.wrong += 1;
+    if (window.wrong > WRONG_TOKENS_PER_WINDOW) return tooMany(window.from + WINDOW_MS - now);
+    log.warn('ops call without a known token', { path: path.slice(0, SHOWN_PATH), count: window.wrong });
+    return new PuenteError(
+      'unauthorized',
+      'Send your ops token as Authorization: Bearer …; for the commands, set PUENTE_OPS_TOKEN to it.',
+    );
+  };
+  return {
+    handler: (request, _response, next) => {
+      const now = clock.now();
+      const person = personOf(members, request.headers.authorization, now);
+      if (person === null) throw refusal(request.baseUrl + request.path, now);
+      people.set(request, person);
+      next();
+    },
+    personOf(request) {
+      const person = people.get(request);
+      if (person === undefined) throw new PuenteError('unauthorized', 'This call did not sign in.');
+      return person;
+    },
+  };
+}
+
+function tooMany(left_ms: number): PuenteError {
+  const retry_after_s = Math.ceil(left_ms / 1000);
+  return new PuenteError(
+    'too_many',
+    `More than ${WRONG_TOKENS_PER_WINDOW} wrong tokens in a minute; wait ${retry_after_s} s, and send the right one.`,
+    { facts: { retry_after_s } },
+  );
+}

@@ -1,0 +1,59 @@
+/** Trace on the ops door: one sale in one story, by any id. */
+import { z } from 'zod';
+import { USER_ID } from '../../contract/identifiers.ts';
+import { idKinds } from '../../core/trace/find.ts';
+import { traceOf } from '../../core/trace/trace.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
+
+const step = z.object({
+  at: z.iso.datetime(),
+  kind: z.enum(['till', 'upstream', 'shadow', 'state', 'event', 'notice', 'refund', 'loss', 'decision']),
+  what: z.string(),
+  id: z.string().nullable(),
+});
+
+const sale = z.object({
+  merchant: z.string(),
+  lane: z.enum(['legacy', 'orders']),
+  family: z.string(),
+  unit: z.string(),
+  legacy_id: z.string().nullable(),
+  order_id: z.string().nullable(),
+  payment_id: z.string().nullable(),
+  merchant_order_id: z.number().nullable(),
+  client_reference: z.string().nullable(),
+  reference_sent: z.string().nullable(),
+  amount: z.string().nullable().describe('decimal text'),
+  currency: z.string(),
+  legacy_state: z.string().nullable(),
+  state: z.string(),
+  born_at: z.iso.datetime(),
+  ends_at: z.iso.datetime().nullable(),
+  tables_revision: z.string().nullable(),
+});
+
+const trace = z.object({
+  found_as: z.enum(idKinds),
+  sale: sale.nullable().describe('null for calls that belong to no known sale'),
+  promise: z.string(),
+  steps: z.array(step),
+  rules: z.array(z.object({ row: z.string(), says: z.string(), why: z.string() })),
+  tables_changed: z.boolean(),
+});
+
+export const traceRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/trace',
+    role: 'viewer',
+    summary:
+      'One sale in one story, by any id: legacy id, order, payment, merchant order, reference, refund, notice, exchange.',
+    query: z.strictObject({
+      id: z.string().min(1).max(256),
+      merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
+    }),
+    answer: z.object({ traces: z.array(trace) }),
+    command: 'trace',
+    run: async ({ runtime }, { query }) => ({ traces: await traceOf(runtime, query.id, query.merchant) }),
+  }),
+];

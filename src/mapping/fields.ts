@@ -1,0 +1,100 @@
+/** The source fields of an operation's request, row by row: what coverage counts, and what a till never sent. */
+import type { Documents } from './assemble.ts';
+import { OTHER_SITE } from './compile.ts';
+import { contractOf } from './contracts.ts';
+import { anyElement, contains, type Path, printPath } from './path.ts';
+import { type Row, rowsOf, type WrittenTable } from './schema.ts';
+import type { Operation } from './tables.ts';
+import { wholeRows } from './whole-rows.ts';
+
+/** A field of the legacy request, as one row sees it; several rows may see the same field. */
+export interface SourceField {
+  /** `table#row`, as in what fired. */
+  row: string;
+  table: string;
+  /** `body.items[].title`, `headers.x-ttl-store-preference`: any element as `[]`. */
+  field: string;
+  path: Path;
+  /** The row fires only for a call that has the field; otherwise only the request itself tells whether it was there. */
+  proves: boolean;
+  /** The row fires only when it has something against the field; where it doesn't, the field is as it should be. */
+  quiet: boolean;
+  /** The row may refuse a call for the field's sake. */
+  refuses: boolean;
+}
+
+type TablesOf = Pick<Documents, 'tables' | 'sites'>;
+
+/** @returns a function of operation and site (null: every row, whatever its sites); it remembers what it found. */
+export function fieldFinder(
+  documents: TablesOf,
+): (operation: Operation, site: string | null) => readonly SourceField[] {
+  const found = new Map<string, readonly SourceField[]>();
+  return (operation, site) => {
+    const known = site === null || documents.sites.some(({ id }) => id === site) ? site : OTHER_SITE;
+    const key = `${operation.name} ${known}`;
+    const fields = found.get(key) ?? fieldsOf(documents, operation, known);
+    found.set(key, fields);
+    return fields;
+  };
+}
+
+/** True when a request has a value there, in any element where the path goes through lists. */
+export function hasValue(source: unknown, path: Path): boolean {
+  const [segment, ...rest] = path;
+  if (segment === undefined) return source !== undefined && source !== null;
+  if (source === null || typeof source !== 'object') return false;
+  if (segment === '[]') return Array.isArray(source) && source.some((one) => hasValue(one, rest));
+  return hasValue((source as Record<string | number, unknown>)[segment], rest); // an object or an array
+}
+
+function fieldsOf({ tables }: TablesOf, operation: Operation, site: string | null): SourceField[] {
+  const request = tables.find((one) => one.table === operation.request);
+  if (request === undefined) return [];
+  const headers = tables.find((one) => one.role === 'headers' && one.family === request.family);
+  const ofHeaders = readsHeaders(request) && headers !== undefined ? ownFields(headers, ['headers'], site) : [];
+  const own = [...ofHeaders, ...ownFields(request, [], site)];
+  const rows = wholeRows(rowsAt(request, site));
+  // A field that rows only look at beside another one is a source field too, unless it has a row of its own.
+  const beside = rows.flatMap((row) =>
+    row.reads
+      .map(anyElement)
+      .filter((path) => isSent(operation, path) && !own.some((one) => contains(one.path, path)))
+      .map((path) => ({ ...fieldOf(request.table, row, path), proves: path[0] === 'path', quiet: false })),
+  );
+  return [...own, ...beside];
+}
+
+function ownFields({ table, rows }: WrittenTable, at: Path, site: string | null): SourceField[] {
+  return wholeRows(rowsAt({ table, rows }, site), at)
+    .filter((row) => row.verb !== 'const' && row.verb !== 'context')
+    .map((row) => fieldOf(table, row, anyElement(row.from)));
+}
+
+function fieldOf(table: string, row: Row, path: Path): SourceField {
+  return {
+    row: row.id,
+    table,
+    field: printPath(path),
+    path,
+    proves: row.otherwise === null,
+    quiet: row.verb === 'drop' && row.converter !== null,
+    refuses: row.verb === 'drop' || row.verb === 'context' ? row.policy === 'refuse' || row.converter !== null : true,
+  };
+}
+
+/** The rows that count at a site, with what the others leave to do there. */
+function rowsAt({ table, rows }: Pick<WrittenTable, 'table' | 'rows'>, site: string | null): Row[] {
+  return rowsOf(table, rows).filter(
+    (row) => site === null || row.sites === null || row.sites.includes(site) || row.elsewhere !== null,
+  );
+}
+
+function readsHeaders(table: WrittenTable): boolean {
+  return contractOf(table.from)?.shape.properties.has('headers') === true;
+}
+
+/** Tables are shared: a parameter that the operation's own path doesn't have is never sent. */
+function isSent({ path }: Operation, [part, name]: Path): boolean {
+  return part !== 'path' || path.split('/').includes(`:${name}`);
+}

@@ -1,0 +1,177 @@
+/** Compares a legacy answer with the one made of the orders side, field by field, by the matchers that the rows of its table name. */
+import { decimalOf } from '../contract/legacy-amount.ts';
+import type { Documents } from './assemble.ts';
+import { type Path, printPath, reader } from './path.ts';
+import { type Matcher, type Row, rowsOf } from './schema.ts';
+import type { ComparedField, Tables } from './tables.ts';
+
+/** The comparison of every operation that is read on both sides; any other operation has nothing to compare. */
+export function compareAnswers({ operations, tables }: Pick<Documents, 'operations' | 'tables'>): Tables['compare'] {
+  const wanted = operations.filter((one) => one.double_read);
+  const fields = new Map(
+    wanted.flatMap(({ answer }) => {
+      const table = tables.find((one) => one.table === answer);
+      return table ? [[table.table, fieldsOf(rowsOf(table.table, table.rows))] as const] : [];
+    }),
+  );
+  return (operation, legacy, orders) => {
+    const root = fields.get(operation.answer ?? '');
+    if (root === undefined) return [];
+    const seen: Seen = new Map();
+    compareField(root, legacy, orders, '', seen);
+    return [...seen.values()];
+  };
+}
+
+/** A place in the answer that rows write: an object with fields, a list with elements, or a value. */
+interface Field {
+  matcher: Matcher;
+  /** Reads the key of an element. */
+  by: ((element: unknown) => unknown) | null;
+  fields: Map<string, Field>;
+  element: Field | null;
+}
+
+/** What was seen of each path; the first difference stands. */
+type Seen = Map<string, ComparedField>;
+
+function fieldsOf(rows: readonly Row[], root: Field = blank('equal')): Field {
+  for (const row of rows) {
+    if (row.to === null) continue;
+    const field = fieldAt(root, row.to[0] === 'body' ? row.to.slice(1) : row.to);
+    field.matcher = row.matcher;
+    field.by = row.by === null ? null : reader(row.by);
+    if (row.verb === 'each') field.element = fieldsOf(row.rows);
+  }
+  return root;
+}
+
+function blank(matcher: Matcher): Field {
+  return { matcher, by: null, fields: new Map(), element: null };
+}
+
+function fieldAt(root: Field, path: Path): Field {
+  let at = root;
+  for (const segment of path) {
+    const key = printPath([segment]);
+    const next = at.fields.get(key) ?? blank('equal');
+    at.fields.set(key, next);
+    at = next;
+  }
+  return at;
+}
+
+function compareField(field: Field, legacy: unknown, orders: unknown, path: string, seen: Seen): void {
+  if (field.matcher === 'volatile' || (legacy === undefined && orders === undefined)) return;
+  const both = legacy !== undefined && orders !== undefined;
+  if (field.matcher === 'presence' || !both) {
+    note(seen, path, differenceOfPresence(legacy, orders), legacy, orders);
+  } else if (field.matcher === 'numeric') {
+    note(seen, path, sameNumber(legacy, orders) ? null : 'value', legacy, orders);
+  } else if (field.element !== null && Array.isArray(legacy) && Array.isArray(orders)) {
+    compareLists(field, field.element, legacy, orders, path, seen);
+  } else if (field.fields.size > 0 && isObject(legacy) && isObject(orders)) {
+    compareObjects(field, legacy, orders, path, seen);
+  } else {
+    note(seen, path, differenceOf(legacy, orders), legacy, orders);
+  }
+}
+
+/** Keys that no row writes are compared too: what legacy tells beside, tills may read. */
+function compareObjects(field: Field, legacy: Keyed, orders: Keyed, path: string, seen: Seen): void {
+  for (const key of new Set([...field.fields.keys(), ...Object.keys(legacy), ...Object.keys(orders)])) {
+    const below = path === '' ? key : `${path}.${key}`;
+    compareField(field.fields.get(key) ?? blank('equal'), legacy[key], orders[key], below, seen);
+  }
+}
+
+function compareLists(
+  field: Field,
+  element: Field,
+  legacy: readonly unknown[],
+  orders: readonly unknown[],
+  path: string,
+  seen: Seen,
+): void {
+  const below = `${path}[]`;
+  if (field.by === null) {
+    note(seen, path, legacy.length === orders.length ? null : 'length', legacy.length, orders.length);
+    for (const [index, one] of legacy.entries()) {
+      if (index < orders.length) compareField(element, one, orders[index], below, seen);
+    }
+    return;
+  }
+  const left = new Map(orders.map((one) => [keyOf(field, one), one]));
+  for (const one of legacy) {
+    const key = keyOf(field, one);
+    if (left.has(key)) compareField(element, one, left.get(key), below, seen);
+    else note(seen, below, 'missing', one, undefined);
+    left.delete(key);
+  }
+  for (const one of left.values()) note(seen, below, 'extra', undefined, one);
+  if (legacy.length === 0 && orders.length === 0) note(seen, below, null, undefined, undefined);
+}
+
+function keyOf(field: Field, element: unknown): string {
+  return canonical(field.by?.(element));
+}
+
+function note(
+  seen: Seen,
+  path: string,
+  difference: ComparedField['difference'],
+  legacy: unknown,
+  orders: unknown,
+): void {
+  const before = seen.get(path);
+  if (before !== undefined && (before.difference !== null || difference === null)) return;
+  seen.set(path, difference === null ? { path, difference } : { path, difference, legacy, orders });
+}
+
+/** Null counts as absent: typed clients read both as nothing. */
+function differenceOfPresence(legacy: unknown, orders: unknown): ComparedField['difference'] {
+  const told = legacy !== undefined && legacy !== null;
+  if (told === (orders !== undefined && orders !== null)) return null;
+  return told ? 'missing' : 'extra';
+}
+
+function differenceOf(legacy: unknown, orders: unknown): ComparedField['difference'] {
+  if (canonical(legacy) === canonical(orders)) return null;
+  return typeName(legacy) === typeName(orders) ? 'value' : 'type';
+}
+
+/** A number and the same number in quotes are the same. */
+function sameNumber(legacy: unknown, orders: unknown): boolean {
+  const one = decimalOf(legacy);
+  const other = decimalOf(orders);
+  return one !== null && other !== null && plain(one) === plain(other);
+}
+
+/** JSON text with sorted keys and plain numbers, so that equal values have equal texts. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  const decimal = typeof value === 'string' ? null : decimalOf(value);
+  if (decimal !== null) return plain(decimal);
+  if (!isObject(value)) return JSON.stringify(value) ?? 'undefined';
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`;
+}
+
+/** Without needless zeros: `01.50` is 1.5. */
+function plain(decimal: string): string {
+  const [whole = '', fraction = ''] = decimal.split('.');
+  const tail = fraction.replace(/0+$/, '');
+  return whole.replace(/^0+(?=\d)/, '') + (tail === '' ? '' : `.${tail}`);
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'list';
+  return typeof value !== 'string' && decimalOf(value) !== null ? 'number' : typeof value;
+}
+
+type Keyed = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Keyed {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) && decimalOf(value) === null;
+}

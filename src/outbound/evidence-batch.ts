@@ -1,0 +1,56 @@
+/** One batch of exchanges into the store: evaluated in slices, tried again with growing pauses, given up in the end. */
+import { type Found, recordedOf } from '../core/evidence/findings.ts';
+import type { Exchange } from '../core/exchange.ts';
+import type { EvidenceStore, RecordedExchange } from '../core/records/evidence.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import type { Tables } from '../mapping/tables.ts';
+import { nextTurn } from './evidence-turns.ts';
+
+/** Exchanges evaluated in one go, well below a millisecond of the process. */
+const SLICE = 20;
+/** Tries of one batch, and the pause after the first; it grows with each, ten seconds in all. */
+const TRIES = 5;
+const RETRY_PAUSE_MS = 1_000;
+
+export interface BatchParts {
+  store: Pick<EvidenceStore, 'recordExchanges'>;
+  tables: Tables;
+  clock: Clock;
+  log: Log;
+}
+
+/** @returns false when the store has refused it to the last try. */
+export async function writeBatch(
+  { store, tables, clock, log }: BatchParts,
+  batch: readonly { exchange: Exchange; found: Found }[],
+): Promise<boolean> {
+  const recorded: RecordedExchange[] = [];
+  for (const [index, { exchange, found }] of batch.entries()) {
+    if (index % SLICE === SLICE - 1) await nextTurn();
+    recorded.push(evaluated(tables, log, exchange, found));
+  }
+  for (let tries = 1; tries <= TRIES; tries++) {
+    try {
+      await store.recordExchanges(recorded);
+      return true;
+    } catch (error) {
+      log.warn('evidence not written', { cause: causeOf(error), attempts: tries, count: batch.length });
+      if (tries < TRIES) await clock.sleep(RETRY_PAUSE_MS * tries);
+    }
+  }
+  return false;
+}
+
+/** One that can't be evaluated is kept as it is: a mistake of ours in one must not cost the others of its batch. */
+function evaluated(tables: Tables, log: Log, exchange: Exchange, found: Found): RecordedExchange {
+  try {
+    return recordedOf(tables, exchange, found);
+  } catch (error) {
+    log.error('exchange not evaluated', { cause: causeOf(error), operation: exchange.operation ?? 'none' });
+    return { ...exchange, cells: [], lost: [], differences: [], compared: false };
+  }
+}
+
+export function causeOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown error';
+}

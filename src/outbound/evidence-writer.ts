@@ -1,0 +1,103 @@
+/** Writes finished exchanges in batches, at its own pace: a store that fails or hangs costs evidence, never a payment. */
+import type { Found } from '../core/evidence/findings.ts';
+import type { Exchange } from '../core/exchange.ts';
+import { type BatchParts, causeOf, writeBatch } from './evidence-batch.ts';
+import { type ChoreParts, createChores } from './evidence-chores.ts';
+
+/** Exchanges of one transaction: the payments' own commits wait behind it, so it is kept to a few milliseconds. */
+const BATCH = 100;
+/** What may wait in bytes: captured messages are large, and a store that hangs must not use up the memory. */
+const WAITING_BYTES = 64 * 1024 * 1024;
+
+export type WriterParts = BatchParts &
+  ChoreParts & {
+    store: BatchParts['store'] & ChoreParts['store'];
+    settings: ChoreParts['settings'] & { queue: number; batch_ms: number };
+    /** After a batch was written. */
+    onRecorded?: ((batch: readonly Exchange[]) => void) | undefined;
+  };
+
+export interface WaitingExchange {
+  exchange: Exchange;
+  found: Found;
+  bytes: number;
+  /** It is written, or given up. */
+  done(): void;
+}
+
+export interface EvidenceWriter {
+  /** Takes it, or sheds it at once when too much waits. */
+  add(waiting: WaitingExchange): void;
+  /** Half of what may wait does: what can be left out should be. */
+  isBehind(): boolean;
+  shed(reason: 'shadow' | 'evidence', count?: number): void;
+  /** Writes now what waits, instead of at the next beat. */
+  hasten(): void;
+  /** From now on nothing waits for a beat. */
+  stop(): void;
+}
+
+export function startWriter(parts: WriterParts): EvidenceWriter {
+  const { queue, batch_ms } = parts.settings;
+  const chores = createChores(parts);
+  const waiting: WaitingExchange[] = [];
+  let bytes = 0;
+  let running = false;
+  let stopped = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const run = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (running || waiting.length === 0) return;
+    running = true;
+    void writeAll().finally(() => {
+      running = false;
+      if (waiting.length > 0) beat();
+    });
+  };
+  const beat = (): void => {
+    if (stopped || waiting.length >= BATCH) run();
+    else timer ??= setTimeout(run, batch_ms);
+  };
+  const writeAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, BATCH);
+      if (await writeBatch(parts, batch)) {
+        tell(parts, batch);
+        await chores.afterBatch();
+      } else chores.shed('evidence', batch.length);
+      for (const one of batch) {
+        bytes -= one.bytes;
+        one.done();
+      }
+    }
+  };
+  return {
+    add(one) {
+      if (waiting.length >= queue || bytes + one.bytes > WAITING_BYTES) {
+        chores.shed('evidence');
+        return one.done();
+      }
+      waiting.push(one);
+      bytes += one.bytes;
+      beat();
+    },
+    isBehind: () => waiting.length * 2 >= queue || bytes * 2 >= WAITING_BYTES,
+    shed: chores.shed,
+    hasten: run,
+    stop() {
+      stopped = true;
+      run();
+    },
+  };
+}
+
+/** Who listens must not be able to stop the writing. */
+function tell({ onRecorded, log }: WriterParts, batch: readonly WaitingExchange[]): void {
+  try {
+    onRecorded?.(batch.map(({ exchange }) => exchange));
+  } catch (error) {
+    log.error('a listener of evidence failed', { cause: causeOf(error) });
+  }
+}

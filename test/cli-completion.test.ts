@@ -1,0 +1,108 @@
+/** Shell completion: what a real bash offers at each place, and that the other shells' scripts know the same words. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { bashScript } from '../src/cli/completion/bash.ts';
+import { fishScript } from '../src/cli/completion/fish.ts';
+import { nodesOf } from '../src/cli/completion/tree.ts';
+import { zshScript } from '../src/cli/completion/zsh.ts';
+import { puenteProgram } from '../src/cli/program.ts';
+import { puente } from './run-cli.ts';
+
+const nodes = nodesOf(puenteProgram({ version: '0.0.0', serve: async () => undefined }));
+const directory = mkdtempSync(join(tmpdir(), 'puente-completion-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const script = join(directory, 'puente.bash');
+writeFileSync(script, bashScript(nodes));
+
+/** What bash offers after these words; the last one is being typed. */
+function offered(...words: string[]): string[] {
+  const program = `source "$1"; shift; COMP_WORDS=(puente "$@"); COMP_CWORD=$#; _puente; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const out = execFileSync('bash', ['-c', program, 'bash', script, ...words], { encoding: 'utf8' });
+  return out.split('\n').filter((line) => line !== '');
+}
+
+describe('bash', () => {
+  it('offers commands, and those that begin with what was typed', () => {
+    expect(offered('')).toEqual(
+      expect.arrayContaining(['serve', 'merchants', 'notices', 'audit', 'completion', '--help']),
+    );
+    expect(offered('not')).toEqual(['notices']);
+    expect(offered('notices', '')).toEqual(['list', 'show', 'replay', '-h', '--help']);
+  });
+
+  it('offers options, their values, and the values of arguments', () => {
+    expect(offered('audit', 'verify', '--')).toEqual(['--json', '--ops', '--expect', '--help']);
+    expect(offered('notices', 'list', '--state', '')).toEqual(['pending', 'delivered', 'dead']);
+    expect(offered('notices', 'list', '--json', '--state', 'd')).toEqual(['delivered', 'dead']);
+    expect(offered('completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']));
+    expect(offered('notices', 'replay', '--reason', ''), 'free text').toEqual([]);
+  });
+
+  it('finds the command behind arguments', () => {
+    expect(offered('notices', 'show', 'an-id', '--j')).toEqual(['--json']);
+    expect(offered('nothing', 'like', 'this', 'audi')).toEqual(['audit']);
+  });
+
+  it('is what the command prints', async () => {
+    const { code, out } = await puente(['completion', 'bash']);
+    expect(code).toBe(0);
+    expect(out).toBe(bashScript(nodes));
+  });
+});
+
+describe('every shell', () => {
+  it.each([
+    ['bash', bashScript(nodes)],
+    ['zsh', zshScript(nodes)],
+    ['fish', fishScript(nodes)],
+  ])('%s knows every command and every option', (shell, text) => {
+    for (const { at, options } of nodes) {
+      expect(text).toContain(at);
+      for (const { flags } of options) {
+        for (const flag of flags) {
+          const spelled =
+            shell !== 'fish' ? flag : flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`;
+          expect(text).toContain(spelled);
+        }
+      }
+    }
+  });
+
+  it('gets texts with quotes as texts', () => {
+    const odd = [
+      {
+        at: '',
+        commands: [{ word: 'do', about: `it's a "test" of $(touch x) and \\ too: so` }],
+        options: [],
+        values: [],
+      },
+    ];
+    expect(zshScript(odd)).toContain(`'do:it'\\''s a "test" of $(touch x) and \\ too: so'`);
+    expect(fishScript(odd)).toContain(`-d 'it\\'s a "test" of $(touch x) and \\\\ too: so'`);
+  });
+
+  it('has a script that its own parser takes, where the shell is here', () => {
+    for (const [shell, text] of [
+      ['bash', bashScript(nodes)],
+      ['zsh', zshScript(nodes)],
+      ['fish', fishScript(nodes)],
+    ] as const) {
+      if (!isHere(shell)) continue;
+      const file = join(directory, `syntax.${shell}`);
+      writeFileSync(file, text);
+      expect(() => execFileSync(shell, ['-n', file], { stdio: 'pipe' })).not.toThrow();
+    }
+  });
+});
+
+function isHere(shell: string): boolean {
+  try {
+    execFileSync(shell, ['-c', 'true'], { stdio: 'pipe' });
+    return true;
+  } catch {
+    return false;
+  }
+}

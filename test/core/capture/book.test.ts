@@ -1,0 +1,154 @@
+/** The book of a file keeps the same sums as the store. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createBook } from '../../../src/core/capture/book.ts';
+import type { RecordedExchange } from '../../../src/core/records/evidence.ts';
+import type { Store } from '../../../src/core/store.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
+
+let directory: string;
+let store: Store;
+let runs = 0;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'puente-book-'));
+  store = await openSqliteStore({ path: join(directory, 'puente.db'), create: true, now: Date.now });
+});
+
+afterAll(async () => {
+  await store.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const START = 1_795_000_000_000;
+const operation = fc.constantFrom('point.create_intent', 'qr.put_order');
+const path = fc.constantFrom('body.a', 'body.b[]');
+
+const recorded = fc.record({
+  merchant_id: fc.constantFrom('1', '2', null),
+  operation: fc.option(operation, { freq: 6 }),
+  lane: fc.constantFrom('legacy', 'orders'),
+  outcome: fc.constantFrom('ok', 'business', 'auth', 'fault'),
+  unit: fc.constantFrom('point:A', 'qr:B', null),
+  pause_ms: fc.integer({ min: 1, max: 40_000_000 }),
+  unknown: fc.uniqueArray(fc.constantFrom('body.tip', 'x-shop')),
+  lost: fc.array(fc.record({ operation, path, would_be: fc.boolean(), weight: fc.constantFrom('money', 'other') })),
+  cells: fc.array(fc.record({ operation, field: path, outcome: fc.constantFrom('equal', 'different') })),
+  signatures: fc.array(fc.constantFrom('aaaa', 'bbbb')),
+  shadow: fc.option(
+    fc.record({ verdict: fc.constantFrom('accepted', 'refused_there'), code: fc.constantFrom('property_value', null) }),
+  ),
+});
+type Drawn = typeof recorded extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** Times rise, as they do in a file. */
+function exchangesOf(drawn: readonly Drawn[]): RecordedExchange[] {
+  runs++;
+  let at = START;
+  return drawn.map(({ pause_ms, unknown, lost, signatures, shadow, ...one }, index) => {
+    at += pause_ms;
+    return {
+      ...one,
+      id: `${runs}-${index}`,
+      at,
+      // A weight belongs to its path.
+      lost: lost.map((loss) => ({
+        ...loss,
+        weight: loss.path === 'body.a' ? 'money' : 'other',
+        table: 't',
+        why: 'because',
+      })),
+      unknown: unknown.map((name) => ({ what: 'field', name })),
+      differences: signatures.map((signature) => ({
+        signature,
+        operation: 'qr.put_order',
+        what: 'value',
+        path: 'a',
+        legacy: String(index),
+        orders: '2',
+      })),
+      shadow:
+        shadow === null
+          ? null
+          : { ...shadow, status: null, error: null, detail: null, order: null, fired: [], losses: [], took_ms: 1 },
+      kind: one.operation === null ? null : 'qr',
+      stage: 'shadow',
+      legacy_id: null,
+      status: 200,
+      error: null,
+      duration_ms: 1,
+      tables_revision: 'r',
+      upstream: [],
+      fired: [],
+      losses: [],
+      messages: null,
+      compared: false,
+    };
+  });
+}
+
+/** The store is shared by all runs, and every run has merchants of its own. */
+function ownMerchants(exchanges: RecordedExchange[]): RecordedExchange[] {
+  return exchanges.map((one) => ({ ...one, merchant_id: `${runs}${one.merchant_id ?? 0}` }));
+}
+
+test('whatever is recorded, both answer the same', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(recorded, { minLength: 1, maxLength: 30 }), async (drawn) => {
+      const exchanges = ownMerchants(exchangesOf(drawn));
+      const book = createBook();
+      for (const one of exchanges) book.record(one);
+      // In batches, as the store gets them.
+      for (let from = 0; from < exchanges.length; from += 7)
+        await store.recordExchanges(exchanges.slice(from, from + 7));
+      const merchants = [...new Set(exchanges.map(({ merchant_id }) => String(merchant_id)))].sort();
+      expect(book.merchants()).toEqual(merchants);
+      for (const id of merchants) {
+        const of = { merchant_id: id };
+        expect(await book.traffic(of)).toEqual(await store.traffic(of));
+        expect(await book.units(id)).toEqual(await store.units(id));
+        expect(await book.ledger(id)).toEqual(await store.ledger(id));
+        expect(await book.coverage(id)).toEqual(await store.coverage(id));
+        expect(await book.differences(of, START)).toEqual(await store.differences(of, START));
+        expect(await book.unknowns(id)).toEqual(await store.unknowns(id));
+        expect(await book.verdicts(id)).toEqual(await store.verdicts(id));
+        const last_at = Math.max(...exchanges.filter(({ merchant_id }) => merchant_id === id).map(({ at }) => at));
+        const [newest] = await book.exchanges({ ...of, since: last_at }, 0, 1);
+        const [stored] = await store.exchanges({ ...of, since: last_at }, 0, 1);
+        expect({ ...newest, sequence: 0 }).toEqual({ ...stored, sequence: 0 });
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('a period of days is half open, and exchanges are paged by the cursor', async () => {
+  const book = createBook();
+  const days = [0, 1, 2].map(
+    (day) => ({ ...exchangesOf([drawnOnce()])[0], id: `day-${day}`, at: day * 86_400_000 }) as RecordedExchange,
+  );
+  for (const one of days) book.record(one);
+  expect((await book.traffic({ since_day: 1, until_day: 2 })).map(({ day }) => day)).toEqual([1]);
+  expect((await book.exchanges({}, 0, 2)).map(({ id }) => id)).toEqual(['day-0', 'day-1']);
+  expect((await book.exchanges({}, 2, 2)).map(({ id }) => id)).toEqual(['day-2']);
+  expect(await book.differences({ states: ['accepted'] }, 0)).toEqual([]);
+});
+
+function drawnOnce(): Drawn {
+  return {
+    merchant_id: '1',
+    operation: 'qr.put_order',
+    lane: 'legacy',
+    outcome: 'ok',
+    unit: null,
+    pause_ms: 1,
+    unknown: [],
+    lost: [],
+    cells: [],
+    signatures: [],
+    shadow: null,
+  };
+}

@@ -1,0 +1,70 @@
+/** What a bulk move does next: budget by UTC day, the first safety stop, the end. */
+import { describe, expect, it } from 'vitest';
+import { nextStep, settled, spentToday, summary } from '../../../src/core/moves/bulk.ts';
+import type { BulkItem, BulkMove } from '../../../src/core/records/routing.ts';
+import { NOW } from './situations.ts';
+
+const item = (merchant_id: string, state: BulkItem['state'] = 'waiting', at: number | null = null): BulkItem => ({
+  merchant_id,
+  state,
+  detail: '',
+  at,
+});
+
+function bulkWith(items: BulkItem[], per_day = 2): BulkMove {
+  return {
+    id: 'a-bulk-move',
+    move: { stage: 'shadow' },
+    reason: 'wave 3',
+    who: 'ben',
+    per_day,
+    items,
+    state: 'running',
+    detail: '',
+    created_at: NOW - 3_600_000,
+    updated_at: NOW,
+    revision: 1,
+  };
+}
+
+const stopAt = (at: number) => [
+  {
+    merchant_id: '700100300',
+    trip: { at, why: 'too many faults', evidence: { calls: 20, faults: 9, slow: 0, window_ms: 1, sample: null } },
+  },
+];
+
+describe('the next step', () => {
+  it('is the first merchant that waits, while the day has room', () => {
+    const bulk = bulkWith([item('1', 'moved', NOW - 1000), item('2', 'refused', NOW), item('3'), item('4')]);
+    expect(nextStep(bulk, [], NOW)).toEqual({ kind: 'move', item: item('3') });
+  });
+
+  it('is to wait for the next UTC day when the budget is spent, and to go on then', () => {
+    const bulk = bulkWith([item('1', 'moved', NOW), item('2', 'proposed', NOW), item('3')]);
+    const midnight = Date.UTC(2026, 10, 19);
+    expect(nextStep(bulk, [], NOW)).toMatchObject({ kind: 'wait', until: midnight });
+    expect(nextStep(bulk, [], midnight - 1)).toMatchObject({ kind: 'wait' });
+    expect(nextStep(bulk, [], midnight)).toMatchObject({ kind: 'move', item: { merchant_id: '3' } });
+  });
+
+  it('what was refused, or there already, costs nothing of the day', () => {
+    expect(spentToday(bulkWith([item('1', 'refused', NOW), item('2', 'skipped', NOW)]), NOW)).toBe(0);
+  });
+
+  it('is to stop at the first safety stop since the start; an older one is its own merchant\u2019s affair', () => {
+    const bulk = bulkWith([item('700100300', 'moved', NOW), item('700100400')]);
+    expect(nextStep(bulk, stopAt(NOW), NOW)).toMatchObject({ kind: 'stop', why: expect.stringContaining('700100300') });
+    expect(nextStep(bulk, stopAt(bulk.created_at - 1), NOW)).toMatchObject({ kind: 'move' });
+  });
+
+  it('is the end when nobody waits', () => {
+    expect(nextStep(bulkWith([item('1', 'skipped', NOW)]), [], NOW)).toEqual({ kind: 'done', why: '1 skipped' });
+  });
+});
+
+it('settles one merchant, and sums up', () => {
+  const after = settled(bulkWith([item('1'), item('2')]), item('1'), 'moved', 'legacy to shadow', NOW);
+  expect(after.items).toEqual([{ merchant_id: '1', state: 'moved', detail: 'legacy to shadow', at: NOW }, item('2')]);
+  expect(summary(after)).toBe('1 moved, 1 waiting');
+});

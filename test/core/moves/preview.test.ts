@@ -1,0 +1,69 @@
+/** The blast radius of a move: which units change side now, which wait for an open sale, and how many calls that is. */
+import { describe, expect, it } from 'vitest';
+import { judgeMove } from '../../../src/core/moves/judge.ts';
+import { factsWith, merchantWith, NOW, situationWith, TERMINALS, targetWith } from './situations.ts';
+
+const [FIRST = '', SECOND = ''] = TERMINALS;
+const shadowed = merchantWith({ stage: 'shadow' });
+
+function previewOf(merchant = shadowed, target = targetWith({ stage: 'orders' }), facts = factsWith('served')) {
+  return judgeMove(situationWith({ merchant, target, facts }, 'served')).judgement.preview;
+}
+
+describe('preview', () => {
+  it('names every unit that changes side, and the calls of the kinds that move', () => {
+    const preview = previewOf();
+    expect(preview).toMatchObject({ units_seen: 20, units_now: 20, units_later: 0, calls_a_day: 120 });
+    expect(preview.calls_a_day_touched).toBe(120);
+    expect(preview.changes).toContain('intents: shadow to orders');
+  });
+
+  it('a unit with an open sale on legacy moves later, and says until when', () => {
+    const open = [{ side: 'legacy', legacy_id: 'an-intent', slot: FIRST, ends_at: NOW + 60_000 }] as const;
+    const { units, units_now, units_later, open_on_legacy } = previewOf(
+      shadowed,
+      undefined,
+      factsWith('served', { open }),
+    );
+    expect([units_now, units_later, open_on_legacy]).toEqual([19, 1, 1]);
+    expect(units[0]).toEqual({
+      slot: FIRST,
+      to: 'orders',
+      when: 'later',
+      why: 'a sale on legacy is open there (an-intent)',
+      until: new Date(NOW + 60_000).toISOString(),
+    });
+  });
+
+  it('a unit whose order is still open from before does not change side: it is there', () => {
+    const open = [{ side: 'orders', legacy_id: 'an-intent', slot: FIRST, ends_at: NOW }] as const;
+    expect(previewOf(shadowed, undefined, factsWith('served', { open }))).toMatchObject({
+      units_now: 19,
+      units_later: 0,
+    });
+  });
+
+  it('a canary touches the share of its units, and the calls that those made', () => {
+    const facts = factsWith('served', { units: TERMINALS.map((slot) => ({ slot, calls: slot === FIRST ? 190 : 10 })) });
+    const target = targetWith({ stage: 'canary', kind: 'intents', units_in: [FIRST] });
+    const preview = previewOf(shadowed, target, facts);
+    expect(preview).toMatchObject({ units_now: 1, calls_a_day: 40, calls_a_day_touched: 20 });
+    expect(preview.units).toEqual([{ slot: FIRST, to: 'orders', when: 'now', why: null, until: null }]);
+  });
+
+  it('shadow changes the side of nothing', () => {
+    const preview = previewOf(merchantWith({ stage: 'legacy' }), targetWith({ stage: 'shadow' }));
+    expect(preview).toMatchObject({ units_now: 0, units_later: 0, calls_a_day: 120, calls_a_day_touched: 0 });
+  });
+
+  it('going back tells which orders keep their units', () => {
+    const open = [{ side: 'orders', legacy_id: null, slot: SECOND, ends_at: NOW + 1 }] as const;
+    const preview = previewOf(
+      merchantWith({ stage: 'orders' }),
+      targetWith({ stage: 'legacy' }),
+      factsWith('served', { open }),
+    );
+    expect(preview).toMatchObject({ units_now: 19, units_later: 1 });
+    expect(preview.units[0]).toMatchObject({ slot: SECOND, to: 'legacy', why: 'an order is open there' });
+  });
+});

@@ -1,0 +1,85 @@
+/** Situations of a merchant for the tests of moves: a quiet one that nothing is known of, and what a test lays over it. */
+import type { Finding, Readiness } from '../../../src/core/evidence/verdict.ts';
+import { type Merchant, type MerchantSettings, merchantSettings, type Stage } from '../../../src/core/merchant.ts';
+import type { Facts, Sample, Situation } from '../../../src/core/moves/facts.ts';
+import type { MoveTarget } from '../../../src/core/moves/target.ts';
+
+export const MERCHANT = '700100200';
+export const TERMINALS = Array.from(
+  { length: 20 },
+  (_, nth) => `point:NEWLAND_N950__LOAD${String(nth).padStart(7, '0')}`,
+);
+/** 2026-11-18, a Wednesday, 12:00 UTC. */
+export const NOW = Date.UTC(2026, 10, 18, 12);
+export const rules = { merchants: { stage: 'legacy' as Stage }, routing: { canary_salt: 'puente' } };
+
+export function merchantWith(settings: Partial<MerchantSettings> = {}, trips: Merchant['trips'] = {}): Merchant {
+  return {
+    id: MERCHANT,
+    site: 'MLA',
+    settings: merchantSettings.parse(settings),
+    sealed_notice_url: null,
+    sealed_notice_secret: null,
+    sealed_credential: null,
+    trips,
+    revision: 3,
+    updated_at: 0,
+  };
+}
+
+/** `none`: nothing was seen. `shadowed`: enough on paper. `served`: ready, and enough on orders. `blocked`: a hard blocker beside all that. */
+export type Evidence = 'none' | 'shadowed' | 'served' | 'blocked';
+
+const calls = (shadow: number, orders: number): Sample => ({ shadow, orders, seen: shadow + orders, calls_a_day: 40 });
+
+export function factsWith(evidence: Evidence, over: Partial<Facts> = {}): Facts {
+  const sample = evidence === 'none' ? calls(0, 0) : evidence === 'shadowed' ? calls(30, 0) : calls(30, 30);
+  return {
+    samples: { devices: sample, intents: sample, qr: { ...sample } },
+    units: TERMINALS.map((slot) => ({ slot, calls: 10 })),
+    open: [],
+    worst_difference: null,
+    predicted_refusals: [],
+    exchange_sequence: 7,
+    ...over,
+  };
+}
+
+export function findingOf(code: string, operation: string | null = null): Finding {
+  return { code, what: `${code} was found`, command: `puente differences show ${MERCHANT}`, operation, sample: null };
+}
+
+export function readinessWith(evidence: Evidence, over: Partial<Readiness> = {}): Readiness {
+  const verdict = evidence === 'served' ? 'ready' : evidence === 'blocked' ? 'blocked' : 'inconclusive';
+  return {
+    merchant_id: MERCHANT,
+    verdict,
+    blockers: evidence === 'blocked' ? [findingOf('open_difference')] : [],
+    unproven: verdict === 'inconclusive' ? [findingOf('never_seen')] : [],
+    remarks: [],
+    operations: [],
+    judged_at: NOW,
+    tables_revision: '0123456789ab',
+    ...over,
+  };
+}
+
+export function targetWith(target: Partial<MoveTarget> & Pick<MoveTarget, 'stage'>): MoveTarget {
+  return { override: false, ...target };
+}
+
+export function situationWith(
+  over: Partial<Situation> & Pick<Situation, 'target'>,
+  evidence: Evidence = 'none',
+): Situation {
+  return {
+    merchant: merchantWith(),
+    person: { name: 'ben', role: 'operator' },
+    now: NOW,
+    rules,
+    settings: { gate: 'enforce', second_approver: false, window: null, min_sample: 20 },
+    readiness: readinessWith(evidence),
+    facts: factsWith(evidence),
+    ...over,
+  };
+}

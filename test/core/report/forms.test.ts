@@ -1,0 +1,163 @@
+/** A report's forms: CSV that no spreadsheet runs, HTML that carries nothing in, quantiles within an eighth, and a diff of two. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { csvLine, reportCsv } from '../../../src/core/report/csv.ts';
+import { diffReports, readReport } from '../../../src/core/report/diff.ts';
+import { addDuration, createHistogram, quantile } from '../../../src/core/report/histogram.ts';
+import { reportHtml } from '../../../src/core/report/html.ts';
+import { REPORT_SCHEMA, type Report } from '../../../src/core/report/report.ts';
+
+function report(changes: Partial<Report> = {}): Report {
+  return {
+    schema: REPORT_SCHEMA,
+    made_at: '2026-03-08T00:00:00.000Z',
+    merchant_id: '700100200',
+    period: { since: '2026-03-01T00:00:00.000Z', until: '2026-03-08T00:00:00.000Z' },
+    tables_revision: 'aaaaaaaaaaaa',
+    tables: [{ revision: 'aaaaaaaaaaaa', calls: 3 }],
+    exchanges: { count: 3, first_sequence: 1, last_sequence: 3, shed: { shadow: 0, evidence: 0 } },
+    traffic: [
+      {
+        operation: 'point.create_intent',
+        lane: 'orders',
+        calls: 3,
+        outcomes: { ok: 2, business: 1, auth: 0, fault: 0 },
+      },
+    ],
+    latency: [{ operation: 'all', lane: 'orders', calls: 3, p50_ms: 20, p95_ms: 40, p99_ms: 40, max_ms: 40 }],
+    errors: [],
+    days: [{ day: '2026-03-01', legacy: 0, orders: 3, faults: 0 }],
+    losses: [],
+    differences: [],
+    shadow: [],
+    notices: [],
+    incidents: [],
+    decisions: [],
+    assumptions: [],
+    limitations: [],
+    readiness: null,
+    merchants: [],
+    verdicts: { ready: 0, blocked: 0, inconclusive: 1 },
+    findings: [],
+    left_out: { differences: 0, incidents: 0, decisions: 0, findings: 0 },
+    audit_head: { sequence: 4, hash: 'f'.repeat(64) },
+    ...changes,
+  };
+}
+
+const decision = (sequence: number, reason: string) => ({
+  sequence,
+  at: '2026-03-02T00:00:00.000Z',
+  who: 'ana',
+  action: 'stage',
+  subject: '700100200',
+  reason,
+});
+
+describe('CSV', () => {
+  it.each(['=1+1', '+1', '-1+2', '@sum(a1)', '\tx', '\rx', '\0=1', '＝1', '  =1', '\n=1', '|calc', '%0a'])(
+    'a cell %j is no formula',
+    (text) => {
+      const line = csvLine([text]);
+      expect(line).toMatch(/^"'/);
+      expect(line.endsWith('"\r\n')).toBe(true);
+    },
+  );
+
+  it('quotes, commas and line breaks stay inside their cell', () => {
+    expect(csvLine(['a "b"', 'c,d', 'e\nf', 7, -3.5, null])).toBe('"a ""b""","c,d","e\nf",7,-3.5,\r\n');
+  });
+
+  it('whatever the text, its first character is never one that starts a formula', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const inside = csvLine([text]).slice(1, -3);
+        expect(inside).not.toMatch(/^[\s]*[=+@＝＋＠]/u);
+        expect(/^[\t\r]/.test(inside)).toBe(false);
+      }),
+    );
+  });
+
+  it('one list of a report, with the outcomes as columns', () => {
+    expect(reportCsv(report(), 'traffic')).toBe(
+      '"operation","lane","calls","ok","business","auth","fault"\r\n"point.create_intent","orders",3,2,1,0,0\r\n',
+    );
+  });
+});
+
+describe('HTML', () => {
+  const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
+
+  it('shows what tills and operators wrote as text alone, and reaches nothing', () => {
+    const html = reportHtml(
+      report({
+        merchant_id: evil,
+        decisions: [decision(1, evil)],
+        errors: [{ operation: evil, lane: 'orders', status: 400, error: evil, calls: 1, sample: evil }],
+        days: [{ day: evil, legacy: 1, orders: 1, faults: 0 }],
+      }),
+    );
+    expect(html).not.toContain('<script');
+    expect(html).not.toContain('<img');
+    expect(html).toContain('&lt;script&gt;');
+    // What stands inside an attribute's quotes is text.
+    expect(html.replace(/"[^"]*"/g, '""')).not.toMatch(/<[^>]+\s(src|href|on\w+)\s*=|url\(|@import/);
+    expect(html).toContain("default-src 'none'");
+  });
+
+  it('says of every empty list that it is empty, and draws what there is', () => {
+    const html = reportHtml(report());
+    expect(html.match(/None in this period/g)?.length).toBeGreaterThan(5);
+    expect(html).toContain('<svg role="img"');
+    expect(html).toContain('point.create_intent');
+  });
+});
+
+it('quantiles are never below the true value, and at most an eighth above', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 3_600_000 }), { minLength: 1, maxLength: 200 }),
+      fc.constantFrom(0.5, 0.95, 0.99),
+      (waits, share) => {
+        const histogram = createHistogram();
+        for (const wait of waits) addDuration(histogram, wait);
+        const exact = waits.toSorted((a, b) => a - b)[Math.ceil(waits.length * share) - 1] ?? 0;
+        const told = quantile(histogram, share);
+        expect(told).toBeGreaterThanOrEqual(exact);
+        expect(told).toBeLessThanOrEqual(Math.max(exact, exact * 1.125));
+      },
+    ),
+  );
+});
+
+describe('diff', () => {
+  it('refuses what is no report, and two that are not about the same', () => {
+    expect(() => readReport('{', 'a.json')).toThrow('a.json is no JSON');
+    expect(() => readReport('{"schema":"other/1"}', 'a.json')).toThrow('a.json is no report');
+    expect(() => diffReports(report(), report({ merchant_id: null }))).toThrow('compare two of the same');
+  });
+
+  it('tells changed sums, gone and new lines, and the decisions in between', () => {
+    const before = report({ decisions: [decision(3, 'known before')] });
+    const after = report({
+      tables_revision: 'bbbbbbbbbbbb',
+      traffic: [
+        {
+          operation: 'point.create_intent',
+          lane: 'legacy',
+          calls: 5,
+          outcomes: { ok: 5, business: 0, auth: 0, fault: 0 },
+        },
+      ],
+      decisions: [decision(3, 'known before'), decision(5, 'moved back')],
+    });
+    const diff = diffReports(before, readReport(JSON.stringify(after), 'b.json'));
+    expect(diff.tables_revision).toEqual({ before: 'aaaaaaaaaaaa', after: 'bbbbbbbbbbbb' });
+    expect(diff.changes).toEqual([
+      { part: 'traffic', line: 'point.create_intent orders', before: 3, after: null },
+      { part: 'traffic', line: 'point.create_intent legacy', before: null, after: 5 },
+    ]);
+    expect(diff.decisions.map(({ sequence }) => sequence)).toEqual([5]);
+    expect(diffReports(before, before).changes).toEqual([]);
+  });
+});

@@ -1,0 +1,144 @@
+/** The sliding window of the safety stop: what it holds, what leaves it, and when it trips. */
+import { describe, expect, it } from 'vitest';
+import type { Class } from '../../../src/core/safety/classify.ts';
+import { addCall, emptyWindow, sumsOf, tripReason } from '../../../src/core/safety/window.ts';
+
+const rules = { window_ms: 300_000, min_sample: 20, fault_share: 10, slow_ms: 6000, slow_share: 30 };
+const START = Date.UTC(2026, 10, 18);
+
+function windowOf(calls: [Class, number][], at = START) {
+  const window = emptyWindow();
+  for (const [is, many] of calls) for (let nth = 0; nth < many; nth++) addCall(window, rules, at, is, `${is} ${nth}`);
+  return window;
+}
+
+const reasonOf = (calls: [Class, number][]) => tripReason(sumsOf(windowOf(calls), rules, START), rules);
+
+describe('tripping', () => {
+  it.each<[string, [Class, number][], string | null]>([
+    ['nothing', [], null],
+    [
+      'too few calls, most of them faults',
+      [
+        ['fault', 4],
+        ['fine', 1],
+        ['fault', 4],
+        ['fine', 1],
+        ['fault', 4],
+      ],
+      null,
+    ],
+    ['a few faults in a row', [['fault', 4]], null],
+    [
+      'as many faults in a row as say that nothing works',
+      [['fault', 5]],
+      '5 faults in a row, with no good call between; 5 trip it.',
+    ],
+    [
+      'a slow call between is a good one',
+      [
+        ['fault', 4],
+        ['slow', 1],
+        ['fault', 4],
+      ],
+      null,
+    ],
+    [
+      'faults in a row among many good calls',
+      [
+        ['fine', 95],
+        ['fault', 5],
+      ],
+      '5 faults in a row, with no good call between; 5 trip it.',
+    ],
+    [
+      'just enough faults',
+      [
+        ['fine', 18],
+        ['fault', 2],
+      ],
+      '2 of 20 calls in 5 min were faults; 10 % trips it.',
+    ],
+    [
+      'just too few faults',
+      [
+        ['fine', 19],
+        ['fault', 2],
+      ],
+      null,
+    ],
+    [
+      'just enough slow calls',
+      [
+        ['fine', 14],
+        ['slow', 6],
+      ],
+      '6 of 20 calls in 5 min took 6000 ms or longer; 30 % trips it.',
+    ],
+    [
+      'just too few slow calls',
+      [
+        ['fine', 15],
+        ['slow', 6],
+      ],
+      null,
+    ],
+    [
+      'slow calls are no faults',
+      [
+        ['fine', 15],
+        ['slow', 5],
+      ],
+      null,
+    ],
+  ])('%s', (_name, calls, why) => {
+    expect(reasonOf(calls)).toBe(why);
+  });
+});
+
+describe('a row of faults', () => {
+  const MINUTE = 60_000;
+  const rowOf = (pause_ms: number) => {
+    const window = emptyWindow();
+    for (let nth = 0; nth < 5; nth++) addCall(window, rules, START + nth * pause_ms, 'fault', 'one');
+    return sumsOf(window, rules, START + 4 * pause_ms);
+  };
+
+  it('of a shop that sells a few times an hour is longer than the window', () => {
+    expect(rowOf(20 * MINUTE)).toMatchObject({ calls: 1, in_a_row: 5 });
+  });
+
+  it('ends where nothing was called for an hour', () => {
+    expect(rowOf(60 * MINUTE)).toMatchObject({ calls: 1, in_a_row: 1 });
+  });
+});
+
+describe('sliding', () => {
+  it('lets go of what is older than the window, and keeps what is not', () => {
+    const window = windowOf([['fault', 20]]);
+    expect(sumsOf(window, rules, START + rules.window_ms - 10_000)).toMatchObject({ calls: 20, faults: 20 });
+    expect(sumsOf(window, rules, START + rules.window_ms)).toMatchObject({ calls: 0, faults: 0 });
+    addCall(window, rules, START + rules.window_ms, 'fine', 'later');
+    expect(window.slices).toHaveLength(1);
+  });
+
+  it('keeps as little for a busy merchant as for a quiet one', () => {
+    const window = emptyWindow();
+    for (let at = START; at < START + 4 * rules.window_ms; at += 100) addCall(window, rules, at, 'fine', 'one');
+    expect(window.slices.length).toBeLessThanOrEqual(30);
+    expect(sumsOf(window, rules, START + 4 * rules.window_ms - 1)).toMatchObject({ calls: 3000, faults: 0 });
+  });
+
+  it('names the last call that was not fine', () => {
+    expect(
+      sumsOf(
+        windowOf([
+          ['fault', 3],
+          ['fine', 2],
+        ]),
+        rules,
+        START,
+      ).sample,
+    ).toBe('fault 2');
+  });
+});

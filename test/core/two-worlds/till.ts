@@ -1,0 +1,69 @@
+/** A till's calls through the real lanes and stories, with the carrier that a door would be. */
+import { parseJson } from '../../../src/contract/json.ts';
+import { chooseLane } from '../../../src/core/lane.ts';
+import { beginCarried, endCarried } from '../../../src/core/legacy-sale/carry.ts';
+import { noteCarriedEnd } from '../../../src/core/legacy-sale/ended.ts';
+import type { Runtime } from '../../../src/core/runtime.ts';
+import type { Secret } from '../../../src/core/secret.ts';
+import { stories } from '../../../src/core/stories.ts';
+import { PuenteError } from '../../../src/error.ts';
+import type { LegacySide } from './legacy.ts';
+import type { Side } from './worlds.ts';
+
+export interface Told {
+  /** Where the call went in the end; null when it was refused before. */
+  side: Side | null;
+  /** 0: no answer came. */
+  status: number;
+  body: unknown;
+}
+
+/** As often as the door chooses anew when another call has overtaken it. */
+const MAX_CHOICES = 4;
+
+/** @param text the body as the till writes it; '' for none. */
+export async function callOf(
+  runtime: Runtime,
+  legacy: LegacySide,
+  token: Secret,
+  name: string,
+  path: Record<string, string>,
+  text = '',
+): Promise<Told> {
+  const operation = runtime.tables.operations.find((one) => one.name === name);
+  const story = stories[operation?.story ?? ''];
+  if (operation === undefined || story === undefined) throw new Error(`there is no operation ${name}`);
+  const body = text === '' ? undefined : parseJson(text);
+  const received_at = runtime.clock.now();
+  for (let choice = 0; choice < MAX_CHOICES; choice++) {
+    const lane = await chooseLane(runtime, token, await story.names(runtime, path), operation.kind);
+    if (lane.lane === 'refused') return { side: null, status: 503, body: null };
+    let merchant_id = lane.lane === 'legacy' ? lane.merchant_id : lane.merchant.id;
+    if (lane.lane === 'orders') {
+      const { merchant, link } = lane;
+      const call = { operation, received_at, target: JSON.stringify(path), path, query: {}, headers: {}, body, token };
+      const answer = await story.run(runtime, { ...call, merchant, link }).catch(refusalOf);
+      if (answer.kind === 'answer') return { side: 'orders', status: answer.status, body: answer.body };
+      merchant_id = merchant.id;
+    }
+    const is_token_refused = lane.lane === 'legacy' && lane.is_token_refused === true;
+    const carried = { merchant_id, operation, path, body: body ?? null, headers: {}, is_token_refused, token };
+    if (operation.upstream !== 'create') {
+      const answer = await legacy.carry(operation, path, body);
+      await noteCarriedEnd(runtime, carried, answer, received_at);
+      return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
+    }
+    const begun = await beginCarried(runtime, carried);
+    if (begun.kind === 'elsewhere') continue;
+    const answer = await legacy.carry(operation, path, body);
+    if (begun.kind === 'begun') await endCarried(runtime, begun.sale, answer);
+    return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
+  }
+  return { side: null, status: 503, body: null };
+}
+
+/** What the door makes of a story that throws. */
+function refusalOf(error: unknown): { kind: 'answer'; status: number; body: unknown } {
+  if (error instanceof PuenteError) return { kind: 'answer', status: error.code === 'refused' ? 400 : 500, body: null };
+  throw error;
+}

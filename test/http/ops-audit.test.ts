@@ -1,0 +1,164 @@
+/** The audit trail through the ops door and the command: read, proved, and caught when the file was changed (P16). */
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AuditView, ChainReport } from '../../src/core/audit-trail.ts';
+import { auditRoutes } from '../../src/http/ops/audit.ts';
+import { ANA, ARGENTINA, BEN, type Bench, BRAZIL, call, EVA, OPS_TOKEN, PEOPLE, startBench } from '../kit.ts';
+import { puente, type Ran } from '../run-cli.ts';
+
+const CHANGES = 6;
+const SEALING = { PUENTE_SECRET_KEY: 'an-invented-key-of-32-characters' };
+let data_dir: string;
+let head: string;
+const made: string[] = [];
+
+/** A database with a chain of six decisions, of two people and two merchants; every test looks at a copy of it. */
+beforeAll(async () => {
+  data_dir = freshDirectory();
+  const bench = await startBench({ ...SEALING, ...PEOPLE, PUENTE_DATA_DIR: data_dir });
+  for (let nth = 0; nth < CHANGES; nth += 1) {
+    const merchant = nth % 2 === 0 ? ARGENTINA : BRAZIL;
+    const person = nth % 2 === 0 ? BEN : EVA;
+    const answer = await call(`${bench.app.ops_url}/api/merchants/${merchant}`, {
+      method: 'PUT',
+      token: person.token,
+      body: { reason: `agreed, ${nth}`, revision: Math.floor(nth / 2), declined: nth < 3 ? 'finished' : null },
+    });
+    if (answer.status !== 200) throw new Error(answer.text);
+  }
+  const report = (await call(`${bench.app.ops_url}/api/audit/verify`, { token: ANA.token })).body as ChainReport; // the API's own form
+  head = `${report.head?.sequence}:${report.head?.hash}`;
+  await bench.close();
+});
+afterAll(() => {
+  for (const directory of made) rmSync(directory, { recursive: true, force: true });
+});
+
+function freshDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'puente-audit-'));
+  made.push(directory);
+  return directory;
+}
+
+/** Puente on a copy of the database, after somebody has been at the file. */
+async function onCopy(change: string | null, work: (bench: Bench) => Promise<void>): Promise<void> {
+  const copy = freshDirectory();
+  cpSync(data_dir, copy, { recursive: true });
+  if (change !== null) tamper(join(copy, 'puente.db'), change);
+  const bench = await startBench({ ...SEALING, ...PEOPLE, PUENTE_DATA_DIR: copy });
+  try {
+    await work(bench);
+  } finally {
+    await bench.close();
+  }
+}
+
+/** Whoever has the file can put the table's own guards aside and back, and leaves no trace but the chain. */
+function tamper(file: string, change: string): void {
+  const database = new Database(file);
+  const guards = database
+    .prepare<[], { name: string; sql: string }>(
+      "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'audit'",
+    )
+    .all();
+  expect(() => database.exec(change)).toThrow(/audit line can not be/);
+  for (const { name } of guards) database.exec(`DROP TRIGGER ${name}`);
+  database.exec(change);
+  for (const { sql } of guards) database.exec(sql);
+  database.close();
+}
+
+function audit(bench: Bench, ...argv: string[]): Promise<Ran> {
+  const env = { PUENTE_OPS_TOKEN: ANA.token, PUENTE_OPS_URL: bench.app.ops_url };
+  return puente(['audit', ...argv], { env });
+}
+
+describe('an untouched file', () => {
+  it('shows decisions newest first, by subject, action and time', async () => {
+    await onCopy(null, async (bench) => {
+      const read = async (query: string): Promise<AuditView[]> =>
+        ((await bench.ops(`/api/audit${query}`)).body as { lines: AuditView[] }).lines; // the API's own form
+      const all = await read('');
+      expect(all.map(({ sequence }) => sequence)).toEqual([6, 5, 4, 3, 2, 1]);
+      expect(all[0]).toMatchObject({ who: 'eva', action: 'merchant settings', subject: BRAZIL, reason: 'agreed, 5' });
+      expect(all[0]?.at).toMatch(/^\d{4}-.*Z$/);
+      expect((await read(`?subject=${ARGENTINA}`)).map(({ who }) => who)).toEqual(['ben', 'ben', 'ben']);
+      expect(await read('?action=stage')).toEqual([]);
+      expect((await read('?limit=2')).map(({ sequence }) => sequence)).toEqual([6, 5]);
+      const third = all[3]?.at ?? '';
+      const window = `?since=${third}&until=2100-01-01T00:00:00Z`;
+      expect((await read(window)).map(({ sequence }) => sequence).at(-1)).toBeLessThanOrEqual(3);
+      expect(await read('?until=2020-01-01T00:00:00Z')).toEqual([]);
+      for (const query of ['?limit=0', '?limit=1001', '?since=monday', `?since=${third}&until=${third}`, '?who=eva']) {
+        expect([query, (await bench.ops(`/api/audit${query}`)).status]).toEqual([query, 400]);
+      }
+      for (const query of [
+        '?expect_sequence=1',
+        '?expect_hash=ab',
+        `?expect_sequence=0&expect_hash=${'a'.repeat(64)}`,
+      ]) {
+        expect([query, (await bench.ops(`/api/audit/verify${query}`)).status]).toEqual([query, 400]);
+      }
+      for (const { path, answer } of auditRoutes) {
+        if (!('parse' in answer)) throw new Error('answers of the audit are JSON');
+        answer.parse((await bench.ops(path)).body);
+      }
+    });
+  });
+
+  it('is proved by the command, with the head to note, and with an earlier head', async () => {
+    await onCopy(null, async (bench) => {
+      const verified = await audit(bench, 'verify');
+      expect([verified.code, verified.out]).toEqual([0, `The chain is intact: 6 lines.\nIts head is ${head}\n`]);
+      await bench.notify(ARGENTINA, { declined: 'error' });
+      const later = await audit(bench, 'verify', '--expect', head);
+      expect(later.out).toContain('The chain is intact: 7 lines.');
+      expect(later.out).toContain('Line 6, noted earlier, is still in it.');
+      expect(later.code).toBe(0);
+      const listed = await audit(bench, 'list', '--subject', BRAZIL, '--limit', '1');
+      expect(listed.out).toMatch(/eva .*merchant settings .*agreed, 5/);
+      expect((await audit(bench, 'list', '--action', 'nothing')).out).toBe('No decision is like that.\n');
+      const wrong = await audit(bench, 'verify', '--expect', 'the last one');
+      expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('64 hex digits')]);
+    });
+  });
+});
+
+describe('a file that somebody changed', () => {
+  it.each([
+    [
+      "a line's reason",
+      "UPDATE audit SET reason = 'nobody asked' WHERE sequence = 4",
+      4,
+      'line 4 is not what was written',
+    ],
+    ["a line's name", "UPDATE audit SET who = 'ana' WHERE sequence = 1", 1, 'line 1 is not what was written'],
+    ["a line's hash", `UPDATE audit SET hash = '${'0'.repeat(64)}' WHERE sequence = 6`, 6, 'line 6 is not what'],
+    ['a line that is gone', 'DELETE FROM audit WHERE sequence = 3', 4, 'line 3 is missing'],
+    ['the first lines gone', 'DELETE FROM audit WHERE sequence < 3', 3, 'line 1 is missing'],
+  ])('is caught at the first broken link: %s', async (_what, change, line, reason) => {
+    await onCopy(change, async (bench) => {
+      const { code, out } = await audit(bench, 'verify');
+      expect(out).toContain(`The chain is broken at line ${line}: ${reason}`);
+      expect(code).toBe(5);
+    });
+  });
+
+  it('at its end shows with the head that was noted before, and not without', async () => {
+    await onCopy('DELETE FROM audit WHERE sequence > 4', async (bench) => {
+      expect((await audit(bench, 'verify')).code).toBe(0);
+      const { code, out } = await audit(bench, 'verify', '--expect', head, '--json');
+      expect(JSON.parse(out)).toMatchObject({
+        intact: false,
+        lines: 4,
+        broken: { sequence: 5, reason: 'lines 5 to 6 are gone: the chain ends before the line that was noted' },
+      });
+      expect(code).toBe(5);
+      const answer = await bench.ops('/api/audit/verify', { token: OPS_TOKEN });
+      expect(answer.body).toMatchObject({ intact: true, lines: 4, expected: null });
+    });
+  });
+});

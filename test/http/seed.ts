@@ -1,0 +1,81 @@
+/** Merchants with settings of their own, written before Puente starts; and exchanges, read beside it while it runs. */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import type { CapturedMessages, Exchange } from '../../src/core/exchange.ts';
+import { type MerchantSettings, merchantSettings } from '../../src/core/merchant.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { createVault } from '../../src/core/vault.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+
+/** Of the cast, by the last three digits of its ids. */
+const SITES: Readonly<Record<string, string>> = { 200: 'MLA', 300: 'MLB', 400: 'MLM', 500: 'MLC', 600: 'MLU' };
+const KEY = 'a key of the tests that is long enough';
+
+/**
+ * A data directory with these merchants.
+ * @returns the settings to start with.
+ */
+export async function seed(merchants: Record<string, Partial<MerchantSettings>>): Promise<Record<string, string>> {
+  const data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
+  const vault = createVault(new Secret(KEY));
+  const store = await openSqliteStore({
+    path: join(data_dir, 'puente.db'),
+    create: true,
+    key_mark: vault.keyed('key-check', 'puente'),
+    now: Date.now,
+  });
+  for (const [id, settings] of Object.entries(merchants)) {
+    const merchant = {
+      id,
+      site: SITES[id.slice(-3)] ?? null,
+      settings: merchantSettings.parse(settings),
+      sealed_notice_url: null,
+      sealed_notice_secret: null,
+      sealed_credential: null,
+    };
+    const audit = { at: Date.now(), who: 'a test', action: 'seed', subject: id, reason: 'for the test', detail: {} };
+    await store.saveMerchant(merchant, 0, audit);
+  }
+  await store.close();
+  return { PUENTE_DATA_DIR: data_dir, PUENTE_SECRET_KEY: KEY, PUENTE_EVIDENCE_BATCH_MS: '20' };
+}
+
+export type Kept = Pick<
+  Exchange,
+  'id' | 'merchant_id' | 'operation' | 'lane' | 'stage' | 'unit' | 'legacy_id' | 'status' | 'error' | 'outcome'
+> & {
+  upstream: Exchange['upstream'] | null;
+  fired: string[] | null;
+  losses: Exchange['losses'] | null;
+  unknown: Exchange['unknown'] | null;
+  shadow: Exchange['shadow'];
+  messages: CapturedMessages | null;
+};
+
+/** The exchanges that are in the store by now, oldest first. */
+export function keptExchanges(data_dir: string): Kept[] {
+  const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
+  try {
+    const rows = database.prepare<[], Record<string, string | null>>('SELECT * FROM exchanges ORDER BY at, id').all();
+    return rows.map((row) => {
+      const json = (name: string): unknown => (typeof row[name] === 'string' ? JSON.parse(row[name]) : null);
+      const parts = ['upstream', 'fired', 'losses', 'unknown', 'shadow', 'messages'];
+      // The store's own columns, in its own form.
+      return { ...row, ...Object.fromEntries(parts.map((name) => [name, json(name)])) } as unknown as Kept;
+    });
+  } finally {
+    database.close();
+  }
+}
+
+/** Creates that each world got, as the sandbox noted them. */
+export function createsOf(requests: readonly { method: string; path: string }[]): { legacy: number; orders: number } {
+  const count = (pattern: RegExp): number =>
+    requests.filter(({ method, path }) => pattern.test(`${method} ${path}`)).length;
+  return {
+    legacy: count(/^POST \/point\/\S+\/payment-intents$|^PUT \/instore\/|^POST \/(mpmobile|instore)\//),
+    orders: count(/^POST \/v1\/orders$/),
+  };
+}

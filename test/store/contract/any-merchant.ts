@@ -1,0 +1,89 @@
+/** What a person asks for without saying whose it is: a reference, a refund; and notices as they stand. */
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { finished, type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, newSale, OTHER_MERCHANT } from './harness.ts';
+
+export function anyMerchantTests(current: () => Harness): void {
+  it('finds the newest links with a reference, whoever has them', async () => {
+    const { store } = current();
+    const at = (minutes: number, merchant_id: string) =>
+      finished(store, { merchant_id, client_reference: 'mesa 4', created_at: NOON + minutes * MINUTE_MS });
+    const made = [await at(1, MERCHANT), await at(4, MERCHANT), await at(2, OTHER_MERCHANT), await at(3, '9')];
+    await finished(store, { client_reference: 'mesa 40' });
+    const ids = (await store.linksByAnyReference('mesa 4', 3)).map(({ legacy_id }) => legacy_id);
+    expect(ids).toEqual([made[1]?.legacy_id, made[3]?.legacy_id, made[2]?.legacy_id]);
+    expect(await store.linksByAnyReference('mesa', 3)).toEqual([]);
+  });
+
+  it('finds the newest sales born on legacy with a reference, of merchants without a row too', async () => {
+    const { store } = current();
+    const sales = [MERCHANT, '1', MERCHANT].map((merchant_id, nth) =>
+      newSale({ merchant_id, unit: `PAX_A910__${nth}`, client_reference: 'mesa 4' }),
+    );
+    for (const sale of sales) await store.openLegacySale(sale);
+    await store.openLegacySale(newSale({ unit: 'PAX_A910__9' }));
+    expect(await store.legacySalesByAnyReference('mesa 4', 2)).toEqual([sales[2], sales[1]]);
+    expect(await store.legacySalesByAnyReference('mesa 5', 2)).toEqual([]);
+  });
+
+  it('finds a refund by each of its names', async () => {
+    const { store } = current();
+    const link = await finished(store);
+    const { refund } = await store.openRefund(
+      {
+        id: randomUUID(),
+        number: 8_030_388_800_000_001,
+        legacy_id: link.legacy_id,
+        merchant_id: link.merchant_id,
+        payment_id: '131000000001',
+        client_key: null,
+        fingerprint: 'f',
+        amount_minor: null,
+        refunded_before_minor: 0,
+        idempotency_key: randomUUID(),
+        state: 'SENDING',
+        upstream_id: null,
+        reference_id: null,
+        refunded_minor: null,
+        upstream_status: null,
+        told_at: null,
+        created_at: NOON,
+        updated_at: NOON,
+        revision: 1,
+      },
+      () => 'open',
+    );
+    const saved = await store.saveRefund(refund, { state: 'DONE', upstream_id: 'REF1', reference_id: '1900000001' });
+    for (const id of [refund.id, String(refund.number), 'REF1', '1900000001']) {
+      expect(await store.refund(id), id).toEqual(saved);
+    }
+    for (const id of ['', '0', 'REF', '19', 'f']) expect(await store.refund(id), id).toBeNull();
+  });
+
+  it('counts notices by topic, state and attempts, of a period and of a merchant', async () => {
+    const { store } = current();
+    const failed = { at: NOON, duration_ms: 3, outcome: 'theirs', status: 500, detail: 'no', url: null } as const;
+    for (const merchant_id of [MERCHANT, OTHER_MERCHANT]) {
+      const link = await finished(store, { merchant_id });
+      await store.saveLink(link, {}, { notices: ['a', 'b'].map((body) => newNotice(link, body)) });
+    }
+    await finished(store).then((link) =>
+      store.saveLink(link, {}, { notices: [newNotice(link, 'c', { created_at: NOON + 9 })] }),
+    );
+    for (let tries = 0; tries < 3; tries++) {
+      const [first] = await store.dueNotices(NOON, 100);
+      if (first === undefined) throw new Error('no notice is due');
+      await store.recordAttempt(first, failed, { state: 'pending', next_attempt_at: NOON });
+    }
+    const sums = await store.sumNotices({ since: NOON, until: NOON + 9 });
+    expect(sums).toEqual(
+      expect.arrayContaining([
+        { topic: 'point', state: 'pending', attempts: 0, count: 3 },
+        { topic: 'point', state: 'pending', attempts: 2, count: 1 },
+      ]),
+    );
+    expect(sums).toHaveLength(2);
+    expect(await store.sumNotices({ merchant_id: OTHER_MERCHANT, since: NOON, until: NOON + 10 })).toHaveLength(1);
+    expect(await store.sumNotices({ since: NOON - 5, until: NOON })).toEqual([]);
+  });
+}

@@ -1,0 +1,92 @@
+/** The inbox of differences: grouped by signature, judged by people, and new again when it has to be. */
+import { expect, it } from 'vitest';
+import { newDifference, newExchange } from './evidence-kit.ts';
+import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from './harness.ts';
+
+const LATER = NOON + MINUTE_MS;
+const { signature } = newDifference();
+
+export function differenceTests(current: () => Harness): void {
+  itIsJudged(current);
+
+  it('groups by merchant and signature: count, first, last, the latest sample and its tables', async () => {
+    const { store } = current();
+    const first = newExchange({ differences: [newDifference(), newDifference()] });
+    const last = newExchange({
+      at: LATER,
+      tables_revision: 'revision-2',
+      differences: [newDifference({ legacy: '"A"', orders: '"B"' })],
+    });
+    await store.recordExchanges([first, newExchange({ merchant_id: OTHER_MERCHANT, differences: [newDifference()] })]);
+    await store.recordExchanges([last]);
+    expect(await store.differences({ merchant_id: MERCHANT }, NOON)).toEqual([
+      {
+        ...newDifference({ legacy: '"A"', orders: '"B"' }),
+        merchant_id: MERCHANT,
+        state: 'new',
+        accepted_until: null,
+        note: '',
+        who: null,
+        count: 2,
+        first_at: NOON,
+        last_at: LATER,
+        sample: last.id,
+        tables_revision: 'revision-2',
+        revision: 1,
+      },
+    ]);
+    expect((await store.differences({}, NOON)).map((group) => group.merchant_id)).toEqual([MERCHANT, OTHER_MERCHANT]);
+  });
+}
+
+function itIsJudged(current: () => Harness): void {
+  const seen = () => current().store.recordExchanges([newExchange({ differences: [newDifference()] })]);
+  const judged = (state: 'new' | 'explained' | 'accepted' | 'fixed', revision: number, until: number | null = null) => {
+    const change = { state, accepted_until: until, note: 'asked the maker', who: 'ana' };
+    return current().store.saveDifference(MERCHANT, signature, change, revision, auditOf(`difference.${state}`));
+  };
+  const group = async (now = NOON) => (await current().store.differences({}, now))[0];
+
+  it('is judged from the revision that was read, with an audit line', async () => {
+    await seen();
+    const saved = await judged('explained', 1);
+    expect(saved).toMatchObject({ state: 'explained', note: 'asked the maker', who: 'ana', revision: 2, count: 1 });
+    expect(await group()).toEqual(saved);
+    await expect(judged('fixed', 1)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await group()).toEqual(saved);
+    expect((await current().store.audits(9)).map(({ action }) => action)).toEqual(['difference.explained']);
+    const nobody = current().store.saveDifference(OTHER_MERCHANT, signature, saved, 1, auditOf('none'));
+    await expect(nobody).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('stays explained when it is seen again', async () => {
+    await seen();
+    await judged('explained', 1);
+    await seen();
+    expect(await group()).toMatchObject({ state: 'explained', count: 2, revision: 2 });
+  });
+
+  it('is new again when it was fixed and is seen again, and an old judgement no longer holds', async () => {
+    await seen();
+    await judged('fixed', 1);
+    expect(await group()).toMatchObject({ state: 'fixed', revision: 2 });
+    await seen();
+    expect(await group()).toMatchObject({ state: 'new', count: 2, revision: 3, note: 'asked the maker' });
+    await seen();
+    expect(await group()).toMatchObject({ state: 'new', count: 3, revision: 3 });
+    await expect(judged('explained', 2)).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('is accepted until its date, and is listed as new from then on', async () => {
+    await seen();
+    const until = NOON + DAY_MS;
+    await judged('accepted', 1, until);
+    expect(await group(until - 1)).toMatchObject({ state: 'accepted', accepted_until: until });
+    expect(await group(until)).toMatchObject({ state: 'new', accepted_until: until });
+    const listed = async (states: ('new' | 'accepted')[], now: number) =>
+      (await current().store.differences({ merchant_id: MERCHANT, states }, now)).length;
+    expect([await listed(['new'], until - 1), await listed(['accepted'], until - 1)]).toEqual([0, 1]);
+    expect([await listed(['new'], until), await listed(['accepted'], until)]).toEqual([1, 0]);
+    expect([await listed(['new', 'accepted'], until), await listed([], until)]).toEqual([1, 0]);
+  });
+}

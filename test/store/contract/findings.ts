@@ -1,0 +1,228 @@
+/** Findings: traffic, units, the loss ledger, coverage, unknown names and shadow verdicts, each a sum of exchanges. */
+import { expect, it } from 'vitest';
+import { accepted, newExchange, newLoss } from './evidence-kit.ts';
+import { DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from './harness.ts';
+
+const DAY = Math.floor(NOON / DAY_MS);
+const LATER = NOON + MINUTE_MS;
+
+export function findingTests(current: () => Harness): void {
+  itCountsCalls(current);
+  itCountsFields(current);
+  itCountsUnknownNames(current);
+  itCountsVerdicts(current);
+
+  it('counts a call of nobody, or of no operation, in no sum but the unknown names', async () => {
+    const { store } = current();
+    const shadow = { ...accepted, fired: [], losses: [] };
+    const cells = [{ operation: 'point.create', field: 'body.amount', outcome: 'equal' } as const];
+    const found = {
+      shadow,
+      cells,
+      lost: [newLoss()],
+      unknown: [{ what: 'endpoint', name: 'PUT /stores/:id' } as const],
+    };
+    await store.recordExchanges([
+      newExchange({ ...found, merchant_id: null }),
+      newExchange({ ...found, operation: null, kind: null }),
+      newExchange({ ...found, merchant_id: null, operation: null, kind: null }),
+    ]);
+    expect([...(await store.traffic({})), ...(await store.calledMerchants())]).toEqual([]);
+    expect(await store.units(MERCHANT)).toEqual([]);
+    expect([...(await store.ledger()), ...(await store.coverage()), ...(await store.verdicts())]).toEqual([]);
+    expect(await store.unknowns()).toMatchObject([
+      { merchant_id: '', what: 'endpoint', name: 'PUT /stores/:id', count: 2 },
+      { merchant_id: MERCHANT, count: 1 },
+    ]);
+    expect(await store.lastExchange()).toBe(3);
+  });
+}
+
+function itCountsCalls(current: () => Harness): void {
+  it('counts calls by merchant, UTC day, operation, lane and outcome', async () => {
+    const { store } = current();
+    const midnight = (DAY + 1) * DAY_MS;
+    await store.recordExchanges([
+      newExchange({ at: midnight - 1 }),
+      newExchange({ at: midnight }),
+      newExchange({ at: midnight, outcome: 'fault' }),
+      newExchange({ at: midnight, lane: 'orders' }),
+      newExchange({ at: midnight, operation: 'devices.list', kind: 'devices' }),
+      newExchange({ at: midnight, merchant_id: OTHER_MERCHANT }),
+    ]);
+    await store.recordExchanges([newExchange({ at: midnight + 5 })]);
+    expect(await store.calledMerchants()).toEqual([MERCHANT, OTHER_MERCHANT].toSorted());
+    const all = await store.traffic({});
+    expect(all).toHaveLength(6);
+    expect(all.map(({ calls }) => calls).toSorted()).toEqual([1, 1, 1, 1, 1, 2]);
+    expect(await store.traffic({ merchant_id: OTHER_MERCHANT })).toEqual([
+      {
+        merchant_id: OTHER_MERCHANT,
+        day: DAY + 1,
+        operation: 'point.create',
+        kind: 'intents',
+        lane: 'legacy',
+        outcome: 'ok',
+        calls: 1,
+      },
+    ]);
+    expect(await store.traffic({ until_day: DAY + 1 })).toMatchObject([{ day: DAY, calls: 1 }]);
+    expect(await store.traffic({ merchant_id: MERCHANT, since_day: DAY + 1 })).toHaveLength(4);
+    expect(await store.traffic({ since_day: DAY + 2 })).toEqual([]);
+  });
+
+  it('knows the units that were named, since when, until when, and on which lane last', async () => {
+    const { store } = current();
+    const unit = 'point:A';
+    await store.recordExchanges([
+      newExchange({ unit, at: LATER, lane: 'orders' }),
+      newExchange({ unit, at: NOON, lane: 'legacy' }),
+      newExchange({ unit: 'point:B' }),
+      newExchange({ unit: null }),
+      newExchange({ unit: 'point:C', merchant_id: OTHER_MERCHANT }),
+    ]);
+    await store.recordExchanges([newExchange({ unit, at: NOON - 1, lane: 'legacy' })]);
+    const merchant_id = MERCHANT;
+    expect(await store.units(MERCHANT)).toEqual([
+      { merchant_id, slot: unit, first_at: NOON - 1, last_at: LATER, calls: 3, last_lane: 'orders' },
+      { merchant_id, slot: 'point:B', first_at: NOON, last_at: NOON, calls: 1, last_lane: 'legacy' },
+    ]);
+  });
+}
+
+function itCountsFields(current: () => Harness): void {
+  it('sums losses by field: calls, not entries, and those on paper apart', async () => {
+    const { store } = current();
+    const first = newExchange({ lost: [newLoss(), newLoss()] });
+    const real = newExchange({
+      at: LATER,
+      tables_revision: 'revision-2',
+      lost: [newLoss({ would_be: false, why: 'Now another reason.' }), newLoss()],
+    });
+    const others = newExchange({
+      at: LATER,
+      lost: [
+        newLoss({ path: 'body.description', weight: 'identity' }),
+        newLoss({ path: 'body.print', weight: 'other' }),
+      ],
+    });
+    await store.recordExchanges([first, others]);
+    await store.recordExchanges([real, newExchange({ lost: others.lost.slice(1), merchant_id: OTHER_MERCHANT })]);
+    const { would_be, ...loss } = newLoss();
+    const ledger = await store.ledger(MERCHANT);
+    expect(ledger.map(({ weight, count }) => [weight, count])).toEqual([
+      ['money', 2],
+      ['identity', 1],
+      ['other', 1],
+    ]);
+    expect(ledger[0]).toEqual({
+      ...loss,
+      merchant_id: MERCHANT,
+      why: 'Now another reason.',
+      count: 2,
+      would_be_count: 1,
+      first_at: NOON,
+      last_at: LATER,
+      sample: real.id,
+      tables_revision: 'revision-2',
+    });
+    expect(await store.ledger()).toHaveLength(4);
+  });
+
+  it('puts money first however often the rest was lost', async () => {
+    const { store } = current();
+    const other = { lost: [newLoss({ weight: 'other', path: 'body.print' })] };
+    await store.recordExchanges([newExchange(other), newExchange(other), newExchange({ lost: [newLoss()] })]);
+    expect((await store.ledger()).map(({ weight, count }) => [weight, count])).toEqual([
+      ['money', 1],
+      ['other', 2],
+    ]);
+  });
+
+  it('counts a field once a call, as different when a call shows it both ways', async () => {
+    const { store } = current();
+    const cell = (field: string, outcome: 'equal' | 'different') => ({ operation: 'qr.create', field, outcome });
+    await store.recordExchanges([
+      newExchange({
+        cells: [cell('items[].price', 'different'), cell('items[].price', 'equal'), cell('title', 'equal')],
+      }),
+      newExchange({ cells: [cell('items[].price', 'equal'), cell('items[].price', 'equal')], at: LATER }),
+    ]);
+    await store.recordExchanges([newExchange({ cells: [cell('items[].price', 'equal')] })]);
+    const about = { merchant_id: MERCHANT, operation: 'qr.create' };
+    expect(await store.coverage(MERCHANT)).toEqual([
+      { ...about, field: 'items[].price', equal: 2, different: 1, last_at: LATER },
+      { ...about, field: 'title', equal: 1, different: 0, last_at: NOON },
+    ]);
+    expect(await store.coverage(OTHER_MERCHANT)).toEqual([]);
+  });
+}
+
+function itCountsUnknownNames(current: () => Harness): void {
+  it('counts every hit of an unknown name, most frequent first', async () => {
+    const { store } = current();
+    const tip = { what: 'field', name: 'body.tip' } as const;
+    const shop = { what: 'header', name: 'x-shop' } as const;
+    await store.recordExchanges([newExchange({ unknown: [tip, shop] }), newExchange({ unknown: [tip], at: LATER })]);
+    await store.recordExchanges([newExchange({ unknown: [tip] })]);
+    expect(await store.unknowns(MERCHANT)).toEqual([
+      { merchant_id: MERCHANT, ...tip, count: 3, first_at: NOON, last_at: LATER },
+      { merchant_id: MERCHANT, ...shop, count: 1, first_at: NOON, last_at: NOON },
+    ]);
+    expect(await store.unknowns(OTHER_MERCHANT)).toEqual([]);
+  });
+
+  it('keeps 500 names a merchant and kind, counts the rest under one, and goes on counting those it knows', async () => {
+    const { store } = current();
+    const hits = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, index) => ({ what: 'field', name: `body.f${from + index}` }) as const);
+    await store.recordExchanges([newExchange({ unknown: hits(0, 300) }), newExchange({ unknown: hits(200, 400) })]);
+    await store.recordExchanges([newExchange({ unknown: hits(390, 520) })]);
+    await store.recordExchanges([newExchange({ unknown: hits(499, 502) })]);
+    await store.recordExchanges([newExchange({ unknown: [{ what: 'header', name: 'x-shop' }] })]);
+    const rows = await store.unknowns(MERCHANT);
+    const counts = new Map(rows.map(({ name, count }) => [name, count]));
+    expect(rows).toHaveLength(502);
+    expect(counts.get('(others)')).toBe(22);
+    expect(counts.get('body.f499')).toBe(2);
+    expect(counts.get('body.f250')).toBe(2);
+    expect(counts.has('body.f500')).toBe(false);
+    expect(counts.get('x-shop')).toBe(1);
+    expect(rows.reduce((sum, { count }) => sum + count, 0)).toBe(300 + 200 + 130 + 3 + 1);
+  });
+}
+
+function itCountsVerdicts(current: () => Harness): void {
+  it('sums shadow verdicts by what was said', async () => {
+    const { store } = current();
+    const shadow = { ...accepted, fired: [], losses: [] };
+    const refused = {
+      ...shadow,
+      verdict: 'refused_there',
+      status: 400,
+      code: 'invalid_reference',
+      error: 'bad_request',
+      detail: 'The reference is too long.',
+    } as const;
+    const last = newExchange({ shadow: refused, at: LATER });
+    await store.recordExchanges([newExchange({ shadow }), newExchange({ shadow: refused }), newExchange()]);
+    await store.recordExchanges([last, newExchange({ shadow, merchant_id: OTHER_MERCHANT })]);
+    const { status, order, fired, losses, took_ms, ...said } = refused;
+    expect(await store.verdicts(MERCHANT)).toEqual([
+      { merchant_id: MERCHANT, operation: 'point.create', ...said, count: 2, last_at: LATER, sample: last.id },
+      expect.objectContaining({ verdict: 'accepted', code: null, error: null, detail: null, count: 1 }),
+    ]);
+    expect(await store.verdicts()).toHaveLength(3);
+  });
+
+  it('keeps 200 sentences an operation', async () => {
+    const { store } = current();
+    const batch = Array.from({ length: 203 }, (_, index) =>
+      newExchange({ shadow: { ...accepted, fired: [], losses: [], detail: `Sentence ${index}.` } }),
+    );
+    await store.recordExchanges(batch);
+    const rows = await store.verdicts(MERCHANT);
+    expect(rows).toHaveLength(201);
+    expect(rows[0]).toMatchObject({ detail: '(others)', count: 3 });
+  });
+}

@@ -1,0 +1,178 @@
+/** Sales born on legacy: what is remembered of one, how long it holds its unit, and how it is found. */
+import { expect, it } from 'vitest';
+import { type Harness, MERCHANT, MINUTE_MS, NOON, newSale, OTHER_MERCHANT, TERMINAL } from './harness.ts';
+
+const SLOT = `point:${TERMINAL}`;
+
+export function legacySaleTests(current: () => Harness): void {
+  itFindsSales(current);
+
+  it('writes the row as it was given, and keeps it through a restart', async () => {
+    const change = { state: 'OPEN', work: 'refund', unproven_token: 'of somebody' } as const;
+    const sale = newSale({ ...change, legacy_id: 'intent-1', client_reference: 'mesa 4' });
+    expect(await current().store.openLegacySale(sale)).toBeNull();
+    const store = await current().reopen();
+    expect(await store.legacySale('intent-1')).toEqual(sale);
+    expect(await store.heldByLegacy(MERCHANT, SLOT, NOON)).toEqual(sale);
+  });
+
+  it('finds in doubt what was being sent when it was closed, as of the new start', async () => {
+    const sale = newSale({ legacy_id: 'intent-1' });
+    await current().store.openLegacySale(sale);
+    const store = await current().reopen();
+    const doubt = await store.legacySale('intent-1');
+    expect(doubt).toEqual({ ...sale, state: 'IN_DOUBT', updated_at: doubt?.updated_at });
+    expect(doubt?.updated_at).toBeGreaterThan(NOON);
+  });
+
+  it('refuses an id that exists', async () => {
+    const sale = newSale();
+    await current().store.openLegacySale(sale);
+    const again = current().store.openLegacySale(newSale({ id: sale.id, unit: 'PAX_A910__OTHER' }));
+    await expect(again).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('refuses to change a sale that it does not know', async () => {
+    const change = current().store.saveLegacySale('nobody', { state: 'OPEN' });
+    await expect(change).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('changes what is named and keeps the rest', async () => {
+    const { store } = current();
+    const sale = newSale({ client_reference: 'mesa 4' });
+    await store.openLegacySale(sale);
+    await store.saveLegacySale(sale.id, { state: 'OPEN', legacy_id: 'intent-1' });
+    const open = await store.legacySale('intent-1');
+    expect(open).toEqual({ ...sale, state: 'OPEN', legacy_id: 'intent-1', updated_at: open?.updated_at });
+    expect(open?.updated_at).toBeGreaterThan(NOON);
+    await store.saveLegacySale(sale.id, { ends_at: NOON + MINUTE_MS });
+    expect(await store.legacySale('intent-1')).toMatchObject({ state: 'OPEN', ends_at: NOON + MINUTE_MS });
+    expect((await store.legacySale('intent-1'))?.updated_at).toBe(open?.updated_at); // its state is as it was
+    await store.saveLegacySale(sale.id, { state: 'OPEN', at: NOON + 7, unit: 'PAX_A910__2', slot: null });
+    expect(await store.legacySale('intent-1')).toMatchObject({ updated_at: NOON + 7, unit: 'PAX_A910__2', slot: null });
+    await store.saveLegacySale(sale.id, { legacy_id: null });
+    expect(await store.legacySale('intent-1')).toBeNull();
+  });
+
+  it('holds its unit while it is being sent, in doubt or open, until its end', async () => {
+    const { store } = current();
+    const sale = newSale();
+    await store.openLegacySale(sale);
+    const held = async (at: number) => (await store.heldByLegacy(MERCHANT, SLOT, at))?.id ?? null;
+    for (const state of ['SENDING', 'IN_DOUBT', 'OPEN'] as const) {
+      await store.saveLegacySale(sale.id, { state });
+      expect(await held(sale.ends_at - 1)).toBe(sale.id);
+      expect(await held(sale.ends_at)).toBeNull();
+    }
+    for (const state of ['ENDED', 'REFUSED'] as const) {
+      await store.saveLegacySale(sale.id, { state });
+      expect(await held(NOON)).toBeNull();
+    }
+  });
+
+  it('tells what somebody has proved from what nobody has', async () => {
+    const { store } = current();
+    const sale = newSale({ unproven_token: 'of somebody' });
+    await store.openLegacySale(sale);
+    const proven = async () => (await store.heldByLegacy(MERCHANT, SLOT, NOON, 'proven'))?.id ?? null;
+    expect(await proven()).toBeNull();
+    const token = { fingerprint: 'of somebody', sealed_token: Buffer.from('sealed'), accepted_until: 0, seen_at: NOON };
+    await store.acceptToken({ ...token, merchant_id: OTHER_MERCHANT }, 'MLB');
+    expect(await proven()).toBeNull();
+    await store.acceptToken({ ...token, merchant_id: MERCHANT }, 'MLA');
+    expect(await proven()).toBe(sale.id);
+    await store.forgetToken('of somebody');
+    await store.saveLegacySale(sale.id, { unproven_token: null });
+    expect(await proven()).toBe(sale.id);
+  });
+
+  it('of any point of sale holds them all, until it turns out to be one', async () => {
+    const { store } = current();
+    const any = newSale({ family: 'qr', unit: '1001', slot: 'qr:*', state: 'OPEN' });
+    const other = newSale({ family: 'qr', unit: '1002', slot: 'qr:*' });
+    const held = async (slot: string) => (await store.heldByLegacy(MERCHANT, slot, NOON))?.id ?? null;
+    for (const sale of [any, other]) expect(await store.openLegacySale(sale)).toBeNull();
+    await store.saveLegacySale(other.id, { state: 'OPEN' }); // another number, so it takes no place of the first
+    expect([await held('qr:TILL1'), await held('qr:*'), await held(SLOT)]).toEqual([other.id, other.id, null]);
+    await store.saveLegacySale(other.id, { slot: null });
+    expect(await held('qr:TILL1')).toBe(any.id);
+    const earlier = newSale({ family: 'qr', unit: 'TILL1', state: 'OPEN' });
+    await store.openLegacySale(earlier);
+    await store.saveLegacySale(any.id, { unit: 'TILL1', slot: 'qr:TILL1' });
+    expect([await held('qr:TILL1'), await held('qr:TILL2')]).toEqual([earlier.id, null]); // it was written later
+  });
+
+  it('is deleted when it is old and holds nothing', async () => {
+    const { store } = current();
+    const old = { created_at: NOON - 2 } as const;
+    await store.openLegacySale(newSale({ ...old, state: 'ENDED', legacy_id: 'ended' }));
+    await store.openLegacySale(newSale({ ...old, state: 'REFUSED', legacy_id: 'refused' }));
+    await store.openLegacySale(newSale({ ...old, state: 'OPEN', ends_at: NOON, legacy_id: 'past' }));
+    await store.openLegacySale(newSale({ ...old, state: 'OPEN', legacy_id: 'open' }));
+    await store.openLegacySale(newSale({ state: 'ENDED', legacy_id: 'young' }));
+    expect(await store.tidyLegacySales(NOON - 1, NOON, 2)).toBe(2);
+    expect(await store.tidyLegacySales(NOON - 1, NOON, 2)).toBe(1);
+    expect(await store.tidyLegacySales(NOON - 1, NOON, 2)).toBe(0);
+    const left = ['ended', 'refused', 'past', 'open', 'young'].map(
+      async (id) => (await store.legacySale(id))?.legacy_id,
+    );
+    expect((await Promise.all(left)).filter((id) => id !== undefined)).toEqual(['open', 'young']);
+  });
+
+  it('ends the earlier ones of its unit when legacy takes it, and nothing else', async () => {
+    const { store } = current();
+    const names = ['first', 'second', 'third'];
+    const [first, second, third] = names.map((legacy_id) => newSale({ legacy_id }));
+    const others = [
+      newSale({ legacy_id: 'other unit', unit: 'PAX_A910__OTHER' }),
+      newSale({ legacy_id: 'other merchant', merchant_id: OTHER_MERCHANT }),
+      newSale({ legacy_id: 'dynamic', slot: null, family: 'qr' }),
+    ];
+    for (const sale of [first, ...others, second, third]) if (sale !== undefined) await store.openLegacySale(sale);
+    await store.saveLegacySale(second?.id ?? '', { state: 'OPEN' });
+    const states = async () => Promise.all(names.map(async (name) => (await store.legacySale(name))?.state));
+    expect(await states()).toEqual(['ENDED', 'OPEN', 'SENDING']);
+    for (const { legacy_id } of others) {
+      expect(await store.legacySale(legacy_id ?? '')).toMatchObject({ state: 'SENDING', updated_at: NOON });
+    }
+    expect(await store.heldByLegacy(MERCHANT, SLOT, NOON)).toEqual(third);
+  });
+
+  it('leaves an earlier one without an answer while its request may still be on its way', async () => {
+    const { store } = current();
+    const [late, old, open] = ['late', 'old', 'open'].map((legacy_id) => newSale({ legacy_id }));
+    for (const sale of [late, old, open]) if (sale !== undefined) await store.openLegacySale(sale);
+    await store.saveLegacySale(late?.id ?? '', { state: 'IN_DOUBT' }); // its row is of this moment now
+    await store.saveLegacySale(open?.id ?? '', { state: 'OPEN' });
+    expect((await store.legacySale('late'))?.state).toBe('IN_DOUBT');
+    expect((await store.legacySale('old'))?.state).toBe('ENDED');
+  });
+}
+
+function itFindsSales(current: () => Harness): void {
+  it('lists those that hold a unit, oldest first, and no dynamic QR', async () => {
+    const { store } = current();
+    const units = ['PAX_A910__1', 'PAX_A910__2', 'PAX_A910__3'];
+    const sales = units.map((unit) => newSale({ unit }));
+    for (const sale of sales) await store.openLegacySale(sale);
+    await store.openLegacySale(newSale({ unit: 'PAX_A910__4', ends_at: NOON }));
+    await store.openLegacySale(newSale({ unit: 'PAX_A910__5', state: 'REFUSED' }));
+    await store.openLegacySale(newSale({ slot: null, family: 'qr' }));
+    await store.openLegacySale(newSale({ merchant_id: OTHER_MERCHANT }));
+    expect(await store.openLegacySales(MERCHANT, NOON, 10)).toEqual(sales);
+    expect(await store.openLegacySales(MERCHANT, NOON, 2)).toEqual(sales.slice(0, 2));
+  });
+
+  it('finds the newest with an id of legacy, and those with a reference, newest first', async () => {
+    const { store } = current();
+    const change = { legacy_id: 'order-7', client_reference: 'mesa 4' };
+    const sales = [newSale(change), newSale({ ...change, state: 'ENDED' }), newSale(change)];
+    for (const sale of sales) await store.openLegacySale(sale);
+    await store.openLegacySale(newSale({ ...change, legacy_id: null, merchant_id: OTHER_MERCHANT }));
+    expect(await store.legacySale('order-7')).toEqual(sales[2]);
+    expect(await store.legacySale('order-8')).toBeNull();
+    expect(await store.legacySalesByReference(MERCHANT, 'mesa 4', 9)).toEqual(sales.toReversed());
+    expect(await store.legacySalesByReference(MERCHANT, 'mesa 4', 1)).toEqual([sales[2]]);
+    expect(await store.legacySalesByReference(MERCHANT, 'mesa 5', 9)).toEqual([]);
+  });
+}

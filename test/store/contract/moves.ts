@@ -1,0 +1,195 @@
+/** Moves: safety stops, proposals that wait for a second person, bulk moves, and the audit as it is searched. */
+import { expect, it } from 'vitest';
+import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
+import type { BulkMove, Proposal } from '../../../src/core/records/routing.ts';
+import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
+
+export function moveTests(current: () => Harness): void {
+  itStops(current);
+  itKeepsProposals(current);
+  itKeepsBulkMoves(current);
+  itSearchesTheAudit(current);
+}
+
+function trip(why: string): NonNullable<Merchant['trips']['qr']> {
+  return { at: NOON, why, evidence: { calls: 50, faults: 9, slow: 0, window_ms: 60_000, sample: null } };
+}
+
+function itStops(current: () => Harness): void {
+  it('sets and clears safety stops of a kind, apart from the others and from the settings', async () => {
+    const { store } = current();
+    await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const [qr, intents] = [trip('Nine of fifty.'), trip('Slow.')];
+    const first = await store.saveTrips(MERCHANT, { qr }, 1, auditOf('trip'));
+    expect(first).toMatchObject({ trips: { qr }, revision: 2, settings: { stage: 'orders' } });
+    await store.saveTrips(MERCHANT, { intents }, 2, auditOf('trip'));
+    expect((await store.merchant(MERCHANT))?.trips).toEqual({ qr, intents });
+    const cleared = await store.saveTrips(MERCHANT, { qr: null }, 3, auditOf('reset'));
+    expect(cleared.trips).toEqual({ intents });
+    expect(await (await current().reopen()).merchant(MERCHANT)).toEqual(cleared);
+    expect((await current().store.audits(9)).map(({ action }) => action)).toEqual(['reset', 'trip', 'trip', 'made']);
+  });
+
+  it('replaces a stop wholly', async () => {
+    const { store } = current();
+    await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const sampled = { ...trip('First.'), evidence: { ...trip('').evidence, sample: 'exchange-1' } };
+    await store.saveTrips(MERCHANT, { qr: sampled }, 1, auditOf('trip'));
+    await store.saveTrips(MERCHANT, { qr: trip('Second.') }, 2, auditOf('trip'));
+    expect((await store.merchant(MERCHANT))?.trips).toEqual({ qr: trip('Second.') });
+  });
+
+  it('refuses a stop on an old revision, or of a merchant it does not know', async () => {
+    const { store } = current();
+    await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const races = [1, 2, 3].map((n) => store.saveTrips(MERCHANT, { qr: trip(`race ${n}`) }, 1, auditOf('trip')));
+    const settled = await Promise.allSettled(races);
+    expect(settled.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected', 'rejected']);
+    for (const [id, revision] of [
+      [MERCHANT, 1],
+      [MERCHANT, 9],
+      ['nobody', 1],
+    ] as const) {
+      const late = store.saveTrips(id, { qr: null }, revision, auditOf('late'));
+      await expect(late).rejects.toMatchObject({ code: 'conflict' });
+    }
+    expect((await store.audits(9)).map(({ action }) => action)).toEqual(['trip', 'made']);
+  });
+
+  it('leaves the stops as they are when the settings are saved', async () => {
+    const { store } = current();
+    const made = await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+    expect(made.trips).toEqual({});
+    const stopped = await store.saveTrips(MERCHANT, { qr: trip('Nine of fifty.') }, 1, auditOf('trip'));
+    const settings = merchantSettings.parse({ stage: 'canary', share: 5 });
+    const saved = await store.saveMerchant({ ...made, settings }, 2, auditOf('moved'));
+    expect(saved).toMatchObject({ trips: stopped.trips, settings, revision: 3 });
+    expect(await store.merchant(MERCHANT)).toEqual(saved);
+  });
+}
+
+function newProposal(id: string, change: Partial<Proposal> = {}): Proposal {
+  return {
+    id,
+    merchant_id: MERCHANT,
+    move: { stage: 'orders', kinds: { qr: { stage: 'shadow' } } },
+    reason: 'agreed with the shop',
+    proposed_by: 'ana',
+    proposed_at: NOON,
+    expires_at: NOON + DAY_MS,
+    state: 'waiting',
+    decided_by: null,
+    decided_at: null,
+    ...change,
+  };
+}
+
+function itKeepsProposals(current: () => Harness): void {
+  it('keeps a proposal and lists them, newest first', async () => {
+    const { store } = current();
+    const [one, two, three] = [
+      newProposal('one'),
+      newProposal('two', { merchant_id: OTHER_MERCHANT }),
+      newProposal('three', { state: 'withdrawn' }),
+    ];
+    for (const proposal of [one, two, three]) await store.saveProposal(proposal, auditOf('proposed'));
+    expect(await (await current().reopen()).proposal('one')).toEqual(one);
+    expect(await current().store.proposal('four')).toBeNull();
+    const listed = (filter: Parameters<typeof store.proposals>[0], limit = 9) =>
+      current().store.proposals(filter, limit);
+    expect(await listed({})).toEqual([three, two, one]);
+    expect(await listed({}, 1)).toEqual([three]);
+    expect(await listed({ merchant_id: MERCHANT })).toEqual([three, one]);
+    expect(await listed({ state: 'waiting' })).toEqual([two, one]);
+    expect(await listed({ state: 'waiting', merchant_id: MERCHANT })).toEqual([one]);
+  });
+
+  it('lets a proposal be decided once', async () => {
+    const { store } = current();
+    await store.saveProposal(newProposal('one'), auditOf('proposed'));
+    const decided = (state: 'approved' | 'declined', who: string) =>
+      store.saveProposal(newProposal('one', { state, decided_by: who, decided_at: NOON + 1 }), auditOf(state));
+    const settled = await Promise.allSettled([decided('approved', 'bea'), decided('declined', 'carla')]);
+    expect(settled).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'conflict' } }]);
+    expect(await store.proposal('one')).toMatchObject({ state: 'approved', decided_by: 'bea', decided_at: NOON + 1 });
+    await expect(store.saveProposal(newProposal('one'), null)).rejects.toMatchObject({ code: 'conflict' });
+    expect((await store.audits(9)).map(({ action }) => action)).toEqual(['approved', 'proposed']);
+  });
+}
+
+function newBulk(id: string, change: Partial<BulkMove> = {}): BulkMove {
+  return {
+    id,
+    move: { stage: 'shadow' },
+    reason: 'second wave',
+    who: 'ana',
+    per_day: 50,
+    items: [MERCHANT, OTHER_MERCHANT].map((merchant_id) => ({ merchant_id, state: 'waiting', detail: '', at: null })),
+    state: 'running',
+    detail: '',
+    created_at: NOON,
+    updated_at: NOON,
+    revision: 0,
+    ...change,
+  };
+}
+
+function itKeepsBulkMoves(current: () => Harness): void {
+  it('keeps a bulk move and its items, and changes it from the revision that was read', async () => {
+    const { store } = current();
+    const made = await store.saveBulkMove(newBulk('one'), 0, auditOf('bulk.started'));
+    expect(made).toEqual({ ...newBulk('one'), revision: 1, updated_at: made.updated_at });
+    const items = made.items.map((item) => ({ ...item, state: 'moved' as const, detail: 'to shadow', at: NOON }));
+    const moved = await store.saveBulkMove({ ...made, items, state: 'done', detail: 'all moved' }, 1, null);
+    expect(moved).toMatchObject({ items, state: 'done', detail: 'all moved', revision: 2 });
+    expect(await (await current().reopen()).bulkMove('one')).toEqual(moved);
+    for (const revision of [0, 1, 3]) {
+      const late = current().store.saveBulkMove({ ...made, detail: 'late' }, revision, auditOf('late'));
+      await expect(late).rejects.toMatchObject({ code: 'conflict' });
+    }
+    expect(await current().store.bulkMove('one')).toEqual(moved);
+    expect(await current().store.bulkMove('two')).toBeNull();
+    expect((await current().store.audits(9)).map(({ action }) => action)).toEqual(['bulk.started']);
+  });
+
+  it('lists bulk moves of some states, newest first', async () => {
+    const { store } = current();
+    for (const [id, state] of [
+      ['one', 'running'],
+      ['two', 'stopped'],
+      ['three', 'done'],
+      ['four', 'running'],
+    ] as const) {
+      await store.saveBulkMove(newBulk(id, { state }), 0, null);
+    }
+    const listed = async (states: BulkMove['state'][], limit = 9) =>
+      (await store.bulkMoves(states, limit)).map(({ id }) => id);
+    expect(await listed(['running'])).toEqual(['four', 'one']);
+    expect(await listed(['running', 'stopped'], 2)).toEqual(['four', 'two']);
+    expect(await listed([])).toEqual([]);
+  });
+}
+
+function itSearchesTheAudit(current: () => Harness): void {
+  it('reads lines onwards from one, and finds those of a subject, an action and a time, newest first', async () => {
+    const { store } = current();
+    const line = (action: string, subject: string, day: number) =>
+      store.appendAudit({ ...auditOf(action, { day }), subject, at: NOON + day * DAY_MS });
+    await line('stage', MERCHANT, 0);
+    await line('stage', OTHER_MERCHANT, 1);
+    await line('trip', MERCHANT, 2);
+    await line('stage', MERCHANT, 3);
+    const after = async (sequence: number, limit: number) =>
+      (await store.auditsAfter(sequence, limit)).map((found) => found.sequence);
+    expect([await after(0, 9), await after(1, 2), await after(4, 9)]).toEqual([[1, 2, 3, 4], [2, 3], []]);
+    expect((await store.auditsAfter(0, 9)).toReversed()).toEqual(await store.audits(9));
+    const of = async (filter: Parameters<typeof store.auditsOf>[0], limit = 9) =>
+      (await store.auditsOf(filter, limit)).map((found) => found.sequence);
+    expect(await of({})).toEqual([4, 3, 2, 1]);
+    expect(await of({ subject: MERCHANT })).toEqual([4, 3, 1]);
+    expect(await of({ subject: MERCHANT, action: 'stage' })).toEqual([4, 1]);
+    expect(await of({ action: 'stage' }, 2)).toEqual([4, 2]);
+    expect(await of({ since: NOON + DAY_MS, until: NOON + 3 * DAY_MS })).toEqual([3, 2]);
+    expect(await of({ subject: 'nobody' })).toEqual([]);
+  });
+}
