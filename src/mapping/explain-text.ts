@@ -46,9 +46,8 @@ function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): s
 }
 
 /** What a call without a request table comes to: its story may still ask, and answers by what it hears. */
-function untranslated({ asks, answer }: Operation): string {
+function untranslated({ answer }: Operation): string {
   if (answer === null) return 'Nothing is translated: its story answers, or refuses.';
-  if (asks.length === 0) return "Nothing is translated: answered from Puente's own map.";
   return "Nothing is translated: what is Puente's own is answered by what it has and what it asks; the rest is carried.";
 }
 

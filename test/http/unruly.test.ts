@@ -173,9 +173,8 @@ describe('answers that are not an answer', () => {
 describe('nobody there', () => {
   it('refused connections are proved unsent: 502, NOT_SENT, and the next sale is free', async () => {
     await open((seen, response) => answerJson(response, 201, orderFor(seen)));
-    expect((await puente.till(`${POINT}/payment-intents/events?startDate=2026-01-01&endDate=2026-01-02`)).status).toBe(
-      200,
-    );
+    // Whose the token is gets known while there is somebody to ask; what this upstream says of the list does not matter.
+    await puente.till(`${POINT}/payment-intents/events?startDate=2026-01-01&endDate=2026-01-02`);
     await upstream.close();
     const told = await create();
     expect(told.status).toBe(502);
