@@ -44,7 +44,11 @@ export function reportHtml(report: Report): string {
       `What Puente noticed or did by itself.${cut(report, 'incidents')}`,
     ),
     htmlSection('Decisions', lineTable(report.decisions), `Who changed what, when and why.${cut(report, 'decisions')}`),
-    htmlSection('Limitations that applied', limitationTable(report), 'Where tills see something else than before.'),
+    htmlSection(
+      'Limitations that applied',
+      limitationTable(report),
+      'Where tills can see something else than before: those of the operations that were called on orders, with their calls. Not each call met its limitation.',
+    ),
     htmlSection(
       'Assumptions in force',
       assumptionTable(report),
