@@ -1,0 +1,26 @@
+/** Runs `npm run demo` as people and scripts do: a real process in a directory of its own. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import type { Ran } from './run-cli.ts';
+
+const DEMO = join(import.meta.dirname, '..', 'scripts', 'demo.ts');
+/** Only ends what hangs: two at once take less than a minute on two cores. */
+export const DEMO_LIMIT_MS = 300_000;
+
+/** What `--json` prints. */
+export interface Told {
+  holds: boolean;
+  report: string;
+  entries: { kind: string; text: string; holds?: boolean }[];
+}
+
+/** @param directory its working directory, and its directory for temporary files, so that what it leaves behind is seen. */
+export function runDemo(directory: string, ...options: string[]): Promise<Ran> {
+  const env = { ...process.env, TMPDIR: directory, NO_COLOR: '' };
+  return new Promise((resolve) => {
+    const limits = { timeout: DEMO_LIMIT_MS, maxBuffer: 64 * 1024 * 1024 };
+    execFile(process.execPath, [DEMO, ...options], { env, cwd: directory, ...limits }, (error, out, err) => {
+      resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, out, err });
+    });
+  });
+}
