@@ -72,6 +72,7 @@ function exchange(number: number): RecordedExchange {
     fired: ['point.create.request#1'],
     losses: [],
     unknown: [],
+    limitations: [],
     cells: [{ operation: 'point.create_intent', field: 'body.amount', outcome: 'equal' }],
     lost: [],
     differences: [],

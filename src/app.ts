@@ -130,7 +130,7 @@ function openOpsDoor(
     hosts: [...hosts, host],
     metrics,
     ready,
-    report_facts: { assumptions: assumptionsOf(config) },
+    report_facts: { assumptions: assumptionsOf(config), notice_agent: config.notices.user_agent },
     checkUrl: (url) => void checkUrl(url, policy),
   });
   return listen(app, { ...opsLimits, name: 'ops.port', host: config.ops.host, port: config.ops.port });

@@ -3,9 +3,11 @@
 import { parseJson } from '../contract/json.ts';
 import type { ExchangeDraft } from '../core/exchange.ts';
 import { noteUnknown } from '../core/exchange-unknown.ts';
+import { markLimitation } from '../core/limitation-mark.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { readError } from '../mapping/errors.ts';
+import { markedInCode } from '../mapping/limitations.ts';
 import { refusal } from '../mapping/refusal.ts';
 import type { Loss, Tables, Translated } from '../mapping/tables.ts';
 
@@ -102,10 +104,12 @@ function noteLosses(draft: ExchangeDraft, { losses }: Translated): void {
   }
 }
 
-/** A table that refuses names its row, or the field that no row knows. */
+/** A table that refuses names its row, or the field that no row knows, and the limitation that the till meets by it. */
 function noteRefusal(draft: ExchangeDraft, error: unknown): void {
   if (!(error instanceof PuenteError) || error.code !== 'refused') return;
-  const { row, error: name, detail } = error.facts;
+  const { row, error: name, detail, limitation } = error.facts;
+  const met = markedInCode.find((id) => id === limitation);
+  if (met !== undefined) markLimitation(draft, met);
   if (typeof row === 'string') note(draft.fired, [row]);
   else if (name === 'additional_property' && typeof detail === 'string') noteUnknown(draft, 'field', `body.${detail}`);
 }

@@ -1,6 +1,7 @@
 /** `puente audit`: who decided what and why, and the proof that nobody changed it. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AuditView, ChainReport } from '../core/audit-trail.ts';
+import { factText } from '../core/report/fact-text.ts';
 import { callOps } from './ops-client.ts';
 import { common, exitCodes, type Output, print, tableOf, wholeNumber } from './output.ts';
 
@@ -87,14 +88,11 @@ function listed(lines: AuditView[]): string {
 /** The facts in a few words; --json shows them whole. */
 function shortly(detail: Record<string, unknown>): string {
   const { before, after, ...rest } = detail;
-  const change = after === undefined ? [] : [`${textOf(before)} → ${textOf(after)}`];
-  return [...change, ...Object.entries(rest).map(([name, value]) => `${name} ${textOf(value)}`)]
+  const change = after === undefined ? [] : [`${factText(before) || 'none'} → ${factText(after) || 'none'}`];
+  return [...change, factText(rest)]
+    .filter((part) => part !== '')
     .join(', ')
     .slice(0, 80);
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');
 }
 
 function markOf(text: string): [string, string] {

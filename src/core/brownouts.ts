@@ -57,7 +57,7 @@ export async function scheduleBrownout(runtime: Runtime, ask: BrownoutAsk, who: 
   const ids = [...new Set(ask.merchants)];
   for (const id of ids) refuseOverlap(await merchantToChange(runtime, id), window);
   for (const id of ids)
-    await changeWindows(runtime, id, { who, why, action: 'brown-out scheduled', window }, (merchant) => {
+    await changeWindows(runtime, id, { who, why, action: 'brown-out scheduled', window: window.id }, (merchant) => {
       refuseOverlap(merchant, window);
       return [...roomFor(merchant.settings.brownouts), window];
     }).catch(async (error: unknown) => {
@@ -95,7 +95,7 @@ export async function abortBrownout(runtime: Runtime, id: string, why: string, w
   const abort = (one: Brownout): Brownout =>
     one.id === id ? { ...one, aborted_at: one.aborted_at ?? aborted_at } : one;
   for (const merchant_id of found.merchants)
-    await changeWindows(runtime, merchant_id, { who, why, action: 'brown-out aborted', window: { id } }, (merchant) =>
+    await changeWindows(runtime, merchant_id, { who, why, action: 'brown-out aborted', window: id }, (merchant) =>
       merchant.settings.brownouts.map(abort),
     );
   runtime.log.info('brown-out aborted', { action: id, count: found.merchants.length });
@@ -106,7 +106,8 @@ interface Told {
   who: string;
   why: string;
   action: string;
-  window: Partial<Brownout>;
+  /** Id of the window that is changed. */
+  window: string;
 }
 
 async function changeWindows(
@@ -118,7 +119,9 @@ async function changeWindows(
   for (let attempt = 1; ; attempt++) {
     const before = await merchantToChange(runtime, id);
     const settings = { ...before.settings, brownouts: change(before) };
-    const audit = { at: runtime.clock.now(), who, action, subject: id, reason: why, detail: { window } };
+    const of = (windows: readonly Brownout[]): Brownout | null => windows.find((one) => one.id === window) ?? null;
+    const detail = { brownout: window, before: of(before.settings.brownouts), after: of(settings.brownouts) };
+    const audit = { at: runtime.clock.now(), who, action, subject: id, reason: why, detail };
     try {
       await runtime.store.saveMerchant({ ...before, settings }, before.revision, audit);
       return;

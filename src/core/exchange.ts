@@ -59,6 +59,8 @@ export interface ExchangeDraft {
   losses: Loss[];
   /** Headers, fields or endpoints that no table knows. */
   unknown: UnknownHit[];
+  /** Numbers of limitations: what code has marked, and once the exchange is recorded, all that the call met. */
+  limitations: string[];
   /** Filled only while the merchant's exchanges are captured. */
   sent: CapturedMessages['upstream'];
   /** True when the till was refused because an earlier create of ours is in doubt: no shop did that. */

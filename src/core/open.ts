@@ -8,6 +8,7 @@ import { distrust } from './identity.ts';
 import { hasOwnWork } from './lane.ts';
 import { legacyDoubts } from './legacy-sale/doubts.ts';
 import { isOver } from './legacy-sale/over.ts';
+import { markLimitation } from './limitation-mark.ts';
 import { type Link, slotOf } from './link.ts';
 import { newLink } from './new-link.ts';
 import { judgeOpening } from './opening.ts';
@@ -74,6 +75,7 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   }
   if (opening.kind === 'join' && (await isDone(runtime, call, stored, deadline))) return 'again'; // paid, so this is a new sale
   if (opening.kind === 'open') noteLosses(runtime, fresh.link, fresh.losses);
+  markOpening(runtime, opening, fresh.link);
   noteId(runtime, stored);
   runtime.failpoint('create.row_written');
   const plan = { token: call.token, deadline, body: opening.kind === 'open' ? fresh.body : null };
@@ -170,6 +172,13 @@ async function sendOrDoubt(runtime: Runtime, link: Link, plan: SendPlan): Promis
     runtime.log.error('create: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
     return { kind: 'in_doubt', link, busy: false };
   }
+}
+
+/** What the till asked for with its own reference has another one upstream; an equal sale without a key was taken for a retry. */
+function markOpening(runtime: Runtime, { kind }: Row['opening'], asked: Link): void {
+  const draft = runtime.exchange();
+  if (kind === 'open' && asked.client_reference !== null && !isOwn(asked)) markLimitation(draft, 'LIM-08');
+  if (kind === 'join' && asked.client_key === null) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
 }
 
 /** The legacy answer for a create whose outcome has been committed. */

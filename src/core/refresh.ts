@@ -2,6 +2,7 @@
 import { type Order, order as orderSchema } from '../contract/orders.ts';
 import { applyOrder } from './change.ts';
 import { distrust } from './identity.ts';
+import { markLimitation } from './limitation-mark.ts';
 import type { Link } from './link.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
@@ -24,7 +25,11 @@ export async function refreshLink(
     const current = (await runtime.store.link(link.legacy_id)) ?? link;
     const last = runtime.reads.last(order_id);
     const fresh_ms = options.force === true ? 0 : runtime.settings.reads.fresh_ms;
-    if (last > 0 && (last >= asked_at || asked_at - last < fresh_ms)) return current;
+    if (last > 0 && last >= asked_at) return current;
+    if (last > 0 && asked_at - last < fresh_ms) {
+      if (current.state === 'LIVE') markLimitation(runtime.exchange(), 'LIM-11');
+      return current;
+    }
     const order = await readOrder(runtime, token, order_id, options.deadline);
     return order === null || order === 'missing' ? current : applyOrder(runtime, current, order);
   });

@@ -96,6 +96,7 @@ export interface NoticeFilter {
 /** Notices that stand alike. */
 export interface NoticeSum {
   topic: NoticeTopic;
+  form: Notice['form'];
   state: Notice['state'];
   /** Attempts that count against the receiver; 2 stands for more too. */
   attempts: 0 | 1 | 2;

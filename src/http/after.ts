@@ -15,7 +15,8 @@ export function createAfter(
 ): (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (call, request, response) => {
     const closed_at = call.closed_at ?? runtime.clock.now();
-    noteCarried(call, closed_at);
+    const closed_tick_ms = call.closed_tick_ms ?? performance.now();
+    noteCarried(call, closed_tick_ms);
     const told = await inTurn(runtime, call, async () => {
       const seen = await toldBy(call, response, isBodyOfUse(runtime, call));
       await endSale(runtime, call, seen, closed_at);
@@ -25,7 +26,7 @@ export function createAfter(
     call.proven_id ??= await proved(runtime, call);
     noteUnknowns(runtime, call);
     const messages = messagesOf(call, request, told);
-    const exchange = exchangeOf(runtime, call, told, Math.max(0, closed_at - call.at), messages);
+    const exchange = exchangeOf(runtime, call, told, closed_tick_ms - call.started_tick_ms, messages);
     const task = shadowOf(runtime, call, exchange, request, told, messages);
     if (task === null) runtime.evidence.finished(exchange);
     else runtime.evidence.shadowed(task);
@@ -85,14 +86,14 @@ async function noteEnd(runtime: Runtime, call: Ongoing, { status, body }: Told):
   await noteCarriedEnd(runtime, { operation, token, merchant_id, path }, { status, body }, call.at);
 }
 
-function noteCarried(call: Ongoing, closed_at: number): void {
-  if (call.carried_at === null) return;
+function noteCarried(call: Ongoing, closed_tick_ms: number): void {
+  if (call.carried_tick_ms === null) return;
   const status = call.watched?.whole === true ? call.watched.status : null;
   call.draft.upstream.push({
     name: 'legacy',
     status,
     code: null,
-    duration_ms: Math.max(0, closed_at - call.carried_at),
+    duration_ms: closed_tick_ms - call.carried_tick_ms,
   });
 }
 

@@ -64,6 +64,7 @@ export async function carryOperation(
 export function carryBytes(carrier: Pick<Carrier, 'runtime' | 'carry'>, call: Ongoing, handled: Handled): void {
   call.lane = 'legacy';
   call.carried_at = carrier.runtime.clock.now();
+  call.carried_tick_ms = performance.now();
   void carrier.carry(...handled);
 }
 

@@ -62,6 +62,7 @@ export function exchangeOf(
     fired: [...draft.fired],
     losses: [...draft.losses],
     unknown: [...draft.unknown],
+    limitations: [...draft.limitations],
     shadow: null,
     messages: call.proven_id === null ? null : messages,
   };

@@ -3,6 +3,7 @@ import { type RequestHandler, Router } from 'express';
 import { type Answered, type LegacyAnswer, refused } from '../core/answer.ts';
 import { noteUnknown } from '../core/exchange-unknown.ts';
 import { chooseLane, type Lane } from '../core/lane.ts';
+import { markLimitation } from '../core/limitation-mark.ts';
 import { slotOf } from '../core/link.ts';
 import { provenMerchant } from '../core/proof.ts';
 import { isShadowed } from '../core/routing.ts';
@@ -22,6 +23,7 @@ import {
   parseBody,
   peekBody,
   readToken,
+  repeatsParameter,
   scrubbedTarget,
   singleHeaders,
   singleQuery,
@@ -70,7 +72,7 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
   const { runtime } = door;
   const [request, response] = handled;
   const { family } = operation;
-  const tell = (answer: Answered): void => finish(door, operation, response, answer, call.at);
+  const tell = (answer: Answered): void => finish(door, operation, response, answer, call);
   call.operation = operation;
   call.token = readToken(request);
   const { token } = call;
@@ -140,6 +142,10 @@ async function translate(
 ): Promise<LegacyAnswer> {
   const { family } = operation;
   if (duplicateHeader(request) !== null) return refused(family, 'bad_request');
+  if (repeatsParameter(request)) {
+    markLimitation(call.draft, 'LIM-56');
+    return refused(family, 'bad_request');
+  }
   for (const [name, value] of Object.entries(call.path)) {
     if (!PATH_VALUE.test(value)) return refused(family, 'invalid_property', name);
   }
@@ -178,11 +184,16 @@ function finish(
   operation: Operation,
   response: Parameters<RequestHandler>[1],
   answer: Answered,
-  started_at: number,
+  { started_tick_ms }: Ongoing,
 ): void {
-  const duration_ms = door.runtime.clock.now() - started_at;
+  const duration_ms = performance.now() - started_tick_ms;
   door.observe(operation.name, `${Math.floor(answer.status / 100)}xx`, duration_ms);
-  door.runtime.log.info('call', { operation: operation.name, status: answer.status, lane: 'orders', duration_ms });
+  door.runtime.log.info('call', {
+    operation: operation.name,
+    status: answer.status,
+    lane: 'orders',
+    duration_ms: Math.round(duration_ms),
+  });
   if (answer.over !== undefined) afterwards(door, operation, response, answer.over);
   sendAnswer(response, answer);
   door.runtime.failpoint('answer.sent');

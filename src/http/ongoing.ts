@@ -37,6 +37,10 @@ export interface Ongoing {
   is_drill: boolean;
   /** Epoch ms when the bytes began to be carried; null when they were not. */
   carried_at: number | null;
+  /** Instants of the process's own clock, which nobody can set: durations come from these, never from epoch times. */
+  started_tick_ms: number;
+  carried_tick_ms: number | null;
+  closed_tick_ms: number | null;
   /** The answer of legacy; null while there is none. */
   watched: WatchedAnswer | null;
   /** The row of a create that is being carried. */
@@ -75,6 +79,7 @@ export function createExchanges(
       calls.set(request, call);
       response.once('close', () => {
         call.closed_at = runtime.clock.now();
+        call.closed_tick_ms = performance.now();
         const done = follow(call, request, response).finally(() => following.delete(done));
         following.add(done);
       });
@@ -106,7 +111,7 @@ function openCall(runtime: Runtime): Ongoing {
   return {
     id: runtime.ids.legacyId(at),
     at,
-    draft: { legacy_id: null, upstream: [], fired: [], losses: [], unknown: [], sent: [] },
+    draft: { legacy_id: null, upstream: [], fired: [], losses: [], unknown: [], limitations: [], sent: [] },
     operation: null,
     token: null,
     merchant_id: null,
@@ -120,6 +125,9 @@ function openCall(runtime: Runtime): Ongoing {
     body: undefined,
     is_drill: false,
     carried_at: null,
+    started_tick_ms: performance.now(),
+    carried_tick_ms: null,
+    closed_tick_ms: null,
     watched: null,
     sale: null,
     closed_at: null,

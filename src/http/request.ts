@@ -38,18 +38,19 @@ export function scrubbedTarget(request: IncomingMessage): string {
   return kept.length === 0 ? path : `${path}?${kept.join('&')}`;
 }
 
-/**
- * The query as single values; the token is not among them.
- * @throws PuenteError bad_request for a parameter given twice (`reliability.md` F87).
- */
+/** True when a parameter was given twice, so that nobody knows which one counts (`reliability.md` F87). The token is none. */
+export function repeatsParameter(request: IncomingMessage): boolean {
+  const names = parameters(request).map(([name]) => name);
+  return new Set(names).size < names.length;
+}
+
+/** The query as single values; the token is not among them. */
 export function singleQuery(request: IncomingMessage): Record<string, string> {
-  const values: Record<string, string> = {};
-  for (const [name, value] of new URLSearchParams(queryText(request))) {
-    if (name === 'access_token') continue;
-    if (Object.hasOwn(values, name)) throw new PuenteError('bad_request', `The parameter ${name} was sent twice`);
-    values[name] = value;
-  }
-  return values;
+  return Object.fromEntries(parameters(request));
+}
+
+function parameters(request: IncomingMessage): [string, string][] {
+  return [...new URLSearchParams(queryText(request))].filter(([name]) => name !== 'access_token');
 }
 
 /** Headers with one value each; Node has joined or dropped repeats of those that only count once. */

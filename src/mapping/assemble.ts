@@ -7,18 +7,11 @@ import { describeRows } from './describe.ts';
 import { errorFinder } from './errors.ts';
 import { factsFinder } from './facts.ts';
 import { fieldFinder } from './fields.ts';
+import type { WrittenLimitation } from './limitations.ts';
 import { compareAnswers } from './match.ts';
 import { anyElement, contains, type Path, printPath, propertyName } from './path.ts';
 import { refusal, sourceRefusal } from './refusal.ts';
-import type {
-  Row,
-  WrittenErrors,
-  WrittenLimitation,
-  WrittenOperation,
-  WrittenSite,
-  WrittenStates,
-  WrittenTable,
-} from './schema.ts';
+import type { Row, WrittenErrors, WrittenOperation, WrittenSite, WrittenStates, WrittenTable } from './schema.ts';
 import { stateFinder } from './states.ts';
 import type { MappingContext, Operation, Tables, Translated } from './tables.ts';
 
@@ -150,8 +143,7 @@ function siteFinder(sites: readonly WrittenSite[]): Tables['site'] {
 }
 
 /** Every row of every table by its id, so that a test can tell which never fired. */
-export function rowIds(tables: LoadedTables): string[] {
-  const { documents } = tables;
+export function rowIds({ documents }: Pick<LoadedTables, 'documents'>): string[] {
   const nested = (table: string, rows: WrittenTable['rows'], parent = ''): string[] =>
     rows.flatMap((row, index) => [
       `${table}#${parent}${index + 1}`,

@@ -2,6 +2,7 @@
 import { upstreamErrorCodes } from '../contract/upstream.ts';
 import type { Documents } from './assemble.ts';
 import { checkDoubleReads, checkFacts } from './check-facts.ts';
+import { checkLimitations } from './check-limitations.ts';
 import { checkTable } from './check-rows.ts';
 import { checkErrors, checkStates } from './check-rules.ts';
 import { OTHER_SITE } from './compile.ts';
@@ -60,25 +61,6 @@ function checkSites(documents: Documents): Failure[] {
     ...failures,
     { file: 'sites.yaml', row: null, message: `has no row '${OTHER_SITE}' for a site that is not named or not known` },
   ];
-}
-
-/** Numbers are never used again, so they only rise; and whoever meets one calls an operation that there is. */
-function checkLimitations({ limitations, operations }: Documents): Failure[] {
-  const names = operations.map(({ name }) => name);
-  return limitations.flatMap(({ id, operations: met }, index) => {
-    const at = { file: 'limitations.yaml', row: String(index + 1) };
-    const before = limitations[index - 1]?.id;
-    const risen = before === undefined || numberOf(before) < numberOf(id);
-    const unknown = met.filter((name) => !names.includes(name));
-    return [
-      ...(risen ? [] : [{ ...at, message: `${id} must have a higher number than ${before}` }]),
-      ...unknown.map((name) => ({ ...at, message: `${id} names the operation ${name}, which does not exist` })),
-    ];
-  });
-}
-
-function numberOf(id: string): number {
-  return Number(id.slice('LIM-'.length));
 }
 
 function checkOperations({ operations, tables }: Documents): Failure[] {

@@ -143,7 +143,10 @@ function anyPresent(reads: readonly ((from: unknown) => unknown)[], source: unkn
 }
 
 function settle(run: Run, table: string, row: string, path: string, converted: Converted): void {
-  if (converted.refusal) throw refusal(converted.refusal.error, converted.refusal.detail, row);
+  if (converted.refusal) {
+    const { error, detail, limitation } = converted.refusal;
+    throw refusal(error, detail, row, limitation);
+  }
   if (converted.loss) run.losses.push({ table, path: run.element + path, why: converted.loss });
 }
 

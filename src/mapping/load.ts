@@ -7,7 +7,8 @@ import type { z } from 'zod';
 import { PuenteError } from '../error.ts';
 import { assemble, type Documents, type LoadedTables } from './assemble.ts';
 import { check, type Failure, printFailures } from './check.ts';
-import { errorsTable, fieldTable, limitationsFile, operationsFile, sitesFile, statesTable } from './schema.ts';
+import { limitationsFile } from './limitations.ts';
+import { errorsTable, fieldTable, operationsFile, sitesFile, statesTable } from './schema.ts';
 
 /**
  * The compiled tables of a directory: `operations.yaml`, `sites.yaml` and one folder per family.

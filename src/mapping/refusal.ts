@@ -2,14 +2,27 @@
 import type { z } from 'zod';
 import type { Family, LegacyErrorName } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
+import type { MarkedLimitation } from './limitations.ts';
 import { type Path, propertyName } from './path.ts';
 
 /**
  * @param row the row that refuses, as `table#row`; missing when the contract itself does.
- * @returns PuenteError refused with facts `{ error, detail, row? }`; the operation's family has the words, `detail` fills them.
+ * @param limitation the one that the till meets by it.
+ * @returns PuenteError refused with facts `{ error, detail, row?, limitation? }`; the operation's family has the words,
+ * `detail` fills them.
  */
-export function refusal(error: LegacyErrorName, detail: string, row?: string): PuenteError {
-  const facts = row === undefined ? { error, detail } : { error, detail, row };
+export function refusal(
+  error: LegacyErrorName,
+  detail: string,
+  row?: string,
+  limitation?: MarkedLimitation,
+): PuenteError {
+  const facts = {
+    error,
+    detail,
+    ...(row === undefined ? {} : { row }),
+    ...(limitation === undefined ? {} : { limitation }),
+  };
   return new PuenteError('refused', `The request was refused: ${error} ${detail}`.trim(), { facts });
 }
 

@@ -4,6 +4,7 @@ import type { LoadedTables } from './assemble.ts';
 import { contextSchema } from './context.ts';
 import { converters } from './converters.ts';
 import { detailConverters } from './detail.ts';
+import { countedText } from './limitation-text.ts';
 import { printPath } from './path.ts';
 import { type Row, rowsOf, type WrittenErrorRow, type WrittenTable } from './schema.ts';
 
@@ -26,7 +27,7 @@ export function renderReadme(tables: LoadedTables): string {
     '## Errors',
     ...errors.map(renderErrors),
     '## Limitations',
-    'Where a till sees something else through Puente, on the orders lane, than the legacy API showed it. Each has a test that shows exactly that difference; everything else is equal, which `test/journeys/fidelity.test.ts` shows.',
+    'Where a till sees something else through Puente, on the orders lane, than the legacy API showed it. Each has a test that shows exactly that difference; everything else is equal, which `test/journeys/fidelity.test.ts` shows. Reports count the calls that met one; the last column says how.',
     renderLimitations(tables),
     '## Sites',
     renderSites(tables),
@@ -59,8 +60,15 @@ function operationsList({ documents }: LoadedTables): string {
 }
 
 function renderLimitations({ documents }: LoadedTables): string {
-  const rows = documents.limitations.map((one) => [one.id, one.title, one.effect, one.cause, one.workaround]);
-  return grid(['Number', 'Limitation', 'What the till sees', 'Cause', 'Way out'], rows);
+  const rows = documents.limitations.map((one) => [
+    one.id,
+    one.title,
+    one.effect,
+    one.cause,
+    one.workaround,
+    countedText(one.counted),
+  ]);
+  return grid(['Number', 'Limitation', 'What the till sees', 'Cause', 'Way out', 'Counted'], rows);
 }
 
 function anchor(table: string | null): string {

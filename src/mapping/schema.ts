@@ -228,24 +228,6 @@ export const sitesFile = z.strictObject({
 });
 export type WrittenSite = z.infer<typeof sitesFile>['sites'][number];
 
-/** Where a till sees something else than legacy showed it: no table, but documented and proved beside them. */
-export const limitationsFile = z.strictObject({
-  limitations: z.array(
-    z.strictObject({
-      id: z.string().regex(/^LIM-\d{2,}$/),
-      title: why,
-      effect: why,
-      cause: why,
-      workaround: why,
-      /** Whose tills can meet it; reports list it for traffic of these. */
-      operations: z.array(z.string()).min(1),
-      /** Names the test that shows exactly this difference. */
-      test: z.string().min(1),
-    }),
-  ),
-});
-export type WrittenLimitation = z.infer<typeof limitationsFile>['limitations'][number];
-
 /** The rows of a table with their ids and parsed paths. */
 export function rowsOf(table: string, rows: readonly WrittenRow[], parent = ''): Row[] {
   return rows.map((row, index) => {

@@ -3,6 +3,7 @@ import type { Family, LegacyErrorName } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import type { RowWords } from './describe.ts';
 import type { SourceField } from './fields.ts';
+import type { Counted } from './limitations.ts';
 import type { NoticeTopic } from './schema.ts';
 
 /** One legacy call that Puente understands; a row of `mappings/operations.yaml`. */
@@ -131,6 +132,7 @@ export interface Limitation {
   effect: string;
   workaround: string;
   operations: readonly string[];
+  counted: Counted;
 }
 
 export interface Tables {

@@ -46,7 +46,7 @@ describe('what no table knows', () => {
   });
 
   it('is noted once, cut, without indices and long numbers, and not without end', () => {
-    const draft = { legacy_id: null, upstream: [], fired: [], losses: [], unknown: [], sent: [] };
+    const draft = { legacy_id: null, upstream: [], fired: [], losses: [], unknown: [], limitations: [], sent: [] };
     noteUnknown(draft, 'field', 'body.items[0].tip');
     noteUnknown(draft, 'field', 'body.items[7].tip');
     noteUnknown(draft, 'field', `body.${'y'.repeat(300)}`);

@@ -54,6 +54,7 @@ export function taskOf(create: Create, answered: Partial<Exchange> & { body?: un
       fired: [],
       losses: [],
       unknown: [],
+      limitations: [],
       ...rest,
     },
     request: { path: create.path, query: create.query ?? {}, headers: create.headers ?? {}, body: create.body },

@@ -151,7 +151,7 @@ describe('changes', () => {
     expect((await shop.cancel(device, before)).status).toBe(200);
     const lines = auditsOf(shop.data_dir);
     expect(lines).toMatchObject([
-      { action: 'stage', reason: 'going back', detail: { before: 'orders', after: 'legacy' } },
+      { action: 'stage', reason: 'going back', detail: { before: { stage: 'orders' }, after: { stage: 'legacy' } } },
     ]);
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 1 });
   });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readDocuments } from '../../src/mapping/load.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
+import { expectCounted, hitsIn, reportsOf } from './limitation-hits.ts';
 import { narrowDifferences } from './qr-transcript.ts';
 import { cancel, create, differences, get, newTill, type Step, status } from './till-script.ts';
 import { inEachWay, type WorldOptions } from './worlds.ts';
@@ -22,8 +23,9 @@ function limitation(id: string, run: () => Promise<void>): void {
   const entry = limitations.find((one) => one.test === id);
   shown.add(id);
   test(`${id}: ${entry?.title}`, async () => {
-    expect(entry?.id).toBe(id);
-    await run();
+    if (entry === undefined) throw new Error(`${id} has no entry`);
+    expect(entry.id).toBe(id);
+    expectCounted(entry, await reportsOf(run));
   });
 }
 
@@ -299,6 +301,20 @@ describe('each limitation is this difference and no other', () => {
     const set = { environment: { PUENTE_NOTICES_USER_AGENT: 'restclient-node/4.15.3' } };
     expect((await senders(set)).orders).toBe('restclient-node/4.15.3');
   });
+});
+
+test('an ordinary sale meets none but that its notice names Puente', async () => {
+  const script: Step[] = [
+    create(SALE),
+    { person: 'pick_up' },
+    get(),
+    { person: 'pay' },
+    { notices: 1 },
+    get(),
+    status(),
+  ];
+  const [report] = await reportsOf(() => compare(script));
+  expect(report && hitsIn(report)).toEqual([['LIM-20', 1]]);
 });
 
 /** Those after it are about QR sales, merchant orders and payments; each of those has its own test file. */

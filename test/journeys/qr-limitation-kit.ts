@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readDocuments } from '../../src/mapping/load.ts';
 import { call, tokenOf } from '../kit.ts';
+import { expectCounted, reportsOf } from './limitation-hits.ts';
 import { argentina, buyer, create, type QrFamily } from './qr-sales.ts';
 import { newQrTill, type QrStep, type QrTill } from './qr-till-script.ts';
 import { narrowDifferences } from './qr-transcript.ts';
@@ -26,8 +27,9 @@ export function limitation(id: string, run: () => Promise<void>): void {
   test(
     `${id}: ${entry?.title}`,
     async () => {
-      expect(entry?.id).toBe(id);
-      await run();
+      if (entry === undefined) throw new Error(`${id} has no entry`);
+      expect(entry.id).toBe(id);
+      expectCounted(entry, await reportsOf(run));
     },
     LIMIT_MS,
   );

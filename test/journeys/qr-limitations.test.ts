@@ -1,6 +1,7 @@
 /** Each numbered limitation of QR, merchant orders and payments, shown as exactly what a till sees differently. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { BRAZIL, call } from '../kit.ts';
+import { hitsIn, reportsOf } from './limitation-hits.ts';
 import {
   ask,
   compare,
@@ -507,6 +508,24 @@ describe('tills', () => {
         '+ < 204 no type',
       ]);
     }
+  });
+});
+
+describe('an ordinary sale meets only what every sale meets', () => {
+  const v1Body = { items: [{ id: 'A1', title: 'Coffee', currency_id: 'ARS', unit_price: 120.5, quantity: 2 }] };
+  const { description: _none, category: _no, picture_url: _nor, ...item } = { picture_url: '', ...v2Item(argentina) };
+  const v2Body = { items: [item], description: undefined };
+  it.each([
+    ['v1', v1, v1Body, []],
+    ['v2', v2, v2Body, ['LIM-27']],
+    ['a dynamic code', dynamic, v2Body, ['LIM-27']],
+  ] as const)('%s', async (_name, family, body, of_family) => {
+    const reads = family.get === null ? [] : read(family);
+    const script: QrStep[] = [sale(family, body), OPENED, ...reads, ...pay(family), MERCHANT_ORDER];
+    const [report] = await reportsOf(() => compare(script));
+    const each_notice = ['LIM-50', 3] as const;
+    const each_merchant_order = ['LIM-37', 'LIM-38'].map((id) => [id, 1]);
+    expect(report && hitsIn(report)).toEqual([...of_family.map((id) => [id, 1]), ...each_merchant_order, each_notice]);
   });
 });
 

@@ -1,6 +1,11 @@
 /** The three ways a till's calls can go, each a world of its own: legacy directly, carried by Puente, translated to orders. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/app/runtime.ts';
 import type { Clock } from '../../src/core/runtime.ts';
 import { type Bench, call, type Receiver, startBench, startReceiver } from '../kit.ts';
+import { closed, reportOnClosed, WORLD_KEY } from './limitation-hits.ts';
 import type { ScriptWorld } from './till-script.ts';
 
 export type Way = 'direct' | 'carried' | 'orders';
@@ -27,14 +32,19 @@ const NOTICE_SECRET = 'notice-secret-of-the-till';
 export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWorld> {
   const { merchant, dialect = 'point_integration_ipn', settings = { declined: 'finished' } } = options;
   const receiver = await startReceiver();
+  const data_dir = mkdtempSync(join(tmpdir(), 'puente-world-'));
+  const { clock = systemClock } = options;
+  const since = clock.now();
   const bench = await startBench(
     {
       PUENTE_ROUTING_DEFAULT_STAGE: way === 'orders' ? 'orders' : 'legacy',
       // Tills of a script ask faster than people act; LIM-11 has a test of its own.
       PUENTE_READS_FRESH_MS: '0',
+      PUENTE_DATA_DIR: data_dir,
+      PUENTE_SECRET_KEY: WORLD_KEY,
       ...options.environment,
     },
-    options.clock === undefined ? {} : { clock: options.clock },
+    { clock },
   );
   const url = `${receiver.url}?tenant=7`;
   // The vendor's panel keeps the URL, whichever way the calls go.
@@ -53,6 +63,10 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
     async close() {
       await bench.close();
       await receiver.close();
+      const notice_agent = options.environment?.PUENTE_NOTICES_USER_AGENT ?? 'Puente';
+      const database = join(data_dir, 'puente.db');
+      if (way === 'orders') closed.reports?.push(await reportOnClosed(database, { since, clock, notice_agent }));
+      rmSync(data_dir, { recursive: true, force: true });
     },
   };
 }

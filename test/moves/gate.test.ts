@@ -54,8 +54,8 @@ describe('with the gate enforced', () => {
     expect(line).toMatchObject({
       who: EVA.name,
       detail: {
-        before: 'legacy',
-        after: 'orders',
+        before: { stage: 'legacy' },
+        after: { stage: 'orders' },
         judgement: { overridden: true, missing: [{ code: 'skipped_stage' }, { code: 'no_creates' }] },
         evidence: { verdict: 'inconclusive', exchange_sequence: 0 },
       },

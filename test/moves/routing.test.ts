@@ -115,7 +115,7 @@ describe('rollback', () => {
       who: BEN.name,
       action: 'stage',
       reason: 'tills report errors',
-      detail: { before: 'orders', after: 'legacy', rollback: true },
+      detail: { before: { stage: 'orders' }, after: { stage: 'legacy' }, rollback: true },
     });
   });
 

@@ -134,7 +134,7 @@ describe('armed', () => {
     expect((await reset(ask)).body).toMatchObject({ in_force: { intents: { stage: 'canary', trip: null } } });
     expect((await reset({ ...ask, revision: revision + 1 })).status).toBe(400);
     expect(lines(ARGENTINA, 'safety reset')).toMatchObject([
-      { who: BEN.name, detail: { kind: 'intents', back_to: 'canary' } },
+      { who: BEN.name, detail: { kind: 'intents', after: { stage: 'canary' } } },
     ]);
     expect((await safetyOf()).trips).toEqual([]);
   });

@@ -59,6 +59,7 @@ export function exchangeOfCall(call: ReadCall, facts: CallFacts): Exchange {
     fired: [],
     losses: [],
     unknown: unknown.unknown,
+    limitations: [],
     shadow: null,
     messages: clean,
   };

@@ -104,6 +104,8 @@ const exchangeShape = {
   fired: z.array(z.string()),
   losses: z.array(loss),
   unknown: z.array(z.object({ what: z.enum(['endpoint', 'field', 'header']), name: z.string() })),
+  /** Files of builds that counted none have none. */
+  limitations: z.array(z.string()).default([]),
   shadow: shadow.nullable(),
   messages: messages.nullable(),
 } as const;

@@ -5,6 +5,7 @@ import { redactLosses } from '../capture/redact.ts';
 import type { Exchange } from '../exchange.ts';
 import type { CoverageCell, DifferenceSeen, LossSeen, RecordedExchange } from '../records/evidence.ts';
 import { FOUND, isSearch } from './areas.ts';
+import { limitationsMet } from './limits.ts';
 
 /** What comparing the sides has shown; nothing where they were not compared. */
 export interface Found {
@@ -34,7 +35,8 @@ interface Run {
  * it; beside those only the field whose row refused the call is: so the ledger adds up to what was executed and not mapped.
  */
 export function recordedOf(tables: Tables, seen: Exchange, found: Found): RecordedExchange {
-  const exchange = { ...seen, losses: redactLosses(seen.losses) };
+  const limitations = limitationsMet(tables, seen);
+  const exchange = { ...seen, losses: redactLosses(seen.losses), limitations };
   const operation = tables.operations.find(({ name }) => name === exchange.operation);
   const cells = new Map<string, CoverageCell>();
   const lost = new Map<string, LossSeen>();

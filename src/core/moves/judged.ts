@@ -9,7 +9,7 @@ import type { AuditEntry } from '../store.ts';
 import type { Situation } from './facts.ts';
 import { type Judgement, judgeMove } from './judge.ts';
 import { situationOf } from './situation.ts';
-import { type MoveTarget, routingOf } from './target.ts';
+import { type MoveTarget, routingChange, routingOf } from './target.ts';
 
 /** A move that was judged, on the merchant as it was then. */
 export interface Judged {
@@ -82,9 +82,7 @@ function moveAudit(
     subject: before.id,
     reason: why,
     detail: {
-      before: from.merchant.stage,
-      after: to.merchant.stage,
-      routing: { before: from, after: to },
+      ...routingChange(from, to),
       target,
       judgement: { kind, gate: settings.gate, overridden, missing: missing.map(({ code, what }) => ({ code, what })) },
       evidence: {

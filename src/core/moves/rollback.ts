@@ -8,7 +8,7 @@ import type { Person } from '../person.ts';
 import type { Runtime } from '../runtime.ts';
 import { type DrainView, viewDrain } from './drain.ts';
 import { withdrawAll } from './proposals.ts';
-import { routingOf } from './target.ts';
+import { routingChange, routingOf } from './target.ts';
 
 /** Somebody else may change the merchant at the same moment; a rollback tries again rather than asking the operator to. */
 const TRIES = 10;
@@ -51,7 +51,7 @@ async function saveLegacy(
         action: 'stage',
         subject: id,
         reason: why,
-        detail: { before: from.merchant.stage, after: 'legacy', rollback: true, routing: { before: from, after: to } },
+        detail: { ...routingChange(from, to), rollback: true },
       });
       runtime.failpoint('stage.saved');
       return { before, revision: saved.revision };

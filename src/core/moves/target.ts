@@ -62,6 +62,20 @@ export function routingOf(rules: RoutingRules, settings: MerchantSettings): Rout
   };
 }
 
+/** What a move changes, for the audit: the stage and share, of a kind where only a kind moves, and the lists that change. */
+export function routingChange(from: Routing, to: Routing): { before: object; after: object } {
+  const differ = (one: unknown, other: unknown): boolean => JSON.stringify(one) !== JSON.stringify(other);
+  const kinds = routedKinds.filter((kind) => differ(from.kinds[kind], to.kinds[kind]));
+  const together = differ(from.merchant, to.merchant) && kinds.length === routedKinds.length;
+  const lists = (['units_in', 'units_out'] as const).filter((name) => differ(from[name], to[name]));
+  const shown = (routing: Routing): object => ({
+    ...(differ(from.merchant, to.merchant) || kinds.length === 0 ? routing.merchant : {}),
+    ...(together ? {} : Object.fromEntries(kinds.map((kind) => [kind, routing.kinds[kind]]))),
+    ...Object.fromEntries(lists.map((name) => [name, routing[name]])),
+  });
+  return { before: shown(from), after: shown(to) };
+}
+
 /**
  * The settings after the move. What belongs to a canary goes with it; units kept out stay kept out.
  * @throws PuenteError bad_request for a target that says too little, or contradicts itself.

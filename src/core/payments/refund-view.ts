@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { decimalText } from '../../mapping/amount.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { nicknameOf } from '../qr/merchant-order.ts';
 import type { Runtime } from '../runtime.ts';
@@ -33,6 +34,7 @@ export function refundBody(
   shared: MappingContext,
 ): unknown {
   const { upstream_id, reference_id, refunded_minor, upstream_status, number, at } = refund;
+  if (upstream_status === 'processing') markLimitation(runtime.exchange(), 'LIM-42');
   const { exponent } = shared;
   const amount = typeof exponent === 'number' ? decimalText(refunded_minor, exponent) : undefined;
   const node = {

@@ -2,6 +2,7 @@
 import { paymentSearch } from '../../contract/payments.ts';
 import { answered, type LegacyAnswer } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
@@ -49,7 +50,9 @@ export async function searchPayments(runtime: Runtime, call: LegacyCall): Promis
 
 /** Our paid sales with the reference, newest first; the newest live ones are read again, for a poll once in a while. */
 async function ourLinks(runtime: Runtime, call: LegacyCall, reference: string): Promise<Link[]> {
-  const links = await runtime.store.linksByClientReference(call.merchant.id, reference, OURS_AT_MOST);
+  const found = await runtime.store.linksByClientReference(call.merchant.id, reference, OURS_AT_MOST + 1);
+  if (found.length > OURS_AT_MOST) markLimitation(runtime.exchange(), 'LIM-45');
+  const links = found.slice(0, OURS_AT_MOST);
   const fresh_since = runtime.clock.now() - runtime.settings.reads.search_fresh_ms;
   const stale = links
     .filter((link) => link.state === 'LIVE' && runtime.reads.last(link.order_id ?? '') <= fresh_since)

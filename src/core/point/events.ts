@@ -6,6 +6,7 @@ import { type LegacyCall, merchantContext } from '../call.ts';
 import { asUpstreamSays } from '../payments/show.ts';
 import type { Runtime } from '../runtime.ts';
 import type { UpstreamOutcome } from '../upstream.ts';
+import { markShown } from './shown-limits.ts';
 
 /** Longest span of an events list (`legacy-point.md` §1.6). */
 const MAX_EVENT_DAYS = 30;
@@ -42,6 +43,7 @@ interface HistoryEvent {
 /** As the table writes them, newest first. @param to epoch ms, not included. */
 async function ourEvents(runtime: Runtime, call: LegacyCall, from: number, to: number): Promise<HistoryEvent[]> {
   const links = await runtime.store.finishedLinks(call.merchant.id, from, to, MAX_EVENTS);
+  for (const link of links) markShown(runtime, link);
   const events = links.map((link) => ({
     payment_intent_id: link.legacy_id,
     status: link.legacy_state,

@@ -5,11 +5,13 @@ import { type LegacyCall, merchantContext } from '../call.ts';
 import type { Link } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
+import { markShown } from './shown-limits.ts';
 
 /** `GET …/payment-intents/{id}`: the higher of what is stored and what upstream says now, in legacy words. */
 export async function getIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
   const link = await currentLink(runtime, call);
   if (link === null) return refused('point', 'intent_not_found');
+  markShown(runtime, link);
   const { value } = runtime.tables.answer(call.operation, link.order ?? {}, intentContext(runtime, call, link));
   return answered(200, value.body);
 }
@@ -18,6 +20,7 @@ export async function getIntent(runtime: Runtime, call: LegacyCall): Promise<Leg
 export async function lastStatus(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
   const link = await currentLink(runtime, call);
   if (link === null) return refused('point', 'intent_not_found');
+  markShown(runtime, link);
   const { value } = runtime.tables.answer(call.operation, {}, intentContext(runtime, call, link));
   return answered(200, value.body);
 }

@@ -1,8 +1,10 @@
 /** The story of confirming a cash withdrawal, which an order does not wait for. Source: `legacy-qr.md` §1.4. */
 import { confirmationBody } from '../../contract/legacy-qr.ts';
+import { minorUnits } from '../../mapping/amount.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
-import { isPaid } from '../link.ts';
+import { markLimitation } from '../limitation-mark.ts';
+import { isPaid, type Link } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -31,7 +33,15 @@ export async function confirmWithdrawal(runtime: Runtime, call: LegacyCall): Pro
   }
   const link = await refreshLink(runtime, call.link, call.token);
   if (!isPaid(link)) return refused(family, 'bad_request');
-  return status === 'confirm' ? answered(204, undefined) : refused(family, 'confirmation_refused');
+  if (status !== 'confirm') return refused(family, 'confirmation_refused');
+  if (isWithoutCash(runtime, call, link)) markLimitation(runtime.exchange(), 'LIM-28');
+  return answered(204, undefined);
+}
+
+/** The payment of the order is the whole total: nothing of it was handed out. */
+function isWithoutCash(runtime: Runtime, call: LegacyCall, { order, amount_minor }: Link): boolean {
+  const { exponent } = runtime.tables.site(call.merchant.site);
+  return minorUnits(order?.transactions?.payments?.[0]?.amount, exponent) === amount_minor;
 }
 
 function said(body: unknown): { status?: unknown } {

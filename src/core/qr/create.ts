@@ -3,6 +3,7 @@ import type { QrMode } from '../../contract/orders.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import { type Link, slotOf } from '../link.ts';
 import { openSale } from '../open.ts';
 import type { Runtime } from '../runtime.ts';
@@ -43,6 +44,7 @@ async function createQr(
   const place = await pointOfSaleOf(runtime, call);
   if (place.kind === 'refused') return place.answer;
   const { body, reference, notice_url } = keepCall(runtime, call.body);
+  markReference(runtime, call.body, reference);
   const holds_unit = mode !== 'dynamic';
   const slot = slotOf('qr', place.external_pos_id);
   const open = (): Promise<LegacyAnswer> =>
@@ -60,6 +62,13 @@ async function createQr(
     });
   // One after the other: of several that replace each other at once, the last one must stand.
   return holds_unit ? inTurn(runtime, call.merchant.id, slot, open) : open();
+}
+
+/** What a double can't hold was no reference to legacy, and half of a surrogate pair is none in UTF-8 (LIM-57). */
+function markReference(runtime: Runtime, body: unknown, reference: string | null): void {
+  const { external_reference: said } = body as { external_reference?: unknown }; // the door takes JSON objects only
+  const is_long_number = typeof said !== 'string' && /^\d{16,}$/.test(reference ?? '');
+  if (is_long_number || reference?.isWellFormed() === false) markLimitation(runtime.exchange(), 'LIM-57');
 }
 
 /** What the request tables of QR sales may want to know. */

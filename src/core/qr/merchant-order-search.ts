@@ -4,12 +4,13 @@ import { merchantOrderSearch } from '../../contract/merchant-orders.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
 import { distrust } from '../identity.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { searchKey } from '../search-moment.ts';
 import type { UpstreamOutcome } from '../upstream.ts';
-import { type MerchantOrder, nicknameOf, renderMerchantOrder } from './merchant-order.ts';
+import { type MerchantOrder, markShown, nicknameOf, renderMerchantOrder } from './merchant-order.ts';
 import { type MerchantOrderSearch, readSearch } from './merchant-order-filters.ts';
 
 /** Of our own sales a search looks at so many at most, newest first: a day of a busy shop, rendered in milliseconds (LIM-41). */
@@ -42,6 +43,7 @@ export async function searchMerchantOrders(runtime: Runtime, call: LegacyCall): 
   const merged = merge(ours, theirs?.elements ?? []);
   const page = merged.slice(search.offset, search.offset + search.limit);
   if (page.length === 0) return answered(200, NOTHING_FOUND);
+  for (const order of ours) if (page.includes(order)) markShown(runtime, order);
   const total = ours.length + (theirs?.total ?? 0);
   return answered(200, { elements: page, next_offset: search.offset + page.length, total });
 }
@@ -53,15 +55,17 @@ const NOTHING_FOUND = { elements: null, next_offset: 0, total: 0 };
 async function findOurs(runtime: Runtime, call: LegacyCall, search: MerchantOrderSearch): Promise<MerchantOrder[]> {
   const { store } = runtime;
   const { id } = call.merchant;
-  const links =
+  const found =
     search.reference === null
       ? await store.linksOf(
           id,
           search.created_from - MADE_WITHIN_MS,
           Math.min(search.created_to + CLOCKS_WITHIN_MS, Number.MAX_SAFE_INTEGER),
-          OURS_AT_MOST,
+          OURS_AT_MOST + 1,
         )
-      : await store.linksByClientReference(id, search.reference, OURS_AT_MOST);
+      : await store.linksByClientReference(id, search.reference, OURS_AT_MOST + 1);
+  if (found.length > OURS_AT_MOST) markLimitation(runtime.exchange(), 'LIM-41');
+  const links = found.slice(0, OURS_AT_MOST);
   // A sale whose create was refused, or is not known yet, has no merchant order.
   const sales = links.filter((link) => link.family === 'qr' && link.order !== null);
   if (sales.length === 0) return [];

@@ -1,8 +1,10 @@
 /** The story of reading a merchant order, which the orders API doesn't have any more. */
 import { z } from 'zod';
+import { decimalOf } from '../../contract/legacy-amount.ts';
 import type { merchantOrder } from '../../contract/merchant-orders.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
@@ -19,7 +21,18 @@ export async function getMerchantOrder(runtime: Runtime, call: LegacyCall): Prom
     nicknameOf(runtime, call),
   ]);
   if (link.order === null) return refused(call.operation.family, 'not_found');
-  return answered(200, renderMerchantOrder(runtime, call, link, nickname));
+  const order = renderMerchantOrder(runtime, call, link, nickname);
+  markShown(runtime, order);
+  return answered(200, order);
+}
+
+/** None was made before it was paid or scanned (LIM-37); it tells no buyer (LIM-38), and one time for all changes (LIM-39). */
+export function markShown(runtime: Runtime, { payments }: MerchantOrder): void {
+  const draft = runtime.exchange();
+  markLimitation(draft, 'LIM-37');
+  if (payments.length > 0) markLimitation(draft, 'LIM-38');
+  if (payments.some(({ amount_refunded }) => /[1-9]/.test(decimalOf(amount_refunded) ?? '')))
+    markLimitation(draft, 'LIM-39');
 }
 
 /** @param link of a QR sale whose order is known; without one there is no merchant order. */

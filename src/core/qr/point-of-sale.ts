@@ -3,6 +3,7 @@ import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
 import type { Family } from '../../contract/legacy-errors.ts';
 import { type Answered, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import type { Runtime } from '../runtime.ts';
 import { lookUpPos } from './pos-lookup.ts';
 
@@ -19,7 +20,9 @@ export async function pointOfSaleOf(runtime: Runtime, call: LegacyCall): Promise
   if (user_id !== undefined && user_id !== call.merchant.id) return refuse(refused(family, 'forbidden'));
   if (external_pos_id !== undefined) return named(family, external_pos_id);
   const lookup = await lookUpPos(runtime, call.merchant.id, call.token, pos_id ?? '');
-  return lookup.kind === 'known' ? lookup : refuse(refused(family, lookup.error));
+  if (lookup.kind === 'known') return lookup;
+  if (lookup.error === 'pos_without_external_id') markLimitation(runtime.exchange(), 'LIM-24');
+  return refuse(refused(family, lookup.error));
 }
 
 /** v1 has one answer for whatever is not there; v2 has a code for an id that can't be one. */

@@ -23,7 +23,7 @@ export const reportParts = [
 ] as const satisfies readonly (keyof Report)[];
 export type ReportPart = (typeof reportParts)[number];
 
-const DECISION = ['sequence', 'at', 'who', 'action', 'subject', 'reason'];
+const DECISION = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'before', 'after', 'evidence'];
 /** The columns of each list, so that an empty one has them too. */
 const COLUMNS: Record<ReportPart, readonly string[]> = {
   traffic: ['operation', 'lane', 'calls', ...outcomes],
@@ -49,7 +49,7 @@ const COLUMNS: Record<ReportPart, readonly string[]> = {
   incidents: DECISION,
   decisions: DECISION,
   assumptions: ['name', 'value', 'sentence'],
-  limitations: ['id', 'title', 'effect', 'workaround', 'calls'],
+  limitations: ['id', 'title', 'effect', 'workaround', 'hits', 'calls', 'unseen'],
   merchants: [
     'merchant_id',
     'site',
@@ -103,6 +103,7 @@ const EXCHANGE_COLUMNS = [
   'losses',
   'differences',
   'verdict',
+  'limitations',
 ] as const;
 
 export function exchangesHeader(): string {
@@ -111,7 +112,7 @@ export function exchangesHeader(): string {
 
 export function exchangeCsv(exchange: StoredExchange): string {
   const { sequence, id, at, merchant_id, operation, lane, stage, unit, legacy_id, status, error, outcome } = exchange;
-  const { duration_ms, tables_revision, lost, signatures, shadow } = exchange;
+  const { duration_ms, tables_revision, lost, signatures, shadow, limitations } = exchange;
   return csvLine([
     sequence,
     id,
@@ -130,6 +131,7 @@ export function exchangeCsv(exchange: StoredExchange): string {
     lost.length,
     signatures.length,
     shadow?.verdict ?? null,
+    limitations.join(' '),
   ]);
 }
 

@@ -77,8 +77,9 @@ async function concerns(
   return owners.get(subject) === merchant_id;
 }
 
-function shown({ sequence, at, who, action, subject, reason }: AuditLine): DecisionLine {
-  return { sequence, at: new Date(at).toISOString(), who, action, subject, reason };
+function shown({ sequence, at, who, action, subject, reason, detail }: AuditLine): DecisionLine {
+  const { before = null, after = null, ...evidence } = detail;
+  return { sequence, at: new Date(at).toISOString(), who, action, subject, reason, before, after, evidence };
 }
 
 /** Keeps the newest lines of many, in bounded memory. */

@@ -113,7 +113,8 @@ const measures: Record<ChangedLine['part'], Measure> = {
         [`${line.topic} dead`, line.dead],
       ]),
     ),
-  limitations: ({ limitations }) => new Map(limitations.map((line) => [line.id, line.calls])),
+  // One that nobody can count has no hits to compare.
+  limitations: ({ limitations }) => new Map(limitations.flatMap(({ id, hits }) => (hits === null ? [] : [[id, hits]]))),
   merchants: ({ merchants }) =>
     new Map(
       merchants.map(({ merchant_id, stage, share, stopped, verdict, blockers }) => {

@@ -27,6 +27,8 @@ export interface ReportAsk {
 /** What the report says of the installation; handed in, because settings are not the core's. */
 export interface ReportFacts {
   assumptions: Assumption[];
+  /** `notices.user_agent`. */
+  notice_agent: string;
 }
 
 /**
@@ -58,6 +60,7 @@ async function gather(
   const { merchant_id } = ask;
   const { incidents, decisions } = await decisionLines(runtime, ask, signal);
   const differences = await differenceLines(runtime, merchant_id, tally);
+  const notices = await noticeLines(runtime, ask, signal);
   const fleet = await fleetOf(runtime, merchant_id, tally, signal);
   const head = (await store.audits(1))[0];
   return {
@@ -74,8 +77,12 @@ async function gather(
       shed: await store.shed(Math.floor(ask.since / DAY_MS), Math.ceil(ask.until / DAY_MS)),
     },
     ...sumsOf(runtime, tally),
+    limitations: limitationLines(tables.limitations, tally, {
+      totals: notices.totals,
+      notice_agent: facts.notice_agent,
+    }),
     differences: differences.lines,
-    notices: await noticeLines(runtime, ask, signal),
+    notices: notices.lines,
     incidents: incidents.lines,
     decisions: decisions.lines,
     assumptions: assumptionsFor(facts.assumptions, merchant_id === null ? null : await store.merchant(merchant_id)),
@@ -97,7 +104,7 @@ async function gather(
 function sumsOf(
   runtime: Runtime,
   tally: Tally,
-): Pick<Report, 'traffic' | 'latency' | 'errors' | 'days' | 'losses' | 'shadow' | 'limitations'> {
+): Pick<Report, 'traffic' | 'latency' | 'errors' | 'days' | 'losses' | 'shadow'> {
   return {
     traffic: [...tally.traffic.values()].toSorted((a, b) => b.calls - a.calls),
     latency: latencyLines(tally),
@@ -105,7 +112,6 @@ function sumsOf(
     days: [...tally.days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1)),
     losses: lossLines(runtime, tally),
     shadow: [...tally.shadow.values()].toSorted((a, b) => b.count - a.count),
-    limitations: limitationLines(runtime.tables.limitations, tally),
   };
 }
 

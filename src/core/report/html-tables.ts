@@ -1,4 +1,5 @@
 /** The lists of a report as HTML tables. */
+import { factText } from './fact-text.ts';
 import type { Report } from './report.ts';
 import { type Html, htmlTable } from './tags.ts';
 
@@ -41,15 +42,37 @@ export function noticeTable({ notices }: Report): Html {
 
 export function lineTable(lines: Report['decisions']): Html {
   return htmlTable(
-    ['At', 'Who', 'What', 'Of', 'Why', 'Line'],
-    lines.map((one) => [one.at, one.who, one.action, one.subject, one.reason, one.sequence]),
+    ['At', 'Who', 'What', 'Of', 'Why', 'Before', 'After', 'Evidence', 'Line'],
+    lines.map((one) => [
+      one.at,
+      one.who,
+      one.action,
+      one.subject,
+      one.reason,
+      factText(one.before),
+      factText(one.after),
+      factText(one.evidence),
+      one.sequence,
+    ]),
   );
 }
 
 export function limitationTable({ limitations }: Report): Html {
   return htmlTable(
-    ['Number', 'What', 'Effect', 'Way around', 'Calls'],
-    limitations.map((one) => [one.id, one.title, one.effect, one.workaround, one.calls]),
+    ['Number', 'What', 'Effect', 'Way around', 'Hits', 'Calls'],
+    limitations
+      .filter(({ hits }) => hits !== null)
+      .map((one) => [one.id, one.title, one.effect, one.workaround, one.hits ?? 0, one.calls]),
+  );
+}
+
+/** What tills may have met without anybody seeing it. */
+export function unseenTable({ limitations }: Report): Html {
+  return htmlTable(
+    ['Number', 'What', 'Effect', 'Way around', 'Why it is not counted', 'Calls'],
+    limitations
+      .filter(({ hits }) => hits === null)
+      .map((one) => [one.id, one.title, one.effect, one.workaround, one.unseen ?? '', one.calls]),
   );
 }
 

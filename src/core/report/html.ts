@@ -8,6 +8,7 @@ import {
   lossTable,
   noticeTable,
   shadowTable,
+  unseenTable,
 } from './html-tables.ts';
 import { htmlPage, htmlSection, htmlVerdict } from './page.ts';
 import type { CutList, Report } from './report.ts';
@@ -47,7 +48,12 @@ export function reportHtml(report: Report): string {
     htmlSection(
       'Limitations that applied',
       limitationTable(report),
-      'Where tills can see something else than before: those of the operations that were called on orders, with their calls. Not each call met its limitation.',
+      'Where tills saw something else than before. Hits: the calls that met it, or the notices where it is about those; calls: those of its operations on orders.',
+    ),
+    htmlSection(
+      'Limitations that nobody can count',
+      unseenTable(report),
+      'Where tills may have seen something else: no call tells. Those of the operations that were called on orders, with their calls.',
     ),
     htmlSection(
       'Assumptions in force',

@@ -13,19 +13,30 @@ const FIRST_INSTANT = Date.UTC(2026, 0, 1);
 /** Legacy tried again after 15 minutes: what still waits then, or was refused before, is stuck. */
 const STUCK_AFTER_MS = 15 * 60_000;
 
-/** Topics with a notice, in the order of the topics. */
-export async function noticeLines(runtime: Runtime, ask: ReportAsk, signal: AbortSignal | null): Promise<NoticeLine[]> {
+/** Notices made, by form. */
+export type NoticeTotals = Record<NoticeSum['form'], number>;
+
+/** Topics with a notice, in the order of the topics; and how many there are of each form. */
+export async function noticeLines(
+  runtime: Runtime,
+  ask: ReportAsk,
+  signal: AbortSignal | null,
+): Promise<{ lines: NoticeLine[]; totals: NoticeTotals }> {
   const { since, until, merchant_id } = ask;
   const fresh_since = runtime.clock.now() - STUCK_AFTER_MS;
   const lines = new Map(noticeTopics.map((topic) => [topic, emptyLine(topic)]));
+  const totals: NoticeTotals = { point: 0, ipn: 0, webhook: 0 };
   const last = Math.min(until, runtime.clock.now() + HOUR_MS);
   for (const [from, to] of slices(Math.max(since, FIRST_INSTANT), last, fresh_since)) {
     signal?.throwIfAborted();
     const period = { since: from, until: to, ...(merchant_id === null ? {} : { merchant_id }) };
-    for (const sum of await runtime.store.sumNotices(period)) add(lines.get(sum.topic), sum, from >= fresh_since);
+    for (const sum of await runtime.store.sumNotices(period)) {
+      add(lines.get(sum.topic), sum, from >= fresh_since);
+      totals[sum.form] += sum.count;
+    }
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return [...lines.values()].filter(({ made }) => made > 0);
+  return { lines: [...lines.values()].filter(({ made }) => made > 0), totals };
 }
 
 function add(line: NoticeLine | undefined, { state, attempts, count }: NoticeSum, is_fresh: boolean): void {

@@ -99,6 +99,11 @@ export interface DecisionLine {
   action: string;
   subject: string;
   reason: string;
+  /** What it was and what it became; null where the line changed nothing. */
+  before: unknown;
+  after: unknown;
+  /** The other facts of the line: the evidence it rests on, what was touched, who proposed it. */
+  evidence: Record<string, unknown>;
 }
 
 /** What stands in a merchant's way. */
@@ -136,8 +141,12 @@ export interface LimitationLine {
   title: string;
   effect: string;
   workaround: string;
-  /** Calls of the operations it touches, on orders. */
+  /** Calls in the period that met it, or notices where it is about those; null where nobody can tell. */
+  hits: number | null;
+  /** Calls of its operations on orders, each of which could have met it. */
   calls: number;
+  /** Why nobody can tell; null where it is counted. */
+  unseen: string | null;
 }
 
 /** Lists that can be too long for one report. */

@@ -9,10 +9,12 @@ p { margin: .3rem 0; } .none, footer { color: var(--soft); }
 .verdict { font-weight: 600; padding: .5rem .8rem; border-left: .4rem solid var(--soft); background: #f6f8fa; }
 .verdict.ready { border-color: #1a7f37; } .verdict.blocked { border-color: var(--fault); } .verdict.inconclusive { border-color: #9a6700; }
 table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: .88rem; }
-th, td { text-align: left; vertical-align: top; padding: .25rem .5rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+th, td { text-align: left; vertical-align: top; padding: .25rem .5rem; border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
+td.text { overflow-wrap: anywhere; min-width: 9rem; } th.number { text-align: right; }
 thead th { background: #f6f8fa; } tbody th { font-weight: 500; } td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 code { font: .85em ui-monospace, monospace; background: #f6f8fa; padding: .05rem .25rem; overflow-wrap: anywhere; }
 svg { max-width: 100%; height: auto; margin: .6rem 0; } svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
 .legacy { fill: var(--legacy); } .orders { fill: var(--orders); } .fault { fill: var(--fault); }
-@media print { body { max-width: none; padding: 0; font-size: 10pt; } section { break-inside: auto; } h2 { break-after: avoid; } tr { break-inside: avoid; } thead { display: table-header-group; } }
+@page { size: A4 landscape; margin: 12mm; }
+@media print { table { font-size: 8pt; } body { max-width: none; padding: 0; font-size: 10pt; } section { break-inside: auto; } h2 { break-after: avoid; } tr { break-inside: avoid; } thead { display: table-header-group; } }
 `;

@@ -21,17 +21,26 @@ export function withoutControls(text: string): string {
   return text.replace(/[^\P{Cc}\t\r\n]/gu, '\ufffd');
 }
 
-/** A table with a header row, and the first cell of each row as its name; '' when it would have no rows. Numbers are set to the right. */
+/**
+ * A table with a header row, and the first cell of each row as its name; '' when it would have no rows. A column of numbers
+ * is set to the right, its head too; long texts may break anywhere, short ones (names, ids, dates) only between words.
+ */
 export function htmlTable(head: readonly string[], rows: readonly (readonly (string | number)[])[]): Html {
   if (rows.length === 0) return raw('');
+  const title = (name: string, column: number): string =>
+    `<th scope="col"${rows.every((row) => typeof row[column] === 'number') ? ' class="number"' : ''}>${escaped(name)}</th>`;
   const cells = ([name = '', ...values]: readonly (string | number)[]): string =>
     `<th scope="row">${escaped(name)}</th>${values.map(cell).join('')}`;
   return raw(
-    `<table><thead><tr>${head.map((name) => `<th scope="col">${escaped(name)}</th>`).join('')}</tr></thead>` +
+    `<table><thead><tr>${head.map(title).join('')}</tr></thead>` +
       `<tbody>${rows.map((row) => `<tr>${cells(row)}</tr>`).join('\n')}</tbody></table>`,
   );
 }
 
+/** Characters beyond which a text is prose, or a value, and not a name: the longest operation and UUIDs are shorter. */
+const SHORT = 40;
+
 function cell(value: string | number): string {
-  return `<td${typeof value === 'number' ? ' class="number"' : ''}>${escaped(value)}</td>`;
+  const kind = typeof value === 'number' ? 'number' : value.length > SHORT ? 'text' : '';
+  return `<td${kind === '' ? '' : ` class="${kind}"`}>${escaped(value)}</td>`;
 }

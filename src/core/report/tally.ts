@@ -33,6 +33,8 @@ export interface Tally {
   losses: Map<string, Omit<LossLine, 'advice'>>;
   shadow: Map<string, ShadowLine>;
   tables: Map<string, number>;
+  /** Calls that met a limitation, by its number. */
+  limitations: Map<string, number>;
   /** Calls that showed a difference, by merchant and signature. */
   signatures: Map<string, number>;
   merchants: Map<string, MerchantSums>;
@@ -50,6 +52,7 @@ export function createTally(): Tally {
     losses: new Map(),
     shadow: new Map(),
     tables: new Map(),
+    limitations: new Map(),
     signatures: new Map(),
     merchants: new Map(),
   };
@@ -69,11 +72,13 @@ export function addExchange(tally: Tally, exchange: StoredExchange): void {
   if (exchange.merchant_id !== null) addMerchant(tally, exchange.merchant_id, exchange);
   for (const loss of exchange.lost) addLoss(tally, loss);
   if (exchange.shadow !== null) addShadow(tally, operation, exchange.shadow);
-  tally.tables.set(exchange.tables_revision, (tally.tables.get(exchange.tables_revision) ?? 0) + 1);
-  for (const signature of exchange.signatures) {
-    const key = `${exchange.merchant_id ?? ''} ${signature}`;
-    tally.signatures.set(key, (tally.signatures.get(key) ?? 0) + 1);
-  }
+  countOne(tally.tables, exchange.tables_revision);
+  for (const id of exchange.limitations) countOne(tally.limitations, id);
+  for (const signature of exchange.signatures) countOne(tally.signatures, `${exchange.merchant_id ?? ''} ${signature}`);
+}
+
+function countOne(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
 /** Quantiles by lane and operation, those of a whole lane first. */

@@ -86,7 +86,11 @@ export async function resetStop(runtime: Runtime, id: string, ask: ResetAsk, who
     action: RESET,
     subject: id,
     reason: ask.reason,
-    detail: { kind: ask.kind, trip, back_to: stageInForce(runtime.settings, merchant, ask.kind).intended },
+    detail: {
+      kind: ask.kind,
+      before: { stage: stageInForce(runtime.settings, merchant, ask.kind).stage, trip },
+      after: { stage: stageInForce(runtime.settings, merchant, ask.kind).intended },
+    },
   });
   runtime.log.info('safety stop reset', { merchant: id, action: ask.kind });
   return merchantView(runtime, saved);

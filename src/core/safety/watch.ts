@@ -94,7 +94,9 @@ async function decide(runtime: Parts, kept: Kept): Promise<void> {
 
 /** The operator's stage stays as it is: the stop lies over it until somebody resets it. */
 async function stop(runtime: Parts, kept: Kept, merchant: Merchant, trip: Trip): Promise<void> {
-  const audit = auditOf(kept, trip, STOPPED, 'armed');
+  const { intended } = stageInForce(runtime.settings, merchant, kept.kind);
+  const line = auditOf(kept, trip, STOPPED, 'armed');
+  const audit = { ...line, detail: { ...line.detail, before: { stage: intended }, after: { stage: 'shadow' } } };
   await runtime.store.saveTrips(merchant.id, { [kept.kind]: trip }, merchant.revision, audit);
   kept.window = emptyWindow();
   kept.since = runtime.clock.now();

@@ -1,5 +1,6 @@
 /** What a converter is: a pure function that a row names in `with`, from a source value to a target value, a loss or a refusal. */
 import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
+import type { MarkedLimitation } from '../limitations.ts';
 import type { MappingContext } from '../tables.ts';
 
 /** No `value` means that nothing is written. */
@@ -7,7 +8,8 @@ export interface Converted {
   value?: unknown;
   /** What did not reach the other side, as a sentence. */
   loss?: string;
-  refusal?: { error: LegacyErrorName; detail: string };
+  /** `limitation`: the one that the till meets by being refused. */
+  refusal?: { error: LegacyErrorName; detail: string; limitation?: MarkedLimitation };
 }
 
 export interface Given {

@@ -151,7 +151,9 @@ function shortDescription(value: unknown): Converted {
 function byVoucherSetting(property: string, value: unknown, { context }: Given): Converted {
   if (context.voucher === 'drop')
     return { loss: `orders have no counterpart of ${String(value)}; the preference is dropped` };
-  return { refusal: { error: 'invalid_property', detail: property } };
+  const refusal = { error: 'invalid_property', detail: property } as const;
+  // Legacy took this one, and no other word that orders don't know.
+  return { refusal: value === 'voucher_card' ? { ...refusal, limitation: 'LIM-07' } : refusal };
 }
 
 function isCard(value: unknown): boolean {

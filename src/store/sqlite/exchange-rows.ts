@@ -4,7 +4,17 @@ import type { CapturedMessages } from '../../core/exchange.ts';
 import type { RecordedExchange, StoredExchange } from '../../core/records/evidence.ts';
 import type { Value } from './unit.ts';
 
-const jsonColumns = ['upstream', 'fired', 'losses', 'lost', 'unknown', 'shadow', 'signatures', 'messages'] as const;
+const jsonColumns = [
+  'upstream',
+  'fired',
+  'losses',
+  'lost',
+  'unknown',
+  'shadow',
+  'signatures',
+  'messages',
+  'limitations',
+] as const;
 type JsonColumn = (typeof jsonColumns)[number];
 
 export type ExchangeRow = Omit<StoredExchange, JsonColumn> & Record<JsonColumn, string | null>;
@@ -18,6 +28,7 @@ export function exchangeOf(row: ExchangeRow): StoredExchange {
     lost: listIn(row.lost),
     unknown: listIn(row.unknown),
     signatures: listIn(row.signatures),
+    limitations: listIn(row.limitations),
     shadow: row.shadow === null ? null : JSON.parse(row.shadow),
     // Numbers of bodies keep their source text.
     messages: row.messages === null ? null : (parseJson(row.messages) as unknown as CapturedMessages), // the column holds nothing else
@@ -49,6 +60,7 @@ export function valuesOfExchange(exchange: RecordedExchange): Value[] {
     exchange.shadow === null ? null : JSON.stringify(exchange.shadow),
     listAs([...new Set(exchange.differences.map((one) => one.signature))]),
     exchange.messages === null ? null : stringifyJson(exchange.messages),
+    listAs(exchange.limitations),
   ];
 }
 

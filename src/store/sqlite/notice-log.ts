@@ -35,8 +35,8 @@ export function noticeLogMethods(reader: Reader, queue: WriteQueue): LogMethods 
       // Otherwise SQLite may read all notices in the order of the groups, to save the sort of a few of them.
       const index = filter.merchant_id === undefined ? 'notices_by_time' : 'notices_by_merchant';
       return run<NoticeSum>(
-        `SELECT topic, state, min(attempts, 2) AS attempts, count(*) AS count FROM notices INDEXED BY ${index}
-           WHERE ${where} GROUP BY topic, state, min(attempts, 2)`,
+        `SELECT topic, form, state, min(attempts, 2) AS attempts, count(*) AS count FROM notices INDEXED BY ${index}
+           WHERE ${where} GROUP BY topic, form, state, min(attempts, 2)`,
         values,
       );
     },

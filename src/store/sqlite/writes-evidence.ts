@@ -8,8 +8,8 @@ const FIRST_AND_LAST = 'first_at = min(first_at, excluded.first_at), last_at = m
 
 export const evidenceWrites = {
   insert_exchanges: `INSERT INTO exchanges (id, at, merchant_id, operation, kind, lane, stage, unit, legacy_id, status, error,
-    outcome, duration_ms, tables_revision, upstream, fired, losses, lost, unknown, shadow, signatures, messages)
-    ${rows(22)} ORDER BY key`,
+    outcome, duration_ms, tables_revision, upstream, fired, losses, lost, unknown, shadow, signatures, messages,
+    limitations) ${rows(23)} ORDER BY key`,
   add_traffic: `INSERT INTO traffic (merchant_id, day, operation, kind, lane, outcome, calls) ${rows(7)}
     ON CONFLICT (merchant_id, day, operation, lane, outcome) DO UPDATE SET calls = calls + excluded.calls`,
   add_units: `INSERT INTO seen_units (merchant_id, slot, first_at, last_at, calls, last_lane) ${rows(6)}

@@ -84,6 +84,7 @@ function exchangesOf(drawn: readonly Drawn[]): RecordedExchange[] {
       upstream: [],
       fired: [],
       losses: [],
+      limitations: [],
       messages: null,
       compared: false,
     };

@@ -27,6 +27,7 @@ const exchange: Exchange = {
   fired: [],
   losses: [],
   unknown: [{ what: 'header', name: 'x-shop' }],
+  limitations: ['LIM-27'],
   shadow: null,
   messages: {
     request: { method: 'PUT', target: '/x', headers: { accept: '*/*' }, body: parseJson('{"total_amount":10.50}') },

@@ -52,6 +52,12 @@ const decision = (sequence: number, reason: string) => ({
   action: 'stage',
   subject: '700100200',
   reason,
+  before: { stage: 'shadow', share: 0 },
+  after: { stage: 'canary', share: 5 },
+  evidence: {
+    judgement: { overridden: false, missing: [] },
+    evidence: { verdict: 'ready', samples: { intents: 120 } },
+  },
 });
 
 describe('CSV', () => {
@@ -103,6 +109,16 @@ describe('HTML', () => {
     // What stands inside an attribute's quotes is text.
     expect(html.replace(/"[^"]*"/g, '""')).not.toMatch(/<[^>]+\s(src|href|on\w+)\s*=|url\(|@import/);
     expect(html).toContain("default-src 'none'");
+  });
+
+  it('shows of a decision what was before and after, and the evidence it rests on', () => {
+    const html = reportHtml(report({ decisions: [decision(4, 'enough was seen')] }));
+    const cells = ['enough was seen', 'stage shadow, share 0', 'stage canary, share 5'];
+    const evidence = 'judgement (overridden false, missing none), evidence (verdict ready, samples (intents 120))';
+    for (const cell of [...cells, evidence]) expect(html).toContain(`>${cell}</td>`);
+    const [, line] = reportCsv(report({ decisions: [decision(4, 'enough was seen')] }), 'decisions').split('\r\n');
+    expect(line).toContain('"{""stage"":""shadow"",""share"":0}","{""stage"":""canary"",""share"":5}"');
+    expect(line).toContain('""verdict"":""ready""');
   });
 
   it('says of every empty list that it is empty, and draws what there is', () => {

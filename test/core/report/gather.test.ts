@@ -26,6 +26,7 @@ const FACTS = {
     { name: 'merchants.declined', value: 'error', sentence: 'How a declined payment shows.' },
     { name: 'merchants.voucher', value: 'refuse', sentence: 'What becomes of vouchers.' },
   ],
+  notice_agent: 'Puente',
 };
 let harness: Harness;
 let runtime: Runtime;

@@ -28,6 +28,7 @@ function exchange(sequence: number): StoredExchange {
     fired: [],
     losses: [],
     unknown: [],
+    limitations: orders && lost ? ['LIM-25', 'LIM-27'] : [],
     lost: lost
       ? [{ operation: 'point.create_intent', table: 't', path: 'body.x', why: 'w', weight: 'other', would_be: !orders }]
       : [],

@@ -78,8 +78,8 @@ export function anyMerchantTests(current: () => Harness): void {
     const sums = await store.sumNotices({ since: NOON, until: NOON + 9 });
     expect(sums).toEqual(
       expect.arrayContaining([
-        { topic: 'point', state: 'pending', attempts: 0, count: 3 },
-        { topic: 'point', state: 'pending', attempts: 2, count: 1 },
+        { topic: 'point', form: 'point', state: 'pending', attempts: 0, count: 3 },
+        { topic: 'point', form: 'point', state: 'pending', attempts: 2, count: 1 },
       ]),
     );
     expect(sums).toHaveLength(2);

@@ -24,6 +24,7 @@ export function newExchange(change: Partial<RecordedExchange> = {}): RecordedExc
     fired: [],
     losses: [],
     unknown: [],
+    limitations: [],
     shadow: null,
     messages: null,
     cells: [],

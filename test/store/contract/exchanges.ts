@@ -16,6 +16,7 @@ export function exchangeTests(current: () => Harness): void {
       fired: ['a#1', 'a#2'],
       losses: [{ table: 'a', path: 'body.tip', why: 'No such field.' }],
       unknown: [{ what: 'header', name: 'x-shop' }],
+      limitations: ['LIM-08', 'LIM-27'],
       shadow: {
         ...accepted,
         losses: [{ table: 'a', path: 'body.tip', why: 'ñ "quoted" \ud83d\ude42' }],
@@ -33,6 +34,7 @@ export function exchangeTests(current: () => Harness): void {
     const signatures = ['00000000000000a1', '00000000000000a2'];
     expect(await store.exchange(full.id)).toEqual({ ...rest, sequence: 1, signatures });
     expect(await store.exchange(bare.id)).toMatchObject({ merchant_id: null, operation: null, kind: null, lost: [] });
+    expect((await store.exchange(bare.id))?.limitations).toEqual([]);
     expect(await store.exchange('nobody')).toBeNull();
   });
 

@@ -1,0 +1,95 @@
+/** The grammar of `limitations.yaml`: where a till sees something else than legacy showed it, and which calls have met it. */
+import { z } from 'zod';
+
+/**
+ * Limitations that no table and no answer tells of: the code that knows marks the exchange (`core/limitation-mark.ts`).
+ * `check` proves that each of them, and no other, has a condition with `noted`.
+ */
+export const markedInCode = [
+  'LIM-01',
+  'LIM-07',
+  'LIM-08',
+  'LIM-09',
+  'LIM-10',
+  'LIM-11',
+  'LIM-14',
+  'LIM-24',
+  'LIM-28',
+  'LIM-29',
+  'LIM-37',
+  'LIM-38',
+  'LIM-39',
+  'LIM-41',
+  'LIM-42',
+  'LIM-45',
+  'LIM-56',
+  'LIM-57',
+] as const;
+export type MarkedLimitation = (typeof markedInCode)[number];
+
+const sentence = z.string().min(12, 'say it in a sentence');
+const list = z.array(z.string().min(1)).min(1);
+/** Calls upstream by the name that exchanges keep. */
+const asked = z.enum(['create', 'cancel', 'refund', 'payment_search', 'merchant_order_search', 'legacy_events']);
+export type AskedName = z.infer<typeof asked>;
+
+/** Facts of a call on the orders lane, all of which must hold. */
+const condition = z
+  .strictObject({
+    /** True: answered 2xx. False: answered anything else. */
+    ok: z.boolean().optional(),
+    /** The till was told one of these errors of its family's catalogue. */
+    errors: list.optional(),
+    /** One of these rows fired, as `table#row`. */
+    rows: list.optional(),
+    /** None of these rows fired. */
+    without: list.optional(),
+    /** The field of one of these source paths did not reach the order; `[]` stands for any element. */
+    losses: list.optional(),
+    /** Each of these calls was made upstream and answered so. */
+    upstream: z
+      .array(z.strictObject({ name: asked, status: z.enum(['2xx', '4xx']).optional(), codes: list.optional() }))
+      .min(1)
+      .optional(),
+    /** None of these calls was made upstream. */
+    unasked: z.array(asked).min(1).optional(),
+    /** The code has marked it. */
+    noted: z.literal(true).optional(),
+  })
+  .refine((facts) => Object.keys(facts).length > 0, 'a condition needs a fact');
+export type LimitationCondition = z.infer<typeof condition>;
+
+/** How hits are counted: by calls, one of whose conditions holds; by notices; or not at all, with the reason. */
+const counted = z.union([
+  z.array(condition).min(1),
+  z.strictObject({
+    /** Every notice that was made in this form. */
+    notices: z.enum(['point', 'ipn']),
+    /** Only while `notices.user_agent` is this. */
+    agent: z.string().min(1).optional(),
+  }),
+  z.strictObject({
+    /** Why Puente can't tell. */
+    unseen: sentence,
+  }),
+]);
+export type Counted = z.infer<typeof counted>;
+
+/** No table, but documented and proved beside the tables. */
+export const limitationsFile = z.strictObject({
+  limitations: z.array(
+    z.strictObject({
+      id: z.string().regex(/^LIM-\d{2,}$/),
+      title: sentence,
+      effect: sentence,
+      cause: sentence,
+      workaround: sentence,
+      /** Whose calls can meet it. */
+      operations: list,
+      counted,
+      /** Names the test that shows exactly this difference, and that it is counted. */
+      test: z.string().min(1),
+    }),
+  ),
+});
+export type WrittenLimitation = z.infer<typeof limitationsFile>['limitations'][number];

@@ -1,0 +1,93 @@
+/** Limitations in a report: hits and calls from the exchanges and notices of the period, and what each form shows of them. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { reportCsv } from '../../../src/core/report/csv.ts';
+import { diffReports } from '../../../src/core/report/diff.ts';
+import { gatherReport } from '../../../src/core/report/gather.ts';
+import { reportHtml } from '../../../src/core/report/html.ts';
+import type { Report } from '../../../src/core/report/report.ts';
+import type { Runtime } from '../../../src/core/runtime.ts';
+import type { Upstream } from '../../../src/core/upstream.ts';
+import { newExchange } from '../../store/contract/evidence-kit.ts';
+import { DAY_MS, finished, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
+import { openHarness } from '../../store/sqlite/kit.ts';
+import { laneRuntime } from '../lane-runtime.ts';
+
+const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
+let harness: Harness;
+let runtime: Runtime;
+beforeEach(async () => {
+  harness = await openHarness();
+  const clock = { now: () => NOON, sleep: async () => undefined };
+  runtime = laneRuntime({ store: harness.store, upstream: silent, legacy_upstream: silent, clock });
+  const create = { lane: 'orders', operation: 'point.create_intent' } as const;
+  await harness.store.recordExchanges([
+    newExchange({ ...create, limitations: ['LIM-15', 'LIM-19'] }),
+    newExchange({ ...create, limitations: ['LIM-19'] }),
+    newExchange(create),
+    newExchange({ lane: 'orders', operation: 'point.get_intent', limitations: ['LIM-99'] }),
+    newExchange({ operation: 'point.create_intent' }),
+    newExchange({ ...create, at: NOON - 2 * DAY_MS, limitations: ['LIM-15'] }),
+  ]);
+  const link = await finished(harness.store);
+  const notices = [
+    newNotice(link, '{}', { created_at: NOON - 1 }),
+    newNotice(link, '{}', { created_at: NOON - 2 * DAY_MS }),
+  ];
+  await harness.store.saveLink(link, {}, { notices });
+});
+afterEach(() => harness.dispose());
+
+const report = (notice_agent = 'Puente'): Promise<Report> =>
+  gatherReport(
+    runtime,
+    { merchant_id: null, since: NOON - DAY_MS, until: NOON + 1 },
+    { assumptions: [], notice_agent },
+  );
+
+it('those with hits stand first, the most frequent ahead; then those that nobody can count, with the reason', async () => {
+  const { limitations } = await report();
+  const counted = limitations.filter(({ hits }) => hits !== null);
+  expect(counted.map(({ id, hits, calls }) => [id, hits, calls])).toEqual([
+    ['LIM-19', 2, 3],
+    ['LIM-15', 1, 3],
+    ['LIM-20', 1, 3],
+  ]);
+  const unseen = limitations.slice(counted.length);
+  expect(unseen.map(({ id, hits, calls }) => [id, hits, calls])).toEqual([
+    ['LIM-12', null, 3],
+    ['LIM-13', null, 3],
+    ['LIM-02', null, 1],
+  ]);
+  expect(unseen.every(({ unseen: why }) => (why?.length ?? 0) > 12)).toBe(true);
+});
+
+it('notices that name another sender meet nothing', async () => {
+  const { limitations } = await report('restclient-node/4.15.3');
+  expect(limitations.filter(({ hits }) => hits !== null).map(({ id }) => id)).toEqual(['LIM-19', 'LIM-15']);
+});
+
+describe('the forms', () => {
+  it('CSV and HTML tell hits from what nobody can count', async () => {
+    const found = await report();
+    const [head, first, ...others] = reportCsv(found, 'limitations').trimEnd().split('\r\n');
+    expect(head).toBe('"id","title","effect","workaround","hits","calls","unseen"');
+    expect(first).toMatch(/^"LIM-19",.*,2,3,$/);
+    expect(others.find((line) => line.startsWith('"LIM-12"'))).toMatch(/,,3,"Puente does not know .*"$/);
+    const [, applied = '', nobody = ''] = reportHtml(found).split(/<h2>Limitations that [a-z ]*<\/h2>/);
+    expect(applied).toContain('LIM-19');
+    expect(applied).not.toContain('LIM-12');
+    expect(nobody).toContain('Puente does not know which amounts legacy would have refused.');
+    expect(nobody).not.toContain('LIM-19');
+  });
+
+  it('a diff compares hits, not calls', async () => {
+    const before = await report();
+    await harness.store.recordExchanges([
+      newExchange({ lane: 'orders', operation: 'point.create_intent', merchant_id: MERCHANT, limitations: ['LIM-15'] }),
+    ]);
+    const { changes } = diffReports(before, await report());
+    expect(changes.filter(({ part }) => part === 'limitations')).toEqual([
+      { part: 'limitations', line: 'LIM-15', before: 1, after: 2 },
+    ]);
+  });
+});

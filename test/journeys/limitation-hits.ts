@@ -1,0 +1,70 @@
+/** Which limitations the orders worlds of a test met, as their reports say once they are closed. */
+import { expect } from 'vitest';
+import { gatherReport } from '../../src/core/report/gather.ts';
+import type { Report } from '../../src/core/report/report.ts';
+import type { Clock } from '../../src/core/runtime.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Upstream } from '../../src/core/upstream.ts';
+import { createVault } from '../../src/core/vault.ts';
+import type { WrittenLimitation } from '../../src/mapping/limitations.ts';
+import { laneRuntime } from '../core/lane-runtime.ts';
+import { openStore } from '../store/sqlite/kit.ts';
+
+const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
+
+/** The secret key of the worlds, so that their stores can be read once they are closed. */
+export const WORLD_KEY = 'a-secret-key-that-only-these-worlds-use';
+
+/** The report on the data of a Puente that has closed, so that everything that it saw is in it. @param since epoch ms. */
+export async function reportOnClosed(
+  database: string,
+  { since, clock, notice_agent }: { since: number; clock: Clock; notice_agent: string },
+): Promise<Report> {
+  const store = await openStore(database, { create: false });
+  try {
+    const vault = createVault(new Secret(WORLD_KEY));
+    const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock, vault });
+    const ask = { merchant_id: null, since, until: clock.now() + 1 };
+    return await gatherReport(runtime, ask, { assumptions: [], notice_agent });
+  } finally {
+    await store.close();
+  }
+}
+
+/** Reports of the orders worlds that were closed since it was emptied; null while nobody asks for them. */
+export const closed: { reports: Report[] | null } = { reports: null };
+
+/** Runs something, and gives the reports of its orders worlds. */
+export async function reportsOf(run: () => Promise<unknown>): Promise<Report[]> {
+  const reports: Report[] = [];
+  closed.reports = reports;
+  try {
+    await run();
+  } finally {
+    closed.reports = null;
+  }
+  return reports;
+}
+
+/** Numbers of those that were met, with their hits, in the order of the numbers. */
+export function hitsIn({ limitations }: Report): [id: string, hits: number][] {
+  return limitations
+    .flatMap(({ id, hits }): [string, number][] => (hits === null ? [] : [[id, hits]]))
+    .toSorted(([one], [other]) => (one < other ? -1 : 1));
+}
+
+/** One that is counted has hits in one of the reports; one that can't be counted stands among the unseen of each. */
+export function expectCounted({ id, counted, operations }: WrittenLimitation, reports: readonly Report[]): void {
+  expect(reports.length, 'reports of orders worlds').toBeGreaterThan(0);
+  if ('unseen' in counted) {
+    const called = reports.filter(({ traffic }) =>
+      traffic.some(({ lane, operation }) => lane === 'orders' && operations.includes(operation)),
+    );
+    expect(called.length, `calls of the operations of ${id}`).toBeGreaterThan(0);
+    for (const { limitations } of called)
+      expect(limitations).toContainEqual(expect.objectContaining({ id, hits: null, unseen: counted.unseen }));
+  } else {
+    const met = reports.map((report) => hitsIn(report).map(([one]) => one));
+    expect(met.filter((ids) => ids.includes(id)).length, `reports with hits of ${id}: ${met}`).toBeGreaterThan(0);
+  }
+}
