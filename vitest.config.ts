@@ -8,7 +8,8 @@ export default defineConfig({
     environment: 'node',
     // A process for each file: native modules and worker threads of one file can't disturb another's.
     pool: 'forks',
-    maxWorkers: 2,
+    // More than cores, because many files mostly wait: for sockets, disks and children.
+    maxWorkers: 3,
     // Tests wait for real processes and sockets; the limits only end what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,

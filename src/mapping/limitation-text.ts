@@ -6,7 +6,7 @@ export function countedText(counted: Counted): string {
   if ('unseen' in counted) return `not counted: ${counted.unseen}`;
   if ('notices' in counted) {
     const agent = counted.agent === undefined ? '' : ` while \`notices.user_agent\` is \`${counted.agent}\``;
-    return `notices in the form \`${counted.notices}\`${agent}`;
+    return `delivered notices in the form \`${counted.notices}\`${agent}`;
   }
   return counted.map(conditionText).join('; or ');
 }

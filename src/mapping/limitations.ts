@@ -63,7 +63,7 @@ export type LimitationCondition = z.infer<typeof condition>;
 const counted = z.union([
   z.array(condition).min(1),
   z.strictObject({
-    /** Every notice that was made in this form. */
+    /** Every notice that was delivered in this form. */
     notices: z.enum(['point', 'ipn']),
     /** Only while `notices.user_agent` is this. */
     agent: z.string().min(1).optional(),

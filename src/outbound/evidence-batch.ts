@@ -47,7 +47,7 @@ function evaluated(tables: Tables, log: Log, exchange: Exchange, found: Found): 
     return recordedOf(tables, exchange, found);
   } catch (error) {
     log.error('exchange not evaluated', { cause: causeOf(error), operation: exchange.operation ?? 'none' });
-    return { ...exchange, limitations: [], cells: [], lost: [], differences: [], compared: false };
+    return { ...exchange, limitations: null, cells: [], lost: [], differences: [], compared: false };
   }
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { parseJson, stringifyJson } from '../../contract/json.ts';
 import { type Exchange, outcomes } from '../exchange.ts';
 import { stages } from '../merchant.ts';
+import type { StoredExchange } from '../records/evidence.ts';
 
 /** Rises when an older reader could misunderstand a file. */
 export const CAPTURE_VERSION = 1;
@@ -36,7 +37,7 @@ export function headerLine(
 }
 
 /** The facts of an exchange and, where they were captured, its redacted messages; what was counted of it is left out. */
-export function exchangeLine(exchange: Exchange): string {
+export function exchangeLine(exchange: Exchange | StoredExchange): string {
   const kept = Object.entries(exchange).filter(([name]) => Object.hasOwn(exchangeShape, name));
   return `${stringifyJson(Object.fromEntries(kept))}\n`;
 }
@@ -105,7 +106,10 @@ const exchangeShape = {
   losses: z.array(loss),
   unknown: z.array(z.object({ what: z.enum(['endpoint', 'field', 'header']), name: z.string() })),
   /** Files of builds that counted none have none. */
-  limitations: z.array(z.string()).default([]),
+  limitations: z
+    .array(z.string())
+    .nullish()
+    .transform((met) => met ?? []),
   shadow: shadow.nullable(),
   messages: messages.nullable(),
 } as const;

@@ -1,7 +1,6 @@
 /** The story of reading a payment: real ones are read, not invented (`legacy-qr.md` §3). */
 import { answered, type LegacyAnswer } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
-import { markLimitation } from '../limitation-mark.ts';
 import type { Runtime } from '../runtime.ts';
 import { ownView, readPayment, settledLink, tellFromOrder } from './show.ts';
 
@@ -12,7 +11,5 @@ export async function getPayment(runtime: Runtime, call: LegacyCall): Promise<Le
   const read = await readPayment(runtime, call, link, runtime.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;
   if (read.kind === 'missing') return answered(200, await tellFromOrder(runtime, call, link));
-  // Its `order` is the order, where legacy had the intent; that of a QR sale is its merchant order.
-  if (link.family === 'point') markLimitation(runtime.exchange(), 'LIM-08');
   return answered(200, ownView(runtime, call, link, read.payment));
 }

@@ -4,6 +4,7 @@ import type { MappingContext } from '../../mapping/tables.ts';
 import { type Answered, answered, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
 import { distrust } from '../identity.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { isMintedPayment } from '../minted.ts';
 import { refreshLink } from '../refresh.ts';
@@ -78,6 +79,8 @@ export function ownView(
   link: Link,
   real: Record<string, unknown>,
 ): Record<string, unknown> {
+  // Its `order` is the order, where legacy had the intent; that of a QR sale is its merchant order.
+  if (link.family === 'point') markLimitation(runtime.exchange(), 'LIM-08');
   const context = paymentContext(runtime, call, link);
   const { value } = runtime.tables.answer(call.operation, real, context);
   return { ...real, ...(value.body as Record<string, unknown>) }; // the table has just checked it

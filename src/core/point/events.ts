@@ -43,7 +43,7 @@ interface HistoryEvent {
 /** As the table writes them, newest first. @param to epoch ms, not included. */
 async function ourEvents(runtime: Runtime, call: LegacyCall, from: number, to: number): Promise<HistoryEvent[]> {
   const links = await runtime.store.finishedLinks(call.merchant.id, from, to, MAX_EVENTS);
-  for (const link of links) markShown(runtime, link);
+  for (const link of links) markShown(runtime, link, false);
   const events = links.map((link) => ({
     payment_intent_id: link.legacy_id,
     status: link.legacy_state,

@@ -11,7 +11,7 @@ import { markShown } from './shown-limits.ts';
 export async function getIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
   const link = await currentLink(runtime, call);
   if (link === null) return refused('point', 'intent_not_found');
-  markShown(runtime, link);
+  markShown(runtime, link, true);
   const { value } = runtime.tables.answer(call.operation, link.order ?? {}, intentContext(runtime, call, link));
   return answered(200, value.body);
 }
@@ -20,7 +20,7 @@ export async function getIntent(runtime: Runtime, call: LegacyCall): Promise<Leg
 export async function lastStatus(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
   const link = await currentLink(runtime, call);
   if (link === null) return refused('point', 'intent_not_found');
-  markShown(runtime, link);
+  markShown(runtime, link, false);
   const { value } = runtime.tables.answer(call.operation, {}, intentContext(runtime, call, link));
   return answered(200, value.body);
 }

@@ -18,7 +18,7 @@ export async function pointOfSaleOf(runtime: Runtime, call: LegacyCall): Promise
   const { user_id, external_pos_id, pos_id } = call.path;
   if (user_id !== undefined && !USER_ID.test(user_id)) return refuse(refused(family, 'invalid_collector'));
   if (user_id !== undefined && user_id !== call.merchant.id) return refuse(refused(family, 'forbidden'));
-  if (external_pos_id !== undefined) return named(family, external_pos_id);
+  if (external_pos_id !== undefined) return named(runtime, family, external_pos_id);
   const lookup = await lookUpPos(runtime, call.merchant.id, call.token, pos_id ?? '');
   if (lookup.kind === 'known') return lookup;
   if (lookup.error === 'pos_without_external_id') markLimitation(runtime.exchange(), 'LIM-24');
@@ -26,8 +26,9 @@ export async function pointOfSaleOf(runtime: Runtime, call: LegacyCall): Promise
 }
 
 /** v1 has one answer for whatever is not there; v2 has a code for an id that can't be one. */
-function named(family: Family, external_pos_id: string): PointOfSale {
+function named(runtime: Runtime, family: Family, external_pos_id: string): PointOfSale {
   if (EXTERNAL_ID.test(external_pos_id)) return { kind: 'known', external_pos_id };
+  markLimitation(runtime.exchange(), 'LIM-24');
   if (family === 'qr_v1') return refuse(refused(family, 'pos_not_found'));
   return refuse(refused(family, 'invalid_property', 'external_pos_id'));
 }

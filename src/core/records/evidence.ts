@@ -37,7 +37,9 @@ export interface DifferenceSeen {
 }
 
 /** An exchange with everything that was found in it; recorded in one transaction. */
-export interface RecordedExchange extends Exchange {
+export interface RecordedExchange extends Omit<Exchange, 'limitations'> {
+  /** Those it met; null where that could not be told. */
+  limitations: string[] | null;
   cells: CoverageCell[];
   lost: LossSeen[];
   differences: DifferenceSeen[];
@@ -45,7 +47,9 @@ export interface RecordedExchange extends Exchange {
   compared: boolean;
 }
 
-export interface StoredExchange extends Exchange {
+export interface StoredExchange extends Omit<Exchange, 'limitations'> {
+  /** Those it met; null where nobody counted: of builds before the counting, or not told. */
+  limitations: string[] | null;
   /** Rises with every recorded exchange; the cursor of pages. */
   sequence: number;
   /** Signatures of the differences it showed. */

@@ -131,7 +131,7 @@ export function exchangeCsv(exchange: StoredExchange): string {
     lost.length,
     signatures.length,
     shadow?.verdict ?? null,
-    limitations.join(' '),
+    limitations?.join(' ') ?? null,
   ]);
 }
 

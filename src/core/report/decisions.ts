@@ -1,5 +1,6 @@
 /** Decisions and incidents of a period, from the audit chain: people decide, Puente reports. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
+import { shownUrl } from '../notices/shown-url.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AuditLine, Store } from '../store.ts';
 import type { ReportAsk } from './gather.ts';
@@ -8,6 +9,8 @@ import type { DecisionLine } from './report.ts';
 /** The newest lines that each of the two lists shows; how many older ones there are is said. */
 const MOST_LINES = 5_000;
 const PAGE = 500;
+/** Entries that a list of a line shows, so that lines of thousands of units stay small; the audit trail has them all. */
+const MOST_ENTRIES = 20;
 /** Who stands in lines that nobody decided. */
 const BY_ITSELF = 'puente';
 /** A clock that was set back puts later lines before earlier ones; nobody sets one back by more. */
@@ -78,8 +81,18 @@ async function concerns(
 }
 
 function shown({ sequence, at, who, action, subject, reason, detail }: AuditLine): DecisionLine {
-  const { before = null, after = null, ...evidence } = detail;
+  const { before = null, after = null, ...evidence } = told(detail) as typeof detail; // an object stays one
   return { sequence, at: new Date(at).toISOString(), who, action, subject, reason, before, after, evidence };
+}
+
+/** Without what is too long, and without the path of a notice URL, which lines of the first builds have whole. */
+function told(value: unknown, name = ''): unknown {
+  if (typeof value === 'string') return name === 'notice_url' ? shownUrl(value) : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (!Array.isArray(value))
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, told(part, key)]));
+  const more = value.length - MOST_ENTRIES;
+  return [...value.slice(0, MOST_ENTRIES).map((one) => told(one)), ...(more > 0 ? [`${more} more`] : [])];
 }
 
 /** Keeps the newest lines of many, in bounded memory. */

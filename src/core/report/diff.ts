@@ -72,12 +72,19 @@ export function diffReports(a: Report, b: Report): ReportDiff {
     b: { made_at: b.made_at, period: b.period },
     verdict: { before: a.readiness?.verdict ?? null, after: b.readiness?.verdict ?? null },
     tables_revision: { before: a.tables_revision, after: b.tables_revision },
-    changes: Object.entries(measures).flatMap(
-      ([part, measure]) => changed(part as ChangedLine['part'], measure(a), measure(b)), // the keys of the record below
-    ),
+    changes: Object.entries(measures)
+      .filter(([part]) => part !== 'limitations' || (countsHits(a) && countsHits(b)))
+      .flatMap(
+        ([part, measure]) => changed(part as ChangedLine['part'], measure(a), measure(b)), // the keys of the record below
+      ),
     decisions: b.decisions.filter(({ sequence }) => sequence > a.audit_head.sequence),
     incidents: b.incidents.filter(({ sequence }) => sequence > a.audit_head.sequence),
   };
+}
+
+/** Reports of builds that counted no hits say nothing to compare with; every hit would look new. */
+function countsHits({ limitations }: Report): boolean {
+  return limitations.every((line) => 'hits' in line);
 }
 
 type Measure = (report: Report) => Map<string, number | string>;

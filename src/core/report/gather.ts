@@ -74,6 +74,7 @@ async function gather(
       count: tally.count,
       first_sequence: tally.first_sequence,
       last_sequence: tally.last_sequence,
+      uncounted: tally.uncounted,
       shed: await store.shed(Math.floor(ask.since / DAY_MS), Math.ceil(ask.until / DAY_MS)),
     },
     ...sumsOf(runtime, tally),

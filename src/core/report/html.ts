@@ -48,7 +48,7 @@ export function reportHtml(report: Report): string {
     htmlSection(
       'Limitations that applied',
       limitationTable(report),
-      'Where tills saw something else than before. Hits: the calls that met it, or the notices where it is about those; calls: those of its operations on orders.',
+      `Where tills saw something else than before. Hits: the calls that met it, or the delivered notices where it is about those; calls: those of its operations on orders.${uncounted(report)}`,
     ),
     htmlSection(
       'Limitations that nobody can count',
@@ -123,6 +123,12 @@ function cut({ left_out }: Report, list: CutList): string {
   return left_out[list] === 0
     ? ''
     : ` ${left_out[list]} more are left out here; a shorter period, or one merchant, shows them.`;
+}
+
+function uncounted({ exchanges: { uncounted: calls } }: Report): string {
+  return calls === 0
+    ? ''
+    : ` ${calls} calls on orders are not among them: they were recorded before hits were counted.`;
 }
 
 function traffic(report: Report): string {

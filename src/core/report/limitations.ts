@@ -6,7 +6,7 @@ import type { Tally } from './tally.ts';
 
 /** What hits of notices are counted by. */
 interface NoticesSent {
-  /** Made in the period. */
+  /** Made in the period, and delivered. */
   totals: NoticeTotals;
   /** `notices.user_agent` as it is set now. */
   notice_agent: string;

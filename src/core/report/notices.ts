@@ -13,10 +13,10 @@ const FIRST_INSTANT = Date.UTC(2026, 0, 1);
 /** Legacy tried again after 15 minutes: what still waits then, or was refused before, is stuck. */
 const STUCK_AFTER_MS = 15 * 60_000;
 
-/** Notices made, by form. */
+/** Notices delivered, by form. */
 export type NoticeTotals = Record<NoticeSum['form'], number>;
 
-/** Topics with a notice, in the order of the topics; and how many there are of each form. */
+/** Topics with a notice, in the order of the topics; and how many of each form were delivered. */
 export async function noticeLines(
   runtime: Runtime,
   ask: ReportAsk,
@@ -32,7 +32,7 @@ export async function noticeLines(
     const period = { since: from, until: to, ...(merchant_id === null ? {} : { merchant_id }) };
     for (const sum of await runtime.store.sumNotices(period)) {
       add(lines.get(sum.topic), sum, from >= fresh_since);
-      totals[sum.form] += sum.count;
+      if (sum.state === 'delivered') totals[sum.form] += sum.count;
     }
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -168,6 +168,8 @@ export interface Report {
     first_sequence: number;
     last_sequence: number;
     shed: { shadow: number; evidence: number };
+    /** Calls on orders that were recorded before limitations were counted, or could not be judged. */
+    uncounted: number;
   };
   traffic: TrafficLine[];
   latency: LatencyLine[];

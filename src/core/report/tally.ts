@@ -35,6 +35,8 @@ export interface Tally {
   tables: Map<string, number>;
   /** Calls that met a limitation, by its number. */
   limitations: Map<string, number>;
+  /** Calls on orders of which nobody counted limitations. */
+  uncounted: number;
   /** Calls that showed a difference, by merchant and signature. */
   signatures: Map<string, number>;
   merchants: Map<string, MerchantSums>;
@@ -53,6 +55,7 @@ export function createTally(): Tally {
     shadow: new Map(),
     tables: new Map(),
     limitations: new Map(),
+    uncounted: 0,
     signatures: new Map(),
     merchants: new Map(),
   };
@@ -73,7 +76,8 @@ export function addExchange(tally: Tally, exchange: StoredExchange): void {
   for (const loss of exchange.lost) addLoss(tally, loss);
   if (exchange.shadow !== null) addShadow(tally, operation, exchange.shadow);
   countOne(tally.tables, exchange.tables_revision);
-  for (const id of exchange.limitations) countOne(tally.limitations, id);
+  if (exchange.limitations === null) tally.uncounted += Number(lane === 'orders');
+  else for (const id of exchange.limitations) countOne(tally.limitations, id);
   for (const signature of exchange.signatures) countOne(tally.signatures, `${exchange.merchant_id ?? ''} ${signature}`);
 }
 

@@ -28,7 +28,7 @@ export function exchangeOf(row: ExchangeRow): StoredExchange {
     lost: listIn(row.lost),
     unknown: listIn(row.unknown),
     signatures: listIn(row.signatures),
-    limitations: listIn(row.limitations),
+    limitations: row.limitations === null ? null : listIn(row.limitations),
     shadow: row.shadow === null ? null : JSON.parse(row.shadow),
     // Numbers of bodies keep their source text.
     messages: row.messages === null ? null : (parseJson(row.messages) as unknown as CapturedMessages), // the column holds nothing else
@@ -60,7 +60,8 @@ export function valuesOfExchange(exchange: RecordedExchange): Value[] {
     exchange.shadow === null ? null : JSON.stringify(exchange.shadow),
     listAs([...new Set(exchange.differences.map((one) => one.signature))]),
     exchange.messages === null ? null : stringifyJson(exchange.messages),
-    listAs(exchange.limitations),
+    // An empty list says that they were counted.
+    exchange.limitations === null ? null : JSON.stringify(exchange.limitations),
   ];
 }
 

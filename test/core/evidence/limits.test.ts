@@ -121,12 +121,8 @@ describe('a call meets a limitation', () => {
 });
 
 it('a recorded exchange has all that it met, and no mark that its operation does not count', () => {
-  const seen = newExchange({
-    ...call,
-    losses: [loss],
-    fired: ['qr.create.request#1'],
-    limitations: ['LIM-11', 'LIM-29'],
-  });
+  const made = newExchange({ ...call, losses: [loss], fired: ['qr.create.request#1'] });
+  const seen = { ...made, limitations: ['LIM-11', 'LIM-29'] };
   expect(recordedOf(tables, seen, nothingFound).limitations).toEqual(['LIM-25', 'LIM-27', 'LIM-29']);
   expect(recordedOf(tables, { ...seen, lane: 'legacy' }, nothingFound).limitations).toEqual([]);
 });

@@ -15,7 +15,7 @@ function report(changes: Partial<Report> = {}): Report {
     period: { since: '2026-03-01T00:00:00.000Z', until: '2026-03-08T00:00:00.000Z' },
     tables_revision: 'aaaaaaaaaaaa',
     tables: [{ revision: 'aaaaaaaaaaaa', calls: 3 }],
-    exchanges: { count: 3, first_sequence: 1, last_sequence: 3, shed: { shadow: 0, evidence: 0 } },
+    exchanges: { count: 3, first_sequence: 1, last_sequence: 3, uncounted: 0, shed: { shadow: 0, evidence: 0 } },
     traffic: [
       {
         operation: 'point.create_intent',

@@ -78,6 +78,17 @@ describe('decisions and incidents', () => {
     expect(found.incidents.map(({ reason }) => reason)).toEqual(['its settlement']);
   });
 
+  it('hold no path of a notice URL, which the first builds wrote into the chain, and no list without an end', async () => {
+    const notice_url = 'https://shop.example/hook-of-this-shop?key=77';
+    const units_in = Array.from({ length: 25 }, (_, nth) => `point:terminal-${nth}`);
+    const detail = { before: { notice_url: null }, after: { notice_url }, target: { units_in } };
+    await harness.store.appendAudit(line(NOON, 'ana', MERCHANT, 'its notices', detail));
+    const [decision] = (await report(MERCHANT)).decisions;
+    expect(decision?.after).toEqual({ notice_url: 'https://shop.example/…?…' });
+    expect(decision?.before).toEqual({ notice_url: null });
+    expect(decision?.evidence).toMatchObject({ target: { units_in: [...units_in.slice(0, 20), '5 more'] } });
+  });
+
   it('are cut to the newest, and how many are missing is said', async () => {
     const { store } = harness;
     const many = Array.from({ length: 5_003 }, (_, nth) => line(NOON - 6_000 + nth, 'ana', MERCHANT, `change ${nth}`));

@@ -8,7 +8,7 @@ import type { Report } from '../../../src/core/report/report.ts';
 import type { Runtime } from '../../../src/core/runtime.ts';
 import type { Upstream } from '../../../src/core/upstream.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
-import { DAY_MS, finished, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
+import { attempt, DAY_MS, finished, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 import { laneRuntime } from '../lane-runtime.ts';
 
@@ -29,11 +29,14 @@ beforeEach(async () => {
     newExchange({ ...create, at: NOON - 2 * DAY_MS, limitations: ['LIM-15'] }),
   ]);
   const link = await finished(harness.store);
-  const notices = [
-    newNotice(link, '{}', { created_at: NOON - 1 }),
-    newNotice(link, '{}', { created_at: NOON - 2 * DAY_MS }),
-  ];
-  await harness.store.saveLink(link, {}, { notices });
+  const times = [NOON - 2 * DAY_MS, NOON - 2, NOON - 1];
+  await harness.store.saveLink(link, {}, { notices: times.map((created_at) => newNotice(link, '{}', { created_at })) });
+  // The first two are delivered; the last one still waits.
+  for (const _time of times.slice(0, 2)) {
+    const [notice] = await harness.store.dueNotices(NOON, 1);
+    if (notice === undefined) throw new Error('no notice is due');
+    await harness.store.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+  }
 });
 afterEach(() => harness.dispose());
 
@@ -56,9 +59,28 @@ it('those with hits stand first, the most frequent ahead; then those that nobody
   expect(unseen.map(({ id, hits, calls }) => [id, hits, calls])).toEqual([
     ['LIM-12', null, 3],
     ['LIM-13', null, 3],
+    ['LIM-18', null, 3],
     ['LIM-02', null, 1],
   ]);
   expect(unseen.every(({ unseen: why }) => (why?.length ?? 0) > 12)).toBe(true);
+});
+
+it('calls that nobody judged are no hits, and are told', async () => {
+  const create = { lane: 'orders', operation: 'point.create_intent' } as const;
+  await harness.store.recordExchanges([
+    newExchange({ ...create, limitations: null }),
+    newExchange({ limitations: null }),
+  ]);
+  const found = await report();
+  expect(found.exchanges.uncounted).toBe(1);
+  expect(reportHtml(found)).toContain(' 1 calls on orders are not among them');
+  expect(reportHtml({ ...found, exchanges: { ...found.exchanges, uncounted: 0 } })).not.toContain('are not among them');
+});
+
+it('a report of before the counting is compared without it', async () => {
+  const found = await report();
+  const earlier = { ...found, limitations: found.limitations.map(({ hits: _hits, ...line }) => line) } as Report; // as its file
+  expect(diffReports(earlier, found).changes.filter(({ part }) => part === 'limitations')).toEqual([]);
 });
 
 it('notices that name another sender meet nothing', async () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Link, slotOf } from '../../../src/core/link.ts';
 import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
 import type { LegacySale } from '../../../src/core/records/routing.ts';
-import type { AuditEntry, NewEvent, NewNotice, Store } from '../../../src/core/store.ts';
+import type { Attempt, AuditEntry, NewEvent, NewNotice, Store } from '../../../src/core/store.ts';
 
 export interface Harness {
   store: Store;
@@ -142,4 +142,9 @@ export function newMerchant(change: Partial<Merchant> = {}): Omit<Merchant, 'rev
     sealed_credential: null,
     ...change,
   };
+}
+
+/** One that took place at noon. */
+export function attempt(outcome: Attempt['outcome'], status: number | null): Attempt {
+  return { at: NOON, duration_ms: 3, outcome, status, detail: 'as it went', url: 'https://pos.example/ipn?id=…' };
 }

@@ -1,15 +1,21 @@
 /** The delivery log finds notices with all their attempts, and a replay neither blocks its link nor is blocked by it. */
 import { expect, it } from 'vitest';
 import type { Link } from '../../../src/core/link.ts';
-import type { Attempt, Notice, Store } from '../../../src/core/store.ts';
-import { auditOf, type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, OTHER_MERCHANT, opened } from './harness.ts';
+import type { Notice, Store } from '../../../src/core/store.ts';
+import {
+  attempt,
+  auditOf,
+  type Harness,
+  MERCHANT,
+  MINUTE_MS,
+  NOON,
+  newNotice,
+  OTHER_MERCHANT,
+  opened,
+} from './harness.ts';
 
 const LATER = NOON + 60 * MINUTE_MS;
 const REPLAY = auditOf('replay notices', { notices: 1 });
-
-function attempt(outcome: Attempt['outcome'], status: number | null): Attempt {
-  return { at: NOON, duration_ms: 3, outcome, status, detail: 'as it went', url: 'https://pos.example/ipn?id=…' };
-}
 
 /** Records one attempt on the due notice with this body. */
 async function end(store: Store, body: string, state: Notice['state'], next_attempt_at = LATER): Promise<Notice> {
