@@ -6,12 +6,20 @@ import { renderOperations } from '../src/http/ops/describe.ts';
 import { opsRoutes } from '../src/http/ops.ts';
 import { loadTables } from '../src/mapping/load.ts';
 import { renderReadme } from '../src/mapping/render.ts';
+import { readFaultLedger } from './fault-rows.ts';
 
 const house = new URL('../', import.meta.url);
+
+const faults = readFaultLedger(fileURLToPath(house));
+for (const problem of faults.problems) {
+  console.error(`test/faults: ${problem}`);
+  process.exitCode = 1;
+}
 
 const pages: { file: string; render: () => string }[] = [
   { file: 'config/README.md', render: renderSettings },
   { file: 'src/http/ops/README.md', render: () => renderOperations(opsRoutes) },
+  { file: 'test/faults/README.md', render: () => faults.page },
   { file: 'mappings/README.md', render: () => renderReadme(loadTables(fileURLToPath(new URL('mappings', house)))) },
 ];
 

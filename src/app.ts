@@ -1,6 +1,8 @@
 /** The one wiring place: settings in, a running Puente out. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type AppParts, openInside } from './app/inside.ts';
+import { networkInterfaces } from 'node:os';
+import { type AppParts, type Inside, openInside } from './app/inside.ts';
+import { installationOf } from './app/installation.ts';
 import { doorUrl, openPublicDoor } from './app/public.ts';
 import { closeLeftovers } from './app/runtime.ts';
 import { startWork } from './app/work.ts';
@@ -8,8 +10,9 @@ import { assumptionsOf } from './config/assumptions.ts';
 import type { Config } from './config.ts';
 import type { Runtime } from './core/runtime.ts';
 import { Secret } from './core/secret.ts';
+import { type Admission, createAdmission } from './http/admission.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
-import { opsApp } from './http/ops.ts';
+import { opsApp, refuseOpsHead } from './http/ops.ts';
 import { createPassthrough } from './http/passthrough.ts';
 import { type Listening, listen } from './http/server.ts';
 import { checkUrl, type OutboundPolicy } from './outbound/guard.ts';
@@ -39,7 +42,8 @@ export interface App {
 export async function startApp(config: Config, parts: AppParts = {}): Promise<App> {
   const remarks: string[] = [];
   const metrics = createMetrics();
-  const inside = await openInside(config, parts, metrics, remarks);
+  const admission = createAdmission(config.limits, () => performance.now(), metrics.count);
+  const inside = await openInside(config, parts, metrics, admission, remarks);
   const { runtime, sandbox } = inside;
   const policy: OutboundPolicy = {
     allow_private: config.outbound.allow_private,
@@ -55,11 +59,13 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     config,
     metrics,
     passthrough,
+    admission,
     webhook_secret,
     eventsWaiting: () => eventsWaiting(),
   });
   const public_url = config.public.url ?? publicDoor.own_url;
   policy.own_hosts.push(new URL(public_url).host);
+  if (!config.outbound.allow_private) policy.own_hosts.push(...ownAddresses());
   if (sandbox === null && config.public.url === null)
     remarks.push(
       `public.url is not set: notices of QR sales send receivers to ${public_url}; set it to what they reach.`,
@@ -68,25 +74,10 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   inside.onNotices(work.notices);
   eventsWaiting = work.events;
   const state = { ready: true };
-  if (sandbox !== null) {
-    const webhooks = {
-      webhook_url: `${publicDoor.own_url}/webhooks/orders`,
-      webhook_secret: webhook_secret?.reveal() ?? '',
-    };
-    sandbox.world.configure(webhooks);
-    sandbox.world.onReset(() => {
-      if (!state.ready) return;
-      sandbox.world.configure(webhooks);
-      // A create that is under way ends by itself; what has its order has lost it.
-      closeLeftovers(runtime, (link) => link.order_id !== null).catch((error: unknown) =>
-        runtime.log.error('open payments could not be closed after a reset', { cause: String(error) }),
-      );
-    });
-  }
-
+  if (sandbox !== null) attachSandbox(sandbox, runtime, webhook_secret, publicDoor.own_url, () => state.ready);
   const ops_token_made = config.ops.token === null && Object.keys(config.ops.tokens).length === 0;
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
-  const opsDoor = await openOpsDoor(config, runtime, metrics, ops_token, policy, () => state.ready);
+  const opsDoor = await openOpsDoor(config, inside, metrics, admission, ops_token, policy, () => state.ready);
   return {
     public_url,
     ops_url: doorUrl('http', config.ops.host, opsDoor.port),
@@ -98,6 +89,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       state.ready = false;
       await Promise.all([publicDoor.close(config.shutdown.grace_ms), opsDoor.close(config.shutdown.grace_ms)]);
       passthrough.close();
+      admission.stop();
       await work.stop();
       await runtime.safety.settled();
       await inside.settle();
@@ -107,18 +99,47 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   };
 }
 
+/** The sandbox tells its events to our own door; a reset empties it, and what pointed there is closed. */
+function attachSandbox(
+  { world }: Sandbox,
+  runtime: Runtime,
+  secret: Secret | null,
+  own_url: string,
+  isRunning: () => boolean,
+): void {
+  const webhooks = { webhook_url: `${own_url}/webhooks/orders`, webhook_secret: secret?.reveal() ?? '' };
+  world.configure(webhooks);
+  world.onReset(() => {
+    if (!isRunning()) return;
+    world.configure(webhooks);
+    // A create that is under way ends by itself; what has its order has lost it.
+    closeLeftovers(runtime, (link) => link.order_id !== null).catch((error: unknown) =>
+      runtime.log.error('open payments could not be closed after a reset', { cause: String(error) }),
+    );
+  });
+}
+
+/** A public address of this machine would lead to our own doors, whatever name it is called by. */
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((found = []) => found.map(({ address }) => address));
+}
+
 /** The ops door serves a few people on one network. */
 const opsLimits = {
   headers_timeout_ms: 10_000,
   request_timeout_ms: 30_000,
   keep_alive_timeout_ms: 5_000,
+  write_timeout_ms: 30_000,
+  header_limit_bytes: 8_192,
   max_connections: 200,
+  max_requests_per_connection: 1_000,
 };
 
 function openOpsDoor(
   config: Config,
-  runtime: Runtime,
+  { runtime, sandbox, legacy_url }: Inside,
   metrics: Metrics,
+  admission: Admission,
   token: Secret | null,
   policy: OutboundPolicy,
   ready: () => boolean,
@@ -129,9 +150,22 @@ function openOpsDoor(
     people: { token, tokens },
     hosts: [...hosts, host],
     metrics,
+    admission,
     ready,
+    installation: installationOf(
+      config,
+      { orders: sandbox?.url ?? config.upstream, legacy: legacy_url },
+      runtime.clock,
+    ),
     report_facts: { assumptions: assumptionsOf(config), notice_agent: config.notices.user_agent },
     checkUrl: (url) => void checkUrl(url, policy),
   });
-  return listen(app, { ...opsLimits, name: 'ops.port', host: config.ops.host, port: config.ops.port });
+  return listen(app, {
+    ...opsLimits,
+    name: 'ops.port',
+    host: config.ops.host,
+    port: config.ops.port,
+    refuse: (_request, response) => refuseOpsHead(response),
+    dropped: () => metrics.count('connections', 'dropped'),
+  });
 }

@@ -12,6 +12,14 @@ const program = puenteProgram({
     const { serve } = await import('./main.ts');
     await serve(notify === undefined ? process.env : { ...process.env, PUENTE_MERCHANTS_NOTICE_URL: notify });
   },
+  restore: async (order) => {
+    const { restoreBackup } = await import('./store/sqlite/restore.ts');
+    return restoreBackup(order);
+  },
+  examineOffline: async () => {
+    const { examineOffline } = await import('./app/offline.ts');
+    return examineOffline(process.env, process.cwd());
+  },
 });
 
 // Whoever reads our output may have seen enough, as `| head` has.

@@ -49,11 +49,21 @@ export function loadConfig(options: { env: Environment; cwd: string }): Config {
   const config = withAbsolutePaths(parsed.data, cwd);
   const contradictory = contradictions(config);
   if (contradictory.length > 0) throw refusal(contradictory);
-  return {
+  const loaded: Config = {
     ...config,
     secret_key: config.secret_key_file === null ? config.secret_key : readKey(config.secret_key_file),
     legacy_upstream: config.legacy_upstream ?? config.upstream,
   };
+  sources.set(loaded, new Map([...layer.values].map(([name, { source }]) => [name, source])));
+  return loaded;
+}
+
+/** Kept beside the settings, so that nothing but the doctor has to know of it. */
+const sources = new WeakMap<Config, ReadonlyMap<string, string>>();
+
+/** Which file or variable each setting of `loadConfig` came from, by dotted path. */
+export function sourcesOf(config: Config): ReadonlyMap<string, string> {
+  return sources.get(config) ?? new Map();
 }
 
 /** What zod found at a path, as a sentence: setting, source, what was found, what is allowed. */
@@ -95,6 +105,7 @@ function withAbsolutePaths(config: Settings, cwd: string): Settings {
   return {
     ...config,
     data_dir: resolve(cwd, config.data_dir),
+    backup: { ...config.backup, directory: absolute(config.backup.directory) },
     secret_key_file: absolute(config.secret_key_file),
     public: { ...config.public, tls: { certificate_file: absolute(certificate_file), key_file: absolute(key_file) } },
   };

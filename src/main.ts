@@ -1,4 +1,6 @@
 /** The process: reads the settings, starts Puente, says where its doors are, and stops cleanly. */
+import { url as inspectorUrl } from 'node:inspector';
+import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
 import { type App, startApp } from './app.ts';
 import { type Config, loadConfig } from './config.ts';
 import { PuenteError } from './error.ts';
@@ -19,6 +21,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   process.umask(0o077);
   try {
     const config = loadConfig({ env: environment, cwd: process.cwd() });
+    refuseOnlookers(circumstances(environment, config));
+    keepDiscreet();
+    outliveRejections();
     const app = await startApp(config, {
       failpoint: armedFailpoint(environment),
       onFatal: (error) => {
@@ -29,10 +34,25 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     process.stdout.write(banner(config, app));
     stopOnSignals(app);
   } catch (error) {
-    const message = error instanceof PuenteError ? error.message : String(error instanceof Error ? error.stack : error);
+    const message = error instanceof PuenteError ? error.message : lastWords(error);
     process.stderr.write(`Puente did not start: ${message}\n`);
     process.exit(1);
   }
+}
+
+function circumstances(environment: NodeJS.ProcessEnv, config: Config): Circumstances {
+  return {
+    is_production: environment.NODE_ENV === 'production' || config.upstream !== 'sandbox',
+    options: [...process.execArgv, environment.NODE_OPTIONS ?? ''],
+    inspector_url: inspectorUrl(),
+  };
+}
+
+/** A promise whose end nobody waits for holds no state that others need: the process lives on (`reliability.md` F52). */
+function outliveRejections(): void {
+  process.on('unhandledRejection', (reason) => {
+    process.stderr.write(`Puente goes on after an error that nobody caught; report it: ${lastWords(reason)}\n`);
+  });
 }
 
 /** A second signal ends the process at once; what was running is recovered at the next start. */

@@ -9,9 +9,11 @@ import { fishScript } from '../src/cli/completion/fish.ts';
 import { nodesOf } from '../src/cli/completion/tree.ts';
 import { zshScript } from '../src/cli/completion/zsh.ts';
 import { puenteProgram } from '../src/cli/program.ts';
-import { puente } from './run-cli.ts';
+import { elsewhere, puente } from './run-cli.ts';
 
-const nodes = nodesOf(puenteProgram({ version: '0.0.0', serve: async () => undefined }));
+const nodes = nodesOf(
+  puenteProgram({ version: '0.0.0', serve: async () => undefined, restore: elsewhere, examineOffline: elsewhere }),
+);
 const directory = mkdtempSync(join(tmpdir(), 'puente-completion-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const script = join(directory, 'puente.bash');

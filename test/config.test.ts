@@ -74,7 +74,7 @@ describe('a bad variable is refused by name, with what was found and what is all
     ['PUENTE_DATA_DIR', '', 'data_dir', 'null', 'the path of a directory'],
     ['PUENTE_SANDBOX_SETTINGS', 'fast', 'sandbox.settings', '"fast"', 'a list of names and values'],
     ['PUENTE_NOTICES_USER_AGENT', 'a\r\nb: c', 'notices.user_agent', '"a\\r\\nb: c"', 'a text of one line'],
-  ])('%s=%j', (variable, value, path, found, allowed) => {
+  ])('%s=%j [F64]', (variable, value, path, found, allowed) => {
     const sentence = refusal({ [variable]: value });
     expect(sentence).toContain(`${path} from the variable ${variable} is ${found}; allowed is `);
     expect(sentence).toContain(allowed);
@@ -109,7 +109,7 @@ describe('a bad file is refused by name and place', () => {
     ['null where there must be a value', 'log:\n  level:\n', /^log\.level .* is null;/],
     ['a key twice', 'public:\n  port: 1\n  port: 2\n', /is not valid YAML at line 3 \(DUPLICATE_KEY\)/],
     ['no YAML', 'public: [\n', /is not valid YAML at line 2/],
-  ])('%s', (_what, text, sentence) => {
+  ])('%s [F64]', (_what, text, sentence) => {
     expect(refusal({}, text)).toMatch(sentence);
   });
 
@@ -123,9 +123,18 @@ describe('a bad file is refused by name and place', () => {
 describe('settings that contradict each other are refused with the repair', () => {
   const certificate = () => join(directory, file('certificate'));
   test.each<[string, () => Record<string, string>, RegExp]>([
-    ['an open ops door', () => ({ PUENTE_OPS_HOST: '0.0.0.0' }), /^ops\.host is 0\.0\.0\.0.*set PUENTE_OPS_TOKEN/],
-    ['an open ops door, IPv6', () => ({ PUENTE_OPS_HOST: '::' }), /^ops\.host is ::.*set PUENTE_OPS_TOKEN/],
-    ['an ops door by name', () => ({ PUENTE_OPS_HOST: 'ops.example' }), /^ops\.host is ops\.example/],
+    [
+      'an open ops door [F123]',
+      () => ({ PUENTE_OPS_HOST: '0.0.0.0' }),
+      /^ops\.host is 0\.0\.0\.0.*set PUENTE_OPS_TOKEN/,
+    ],
+    ['an open ops door, IPv6 [F123]', () => ({ PUENTE_OPS_HOST: '::' }), /^ops\.host is ::.*set PUENTE_OPS_TOKEN/],
+    ['an ops door by name [F123]', () => ({ PUENTE_OPS_HOST: 'ops.example' }), /^ops\.host is ops\.example/],
+    [
+      'a reserve larger than what is kept free',
+      () => ({ PUENTE_STORE_LOW_BYTES: '1', PUENTE_STORE_BALLAST_BYTES: '2' }),
+      /^store\.ballast_bytes is 2, more than store\.low_bytes \(1\)/,
+    ],
     ['a real upstream and no key', () => ({ PUENTE_UPSTREAM: 'https://api.example' }), /set PUENTE_SECRET_KEY/],
     ['two keys', () => ({ PUENTE_SECRET_KEY: KEY, PUENTE_SECRET_KEY_FILE: certificate() }), /are both set; keep one/],
     [
@@ -176,7 +185,7 @@ test.each(['PUENTE_OPS_URL', 'PUENTE_NOTICE_SECRET', 'PUENTE_CREDENTIAL'])(
   },
 );
 
-test('a variable that is no setting is refused, and others are left alone', () => {
+test('a variable that is no setting is refused, and others are left alone [F64]', () => {
   expect(refusal({ PUENTE_PORT: '1' })).toMatch(/^PUENTE_PORT is no setting of Puente; config\/README\.md lists/);
   expect(load({ PORT: '1', PUENTEX: '1' }).public.port).toBe(8080);
 });
@@ -206,11 +215,11 @@ describe('secrets', () => {
     ['a secret in broken YAML', {}, 'webhook:\n  secret: "hush\nops: hush\n'],
     ['a secret twice', {}, 'webhook:\n  secret: hush\n  secret: hush\n'],
     ['a secret in a file with another mistake', {}, 'webhook:\n  secret: hush-hush\nops:\n  port: x\n'],
-  ])('%s never appears in the sentence', (_what, env, text) => {
+  ])('%s never appears in the sentence [F133]', (_what, env, text) => {
     expect(refusal(env as Record<string, string>, text)).not.toContain('hush'); // the table's rows differ in their keys
   });
 
-  test('are objects that refuse to be printed', () => {
+  test('are objects that refuse to be printed [F133]', () => {
     const config = load({ ...REAL, PUENTE_OPS_TOKEN: TOKEN, PUENTE_WEBHOOK_SECRET: 'webhook-secret' });
     expect(config.secret_key?.reveal()).toBe(KEY);
     expect(config.ops.token?.reveal()).toBe(TOKEN);

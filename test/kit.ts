@@ -98,6 +98,8 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
       PUENTE_LOG_LEVEL: 'silent',
       // Tests move merchants as they need them; what evidence a move needs is tested by itself.
       PUENTE_MOVES_GATE: 'advise',
+      // A test runs in the same process: its own work is no reason to turn a till away.
+      PUENTE_LIMITS_LAG_MS: '600000',
       ...settings,
     },
     cwd: process.cwd(),

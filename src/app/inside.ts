@@ -3,16 +3,20 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { identify } from '../core/identity.ts';
+import type { Room } from '../core/records/upkeep.ts';
 import type { Clock, Log, Runtime } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
-import { createVault } from '../core/vault.ts';
+import type { Store } from '../core/store.ts';
+import { createVault, type Vault } from '../core/vault.ts';
 import { PuenteError } from '../error.ts';
+import type { Admission } from '../http/admission.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { loadTables } from '../mapping/load.ts';
 import type { Tables } from '../mapping/tables.ts';
 import { type EvidenceSettings, startEvidence } from '../outbound/evidence.ts';
-import { createLog } from '../outbound/log.ts';
+import { createLog, standardOutput } from '../outbound/log.ts';
 import { createUpstream, type UpstreamClient } from '../outbound/upstream.ts';
+import { withBreaker } from '../outbound/upstream-breaker.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/server.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { readTls } from './public.ts';
@@ -29,6 +33,10 @@ export interface AppParts {
   failpoint?: (name: string) => void;
   /** The store can't be trusted any more. */
   onFatal?: (error: PuenteError) => void;
+  /** Free bytes of the disk. */
+  free_bytes?: () => Promise<number>;
+  /** Upper limit of the database in pages: a disk that is full. */
+  max_pages?: number;
 }
 
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
@@ -49,27 +57,26 @@ export async function openInside(
   config: Config,
   parts: AppParts,
   metrics: Metrics,
+  admission: Pick<Admission, 'level'>,
   remarks: string[],
 ): Promise<Inside> {
-  const log = parts.log ?? createLog(config.log.level);
+  const log =
+    parts.log ??
+    createLog(
+      config.log.level,
+      standardOutput(() => metrics.count('log_lines', 'dropped')),
+    );
   const clock = parts.clock ?? systemClock;
   const tables = parts.tables ?? loadTables(MAPPINGS);
   makeDirectory(config.data_dir);
   const vault = createVault(secretKey(config, remarks));
   const path = join(config.data_dir, 'puente.db');
   if (!existsSync(path)) remarks.push(`A new database was made: ${path}.`);
-  const store = await openSqliteStore({
-    path,
-    create: true,
-    key_mark: vault.keyed('key-check', 'puente'),
-    now: clock.now,
-    ...(parts.onFatal === undefined ? {} : { onFatal: parts.onFatal }),
-    ...(parts.failpoint === undefined ? {} : { failpoint: parts.failpoint }),
-  });
+  const store = await openStore(path, config, parts, { clock, log, vault, metrics });
   const sandbox = config.upstream === 'sandbox' ? await startSandbox(sandboxOptions(config)) : null;
   const legacy_url = config.legacy_upstream === 'sandbox' ? (sandbox?.url ?? '') : config.legacy_upstream;
-  const upstream = upstreamClient(sandbox?.url ?? config.upstream, config, metrics);
-  const legacy_upstream = upstreamClient(legacy_url, config, metrics);
+  const upstream = upstreamClient('orders', sandbox?.url ?? config.upstream, config, metrics, log);
+  const legacy_upstream = upstreamClient('legacy', legacy_url, config, metrics, log);
   const evidence = startEvidence({
     store,
     tables,
@@ -79,6 +86,7 @@ export async function openInside(
     upstream,
     legacy_upstream,
     settings: evidenceSettings(config),
+    isBusy: () => admission.level() !== 'nothing',
     // The runtime has the evidence as a part, and is there before anything is shadowed.
     identify: (token) => sellerOf(runtime, token),
     fingerprint: (token) => vault.fingerprint(token.reveal()),
@@ -115,6 +123,39 @@ export async function openInside(
   };
 }
 
+/** @throws PuenteError store_unusable. */
+function openStore(
+  path: string,
+  config: Config,
+  parts: AppParts,
+  { clock, log, vault, metrics }: { clock: Clock; log: Log; vault: Vault; metrics: Metrics },
+): Promise<Store> {
+  return openSqliteStore({
+    path,
+    create: true,
+    key_mark: vault.keyed('key-check', 'puente'),
+    cover_key: vault.coverKey(),
+    now: clock.now,
+    ...(config.backup.directory === null ? {} : { backup_directory: config.backup.directory }),
+    disk: { ...config.store, ...(parts.free_bytes === undefined ? {} : { free_bytes: parts.free_bytes }) },
+    onRoom: tellRoom(log, metrics),
+    ...(parts.max_pages === undefined ? {} : { max_pages: parts.max_pages }),
+    ...(parts.onFatal === undefined ? {} : { onFatal: parts.onFatal }),
+    ...(parts.failpoint === undefined ? {} : { failpoint: parts.failpoint }),
+  });
+}
+
+/** Each change is an alert, also the one for the better. */
+function tellRoom(log: Log, metrics: Metrics): (room: Room) => void {
+  return ({ level, is_log_large, free_bytes, log_bytes }) => {
+    metrics.count('disk', is_log_large ? 'log_large' : level);
+    if (level === 'enough') log.warn('the disk has room again', { action: level, count: free_bytes ?? 0 });
+    else log.error('the disk is nearly full: new sales are refused', { action: level, count: free_bytes ?? 0 });
+    if (is_log_large)
+      log.error('the write-ahead log can not be emptied: something reads the file', { count: log_bytes });
+  };
+}
+
 /** Calls that are carried don't tell the seller's site, on which the rules of orders hang. */
 async function sellerOf(runtime: Runtime, token: Secret): Promise<{ merchant_id: string; site: string | null } | null> {
   const identity = await identify(runtime, token);
@@ -130,13 +171,28 @@ function evidenceSettings({ evidence, shadow }: Config): EvidenceSettings {
   };
 }
 
-function upstreamClient(baseUrl: string, config: Config, metrics: Metrics): UpstreamClient {
-  return createUpstream({
+function upstreamClient(
+  service: 'orders' | 'legacy',
+  baseUrl: string,
+  { upstream_pool }: Config,
+  metrics: Metrics,
+  log: Log,
+): UpstreamClient {
+  const client = createUpstream({
     baseUrl,
-    connections: config.upstream_pool.connections,
-    connectTimeout_ms: config.upstream_pool.connect_timeout_ms,
+    connections: upstream_pool.connections,
+    connectTimeout_ms: upstream_pool.connect_timeout_ms,
     userAgent: 'Puente',
     onOutcome: (name, kind, status, duration_ms) => metrics.upstream(name, outcomeLabel(kind, status), duration_ms),
+  });
+  const settings = {
+    failures: upstream_pool.breaker_failures,
+    probe_ms: upstream_pool.breaker_probe_ms,
+    steady_ms: upstream_pool.breaker_steady_ms,
+  };
+  return withBreaker(client, settings, (calls, state) => {
+    metrics.count('breaker', `${service}_${calls}_${state}`);
+    log.warn('the breaker of an upstream moved', { lane: service, operation: calls, action: state });
   });
 }
 

@@ -7,8 +7,10 @@ import { refused } from '../core/answer.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
+import type { Admission } from '../http/admission.ts';
 import { createAfter } from '../http/after.ts';
 import { errorAnswer, sendAnswer } from '../http/answer.ts';
+import { admissionGate } from '../http/gate.ts';
 import { legacyRouter } from '../http/legacy.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { createExchanges, type Exchanges } from '../http/ongoing.ts';
@@ -22,6 +24,7 @@ export interface PublicParts {
   config: Config;
   metrics: Metrics;
   passthrough: Passthrough;
+  admission: Admission;
   webhook_secret: Secret | null;
   eventsWaiting: () => void;
 }
@@ -33,7 +36,7 @@ export interface PublicParts {
 export async function openPublicDoor(parts: PublicParts): Promise<Listening & { own_url: string }> {
   const door = parts.config.public;
   const tls = readTls(parts.config);
-  const exchanges = createExchanges(parts.runtime, createAfter(parts.runtime));
+  const exchanges = createExchanges(parts.runtime, createAfter(parts.runtime, parts.admission));
   const listening = await listen(publicApp(parts, exchanges), {
     name: 'public.port',
     host: door.host,
@@ -41,7 +44,15 @@ export async function openPublicDoor(parts: PublicParts): Promise<Listening & { 
     headers_timeout_ms: door.headers_timeout_ms,
     request_timeout_ms: door.request_timeout_ms,
     keep_alive_timeout_ms: door.keep_alive_timeout_ms,
+    write_timeout_ms: door.write_timeout_ms,
+    header_limit_bytes: door.header_limit_bytes,
     max_connections: door.max_connections,
+    max_requests_per_connection: door.max_requests_per_connection,
+    refuse(request, response, fault) {
+      parts.runtime.count('refused_heads', fault);
+      sendAnswer(response, refused(familyOf(request.url ?? ''), 'bad_request'));
+    },
+    dropped: () => parts.runtime.count('connections', 'dropped'),
     ...(tls === null ? {} : { tls }),
   });
   return {
@@ -68,7 +79,10 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
-  app.use(webhookRouter({ runtime, secret: parts.webhook_secret, eventsWaiting: parts.eventsWaiting }));
+  app.use(admissionGate(runtime, parts.admission));
+  const { unverified, waiting_limit } = parts.config.webhook;
+  const { webhook_secret: secret, eventsWaiting } = parts;
+  app.use(webhookRouter({ runtime, secret, unverified, waiting_limit, eventsWaiting }));
   app.use(exchanges.open);
   app.use(
     legacyRouter({

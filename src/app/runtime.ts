@@ -61,7 +61,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     budget: createRetryBudget(),
     unsettled: new Set(),
     telling: new Set(),
-    reads: createRecentReads(),
+    reads: createRecentReads(parts.clock.now),
     cache: createCache(),
     unrecorded: createUnrecorded(),
     unproven_tokens: createUnprovenTokens(),
@@ -74,6 +74,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
 export const systemClock: Clock = {
   now: Date.now,
   sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
+  monotonic: () => performance.now(),
 };
 
 /**

@@ -6,11 +6,14 @@ import { Secret } from '../core/secret.ts';
 import type { Notice } from '../core/store.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { startBulkMoves } from '../outbound/bulk.ts';
+import { startChores } from '../outbound/chores.ts';
+import { watchClock } from '../outbound/clock-watch.ts';
 import { startCompleter } from '../outbound/completer.ts';
 import type { OutboundPolicy } from '../outbound/guard.ts';
 import { type NotifierParts, startNotifier } from '../outbound/notifier.ts';
+import { paceUpstream } from '../outbound/pace.ts';
 import { startReconciler } from '../outbound/reconciler.ts';
-import { createSender } from '../outbound/sender.ts';
+import { createSender, type Sender } from '../outbound/sender.ts';
 import { startSweep } from '../outbound/sweep.ts';
 
 export interface Work {
@@ -30,6 +33,29 @@ export function startWork(
   public_url: string,
 ): Work {
   const sender = createSender({ policy, userAgent: config.notices.user_agent, timeout_ms: config.notices.timeout_ms });
+  const loops = startLoops(runtime, config, metrics, sender, public_url);
+  const { backup, retention, tokens } = config;
+  const chores = startChores(runtime, {
+    backup_every_ms: backup.every_ms,
+    backup_keep: backup.keep,
+    retention: { ...retention, tokens_ms: tokens.kept_for_ms },
+  });
+  return {
+    ...loops,
+    async stop() {
+      await Promise.all([loops.stop(), chores.stop()]);
+    },
+  };
+}
+
+/** The same with the sender handed in: a simulation has receivers without sockets. */
+export function startLoops(
+  runtime: Runtime,
+  config: Config,
+  metrics: Pick<Metrics, 'notice'>,
+  sender: Sender,
+  public_url: string,
+): Work {
   const notifier = startNotifier({
     store: runtime.store,
     sender: {
@@ -50,9 +76,11 @@ export function startWork(
     onFault: (error) =>
       runtime.log.error('notifier failed', { cause: error instanceof Error ? error.message : 'unknown' }),
   });
-  const events = startReconciler(runtime, config.reconcile.concurrency);
-  const links = startCompleter(runtime, config.reconcile.concurrency);
-  const others = [startBulkMoves(runtime), startSweep(runtime)];
+  const paced = paceUpstream(runtime.upstream, config.reconcile.calls_per_second, runtime.clock);
+  const background: Runtime = { ...runtime, upstream: paced };
+  const events = startReconciler(background, config.reconcile.concurrency, paced.rests);
+  const links = startCompleter(background, config.reconcile.concurrency, paced.rests);
+  const others = [startBulkMoves(runtime), startSweep(background, paced.rests), ...watchClock(runtime)];
   return {
     notices: notifier.wake,
     events: events.wake,
@@ -75,7 +103,7 @@ async function receiverOf(runtime: Runtime, notice: Notice): ReturnType<Notifier
   };
 }
 
-function noteAttempt(runtime: Runtime, metrics: Metrics): NonNullable<NotifierParts['onAttempt']> {
+function noteAttempt(runtime: Runtime, metrics: Pick<Metrics, 'notice'>): NonNullable<NotifierParts['onAttempt']> {
   return (notice, attempt) => {
     metrics.notice(attempt.outcome);
     const fields = {

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { AuditView, ChainReport } from '../core/audit-trail.ts';
 import { factText } from '../core/report/fact-text.ts';
 import { callOps } from './ops-client.ts';
-import { common, exitCodes, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { common, exitCodes, type Output, plain, print, tableOf, wholeNumber } from './output.ts';
 
 interface ListOptions extends Output {
   subject?: string;
@@ -49,16 +49,31 @@ async function list({ subject, action, since, until, limit, ...options }: ListOp
   print(options, lines, lines.length === 0 ? 'No decision is like that.' : listed(lines));
 }
 
+/**
+ * Checks the chain beside another command, whose answer rests on it: a broken one is told on standard error, and is the
+ * exit code.
+ */
+export async function warnOfBrokenChain(options: Output): Promise<void> {
+  const report = await chainOf(options, new URLSearchParams());
+  if (report.intact) return;
+  process.stderr.write(`${plain(verdictOf(report))}\nWhat it says of decisions and incidents is not proven.\n`);
+  process.exitCode = exitCodes.broken_chain;
+}
+
 async function verify({ expect, ...options }: Output & { expect?: [string, string] }): Promise<void> {
   const query = new URLSearchParams();
   if (expect !== undefined) {
     query.set('expect_sequence', expect[0]);
     query.set('expect_hash', expect[1]);
   }
-  const path = `/api/audit/verify?${query}`;
-  const report = (await callOps(options, 'GET', path, undefined, { long: true })) as ChainReport; // the API's own shape
+  const report = await chainOf(options, query);
   print(options, report, verdictOf(report));
   if (!report.intact) process.exitCode = exitCodes.broken_chain;
+}
+
+async function chainOf(options: Output, query: URLSearchParams): Promise<ChainReport> {
+  const path = `/api/audit/verify?${query}`;
+  return (await callOps(options, 'GET', path, undefined, { long: true })) as ChainReport; // the API's own shape
 }
 
 function verdictOf({ lines, head, expected, broken }: ChainReport): string {

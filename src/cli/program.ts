@@ -2,11 +2,14 @@
 import { Command } from 'commander';
 import { addAssessCommands } from './assess.ts';
 import { addAuditCommands } from './audit.ts';
+import { addBackupCommands, type Restore } from './backup.ts';
 import { addBrownoutCommands } from './brownouts.ts';
 import { addBulkCommands } from './bulk.ts';
 import { addCaptureCommands } from './capture.ts';
 import { addCompletionCommands } from './completion.ts';
 import { addDifferencesCommands } from './differences.ts';
+import { addDoctorCommands, type ExamineOffline } from './doctor.ts';
+import { addEraseCommands } from './erase.ts';
 import { addEvidenceCommands } from './evidence.ts';
 import { giveExamples } from './examples.ts';
 import { addMappingCommands } from './mapping.ts';
@@ -47,9 +50,13 @@ export interface ProgramParts {
   version: string;
   /** Starts Puente; only `src/cli.ts` starts a process. */
   serve(options: { notify?: string }): Promise<void>;
+  /** Puts a backup in place of a database. */
+  restore: Restore;
+  /** Looks at settings and database file. */
+  examineOffline: ExamineOffline;
 }
 
-export function puenteProgram({ version, serve }: ProgramParts): Command {
+export function puenteProgram({ version, serve, restore, examineOffline }: ProgramParts): Command {
   const program = new Command('puente')
     .version(version)
     .description('Keeps legacy Mercado Pago Point and QR integrations working on the orders API.')
@@ -79,6 +86,9 @@ export function puenteProgram({ version, serve }: ProgramParts): Command {
   addReconcileCommands(program);
   addReportCommands(program);
   addAuditCommands(program);
+  addBackupCommands(program, restore);
+  addDoctorCommands(program, examineOffline);
+  addEraseCommands(program);
   addOpenApiCommands(program);
   addCompletionCommands(program);
   giveExamples(program);

@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { reportParts } from '../core/report/csv.ts';
 import { diffReports, type ReportDiff, readReport } from '../core/report/diff.ts';
 import { PuenteError } from '../error.ts';
+import { warnOfBrokenChain } from './audit.ts';
 import { streamOps } from './ops-client.ts';
 import { common, type Output, print, tableOf } from './output.ts';
 import { startProgress } from './progress.ts';
@@ -36,6 +37,9 @@ export function addReportCommands(program: Command): void {
     .addHelpText(
       'after',
       `
+The audit chain is checked with every report.
+Exit codes: 0 intact, 5 broken: what it says of decisions is not proven.
+
 Examples:
   puente report 700100200 --format html --output report.html
   puente report --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z --format csv --part losses
@@ -68,6 +72,7 @@ async function fetchReport(merchant: string | undefined, options: ReportOptions)
     clearInterval(waiting);
   }
   if (output !== undefined) process.stderr.write(`${output} is written.\n`);
+  await warnOfBrokenChain(options);
 }
 
 /** From the first piece on it is told how much has come. */

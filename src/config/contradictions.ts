@@ -28,6 +28,11 @@ export function contradictions(config: Settings): string[] {
     const missing = door.tls.key_file === null ? 'key_file' : 'certificate_file';
     found.push(`public.tls.${missing} is not set, but the other file is; TLS needs both, plain HTTP neither.`);
   }
+  if (config.webhook.unverified === 'refuse' && config.webhook.secret === null && config.upstream !== 'sandbox') {
+    found.push(
+      'webhook.unverified is refuse, and webhook.secret is not set, so no event could be verified; set PUENTE_WEBHOOK_SECRET, or leave it at read.',
+    );
+  }
   if (create.attempt_timeout_ms > create.deadline_ms) {
     found.push(
       `create.attempt_timeout_ms is ${create.attempt_timeout_ms}, more than create.deadline_ms (${create.deadline_ms}); one try must fit into the deadline.`,
@@ -36,6 +41,11 @@ export function contradictions(config: Settings): string[] {
   if (config.reconcile.point_interval_ms > config.reconcile.max_interval_ms) {
     found.push(
       'reconcile.point_interval_ms is more than reconcile.max_interval_ms; the first look comes before the last.',
+    );
+  }
+  if (config.store.ballast_bytes > config.store.low_bytes) {
+    found.push(
+      `store.ballast_bytes is ${config.store.ballast_bytes}, more than store.low_bytes (${config.store.low_bytes}); the reserve is a part of what is kept free.`,
     );
   }
   const files = {

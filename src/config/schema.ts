@@ -52,7 +52,17 @@ export const settings = z.strictObject({
     headers_timeout_ms: milliseconds(100, 600_000),
     request_timeout_ms: milliseconds(100, 600_000),
     keep_alive_timeout_ms: milliseconds(100, 600_000),
+    write_timeout_ms: milliseconds(1000, 600_000),
+    header_limit_bytes: wholeNumber(2048, 65_536, 'bytes'),
     max_connections: wholeNumber(1, 100_000),
+    max_requests_per_connection: wholeNumber(1, 1_000_000),
+  }),
+  limits: z.strictObject({
+    calls: wholeNumber(1, 100_000, 'calls'),
+    unknown_calls: wholeNumber(1, 100_000, 'calls'),
+    merchant_calls: wholeNumber(1, 100_000, 'calls'),
+    merchant_per_second: wholeNumber(1, 1_000_000, 'calls'),
+    lag_ms: milliseconds(50, 600_000),
   }),
   ops: z.strictObject({
     host: host(),
@@ -116,6 +126,21 @@ export const settings = z.strictObject({
       .max(3_660 * 86_400_000)
       .meta({ allowed: 'a whole number of milliseconds from 60000 to 316224000000' }),
   }),
+  store: z.strictObject({
+    low_bytes: wholeNumber(0, 1_099_511_627_776, 'bytes'),
+    ballast_bytes: wholeNumber(0, 1_073_741_824, 'bytes'),
+    log_limit_bytes: wholeNumber(33_554_432, 1_099_511_627_776, 'bytes'),
+  }),
+  backup: z.strictObject({
+    directory: orNull(path('the path of a directory')),
+    every_ms: orNull(milliseconds(1000)),
+    keep: wholeNumber(1, 10_000, 'backups'),
+  }),
+  retention: z.strictObject({
+    links_ms: wholeNumber(86_400_000, 3_660 * 86_400_000, 'milliseconds'),
+    notices_ms: wholeNumber(86_400_000, 3_660 * 86_400_000, 'milliseconds'),
+    sums_ms: wholeNumber(86_400_000, 3_660 * 86_400_000, 'milliseconds'),
+  }),
   merchants: z.strictObject({
     declined: choice(['error', 'finished']),
     cancel_on_terminal: flag(),
@@ -151,6 +176,7 @@ export const settings = z.strictObject({
     qr_interval_ms: milliseconds(10, 3_600_000),
     max_interval_ms: milliseconds(10, 86_400_000),
     concurrency: wholeNumber(1, 256),
+    calls_per_second: wholeNumber(10, 10_000, 'calls'),
     action_required_grace_ms: milliseconds(0, 86_400_000),
     sweep_per_second: wholeNumber(0, 1000, 'orders'),
     sweep_age_ms: milliseconds(60_000),
@@ -173,8 +199,16 @@ export const settings = z.strictObject({
   }),
   webhook: z.strictObject({
     secret: orNull(secret(SHORTEST_WEBHOOK_SECRET)),
+    unverified: choice(['read', 'refuse']),
+    waiting_limit: wholeNumber(100, 10_000_000, 'events'),
   }),
-  upstream_pool: z.strictObject({ connections: wholeNumber(1, 4096), connect_timeout_ms: milliseconds(50, 60_000) }),
+  upstream_pool: z.strictObject({
+    connections: wholeNumber(1, 4096),
+    connect_timeout_ms: milliseconds(50, 60_000),
+    breaker_failures: wholeNumber(0, 10_000, 'calls'),
+    breaker_probe_ms: milliseconds(10, 60_000),
+    breaker_steady_ms: milliseconds(0, 600_000),
+  }),
   log: z.strictObject({ level: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']) }),
   shutdown: z.strictObject({ grace_ms: milliseconds(0, 600_000) }),
 });

@@ -15,13 +15,11 @@ const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
  * @throws SyntaxError for bad JSON, a key given twice with different values, a key that could reach a prototype, or nesting over 32.
  */
 export function parseJson(text: string): Json {
-  refuseDepth(text);
-  const value = parse(text, null, {
+  refuseShape(text);
+  return parse(text, null, {
     parseNumber: (source) =>
       PLAIN_INTEGER.test(source) && source !== '-0' ? Number(source) : new LosslessNumber(source),
   }) as Json; // the parser only produces the shapes of Json
-  refuseForbiddenKeys(value);
-  return value;
 }
 
 /** Writes JSON text; a `LosslessNumber` is written with its source text. */
@@ -51,31 +49,45 @@ export function isExactNumber(value: unknown): value is LosslessNumber {
   return value instanceof LosslessNumber;
 }
 
-function refuseDepth(text: string): void {
+/** One look at the text before it is parsed: nesting, and keys that a parser would follow to a prototype. */
+function refuseShape(text: string): void {
   let depth = 0;
-  let inString = false;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
-    if (inString) {
-      if (code === 92) index++;
-      else if (code === 34) inString = false;
-    } else if (code === 34) inString = true;
-    else if (code === 123 || code === 91) {
+    if (code === QUOTE) {
+      const end = endOfString(text, index);
+      refuseKey(text, index, end);
+      index = end;
+    } else if (code === 123 || code === 91) {
       depth++;
       if (depth > MAX_DEPTH) throw new SyntaxError(`JSON is nested deeper than ${MAX_DEPTH} levels`);
     } else if (code === 125 || code === 93) depth--;
   }
 }
 
-function refuseForbiddenKeys(value: Json): void {
-  if (value === null || typeof value !== 'object' || value instanceof LosslessNumber) return;
-  if (Array.isArray(value)) {
-    for (const item of value) refuseForbiddenKeys(item);
-    return;
+const QUOTE = 34;
+const BACKSLASH = 92;
+
+/** Index of the closing quote; the end of the text when there is none. */
+function endOfString(text: string, start: number): number {
+  for (let index = start + 1; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === BACKSLASH) index++;
+    else if (code === QUOTE) return index;
   }
-  if (Object.getPrototypeOf(value) !== Object.prototype) throw new SyntaxError("The key '__proto__' is not allowed");
-  for (const key of Object.keys(value)) {
-    if (FORBIDDEN_KEYS.has(key)) throw new SyntaxError(`The key '${key}' is not allowed`);
-    refuseForbiddenKeys(value[key] as Json); // the key was just listed
-  }
+  return text.length;
+}
+
+const SHORTEST_FORBIDDEN = Math.min(...[...FORBIDDEN_KEYS].map((key) => key.length));
+const SPACE = /\s*/y;
+
+/** A parser may drop such a key in silence, so it is looked for in the text, escaped spellings too. */
+function refuseKey(text: string, start: number, end: number): void {
+  if (end - start <= SHORTEST_FORBIDDEN) return;
+  SPACE.lastIndex = end + 1;
+  SPACE.test(text);
+  if (text[SPACE.lastIndex] !== ':') return;
+  const written = text.slice(start + 1, end);
+  const key = written.includes('\\') ? String(JSON.parse(`"${written}"`)) : written;
+  if (FORBIDDEN_KEYS.has(key)) throw new SyntaxError(`The key '${key}' is not allowed`);
 }

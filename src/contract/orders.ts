@@ -1,4 +1,5 @@
 /** The orders API, `type: point` and `type: qr`. Source: `interface.md` Order, `orders-api.md` §1–3. */
+import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import {
   DURATION,
@@ -133,8 +134,12 @@ export const cancelOrderCall = z.object({
   headers: z.object({ 'x-allow-cancelable-status': z.literal('at_terminal').optional() }),
 });
 
+/** A plain decimal that JSON wrote as a number; its own text is kept, so nothing of it is lost. */
+const decimal = z
+  .custom<LosslessNumber>((value) => value instanceof LosslessNumber && /^-?\d{1,15}(?:\.\d{1,6})?$/.test(value.value))
+  .transform((value) => value.value);
 /** Number where a string is documented and the reverse is accepted when lossless (`reliability.md` F26). */
-const text = z.union([z.string(), z.number().transform(String)]);
+const text = z.union([z.string(), z.number().transform(String), decimal]);
 
 export const orderPayment = z.object({
   id: z.string().optional(),

@@ -37,7 +37,8 @@ export async function attemptCreate(runtime: Runtime, plan: AttemptPlan): Promis
   let maybe_sent = plan.sent_before;
   let doubt: CreateVerdict | null = null;
   let attempts = 0;
-  runtime.budget.earn();
+  // What recovery repeats was paid for by its first attempt.
+  if (!plan.sent_before) runtime.budget.earn();
   for (;;) {
     const verdict = await attemptOnce(runtime, plan, maybe_sent);
     attempts++;
@@ -50,7 +51,8 @@ export async function attemptCreate(runtime: Runtime, plan: AttemptPlan): Promis
     }
     const wait_ms = pause(runtime, attempts, verdict);
     const late = runtime.clock.now() + wait_ms + SHORTEST_ATTEMPT_MS > plan.deadline;
-    if (attempts >= plan.attempts || late || !runtime.budget.spend()) {
+    const kept_back = verdict.kind === 'not_sent' && verdict.kept_back === true;
+    if (attempts >= plan.attempts || late || kept_back || !runtime.budget.spend()) {
       return { verdict: doubt ?? hold(verdict, plan), attempts, replayed: false };
     }
     await runtime.clock.sleep(wait_ms);

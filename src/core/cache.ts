@@ -1,5 +1,7 @@
 /** A cache of answers, kept for a short time in this process, so that tills that poll don't become upstream calls. */
 
+import { createRecent } from './recent.ts';
+
 /** Entries kept at most over all kinds; a forgotten one only costs a call. */
 const CAPACITY = 20_000;
 
@@ -29,7 +31,7 @@ interface Entry {
 }
 
 export function createCache(): Cache {
-  const entries = new Map<string, Entry>();
+  const entries = createRecent<Entry>(CAPACITY);
   const peek = <Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined => {
     const known = entries.get(key);
     if (known === undefined || now < known.at || now - known.at >= Math.min(fresh_ms, known.kept_ms)) return undefined;
@@ -47,9 +49,7 @@ export function createCache(): Cache {
       const known = peek<Answer>(key, now, fresh_ms);
       if (known !== undefined) return known;
       const entry: Entry = { at: now, kept_ms: Number.POSITIVE_INFINITY, answer: ask() };
-      entries.delete(key);
       entries.set(key, entry);
-      if (entries.size > CAPACITY) entries.delete(entries.keys().next().value ?? '');
       const forget = (): void => {
         if (entries.get(key) === entry) entries.delete(key);
       };

@@ -3,6 +3,7 @@ import { ORDER_ID } from '../contract/identifiers.ts';
 import { applyOrder } from './change.ts';
 import { credentialOf } from './identity.ts';
 import type { Link, LinkState } from './link.ts';
+import { adoptLost } from './reconcile/orphans.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import { type InboxEvent, PARKED_FOR_MS } from './store.ts';
@@ -29,7 +30,8 @@ export async function handleEvent(runtime: Runtime, event: InboxEvent): Promise<
 
 async function followEvent(runtime: Runtime, event: InboxEvent): Promise<void> {
   const link = await matchingLink(runtime, event);
-  if (link === null) return parkUnlessMatched(runtime, event);
+  if (link === null)
+    return (await adoptLost(runtime, event)) ? done(runtime, event) : parkUnlessMatched(runtime, event);
   const order_id = link.order_id ?? event.order_id;
   if (order_id === null) return later(runtime, event);
   const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);

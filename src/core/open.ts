@@ -16,6 +16,7 @@ import { noteOwnDoubt } from './own-doubt.ts';
 import type { LegacySale } from './records/routing.ts';
 import { derivedReference } from './reference.ts';
 import { refreshLink } from './refresh.ts';
+import { needRoom } from './room.ts';
 import { isOnOrders } from './routing.ts';
 import type { Runtime } from './runtime.ts';
 import type { Sale } from './sale.ts';
@@ -66,6 +67,8 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   runtime.failpoint('create.before_row');
   const { opening, link: stored, elsewhere } = await openRow(runtime, sale, fresh.link, round);
   if (opening.kind === 'left') return { kind: 'carry' };
+  if (opening.kind === 'shut')
+    return counted(runtime, 'shut', refused(call.operation.family, 'unavailable', null, SOON));
   if (elsewhere !== null) return (await isOver(runtime, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
   if (opening.kind === 'busy') {
     const room = await sale.makeRoom(stored, deadline);
@@ -128,27 +131,32 @@ async function leaveToLegacy(runtime: Runtime, call: LegacyCall, sale: Sale, dea
   return room === 'freed' ? { kind: 'carry' } : counted(runtime, 'busy', room);
 }
 
-/** `left`: nothing was written, because the stage says legacy and nothing on orders is in the way any more. */
-type Row = { opening: Opening | { kind: 'elsewhere' } | { kind: 'left' }; link: Link; elsewhere: LegacySale | null };
+/** Nothing was written. `left`: the stage says legacy and nothing on orders is in the way any more. `shut`: nothing works upstream. */
+type Unwritten = { kind: 'elsewhere' | 'left' | 'shut' };
+type Row = { opening: Opening | Unwritten; link: Link; elsewhere: LegacySale | null };
+/** Upstream is probed every second; what was not written can be tried again. */
+const SOON = { 'retry-after': '1' };
 
 async function openRow(runtime: Runtime, sale: Sale, link: Link, { on_orders }: Round): Promise<Row> {
   const window_ms = runtime.settings.create.join_window_ms;
-  let left = false;
-  const leave = (): never => {
-    left = true;
-    throw new PuenteError('conflict', 'The unit is free, and its new work is for legacy.');
+  let unwritten: Unwritten['kind'] | null = null;
+  const leave = (kind: Unwritten['kind']): never => {
+    unwritten = kind;
+    throw new PuenteError('conflict', 'Nothing is written for this sale.');
   };
   try {
     return await runtime.store.openLink(link, (holder) => {
-      if (holder === null && !on_orders) return leave();
+      if (holder === null && !on_orders) return leave('left');
       if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
       const judged = judgeOpening(holder, link, window_ms);
-      if (judged.kind !== 'busy' || sale.holds_unit) return judged;
+      if (judged.kind === 'join' || (judged.kind === 'busy' && sale.holds_unit)) return judged;
       // What holds no unit is in nobody's way: it was only looked at as a possible retry.
-      return on_orders ? { kind: 'open' } : leave();
+      if (!on_orders) return leave('left');
+      needRoom(runtime);
+      return runtime.upstream.isShut?.('POST') === true ? leave('shut') : { kind: 'open' };
     });
   } catch (error) {
-    if (left) return { opening: { kind: 'left' }, link, elsewhere: null };
+    if (unwritten !== null) return { opening: { kind: unwritten }, link, elsewhere: null };
     throw error;
   }
 }

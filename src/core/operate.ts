@@ -14,6 +14,7 @@ import {
 import { type MerchantView, merchantView, shownOrNull } from './merchant-view.ts';
 import { merchantUrl } from './notices/target.ts';
 import type { Runtime } from './runtime.ts';
+import { Secret } from './secret.ts';
 
 /** Why something is done, for the audit trail. */
 const SAY_WHY = 'say why, in 3 to 500 characters';
@@ -22,12 +23,21 @@ export const reason = z.string(SAY_WHY).trim().min(3, SAY_WHY).max(500, SAY_WHY)
 export const revision = z.int().nonnegative();
 const unknown = z.enum(unknownPolicies).nullable().optional();
 
+/** Refuses to be printed from the moment that it is read. */
+function secretText(shortest: number, longest: number) {
+  return z
+    .string()
+    .min(shortest)
+    .max(longest)
+    .transform((text) => new Secret(text));
+}
+
 /** The body of `PUT /api/merchants/:id`: only what is named changes; `null` goes back to the default. */
 export const merchantChange = z.strictObject({
   reason,
   revision,
   /** Kept sealed; shown again without its path and query. */
-  notice_url: z.string().max(2048).nullable().optional(),
+  notice_url: secretText(0, 2048).nullable().optional(),
   dialect: z.enum(dialects).nullable().optional(),
   /** How QR sales are told from now on; what waits already keeps its form. */
   qr_notices: z.enum(qrNotices).nullable().optional(),
@@ -47,9 +57,9 @@ export const merchantChange = z.strictObject({
     .refine(endsAfterItStarts, 'the sunset must not be before the deprecation (RFC 9745)')
     .optional(),
   /** Signs this merchant's `point_integration_wh` notices and the webhooks of its QR sales; kept sealed, never shown again. */
-  notice_secret: z.string().min(8).max(512).nullable().optional(),
+  notice_secret: secretText(8, 512).nullable().optional(),
   /** Token for work after the call has ended; kept sealed, never shown again. */
-  credential: z.string().min(8).max(512).nullable().optional(),
+  credential: secretText(8, 512).nullable().optional(),
 });
 export type MerchantChange = z.infer<typeof merchantChange>;
 
@@ -83,7 +93,7 @@ export async function changeMerchant(
   checkUrl: (url: string) => void,
 ): Promise<MerchantView> {
   const { reason, revision, notice_url, notice_secret, credential, ...settings } = change;
-  if (typeof notice_url === 'string') checkUrl(notice_url);
+  if (notice_url) checkUrl(notice_url.reveal());
   const before = await merchantToChange(runtime, id);
   const saved = await runtime.store.saveMerchant(
     {
@@ -105,7 +115,7 @@ export async function changeMerchant(
           ...pick(before.settings, settings),
           ...shownAs(notice_url, shownOrNull(merchantUrl(runtime, before))),
         },
-        after: { ...settings, ...shownAs(notice_url, shownOrNull(notice_url)) },
+        after: { ...settings, ...shownAs(notice_url, shownOrNull(notice_url?.reveal() ?? null)) },
         secrets: [
           ...(notice_secret === undefined ? [] : ['notice_secret']),
           ...(credential === undefined ? [] : ['credential']),
@@ -134,7 +144,7 @@ export async function merchantToChange(runtime: Runtime, id: string): Promise<Me
 }
 
 /** What the audit says of the URL, when the change names it. */
-function shownAs(named: string | null | undefined, shown: string | null): { notice_url?: string | null } {
+function shownAs(named: Secret | null | undefined, shown: string | null): { notice_url?: string | null } {
   return named === undefined ? {} : { notice_url: shown };
 }
 
@@ -168,12 +178,12 @@ function checkedId(id: string): string {
 
 function sealedOr(
   runtime: Runtime,
-  text: string | null | undefined,
+  secret: Secret | null | undefined,
   purpose: string,
   before: Uint8Array | null,
 ): Uint8Array | null {
-  if (text === undefined) return before;
-  return text === null ? null : runtime.vault.seal(text, purpose);
+  if (secret === undefined) return before;
+  return secret === null ? null : runtime.vault.seal(secret.reveal(), purpose);
 }
 
 function pick(settings: Record<string, unknown>, named: Record<string, unknown>): Record<string, unknown> {

@@ -11,7 +11,7 @@ export type CreateVerdict =
   /** Refused unexecuted by a rate limit. */
   | { kind: 'not_executed'; status: number; body: unknown; retry_after_ms: number | null }
   /** Proved that no byte left. */
-  | { kind: 'not_sent'; cause: string }
+  | { kind: 'not_sent'; cause: string; kept_back?: boolean }
   /** The order may or may not exist. `retry`: the same key and bytes may be sent again now. */
   | { kind: 'ambiguous'; cause: string; retry: boolean; busy: boolean };
 

@@ -1,5 +1,6 @@
 /** Whose a token is for certain: on the word of a token alone nothing counts for a merchant, and nothing of it is shown. */
 import { identify } from './identity.ts';
+import { createRecent } from './recent.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 
@@ -15,13 +16,9 @@ export interface Proofs {
 }
 
 export function createProofs(): Proofs {
-  const taken = new Map<string, { merchant_id: string; until: number }>();
+  const taken = createRecent<{ merchant_id: string; until: number }>(CAPACITY);
   return {
-    note(fingerprint, merchant_id, until) {
-      taken.delete(fingerprint); // so that the map stays in the order of the last proof
-      taken.set(fingerprint, { merchant_id, until });
-      if (taken.size > CAPACITY) taken.delete(taken.keys().next().value ?? '');
-    },
+    note: (fingerprint, merchant_id, until) => taken.set(fingerprint, { merchant_id, until }),
     of(fingerprint, now) {
       const known = taken.get(fingerprint);
       if (known === undefined) return null;

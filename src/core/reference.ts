@@ -9,6 +9,12 @@ export function fitsUpstream(reference: string | undefined): reference is string
   return reference !== undefined && ORDER_REFERENCE.test(reference);
 }
 
+/** The legacy id that a reference was derived from; null for a reference that was not. */
+export function legacyIdOf(reference: string): string | null {
+  const hex = /^pnt([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(reference);
+  return hex === null ? null : hex.slice(1).join('-');
+}
+
 /** 35 characters of `[A-Za-z0-9]`, unique because the legacy id is. */
 export function derivedReference(legacy_id: string): string {
   return PREFIX + legacy_id.replaceAll('-', '');

@@ -19,12 +19,16 @@ export interface Clock {
   /** Wall clock, epoch ms. */
   now(): number;
   sleep(duration_ms: number): Promise<void>;
+  /** Ms of a clock that nobody can set; without it nobody watches for the wall clock being set back. */
+  monotonic?(): number;
 }
 
 /** The only fields a log line may have; nothing a caller sent goes to the log by another name. */
 export interface LogFields {
   merchant?: string;
   operation?: string;
+  /** What a caller was told to name when asking about an error. */
+  request_id?: string;
   legacy_id?: string;
   order_id?: string;
   unit?: string;
@@ -60,13 +64,19 @@ export type CounterName =
   | 'lost_links' // -
   | 'events' // outcome
   | 'unknown' // what
-  | 'shed' // shadow or evidence
+  | 'shed' // shadow, evidence, or class and reason of a call
+  | 'connections' // dropped
+  | 'refused_heads' // what was wrong
   | 'shadow' // verdict
   | 'differences' // what
   | 'safety_stops' // mode
   | 'legacy_sales' // outcome
   | 'reconciled' // kind of mismatch
-  | 'brownouts'; // refused calls
+  | 'brownouts' // refused calls
+  | 'backups' // made or failed
+  | 'disk' // level, or the log
+  | 'breaker' // calls and state
+  | 'log_lines'; // dropped
 
 export type Count = (name: CounterName, label?: string) => void;
 

@@ -1,4 +1,4 @@
-/** A value that refuses to be printed: it has no string form, and JSON, templates and inspection show a placeholder. */
+/** A value that refuses to be printed: without a string form or a property; JSON, templates, sums and copies show a placeholder or nothing. */
 import { inspect } from 'node:util';
 
 export class Secret {
@@ -6,6 +6,7 @@ export class Secret {
 
   constructor(value: string) {
     this.#value = value;
+    Object.freeze(this);
   }
 
   /** The clear value; call it only where bytes leave the process or are sealed. */
@@ -18,6 +19,11 @@ export class Secret {
   }
 
   toJSON(): string {
+    return '[secret]';
+  }
+
+  /** In a sum or a comparison too. */
+  [Symbol.toPrimitive](): string {
     return '[secret]';
   }
 

@@ -50,7 +50,8 @@ export async function sendLink(runtime: Runtime, legacy_id: string, plan: SendPl
     token: plan.token,
     deadline: plan.deadline,
     sent_before,
-    attempts: runtime.settings.create.attempts,
+    // Nobody waits for what recovery sends: one try now, the next one at its own pace (F11, F12).
+    attempts: plan.for_client === false ? 1 : runtime.settings.create.attempts,
   });
   return settle(runtime, link, result, plan);
 }
@@ -129,9 +130,10 @@ function storedBody(runtime: Runtime, link: Link): Uint8Array {
   return runtime.vault.open(link.sealed_body, 'body');
 }
 
-/** When the completer tries next: 1, 2, 4, 8, 15, 30 s … with jitter (`reliability.md` §3.5). */
+/** When the completer tries next: 1, 2, 4, 8, 15, 30 s … and up to two fifths more, never sooner (`reliability.md` §3.5, F12). */
 function nextReplay(runtime: Runtime, link: Link): number {
   const pauses_ms = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
-  const base_ms = pauses_ms[Math.min(Math.floor(link.attempts / 3), pauses_ms.length - 1)] ?? 30_000;
-  return runtime.clock.now() + Math.round(base_ms * (0.8 + 0.4 * runtime.random()));
+  const rounds = Math.max(0, link.attempts - runtime.settings.create.attempts + 1);
+  const base_ms = pauses_ms[Math.min(rounds, pauses_ms.length - 1)] ?? 30_000;
+  return runtime.clock.now() + Math.round(base_ms * (1 + 0.4 * runtime.random()));
 }

@@ -4,10 +4,12 @@ import type { NoticeTopic } from '../mapping/schema.ts';
 import type { Link, LinkChange } from './link.ts';
 import type { AcceptedToken, Merchant } from './merchant.ts';
 import type { Refund, RefundChange } from './payments/refund.ts';
+import type { DeliveryStore } from './records/delivery.ts';
 import type { EvidenceStore } from './records/evidence.ts';
 import type { LegacySale, RoutingStore } from './records/routing.ts';
+import type { UpkeepStore } from './records/upkeep.ts';
 
-/** Parked events kept at most; beyond it verified ones push out unverified ones, oldest first (`reliability.md` §3.11.5). */
+/** Parked events kept at most; beyond it verified ones push out unverified ones, which leave no trace, oldest first (§3.11.5). */
 export const PARKED_EVENTS_LIMIT = 10_000;
 /** An event that no link matched for so long is reported, not tried (`reliability.md` §3.11.5). */
 export const PARKED_FOR_MS = 72 * 60 * 60_000;
@@ -122,7 +124,7 @@ export interface InboxEvent extends NewEvent {
   next_attempt_at: number;
 }
 
-export interface Store extends EvidenceStore, RoutingStore {
+export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, UpkeepStore {
   merchant(id: string): Promise<Merchant | null>;
   merchants(): Promise<Merchant[]>;
   /**
@@ -175,7 +177,10 @@ export interface Store extends EvidenceStore, RoutingStore {
    * @throws PuenteError conflict when it is another.
    */
   saveLink(link: Link, change: LinkChange, extra?: { notices?: NewNotice[]; audit?: AuditEntry }): Promise<Link>;
-  /** Links whose `next_check_at` is due, oldest first; those of `except_merchants` are left out. */
+  /**
+   * Links whose `next_check_at` is due, oldest first, and creates without an outcome before the others, in half of the
+   * places at most while others wait; those of `except_merchants` are left out.
+   */
   dueLinks(now: number, limit: number, except_merchants?: readonly string[]): Promise<Link[]>;
   /** Point links of a merchant whose final `legacy_state` was reached in [from, to), newest first. */
   finishedLinks(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
@@ -205,20 +210,6 @@ export interface Store extends EvidenceStore, RoutingStore {
     change: Partial<Pick<InboxEvent, 'state' | 'attempts' | 'next_attempt_at'>>,
   ): Promise<void>;
 
-  /**
-   * Due notices, oldest first: of each link and form the first undelivered, and whatever is being replayed. Those of `except_merchants` are left out, so
-   * that one merchant's backlog at a slow receiver doesn't hide the others.
-   */
-  dueNotices(now: number, limit: number, except_merchants?: readonly string[]): Promise<Notice[]>;
-  /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
-  hastenNotices(merchant_id: string, now: number): Promise<void>;
-  /** Writes an attempt, and the notice's new state and next attempt, in one transaction. */
-  recordAttempt(
-    notice: Notice,
-    attempt: Attempt,
-    next: { state: Notice['state']; next_attempt_at: number },
-  ): Promise<void>;
-
   /** Notices of the filter, newest first. */
   notices(filter: NoticeFilter, limit: number): Promise<LoggedNotice[]>;
   /** One notice with all its attempts, oldest first. */
@@ -236,6 +227,10 @@ export interface Store extends EvidenceStore, RoutingStore {
   audits(limit: number): Promise<AuditLine[]>;
   /** Counts for metrics and readiness. */
   counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
+  /** Makes everything that waits for a moment due so much earlier, because the wall clock was set back by it (`reliability.md` F47). */
+  hastenAll(by_ms: number): Promise<void>;
+  /** Epoch ms of the newest thing written: a link's change, a notice, an event that waits; 0 without any. */
+  newestMoment(): Promise<number>;
   /** True when the last write succeeded and the file is usable. */
   healthy(): boolean;
   close(): Promise<void>;

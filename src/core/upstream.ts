@@ -35,12 +35,15 @@ export interface UpstreamCall {
  */
 export type UpstreamOutcome =
   | { kind: 'answered'; status: number; retry_after_ms: number | null; body: unknown }
-  | { kind: 'not_sent'; cause: string }
+  /** `kept_back`: by ourselves, because nothing works upstream; another try at once is kept back too. */
+  | { kind: 'not_sent'; cause: string; kept_back?: boolean }
   | { kind: 'broken'; cause: string };
 
 export interface Upstream {
   /** Sends once: no retry, no redirect. Never throws for what the network does. */
   send(call: UpstreamCall): Promise<UpstreamOutcome>;
+  /** True while a call of this method would be kept back; a client without it keeps nothing back. */
+  isShut?(method: UpstreamCall['method']): boolean;
 }
 
 /**

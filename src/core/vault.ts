@@ -30,6 +30,8 @@ export interface Vault {
   fingerprint(secret_text: string): string;
   /** HMAC-SHA256 of any text under the purpose's own key, hex. */
   keyed(purpose: string, text: string): string;
+  /** The key that covers texts in the store (`core/cover.ts`), which other threads are handed too. */
+  coverKey(): KeyObject;
 }
 
 /**
@@ -53,6 +55,7 @@ export function createVault(key: Secret): Vault {
     open: (sealed, purpose) => open(subkey(`seal:${purpose}`), sealed, purpose),
     fingerprint: (secret_text) => keyed('fingerprint', secret_text),
     keyed: (purpose, text) => keyed(`keyed:${purpose}`, text),
+    coverKey: () => subkey('cover'),
   };
 }
 

@@ -5,13 +5,15 @@ import { noteCarriedEnd } from '../core/legacy-sale/ended.ts';
 import { noteTaken, provenMerchant } from '../core/proof.ts';
 import { isShadowed } from '../core/routing.ts';
 import type { Runtime } from '../core/runtime.ts';
+import type { Admission } from './admission.ts';
 import { policyOf } from './caller.ts';
 import { exchangeOf, messagesOf, shadowOf, stageOf, type Told, toldBy } from './finished.ts';
 import type { Ongoing } from './ongoing.ts';
 
-/** What `createExchanges` runs once a call is over. */
+/** What `createExchanges` runs once a call is over. @param admission told of tokens that were proven. */
 export function createAfter(
   runtime: Runtime,
+  admission: Pick<Admission, 'noteKnown'> | null = null,
 ): (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (call, request, response) => {
     const closed_at = call.closed_at ?? runtime.clock.now();
@@ -24,6 +26,8 @@ export function createAfter(
       return seen;
     });
     call.proven_id ??= await proved(runtime, call);
+    if (call.proven_id !== null && call.token !== null)
+      admission?.noteKnown(runtime.vault.fingerprint(call.token.reveal()));
     noteUnknowns(runtime, call);
     const messages = messagesOf(call, request, told);
     const exchange = exchangeOf(runtime, call, told, closed_tick_ms - call.started_tick_ms, messages);

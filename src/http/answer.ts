@@ -5,6 +5,7 @@ import type { Family } from '../contract/legacy-errors.ts';
 import { type Answered, refusalOf, refused } from '../core/answer.ts';
 import type { Log } from '../core/runtime.ts';
 import { PuenteError } from '../error.ts';
+import { callIdOf } from './ongoing.ts';
 
 /** Sends status, headers and JSON body; a body held from the client keeps the source text of its numbers. */
 export function sendAnswer(response: ServerResponse, answer: Answered): void {
@@ -18,9 +19,16 @@ export function sendAnswer(response: ServerResponse, answer: Answered): void {
       : { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(text) }),
     // An answer ahead of the body ends the connection; otherwise a declared gigabyte would still be taken in (F65).
     ...(response.req.complete ? {} : { connection: 'close' }),
+    ...requestId(response, answer.status),
     ...answer.headers,
   });
   response.end(text);
+}
+
+/** Of an error, so that whoever asks about it can say which one it was (`reliability.md` F136). */
+function requestId(response: ServerResponse, status: number): Record<string, string> {
+  const id = status < 400 ? null : callIdOf(response.req);
+  return id === null ? {} : { 'x-request-id': id };
 }
 
 const tellings = new WeakMap<ServerResponse, Answered>();
@@ -35,7 +43,10 @@ export function errorAnswer(family: Family, error: unknown, request: IncomingMes
   const refusal = refusalOf(family, error);
   if (refusal !== null) return refusal;
   const answer = refused(family, nameFor(error));
-  if (answer.status >= 500) log.error('call failed', { cause: causeOf(error), action: request.method ?? '' });
+  if (answer.status >= 500) {
+    const request_id = callIdOf(request) ?? 'none';
+    log.error('call failed', { cause: causeOf(error), action: request.method ?? '', request_id });
+  }
   return answer;
 }
 

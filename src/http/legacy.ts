@@ -19,7 +19,6 @@ import { markDeprecated } from './deprecation.ts';
 import type { Observe } from './metrics.ts';
 import { type Ongoing, ongoingOf } from './ongoing.ts';
 import {
-  duplicateHeader,
   parseBody,
   peekBody,
   readToken,
@@ -141,7 +140,6 @@ async function translate(
   request: Handled[0],
 ): Promise<LegacyAnswer> {
   const { family } = operation;
-  if (duplicateHeader(request) !== null) return refused(family, 'bad_request');
   if (repeatsParameter(request)) {
     markLimitation(call.draft, 'LIM-56');
     return refused(family, 'bad_request');
@@ -219,7 +217,7 @@ function afterwards(
 async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0], optional: boolean): Promise<unknown> {
   const bytes = await peekBody(request, door.body_limit_bytes);
   if (optional && bytes.length === 0) return {};
-  const body = parseBody(bytes, request.headers['content-type']);
+  const body = parseBody(bytes, request.headers);
   // Every legacy body is an object; what is none was never taken for one.
   const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
   if (!object) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });

@@ -1,7 +1,9 @@
 /** Numbers for Prometheus; labels are closed sets, never ids (`reliability.md` F102). */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type Room, roomLevels } from '../core/records/upkeep.ts';
 import type { Count } from '../core/runtime.ts';
 import type { Store } from '../core/store.ts';
+import { type Admission, sheddingLevels } from './admission.ts';
 
 /** Seconds; tills wait 10, and a local translation takes a few milliseconds. */
 const DURATION_BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -17,7 +19,7 @@ export interface Metrics {
   /** One attempt at a notice. */
   notice(outcome: string): void;
   /** The page in Prometheus's text format. */
-  render(store: Store): Promise<{ type: string; text: string }>;
+  render(store: Store, admission: Pick<Admission, 'level' | 'under_way'>): Promise<{ type: string; text: string }>;
 }
 
 export function createMetrics(): Metrics {
@@ -40,32 +42,47 @@ export function createMetrics(): Metrics {
     labelNames: ['outcome'],
     registers: [registry],
   });
-  const links = new Gauge({
-    name: 'puente_links',
-    help: 'Links by state',
-    labelNames: ['state'],
-    registers: [registry],
-  });
-  const waiting = new Gauge({
-    name: 'puente_waiting',
-    help: 'Work waiting in the store',
-    labelNames: ['kind'],
-    registers: [registry],
-  });
+  const links = gauge(registry, 'puente_links', 'Links by state', ['state']);
+  const waiting = gauge(registry, 'puente_waiting', 'Work waiting in the store', ['kind']);
+  const underWay = gauge(registry, 'puente_calls_under_way', 'Calls of the public door under way', []);
+  const shedding = gauge(registry, 'puente_shedding', 'What gives way: 0 nothing, 1 shadows, 2 reads, 3 all', []);
+  const room = roomGauges(registry);
   return {
     count: (name, label = '') => counters.inc({ what: name, label }),
     observe: (operation, outcome, duration_ms) => calls.observe({ operation, outcome }, duration_ms / 1000),
     upstream: (name, outcome, duration_ms) => upstream.observe({ call: name, outcome }, duration_ms / 1000),
     notice: (outcome) => notices.inc({ outcome }),
-    async render(store) {
+    async render(store, admission) {
+      underWay.set(admission.under_way());
+      shedding.set(sheddingLevels.indexOf(admission.level()));
       const counts = await store.counts();
       links.reset();
       for (const [state, count] of Object.entries(counts.links)) links.set({ state }, count);
       waiting.set({ kind: 'notices' }, counts.notices_pending);
       waiting.set({ kind: 'events' }, counts.events_waiting);
+      room(store.room());
       return { type: registry.contentType, text: await registry.metrics() };
     },
   };
+}
+
+function roomGauges(registry: Registry): (room: Room) => void {
+  const level = gauge(registry, 'puente_disk_level', 'Room on the disk: 0 enough, 1 low, 2 full', []);
+  const bytes = gauge(registry, 'puente_disk_bytes', 'Free on the disk, and in the write-ahead log', ['kind']);
+  return (room) => {
+    level.set(roomLevels.indexOf(room.level));
+    if (room.free_bytes !== null) bytes.set({ kind: 'free' }, room.free_bytes);
+    bytes.set({ kind: 'write_ahead_log' }, room.log_bytes);
+  };
+}
+
+function gauge<Label extends string>(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: Label[],
+): Gauge<Label> {
+  return new Gauge({ name, help, labelNames, registers: [registry] });
 }
 
 function histogram<Label extends string>(

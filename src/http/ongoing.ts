@@ -100,6 +100,16 @@ export function ongoingOf(request: IncomingMessage): Ongoing {
   return call;
 }
 
+/** By what a call is found again (`puente trace`); null for a request of a door without exchanges. */
+export function callIdOf(request: IncomingMessage): string | null {
+  return calls.get(request)?.id ?? null;
+}
+
+/** Settles when the call of a request has been served; at once for a request that opened no exchange. */
+export function workOf(request: IncomingMessage): Promise<void> {
+  return calls.get(request)?.work ?? Promise.resolve();
+}
+
 /** Looks at the answer that is carried for a request. Called from a hook of the carrier, so it can't throw. */
 export function watchCall(request: IncomingMessage, answer: IncomingMessage): void {
   const call = calls.get(request);

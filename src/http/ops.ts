@@ -1,16 +1,21 @@
 /** The ops door: health, metrics, and the API of all features; a known token on everything that shows or changes state. */
+import type { ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 import type { Runtime } from '../core/runtime.ts';
 import { PuenteError } from '../error.ts';
 import { version } from '../version.ts';
+import type { Admission } from './admission.ts';
 import type { Metrics } from './metrics.ts';
 import { auditRoutes } from './ops/audit.ts';
+import { backupRoutes } from './ops/backup.ts';
 import { brownoutRoutes } from './ops/brownouts.ts';
 import { captureRoutes } from './ops/capture.ts';
 import { differencesRoutes } from './ops/differences.ts';
+import { doctorRoutes } from './ops/doctor.ts';
+import { eraseRoutes } from './ops/erase.ts';
 import { tellError } from './ops/errors.ts';
 import { evidenceRoutes } from './ops/evidence.ts';
-import { doorGuard, sameOriginOnly } from './ops/guard.ts';
+import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './ops/guard.ts';
 import { merchantRoutes } from './ops/merchants.ts';
 import { moveRoutes } from './ops/moves.ts';
 import { noticeRoutes } from './ops/notices.ts';
@@ -32,6 +37,7 @@ export interface OpsDoor extends OpsParts {
   /** Host names under which operators reach the door, beside `localhost` and IP addresses. */
   hosts: readonly string[];
   metrics: Metrics;
+  admission: Pick<Admission, 'level' | 'under_way'>;
   /** False while starting or stopping: `/readyz` answers 503. */
   ready(): boolean;
 }
@@ -39,9 +45,12 @@ export interface OpsDoor extends OpsParts {
 /** Every route of the API; a feature's rows stand in its own file. */
 const features: OpsRoute[] = [
   ...auditRoutes,
+  ...backupRoutes,
   ...brownoutRoutes,
   ...captureRoutes,
   ...differencesRoutes,
+  ...doctorRoutes,
+  ...eraseRoutes,
   ...evidenceRoutes,
   ...merchantRoutes,
   ...moveRoutes,
@@ -57,6 +66,15 @@ const features: OpsRoute[] = [
 /** The rows that the door serves. */
 export const opsRoutes: readonly OpsRoute[] = [...features, openApiRoute(version, features)];
 
+/** Tells that the head of a request would leave a guess, in the shape of every refusal here. */
+export function refuseOpsHead(response: ServerResponse): void {
+  const message = 'The request line or a header is not one that this door takes.';
+  const text = JSON.stringify({ error: 'bad_request', message });
+  const type = 'application/json; charset=utf-8';
+  response.writeHead(400, { ...GUARD_HEADERS, 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) });
+  response.end(text);
+}
+
 export function opsApp(door: OpsDoor): Express {
   const { runtime } = door;
   const app = express();
@@ -66,10 +84,14 @@ export function opsApp(door: OpsDoor): Express {
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   app.get('/readyz', (_request, response) => {
     const ready = door.ready() && runtime.store.healthy();
-    response.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready' });
+    response.status(ready ? 200 : 503).json({
+      status: ready ? 'ready' : 'not ready',
+      shedding: door.admission.level(),
+      disk: runtime.store.room().level,
+    });
   });
   app.get('/metrics', async (_request, response) => {
-    const { type, text } = await door.metrics.render(runtime.store);
+    const { type, text } = await door.metrics.render(runtime.store, door.admission);
     response.type(type).send(text);
   });
   app.use('/api', sameOriginOnly);

@@ -7,6 +7,7 @@ import type { Family } from '../contract/legacy-errors.ts';
 import { refused } from '../core/answer.ts';
 import type { Log } from '../core/runtime.ts';
 import { sendAnswer } from './answer.ts';
+import { dropHopByHop } from './head.ts';
 import { watchCall } from './ongoing.ts';
 
 /** Without a keep-alive agent the library opens a connection per request and is four times slower (`performance.md`). */
@@ -38,7 +39,14 @@ export function createPassthrough(target: string, log: Log): Passthrough {
       },
     },
   });
-  return { handler: handler as RequestHandler, close: () => agent.destroy() }; // the library types its own request
+  const carry = handler as RequestHandler; // the library types its own request
+  return {
+    handler: (request, response, next) => {
+      dropHopByHop(request);
+      return carry(request, response, next);
+    },
+    close: () => agent.destroy(),
+  };
 }
 
 /** A call that may have arrived is never told as one that did nothing, unless it could do nothing anyway. */

@@ -1,25 +1,11 @@
 /** Reading a legacy request: strict where a guess could cost money, tolerant where legacy was (DESIGN decision 12). */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { decodeUtf8, parseJson } from '../contract/json.ts';
 import { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
 
-/** Headers of which a second one would leave open which one counts (`reliability.md` F79). */
-const SINGLE_HEADERS = new Set(['host', 'authorization', 'content-type', 'content-length', 'x-idempotency-key']);
 /** Longest token that is looked at; the vendor's are about 80 characters. */
 const MAX_TOKEN = 512;
-
-/** The name of a header that was sent twice although only one can count; null when there is none. */
-export function duplicateHeader(request: IncomingMessage): string | null {
-  const seen = new Set<string>();
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    const name = (request.rawHeaders[index] ?? '').toLowerCase();
-    if (!SINGLE_HEADERS.has(name)) continue;
-    if (seen.has(name)) return name;
-    seen.add(name);
-  }
-  return null;
-}
 
 /** The bearer token of a request: from the header, or lifted from the query, where old tills put it; null without one. */
 export function readToken(request: IncomingMessage): Secret | null {
@@ -99,11 +85,14 @@ export async function peekUpTo(request: IncomingMessage, limit_bytes: number): P
 }
 
 /**
- * Parses a JSON body. A missing or empty content type is fine, as it was for legacy; another type is not.
+ * Parses a JSON body. A missing or empty content type is fine, as it was for legacy; another type is not, and nothing that
+ * is packed: no till packs two kilobytes, and what unpacks to more than it seems is a trap (`reliability.md` F66).
  * @throws PuenteError refused with `bad_json` or `unsupported_media`.
  */
-export function parseBody(body: Buffer, content_type: string | undefined): unknown {
-  const type = (content_type ?? '').trim().toLowerCase();
+export function parseBody(body: Buffer, headers: IncomingHttpHeaders): unknown {
+  const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase();
+  if (encoding !== '' && encoding !== 'identity') throw refusal('unsupported_media');
+  const type = (headers['content-type'] ?? '').trim().toLowerCase();
   const [media = '', ...parameters] = type.split(';').map((part) => part.trim());
   const charset = parameters
     .find((part) => part.startsWith('charset='))
@@ -138,6 +127,8 @@ function readable(request: IncomingMessage): Promise<void> {
       request.off('readable', settle).off('end', settle);
       reject(new PuenteError('bad_request', 'The client went away before its request was complete'));
     };
+    // One that went while something else was asked tells no more of it.
+    if (request.destroyed) return closed();
     request.once('readable', settle).once('end', settle).once('close', closed);
   });
 }

@@ -1,8 +1,17 @@
 /** A listening HTTP(S) server with the limits of the settings, and a stop that lets running calls end. */
-import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { PuenteError } from '../error.ts';
+import { type Connections, watchConnections } from './connections.ts';
+import { type HeadFault, headFault } from './head.ts';
 
 export interface ListenOptions {
   name: string;
@@ -12,7 +21,17 @@ export interface ListenOptions {
   headers_timeout_ms: number;
   request_timeout_ms: number;
   keep_alive_timeout_ms: number;
+  /** How long an answer may wait for a reader that takes nothing. */
+  write_timeout_ms: number;
+  /** Request line and headers together. */
+  header_limit_bytes: number;
+  /** Beyond it the connection that is idle for longest gives way; with none idle, the new one. */
   max_connections: number;
+  max_requests_per_connection: number;
+  /** Answers a request whose head would leave a guess, in the words of the door; the connection ends with it. */
+  refuse(request: IncomingMessage, response: ServerResponse, fault: HeadFault): void;
+  /** Told of each connection that was closed for the others' sake. */
+  dropped(): void;
   /** PEM texts; plain HTTP without. */
   tls?: { certificate: string; key: string };
 }
@@ -23,24 +42,41 @@ export interface Listening {
   close(grace_ms: number): Promise<void>;
 }
 
-/** Largest header block: a token and a few names (`reliability.md` §7.5). */
-const MAX_HEADER_BYTES = 8_192;
 /** Without it a 10 s header timeout would only be looked at every 30 s (`reliability.md` F94). */
 const CHECK_INTERVAL_MS = 1_000;
 
 /** @throws PuenteError bad_setting when the address can't be taken, with the setting to change. */
 export function listen(listener: RequestListener, options: ListenOptions): Promise<Listening> {
   const limits = {
-    maxHeaderSize: MAX_HEADER_BYTES,
+    maxHeaderSize: options.header_limit_bytes,
     headersTimeout: options.headers_timeout_ms,
     requestTimeout: options.request_timeout_ms,
     keepAliveTimeout: options.keep_alive_timeout_ms,
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
   };
+  const serve: RequestListener = (request, response) => {
+    const fault = headFault(request);
+    if (fault === null) return listener(request, response);
+    response.shouldKeepAlive = false; // whatever follows on this connection may be a part of the same trick
+    options.refuse(request, response, fault);
+  };
   const server = options.tls
-    ? createHttpsServer({ ...limits, cert: options.tls.certificate, key: options.tls.key }, listener)
-    : createHttpServer(limits, listener);
-  server.maxConnections = options.max_connections;
+    ? createHttpsServer(
+        {
+          ...limits,
+          handshakeTimeout: options.headers_timeout_ms,
+          cert: options.tls.certificate,
+          key: options.tls.key,
+        },
+        serve,
+      )
+    : createHttpServer(limits, serve);
+  server.maxHeadersCount = 0; // those beyond a count would be left out in silence; `headFault` refuses them
+  server.maxRequestsPerSocket = options.max_requests_per_connection;
+  const connections = watchConnections(server, options, options.dropped);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => tellBadBytes(error, socket, connections));
+  server.on('connect', (_request, socket) => tellStatus(socket, '405 Method Not Allowed'));
+  server.once('close', () => connections.stop());
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why = error.code === 'EADDRINUSE' ? 'is in use' : `can't be taken (${error.code ?? error.message})`;
@@ -55,6 +91,35 @@ export function listen(listener: RequestListener, options: ListenOptions): Promi
       const { port } = server.address() as AddressInfo; // a TCP server that listens has one
       resolve({ port, close: (grace_ms) => close(server, grace_ms) });
     });
+  });
+}
+
+/** What Node could not read as a request, by its own error codes. */
+const STATUS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/**
+ * Bytes that are no request. Behind one that has come whole they must not take its answer away: a till that counts its
+ * length wrong would be told 400 of a sale that is being made.
+ */
+function tellBadBytes(error: NodeJS.ErrnoException, duplex: Duplex, connections: Connections): void {
+  const socket = duplex as Socket; // Node hands over the connection's own
+  if (!connections.isOpen(socket)) return void socket.destroy();
+  const answering = connections.answering(socket);
+  if (answering === null) tellStatus(socket, STATUS[error.code ?? ''] ?? '400 Bad Request');
+  else answering.shouldKeepAlive = false;
+}
+
+function tellStatus(socket: Duplex, status: string): void {
+  if (!socket.writable) return void socket.destroy();
+  // Who does not read what it is told does not keep the connection by it.
+  const limit = setTimeout(() => socket.destroy(), CHECK_INTERVAL_MS).unref();
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => {
+    clearTimeout(limit);
+    socket.destroy();
   });
 }
 

@@ -11,17 +11,32 @@ import { peekBody, singleHeaders } from './request.ts';
 /** A real event is below 4 KiB. */
 const MAX_EVENT_BYTES = 65_536;
 
+/** What an event announces is a name; anything else that a sender puts there is not kept. */
+const ACTION = /^[a-z][a-z_.-]{0,63}$/i;
+/** How long the count of what waits in the inbox is believed: a flood must not be answered with a flood of counts. */
+const COUNT_KEPT_MS = 1_000;
+/** What the sender of a refused event is asked to wait; the vendor's own pace is 15 min. */
+const RETRY_AFTER_S = '60';
+
 export interface WebhookDoor {
   runtime: Runtime;
   /** The secret that signs events; null: every event is unverified, and still leads to a read. */
   secret: Secret | null;
+  /** What becomes of an unverified event while there is a secret. */
+  unverified: 'read' | 'refuse';
+  /** Events that may wait in the inbox; beyond it unverified ones are not taken. */
+  waiting_limit: number;
   /** An event was committed: handle it now. */
   eventsWaiting(): void;
 }
 
-/** `POST /webhooks/orders`. 503 when the event can't be kept, so that upstream sends it again. */
+/**
+ * `POST /webhooks/orders`. 503 when the event can't be kept, or when too many wait, so that upstream sends it again;
+ * 401 for an unverified one where the settings want that (`reliability.md` F103, F109, F110).
+ */
 export function webhookRouter(door: WebhookDoor): Router {
   const router = Router({ caseSensitive: true });
+  const isFull = watchInbox(door);
   router.post('/webhooks/orders', async (request, response) => {
     const body = await peekBody(request, MAX_EVENT_BYTES);
     const query = new URLSearchParams(request.url.split('?', 2)[1] ?? '');
@@ -29,6 +44,7 @@ export function webhookRouter(door: WebhookDoor): Router {
     const event = readEvent(body, query);
     if (event === null) {
       door.runtime.count('events', 'unreadable');
+      door.runtime.log.warn('an event was not understood', { cause: shapeOf(body) });
       response.status(400).json({ error: 'bad_request', message: 'No order id or external reference was found' });
       return;
     }
@@ -37,7 +53,19 @@ export function webhookRouter(door: WebhookDoor): Router {
       response.status(200).json({ received: true });
       return;
     }
-    await keep(door, event, query, headers);
+    const verified = isVerified(door, event, query, headers);
+    if (!verified && door.secret !== null && door.unverified === 'refuse') {
+      door.runtime.count('events', 'refused');
+      response.status(401).json({ error: 'unauthorized', message: 'The signature is missing or wrong' });
+      return;
+    }
+    if (!verified && (await isFull())) {
+      door.runtime.count('events', 'shed');
+      response.status(503).set('retry-after', RETRY_AFTER_S);
+      response.json({ error: 'unavailable', message: 'Too many events wait; send it again later' });
+      return;
+    }
+    await keep(door, event, verified);
     door.runtime.failpoint('event.received');
     response.status(200).json({ received: true });
     door.eventsWaiting();
@@ -45,47 +73,64 @@ export function webhookRouter(door: WebhookDoor): Router {
   return router;
 }
 
-async function keep(
-  door: WebhookDoor,
+function isVerified(
+  { secret }: WebhookDoor,
   event: OrderEvent,
   query: URLSearchParams,
   headers: Record<string, string>,
-): Promise<void> {
-  const { verified } =
-    door.secret === null
-      ? { verified: false }
-      : verifyOrderSignature({
-          query_id: query.get('data.id'),
-          body_id: event.data?.id ?? null,
-          request_id: headers['x-request-id'] ?? null,
-          signature_header: headers['x-signature'] ?? null,
-          secret: door.secret,
-        });
-  door.runtime.count('events', verified ? 'verified' : 'unverified');
-  door.runtime.failpoint('event.before_inbox');
-  await door.runtime.store.receiveEvent({
-    received_at: door.runtime.clock.now(),
+): boolean {
+  if (secret === null) return false;
+  const { verified } = verifyOrderSignature({
+    query_id: query.get('data.id'),
+    body_id: event.data?.id ?? null,
+    request_id: headers['x-request-id'] ?? null,
+    signature_header: headers['x-signature'] ?? null,
+    secret,
+  });
+  return verified;
+}
+
+async function keep({ runtime }: WebhookDoor, event: OrderEvent, verified: boolean): Promise<void> {
+  runtime.count('events', verified ? 'verified' : 'unverified');
+  runtime.failpoint('event.before_inbox');
+  await runtime.store.receiveEvent({
+    received_at: runtime.clock.now(),
     order_id: event.data?.id ?? null,
     reference: event.data?.external_reference ?? null,
     user_id: event.user_id ?? null,
     verified,
-    action: (event.action ?? event.data?.status ?? 'unknown').slice(0, 64),
+    action: [event.action, event.data?.status].find((name) => name !== undefined && ACTION.test(name)) ?? 'unknown',
   });
+}
+
+/** Whether more wait than may; parked events count, because they wait for their order. */
+function watchInbox({ runtime, waiting_limit }: WebhookDoor): () => Promise<boolean> {
+  let full = false;
+  let counted_at = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const now = runtime.clock.now();
+    if (Math.abs(now - counted_at) < COUNT_KEPT_MS) return full;
+    counted_at = now;
+    full = (await runtime.store.counts()).events_waiting >= waiting_limit;
+    return full;
+  };
 }
 
 /** What an event points at; null when it points at nothing that could be an order of ours. */
 function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
   const parsed = orderEvent.safeParse(jsonOrNothing(body));
   const event: OrderEvent = parsed.success ? parsed.data : {};
+  const type = event.type ?? query.get('type') ?? undefined;
+  const isOurs = type === undefined || type.startsWith('order');
   // The panel's simulator sends a query id unrelated to the body's; the body names the order (`legacy-point.md` §3.3).
-  const id = [event.data?.id, query.get('data.id') ?? undefined].find(
-    (text) => text !== undefined && ORDER_ID.test(text.toUpperCase()),
-  );
+  const id =
+    [event.data?.id, query.get('data.id') ?? undefined].find(
+      (text) => text !== undefined && ORDER_ID.test(text.toUpperCase()),
+    ) ?? (isOurs ? anyOrderId(body) : undefined);
   const said = event.data?.external_reference ?? query.get('data.external_reference') ?? undefined;
   const reference = said !== undefined && ORDER_REFERENCE.test(said) ? said : undefined;
-  const type = event.type ?? query.get('type') ?? undefined;
   const user_id = event.user_id !== undefined && USER_ID.test(event.user_id) ? event.user_id : undefined;
-  if (id === undefined && reference === undefined && (type === undefined || type.startsWith('order'))) return null;
+  if (id === undefined && reference === undefined && isOurs) return null;
   return {
     ...(event.action === undefined ? {} : { action: event.action }),
     ...(type === undefined ? {} : { type }),
@@ -96,6 +141,19 @@ function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
       ...(event.data?.status === undefined ? {} : { status: event.data.status }),
     },
   };
+}
+
+/** The shape of events is documented nowhere for certain (F111): an order id in another place is as good a hint. */
+function anyOrderId(body: Buffer): string | undefined {
+  return /\bORD(?:TST)?[0-9A-HJKMNP-TV-Z]{26}\b/i.exec(body.toString('latin1'))?.[0];
+}
+
+/** The names of the outermost fields, which say what kind of thing it was and nothing of what was in it. */
+function shapeOf(body: Buffer): string {
+  const value = jsonOrNothing(body);
+  const names = Object.keys(typeof value === 'object' && value !== null ? value : {});
+  const plain = names.filter((name) => /^[a-z_]{1,24}$/.test(name)).slice(0, 10);
+  return `${body.length} bytes; fields: ${plain.join(', ') || 'none'}`;
 }
 
 function jsonOrNothing(body: Buffer): unknown {

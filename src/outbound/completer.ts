@@ -1,5 +1,6 @@
 /** Finishes creates in doubt and settles links nobody claimed: due links, taken from the store, fair by merchant. */
 import { lookAfter } from '../core/complete.ts';
+import type { Link } from '../core/link.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { type Loop, startLoop } from './loop.ts';
 
@@ -7,8 +8,14 @@ const POLL_MS = 250;
 /** One merchant's backlog takes a quarter of the places at most, so that it never keeps others waiting. */
 const SHARE = 4;
 
-/** @param concurrency how many links are worked on at once (`reliability.md` §3.7: 8). */
-export function startCompleter(runtime: Runtime, concurrency: number): Loop {
+/** Read together, so that a backlog of thousands is not asked for once for every link of it. */
+const PAGE = 64;
+
+/**
+ * @param concurrency how many links are worked on at once (`reliability.md` §3.7: 8).
+ * @param rests true while the service asked for fewer calls.
+ */
+export function startCompleter(runtime: Runtime, concurrency: number, rests: () => boolean): Loop {
   const places = Math.max(1, Math.floor(concurrency / SHARE));
   const running = new Map<string, number>();
   const count = (merchant_id: string, change: number): void => {
@@ -16,24 +23,62 @@ export function startCompleter(runtime: Runtime, concurrency: number): Loop {
     if (next > 0) running.set(merchant_id, next);
     else running.delete(merchant_id);
   };
+  const mayStart = (link: Link): boolean => (running.get(link.merchant_id) ?? 0) < places;
+  const full = (): string[] => [...running].filter(([, links]) => links >= places).map(([merchant_id]) => merchant_id);
+  const pages = createPages(runtime, mayStart, full);
   return startLoop({
     name: 'completer',
     poll_ms: POLL_MS,
     concurrency,
-    take: (limit) => {
-      const full = [...running].filter(([, links]) => links >= places).map(([merchant_id]) => merchant_id);
-      return runtime.store.dueLinks(runtime.clock.now(), limit, full);
-    },
-    mayStart: (link) => (running.get(link.merchant_id) ?? 0) < places,
+    take: pages.take,
+    rests,
+    mayStart,
     key: (link) => link.legacy_id,
     handle: async (link) => {
       count(link.merchant_id, 1);
+      pages.started(link);
       try {
         await lookAfter(runtime, link);
       } finally {
         count(link.merchant_id, -1);
+        pages.ended(link);
       }
     },
     log: runtime.log,
   });
+}
+
+interface Pages {
+  take(limit: number): Promise<Link[]>;
+  /** It is being worked on, and no more to be given out. */
+  started(link: Link): void;
+  ended(link: Link): void;
+}
+
+/**
+ * Gives out a page of due links before the next one is read; while nothing of it may start, it is read again once per poll.
+ * A page that is a little old does no harm: whoever looks after a link reads it first, and leaves it when it is not due.
+ * @param full merchants of which no more may start.
+ */
+function createPages(runtime: Runtime, mayStart: (link: Link) => boolean, full: () => string[]): Pages {
+  const underWay = new Set<string>();
+  let page: Link[] = [];
+  let read_at = Number.NEGATIVE_INFINITY;
+  const ready = (): Link[] => page.filter(mayStart);
+  return {
+    async take(limit) {
+      const now = runtime.clock.now();
+      if (ready().length === 0 && (page.length === 0 || Math.abs(now - read_at) >= POLL_MS)) {
+        read_at = now;
+        const due = await runtime.store.dueLinks(now, Math.max(limit, PAGE), full());
+        page = due.filter(({ legacy_id }) => !underWay.has(legacy_id));
+      }
+      return ready().slice(0, limit);
+    },
+    started(link) {
+      underWay.add(link.legacy_id);
+      page = page.filter(({ legacy_id }) => legacy_id !== link.legacy_id);
+    },
+    ended: (link) => void underWay.delete(link.legacy_id),
+  };
 }

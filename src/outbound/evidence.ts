@@ -24,7 +24,11 @@ export interface EvidenceSettings {
 }
 
 export type EvidenceParts = Omit<WriterParts, 'settings'> &
-  Omit<ShadowParts, 'settings'> & { settings: EvidenceSettings };
+  Omit<ShadowParts, 'settings'> & {
+    settings: EvidenceSettings;
+    /** True while payments need the time that shadows take. */
+    isBusy?: () => boolean;
+  };
 
 export interface RunningEvidence extends Evidence {
   /** Takes nothing more, leaves out the shadows that wait, and writes what is left within a bounded time. */
@@ -74,7 +78,7 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
     shadowed(task) {
       if (stopping !== null) return writer.shed('evidence');
       const waiting = { task, ticket: turns.begin() };
-      if (writer.isBehind() || !line.join(waiting)) leaveOut(waiting);
+      if (parts.isBusy?.() === true || writer.isBehind() || !line.join(waiting)) leaveOut(waiting);
     },
     async settled() {
       const all = turns.settled();

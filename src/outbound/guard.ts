@@ -4,7 +4,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { PuenteError } from '../error.ts';
-import { addressRefusal } from './address.ts';
+import { addressRefusal, oneSpelling } from './address.ts';
 
 export interface OutboundPolicy {
   /** Opens plain http, loopback and private addresses, and every port: for a sandbox or a closed network. */
@@ -13,7 +13,10 @@ export interface OutboundPolicy {
   allow_http: boolean;
   /** Ports that may be called, 443 and 8443 by default. */
   ports: number[];
-  /** Our own public names, as `host` or `host:port`: a notice to ourselves would run in a circle. */
+  /**
+   * Our own public names and addresses, as `host` or `host:port`: a notice to ourselves would run in a circle. What
+   * stands without a port is refused as the address of another name, too.
+   */
   own_hosts: string[];
 }
 
@@ -47,13 +50,15 @@ export function checkUrl(text: string, policy: OutboundPolicy): URL {
     throw blocked(`uses port ${port}; allowed are ${policy.ports.join(', ')}`);
   const host = hostOf(url);
   if (isOwn(host, port, policy)) throw blocked("is Puente's own address");
-  if (host === '' || (!policy.allow_private && isLocalName(host)))
-    throw blocked(`names the host '${host}', which is this machine`);
+  if (host === '' || EMPTY_LABEL.test(host)) throw blocked('has no name of a host');
+  if (!policy.allow_private && isLocalName(host))
+    throw blocked(`names the host '${host}', which is this machine or its own network`);
   const refusal = isIP(host) === 0 ? null : addressRefusal(host, policy.allow_private);
   if (refusal !== null) throw blocked(`goes to ${host}, which ${refusal}`);
   return url;
 }
 const PRINTABLE_ASCII = /^[\x21-\x7e]+$/;
+const EMPTY_LABEL = /^\.|\.\./;
 const AUTHORITY_WITH_USER = /^[a-z]+:\/*[^/?]*@/i;
 
 /**
@@ -72,14 +77,14 @@ export function guardedConnector(
   });
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
-    const refusal = isIP(host) === 0 ? null : addressRefusal(host, policy.allow_private);
+    const refusal = isIP(host) === 0 ? null : refusalOf(host, policy);
     if (refusal !== null) return callback(blocked(`goes to ${host}, which ${refusal}`), null);
     connect(options, (error, socket) => {
       if (error !== null) return callback(error, null);
-      const wrongPeer = peerRefusal(socket, policy);
-      if (wrongPeer === null) return callback(null, socket);
+      const wrong = peerRefusal(socket, policy);
+      if (wrong === null) return callback(null, socket);
       socket.destroy();
-      callback(wrongPeer, null);
+      callback(wrong, null);
     });
   };
 }
@@ -103,15 +108,24 @@ function guardedLookup(policy: OutboundPolicy, resolve: Resolve): LookupFunction
 
 function answerRefusal(hostname: string, found: LookupAddress[], policy: OutboundPolicy): PuenteError | null {
   for (const { address } of found) {
-    const refusal = addressRefusal(address, policy.allow_private);
+    const refusal = refusalOf(address, policy);
     if (refusal !== null) return blocked(`names '${hostname}', which resolves to ${address}, which ${refusal}`);
   }
   return null;
 }
 
-function peerRefusal(socket: Socket, policy: OutboundPolicy): PuenteError | null {
-  const refusal = addressRefusal(socket.remoteAddress ?? '', policy.allow_private);
-  return refusal === null ? null : blocked(`led to ${socket.remoteAddress ?? 'a closed socket'}, which ${refusal}`);
+/** A socket that its peer has closed already has no address to check, and is of no use. */
+function peerRefusal({ remoteAddress }: Socket, policy: OutboundPolicy): Error | null {
+  if (remoteAddress === undefined)
+    return Object.assign(new Error('closed as soon as it was open'), { code: 'ECONNRESET' });
+  const refusal = refusalOf(remoteAddress, policy);
+  return refusal === null ? null : blocked(`led to ${remoteAddress}, which ${refusal}`);
+}
+
+function refusalOf(address: string, policy: OutboundPolicy): string | null {
+  const refusal = addressRefusal(address, policy.allow_private);
+  const is_own = policy.own_hosts.some((own) => oneSpelling(own) === oneSpelling(address));
+  return refusal === null && is_own ? "is Puente's own" : refusal;
 }
 
 function resolveAll(hostname: string): Promise<LookupAddress[]> {
@@ -123,20 +137,32 @@ function portOf(url: URL): number {
   return url.protocol === 'https:' ? 443 : 80;
 }
 
-/** The host without IPv6 brackets and without the root dot: `localhost.` is `localhost`. */
+/** The host without IPv6 brackets and without root dots: `localhost.` is `localhost`. */
 function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
 }
 
 function isOwn(host: string, port: number, policy: OutboundPolicy): boolean {
+  const spelled = oneSpelling(host);
   return policy.own_hosts.some((own) => {
     const name = own.toLowerCase();
-    return name === host || name === `${host}:${port}` || name === `[${host}]:${port}` || name === `[${host}]`;
+    return (
+      oneSpelling(name) === spelled ||
+      name === host ||
+      name === `${host}:${port}` ||
+      name === `[${host}]:${port}` ||
+      name === `[${host}]`
+    );
   });
 }
 
+/** Endings that the public DNS never has: RFC 6761, 6762, 8375, and ICANN's resolution of 2024 on `internal`. */
+const LOCAL_ENDINGS = ['localhost', 'local', 'internal', 'home.arpa', 'localdomain'];
+
+/** A name without a dot means whatever the local search list makes of it. */
 function isLocalName(host: string): boolean {
-  return host === 'localhost' || host.endsWith('.localhost');
+  if (isIP(host) !== 0) return false;
+  return !host.includes('.') || LOCAL_ENDINGS.some((ending) => host === ending || host.endsWith(`.${ending}`));
 }
 
 /** The URL itself is not repeated: merchants put keys into its query. */

@@ -17,6 +17,8 @@ export interface LoopPlan<Item> {
   /** Items with the same key never run at the same time. */
   key(item: Item): string;
   handle(item: Item): Promise<void>;
+  /** True while nothing may be taken at all. */
+  rests?(): boolean;
   /** False while an item has to wait for others of its kind; it is taken again later. */
   mayStart?(item: Item): boolean;
   log: Log;
@@ -46,7 +48,7 @@ export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
 
   const poll = async (): Promise<void> => {
     const room = plan.concurrency - running.size;
-    if (room <= 0) return;
+    if (room <= 0 || plan.rests?.() === true) return;
     const asked = room + running.size;
     const items = await plan.take(asked);
     let left = 0;

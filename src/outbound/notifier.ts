@@ -2,17 +2,20 @@
 import { inTurns } from '../core/notice.ts';
 import type { Notice, Store } from '../core/store.ts';
 import { type AttemptParts, attemptNotice, type Receiver } from './attempt.ts';
+import { createBacklog } from './backlog.ts';
+import { createPlaces } from './places.ts';
 
 /** How often the store is asked for what became due by time alone; new notices ring `wake`. */
 const POLL_MS = 1_000;
-/** A batch is four times what can be in flight, so that those under way don't hide the ones behind them. */
-const BATCH_FACTOR = 4;
 /** A stop waits this long for attempts under way; those cut are unrecorded and sent again after the start. */
 const STOP_GRACE_MS = 3_000;
 
 export interface NotifierParts extends AttemptParts {
-  store: Pick<Store, 'dueNotices' | 'recordAttempt'>;
-  /** Asked for every attempt, because a merchant may change its URL while notices wait (F121). */
+  store: Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'recordAttempt'>;
+  /**
+   * Asked for every attempt, because a merchant may change its URL while notices wait (F121). Point notices of a merchant
+   * have one place at a time; those of QR sales may each have their own.
+   */
   receiver: (notice: Notice) => Promise<Receiver>;
   /** In flight at most, over all receivers; 50 by `reliability.md` §3.13. */
   concurrency: number;
@@ -35,6 +38,8 @@ export function startNotifier(parts: NotifierParts): Notifier {
   const stopping = new AbortController();
   const flights = new Map<string, Flight>();
   const turns = new Map<string, number>();
+  const places = createPlaces(POLL_MS);
+  const backlog = createBacklog(parts.store, parts);
   let turn = 0;
   let bell = new AbortController();
   const wake = (): void => bell.abort();
@@ -58,32 +63,35 @@ export function startNotifier(parts: NotifierParts): Notifier {
     }
   }
 
-  /**
-   * Starts what may start now. A merchant may have receivers at several hosts, so one full host leaves out its notices
-   * alone; the store is then asked past the merchant, so that its backlog doesn't hide the others.
-   */
+  /** Starts what may start of these, merchants in turns; false when there is no place left. */
+  async function startSome(due: Notice[], underWay: ReadonlySet<string>, full: Set<string>): Promise<boolean> {
+    const waiting = inTurns(
+      due.filter((notice) => !underWay.has(notice.legacy_id)),
+      (id) => turns.get(id) ?? 0,
+    );
+    for (const notice of waiting) {
+      if (flights.size >= parts.concurrency || stopping.signal.aborted) return false;
+      // A replayed notice and the next one of its link can both be due.
+      if (flights.has(notice.legacy_id)) continue;
+      // Point notices of a merchant all go to one place; those of QR sales may go elsewhere.
+      if (notice.form === 'point' && full.has(notice.merchant_id)) continue;
+      const receiver = await lookUp(notice);
+      const host = hostOf(receiver?.url ?? null);
+      if (notice.form === 'point' && host !== null) places.learn(notice.merchant_id, host);
+      if (host !== null && countOf(flights, host) >= parts.per_host) full.add(notice.merchant_id);
+      else takeOff(notice, receiver, host);
+    }
+    return true;
+  }
+
   async function startDue(): Promise<void> {
-    const batch = BATCH_FACTOR * parts.concurrency;
-    const full = new Set<string>();
-    for (;;) {
-      // Taken before the store reads, because one that lands during the read is in the answer as it was before.
-      const underWay = new Set(flights.keys());
-      const due = await parts.store.dueNotices(parts.clock.now(), batch, [...full]);
-      const waiting = inTurns(
-        due.filter((notice) => !underWay.has(notice.legacy_id)),
-        (id) => turns.get(id) ?? 0,
-      );
-      const before = full.size + turn;
-      for (const notice of waiting) {
-        if (flights.size >= parts.concurrency || stopping.signal.aborted) return;
-        // A replayed notice and the next one of its link can both be due.
-        if (flights.has(notice.legacy_id)) continue;
-        const receiver = await lookUp(notice);
-        const host = hostOf(receiver?.url ?? null);
-        if (host !== null && countOf(flights, host) >= parts.per_host) full.add(notice.merchant_id);
-        else takeOff(notice, receiver, host);
-      }
-      if (due.length < batch || full.size + turn === before) return;
+    const now = parts.clock.now();
+    const full = places.merchantsAt((host) => countOf(flights, host) >= parts.per_host, now);
+    // Taken before the store reads, because one that lands during the read is in the answer as it was before.
+    let underWay = new Set(flights.keys());
+    for await (const due of backlog.pages(now, full)) {
+      if (!(await startSome(due, underWay, full))) return;
+      underWay = new Set(flights.keys());
     }
   }
 

@@ -5,9 +5,13 @@ import { type Loop, startLoop } from './loop.ts';
 
 const POLL_MS = 250;
 
-/** Events of one order are handled one after the other. */
-export function startReconciler(runtime: Runtime, concurrency: number): Loop {
+/**
+ * Events of one order are handled one after the other.
+ * @param rests true while the service asked for fewer calls.
+ */
+export function startReconciler(runtime: Runtime, concurrency: number, rests: () => boolean): Loop {
   return startLoop({
+    rests,
     name: 'reconciler',
     poll_ms: POLL_MS,
     concurrency,

@@ -17,8 +17,9 @@ const REST_MS = 60_000;
 /**
  * Walks the links changed within `sweep.age_ms`, oldest first. What only needs a read is repaired at once; everything
  * else is told in the log, in the counters, and once in the audit trail.
+ * @param rests true while the service asked for fewer calls.
  */
-export function startSweep(runtime: Runtime): Loop {
+export function startSweep(runtime: Runtime, rests: () => boolean): Loop {
   const { per_second } = runtime.settings.sweep;
   const round = createRound(runtime);
   let waiting: Candidate[] = [];
@@ -36,6 +37,7 @@ export function startSweep(runtime: Runtime): Loop {
     name: 'sweep',
     poll_ms: per_second === 0 ? REST_MS : Math.min(SECOND_MS / per_second, LONGEST_PAUSE_MS),
     concurrency: 1,
+    rests,
     take,
     key: (candidate) => (candidate.kind === 'link' ? candidate.link.legacy_id : `event ${candidate.event.sequence}`),
     handle: (candidate) =>

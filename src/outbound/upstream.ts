@@ -9,6 +9,14 @@ import { createSlots } from './slots.ts';
 
 /** A larger answer is not ours to read; the largest real one, a page of terminals, is below 100 KiB (F21). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
+/** Node's own default, said here so that it is ours: real answers have below 2 KiB of headers (F21). */
+const MAX_HEADER_BYTES = 16 * 1024;
+/** The cause that says that the lack was ours: it tells nothing of the upstream. */
+export const NO_FREE_CONNECTION = 'no free connection in time';
+/** A timer that fires this late shows that this process stood still, not the upstream (F50). */
+const STALL_MS = 100;
+/** What came in while it stood still is read within this time. */
+const CATCH_UP_MS = 50;
 /** The longest patience a `Retry-After` can ask of a call that a till is waiting for. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
@@ -45,6 +53,7 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
     connections: options.connections,
     connectTimeout: options.connectTimeout_ms,
     pipelining: 1,
+    maxHeaderSize: MAX_HEADER_BYTES,
     allowH2: false,
   });
   const slots = createSlots(options.connections);
@@ -52,16 +61,14 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
 
   async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
     // Cleared when the answer is in, unlike AbortSignal.timeout, which would fire for every call that ended long before.
-    const time = new AbortController();
-    const timer = setTimeout(() => time.abort(), call.timeout_ms);
-    const limit = time.signal;
-    if (!(await slots.take(limit))) return { kind: 'not_sent', cause: 'no free connection in time' };
+    const { signal: limit, clear } = startLimit(call.timeout_ms);
+    if (!(await slots.take(limit))) return { kind: 'not_sent', cause: NO_FREE_CONNECTION };
     const mark: SentMark = { sent: false };
     const reception = new Reception(mark, MAX_ANSWER_BYTES, readRetryAfterHeader);
     limit.addEventListener('abort', reception.cut);
     // The slot stays taken until undici is done with the request, which a timeout alone doesn't make sure.
     void reception.released.then(() => {
-      clearTimeout(timer);
+      clear();
       slots.give();
     });
     watch.follow(mark, () => pool.dispatch(request, reception.handler));
@@ -82,6 +89,17 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
       watch.stop();
     },
   };
+}
+
+/** Aborts after `timeout_ms`; what arrived while this process stood still is read first. */
+function startLimit(timeout_ms: number): { signal: AbortSignal; clear(): void } {
+  const time = new AbortController();
+  const due = performance.now() + timeout_ms;
+  let timer = setTimeout(() => {
+    if (performance.now() - due < STALL_MS) time.abort();
+    else timer = setTimeout(() => time.abort(), CATCH_UP_MS);
+  }, timeout_ms);
+  return { signal: time.signal, clear: () => clearTimeout(timer) };
 }
 
 function readRetryAfterHeader(header: string | undefined): number | null {

@@ -49,6 +49,8 @@ export interface Sandbox {
 
 /** Longer than any client's idle time, so that keep-alive connections are never closed under a request. */
 const KEEP_ALIVE_MS = 75_000;
+/** Nobody who means it needs longer for the head of a request, or for a body of some kilobytes; and how often that is looked at. */
+const SLOW = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1_000 };
 
 /** @throws PuenteError bad_setting, also when the port can't be taken. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -76,7 +78,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   );
   app.use(answerError(options.log));
 
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, app);
+  const server = createServer({ ...SLOW, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, app);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why = error.code === 'EADDRINUSE' ? 'is in use' : `can't be taken (${error.code ?? error.message})`;

@@ -81,7 +81,7 @@ function readIn(readings: Order[], start: Link = link(), how: AdvanceRules = rul
   return current;
 }
 
-describe('older readings change nothing', () => {
+describe('older readings change nothing [F27]', () => {
   it.each([
     ['created after at_terminal', [order('at_terminal', 5), order('created', 1)], 'ON_TERMINAL'],
     ['at_terminal after processed', [order('processed', 9), order('at_terminal', 5)], 'FINISHED'],
@@ -89,7 +89,7 @@ describe('older readings change nothing', () => {
     ['a newer created after canceled', [order('canceled', 5), order('created', 9)], 'CANCELED'],
     ['canceled after failed, newer', [order('failed', 5), order('canceled', 9)], 'ERROR'],
     [
-      'processed at the same instant as canceled: the higher rank',
+      'processed at the same instant as canceled: the higher rank [F48]',
       [order('canceled', 5), order('processed', 5)],
       'FINISHED',
     ],
@@ -250,7 +250,7 @@ describe('what tills see, and what they are told', () => {
     });
   });
 
-  it('an approval after a cancel wins, is announced, and is remarked', () => {
+  it('an approval after a cancel wins, is announced, and is remarked [F30]', () => {
     const step = advance(readIn([order('canceled', 5)]), order('processed', 9), tables, rules);
     expect(step.change.legacy_state).toBe('FINISHED');
     expect(step.notices).toHaveLength(1);

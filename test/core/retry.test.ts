@@ -88,7 +88,7 @@ describe('the end', () => {
   });
 });
 
-describe('readRetryAfter', () => {
+describe('readRetryAfter [F19]', () => {
   const table: [string | null | undefined, number | null][] = [
     [null, null],
     [undefined, null],

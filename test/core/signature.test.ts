@@ -98,7 +98,7 @@ describe('not verified', () => {
     expect(verify(delivery).verified).toBe(false);
   });
 
-  it('hostile input never throws and never passes', () => {
+  it('hostile input never throws and never passes [F103]', () => {
     const text = fc.option(fc.string({ unit: 'binary' }), { nil: null });
     const header = fc.oneof(
       text,

@@ -7,8 +7,6 @@ import { type Random, seeded } from './random.ts';
 import { type Stand, startStand } from './stand.ts';
 import { startTill, type Till } from './till.ts';
 
-/** Kills per crash point; more for a longer proof: `CRASH_KILLS=200`. */
-export const KILLS = Number(process.env.CRASH_KILLS ?? 10);
 /** Rounds of three sales in which an armed point must have been passed. */
 const ROUNDS = 40;
 /**
@@ -25,10 +23,12 @@ export interface Trial {
   random: Random;
   /** Counts from 0. */
   kill: number;
+  /** The named point of this kill, or `outside`. */
+  point: string;
 }
 
 export interface Outcome {
-  point: string;
+  name: string;
   seed: number;
   kills: number;
   creates: number;
@@ -39,13 +39,15 @@ export interface Outcome {
 }
 
 /**
- * Runs a point.
+ * Runs a chain.
+ * @param points one for each kill.
  * @param killOnce starts the server, lets it work, and returns when it was killed.
  * @param settle what has to be put right before the end, e.g. the stage of a merchant.
  */
 export async function runChain(
-  point: string,
+  name: string,
   seed: number,
+  points: string[],
   killOnce: (trial: Trial) => Promise<void>,
   options: { settings?: Record<string, string>; settle?: (trial: Trial) => Promise<void> } = {},
 ): Promise<Outcome> {
@@ -53,30 +55,30 @@ export async function runChain(
   const stand = await startStand(options.settings);
   try {
     const till = startTill(stand, random);
-    for (let kill = 0; kill < KILLS; kill++) {
-      await killOnce({ stand, till, random, kill });
+    for (const [kill, point] of points.entries()) {
+      await killOnce({ stand, till, random, kill, point });
       // While the server is down, or else as soon as it is up again.
       if (random.chance(0.5)) till.payUnanswered();
     }
     // Sometimes once more in a row, as soon as its doors are open.
     if (random.chance(0.3)) await (await started(stand)).kill();
     await started(stand);
-    await options.settle?.({ stand, till, random, kill: KILLS });
-    return await finishChain(point, seed, stand, till);
+    await options.settle?.({ stand, till, random, kill: points.length, point: '' });
+    return { ...(await finishChain(name, seed, stand, till)), kills: points.length };
   } finally {
     await stand.close();
   }
 }
 
 /** The quiet end of a running server, and the verdict. */
-export async function finishChain(point: string, seed: number, stand: Stand, till: Till): Promise<Outcome> {
+export async function finishChain(name: string, seed: number, stand: Stand, till: Till): Promise<Outcome> {
   const unsettled = await untilOver(stand, till);
   const history = await collect(stand, till, unsettled);
   const violations = check(history);
   if (violations.length > 0) violations.push({ invariant: 'file', text: `what the servers said:\n${stand.said()}` });
   const { orders, audits } = history;
   const settled = audits.filter((line) => line.action === 'settle').length;
-  return { point, seed, kills: KILLS, creates: till.creates.length, orders: orders.length, settled, violations };
+  return { name, seed, kills: 0, creates: till.creates.length, orders: orders.length, settled, violations };
 }
 
 /**
@@ -135,4 +137,12 @@ export async function sellUntilGone(
   await retries;
   if (child.alive()) throw new Error(`the armed point was not passed in ${ROUNDS} rounds:\n${child.output()}`);
   await child.gone;
+}
+
+/** One line of a chain, for people. */
+export function summary(outcome: Outcome): string {
+  const count = (...invariants: string[]) =>
+    outcome.violations.filter(({ invariant }) => invariants.includes(invariant)).length;
+  const { name, kills, creates, orders, settled } = outcome;
+  return `${name}: ${kills} kills, ${creates} creates, ${orders} orders, ${settled} settled, ${count('I1')} lost, ${count('I3', 'I4')} orphaned, ${count('I2', 'I13')} doubled`;
 }

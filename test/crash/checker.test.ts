@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { call, DEVICE, tokenOf } from '../kit.ts';
 import { collect, MERCHANT } from './books.ts';
 import { started, untilOver } from './chain.ts';
-import { check, type History, type Invariant, type LinkFacts, type UpstreamOrder } from './checker.ts';
+import { type CreateCall, check, type History, type Invariant, type LinkFacts, type UpstreamOrder } from './checker.ts';
 import { killChildren } from './child.ts';
 import { seeded } from './random.ts';
 import { type Stand, startStand } from './stand.ts';
@@ -34,7 +34,7 @@ afterAll(async () => {
   await killChildren();
 });
 
-const lies: [Invariant, string, (history: History) => void][] = [
+const lies: [Invariant, string, (history: History) => unknown][] = [
   ['I1', 'the row of an acknowledged sale is gone', (history) => void history.links.splice(paidLink(history), 1)],
   ['I1', 'an acknowledged sale leads to no order', (history) => changeLink(history, { order_id: null })],
   [
@@ -131,6 +131,15 @@ const lies: [Invariant, string, (history: History) => void][] = [
   ],
   ['I8', 'the row says something else than the order', (history) => changeLink(history, { legacy_state: 'OPEN' })],
   ['I8', 'the read says something else than the order', (history) => setRead(history, { state: 'ON_TERMINAL' })],
+  ['I11', 'legacy has taken a sale that nothing was noted of', (history) => carry(history)],
+  [
+    'I11',
+    'what was noted of it says that legacy has refused it',
+    (history) => {
+      const { merchant_id, device } = carry(history);
+      history.legacy_sales.push({ merchant_id, unit: device, state: 'REFUSED', legacy_id: null });
+    },
+  ],
   [
     'I12',
     'the order has another amount',
@@ -235,6 +244,16 @@ function theLink(history: History): LinkFacts {
   const link = history.links[paidLink(history)];
   if (link === undefined) throw new Error('the history has no paid sale');
   return link;
+}
+
+/** One more sale, which legacy has acknowledged. */
+function carry(history: History): CreateCall {
+  const [first] = history.creates;
+  if (first === undefined) throw new Error('the history has no sale');
+  const carried = { ...first, sale: 1_000, status: 200, legacy_id: 'carried' };
+  history.creates.push(carried);
+  history.legacy_intents.set('carried', { amount_minor: carried.amount_minor, status: 'OPEN' });
+  return carried;
 }
 
 function changeLink(history: History, change: Partial<LinkFacts>): void {

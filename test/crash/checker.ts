@@ -43,6 +43,14 @@ export interface LinkFacts {
   legacy_state: string;
 }
 
+/** A create that was carried to legacy, as Puente noted it before its bytes left. */
+export interface LegacySaleFacts {
+  merchant_id: string;
+  unit: string;
+  state: string;
+  legacy_id: string | null;
+}
+
 export interface AuditFacts {
   sequence: number;
   at: number;
@@ -73,6 +81,9 @@ export interface History {
   webhooks: { order_id: string; action: string; status: number | null }[];
   notices: { legacy_id: string; state: unknown }[];
   links: LinkFacts[];
+  /** Keys of rows that another checker judges. */
+  other_keys: string[];
+  legacy_sales: LegacySaleFacts[];
   events: { order_id: string | null; action: string; state: string }[];
   notice_rows: { legacy_id: string; state: string }[];
   audits: AuditFacts[];
@@ -81,7 +92,7 @@ export interface History {
   integrity: string;
 }
 
-export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8' | 'I12' | 'I13' | 'P16' | 'file';
+export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8' | 'I11' | 'I12' | 'I13' | 'P16' | 'file';
 
 export interface Violation {
   invariant: Invariant;
@@ -117,6 +128,7 @@ export function check(history: History): Violation[] {
     ['I5', eventsKept],
     ['I6', changesTold],
     ['I8', statesEqual],
+    ['I11', carriedNoted],
     ['I12', amountsEqual],
     ['I13', unitsFree],
     ['P16', auditsHold],
@@ -165,7 +177,7 @@ function acknowledgedResolve(books: Books): string[] {
     if (row === undefined) wrong.push(`sale ${call.sale}: ${legacy_id} was acknowledged and has no row`);
     else if (order === undefined) wrong.push(`sale ${call.sale}: ${legacy_id} (${row.state}) leads to no order`);
     else if (order.reference !== row.reference_sent)
-      wrong.push(`${legacy_id} leads to ${order.id}, which is another's`);
+      wrong.push(`${legacy_id} (${row.reference_sent}) leads to ${order.id}, which is another's (${order.reference})`);
     else if (order.detail === 'canceled_by_api' && !books.cancels.includes(legacy_id))
       wrong.push(`sale ${call.sale}: ${legacy_id} was acknowledged, and canceled by nobody's wish`);
     if (read?.status !== 200) wrong.push(`sale ${call.sale}: GET ${legacy_id} answers ${read?.status ?? 'nothing'}`);
@@ -182,6 +194,7 @@ function oneOrderPerRow(books: Books): string[] {
   }
   const keys = new Set(books.links.map((row) => row.idempotency_key));
   if (keys.size !== books.links.length) wrong.push('two rows share one key');
+  for (const key of books.other_keys) keys.add(key);
   for (const key of new Set(books.keys_seen)) if (!keys.has(key)) wrong.push(`the key ${key} was sent and is no row's`);
   const bySale = Map.groupBy(books.acknowledged, (call) => call.sale);
   for (const [sale, calls] of bySale) {
@@ -283,6 +296,20 @@ function statesEqual(books: Books): string[] {
   return wrong;
 }
 
+/** I11: a create that legacy has taken was noted before, so that what follows it goes to legacy too. */
+function carriedNoted(books: Books): string[] {
+  return books.acknowledged
+    .filter(({ legacy_id }) => !books.link.has(legacy_id) && books.legacy_intents.has(legacy_id))
+    .filter((call) => !books.legacy_sales.some((sale) => isOf(sale, call)))
+    .map(({ sale, legacy_id }) => `sale ${sale}: ${legacy_id} was acknowledged by legacy, and nothing was noted`);
+}
+
+/** The till may have its answer a moment before the id is written down; then the unit is held by what was written before. */
+function isOf(sale: LegacySaleFacts, call: CreateCall): boolean {
+  if (sale.merchant_id !== call.merchant_id || sale.unit !== call.device || sale.state === 'REFUSED') return false;
+  return sale.legacy_id === call.legacy_id || sale.legacy_id === null;
+}
+
 /** I12: one amount from the till to the order and back. */
 function amountsEqual(books: Books): string[] {
   const wrong: string[] = [];
@@ -337,7 +364,7 @@ function auditsHold(books: Books): string[] {
   for (const merchant of books.merchants) {
     const moves = books.audits.filter((line) => line.action === 'stage' && line.subject === merchant.id);
     const last = moves.toSorted((one, other) => one.sequence - other.sequence).at(-1);
-    const named = (last?.detail as { after?: string } | undefined)?.after ?? null; // what a stage line carries
+    const named = (last?.detail as { after?: { stage?: string } } | undefined)?.after?.stage ?? null; // what a stage line carries
     if (merchant.stage !== named)
       wrong.push(`merchant ${merchant.id} is on ${merchant.stage}, the audit says ${named}`);
   }

@@ -10,11 +10,25 @@ export const ROOT = join(import.meta.dirname, '..', '..');
 const COMPILE_CACHE = mkdtempSync(join(tmpdir(), 'puente-crash-compiled-'));
 /** A start takes about a second here; beyond this it hangs. */
 const START_LIMIT_MS = 40_000;
+/** A server to start: its working directory, and the file that Node is given. */
+export interface Build {
+  cwd: string;
+  entry: string;
+  /** Words in front of Node, e.g. strace and its options. */
+  wrapper?: readonly string[];
+  /** Options of Node itself. */
+  node_options?: readonly string[];
+}
+
+/** The sources as they are delivered. */
+export const SOURCES: Build = { cwd: ROOT, entry: join('src', 'main.ts') };
+
 /** What a failing test shows of the child. */
 const OUTPUT_LINES = 40;
 
 export interface Child {
   pid: number;
+  process: ChildProcess;
   public_url: string;
   ops_url: string;
   alive(): boolean;
@@ -27,20 +41,36 @@ export interface Child {
   output(): string;
 }
 
+/** The server ended by itself before its doors were open. */
+export class StartRefused extends Error {
+  readonly lines: string[];
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+
+  constructor(lines: string[], { exitCode, signalCode }: ChildProcess) {
+    super(`the server did not start, and ended with ${exitCode ?? signalCode}:\n${lines.join('\n')}`);
+    this.lines = lines;
+    this.code = exitCode;
+    this.signal = signalCode;
+  }
+}
+
 const running = new Set<ChildProcess>();
 
 /**
- * Starts the server of `root`. Null when it was killed before its doors were open, as a failpoint of the start does.
+ * Starts a server. Null when it was killed before its doors were open, as a failpoint of the start does.
  * @param environment settings on top of nothing: a child inherits none of this process's.
  * @param onSpawn gets the means to kill it while it starts.
  */
 export async function startChild(
   environment: Record<string, string>,
-  root = ROOT,
+  build: Build = SOURCES,
   onSpawn: (kill: () => void) => void = () => undefined,
 ): Promise<Child | null> {
-  const child = spawn(process.execPath, ['src/main.ts'], {
-    cwd: root,
+  const { cwd, entry, wrapper = [], node_options = [] } = build;
+  const [program = '', ...words] = [...wrapper, process.execPath, ...node_options, entry];
+  const child = spawn(program, words, {
+    cwd,
     env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -65,7 +95,7 @@ export async function startChild(
   clearTimeout(limit);
   if (!isOpen) {
     if (child.signalCode === 'SIGKILL') return null;
-    throw new Error(`the server did not start:\n${lines.join('\n')}`);
+    throw new StartRefused(lines, child);
   }
   return handle(child, gone, text, lines);
 }
@@ -74,6 +104,7 @@ function handle(child: ChildProcess, gone: Promise<void>, banner: string, lines:
   const address = (name: string): string => new RegExp(`${name} +(http://\\S+)`).exec(banner)?.[1] ?? '';
   return {
     pid: child.pid ?? 0,
+    process: child,
     public_url: address('public door'),
     ops_url: address('ops door'),
     alive: () => child.exitCode === null && child.signalCode === null,

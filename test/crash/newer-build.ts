@@ -2,13 +2,14 @@
 import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Bundle, bundleServer } from './bundle.ts';
 import { ROOT } from './child.ts';
 
 const MIGRATIONS = join('src', 'store', 'sqlite', 'migrations');
 /** The schema that the newer build leads to; migrations are numbered without a gap. */
 export const NEWER_VERSION = readdirSync(join(ROOT, MIGRATIONS)).length + 1;
 /** Rows that the migration writes: enough work that a kill from outside falls into it. */
-const ROWS = 100_000;
+const ROWS = 50_000;
 
 const MIGRATION = `-- Adds a column to every link and a table that takes a moment to fill.
 ALTER TABLE links ADD COLUMN crash_note TEXT;
@@ -18,17 +19,19 @@ INSERT INTO crash_filler (number, text) SELECT number, hex(randomblob(16)) FROM 
 UPDATE links SET crash_note = 'migrated';
 `;
 
-export interface NewerBuild {
-  /** The folder to start it in. */
-  root: string;
-  remove(): void;
-}
-
-export function makeNewerBuild(): NewerBuild {
+/** @returns its bundle, which reads tables, settings and migrations from the newer build's own folder. */
+export async function makeNewerBuild(): Promise<Bundle> {
   const root = mkdtempSync(join(tmpdir(), 'puente-newer-build-'));
   for (const part of ['src', 'mappings', 'config', 'package.json'])
     cpSync(join(ROOT, part), join(root, part), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   writeFileSync(join(root, MIGRATIONS, `${String(NEWER_VERSION).padStart(3, '0')}_crash_test.sql`), MIGRATION);
-  return { root, remove: () => rmSync(root, { recursive: true, force: true }) };
+  const bundle = await bundleServer(root);
+  return {
+    ...bundle,
+    remove() {
+      bundle.remove();
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
 }

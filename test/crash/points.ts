@@ -3,28 +3,26 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { call, OPS_TOKEN } from '../kit.ts';
 import { MERCHANT, readBacklog } from './books.ts';
 import { sellUntilGone, started, type Trial } from './chain.ts';
-import type { Child } from './child.ts';
+import type { Build, Child } from './child.ts';
+import type { Random } from './random.ts';
+import type { Stand } from './stand.ts';
 
 /** Recovery of a row starts when its own call can't be running any more, and a loaded machine is slow. */
 const RECOVERY_LIMIT_MS = 20_000;
 
-type Killer = (trial: Trial) => Promise<void>;
+export type Killer = (trial: Trial) => Promise<void>;
 
-/** Sales run until the server passes one of the points for the first, second or third time. */
-export function atPoint(...points: readonly [string, ...string[]]): Killer {
-  return async (trial) => {
-    const child = await trial.stand.start(armed(trial, points));
-    if (child !== null) await sellUntilGone(trial, child);
-  };
-}
+/** Sales run until the server passes its point for the first, second or third time. */
+export const atPoint: Killer = async (trial) => {
+  const child = await trial.stand.start(armed(trial));
+  if (child !== null) await sellUntilGone(trial, child);
+};
 
 /** As `atPoint`, and every sale is ended at its terminal, which is announced by a webhook. */
-export function atEvent(...points: readonly [string, ...string[]]): Killer {
-  return async (trial) => {
-    const child = await trial.stand.start(armed(trial, points));
-    if (child !== null) await sellUntilGone(trial, child, ['pay', 'decline', 'cancel at terminal']);
-  };
-}
+export const atEvent: Killer = async (trial) => {
+  const child = await trial.stand.start(armed(trial));
+  if (child !== null) await sellUntilGone(trial, child, ['pay', 'decline', 'cancel at terminal']);
+};
 
 /** C3: the POST has arrived at the upstream, which has not acted on it yet, or never will. */
 export const beforeUpstreamActs: Killer = async (trial) => {
@@ -46,33 +44,40 @@ export const beforeAnswerRead: Killer = async (trial) => {
   await killWhen(trial, child, orders, kind === 'delay' ? random.between(0, 100) : random.between(0, 600));
 };
 
-/** No point at all: any moment in the work, with or without a fault of the upstream. */
-export const anywhere: Killer = async (trial) => {
+/** No point at all: any moment of a start or in the work, with or without a fault of the upstream. */
+export const anywhere: Killer = (trial) => killAnywhere(trial);
+
+/** As `anywhere`, of another build. */
+export function killedAnywhere(build: Build): Killer {
+  return (trial) => killAnywhere(trial, build);
+}
+
+async function killAnywhere(trial: Trial, build?: Build): Promise<void> {
   const { stand, random } = trial;
-  const child = await started(stand);
+  const child = await startUnderThreat(stand, random, build);
+  if (child === null) return;
   const kind = random.pick(['reset', 'truncate', 'delay', 'error', 'html', null]);
   const when = random.pick(['before', 'after']);
   const rule = { method: 'POST', path: '/v1/orders*', when, delay_ms: 200, status: 500, code: 'internal_error' };
   if (kind !== null) stand.fault({ ...rule, kind, nth: random.between(1, 4), times: random.between(1, 3) });
-  const killed = pause(random.between(0, 900)).then(() => child.kill());
   await sellUntilGone(trial, child);
-  await killed;
   stand.sandbox.world.faults.length = 0;
-};
+}
 
-/** From the replay to the settlement, each more than once in a row: what one kill left is what the next start finds. */
-const IN_RECOVERY = [
-  'create.before_send',
-  'create.answer_read',
-  'create.before_send',
-  'create.answer_read',
-  'create.settled',
-  'cancel.marked',
-  'cancel.marked',
-  'cancel.sent',
-  'order.applied',
-  'order.applied',
-];
+/** A start takes about as long here; so a threat within it sometimes comes true. */
+const START_MS = 400;
+const WORK_MS = 900;
+
+/** Starts a server that will be killed at a random moment: null when that came before its doors were open. */
+export async function startUnderThreat(stand: Stand, random: Random, build?: Build): Promise<Child | null> {
+  const within = random.chance(0.15) ? random.between(20, START_MS) : null;
+  const starting = stand.start(undefined, build);
+  if (within !== null) setTimeout(stand.killStarting, within);
+  const child = await starting;
+  if (child !== null) setTimeout(() => void child.kill(), random.between(0, WORK_MS));
+  return child;
+}
+
 /** Sales that are left in doubt at once. */
 const IN_DOUBT_SALES = 6;
 /** Each with new rows in doubt; the second is enough, unless the machine stalls. */
@@ -83,8 +88,7 @@ const RECOVERY_ROUNDS = 4;
  * Nobody sells meanwhile.
  */
 export const duringRecovery: Killer = async (trial) => {
-  const { stand, kill } = trial;
-  const point = IN_RECOVERY[kill % IN_RECOVERY.length] ?? '';
+  const { stand, kill, point } = trial;
   if (kill === 0) await leaveInDoubt(trial);
   for (let round = 0; round < RECOVERY_ROUNDS; round++) {
     const child = await stand.start(point);
@@ -109,7 +113,7 @@ async function untilRecovered(database: string, child: Child): Promise<void> {
 
 /** C13: an operator moves the merchant there and back while tills sell. */
 export const duringToggle: Killer = async (trial) => {
-  const child = await trial.stand.start(armed(trial, ['stage.before_save', 'stage.saved', 'store.group_posted']));
+  const child = await trial.stand.start(armed(trial));
   if (child === null) return;
   const toggles = (async () => {
     while (child.alive()) {
@@ -131,9 +135,8 @@ export async function backToOrders({ stand }: Trial): Promise<void> {
 }
 
 /** `name:n`. A commit at the start is not the one that is meant, so the store's point is passed more often. */
-function armed({ random, kill }: Trial, points: readonly [string, ...string[]]): string {
-  const point = points[kill % points.length] ?? points[0];
-  return point === 'store.group_posted' ? `${point}:${random.between(2, 8)}` : `${point}:${random.between(1, 3)}`;
+function armed({ random, point }: Trial): string {
+  return `${point}:${point === 'store.group_posted' ? random.between(2, 8) : random.between(1, 3)}`;
 }
 
 /** Three sales are started; one to three of them have come to `count` when the server is killed. */

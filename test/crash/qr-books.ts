@@ -1,7 +1,7 @@
 /** Collects a history of QR sales from outside: the upstream's state door, the receiver, reads through Puente, and its audit. */
 import { z } from 'zod';
 import { type Answer, ARGENTINA, call, type Delivery, tokenOf } from '../kit.ts';
-import { databaseBooks } from './books.ts';
+import { databaseBooks, isOfPoint } from './books.ts';
 import type { BookedOrder, BookedPayment, QrHistory, ToldNotice } from './qr-history.ts';
 import type { QrTill } from './qr-till.ts';
 import type { Stand } from './stand.ts';
@@ -38,15 +38,16 @@ const upstreamPayment = z.looseObject({
   refunded_minor: z.int(),
   created_at_ms: z.number(),
 });
-const upstreamState = z.looseObject({ orders: z.array(upstreamOrder), payments: z.array(upstreamPayment) });
+const ofAnyType = z.looseObject({ type: z.string() });
+const upstreamState = z.looseObject({ orders: z.array(ofAnyType), payments: z.array(upstreamPayment) });
 
-/** Orders and payments as the upstream's state door shows them now. */
+/** QR orders, and all payments, as the upstream's state door shows them now. */
 export async function upstreamBooks(stand: Stand): Promise<{ orders: BookedOrder[]; payments: BookedPayment[] }> {
   const { body } = await call(`${stand.sandbox.url}/_sandbox/state`);
   const { orders, payments } = upstreamState.parse(body);
   const paidAt = new Map(payments.map(({ id, created_at_ms }) => [String(id), created_at_ms]));
   return {
-    orders: orders.map((order) => booked(order, paidAt)),
+    orders: orders.filter(({ type }) => type === 'qr').map((order) => booked(upstreamOrder.parse(order), paidAt)),
     payments: payments.map(({ id, amount_minor, refunded_minor }) => ({
       id: String(id),
       amount_minor,
@@ -85,7 +86,7 @@ export async function collectQr(
   till: QrTill,
   found: Pick<QrHistory, 'open_after_recovery' | 'unsettled'>,
 ): Promise<QrHistory> {
-  const notices = stand.receiver.received.map(toldNotice);
+  const notices = stand.receiver.received.filter((told) => !isOfPoint(told)).map(toldNotice);
   const read = async (path: string): Promise<Answer> =>
     call(`${stand.child?.public_url}${path}`, { token: tokenOf(ARGENTINA) });
   const { audits, integrity } = databaseBooks(stand.database);

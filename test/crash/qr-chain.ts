@@ -2,6 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { LATER_MS, started, untilQuiet } from './chain.ts';
 import type { Child } from './child.ts';
+import { OUTSIDE } from './plan.ts';
+import { startUnderThreat } from './points.ts';
 import { collectQr, upstreamBooks } from './qr-books.ts';
 import { checkQr, type QrViolation } from './qr-checker.ts';
 import type { QrHistory, QrKind } from './qr-history.ts';
@@ -12,7 +14,7 @@ import { type Stand, startStand } from './stand.ts';
 /** Rounds in which an armed point must have been passed. */
 const ROUNDS = 40;
 /** Polling is as quick as for Point, searches are never answered from memory, and news goes out in both forms, because webhooks tell states. */
-const SETTINGS = {
+export const QR_SETTINGS = {
   PUENTE_RECONCILE_QR_INTERVAL_MS: '300',
   PUENTE_READS_SEARCH_FRESH_MS: '0',
   PUENTE_MERCHANTS_QR_NOTICES: 'both',
@@ -32,7 +34,7 @@ export interface QrTrial {
 }
 
 export interface QrOutcome {
-  point: string;
+  name: string;
   kills: number;
   sales: number;
   orders: number;
@@ -42,37 +44,43 @@ export interface QrOutcome {
 }
 
 export async function startQrStand(random: Random): Promise<{ stand: Stand; till: QrTill }> {
-  const stand = await startStand(SETTINGS);
+  const stand = await startStand(QR_SETTINGS);
   return { stand, till: startQrTill(stand, random) };
 }
 
 /**
- * Runs a point, as often as it has kills.
+ * Runs a chain.
+ * @param points one for each kill.
  * @param work what the tills do after their retries, again and again, until the server has passed the armed point.
  */
 export async function runQrChain(
-  point: string,
+  name: string,
   seed: number,
-  kills: number,
-  armed: readonly [string, ...string[]],
+  points: string[],
   work: (trial: QrTrial) => Promise<void>,
 ): Promise<QrOutcome> {
   const random = seeded(seed);
   const { stand, till } = await startQrStand(random);
   try {
-    for (let kill = 0; kill < kills; kill++) {
-      const name = armed[kill % armed.length] ?? armed[0];
-      const child = await stand.start(`${name}:${random.between(1, 3)}`);
+    for (const point of points) {
+      const child =
+        point === OUTSIDE
+          ? await startUnderThreat(stand, random)
+          : await stand.start(`${point}:${random.between(1, 3)}`);
       if (child !== null) await workUntilGone(child, { stand, till, random }, work);
     }
     await started(stand);
-    return judge(point, kills, stand, till, await finishQr(stand, till));
+    return judge(name, points.length, stand, till, await finishQr(stand, till));
   } finally {
     await stand.close();
   }
 }
 
-async function workUntilGone(child: Child, trial: QrTrial, work: (trial: QrTrial) => Promise<void>): Promise<void> {
+export async function workUntilGone(
+  child: Child,
+  trial: QrTrial,
+  work: (trial: QrTrial) => Promise<void>,
+): Promise<void> {
   await trial.till.recover();
   for (let round = 0; child.alive() && round < ROUNDS; round++) {
     await work(trial);
@@ -120,20 +128,25 @@ export async function finishQr(stand: Stand, till: QrTill): Promise<QrHistory> {
   for (let round = 0; round < 2; round++) await till.recover();
   await till.probe();
   const recovered = await untilQuiet(stand, ['in_doubt', 'unclaimed', 'events', 'notices']);
-  const { orders } = await upstreamBooks(stand);
-  const open_after_recovery = orders.filter(({ ended_at }) => ended_at === null).map(({ id }) => id);
+  const open_after_recovery = await openOrders(stand);
   await stand.advance(LATER_MS);
   const over = await untilQuiet(stand, ['in_doubt', 'live', 'events', 'notices']);
   return collectQr(stand, till, { open_after_recovery, unsettled: [...recovered, ...over] });
 }
 
-function judge(point: string, kills: number, stand: Stand, till: QrTill, history: QrHistory): QrOutcome {
+/** QR orders that could be paid now. */
+export async function openOrders(stand: Stand): Promise<string[]> {
+  const { orders } = await upstreamBooks(stand);
+  return orders.filter(({ ended_at }) => ended_at === null).map(({ id }) => id);
+}
+
+export function judge(name: string, kills: number, stand: Stand, till: QrTill, history: QrHistory): QrOutcome {
   const violations: QrOutcome['violations'] = checkQr(history);
   if (violations.length > 0) violations.push({ rule: 'log', text: `what the servers said:\n${stand.said()}` });
   const { orders, reported } = history;
   const refunds = orders.reduce((sum, order) => sum + order.refunds.length, 0);
   return {
-    point,
+    name,
     kills,
     sales: till.sales.length,
     orders: orders.length,
@@ -141,4 +154,9 @@ function judge(point: string, kills: number, stand: Stand, till: QrTill, history
     settled: reported.length,
     violations,
   };
+}
+
+/** One line of a chain, for people. */
+export function qrSummary({ name, kills, sales, orders, refunds, settled, violations }: QrOutcome): string {
+  return `${name}: ${kills} kills, ${sales} sales, ${orders} orders, ${settled} settled, ${refunds} refunds, ${violations.length} violations`;
 }

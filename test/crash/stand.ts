@@ -6,10 +6,13 @@ import { join } from 'node:path';
 import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';
-import { type Child, startChild } from './child.ts';
+import { type Bundle, bundleServer } from './bundle.ts';
+import { type Build, type Child, ROOT, SOURCES, startChild } from './child.ts';
 
 /** Every sale gets a terminal of its own, so that an unsettled one is never in the way of the next. */
-const TERMINALS = 400;
+const TERMINALS = 600;
+/** A key of its own length; a passphrase would cost each start the time that makes guessing it dear. */
+export const SECRET_KEY = 'c7'.repeat(32);
 const WEBHOOK_SECRET = 'webhook-secret-of-the-crash-tests';
 
 /** Short, because what is waited for here is counted in kills; long enough for a machine with other things to do. */
@@ -21,6 +24,8 @@ const TIMES = {
   PUENTE_READS_TIMEOUT_MS: '2000',
   PUENTE_RECONCILE_POINT_INTERVAL_MS: '300',
   PUENTE_RECONCILE_MAX_INTERVAL_MS: '1000',
+  // A machine with many servers makes each of them late; what is shed then is tested by itself.
+  PUENTE_LIMITS_LAG_MS: '30000',
 };
 
 export interface Stand {
@@ -28,13 +33,15 @@ export interface Stand {
   receiver: Receiver;
   data_dir: string;
   database: string;
+  /** What a server of this stand is started with. */
+  environment: Record<string, string>;
   /** The server of now, once started. */
   child: Child | null;
   /** Starts the server; `armed` is a failpoint, `name` or `name:n`. Null when it died at its start. */
-  start(armed?: string, root?: string): Promise<Child | null>;
+  start(armed?: string, build?: Build): Promise<Child | null>;
   /** The last lines of every server so far. */
   said(): string;
-  /** Kills the server while it starts. */
+  /** Kills the server that was started last, even while it starts. */
   killStarting(): void;
   /** A fault at the sandbox, as its control door takes it. */
   fault(rule: Record<string, unknown>): void;
@@ -57,7 +64,7 @@ export async function startStand(settings: Record<string, string> = {}): Promise
     PUENTE_PUBLIC_PORT: '0',
     PUENTE_OPS_PORT: '0',
     PUENTE_OPS_TOKEN: OPS_TOKEN,
-    PUENTE_SECRET_KEY: 'a key of the crash tests, 32 characters and more',
+    PUENTE_SECRET_KEY: SECRET_KEY,
     PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
     PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
     // C13 moves a merchant back and forth at random; what a move needs is tested where moves are.
@@ -74,11 +81,12 @@ export async function startStand(settings: Record<string, string> = {}): Promise
     receiver,
     data_dir,
     database: join(data_dir, 'puente.db'),
+    environment,
     child: null,
-    async start(armed, root) {
+    async start(armed, build = usual) {
       const arm = armed === undefined ? {} : { CRASH_TEST_FAILPOINT: armed };
       address.port = null;
-      stand.child = await startChild({ ...environment, ...arm }, root, (kill) => {
+      stand.child = await startChild({ ...environment, ...arm }, build, (kill) => {
         stand.killStarting = kill;
       });
       if (stand.child !== null) children.push(stand.child);
@@ -103,11 +111,30 @@ export async function startStand(settings: Record<string, string> = {}): Promise
   return stand;
 }
 
+/** What is started unless a test asks for something else: the sources, until they are bundled. */
+let usual: Build = SOURCES;
+let bundle: Bundle | null = null;
+
+/** Bundles the sources for the many starts of a test file. */
+export async function bundleSources(): Promise<void> {
+  bundle = await bundleServer(ROOT);
+  usual = bundle;
+  await warmUp(bundle);
+}
+
+export function usualBuild(): Build {
+  return usual;
+}
+
+export function removeBundle(): void {
+  bundle?.remove();
+}
+
 /** One start that ends cleanly, before the many that don't: it leaves its compiled code for them. */
-export async function warmUp(root?: string): Promise<void> {
+export async function warmUp(build: Build): Promise<void> {
   const stand = await startStand();
   try {
-    const child = await stand.start(undefined, root);
+    const child = await stand.start(undefined, build);
     await child?.stop();
   } finally {
     await stand.close();

@@ -1,6 +1,7 @@
 /** The clients of a crash test: tills that sell, retry, cancel and remember every answer, and customers at the terminals. */
 import { PuenteError } from '../../src/error.ts';
 import { type Answer, ARGENTINA, call, POINT, tokenOf } from '../kit.ts';
+import { inTurns } from './books.ts';
 import type { CreateCall } from './checker.ts';
 import type { Random } from './random.ts';
 import type { Stand } from './stand.ts';
@@ -46,6 +47,9 @@ export interface Till {
   get(legacy_id: string): Promise<Answer | null>;
 }
 
+const PROBE_RETRIES = 2;
+/** Then the cashier has lost patience. */
+const MOST_RETRIES = 3;
 /** Legacy amounts of Argentina: 15.00 is the least. */
 const LEAST_MINOR = 1500;
 const MOST_MINOR = 9_999_999;
@@ -121,7 +125,8 @@ export function startTill(stand: Stand, random: Random): Till {
       await create(sale);
     },
     async retryLost() {
-      const due = sales.filter((sale) => sale.state === 'open' && (sale.lost === 'retry' || sale.waited++ > 0));
+      const due = sales.filter((sale) => sale.state === 'open' && (sale.waited++ > 0 || sale.lost === 'retry'));
+      for (const sale of due) if (sale.waited > MOST_RETRIES) sale.lost = 'give up';
       await Promise.all(due.map((sale) => create(sale)));
     },
     async end(sale) {
@@ -136,11 +141,14 @@ export function startTill(stand: Stand, random: Random): Till {
       for (const sale of sales) if (sale.state === 'unanswered') actAtTerminal(stand, sale);
     },
     async probe() {
-      for (const device of new Set(sales.map((sale) => sale.device))) {
+      await inTurns(new Set(sales.map((sale) => sale.device)), async (device) => {
         const sale = newSale(device, { ending: 'cancel by till' });
-        probes.push({ device, status: await create(sale) });
+        let status = await create(sale);
+        // A loaded machine may need longer than the till waits; a unit that is held for no reason says 409 for ever.
+        for (let again = 0; again < PROBE_RETRIES && (status ?? 500) >= 500; again++) status = await create(sale);
+        probes.push({ device, status });
         await till.end(sale);
-      }
+      });
     },
     get: (legacy_id) => send(`${POINT}/payment-intents/${legacy_id}`, {}),
   };

@@ -1,55 +1,50 @@
-/**
- * kill -9 in the middle of an upgrade (`reliability.md` §3.4, C14 and C15). C15 is a kill during a backup; the backup there
- * is now the copy `<file>.before-<version>` that every upgrade makes of the file first.
- */
+/** kill -9 in the middle of an upgrade, and of the copy `<file>.before-<version>` that it makes first (`reliability.md` §3.4, C14). */
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readDatabase } from './books.ts';
-import { finishChain, KILLS } from './chain.ts';
+import type { Bundle } from './bundle.ts';
+import { finishChain } from './chain.ts';
 import { killChildren } from './child.ts';
-import { makeNewerBuild, NEWER_VERSION, type NewerBuild } from './newer-build.ts';
+import { makeNewerBuild, NEWER_VERSION } from './newer-build.ts';
+import { KILLS, OUTSIDE, PLAN } from './plan.ts';
 import { seeded } from './random.ts';
-import { type Stand, startStand, warmUp } from './stand.ts';
+import { bundleSources, removeBundle, type Stand, startStand, warmUp } from './stand.ts';
 import { startTill, type Till } from './till.ts';
 
 const LIMIT_MS = 60_000 + KILLS * 30_000;
 const SEED = 14;
 
-let build: NewerBuild;
+let build: Bundle;
 const summaries: string[] = [];
 
 beforeAll(async () => {
-  build = makeNewerBuild();
-  await warmUp(build.root);
+  await bundleSources();
+  build = await makeNewerBuild();
+  await warmUp(build);
 }, LIMIT_MS);
 
 afterAll(async () => {
   await killChildren();
   build.remove();
+  removeBundle();
   process.stdout.write(`${summaries.join('\n')}\n`);
 });
 
 describe('kill -9 during an upgrade', { concurrent: true, timeout: LIMIT_MS }, () => {
-  it('C14 during migration: the old schema is intact, and the next start repeats it', async () => {
-    await upgradeUnderKills('C14 during migration', [
-      'migration.begun',
-      'migration.applied',
-      'outside',
-      'migration.committed',
-    ]);
+  it('C14 during migration: the old schema is intact, and the next start repeats it [F33 F57]', async () => {
+    await upgradeUnderKills('C14 during migration', PLAN.migration);
   });
 
-  it('C15 during backup: the file is untouched, and a half copy is never taken for one', async () => {
-    await upgradeUnderKills('C15 during backup', ['copy.written', 'copy.in_place', 'outside']);
+  it('C14 during the copy before it: the file is untouched, and a half copy is never taken for one [F33]', async () => {
+    await upgradeUnderKills('C14 during the copy before a migration', PLAN.copy);
   });
 
-  it('C14 during the first start: no half file is left that the next start would refuse or take for empty', async () => {
+  it('C14 during the first start: no half file is left that the next start would refuse or take for empty [F57]', async () => {
     const stand = await startStand();
     try {
-      for (let kill = 0; kill < KILLS; kill++) {
-        const point = ['migration.begun', 'migration.applied', 'migration.committed'][kill % 3];
+      for (const point of PLAN.first_start) {
         expect(await stand.start(point), point).toBeNull();
         expect(existsSync(stand.database)).toBe(false);
       }
@@ -74,14 +69,13 @@ async function upgradeUnderKills(name: string, points: string[]): Promise<void> 
     keepFolder(stand.data_dir, kept);
     const before = contentOf(stand.database);
     expect(before.links.length).toBeGreaterThan(0);
-    for (let kill = 0; kill < KILLS; kill++) {
-      const point = points[kill % points.length] ?? '';
+    for (const [kill, point] of points.entries()) {
       await killUpgrade(stand, point, kill);
       const after = contentOf(stand.database);
       // A kill from outside may come late, when the upgraded server has gone on with its work already.
-      if (point !== 'outside')
+      if (point !== OUTSIDE)
         expect(after.version, point).toBe(point === 'migration.committed' ? NEWER_VERSION : NEWER_VERSION - 1);
-      if (point !== 'outside' || after.version < NEWER_VERSION) expect(after.links, point).toEqual(before.links);
+      if (point !== OUTSIDE || after.version < NEWER_VERSION) expect(after.links, point).toEqual(before.links);
       expect(after.ids, point).toEqual(before.ids);
       expect(after.tables, point).toEqual(
         after.version === NEWER_VERSION ? [...before.tables, 'crash_filler'].sort() : before.tables,
@@ -90,11 +84,11 @@ async function upgradeUnderKills(name: string, points: string[]): Promise<void> 
       // An upgrade that came through is over; the next kill needs the old file again, as a restored backup would be.
       if (after.version === NEWER_VERSION) keepFolder(kept, stand.data_dir);
     }
-    expect(await stand.start(undefined, build.root)).not.toBeNull();
+    expect(await stand.start(undefined, build)).not.toBeNull();
     expect(contentOf(stand.database).version).toBe(NEWER_VERSION);
     const outcome = await finishChain(name, SEED, stand, till);
     summaries.push(
-      `${name}: ${KILLS} kills, ${before.links.length} rows before, ${outcome.orders} orders, ${outcome.violations.length} violations`,
+      `${name}: ${points.length} kills, ${before.links.length} rows before, ${outcome.orders} orders, ${outcome.violations.length} violations`,
     );
     expect(outcome.violations).toEqual([]);
   } finally {
@@ -116,16 +110,16 @@ async function sellAndDie(stand: Stand, till: Till): Promise<void> {
 
 /** `outside`: no point, the parent kills when the copy or the migration is seen at work. */
 async function killUpgrade(stand: Stand, point: string, kill: number): Promise<void> {
-  if (point !== 'outside') {
-    expect(await stand.start(point, build.root), point).toBeNull();
+  if (point !== OUTSIDE) {
+    expect(await stand.start(point, build), point).toBeNull();
     return;
   }
   const copy = `${stand.database}.before-${NEWER_VERSION}`;
   rmSync(copy, { force: true });
   rmSync(`${copy}.unfinished`, { force: true });
-  const starting = stand.start(undefined, build.root);
+  const starting = stand.start(undefined, build);
   while (!existsSync(`${copy}.unfinished`) && !existsSync(copy)) await pause(1);
-  await pause(kill * 5);
+  await pause((kill % 10) * 5);
   stand.killStarting();
   await (await starting)?.kill();
 }

@@ -110,7 +110,7 @@ describe('refused', () => {
 });
 
 describe('canceled', () => {
-  it('answers the id alone, frees the terminal, and the second DELETE finds nothing', async () => {
+  it('answers the id alone, frees the terminal, and the second DELETE finds nothing [F93]', async () => {
     const answer = await shop.cancel(device, id);
     expect([answer.status, answer.body]).toEqual([200, { id }]);
     expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
@@ -134,7 +134,7 @@ describe('canceled', () => {
     expect(shop.rows(device)[0]?.legacy_state).toBe('CANCELED');
   });
 
-  it('a cancel whose outcome could not even be read is a success when it is repeated', async () => {
+  it('a cancel whose outcome could not even be read is a success when it is repeated [F29]', async () => {
     await shop.fault({ ...CANCEL, kind: 'no_answer', when: 'after' });
     await shop.fault({ method: 'GET', path: '/v1/orders/*', kind: 'reset' });
     await shop.upstreamSettings({ webhook_mode: 'drop' });
@@ -143,13 +143,13 @@ describe('canceled', () => {
     expect([answer.status, answer.body]).toEqual([200, { id }]);
   });
 
-  it('two at once: one succeeds, the other finds nothing, upstream is asked once', async () => {
+  it('two at once: one succeeds, the other finds nothing, upstream is asked once [F93]', async () => {
     const answers = await Promise.all([shop.cancel(device, id), shop.cancel(device, id)]);
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, 404]);
     expect((await shop.requests(`/v1/orders/${shop.rows(device)[0]?.order_id}/cancel`)).length).toBe(1);
   });
 
-  it('a cancel during the create waits for it', async () => {
+  it('a cancel during the create waits for it [F93]', async () => {
     const other = shop.freshDevice();
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', delay_ms: 300 });
     const creating = shop.create(other);
@@ -194,7 +194,7 @@ describe('on the terminal, where the merchant allows it', () => {
     await untilRow('CANCELED');
   });
 
-  it('a payment that wins the race is FINISHED', async () => {
+  it('a payment that wins the race is FINISHED [F30]', async () => {
     await shop.upstreamSettings({ cancel_confirmation: 'by_hand' });
     expect((await shop.cancel(device, id)).status).toBe(200);
     await shop.atTerminal('pay', { device });

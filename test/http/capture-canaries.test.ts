@@ -44,7 +44,7 @@ for (const stage of ['shadow', 'orders'] as const) {
 
     afterAll(() => bench.close());
 
-    test('the capture has the calls', async () => {
+    test('the capture has the calls [F133]', async () => {
       const { text } = await call(`${bench.app.ops_url}/api/exchanges?captured=true`, {
         token: 'ops-token-of-the-tests',
       });
@@ -60,7 +60,7 @@ for (const stage of ['shadow', 'orders'] as const) {
       for (const trace of traces()) expect(text.toLowerCase()).not.toContain(trace);
     });
 
-    test('the files of the database have none of it', async () => {
+    test('the files of the database have none of it [F133 F134]', async () => {
       await bench.ops('/api/exchanges'); // everything is written by then
       const files = readdirSync(bench.data_dir).filter((name) => name.startsWith('puente.db'));
       expect(files).toContain('puente.db');

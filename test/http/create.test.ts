@@ -40,7 +40,7 @@ async function expectCreate(faults: object[], expected: Expectation): Promise<vo
   expect(await shop.orders(device)).toHaveLength(expected.orders);
 }
 
-describe('refused for sure: the row ends, nothing exists upstream', () => {
+describe('refused for sure: the row ends, nothing exists upstream [F16]', () => {
   openForGroup();
 
   it.each([
@@ -92,7 +92,7 @@ describe('doubt that a replay clears: one order, one key, 200', () => {
     ['an HTML 201', { kind: 'html', status: 201, when: 'after' }],
     ['500 internal_error before the effect', { kind: 'error', status: 500, when: 'before' }],
     ['500 internal_error after the effect', { kind: 'error', status: 500, when: 'after' }],
-    ['500 idempotency_validation_failed', { kind: 'error', status: 500, code: 'idempotency_validation_failed' }],
+    ['500 idempotency_validation_failed [F13]', { kind: 'error', status: 500, code: 'idempotency_validation_failed' }],
     ['502', { kind: 'html', status: 502, when: 'after' }],
     ['503', { kind: 'error', status: 503, when: 'before' }],
     ['silence after the effect', { kind: 'no_answer', when: 'after' }],
@@ -171,7 +171,7 @@ describe('doubt that stays: an error for the till, the row in doubt', () => {
     expect(await shop.orders(device)).toHaveLength(orders);
   });
 
-  it('silence until the end is told inside the deadline, and recovery finds the order', async () => {
+  it('silence until the end is told inside the deadline, and recovery finds the order [F4]', async () => {
     const device = shop.freshDevice();
     await shop.fault({ ...CREATE, kind: 'no_answer', when: 'after', times: 'always' });
     const started = performance.now();

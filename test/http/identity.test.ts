@@ -50,7 +50,7 @@ describe('strangers', () => {
   });
 
   it.each(calls.slice(0, 5))(
-    "another merchant's good token %s: the id is as unknown as any",
+    "another merchant's good token %s: the id is as unknown as any [F92]",
     async (_name, method, path) => {
       const theirs = await shop.till(POINT + path(device, id), { method, merchant: BRAZIL });
       const unknown = await shop.till(POINT + path(device, '019539a0-0000-7000-8000-00000000dead'), {

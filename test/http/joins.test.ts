@@ -72,7 +72,7 @@ describe('in the way', () => {
 });
 
 describe('the same sale', () => {
-  it('ten identical creates at once are one order and one id', async () => {
+  it('ten identical creates at once are one order and one id [F90]', async () => {
     const device = shop.freshDevice();
     const answers = await Promise.all(Array.from({ length: 10 }, () => shop.create(device)));
     expect(answers.map((answer) => answer.status)).toEqual(Array(10).fill(200));
@@ -153,7 +153,7 @@ describe('a second sale', () => {
   it.each([
     ['without a key', {}],
     ['under the same client key, as the Node SDK sends it', KEY],
-  ])('equal to a paid one, %s, is a new order', async (_name, options) => {
+  ])('equal to a paid one, %s, is a new order [F91]', async (_name, options) => {
     const device = shop.freshDevice();
     const first = idOf(await shop.create(device, {}, options));
     await pay(device);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AuditView, ChainReport } from '../../src/core/audit-trail.ts';
+import type { Report } from '../../src/core/report/report.ts';
 import { auditRoutes } from '../../src/http/ops/audit.ts';
 import { ANA, ARGENTINA, BEN, type Bench, BRAZIL, call, EVA, OPS_TOKEN, PEOPLE, startBench } from '../kit.ts';
 import { puente, type Ran } from '../run-cli.ts';
@@ -54,6 +55,25 @@ async function onCopy(change: string | null, work: (bench: Bench) => Promise<voi
   } finally {
     await bench.close();
   }
+}
+
+/** A report in each form, and by the command as a list that has nothing of the chain. */
+async function reportsOf(change: string | null): Promise<{ json: Report; csv: string; html: string; ran: Ran }> {
+  const made: { json: Report; csv: string; html: string; ran: Ran }[] = [];
+  await onCopy(change, async (bench) => {
+    const text = async (form: string): Promise<string> => (await bench.ops(`/api/report?format=${form}`)).text;
+    const env = { PUENTE_OPS_TOKEN: ANA.token, PUENTE_OPS_URL: bench.app.ops_url };
+    const ran = await puente(['report', '--format', 'csv', '--part', 'traffic'], { env });
+    made.push({
+      json: JSON.parse(await text('json')) as Report, // the API's own form
+      csv: await text('csv&part=audit'),
+      html: await text('html'),
+      ran,
+    });
+  });
+  const [only] = made;
+  if (only === undefined) throw new Error('no report was made');
+  return only;
 }
 
 /** Whoever has the file can put the table's own guards aside and back, and leaves no trace but the chain. */
@@ -139,12 +159,31 @@ describe('a file that somebody changed', () => {
     ["a line's hash", `UPDATE audit SET hash = '${'0'.repeat(64)}' WHERE sequence = 6`, 6, 'line 6 is not what'],
     ['a line that is gone', 'DELETE FROM audit WHERE sequence = 3', 4, 'line 3 is missing'],
     ['the first lines gone', 'DELETE FROM audit WHERE sequence < 3', 3, 'line 1 is missing'],
-  ])('is caught at the first broken link: %s', async (_what, change, line, reason) => {
+  ])('is caught at the first broken link: %s [P16]', async (_what, change, line, reason) => {
     await onCopy(change, async (bench) => {
       const { code, out } = await audit(bench, 'verify');
       expect(out).toContain(`The chain is broken at line ${line}: ${reason}`);
       expect(code).toBe(5);
     });
+  });
+
+  it('is told first in every report, and the command that makes one fails [P16]', async () => {
+    const untouched = await reportsOf(null);
+    expect(untouched.json.audit).toEqual({ intact: true, lines: 6, head: expect.any(Object), broken: null });
+    expect(untouched.json.audit_head).toEqual(untouched.json.audit.head);
+    expect(untouched.csv).toMatch(/^"intact","lines","head","broken"\r\n"true",6,/);
+    expect(untouched.html).toContain('intact, 6 lines');
+    expect(untouched.html).not.toContain('is broken');
+    expect(untouched.ran).toMatchObject({ code: 0, err: '' });
+    const broken = await reportsOf("UPDATE audit SET reason = 'nobody asked' WHERE sequence = 4");
+    const found = { intact: false, lines: 3, head: { sequence: 3 }, broken: { sequence: 4 } };
+    expect(broken.json.audit).toMatchObject(found);
+    expect(broken.csv).toMatch(/\r\n"false",3,/);
+    expect(broken.html.indexOf('The audit chain is broken')).toBeLessThan(broken.html.indexOf('<h2>Traffic'));
+    expect(broken.html).toContain('line 4 is not what was written');
+    expect(broken.ran.code).toBe(5);
+    expect(broken.ran.out, 'the report is made all the same').toMatch(/^"operation",/);
+    expect(broken.ran.err).toContain('The chain is broken at line 4');
   });
 
   it('at its end shows with the head that was noted before, and not without', async () => {

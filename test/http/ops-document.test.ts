@@ -7,9 +7,10 @@ import { puenteProgram } from '../../src/cli/program.ts';
 import { openApi } from '../../src/http/ops/openapi.ts';
 import { opsRoute } from '../../src/http/ops/route.ts';
 import { opsRoutes } from '../../src/http/ops.ts';
+import { elsewhere } from '../run-cli.ts';
 
 /** Commands that work without a running Puente. */
-const LOCAL = ['serve', 'check', 'explain', 'assess', 'replay', 'report diff', 'completion'];
+const LOCAL = ['serve', 'restore', 'check', 'explain', 'assess', 'replay', 'report diff', 'completion'];
 /** Commands that set one thing of what `merchants set` can. */
 const SHORTHANDS = ['capture on', 'capture off'];
 
@@ -69,7 +70,12 @@ function helpOf(command: Command): string {
   return parts.join('');
 }
 
-const program = puenteProgram({ version: '1.2.3', serve: async () => undefined });
+const program = puenteProgram({
+  version: '1.2.3',
+  serve: async () => undefined,
+  restore: elsewhere,
+  examineOffline: elsewhere,
+});
 const commands = leaves(program);
 
 describe('the rows', () => {
@@ -79,7 +85,7 @@ describe('the rows', () => {
     expect(places.filter((place) => !place.includes(' /api/'))).toEqual([]);
   });
 
-  it('refuse unknown fields: every object that a body or a query can hold is strict', () => {
+  it('refuse unknown fields: every object that a body or a query can hold is strict [F127]', () => {
     const loose = opsRoutes.flatMap(({ method, path, body, query }) =>
       [body, query]
         .filter((schema) => schema !== undefined)
@@ -107,7 +113,7 @@ describe('the rows', () => {
 });
 
 describe('the commands', () => {
-  it('do nothing that the API can not: each is named by a row, or needs no running Puente', () => {
+  it('do nothing that the API can not: each is named by a row, or needs no running Puente [F131]', () => {
     const named = new Set(opsRoutes.map(({ command }) => command.replace(/ --.*/, '')));
     const others = commands.map(({ name }) => name).filter((name) => !named.has(name));
     expect(others.toSorted()).toEqual([...LOCAL, ...SHORTHANDS].toSorted());

@@ -24,7 +24,7 @@ describe('a call that a browser makes', () => {
     ['of no origin', { origin: 'null' }],
     ['of our name on another port', { origin: 'http://127.0.0.1:1' }],
     ['of two origins', { origin: 'http://a.example http://b.example' }],
-  ])('%s is refused, even with a token', async (_what, headers) => {
+  ])('%s is refused, even with a token [F125]', async (_what, headers) => {
     const answers = [await get(headers), await bench.ops(MERCHANT, { method: 'PUT', body: CHANGE, headers })];
     for (const answer of answers) expect([answer.status, answer.body]).toMatchObject([403, { error: 'forbidden' }]);
     expect(answers[0]?.headers['access-control-allow-origin']).toBeUndefined();
@@ -36,7 +36,7 @@ describe('a call that a browser makes', () => {
     expect((await get({ 'sec-fetch-site': 'none' })).status).toBe(200);
   });
 
-  it('to ask whether it may (preflight) gets no permission', async () => {
+  it('to ask whether it may (preflight) gets no permission [F125]', async () => {
     const answer = await call(bench.app.ops_url + MERCHANT, {
       method: 'OPTIONS',
       headers: { origin: 'https://evil.example', 'access-control-request-method': 'PUT' },
@@ -51,7 +51,7 @@ describe('a call that a browser makes', () => {
     'multipart/form-data; boundary=x',
     'application/json5',
     '',
-  ])('as a form could (%j) changes nothing', async (type) => {
+  ])('as a form could (%j) changes nothing [F125]', async (type) => {
     const headers = { 'content-type': type };
     const answer = await bench.ops(MERCHANT, { method: 'PUT', body: JSON.stringify(CHANGE), headers });
     expect([answer.status, answer.body]).toMatchObject([
@@ -64,7 +64,7 @@ describe('a call that a browser makes', () => {
 
 describe('a host name', () => {
   it.each(['evil.example', 'evil.example:8081', 'localhost.evil.example', '127.0.0.1.evil.example', 'a b', '', '@'])(
-    '%j that is not ours is refused on every path',
+    '%j that is not ours is refused on every path [F125]',
     async (host) => {
       for (const path of ['/api/merchants', '/healthz', '/metrics', '/nothing']) {
         expect([path, await statusFor(host, path)]).toEqual([path, 403]);
@@ -93,7 +93,7 @@ async function statusFor(host: string, path: string): Promise<number> {
 
 describe('every answer', () => {
   it.each(['/api/merchants', '/api/nothing', '/healthz', '/readyz', '/metrics', '/nothing', '/api/merchants/%zz'])(
-    '%s may not run, be framed, be kept or be taken for something else',
+    '%s may not run, be framed, be kept or be taken for something else [F126]',
     async (path) => {
       const { headers } = await bench.ops(path);
       expect(headers).toMatchObject({
@@ -107,7 +107,7 @@ describe('every answer', () => {
     },
   );
 
-  it('to a refusal has one shape, and nothing of the inside', async () => {
+  it('to a refusal has one shape, and nothing of the inside [F136]', async () => {
     for (const [path, options] of [
       ['/api/nothing', {}],
       ['/api/merchants/%zz', {}],
@@ -139,7 +139,7 @@ describe('what nobody asked for', () => {
     ['two fields', MERCHANT, { ...CHANGE, a: 1, b: 2 }, /^a, b are not known fields; allowed is /],
     ['a field of Object', MERCHANT, { ...CHANGE, constructor: 1 }, /^constructor is not a known field/],
     ['a missing field', MERCHANT, { revision: 0 }, /^reason/],
-  ])('%s is refused by name, with what is allowed', async (_what, path, body, sentence) => {
+  ])('%s is refused by name, with what is allowed [F127]', async (_what, path, body, sentence) => {
     const answer = await bench.ops(path, { method: 'PUT', body });
     expect([answer.status, (answer.body as { message: string }).message]).toEqual([
       400,
@@ -151,7 +151,7 @@ describe('what nobody asked for', () => {
     ['/api/merchants?limit=1', /^limit is not a known field; nothing is taken here/],
     ['/api/audit?order=asc', /^order is not a known field; allowed is subject, action, since, until, limit/],
     ['/api/audit/verify?expect_sequenc=1', /^expect_sequenc is not .*; allowed is expect_sequence, expect_hash/],
-  ])('in the query is refused by name: %s', async (path, sentence) => {
+  ])('in the query is refused by name: %s [F127]', async (path, sentence) => {
     const answer = await bench.ops(path);
     expect([answer.status, (answer.body as { message: string }).message]).toEqual([
       400,

@@ -20,23 +20,26 @@ function movedClock(): Clock & { move(duration_ms: number): void } {
   };
 }
 
+/** May do everything, and may do nothing any more. */
+const ZOE = { role: 'approver', token: 'token-of-zoe-who-has-left', expires_at: '2026-01-01T00:00:00Z' };
 const TOO_LOW = { viewer: [], operator: [ANA], approver: [ANA, BEN] } as const;
 
 describe('every row', () => {
   const clock = movedClock();
   let bench: Bench;
   beforeAll(async () => {
-    bench = await startBench(PEOPLE, { clock });
+    const people = { ...JSON.parse(PEOPLE.PUENTE_OPS_TOKENS), zoe: ZOE };
+    bench = await startBench({ PUENTE_OPS_TOKENS: JSON.stringify(people) }, { clock });
   });
   afterAll(() => bench.close());
 
   it.each(opsRoutes.map((row) => ({ ...row, name: `${row.method} ${row.path}` })))(
-    '$name needs a token, and the role $role',
+    '$name needs a token, and the role $role [F123 P16]',
     async ({ method, path, role, command }) => {
       clock.move(60_000);
       const url = bench.app.ops_url + path.replace(/:\w+/g, '1');
       const body = method === 'GET' ? {} : { body: {} };
-      for (const token of [null, 'wrong', `${EVA.token}x`, OPS_TOKEN.slice(1), tokenOf(ARGENTINA)]) {
+      for (const token of [null, 'wrong', `${EVA.token}x`, OPS_TOKEN.slice(1), tokenOf(ARGENTINA), ZOE.token]) {
         const answer = await call(url, { method, token, ...body });
         expect([token, answer.status, answer.body]).toEqual([
           token,
@@ -57,7 +60,7 @@ describe('every row', () => {
     },
   );
 
-  it('lets the role itself, and the ones above it, pass', async () => {
+  it('lets the role itself, and the ones above it, pass [P16]', async () => {
     const change = (revision: number) => ({ method: 'PUT', body: { reason: 'agreed', revision, declined: 'error' } });
     const path = `${bench.app.ops_url}/api/merchants/${ARGENTINA}`;
     for (const { token } of [ANA, BEN, EVA]) expect((await call(path, { token })).status).toBe(200);
@@ -67,7 +70,7 @@ describe('every row', () => {
     expect(auditsOf(bench.data_dir).map(({ who }) => who)).toEqual(['ben', 'eva', 'operator']);
   });
 
-  it('tells nobody which routes there are', async () => {
+  it('tells nobody which routes there are [F123]', async () => {
     for (const path of ['/api', '/api/', '/api/nothing', '/API/merchants', '/api/%6derchants', '/api//merchants']) {
       expect([path, (await call(bench.app.ops_url + path)).status]).toEqual([path, 401]);
     }
@@ -81,7 +84,7 @@ describe('tokens', () => {
     bench = null;
   });
 
-  it('end when the settings say so', async () => {
+  it('end when the settings say so [F123]', async () => {
     const clock = movedClock();
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
     const tokens = JSON.stringify({ ana: { role: 'viewer', token: ANA.token, expires_at } });
@@ -93,7 +96,7 @@ describe('tokens', () => {
     expect((await call(path, { token: OPS_TOKEN })).status, 'the owner stays').toBe(200);
   });
 
-  it('that are wrong too often are told to wait, and logged no more; right ones always pass', async () => {
+  it('that are wrong too often are told to wait, and logged no more; right ones always pass [F123]', async () => {
     const clock = movedClock();
     const lines: string[] = [];
     const log = createLog('info', { write: (line) => void lines.push(line) });
@@ -122,7 +125,7 @@ describe('tokens', () => {
     expect((await call(`${bench.app.ops_url}/api/merchants`, { token: ANA.token })).status).toBe(200);
   });
 
-  it('are known by their digest alone, whatever the header looks like', () => {
+  it('are known by their digest alone, whatever the header looks like [F124]', () => {
     const members = membersOf({
       token: new Secret(OPS_TOKEN),
       tokens: { ana: { role: 'viewer', token: new Secret(ANA.token), expires_at: 5 } },

@@ -86,7 +86,7 @@ describe('a streamed answer', () => {
     expect([answer.status, answer.text, answer.headers['content-disposition']]).toEqual([200, '', undefined]);
   });
 
-  it('is made no faster than it is read, and no further once the reader has gone', async () => {
+  it('is made no faster than it is read, and no further once the reader has gone [F130]', async () => {
     const { seen, parts } = endless();
     const { port } = new URL(await open(parts));
     const socket = connect(Number(port), '127.0.0.1');
@@ -121,6 +121,18 @@ describe('a streamed answer', () => {
     });
     const answer = await call(url, { token: OPS_TOKEN });
     expect([answer.status, answer.body]).toEqual([404, { error: 'not_found', message: 'There is no such merchant.' }]);
+  });
+
+  it('that fails by a fault of ours has the same id in the log and in the answer, and tells no more [F136]', async () => {
+    const url = await open(async function* () {
+      yield* [];
+      throw new Error('the disk is gone');
+    });
+    const { status, body, headers } = await call(url, { token: OPS_TOKEN });
+    expect([status, body]).toEqual([500, { error: 'internal', message: 'Internal error; the log says more' }]);
+    const told = lines.map((line) => JSON.parse(line) as { request_id?: string; cause?: string }); // our own lines
+    expect(told).toMatchObject([{ request_id: headers['x-request-id'], cause: 'Error: the disk is gone' }]);
+    expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   it('that fails later is cut off, so that nobody takes it for the whole', async () => {

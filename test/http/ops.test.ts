@@ -13,7 +13,7 @@ const MERCHANT = `/api/merchants/${ARGENTINA}`;
 const CHANGE = { reason: 'agreed with the merchant', revision: 0, declined: 'finished' };
 
 describe('without the right token', () => {
-  it('a token in the query is none, and the public door has no ops routes', async () => {
+  it('a token in the query is none, and the public door has no ops routes [F123]', async () => {
     shop = await openShop();
     const inQuery = await call(`${shop.app.ops_url}${MERCHANT}?access_token=${OPS_TOKEN}`);
     expect(inQuery.status).toBe(401);
@@ -47,7 +47,7 @@ const REFUSED: [string, string, unknown, number][] = [
 ];
 
 describe('changes that are refused', () => {
-  it('are told with the right status, and change nothing', async () => {
+  it('are told with the right status, and change nothing [F127 F128]', async () => {
     shop = await openShop();
     for (const [name, path, body, status] of REFUSED) {
       const answer = await shop.ops(path, { method: 'PUT', body });
@@ -76,7 +76,7 @@ describe('changes that are refused', () => {
     }
   });
 
-  it('of two operators at once, the second is told', async () => {
+  it('of two operators at once, the second is told [F128]', async () => {
     shop = await openShop();
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, nth) =>
@@ -89,7 +89,7 @@ describe('changes that are refused', () => {
 });
 
 describe('changes', () => {
-  it('show settings with their source, keep secrets to themselves, and are chained in the audit', async () => {
+  it('show settings with their source, keep secrets to themselves, and are chained in the audit [P9 P16]', async () => {
     shop = await openShop();
     const body = {
       ...CHANGE,
@@ -179,7 +179,7 @@ describe('health and numbers', () => {
     expect(told).toMatchObject([{ operation: 'point.list_devices', status: 418, merchant: ARGENTINA }]);
   });
 
-  it('are open to a probe, count what happened, and name nobody', async () => {
+  it('are open to a probe, count what happened, and name nobody [F102 F135]', async () => {
     shop = await openShop();
     const device = shop.freshDevice();
     const id = idOf(await shop.create(device, { additional_info: { external_reference: 'private-reference-7' } }));
@@ -187,7 +187,7 @@ describe('health and numbers', () => {
     await shop.create(shop.freshDevice());
     const door = supertest(shop.app.ops_url);
     await door.get('/healthz').expect(200, { status: 'ok' });
-    await door.get('/readyz').expect(200, { status: 'ready' });
+    expect((await door.get('/readyz').expect(200)).body).toMatchObject({ status: 'ready' });
     const { text } = await door
       .get('/metrics')
       .expect(200)

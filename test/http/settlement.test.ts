@@ -132,7 +132,7 @@ describe('the variants of a repeated key: one order in each', () => {
     expect(shop.rows(device)[0]?.legacy_state).toBe('ON_TERMINAL');
   });
 
-  it('V3 a 409 although the order exists: never a new key, and the event settles it', async () => {
+  it('V3 a 409 although the order exists: never a new key, and the event settles it [F14]', async () => {
     shop = await openShop();
     await shop.upstreamSettings({ replay: 'conflict' });
     const device = shop.freshDevice();
@@ -158,7 +158,7 @@ describe('the variants of a repeated key: one order in each', () => {
     expect(await shop.orders(device)).toHaveLength(1);
   });
 
-  it('V4 a 500 that is saved for ever: three attempts, an error, and no order', async () => {
+  it('V4 a 500 that is saved for ever: three attempts, an error, and no order [F12]', async () => {
     shop = await openShop();
     await shop.upstreamSettings({ replay: 'saved_500' });
     const device = shop.freshDevice();
@@ -170,7 +170,7 @@ describe('the variants of a repeated key: one order in each', () => {
     expect(await shop.orders(device)).toEqual([]);
   });
 
-  it('V5 a key forgotten early: after the replay window nothing is sent any more', async () => {
+  it('V5 a key forgotten early: after the replay window nothing is sent any more [F15]', async () => {
     shop = await openShop({ ...QUICK, PUENTE_CREATE_REPLAY_WINDOW_MS: '700' });
     await shop.upstreamSettings({ replay: 'forgets', reference_unique: 'not_checked' });
     const device = shop.freshDevice();

@@ -47,7 +47,7 @@ function creates(): Seen[] {
   return upstream.seen.filter((seen) => seen.path === '/v1/orders');
 }
 
-describe('a 201 that is not provably our order', () => {
+describe('a 201 that is not provably our order [F9]', () => {
   it.each<[string, (seen: Seen, response: ServerResponse) => void]>([
     [
       'another reference',
@@ -64,17 +64,17 @@ describe('a 201 that is not provably our order', () => {
     ['an array', (seen, response) => answerJson(response, 201, [orderFor(seen)])],
     ['nothing', (_seen, response) => response.writeHead(201).end()],
     [
-      'deep nesting',
+      'deep nesting [F24]',
       (_seen, response) =>
         response.writeHead(201, { 'content-type': 'application/json' }).end('['.repeat(5_000) + ']'.repeat(5_000)),
     ],
     [
-      'a prototype key',
+      'a prototype key [F24]',
       (_seen, response) =>
         response.writeHead(201, { 'content-type': 'application/json' }).end('{"__proto__":{"polluted":1}}'),
     ],
     [
-      'more than a mebibyte',
+      'more than a mebibyte [F21]',
       (seen, response) => answerJson(response, 201, orderFor(seen, { description: 'x'.repeat(1_200_000) })),
     ],
     ['202 with our order', (seen, response) => answerJson(response, 202, orderFor(seen))],
@@ -96,7 +96,7 @@ describe('a 201 that is not provably our order', () => {
 });
 
 describe('answers that are not an answer', () => {
-  it('a redirect is not followed, and the token goes nowhere', async () => {
+  it('a redirect is not followed, and the token goes nowhere [F20]', async () => {
     const thief = await startUnruly((_seen, response) => answerJson(response, 200, {}));
     await open((_seen, response) => response.writeHead(307, { location: `${thief.url}/v1/orders` }).end());
     expect((await create()).status).toBe(504);
@@ -106,11 +106,11 @@ describe('answers that are not an answer', () => {
   });
 
   it.each([
-    ['429 with Retry-After 0 is repeated at once', '0', 200, 2],
-    ['429 with Retry-After 60 is not waited for', '60', 429, 1],
-    ['429 with a date long ago is repeated', 'Wed, 21 Oct 2015 07:28:00 GMT', 200, 2],
-    ['429 with an absurd number is not waited for', '1e9', 429, 1],
-    ['429 without Retry-After is repeated', null, 200, 2],
+    ['429 with Retry-After 0 is repeated at once [F19]', '0', 200, 2],
+    ['429 with Retry-After 60 is not waited for [F19]', '60', 429, 1],
+    ['429 with a date long ago is repeated [F19]', 'Wed, 21 Oct 2015 07:28:00 GMT', 200, 2],
+    ['429 with an absurd number is not waited for [F19]', '1e9', 429, 1],
+    ['429 without Retry-After is repeated [F19]', null, 200, 2],
   ])('%s', async (_name, retry_after, status, calls) => {
     await open((seen, response, nth) => {
       if (nth > 1) return answerJson(response, 201, orderFor(seen));
@@ -126,7 +126,7 @@ describe('answers that are not an answer', () => {
     }
   });
 
-  it('an answer of one byte now and then is cut inside the deadline', async () => {
+  it('an answer of one byte now and then is cut inside the deadline [F22]', async () => {
     const drips: NodeJS.Timeout[] = [];
     await open((_seen, response) => {
       response.writeHead(201, { 'content-type': 'application/json', 'content-length': '1000' });

@@ -64,7 +64,7 @@ export function answerWho(response: ServerResponse, merchant = ARGENTINA): void 
 }
 
 /** The 201 for a create that was sent, with changes. */
-export function orderFor(seen: Seen, changes: Record<string, unknown> = {}): Record<string, unknown> {
+export function orderFor(seen: Pick<Seen, 'body'>, changes: Record<string, unknown> = {}): Record<string, unknown> {
   const sent = JSON.parse(seen.body.toString('utf8')) as Record<string, unknown>; // Puente's own JSON
   const now = new Date().toISOString();
   const payments = (sent.transactions as { payments: object[] }).payments; // as above
@@ -109,6 +109,7 @@ export async function startOutside(
       PUENTE_OPS_PORT: '0',
       PUENTE_OPS_TOKEN: OPS_TOKEN,
       PUENTE_LOG_LEVEL: 'silent',
+      PUENTE_LIMITS_LAG_MS: '600000', // as in test/kit.ts
       ...settings,
     },
     cwd: process.cwd(),

@@ -100,19 +100,19 @@ describe('what is not an event of ours', () => {
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0xfe, 0x7d]).toString('latin1'), 400],
     ['another topic', '{"type":"payment","data":{"id":"16500000001"}}', 200],
     ['more than 64 KiB', JSON.stringify({ type: 'order', padding: 'x'.repeat(70_000) }), 413],
-  ])('%s is answered %s and not kept', async (_name, body, status) => {
+  ])('%s is answered %s and not kept [F111]', async (_name, body, status) => {
     const answer = await call(`${shop.app.public_url}/webhooks/orders`, { body });
     expect(answer.status).toBe(status);
     expect(inbox()).toEqual([]);
   });
 
-  it('an order nobody knows is parked without asking upstream', async () => {
+  it('an order nobody knows is parked without asking upstream [F108 F109]', async () => {
     expect((await tell({ id: UNKNOWN })).status).toBe(200);
     expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
     expect(await shop.requests('/v1/orders/ORD')).toEqual([]);
   });
 
-  it("another merchant's event never attaches to our reference", async () => {
+  it("another merchant's event never attaches to our reference [F108]", async () => {
     const device = shop.freshDevice();
     await shop.fault(LEFT_IN_DOUBT);
     await shop.create(device, { additional_info: { external_reference: 'shared' } });
@@ -121,13 +121,13 @@ describe('what is not an event of ours', () => {
     expect(shop.rows(device)).toMatchObject([{ state: 'IN_DOUBT', order_id: null }]);
   });
 
-  it('an event that names another merchant for our order moves nothing', async () => {
+  it('an event that names another merchant for our order moves nothing [F108]', async () => {
     const { order_id } = await silentOrder(shop.freshDevice());
     await tell({ id: order_id, user_id: BRAZIL });
     expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
   });
 
-  it('an event for an order that is not there is parked, not believed', async () => {
+  it('an event for an order that is not there is parked, not believed [F108]', async () => {
     const device = shop.freshDevice();
     await shop.fault(LEFT_IN_DOUBT);
     await shop.create(device, { additional_info: { external_reference: 'mine' } });
@@ -141,7 +141,7 @@ describe('a false event', () => {
   it.each([
     ['under another secret', { signed: false }],
     ['signed and a lie', { signed: true }],
-  ])('%s only leads to a read', async (_name, how) => {
+  ])('%s only leads to a read [F103]', async (_name, how) => {
     const device = shop.freshDevice();
     const { id, order_id } = await silentOrder(device);
     expect((await tell({ id: order_id, ...how })).status).toBe(200);
@@ -159,7 +159,7 @@ describe('a false event', () => {
     expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
   });
 
-  it('a flood for one order causes at most about one read a second', async () => {
+  it('a flood for one order causes at most about one read a second [F109]', async () => {
     const { order_id } = await silentOrder(shop.freshDevice());
     const before = (await shop.requests('/v1/orders/ORD')).length;
     const started = performance.now();
@@ -175,7 +175,7 @@ describe('a false event', () => {
 });
 
 describe('true events in every disorder', () => {
-  it('twenty times the same is one notice', async () => {
+  it('twenty times the same is one notice [F105]', async () => {
     const device = shop.freshDevice();
     const { order_id } = await silentOrder(device);
     await shop.atTerminal('pay', { device });
@@ -190,7 +190,7 @@ describe('true events in every disorder', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('processed, then at_terminal, then created: the end stays', async () => {
+  it('processed, then at_terminal, then created: the end stays [F106]', async () => {
     const device = shop.freshDevice();
     const { id, order_id } = await silentOrder(device);
     await shop.atTerminal('pay', { device });
@@ -202,7 +202,7 @@ describe('true events in every disorder', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('before the answer of our own create: one order, the payment is not lowered by the late answer', async () => {
+  it('before the answer of our own create: one order, the payment is not lowered by the late answer [F107]', async () => {
     const device = shop.freshDevice();
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms: 300 });
     const creating = shop.create(device);
@@ -218,7 +218,7 @@ describe('true events in every disorder', () => {
     expect(await shop.orders(device)).toHaveLength(1);
   });
 
-  it('for a create in doubt: the order is adopted by its reference', async () => {
+  it('for a create in doubt: the order is adopted by its reference [F107]', async () => {
     const device = shop.freshDevice();
     await shop.upstreamSettings({ replay: 'conflict' });
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'reset', when: 'after' });
@@ -229,7 +229,7 @@ describe('true events in every disorder', () => {
     expect(shop.rows(device)).toMatchObject([{ state: 'DONE', order_id: order?.id, legacy_state: 'FINISHED' }]);
   });
 
-  it('parked by its order id alone, then adopted when the create settles', async () => {
+  it('parked by its order id alone, then adopted when the create settles [F107]', async () => {
     const device = shop.freshDevice();
     await shop.upstreamSettings({ webhook_mode: 'drop' });
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms: 350 });
@@ -258,7 +258,7 @@ describe('true events in every disorder', () => {
 });
 
 describe('no event at all', () => {
-  it('a paid order is found by looking, and announced', async () => {
+  it('a paid order is found by looking, and announced [F112]', async () => {
     await shop.close();
     shop = await openShop({ PUENTE_RECONCILE_POINT_INTERVAL_MS: '200' });
     await shop.notify(ARGENTINA, { notice_url: receiver.url });

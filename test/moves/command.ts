@@ -5,6 +5,7 @@ import { exitCodes } from '../../src/cli/output.ts';
 import { puenteProgram } from '../../src/cli/program.ts';
 import { PuenteError } from '../../src/error.ts';
 import type { Ran } from '../run-cli.ts';
+import { elsewhere } from '../run-cli.ts';
 
 /** One command at a time: output and exit code are the process's own. */
 export async function command(argv: string[], env: Record<string, string>): Promise<Ran> {
@@ -16,7 +17,9 @@ export async function command(argv: string[], env: Record<string, string>): Prom
   try {
     const program = puenteProgram({
       version: '0.0.0',
-      serve: () => Promise.reject(new Error('no test of a command serves')),
+      serve: elsewhere,
+      restore: elsewhere,
+      examineOffline: elsewhere,
     });
     await program.parseAsync(argv, { from: 'user' });
     return { code: Number(process.exitCode ?? exitCodes.done), out: out.join(''), err: err.join('') };

@@ -119,7 +119,7 @@ describe('plain http, where it is allowed', () => {
 });
 
 describe('refused URLs', () => {
-  it.each(REFUSED)('%s', (text, word) => {
+  it.each(REFUSED)('%s [F113 F116]', (text, word) => {
     expect(() => checkUrl(text, PUBLIC)).toThrow(PuenteError);
     expect(() => checkUrl(text, PUBLIC)).toThrow(word);
   });
@@ -133,7 +133,7 @@ describe('refused URLs', () => {
     }
   });
 
-  it('refuses every spelling of every address of the private ranges', () => {
+  it('refuses every spelling of every address of the private ranges [F113]', () => {
     const inRange = fc
       .constantFrom(0x7f000000, 0x0a000000, 0xa9fe0000, 0xc0a80000)
       .chain((base) => fc.nat(0xffff).map((low) => base + low));
@@ -245,7 +245,7 @@ describe('the connector', () => {
     ['no address', []],
     ['nonsense', [{ address: 'localhost', family: 4 }]],
   ];
-  it.each(answers)('refuses a name that resolves to %s', async (_name, addresses) => {
+  it.each(answers)('refuses a name that resolves to %s [F114]', async (_name, addresses) => {
     receiver = await startPeer(() => {});
     expect(await connect('rebind.example.com', addresses, PUBLIC, receiver.port)).toMatch(
       /^PuenteError: The notification URL names/,
@@ -254,7 +254,7 @@ describe('the connector', () => {
   });
 
   it.each(['127.0.0.1', '[::1]', '[::ffff:7f00:1]'])(
-    'refuses the IP literal %s, for which no name is looked up',
+    'refuses the IP literal %s, for which no name is looked up [F113]',
     async (hostname) => {
       receiver = await startPeer(() => {});
       expect(await connect(hostname, [{ address: '8.8.8.8', family: 4 }], PUBLIC, receiver.port)).toMatch(
@@ -272,7 +272,7 @@ describe('the connector', () => {
     expect(receiver.accepted).toHaveLength(1);
   });
 
-  it('asks anew for every connection, so that a name that turned private is refused', async () => {
+  it('asks anew for every connection, so that a name that turned private is refused [F114]', async () => {
     receiver = await startPeer(() => {});
     const replies: LookupAddress[][] = [
       [{ address: '127.0.0.1', family: 4 }],

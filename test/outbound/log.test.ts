@@ -21,9 +21,10 @@ describe('a log line', () => {
     expect(fieldsOf(handed)).toEqual({ merchant: '700100200', status: 409, msg: 'something' });
   });
 
-  it('masks what could be a card number, but not the merchant', () => {
+  it('masks what could be a card number, also where a merchant should stand', () => {
     const fields = { cause: 'paid with 4509953566233704 today', merchant: '4509953566233704' };
-    expect(fieldsOf(fields)).toMatchObject({ cause: 'paid with [digits] today', merchant: '4509953566233704' });
+    expect(fieldsOf(fields)).toMatchObject({ cause: 'paid with [digits] today', merchant: '[digits]' });
+    expect(fieldsOf({ merchant: '700100200' })).toMatchObject({ merchant: '700100200' });
   });
 
   it('cuts what is no sentence, and stays one line', () => {

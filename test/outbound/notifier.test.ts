@@ -229,7 +229,8 @@ describe('delivery', () => {
     const notifier = start();
     const id = await queue(ARGENTINA, '{"state":"FINISHED"}');
     notifier.wake();
-    await until(async () => (await pending()) === 0);
+    await until(() => notifier.attempts.length === 1);
+    expect(await pending()).toBe(0);
     expect(told).toEqual([
       {
         line: `POST /hook?shop=1&topic=point_integration_ipn&id=${id} HTTP/1.1`,
@@ -356,12 +357,12 @@ describe('a QR sale', () => {
         secret: null,
       }),
     });
-    for (let index = 0; index < 6; index++) await queue(ARGENTINA, `slow ${index}`);
+    for (let index = 0; index < 6; index++) await queueSale(ARGENTINA, 'ipn');
     clock.advance(1);
-    const other = await queue(ARGENTINA, 'quick');
+    const other = await queueSale(ARGENTINA, 'ipn');
     urls.set(other, quick.url);
     notifier.wake();
-    await until(() => quick.told.length === 1);
+    await until(() => quick.told.length === 2);
     expect(hanging.told.length).toBeLessThanOrEqual(2);
   });
 });
@@ -434,7 +435,7 @@ describe('the order within a link', () => {
 });
 
 describe('the receiver is looked up at send time', () => {
-  it('so a URL that changes while a notice waits is used', async () => {
+  it('so a URL that changes while a notice waits is used [F121]', async () => {
     const old = await receiver((socket) => socket.write(answer(500, '')));
     const fresh = await receiver();
     listen(ARGENTINA, old.url);
@@ -448,7 +449,7 @@ describe('the receiver is looked up at send time', () => {
     expect([old.told.length, fresh.told.length]).toEqual([1, 1]);
   });
 
-  it('without a URL, without a secret, or with a refused URL a notice is held, and goes out once it can', async () => {
+  it('without a URL, without a secret, or with a refused URL a notice is held, and goes out once it can [F121]', async () => {
     const { url, told } = await receiver();
     const notifier = start({ horizon_ms: MINUTE });
     await queue(ARGENTINA, '{}');
@@ -494,7 +495,7 @@ describe('the receiver is looked up at send time', () => {
 });
 
 describe('the pace', () => {
-  it('is two to one host, and a receiver that hangs does not hold up another', async () => {
+  it('is two to one host, and a receiver that hangs does not hold up another [F117]', async () => {
     const hanging = await receiver(() => {});
     const quick = await receiver();
     listen(ARGENTINA, hanging.url);
@@ -529,7 +530,7 @@ describe('the pace', () => {
     expect(hosts.flatMap((host) => host.bodies())).toHaveLength(48);
   });
 
-  it('is fair between merchants that share a host', async () => {
+  it('is fair between merchants that share a host [F120]', async () => {
     const shared = await receiver();
     listen(ARGENTINA, shared.url);
     listen(BRAZIL, shared.url);
@@ -562,8 +563,14 @@ describe('the pace', () => {
     });
     const rows = Array.from({ length: 40 }, (_, index) => notice(index, index < 39 ? ARGENTINA : BRAZIL));
     const memory: NotifierParts['store'] = {
-      dueNotices: async (_now, limit, except = []) =>
-        rows.filter((row) => row.state === 'pending' && !except.includes(row.merchant_id)).slice(0, limit),
+      dueNotices: async (_now, limit) => rows.filter((row) => row.state === 'pending').slice(0, limit),
+      dueNoticesInTurn: async ({ after_merchant, except_merchants }) => ({
+        notices: rows.filter(
+          ({ state, merchant_id }) =>
+            state === 'pending' && merchant_id > after_merchant && !except_merchants.includes(merchant_id),
+        ),
+        last_merchant: null,
+      }),
       recordAttempt: async (row, _attempt, next) => {
         rows[rows.findIndex(({ id }) => id === row.id)] = { ...row, ...next };
       },
@@ -576,7 +583,7 @@ describe('the pace', () => {
 });
 
 describe('when things break', () => {
-  it('an attempt that is cut before its record is made again, with the same request id', async () => {
+  it('an attempt that is cut before its record is made again, with the same request id [F119]', async () => {
     let answers = false;
     const { url, told } = await receiver((socket) => {
       if (answers) socket.write(answer(200, ''));
@@ -605,6 +612,7 @@ describe('when things break', () => {
     const notifier = start({
       store: {
         dueNotices: store.dueNotices,
+        dueNoticesInTurn: store.dueNoticesInTurn,
         recordAttempt: async (...parts) => {
           if (failures-- > 0) throw new PuenteError('store_failed', 'the disk is full');
           return store.recordAttempt(...parts);
@@ -632,6 +640,7 @@ describe('when things break', () => {
           if (failures-- > 0) throw new PuenteError('store_failed', 'busy');
           return store.dueNotices(...parts);
         },
+        dueNoticesInTurn: store.dueNoticesInTurn,
         recordAttempt: store.recordAttempt,
       },
     });

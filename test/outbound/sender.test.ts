@@ -44,7 +44,7 @@ describe('what a receiver may answer', () => {
     [500, 'theirs'],
     [503, 'theirs'],
   ];
-  it.each(table)('%i is %s', async (status, outcome) => {
+  it.each(table)('%i is %s [F118]', async (status, outcome) => {
     const { url } = await receiver((socket) =>
       socket.write(status === 204 ? 'HTTP/1.1 204 No Content\r\n\r\n' : answer(status, 'secret body')),
     );
@@ -59,7 +59,7 @@ describe('what a receiver may answer', () => {
     expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', retry_after_ms: 120_000 });
   });
 
-  it('a redirect is not followed', async () => {
+  it('a redirect is not followed [F115]', async () => {
     const elsewhere = await receiver(() => {});
     const { url } = await receiver((socket) => socket.write(answer(307, '', { location: elsewhere.url })));
     expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', status: 307 });
@@ -101,7 +101,7 @@ describe('receivers that misbehave', () => {
     expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
   });
 
-  it('those that hang are cut at the timeout', async () => {
+  it('those that hang are cut at the timeout [F117]', async () => {
     const { url } = await receiver(() => {});
     const result = await sender({ timeout_ms: 200 }).send(notice(url));
     expect(result).toEqual({
@@ -120,7 +120,7 @@ describe('receivers that misbehave', () => {
     expect(await sender({ timeout_ms: 200 }).send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
   });
 
-  it('those that drip their answer have still said yes', async () => {
+  it('those that drip their answer have still said yes [F117]', async () => {
     const { url } = await receiver((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
       const drip = setInterval(() => socket.write('x'), 20);
@@ -129,7 +129,7 @@ describe('receivers that misbehave', () => {
     expect(await sender({ timeout_ms: 200 }).send(notice(url))).toMatchObject({ outcome: 'delivered', status: 200 });
   });
 
-  it('those that send a gigabyte are cut after 16 KiB', async () => {
+  it('those that send a gigabyte are cut after 16 KiB [F117]', async () => {
     let written = 0;
     let cut: () => void = () => {};
     const closed = new Promise<void>((resolve) => {
@@ -152,7 +152,7 @@ describe('receivers that misbehave', () => {
     expect(written).toBeLessThan(64 * 1024 * 1024);
   });
 
-  it('those with a certificate that nobody vouches for get nothing', async () => {
+  it('those with a certificate that nobody vouches for get nothing [F122]', async () => {
     let read = '';
     const server = createTlsServer(await selfSigned('localhost'));
     const tls = await listening(

@@ -16,6 +16,12 @@ export function maskText(text: string, opaqueIsFine: boolean): string {
   return opaqueIsFine ? masked : masked.replaceAll(OPAQUE, (run) => (isKey(run) ? MASK : run));
 }
 
+/** Whether a text shows a token, something under the name of a secret, or digits that can be a card's (`reliability.md` F134). */
+export function showsSecret(text: string): boolean {
+  if (CARD_LIKE.test(text) && maskCards(text, false) !== text) return true;
+  return text.search(TOKENS) !== -1 || text.search(NAMED_SECRET) !== -1;
+}
+
 /** The first six and the last four digits of a card stay; letters stand for the rest, so that lengths stay as they were. */
 export function maskCards(text: string, isId: boolean): string {
   return text.replaceAll(DIGITS, (run) => {
@@ -61,6 +67,7 @@ const PHONE = /\+\d[\d\s().-]{6,17}\d/g;
 
 /** Thirteen digits and more, with a blank or a dash between groups. */
 const DIGITS = /\d(?:[ -]?\d){12,}/g;
+const CARD_LIKE = /\d(?:[ -]?\d){12}/;
 const SHORTEST_CARD = 13;
 const LONGEST_CARD = 19;
 /** Hexadecimal or base64 of 24 bytes, and longer; ids of the two APIs are shorter. */

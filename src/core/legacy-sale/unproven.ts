@@ -1,5 +1,6 @@
 /** Creates in doubt whose token nobody has proved: they hold their unit until somebody says that it is no token of its merchant. */
 import { identify } from '../identity.ts';
+import { createRecent } from '../recent.ts';
 import type { LegacySale } from '../records/routing.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
@@ -14,13 +15,9 @@ export interface UnprovenTokens {
 }
 
 export function createUnprovenTokens(): UnprovenTokens {
-  const tokens = new Map<string, Secret>();
+  const tokens = createRecent<Secret>(CAPACITY);
   return {
-    keep(fingerprint, token) {
-      tokens.delete(fingerprint); // so that the map stays in the order of the last doubt
-      tokens.set(fingerprint, token);
-      if (tokens.size > CAPACITY) tokens.delete(tokens.keys().next().value ?? '');
-    },
+    keep: (fingerprint, token) => tokens.set(fingerprint, token),
     get: (fingerprint) => tokens.get(fingerprint),
   };
 }

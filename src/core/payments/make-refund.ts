@@ -5,6 +5,7 @@ import { PuenteError } from '../../error.ts';
 import { type Answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import type { Link } from '../link.ts';
+import { needRoom } from '../room.ts';
 import type { Runtime } from '../runtime.ts';
 import { routeOf, type UpstreamOutcome } from '../upstream.ts';
 import { isEverything, judgeRefund, type Sums, sumsOf } from './judge.ts';
@@ -71,7 +72,9 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
   const { opened, refund } = await runtime.store.openRefund(asked, (earlier) => {
     seen.recognised = recognise(earlier, asked, settled?.id ?? null, runtime.telling);
-    return seen.recognised.kind === 'new' ? 'open' : seen.recognised.refund;
+    if (seen.recognised.kind !== 'new') return seen.recognised.refund;
+    needRoom(runtime);
+    return 'open';
   });
   const { recognised } = seen;
   if (recognised.kind === 'key_reused') return told(call, 'key_reused');

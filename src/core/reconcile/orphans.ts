@@ -9,6 +9,7 @@ import { readOrder } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import type { InboxEvent } from '../store.ts';
 import type { Mismatch } from './judge.ts';
+import { lostInGap, rebuiltLink } from './rebuilt.ts';
 
 /** Creates that were given up or refused, whose order may exist all the same. */
 const ADOPTABLE: readonly LinkState[] = ['LOST', 'REJECTED', 'NOT_SENT', 'IN_DOUBT'];
@@ -32,9 +33,13 @@ export async function findOrphan(runtime: Runtime, event: InboxEvent): Promise<O
   const order = await readOrder(runtime, token, order_id);
   if (order === null) return 'unread';
   if (order === 'missing' || order.external_reference === undefined) return null;
-  const link = await runtime.store.linkByReference(user_id, order.external_reference);
+  const known = await runtime.store.linkByReference(user_id, order.external_reference);
+  const link = known ?? (await lostLink(runtime, user_id, order));
   if (link === null || order.external_reference !== derivedReference(link.legacy_id)) return null;
-  const told = `The order exists and is ${order.status}, although the create that made it counts as ${link.state}.`;
+  const told =
+    known === null
+      ? `The order exists and is ${order.status}; its sale was lost when a backup was restored.`
+      : `The order exists and is ${order.status}, although the create that made it counts as ${link.state}.`;
   const in_the_way = await inTheWay(runtime, link, order);
   return {
     kind: 'orphan',
@@ -47,6 +52,13 @@ export async function findOrphan(runtime: Runtime, event: InboxEvent): Promise<O
     order,
     link,
   };
+}
+
+/** A sale of the time that a restored backup lacks. An id that another merchant has is no such sale. */
+async function lostLink(runtime: Runtime, merchant_id: string, order: Order): Promise<Link | null> {
+  const legacy_id = lostInGap(order.external_reference, runtime.store.restoredGap());
+  if (legacy_id === null || (await runtime.store.link(legacy_id)) !== null) return null;
+  return rebuiltLink(runtime, merchant_id, legacy_id, order);
 }
 
 /** Why the link can't have its order; null when it can. */
@@ -65,10 +77,36 @@ async function inTheWay({ store, tables }: Runtime, link: Link, order: Order): P
 export async function adopt(runtime: Runtime, { link, order, repair }: Orphan): Promise<boolean> {
   if (link === null || repair !== 'adopt') return false;
   const adopted = await runtime.serial.run(link.legacy_id, async () => {
-    const current = (await runtime.store.link(link.legacy_id)) ?? link;
-    if ((await inTheWay(runtime, current, order)) !== null) return false;
+    const current = (await runtime.store.link(link.legacy_id)) ?? (await written(runtime, link));
+    if (current === null || (await inTheWay(runtime, current, order)) !== null) return false;
     return (await applyOrder(runtime, current, order)).order_id === order.id;
   });
   if (adopted) runtime.count('settlements', 'adopted_by_reconciliation');
   return adopted;
+}
+
+/** The row of a sale that was lost; null while legacy has a sale at its unit. */
+async function written(runtime: Runtime, link: Link): Promise<Link | null> {
+  const { opening, link: row } = await runtime.store.openLink(link, () => ({ kind: 'open' }));
+  return opening.kind === 'open' ? row : null;
+}
+
+/**
+ * Adopts the order of an event that no link has, when its reference says that it was lost with a restore: its till asks for
+ * it, and must not wait for the next comparison.
+ */
+export async function adoptLost(runtime: Runtime, event: InboxEvent): Promise<boolean> {
+  if (lostInGap(event.reference, runtime.store.restoredGap()) === null) return false;
+  const orphan = await findOrphan(runtime, event);
+  if (orphan === null || orphan === 'unread' || !(await adopt(runtime, orphan))) return false;
+  const { merchant_id, legacy_id, unit, order_id, what } = orphan;
+  await runtime.store.appendAudit({
+    at: runtime.clock.now(),
+    who: 'puente',
+    action: 'restored sale',
+    subject: legacy_id ?? merchant_id,
+    reason: what,
+    detail: { merchant: merchant_id, unit, order_id },
+  });
+  return true;
 }

@@ -4,7 +4,7 @@ import type { StoredExchange } from '../records/evidence.ts';
 import type { Report } from './report.ts';
 import { withoutControls } from './tags.ts';
 
-/** The lists of a report that are tables. */
+/** The lists of a report that are tables, and what was found of the audit chain as a table of one row. */
 export const reportParts = [
   'traffic',
   'latency',
@@ -20,6 +20,7 @@ export const reportParts = [
   'limitations',
   'merchants',
   'findings',
+  'audit',
 ] as const satisfies readonly (keyof Report)[];
 export type ReportPart = (typeof reportParts)[number];
 
@@ -64,6 +65,7 @@ const COLUMNS: Record<ReportPart, readonly string[]> = {
     'open_differences',
   ],
   findings: ['merchant_id', 'code', 'what', 'command', 'operation', 'sample'],
+  audit: ['intact', 'lines', 'head', 'broken'],
 };
 
 /** A number as JSON writes it: never a formula, whatever its sign. */
@@ -75,7 +77,7 @@ const LEADING_CONTROL = /^[\t\r\n\0]/;
 
 /** One list of the report, header first. */
 export function reportCsv(report: Report, part: ReportPart): string {
-  const rows = report[part] as readonly object[]; // every part is a list of objects
+  const rows: readonly object[] = part === 'audit' ? [report.audit] : report[part];
   const names = COLUMNS[part];
   const lines = rows.map((row) => {
     const values: Record<string, unknown> = flat(row);

@@ -1,5 +1,6 @@
 /** Makes a report: one pass over the exchanges of the period in pages, and what the store knows beside. */
 import { PuenteError } from '../../error.ts';
+import { verifyAuditStream } from '../audit-trail.ts';
 import { viewReadiness } from '../evidence/readiness.ts';
 import type { EvidenceStore, ExchangeFilter } from '../records/evidence.ts';
 import type { Runtime } from '../runtime.ts';
@@ -9,7 +10,7 @@ import { differenceLines, lossLines } from './findings.ts';
 import { limitationLines } from './limitations.ts';
 import { fleetOf } from './merchants.ts';
 import { noticeLines } from './notices.ts';
-import { type Assumption, REPORT_SCHEMA, type Report } from './report.ts';
+import { type Assumption, type AuditProof, REPORT_SCHEMA, type Report } from './report.ts';
 import { addExchange, createTally, latencyLines, type Tally } from './tally.ts';
 
 /** Small enough that payments between two pages notice nothing. */
@@ -98,7 +99,14 @@ async function gather(
       findings: fleet.left_out,
     },
     audit_head: { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' },
+    audit: await proofOf(runtime),
   };
+}
+
+/** From the first line to the last, whatever the period: one that was changed earlier puts the later ones in doubt. */
+async function proofOf({ store }: Runtime): Promise<AuditProof> {
+  const { intact, lines, head, broken } = await verifyAuditStream(store);
+  return { intact, lines, head, broken };
 }
 
 /** What the exchanges alone tell. */

@@ -19,6 +19,7 @@ export function reportHtml(report: Report): string {
   const title = `Migration report: ${report.merchant_id === null ? 'all merchants' : `merchant ${report.merchant_id}`}`;
   const body = [
     header(report, title),
+    brokenChain(report),
     verdict(report),
     fleet(report),
     findings(report),
@@ -76,6 +77,13 @@ function header({ period, made_at, exchanges, tables_revision }: Report, title: 
 <p>From <time>${escaped(period.since)}</time> to <time>${escaped(period.until)}</time>; made ${escaped(made_at)}; tables ${escaped(tables_revision)}.
 ${exchanges.count} exchanges. ${shed}</p>
 </header>`;
+}
+
+/** Said first: nothing below that rests on the chain is proven any more. */
+function brokenChain({ audit }: Report): string {
+  if (audit.broken === null) return '';
+  const { sequence, reason } = audit.broken;
+  return `<section><h2>The audit chain is broken</h2><p class="verdict blocked">At line ${sequence}: ${escaped(reason)}. Somebody changed the file. Decisions and incidents of this report are not proven; the ${audit.lines} lines before it hold.</p></section>`;
 }
 
 function verdict({ readiness }: Report): string {
@@ -175,8 +183,11 @@ function traffic(report: Report): string {
   ].join('\n');
 }
 
-function footer({ exchanges, audit_head }: Report): string {
+function footer({ exchanges, audit_head, audit }: Report): string {
   const range = `exchanges ${exchanges.first_sequence} to ${exchanges.last_sequence}`;
-  return `<footer><p>Made of ${range}. Audit chain at line ${audit_head.sequence}: <code>${escaped(audit_head.hash)}</code>;
+  const checked = audit.intact
+    ? `checked while this was made and intact, ${audit.lines} lines`
+    : `broken at line ${audit.broken?.sequence ?? 0}`;
+  return `<footer><p>Made of ${range}. Audit chain ${checked}; at line ${audit_head.sequence}: <code>${escaped(audit_head.hash)}</code>;
 <code>puente audit verify --expect ${audit_head.sequence}:${escaped(audit_head.hash)}</code> proves that nothing was changed or cut off since.</p></footer>`;
 }

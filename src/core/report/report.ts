@@ -149,6 +149,17 @@ export interface LimitationLine {
   unseen: string | null;
 }
 
+/** What decisions and incidents rest on. */
+export interface AuditProof {
+  intact: boolean;
+  /** Lines that hold, counted from the first. */
+  lines: number;
+  /** The last line that holds; null for an empty chain. */
+  head: { sequence: number; hash: string } | null;
+  /** The first line that does not follow from the one before it; null for an intact chain. */
+  broken: { sequence: number; reason: string } | null;
+}
+
 /** Lists that can be too long for one report. */
 export type CutList = 'differences' | 'incidents' | 'decisions' | 'findings';
 
@@ -195,4 +206,6 @@ export interface Report {
   left_out: Record<CutList, number>;
   /** The audit chain's head when it was made: `puente audit verify --expect` proves that nothing was cut off since. */
   audit_head: { sequence: number; hash: string };
+  /** The whole chain, checked while the report was made (`reliability.md` P16). */
+  audit: AuditProof;
 }

@@ -63,7 +63,10 @@ export async function traceOf(runtime: Runtime, asked: string, merchant_id?: str
     const hint =
       'Give a legacy id, order, payment, merchant order, reference, refund, notice or exchange as it was seen';
     const whose = merchant_id === undefined ? '' : ` of merchant ${merchant_id}`;
-    throw new PuenteError('not_found', `Nothing is known of ${asked.slice(0, LONGEST_SHOWN)}${whose}. ${hint}.`);
+    throw new PuenteError(
+      'not_found',
+      `Nothing is known of ${maskText(asked.slice(0, LONGEST_SHOWN), true)}${whose}. ${hint}.`,
+    );
   }
   return Promise.all(subjects.map((subject) => storyOf(runtime, subject)));
 }

@@ -1,4 +1,5 @@
 /** How the ops API tells what went wrong: one shape, {error, message} and facts. */
+import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler } from 'express';
 import { z } from 'zod';
 import type { Log } from '../../core/runtime.ts';
@@ -38,7 +39,11 @@ export function tellError(log: Log): ErrorRequestHandler {
       return;
     }
     const status = error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : 500;
-    if (status >= 500) log.error('ops call failed', { cause: String(error), path: request.path });
+    if (status >= 500) {
+      const request_id = randomUUID();
+      log.error('ops call failed', { cause: String(error), path: request.path, request_id });
+      response.set('X-Request-Id', request_id);
+    }
     const message = status < 500 ? 'The body is not valid JSON, or too large' : 'Internal error; the log says more';
     response.status(status).json({ error: status < 500 ? 'bad_request' : 'internal', message });
   };

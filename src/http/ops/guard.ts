@@ -4,7 +4,7 @@ import type { Request, RequestHandler } from 'express';
 import { PuenteError } from '../../error.ts';
 
 /** Nothing of this door may run, be framed, be kept, or be read by another origin (`reliability.md` F126). */
-const HEADERS: Readonly<Record<string, string>> = {
+export const GUARD_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'X-Content-Type-Options': 'nosniff',
   'Cache-Control': 'no-store',
@@ -20,7 +20,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 export function doorGuard(hosts: readonly string[]): RequestHandler {
   const own = new Set(['localhost', ...hosts.map((host) => host.toLowerCase())]);
   return (request, response, next) => {
-    response.set(HEADERS);
+    response.set(GUARD_HEADERS);
     const { host } = request.headers;
     const name = hostName(host);
     // Every browser names a host; a probe that speaks HTTP/1.0 need not.

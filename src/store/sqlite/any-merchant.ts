@@ -15,7 +15,7 @@ export function anyMerchantMethods(reader: Reader): AnyMerchantMethods {
   const linkPlaces = placesIn(reader, {
     sellers: 'links',
     places: `SELECT rowid AS place, created_at AS at FROM links WHERE merchant_id = (SELECT ?)
-      AND client_reference = (SELECT ?) ORDER BY created_at DESC LIMIT ?`,
+      AND client_reference = (SELECT cover(?)) ORDER BY created_at DESC LIMIT ?`,
   });
   const link = reader.prepare<[number], LinkRow>('SELECT * FROM links WHERE rowid = ?');
   const salePlaces = placesIn(reader, {
@@ -23,7 +23,7 @@ export function anyMerchantMethods(reader: Reader): AnyMerchantMethods {
     condition: 'client_reference IS NOT NULL',
     // Rows are written in the order in which sales begin.
     places: `SELECT sequence AS place, sequence AS at FROM legacy_sales WHERE merchant_id = (SELECT ?)
-      AND client_reference = (SELECT ?) ORDER BY sequence DESC LIMIT ?`,
+      AND client_reference = (SELECT cover(?)) ORDER BY sequence DESC LIMIT ?`,
   });
   const sale = reader.prepare<[number], LegacySale>(`SELECT ${SALE} FROM legacy_sales WHERE sequence = ?`);
   return {

@@ -6,7 +6,7 @@ import { type EventRow, eventOf } from './rows.ts';
 export function eventLogMethods(reader: Reader): Pick<Store, 'eventsOf' | 'unmatchedEvents'> {
   const of = reader.prepare<[string | null, string | null, number], EventRow>(
     `SELECT * FROM events WHERE sequence IN (SELECT sequence FROM events WHERE order_id = ?
-       UNION SELECT sequence FROM events WHERE reference = ?) ORDER BY sequence LIMIT ?`,
+       UNION SELECT sequence FROM events WHERE reference = (SELECT cover(?))) ORDER BY sequence LIMIT ?`,
   );
   const unmatched = reader.prepare<[number], EventRow>(
     `SELECT * FROM events INDEXED BY events_unmatched WHERE state IN ('parked', 'expired') ORDER BY sequence DESC LIMIT ?`,

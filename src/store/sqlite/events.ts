@@ -12,7 +12,8 @@ type EventMethods = Pick<Store, 'receiveEvent' | 'dueEvents' | 'saveEvent'>;
 
 export function eventMethods(reader: Reader, queue: WriteQueue): EventMethods {
   const due = reader.prepare<[number, number], EventRow>(
-    `SELECT * FROM events WHERE state = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, sequence LIMIT ?`,
+    `SELECT * FROM events INDEXED BY events_due WHERE state = 'pending' AND next_attempt_at <= (SELECT ?)
+     ORDER BY next_attempt_at, sequence LIMIT (SELECT ?)`,
   );
   // A hint that was handed out may be under way upstream already: what happens now might not be in that answer any more,
   // so only a later one takes an identical hint in.
@@ -33,7 +34,10 @@ export function eventMethods(reader: Reader, queue: WriteQueue): EventMethods {
     async saveEvent(sequence, change) {
       const values = [change.state ?? null, change.attempts ?? null, change.next_attempt_at ?? null, sequence];
       const steps: Step[] = [{ write: 'update_event', values }];
-      if (change.state === 'parked') steps.push({ write: 'evict_parked', values: [] });
+      if (change.state === 'parked')
+        steps.push({ write: 'drop_parked', values: [] }, { write: 'evict_parked', values: [] });
+      if (change.state === 'done')
+        steps.push({ write: 'thin_events', values: [sequence] }, { write: 'thin_references', values: [sequence] });
       await queue.commit({ steps });
     },
   };

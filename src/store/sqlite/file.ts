@@ -3,7 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { accessSync, constants, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
+import type { Cover } from '../../core/cover.ts';
 import { storeUnusable, unusableBecause } from './failure.ts';
+import { logState, settleLog } from './gap.ts';
 import {
   APPLICATION_ID,
   copyBefore,
@@ -27,6 +29,8 @@ export interface FileOptions {
   migrations_directory: string;
   /** Keyed hash of a constant: tells another key from the one that this file's values were sealed with. */
   key_mark?: string;
+  /** Covers what older schemas have in clear; nothing without. */
+  cover?: Cover;
   failpoint?: Failpoint;
 }
 
@@ -39,6 +43,7 @@ export function prepareFile(options: FileOptions): void {
   try {
     if (sizeOf(path) === null) createFile(options);
     refuseUnlikelyFile(path);
+    const log = logState(path);
     const database = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
     try {
       refuseForeign(database, path);
@@ -46,9 +51,10 @@ export function prepareFile(options: FileOptions): void {
       const newest = migrations.at(-1)?.version ?? 0;
       if (versionOf(database) < newest) copyBefore(database, path, newest, options.failpoint);
       applySettings(database, path);
-      migrate(database, path, migrations, options.failpoint);
+      migrate(database, path, migrations, options.failpoint, options.cover);
       refuseDamaged(database, path);
       refuseOtherKey(database, path, options.key_mark);
+      settleLog(database, log, options.now());
     } finally {
       database.close();
     }
@@ -94,11 +100,13 @@ function createFile(options: FileOptions): void {
   const database = new Database(unfinished, { timeout: BUSY_TIMEOUT_MS });
   try {
     applySettings(database, unfinished);
-    migrate(database, unfinished, readMigrations(options.migrations_directory), options.failpoint);
+    migrate(database, unfinished, readMigrations(options.migrations_directory), options.failpoint, options.cover);
     const remember = database.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
     remember.run('instance_id', randomUUID());
     remember.run('created_at', String(options.now()));
     if (options.key_mark !== undefined) remember.run('key_mark', options.key_mark);
+    // A close says nothing of pages that could not be written back, and the log would stay behind under the other name.
+    database.pragma('wal_checkpoint(TRUNCATE)');
   } finally {
     database.close();
   }

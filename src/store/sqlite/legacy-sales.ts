@@ -25,7 +25,7 @@ export function legacySaleMethods(reader: Reader, queue: WriteQueue, now: () => 
        AND ${HOLDING} AND ends_at > (SELECT ?) ORDER BY sequence LIMIT ?`,
   );
   const byReference = reader.prepare<[string, string, number], LegacySale>(
-    `SELECT ${SALE} FROM legacy_sales WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT ?)
+    `SELECT ${SALE} FROM legacy_sales WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
        ORDER BY sequence DESC LIMIT ?`,
   );
   const old = reader.prepare<[number, number, number], { sequence: number }>(

@@ -11,6 +11,8 @@ import type { Step, Value } from './unit.ts';
 
 const FINAL = `legacy_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR', 'ABANDONED')`;
 
+const IN_DOUBT = `state IN ('SENDING', 'IN_DOUBT')`;
+
 type LinkMethods = Pick<
   Store,
   | 'saveLink'
@@ -55,9 +57,16 @@ export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number
       reads.byClientReference.all(merchant_id, reference, limit).map(linkOf),
     linksOf: async (merchant_id, from, to, limit) => reads.ofMerchant.all(merchant_id, from, to, limit).map(linkOf),
     dueLinks: async (at, limit, except_merchants = []) =>
-      reads.due.all(at, JSON.stringify(except_merchants), limit).map(linkOf),
+      dueRows(reads, at, JSON.stringify(except_merchants), limit).map(linkOf),
     finishedLinks: async (merchant_id, from, to, limit) => reads.finished.all(merchant_id, from, to, limit).map(linkOf),
   };
+}
+
+/** Creates in doubt hold their terminals and go first; half of what is taken is left to the others, so that none starve. */
+function dueRows(reads: ReturnType<typeof prepareReads>, at: number, except: string, limit: number): LinkRow[] {
+  const doubtful = reads.inDoubt.all(at, except, limit);
+  const others = reads.due.all(at, except, limit - Math.min(doubtful.length, Math.ceil(limit / 2)));
+  return [...doubtful.slice(0, limit - others.length), ...others];
 }
 
 function prepareReads(reader: Reader) {
@@ -65,9 +74,9 @@ function prepareReads(reader: Reader) {
     byId: reader.prepare<[string], LinkRow>('SELECT * FROM links WHERE legacy_id = ?'),
     byOrder: reader.prepare<[string], LinkRow>('SELECT * FROM links WHERE order_id = ?'),
     // A reference can be used again once its link is over, so the live one is meant if there is one. (SELECT ?) keeps
-    // SQLite from planning this query anew for every value, which costs ten times the lookup.
+    // SQLite from planning this query anew for every value, which costs ten times the lookup; so does a bound LIMIT.
     byReference: reader.prepare<[string, string], LinkRow>(
-      `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT ?) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
+      `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
     ),
     byPayment: reader.prepare<[string], LinkRow>(
       'SELECT * FROM links WHERE payment_id = (SELECT ?) ORDER BY created_at DESC LIMIT 1',
@@ -77,16 +86,20 @@ function prepareReads(reader: Reader) {
     ),
     byMerchantOrder: reader.prepare<[number], LinkRow>('SELECT * FROM links WHERE merchant_order_id = ?'),
     byClientReference: reader.prepare<[string, string, number], LinkRow>(
-      `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT ?)
+      `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
        ORDER BY created_at DESC, legacy_id DESC LIMIT ?`,
     ),
     ofMerchant: reader.prepare<[string, number, number, number], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?)
        ORDER BY created_at DESC, legacy_id DESC LIMIT ?`,
     ),
+    inDoubt: reader.prepare<[number, string, number], LinkRow>(
+      `SELECT * FROM links INDEXED BY links_in_doubt WHERE ${IN_DOUBT} AND next_check_at <= (SELECT ?)
+       AND merchant_id NOT IN (SELECT value FROM json_each(?)) ORDER BY next_check_at LIMIT (SELECT ?)`,
+    ),
     due: reader.prepare<[number, string, number], LinkRow>(
-      `SELECT * FROM links WHERE next_check_at <= ? AND merchant_id NOT IN (SELECT value FROM json_each(?))
-       ORDER BY next_check_at LIMIT ?`,
+      `SELECT * FROM links INDEXED BY links_due WHERE next_check_at <= (SELECT ?) AND NOT (${IN_DOUBT})
+       AND merchant_id NOT IN (SELECT value FROM json_each(?)) ORDER BY next_check_at LIMIT (SELECT ?)`,
     ),
     finished: reader.prepare<[string, number, number, number], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?

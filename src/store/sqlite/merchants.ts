@@ -21,7 +21,7 @@ export function merchantMethods(reader: Reader, queue: WriteQueue, now: () => nu
   const all = reader.prepare<[], MerchantRow>('SELECT * FROM merchants ORDER BY id');
   const byFingerprint = reader.prepare<[string], AcceptedToken>('SELECT * FROM tokens WHERE fingerprint = ?');
   const latest = reader.prepare<[string], AcceptedToken>(
-    'SELECT * FROM tokens WHERE merchant_id = ? ORDER BY accepted_until > 0 DESC, seen_at DESC, rowid DESC LIMIT 1',
+    'SELECT * FROM tokens WHERE merchant_id = (SELECT ?) ORDER BY accepted_until > 0 DESC, seen_at DESC, rowid DESC LIMIT 1',
   );
   const tripsOf = (id: string): Merchant['trips'] => {
     const row = byId.get(id);

@@ -2,7 +2,9 @@
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
+import { type Cover, noCover } from '../../core/cover.ts';
 import { PuenteError } from '../../error.ts';
+import { teachCover } from './cover.ts';
 import { storeUnusable } from './failure.ts';
 
 export interface Migration {
@@ -28,7 +30,9 @@ export function migrate(
   path: string,
   migrations: Migration[],
   failpoint: Failpoint = noFailpoint,
+  cover: Cover = noCover,
 ): void {
+  teachCover(database, cover);
   const current = versionOf(database);
   const newest = migrations.at(-1)?.version ?? 0;
   if (current > newest) {

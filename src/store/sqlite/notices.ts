@@ -10,15 +10,17 @@ import type { Step } from './unit.ts';
 export function noticeMethods(
   reader: Reader,
   queue: WriteQueue,
-): Pick<Store, 'dueNotices' | 'hastenNotices' | 'recordAttempt'> {
-  const due = reader.prepare<[number, string, number], NoticeRow>(
-    `SELECT * FROM notices WHERE state = 'pending' AND is_next = 1 AND next_attempt_at <= ?
-       AND merchant_id NOT IN (SELECT value FROM json_each(?))
-     ORDER BY next_attempt_at, created_at, sequence LIMIT ?`,
-  );
+): Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'hastenNotices' | 'recordAttempt'> {
+  const reads = prepareReads(reader);
   return {
-    dueNotices: async (now, limit, except_merchants = []) =>
-      due.all(now, JSON.stringify(except_merchants), limit).map(noticeOf),
+    dueNotices: async (now, limit) => reads.due.all(now, limit).map(noticeOf),
+    async dueNoticesInTurn({ now, after_merchant, merchants, each, except_merchants }) {
+      const asked = reads.merchants.all(after_merchant, JSON.stringify(except_merchants), merchants);
+      return {
+        notices: asked.flatMap(({ id }) => reads.first.all(id, now, each)).map(noticeOf),
+        last_merchant: asked.length < merchants ? null : (asked.at(-1)?.id ?? null),
+      };
+    },
     async hastenNotices(merchant_id, now) {
       await queue.commit({ steps: [{ write: 'hasten_notices', values: [now, merchant_id, now] }] });
     },
@@ -41,5 +43,30 @@ export function noticeMethods(
       if (result.kind === 'done') return;
       throw new PuenteError('conflict', `The notice ${notice.id} was changed by another attempt: read it again.`);
     },
+  };
+}
+
+/** Each names its index: by its own estimates SQLite reads the whole backlog and sorts it, for every look. */
+function prepareReads(reader: Reader) {
+  const waiting = `state = 'pending' AND is_next = 1`;
+  const by_merchant = 'notices INDEXED BY notices_due_by_merchant';
+  return {
+    due: reader.prepare<[number, number], NoticeRow>(
+      `SELECT * FROM notices INDEXED BY notices_due WHERE ${waiting} AND next_attempt_at <= (SELECT ?)
+       ORDER BY next_attempt_at, created_at, sequence LIMIT (SELECT ?)`,
+    ),
+    // From one merchant to the next through the index, never through its notices.
+    merchants: reader.prepare<[string, string, number], { id: string }>(
+      `WITH RECURSIVE merchant (id) AS (
+         SELECT min(merchant_id) FROM ${by_merchant} WHERE ${waiting} AND merchant_id > (SELECT ?)
+         UNION ALL
+         SELECT (SELECT min(merchant_id) FROM ${by_merchant} WHERE ${waiting} AND merchant_id > merchant.id)
+         FROM merchant WHERE id IS NOT NULL)
+       SELECT id FROM merchant WHERE id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?)) LIMIT (SELECT ?)`,
+    ),
+    first: reader.prepare<[string, number, number], NoticeRow>(
+      `SELECT * FROM ${by_merchant} WHERE ${waiting} AND merchant_id = (SELECT ?) AND next_attempt_at <= (SELECT ?)
+       ORDER BY next_attempt_at, created_at, sequence LIMIT (SELECT ?)`,
+    ),
   };
 }

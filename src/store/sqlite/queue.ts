@@ -40,12 +40,30 @@ export async function startWriter(
   // The writer runs on Node's own type stripping, whatever loader the main thread was started with.
   const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: setup, execArgv: [] });
   await untilReady(worker, setup.path);
-  return new WriteQueue(worker, onFatal, failpoint);
+  return new WriteQueue(threadOf(worker), onFatal, failpoint);
+}
+
+/** Who commits the groups: the writer thread, or a simulation that has the same work done in this thread. */
+export interface Committer {
+  post(message: ToWriter): void;
+  /** Called once, before anything is posted. */
+  listen(ear: { message(message: FromWriter): void; failed(text: string): void; ended(): void }): void;
+}
+
+function threadOf(worker: Worker): Committer {
+  return {
+    post: (message) => worker.postMessage(message),
+    listen(ear) {
+      worker.on('message', ear.message);
+      worker.on('error', (error) => ear.failed(`the writer thread failed: ${error.message}`));
+      worker.on('exit', ear.ended);
+    },
+  };
 }
 
 /** One group is with the writer at a time; what comes meanwhile gathers for the next, so a slow disk makes larger groups. */
 export class WriteQueue {
-  readonly #worker: Worker;
+  readonly #committer: Committer;
   readonly #onFatal: (error: PuenteError) => void;
   readonly #failpoint: Failpoint;
   readonly #exited: Promise<void>;
@@ -56,20 +74,22 @@ export class WriteQueue {
   #ended: PuenteError | null = null;
   #probe: NodeJS.Timeout | undefined;
 
-  constructor(worker: Worker, onFatal: (error: PuenteError) => void, failpoint: Failpoint) {
-    this.#worker = worker;
+  constructor(committer: Committer, onFatal: (error: PuenteError) => void, failpoint: Failpoint) {
+    this.#committer = committer;
     this.#onFatal = onFatal;
     this.#failpoint = failpoint;
-    worker.on('message', (message: FromWriter) => {
-      if (message.kind === 'results') this.#answer(message.results);
-      if (message.kind === 'fatal') this.fail(message.text);
-    });
-    worker.on('error', (error) => this.fail(`the writer thread failed: ${error.message}`));
-    this.#exited = new Promise((resolve) => {
-      worker.on('exit', () => {
+    const exited = Promise.withResolvers<void>();
+    this.#exited = exited.promise;
+    committer.listen({
+      message: (message) => {
+        if (message.kind === 'results') this.#answer(message.results);
+        if (message.kind === 'fatal') this.fail(message.text);
+      },
+      failed: (text) => this.fail(text),
+      ended: () => {
         this.fail('the writer thread ended');
-        resolve();
-      });
+        exited.resolve();
+      },
     });
   }
 
@@ -145,7 +165,7 @@ export class WriteQueue {
   }
 
   #post(message: ToWriter): void {
-    this.#worker.postMessage(message);
+    this.#committer.post(message);
   }
 }
 

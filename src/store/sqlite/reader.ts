@@ -1,6 +1,7 @@
 /** The main thread's own connection, for reads only; a read takes microseconds and needs no round trip to the writer. */
 import Database from 'better-sqlite3';
-import type { PuenteError } from '../../error.ts';
+import { type Cover, noCover } from '../../core/cover.ts';
+import { rowOpener, teachCover } from './cover.ts';
 import { failureOf, storeFailed, textOf } from './failure.ts';
 import { BUSY_TIMEOUT_MS } from './settings.ts';
 import type { Value } from './unit.ts';
@@ -21,34 +22,40 @@ export interface Reader {
  * Opens the reading connection of a prepared file. Reads throw PuenteError store_failed.
  * @param onBroken called when a read shows that the disk or the file can't be trusted any more.
  */
-export function openReader(path: string, onBroken: (text: string) => void): Reader {
+export function openReader(path: string, onBroken: (text: string) => void, cover?: Cover): Reader {
   const database = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   for (const setting of ['query_only = ON', 'trusted_schema = OFF', 'cell_size_check = ON', 'mmap_size = 0']) {
     database.pragma(setting);
   }
-  const translated = (error: unknown): PuenteError => {
-    const failure = failureOf(error);
-    if (failure === 'fatal') onBroken(textOf(error));
-    return storeFailed(failure, textOf(error));
+  return readerOn(database, onBroken, cover);
+}
+
+/** Reads on an open connection, which `close` closes. Covered texts come out as they were written. */
+export function readerOn(
+  database: Database.Database,
+  onBroken: (text: string) => void,
+  cover: Cover = noCover,
+): Reader {
+  teachCover(database, cover);
+  const tried = <Result>(read: () => Result): Result => {
+    try {
+      return read();
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === 'fatal') onBroken(textOf(error));
+      throw storeFailed(failure, textOf(error));
+    }
   };
   return {
     prepare<Values extends Value[], Row>(sql: string): Read<Values, Row> {
       const statement = database.prepare<Value[], Row>(sql);
+      const open = rowOpener(statement, cover);
       return {
         get(...values) {
-          try {
-            return statement.get(...values);
-          } catch (error) {
-            throw translated(error);
-          }
+          const row = tried(() => statement.get(...values));
+          return row === undefined ? undefined : open(row);
         },
-        all(...values) {
-          try {
-            return statement.all(...values);
-          } catch (error) {
-            throw translated(error);
-          }
-        },
+        all: (...values) => tried(() => statement.all(...values)).map((row) => open(row)),
       };
     },
     close: () => void database.close(),

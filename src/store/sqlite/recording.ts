@@ -1,15 +1,17 @@
 /** Recording exchanges in SQLite: each once, and all its sums in the same transaction. */
 import type { RecordedExchange } from '../../core/records/evidence.ts';
+import type { Room } from '../../core/records/upkeep.ts';
 import type { Store } from '../../core/store.ts';
 import { PuenteError } from '../../error.ts';
 import { valuesOfExchange } from './exchange-rows.ts';
+import { storeFailed } from './failure.ts';
 import { nameKeeper } from './names.ts';
 import type { WriteQueue } from './queue.ts';
 import type { Reader } from './reader.ts';
 import { sumSteps } from './sums.ts';
 
 /** Calls where no token told whose they are, and calls of no operation, count in no sum but the unknown names. */
-export function recordingMethods(reader: Reader, queue: WriteQueue): Pick<Store, 'recordExchanges'> {
+export function recordingMethods(reader: Reader, queue: WriteQueue, room: () => Room): Pick<Store, 'recordExchanges'> {
   const knownIds = reader.prepare<[string], { id: string }>(
     'SELECT id FROM exchanges WHERE id IN (SELECT value FROM json_each(?))',
   );
@@ -35,6 +37,8 @@ export function recordingMethods(reader: Reader, queue: WriteQueue): Pick<Store,
 
   return {
     recordExchanges(batch) {
+      // What is left of the disk is for payments: evidence waits, and is left out and counted when it waits for too long.
+      if (room().level !== 'enough') return Promise.reject(storeFailed('full', 'the disk is nearly full'));
       // One after the other, because what is known already is read before a batch is summed.
       const written = writing.then(() => record(batch));
       writing = written.catch(() => undefined);

@@ -1,12 +1,18 @@
 /** The embedded store: one SQLite file, one process, grouped durable commits, reads without a round trip. */
 
+import type { KeyObject } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { createCover, noCover } from '../../core/cover.ts';
+import type { Room } from '../../core/records/upkeep.ts';
 import type { Store } from '../../core/store.ts';
 import type { PuenteError } from '../../error.ts';
 import { anyMerchantMethods } from './any-merchant.ts';
 import { auditMethods } from './audit-lines.ts';
+import type { DiskSettings } from './disk.ts';
 import { eventLogMethods } from './event-log.ts';
 import { eventMethods, tidyInbox } from './events.ts';
 import { exchangeMethods } from './exchanges.ts';
+import { storeFailed } from './failure.ts';
 import { MIGRATIONS_DIRECTORY, prepareFile, realPathOf } from './file.ts';
 import { findingMethods } from './findings.ts';
 import { doubtLegacySales, legacySaleMethods } from './legacy-sales.ts';
@@ -14,7 +20,7 @@ import { linkHistoryMethods } from './link-history.ts';
 import { linkMethods } from './links.ts';
 import { takeInstanceLock } from './lock.ts';
 import { merchantMethods } from './merchants.ts';
-import { type Failpoint, noFailpoint } from './migrate.ts';
+import { type Failpoint, noFailpoint, readMigrations } from './migrate.ts';
 import { moveMethods } from './moves.ts';
 import { noticeLogMethods } from './notice-log.ts';
 import { noticeMethods } from './notices.ts';
@@ -23,7 +29,9 @@ import { startWriter, type WriteQueue } from './queue.ts';
 import { openReader, type Reader } from './reader.ts';
 import { recordingMethods } from './recording.ts';
 import { refundMethods } from './refunds.ts';
+import { scheduleMethods } from './schedules.ts';
 import { trafficMethods } from './traffic.ts';
+import { openUpkeep, type Upkept, upkeepInMemory } from './upkeep.ts';
 
 const TIDY_INTERVAL_MS = 60 * 60_000;
 
@@ -39,9 +47,20 @@ export interface SqliteStoreOptions {
   failpoint?: Failpoint;
   /** Refuses a file whose values were sealed with another key; see `FileOptions`. */
   key_mark?: string;
+  /** Covers a till's own text that shows a card number or a token (`core/cover.ts`); without it nothing is covered. */
+  cover_key?: KeyObject;
   /** Upper limit of the file in pages of 4 KiB; reaching it is answered as a full disk is. */
   max_pages?: number;
+  /** Where backups go; beside the file unless it is said. */
+  backup_directory?: string;
+  /** Without it the disk is looked at, and nothing follows from it. */
+  disk?: DiskSettings;
+  /** Told when the room on the disk changes. */
+  onRoom?: (room: Room) => void;
 }
+
+/** Nothing is low, and nothing is kept in reserve. */
+const UNWATCHED: DiskSettings = { low_bytes: 0, ballast_bytes: 0, log_limit_bytes: Number.POSITIVE_INFINITY };
 
 /**
  * Opens the store and takes the file's instance lock until `close`.
@@ -54,25 +73,41 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   let queue: WriteQueue | null = null;
   let reader: Reader | null = null;
   try {
-    const { key_mark } = options;
+    const { key_mark, cover_key } = options;
+    const cover = cover_key === undefined ? noCover : createCover(cover_key);
     prepareFile({
       path,
       create,
       now,
       migrations_directory: MIGRATIONS_DIRECTORY,
       failpoint,
+      cover,
       ...(key_mark === undefined ? {} : { key_mark }),
     });
     const writer = await startWriter(
-      { path, opened_at: now(), max_pages: options.max_pages ?? 0 },
+      {
+        path,
+        opened_at: now(),
+        max_pages: options.max_pages ?? 0,
+        ...(cover_key === undefined ? {} : { cover_key }),
+      },
       options.onFatal ?? (() => undefined),
       failpoint,
     );
     queue = writer;
-    reader = openReader(path, (text) => writer.fail(text));
+    reader = openReader(path, (text) => writer.fail(text), cover);
     await writer.commit(tidyInbox(now()));
     await writer.commit(doubtLegacySales(now()));
-    return assemble({ queue: writer, reader, now, release: lock.release });
+    const upkeep = await openUpkeep(reader, writer, {
+      path,
+      now,
+      failpoint,
+      newest_schema: readMigrations(MIGRATIONS_DIRECTORY).length,
+      backup_directory: options.backup_directory ?? join(dirname(path), 'backups'),
+      disk: options.disk ?? UNWATCHED,
+      ...(options.onRoom === undefined ? {} : { onRoom: options.onRoom }),
+    });
+    return assembleStore({ queue: writer, reader, now, release: lock.release, upkeep });
   } catch (error) {
     reader?.close();
     await queue?.close();
@@ -81,15 +116,28 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   }
 }
 
-function assemble(parts: { queue: WriteQueue; reader: Reader; now: () => number; release: () => void }): Store {
+/** The store on an open queue and reader; a simulation hands in both on one connection in memory. */
+export function assembleStore(parts: {
+  queue: WriteQueue;
+  reader: Reader;
+  /** Epoch ms. */
+  now: () => number;
+  release: () => void;
+  /** Without it the store has no file to look after. */
+  upkeep?: Upkept;
+}): Store {
   const { queue, reader, now } = parts;
+  const { stop: stopUpkeep, ...upkeep } = parts.upkeep ?? upkeepInMemory(reader, queue, now);
   const tidying = setInterval(
     () => void queue.commit(tidyInbox(now())).catch(() => undefined),
     TIDY_INTERVAL_MS,
   ).unref();
+  const events = eventMethods(reader, queue);
+  const openings = openingMethods(reader, queue);
   let closing: Promise<void> | null = null;
   const close = async () => {
     clearInterval(tidying);
+    await stopUpkeep();
     await queue.close();
     reader.close();
     parts.release();
@@ -97,27 +145,46 @@ function assemble(parts: { queue: WriteQueue; reader: Reader; now: () => number;
   return {
     ...merchantMethods(reader, queue, now),
     ...linkMethods(reader, queue, now),
-    ...eventMethods(reader, queue),
+    ...events,
     ...noticeMethods(reader, queue),
     ...noticeLogMethods(reader, queue),
     ...refundMethods(reader, queue, now),
-    ...openingMethods(reader, queue),
+    ...openings,
     ...legacySaleMethods(reader, queue, now),
     ...linkHistoryMethods(reader),
     ...anyMerchantMethods(reader),
     ...eventLogMethods(reader),
     ...moveMethods(reader, queue, now),
     ...auditMethods(reader, queue),
-    ...recordingMethods(reader, queue),
+    ...recordingMethods(reader, queue, upkeep.room),
     ...exchangeMethods(reader, queue),
     ...trafficMethods(reader, queue),
     ...findingMethods(reader, queue),
     ...countMethods(reader),
+    ...scheduleMethods(reader, queue),
+    ...upkeep,
+    ...whereThereIsRoom({ ...events, ...openings }, upkeep.room),
     healthy: () => queue.healthy(),
     close: () => {
       closing ??= close();
       return closing;
     },
+  };
+}
+
+/**
+ * The reserve of a full disk is for sales under way (`reliability.md` F44): the service sends its events again, and what
+ * is carried to legacy is carried without a note.
+ */
+function whereThereIsRoom(
+  { receiveEvent, openLegacySale }: Pick<Store, 'receiveEvent' | 'openLegacySale'>,
+  room: () => Room,
+): Pick<Store, 'receiveEvent' | 'openLegacySale'> {
+  const full = (): Promise<never> => Promise.reject(storeFailed('full', 'the disk is full'));
+  const is_full = (): boolean => room().level === 'full';
+  return {
+    receiveEvent: (event) => (is_full() ? full() : receiveEvent(event)),
+    openLegacySale: (sale) => (is_full() ? full() : openLegacySale(sale)),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Units of work and what the writer answers: the messages between the main thread and the writer thread. */
+import type { KeyObject } from 'node:crypto';
 import type { AuditEntry } from '../../core/store.ts';
 import type { WriteName } from './writes.ts';
 
@@ -16,6 +17,8 @@ export interface Unit {
   steps: Step[];
   /** Chained and written last, inside the same unit. */
   audit?: AuditEntry;
+  /** After its commit the write-ahead log is emptied, unless somebody reads it. */
+  checkpoint?: boolean;
 }
 
 /** `conflict`: a step changed another number of rows. `constraint`: a rule of the schema refused it. */
@@ -30,6 +33,8 @@ export interface WriterSetup {
   opened_at: number;
   /** Upper limit of the file in pages; 0 leaves SQLite's own. */
   max_pages: number;
+  /** As the store's own; a key travels to a thread as it is, and has no text there either. */
+  cover_key?: KeyObject;
 }
 
 export type ToWriter = { kind: 'group'; units: Unit[] } | { kind: 'close' };

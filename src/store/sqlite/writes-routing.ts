@@ -9,7 +9,7 @@ export const routingWrites = {
 
   /** The last three values are merchant, and the first and last slot: no row while a link of ours is live between them. */
   insert_legacy_sale: `INSERT INTO legacy_sales (id, merchant_id, family, work, unit, slot, legacy_id, client_reference, state,
-    unproven_token, ends_at, created_at, updated_at) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+    unproven_token, ends_at, created_at, updated_at) SELECT ?, ?, ?, ?, ?, ?, ?, cover(?), ?, ?, ?, ?, ?
     WHERE NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND slot BETWEEN (SELECT ?) AND (SELECT ?)
     AND state IN ('SENDING', 'IN_DOUBT', 'LIVE'))`,
   update_legacy_sale: `UPDATE legacy_sales SET state = coalesce(?, state), legacy_id = CASE ? WHEN 1 THEN ? ELSE legacy_id END,

@@ -2,16 +2,27 @@
 import { PARKED_EVENTS_LIMIT } from '../../core/store.ts';
 import { evidenceWrites } from './writes-evidence.ts';
 import { HOLDING, routingWrites } from './writes-routing.ts';
+import { scheduleWrites } from './writes-schedules.ts';
+import { upkeepWrites } from './writes-upkeep.ts';
 
 /** More at once would hold up the payments that wait behind the housekeeping. */
 const HOUSEKEEPING_ROWS = 5_000;
+/** Unverified events kept of one order when they are over: enough to see what came, too few to fill a disk with. */
+const UNVERIFIED_KEPT = 20;
 
-const LINK_COLUMNS = 34;
-const INSERT_LINK = `INSERT INTO links (legacy_id, merchant_id, lane, family, unit, slot, client_key, fingerprint, reference_sent,
+const LINK_COLUMNS = `legacy_id, merchant_id, lane, family, unit, slot, client_key, fingerprint, reference_sent,
     client_reference, held, amount_minor, merchant_order_id, sealed_notice_url, idempotency_key, sealed_body, tables_revision, state, attempts, first_sent_at, boot_id, client_answer,
     order_id, order_json, order_version, payment_id, legacy_state, legacy_state_at, cancel, expires_at, next_check_at,
-    created_at, updated_at, revision)
-    SELECT ${Array(LINK_COLUMNS).fill('?').join(', ')}`;
+    created_at, updated_at, revision`;
+/** What a till wrote is covered where it shows what nobody may keep. */
+const COVERED: Readonly<Record<string, string>> = {
+  reference_sent: 'cover(?)',
+  client_reference: 'cover(?)',
+  held: 'cover(?)',
+  order_json: 'cover_order(?)',
+};
+const LINK_VALUES = LINK_COLUMNS.split(/,\s*/).map((column) => COVERED[column] ?? '?');
+const INSERT_LINK = `INSERT INTO links (${LINK_COLUMNS}) SELECT ${LINK_VALUES.join(', ')}`;
 
 export const writes = {
   remember: `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
@@ -51,7 +62,7 @@ export const writes = {
   update_link: `UPDATE links SET state = ?, attempts = ?, first_sent_at = ?, client_answer = ?, order_id = ?,
     order_version = ?, payment_id = ?, legacy_state = ?, legacy_state_at = ?, cancel = ?, expires_at = ?, next_check_at = ?,
     updated_at = ?, revision = revision + 1,
-    sealed_body = CASE ? WHEN 1 THEN ? ELSE sealed_body END, order_json = CASE ? WHEN 1 THEN ? ELSE order_json END
+    sealed_body = CASE ? WHEN 1 THEN ? ELSE sealed_body END, order_json = CASE ? WHEN 1 THEN cover_order(?) ELSE order_json END
     WHERE legacy_id = ? AND revision = ?`,
 
   insert_refund: `INSERT INTO refunds (id, number, legacy_id, merchant_id, payment_id, client_key, fingerprint, amount_minor,
@@ -62,7 +73,7 @@ export const writes = {
 
   insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at,
     state, attempts, sequence, is_next)
-    SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1,
+    SELECT ?, ?, ?, ?, ?, ?, cover(?), ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1,
     count(*) FILTER (WHERE state = 'pending' AND form = (SELECT ?) AND replayed = 0) = 0
     FROM notices WHERE legacy_id = ?`,
   record_attempt: `INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)
@@ -85,26 +96,41 @@ export const writes = {
 
   /** The last value is the newest sequence already handed out: a hint that somebody may be reading takes no other in. */
   receive_event: `INSERT INTO events (received_at, order_id, reference, user_id, verified, action, state, attempts,
-    next_attempt_at) SELECT ?, ?, ?, ?, ?, ?, 'pending', 0, ?
-    WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND order_id IS ? AND reference IS ? AND user_id IS ?
+    next_attempt_at) SELECT ?, ?, cover(?), ?, ?, ?, 'pending', 0, ?
+    WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND order_id IS ? AND reference IS (SELECT cover(?)) AND user_id IS ?
     AND verified = ? AND action = ? AND sequence > ?)`,
   update_event: `UPDATE events SET state = coalesce(?, state), attempts = coalesce(?, attempts),
     next_attempt_at = coalesce(?, next_attempt_at) WHERE sequence = ?`,
-  /** Over the limit the oldest unverified go first, and verified ones only when nothing else is left. */
+  /** Over the limit the oldest unverified go first and leave no row, so that a flood of forged ones can't fill the disk. */
+  drop_parked: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked' AND verified = 0
+    ORDER BY sequence LIMIT max(0, (SELECT count(*) FROM events WHERE state = 'parked') - ${PARKED_EVENTS_LIMIT}))`,
+  /** Verified ones only when nothing else is left. */
   evict_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
     ORDER BY verified, sequence
     LIMIT max(0, (SELECT count(*) FROM events WHERE state = 'parked') - ${PARKED_EVENTS_LIMIT}))`,
   unpark_by_order: `UPDATE events SET state = 'pending', next_attempt_at = ? WHERE state = 'parked' AND order_id = ?`,
-  unpark_by_reference: `UPDATE events SET state = 'pending', next_attempt_at = ? WHERE state = 'parked' AND reference = ?`,
+  unpark_by_reference: `UPDATE events SET state = 'pending', next_attempt_at = ? WHERE state = 'parked' AND reference = (SELECT cover(?))`,
   expire_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
     AND received_at < ? LIMIT ${HOUSEKEEPING_ROWS})`,
   delete_old_events: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events
     WHERE state IN ('done', 'expired') AND received_at < ? LIMIT ${HOUSEKEEPING_ROWS})`,
 
+  /** The first value is an event that is over: of its order only the newest unverified ones stay. */
+  thin_events: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events
+    WHERE order_id = (SELECT order_id FROM events WHERE sequence = ? AND verified = 0)
+    AND verified = 0 AND state IN ('done', 'expired') ORDER BY sequence DESC LIMIT -1 OFFSET ${UNVERIFIED_KEPT})`,
+  /** The same for one that names a reference alone. */
+  thin_references: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events
+    WHERE reference = (SELECT reference FROM events WHERE sequence = ? AND verified = 0 AND order_id IS NULL)
+    AND order_id IS NULL AND verified = 0 AND state IN ('done', 'expired')
+    ORDER BY sequence DESC LIMIT -1 OFFSET ${UNVERIFIED_KEPT})`,
+
   insert_audit: `INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 
   ...routingWrites,
   ...evidenceWrites,
+  ...scheduleWrites,
+  ...upkeepWrites,
 } as const;
 
 export type WriteName = keyof typeof writes;

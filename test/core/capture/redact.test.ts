@@ -52,7 +52,7 @@ describe('cards', () => {
     });
   });
 
-  test('any run of 13 to 19 digits that passes the check is masked', () => {
+  test('any run of 13 to 19 digits that passes the check is masked [F134]', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[2-9][0-9]{12,17}$/), (digits) => {
         const card = digits + checkDigit(digits);

@@ -41,6 +41,7 @@ function report(changes: Partial<Report> = {}): Report {
     findings: [],
     left_out: { differences: 0, incidents: 0, decisions: 0, findings: 0 },
     audit_head: { sequence: 4, hash: 'f'.repeat(64) },
+    audit: { intact: true, lines: 4, head: { sequence: 4, hash: 'f'.repeat(64) }, broken: null },
     ...changes,
   };
 }
@@ -62,7 +63,7 @@ const decision = (sequence: number, reason: string) => ({
 
 describe('CSV', () => {
   it.each(['=1+1', '+1', '-1+2', '@sum(a1)', '\tx', '\rx', '\0=1', '＝1', '  =1', '\n=1', '|calc', '%0a'])(
-    'a cell %j is no formula',
+    'a cell %j is no formula [F129]',
     (text) => {
       const line = csvLine([text]);
       expect(line).toMatch(/^"'/);
@@ -70,11 +71,11 @@ describe('CSV', () => {
     },
   );
 
-  it('quotes, commas and line breaks stay inside their cell', () => {
+  it('quotes, commas and line breaks stay inside their cell; a negative number stays one [F129]', () => {
     expect(csvLine(['a "b"', 'c,d', 'e\nf', 7, -3.5, null])).toBe('"a ""b""","c,d","e\nf",7,-3.5,\r\n');
   });
 
-  it('whatever the text, its first character is never one that starts a formula', () => {
+  it('whatever the text, its first character is never one that starts a formula [F129]', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const inside = csvLine([text]).slice(1, -3);
@@ -94,7 +95,7 @@ describe('CSV', () => {
 describe('HTML', () => {
   const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
 
-  it('shows what tills and operators wrote as text alone, and reaches nothing', () => {
+  it('shows what tills and operators wrote as text alone, and reaches nothing [F126]', () => {
     const html = reportHtml(
       report({
         merchant_id: evil,

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 /** A quarter of the exchanges alone takes more: the sums below are made in passing, or the child dies. */
 const HEAP_MB = 24;
 
-it('their sums agree', () => {
+it('their sums agree, from a heap that could not hold them [F130]', () => {
   const child = spawnSync(
     process.execPath,
     [`--max-old-space-size=${HEAP_MB}`, join(import.meta.dirname, 'memory-child.ts'), '200000'],

@@ -92,7 +92,7 @@ function itParks(current: () => Harness): void {
     expect(await store.dueEvents(WHENEVER, 10)).toEqual([]);
   });
 
-  it('keeps a bounded number parked: verified events push out unverified ones, oldest first', async () => {
+  it('keeps a bounded number parked: verified events push out unverified ones, oldest first [F109]', async () => {
     const { store } = current();
     const before = PARKED_EVENTS_LIMIT - 1;
     await park(store, { reference: 'verified and oldest' });

@@ -155,6 +155,21 @@ function itListsLinks(current: () => Harness): void {
     expect(await store.dueLinks(NOON, 10)).toEqual([second, third]);
   });
 
+  it('lists creates without an outcome before orders that are well, in half of the places while others wait [F31]', async () => {
+    const { store } = current();
+    const due = async (limit: number) => (await store.dueLinks(NOON, limit)).map(({ unit }) => unit);
+    for (const [index, unit] of ['L1', 'L2', 'L3'].entries()) {
+      const link = await opened(store, { unit, next_check_at: NOON - (9 - index) * MINUTE_MS });
+      await store.saveLink(link, { state: 'LIVE' });
+    }
+    for (const [index, unit] of ['D1', 'D2', 'D3'].entries())
+      await opened(store, { unit, next_check_at: NOON - (3 - index) * MINUTE_MS });
+    expect(await due(6)).toEqual(['D1', 'D2', 'D3', 'L1', 'L2', 'L3']);
+    expect(await due(4)).toEqual(['D1', 'D2', 'L1', 'L2']);
+    expect(await due(1)).toEqual(['D1']);
+    expect((await store.dueLinks(NOON, 6, [MERCHANT])).length).toBe(0);
+  });
+
   it('leaves out the due links of merchants that have their share already', async () => {
     const { store } = current();
     await opened(store, { unit: 'A', next_check_at: NOON - MINUTE_MS });

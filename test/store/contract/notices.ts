@@ -84,15 +84,26 @@ export function noticeTests(current: () => Harness): void {
     expect(await store.counts()).toMatchObject({ notices_pending: 1 });
   });
 
-  it('leaves out merchants whose receivers are busy, so that a backlog never hides the others', async () => {
+  it('goes through merchants in turns, some notices of each, past a backlog and past those that are left out [F120]', async () => {
     const { store } = current();
-    const crowded = await opened(store, { unit: 'A' });
-    await store.saveLink(crowded, {}, { notices: [newNotice(crowded, 'crowded')] });
-    const other = await opened(store, { unit: 'B', merchant_id: OTHER_MERCHANT });
-    await store.saveLink(other, {}, { notices: [newNotice(other, 'other', { next_attempt_at: NOON + 1 })] });
-    expect((await store.dueNotices(NOON + 1, 1)).map((notice) => notice.body)).toEqual(['crowded']);
-    const due = await store.dueNotices(NOON + 1, 1, [crowded.merchant_id]);
-    expect(due.map((notice) => notice.body)).toEqual(['other']);
+    const merchants = ['700100200', '700100300', '700100400', '700100500'];
+    for (const merchant_id of merchants) {
+      for (const nth of [3, 1, 2]) {
+        const link = await opened(store, { unit: `${merchant_id} ${nth}`, merchant_id });
+        const body = `${merchant_id.slice(6, 7)}${nth}`;
+        await store.saveLink(link, {}, { notices: [newNotice(link, body, { next_attempt_at: NOON + nth })] });
+      }
+    }
+    const turn = { now: NOON + 3, merchants: 2, each: 2, except_merchants: ['700100300'] };
+    const told = async (after_merchant: string, change = {}) => {
+      const found = await store.dueNoticesInTurn({ ...turn, after_merchant, ...change });
+      return { bodies: found.notices.map(({ body }) => body), last: found.last_merchant };
+    };
+    expect(await told('')).toEqual({ bodies: ['21', '22', '41', '42'], last: '700100400' });
+    expect(await told('700100400')).toEqual({ bodies: ['51', '52'], last: null });
+    expect(await told('700100500')).toEqual({ bodies: [], last: null });
+    expect(await told('', { now: NOON + 1, each: 9 })).toEqual({ bodies: ['21', '41'], last: '700100400' });
+    expect(await told('', { except_merchants: merchants })).toEqual({ bodies: [], last: null });
   });
 
   it('lists due notices oldest first, within the limit', async () => {

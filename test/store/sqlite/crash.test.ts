@@ -10,7 +10,7 @@ const KILLS = 20;
 /** Spread over the life of a group: from the first commits to a well-filled log. */
 const LONGEST_LIFE_MS = 250;
 
-it(`keeps every acknowledged row through ${KILLS} kills`, { timeout: 120_000 }, async () => {
+it(`keeps every acknowledged row through ${KILLS} kills`, { timeout: 300_000 }, async () => {
   const folder = newFolder();
   const path = folder.file('puente.db');
   const acknowledged = new Map<string, number>();

@@ -46,7 +46,7 @@ describe('migrations', () => {
     expect(readdirSync(folder.file('.')).filter((name) => name.includes('.before-'))).toEqual([]);
   });
 
-  it('bring an older file to the newest schema with its rows, and keep the copy of before', async () => {
+  it('bring an older file to the newest schema with its rows, and keep the copy of before [F55]', async () => {
     const store = await openStore(path);
     const link = await opened(store);
     await store.close();

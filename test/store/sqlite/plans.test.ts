@@ -1,7 +1,9 @@
 /** Which way SQLite takes through large tables: an index and its order, never a sort, whatever its statistics say. */
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { noCover } from '../../../src/core/cover.ts';
 import type { ExchangeFilter } from '../../../src/core/records/evidence.ts';
+import { teachCover } from '../../../src/store/sqlite/cover.ts';
 import { queryOf } from '../../../src/store/sqlite/exchanges.ts';
 import { writes } from '../../../src/store/sqlite/writes.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
@@ -17,6 +19,7 @@ describe('plans', () => {
     await store.recordExchanges(Array.from({ length: 2_000 }, (_, index) => newExchange({ at: NOON + index })));
     await store.close();
     database = new Database(folder.file('puente.db'));
+    teachCover(database, noCover);
     // Statistics of a file with one merchant: they tempt SQLite to leave the merchant's index alone.
     database.exec('ANALYZE');
   });

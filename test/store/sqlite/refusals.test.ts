@@ -27,25 +27,25 @@ describe('openSqliteStore refuses', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('a missing folder', async () => {
+  it('a missing folder [F38]', async () => {
     path = folder.file('nowhere/puente.db');
     await refusal('is missing or can not be written');
   });
 
-  it('an empty file, whether it may create one or not', async () => {
+  it('an empty file, whether it may create one or not [F41]', async () => {
     writeFileSync(path, '');
     await refusal('it is empty', false);
     await refusal('it is empty', true);
     expect(statSync(path).size).toBe(0);
   });
 
-  it('a file that is no database', async () => {
+  it('a file that is no database [F41]', async () => {
     writeFileSync(path, 'Querido diario: '.repeat(1_000));
     await refusal('it is not an SQLite database');
     expect(readFileSync(path, 'utf8')).toBe('Querido diario: '.repeat(1_000));
   });
 
-  it('the database of another program', async () => {
+  it('the database of another program [F41]', async () => {
     const foreign = new Database(path);
     foreign.exec('CREATE TABLE recipes (name TEXT)');
     foreign.close();
@@ -54,12 +54,12 @@ describe('openSqliteStore refuses', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  it('a folder in place of the file', async () => {
+  it('a folder in place of the file [F42]', async () => {
     mkdirSync(path);
     await refusal('it is not a file');
   });
 
-  it('a newer schema', async () => {
+  it('a newer schema [F56]', async () => {
     await makeStore();
     const database = new Database(path);
     database.pragma('user_version = 99');
@@ -67,13 +67,13 @@ describe('openSqliteStore refuses', () => {
     await refusal('it has schema 99 and this build knows up to');
   });
 
-  it('a write-ahead log whose database is gone', async () => {
+  it('a write-ahead log whose database is gone [F40]', async () => {
     writeFileSync(`${path}-wal`, 'the last commits');
     await refusal('its write-ahead log is still there');
     expect(readFileSync(`${path}-wal`, 'utf8')).toBe('the last commits');
   });
 
-  it('a damaged file', async () => {
+  it('a damaged file [F39]', async () => {
     const store = await openStore(path);
     const merchants = Array.from({ length: 300 }, (_, index) => newMerchant({ id: String(index + 1) }));
     await Promise.all(merchants.map((merchant) => store.saveMerchant(merchant, 0, auditOf('made'))));
@@ -84,7 +84,7 @@ describe('openSqliteStore refuses', () => {
     await refusal('it is damaged');
   });
 
-  it('a file of ours that has lost its instance id', async () => {
+  it('a file of ours that has lost its instance id [F41]', async () => {
     await makeStore();
     const database = new Database(path);
     database.exec("DELETE FROM meta WHERE name = 'instance_id'");
@@ -92,7 +92,7 @@ describe('openSqliteStore refuses', () => {
     await refusal('it has lost its instance id');
   });
 
-  it('a file it may not write', async () => {
+  it('a file it may not write [F42]', async () => {
     await makeStore();
     chmodSync(path, 0o444);
     chmodSync(dirname(path), 0o777);
@@ -105,7 +105,7 @@ describe('openSqliteStore refuses', () => {
     }
   });
 
-  it('a folder it may not write', async () => {
+  it('a folder it may not write [F42]', async () => {
     await makeStore();
     chmodSync(dirname(path), 0o555);
     const child = startChild('open-child.ts', path, true);

@@ -40,7 +40,7 @@ describe('a file of the first schema', () => {
   });
   afterEach(() => folder.remove());
 
-  it('keeps its links, with the state that tills saw, and learns their slots and references', async () => {
+  it('keeps its links, with the state that tills saw, and learns their slots and references [F55]', async () => {
     const store = await openStore(path, { create: false });
     try {
       const open = await store.link('intent-open');

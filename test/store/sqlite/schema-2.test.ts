@@ -54,7 +54,7 @@ describe('a file of the second schema', () => {
   });
   afterEach(() => folder.remove());
 
-  it('keeps its links and refunds, and knows of a link at least where it stands', async () => {
+  it('keeps its links and refunds, and knows of a link at least where it stands [F55]', async () => {
     const store = await openStore(path, { create: false, now: () => NOON });
     try {
       expect(await store.link(link.legacy_id)).toEqual(link);

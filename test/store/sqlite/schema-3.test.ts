@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-it('a file of the third schema keeps its exchanges, and takes new ones', async () => {
+it('a file of the third schema keeps its exchanges, and takes new ones [F55]', async () => {
   const path = folder.file('puente.db');
   const old = newExchange({ id: 'exchange-of-before' });
   writeThirdSchema(path, old);

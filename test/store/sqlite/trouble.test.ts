@@ -33,7 +33,7 @@ const bigToken = (number: number) => ({
 });
 
 describe('a full disk', () => {
-  it('fails the writes that do not fit, keeps reading, and recovers when there is room', async () => {
+  it('fails the writes that do not fit, keeps reading, and recovers when there is room [F44]', async () => {
     const store = await openStore(path, { max_pages: 200 });
     let kept = 0;
     let failure: unknown;
@@ -58,7 +58,7 @@ describe('a full disk', () => {
 });
 
 describe('a file that another program locks', () => {
-  it('fails the write in time and is healthy again by itself', async () => {
+  it('fails the write in time and is healthy again by itself [F43]', async () => {
     const fatal = vi.fn();
     const store = await openStore(path, { onFatal: fatal });
     const intruder = new Database(path);
@@ -91,7 +91,7 @@ describe('a broken file', () => {
     return { store, errors };
   };
 
-  it('ends the store at a write: the writes fail, it is told once, and nothing more is taken', async () => {
+  it('ends the store at a write: the writes fail, it is told once, and nothing more is taken [F39]', async () => {
     const { store, errors } = await breakFile();
     const writes = [1, 2, 3].map((number) => store.acceptToken({ ...bigToken(number), merchant_id: '7' }, null));
     for (const result of await Promise.allSettled(writes)) {
@@ -106,7 +106,7 @@ describe('a broken file', () => {
     await store.close();
   });
 
-  it('ends the store at a read', async () => {
+  it('ends the store at a read [F39]', async () => {
     const { store, errors } = await breakFile();
     await expect(store.merchant('7')).rejects.toMatchObject({ code: 'store_failed' });
     expect(errors).toMatchObject([{ code: 'store_failed', facts: { failure: 'fatal' } }]);

@@ -1,0 +1,141 @@
+/** Judges whether a measure stayed flat: the slope after warm-up against what is allowed an hour and what is only noise. */
+
+/** One look at the server. */
+export interface Sample {
+  /** Seconds since the load began. */
+  at_s: number;
+  /** The server has collected all its garbage since the look before. */
+  is_collected: boolean;
+  /** Caches with a bound are full: what memory takes from here on, it keeps. */
+  is_warm: boolean;
+  values: Readonly<Record<string, number>>;
+}
+
+/**
+ * How a measure is judged. `floor`: what is left right after a collection may not rise once caches are full, because
+ * between two of them memory is a saw. `level`: its middle may not rise. `most`: no sample may be above the limit. `told`: shown, never judged.
+ */
+export type Judgement =
+  | { by: 'floor' | 'level'; per_hour: number; noise: number }
+  | { by: 'most'; limit: number }
+  | { by: 'told' };
+
+export interface Measure {
+  name: string;
+  /** Of its value in a sample. */
+  value: string;
+  /** What its values are divided by to be shown, and the word for that. */
+  unit: { size: number; word: string };
+  judgement: Judgement;
+}
+
+export interface Trend {
+  name: string;
+  unit: string;
+  /** In the measure's unit: the first and the last block of what is judged, or the highest value for `most`. */
+  start: number;
+  end: number;
+  /** Change in an hour, in the measure's unit. */
+  slope_per_hour: number;
+  /** The least slope that a run of this length can tell from noise, in the measure's unit; null where none is judged. */
+  resolution_per_hour: number | null;
+  verdict: 'flat' | 'within' | 'told' | 'too short' | 'rises' | 'too high';
+}
+
+/** The first third warms up: caches fill, code is compiled, pools open. */
+const WARM_UP_SHARE = 1 / 3;
+/** Blocks of what is judged: enough for a slope that one odd block can't bend. */
+const MOST_BLOCKS = 12;
+/** Fewer have no slope. */
+const LEAST_BLOCKS = 4;
+/** A block of a level is longer than a burst of calls. */
+const LEVEL_BLOCK_S = 25;
+
+/** @param samples of the whole load, oldest first. */
+export function trendOf(measure: Measure, samples: readonly Sample[]): Trend {
+  const { name, unit, judgement } = measure;
+  const points = pointsOf(measure, samples);
+  const blocks = judgement.by === 'floor' ? blocksOf(points, points.length, least) : levelBlocks(points);
+  const [first, last] = [blocks[0], blocks.at(-1)];
+  const hours = ((last?.at_s ?? 0) - (first?.at_s ?? 0)) / 3600;
+  const per_hour = slopeOf(blocks) * 3600;
+  const highest = Math.max(...points.map(({ value }) => value));
+  const isJudged = (judgement.by === 'floor' || judgement.by === 'level') && hours > 0;
+  const resolution = isJudged ? judgement.noise / hours : null;
+  return {
+    name,
+    unit: unit.word,
+    start: (first?.value ?? Number.NaN) / unit.size,
+    end: (judgement.by === 'most' ? highest : (last?.value ?? Number.NaN)) / unit.size,
+    slope_per_hour: per_hour / unit.size,
+    resolution_per_hour: resolution === null ? null : resolution / unit.size,
+    verdict: verdictOf(judgement, { blocks: blocks.length, per_hour, hours, highest }),
+  };
+}
+
+/** Whether the run may not pass for this measure. */
+export function isBroken({ verdict }: Trend): boolean {
+  return verdict === 'rises' || verdict === 'too high';
+}
+
+/** What counts of a measure: after the warm-up, but a limit holds all the time; and where its floor is, after collections. */
+function pointsOf({ value, judgement }: Measure, samples: readonly Sample[]): Point[] {
+  const end_s = samples.at(-1)?.at_s ?? 0;
+  const from_s = judgement.by === 'most' ? 0 : end_s * WARM_UP_SHARE;
+  return samples
+    .filter(
+      ({ at_s, is_collected, is_warm }) => at_s >= from_s && (judgement.by !== 'floor' || (is_collected && is_warm)),
+    )
+    .map(({ at_s, values }) => ({ at_s, value: values[value] ?? Number.NaN }))
+    .filter((point) => !Number.isNaN(point.value));
+}
+
+function verdictOf(
+  judgement: Judgement,
+  { blocks, per_hour, hours, highest }: { blocks: number; per_hour: number; hours: number; highest: number },
+): Trend['verdict'] {
+  if (judgement.by === 'told') return 'told';
+  // What was never seen is not within anything.
+  if (judgement.by === 'most') return highest >= 0 && highest <= judgement.limit ? 'within' : 'too high';
+  if (blocks < LEAST_BLOCKS) return 'too short';
+  const rises = per_hour > judgement.per_hour && per_hour * hours > judgement.noise;
+  return rises ? 'rises' : 'flat';
+}
+
+interface Point {
+  at_s: number;
+  value: number;
+}
+
+function levelBlocks(points: readonly Point[]): Point[] {
+  const lasts_s = (points.at(-1)?.at_s ?? 0) - (points[0]?.at_s ?? 0);
+  return blocksOf(points, Math.max(1, Math.floor(lasts_s / LEVEL_BLOCK_S)), median);
+}
+
+function blocksOf(points: readonly Point[], wanted: number, of: (values: number[]) => number): Point[] {
+  const count = Math.min(MOST_BLOCKS, wanted);
+  return Array.from({ length: count }, (_, index) => {
+    const from = Math.floor((points.length * index) / count);
+    const block = points.slice(from, Math.floor((points.length * (index + 1)) / count));
+    return { at_s: median(block.map(({ at_s }) => at_s)), value: of(block.map(({ value }) => value)) };
+  });
+}
+
+/** Theil and Sen: the median of the slopes between all pairs, a second. */
+function slopeOf(points: readonly Point[]): number {
+  const slopes = points.flatMap((one, index) =>
+    points.slice(index + 1).map((other) => (other.value - one.value) / (other.at_s - one.at_s)),
+  );
+  return median(slopes);
+}
+
+function least(values: number[]): number {
+  return Math.min(...values);
+}
+
+function median(values: number[]): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}

@@ -1,0 +1,97 @@
+/** The operators: settings of the shops at the start, looks at everything while the load runs, and what is asked of them at the end. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Chance } from '../make-capture/chance.ts';
+import { send } from './till-connection.ts';
+import { isOk } from './till-log.ts';
+
+export interface Operators {
+  /** A call on the ops door. @throws Error for anything but a 2xx. */
+  ask(method: string, path: string, body?: unknown): Promise<unknown>;
+  /** Where a merchant's work and its notices go. */
+  setUp(shop: Routed, notice_url: string): Promise<void>;
+  /** Looks around until it is stopped; what got no answer is told. */
+  lookAround(chance: Chance, merchants: readonly [string, ...string[]]): { stop(): Promise<string[]> };
+}
+
+interface Routed {
+  merchant: string;
+  stage: string;
+  /** Of its QR work. */
+  qr: string;
+}
+
+/** Between two looks of an office full of people. */
+const LOOK_EVERY_MS = 500;
+/** Reports of so much of the past are as large at the end of a soak as at its begin. */
+const REPORT_OF_MS = 60_000;
+
+export function startOperators(ops_url: string, token: string): Operators {
+  const call = (method: string, path: string, body?: unknown) =>
+    send(ops_url + path, method, body, { authorization: `Bearer ${token}` });
+  const ask: Operators['ask'] = async (method, path, body) => {
+    const { status, body: said } = await call(method, path, body);
+    if (!isOk(status)) throw new Error(`${method} ${path} was answered ${status}: ${JSON.stringify(said)}`);
+    return said;
+  };
+  const revisionOf = async (merchant: string): Promise<number> =>
+    (Object(await ask('GET', `/api/merchants/${merchant}`)) as { revision: number }).revision; // every view has one
+  return {
+    ask,
+    async setUp({ merchant, stage, qr }, notice_url) {
+      const reason = 'a soak begins';
+      const revision = await revisionOf(merchant);
+      await ask('PUT', `/api/merchants/${merchant}`, { notice_url, reason, revision });
+      const share = stage === 'canary' ? { share: 50 } : {};
+      const move = async (target: object): Promise<unknown> =>
+        ask('PUT', `/api/merchants/${merchant}/stage`, { ...target, reason, revision: await revisionOf(merchant) });
+      await move({ stage, ...share });
+      if (qr !== stage) await move({ stage: qr, kind: 'qr' });
+    },
+    lookAround(chance, merchants) {
+      const stopped = new AbortController();
+      const refused: string[] = [];
+      const looking = (async () => {
+        while (!stopped.signal.aborted) {
+          const path = lookOf(chance, merchants);
+          const { status } = await call('GET', path);
+          // Nobody knows yet what nobody has sold.
+          if (!isOk(status) && status !== 404) refused.push(`GET ${path} was answered ${status}`);
+          await pause(LOOK_EVERY_MS, null, { signal: stopped.signal }).catch(() => undefined);
+        }
+      })();
+      return {
+        async stop() {
+          stopped.abort();
+          await looking;
+          return refused;
+        },
+      };
+    },
+  };
+}
+
+function lookOf(chance: Chance, merchants: readonly [string, ...string[]]): string {
+  const merchant = chance.pick(merchants);
+  const now = Date.now();
+  const period = new URLSearchParams({
+    since: new Date(now - REPORT_OF_MS).toISOString(),
+    until: new Date(now).toISOString(),
+  });
+  return chance.pick([
+    '/api/merchants',
+    '/api/audit',
+    '/api/notices?limit=50',
+    '/api/unknowns',
+    '/api/differences',
+    '/api/losses',
+    '/api/safety',
+    '/readyz',
+    '/metrics',
+    `/api/merchants/${merchant}`,
+    `/api/merchants/${merchant}/drain`,
+    `/api/merchants/${merchant}/readiness`,
+    `/api/merchants/${merchant}/coverage`,
+    `/api/trace?id=Q-${chance.between(1, 200)}&merchant=${merchant}`,
+    `/api/report?${period}&format=${chance.pick(['json', 'html'])}`,
+  ]);
+}

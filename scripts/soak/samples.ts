@@ -1,0 +1,125 @@
+/** Looks at the server from outside, every few seconds: `/proc`, its file, its metrics, and how long tills waited. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { percentile } from '../../bench/statistics.ts';
+import type { Measure, Sample } from './flat.ts';
+
+const MIB = 2 ** 20;
+const mib = { size: MIB, word: 'MiB' };
+const one = { size: 1, word: '' };
+const ms = { size: 1, word: 'ms' };
+const seconds_as_ms = { size: 0.001, word: 'ms' };
+
+/** `reliability.md` §5.1, the soak's pass line. */
+const MEMORY_PER_HOUR = MIB;
+const MOST_WAL = 64 * MIB;
+/** Three quarters of what a container of a gibibyte has. */
+const MOST_RSS = 768 * MIB;
+/**
+ * SQLite's page caches hold 64 MiB of the writer and 16 MiB of the reader: until the file is larger, memory grows with it.
+ * It takes some 16,000 sales, by which the caches of answers are full too.
+ */
+const WARM_FILE = 80 * MIB;
+/**
+ * So much the floor of a healthy server moves by itself: V8 sizes its generations anew, allocators keep arenas, and caches
+ * with a bound fill up. Growth below it is no evidence of a leak, and a run of this length can't find a smaller one.
+ */
+const RSS_NOISE = 16 * MIB;
+const HEAP_NOISE = 6 * MIB;
+/** Connections and timers come and go with the calls under way; what leaks grows beyond that. */
+const COUNT_NOISE = 12;
+
+const memory = (name: string, noise: number): Measure => ({
+  name: `${name} floor`,
+  value: name,
+  unit: mib,
+  judgement: { by: 'floor', per_hour: MEMORY_PER_HOUR, noise },
+});
+const count = (name: string): Measure => ({
+  name,
+  value: name,
+  unit: one,
+  judgement: { by: 'level', per_hour: 1, noise: COUNT_NOISE },
+});
+const most = (name: string, limit: number): Measure => ({
+  name: `${name} at most`,
+  value: name,
+  unit: mib,
+  judgement: { by: 'most', limit },
+});
+const told = (name: string, unit: Measure['unit']): Measure => ({ name, value: name, unit, judgement: { by: 'told' } });
+
+export const MEASURES: readonly Measure[] = [
+  memory('rss', RSS_NOISE),
+  memory('heap', HEAP_NOISE),
+  memory('outside heap', HEAP_NOISE),
+  count('descriptors'),
+  count('timers'),
+  count('resources'),
+  most('rss', MOST_RSS),
+  most('wal', MOST_WAL),
+  told('loop p99', seconds_as_ms),
+  told('till p50', ms),
+  told('till p99', ms),
+  told('notices waiting', one),
+  told('events waiting', one),
+];
+
+export interface Watched {
+  pid: number;
+  database: string;
+  /** The page of `/metrics`. */
+  metrics(): Promise<string>;
+  /** Durations of calls since the last look; they are taken away. */
+  takeDurations(): number[];
+}
+
+/** @returns takes a look; `at_s`: seconds since the load began. */
+export function startLooking({ pid, database, metrics, takeDurations }: Watched): (at_s: number) => Promise<Sample> {
+  let collections = Number.POSITIVE_INFINITY;
+  return async (at_s) => {
+    const page = await metrics();
+    const of = (name: string, label = ''): number => readValue(page, name, label);
+    const sorted = takeDurations().toSorted((first, second) => first - second);
+    const before = collections;
+    collections = of('nodejs_gc_duration_seconds_count', 'kind="major"');
+    return {
+      at_s,
+      is_collected: collections > before,
+      is_warm: sizeOf(database) >= WARM_FILE,
+      values: {
+        rss: residentBytes(pid),
+        heap: of('nodejs_heap_size_used_bytes'),
+        'outside heap': of('nodejs_external_memory_bytes'),
+        descriptors: readdirSync(`/proc/${pid}/fd`).length,
+        timers: of('nodejs_active_resources', 'type="Timeout"'),
+        resources: of('nodejs_active_resources_total'),
+        wal: sizeOf(`${database}-wal`),
+        'loop p99': of('nodejs_eventloop_lag_p99_seconds'),
+        'till p50': percentile(sorted, 0.5),
+        'till p99': percentile(sorted, 0.99),
+        'notices waiting': of('puente_waiting', 'kind="notices"'),
+        'events waiting': of('puente_waiting', 'kind="events"'),
+      },
+    };
+  };
+}
+
+/**
+ * A value of Prometheus's text format. A label that never came up is not listed, and is 0.
+ * @throws Error for a name that the page doesn't have: what is not looked at must not look flat.
+ */
+function readValue(page: string, name: string, label: string): number {
+  const lines = page.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+  if (lines.length === 0) throw new Error(`the server's metrics have no ${name}`);
+  const found = lines.find((line) => line.includes(label));
+  return found === undefined ? 0 : Number(found.slice(found.lastIndexOf(' ') + 1));
+}
+
+function residentBytes(pid: number): number {
+  const [, kib = 'NaN'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kib) * 1024;
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}

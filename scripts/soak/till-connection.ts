@@ -1,0 +1,124 @@
+/** A till's connection that notes what the till was told, asks again when an answer was lost, and never throws. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { request } from 'undici';
+import type { Chance } from '../make-capture/chance.ts';
+import { type Answer, type CallParts, type Connection, newCounts } from '../make-capture/counter.ts';
+import {
+  isCreate,
+  isLost,
+  isObject,
+  isRefund,
+  note,
+  noteCall,
+  noteRefund,
+  type Shop,
+  type TillLog,
+} from './till-log.ts';
+
+/** A till gives up on an answer here: the vendor's own advice is 10 s, and every answer of Puente comes before. */
+const PATIENCE_MS = 15_000;
+/** A person looks at the screen for a moment before pressing the button again. */
+const AGAIN_AFTER_MS = 300;
+/** How often a cashier whose answer was lost presses again. */
+const AGAIN_SHARE = 0.7;
+const MOST_REFUND_TRIES = 6;
+
+/** Where tills and buyers go. */
+export interface Doors {
+  public_url: string;
+  sandbox_url: string;
+  /** What a buyer pays who scans a code of its own; null when the upstream knows none. */
+  payableOf(qr_data: string): Promise<string | null>;
+}
+
+export function loggedConnection(log: TillLog, doors: Doors, shop: Shop, chance: Chance): Connection {
+  const { merchant, site } = shop;
+  const authorization = `Bearer APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant}`;
+  /** The last codes of its own that this till was told, by the id that came with them. */
+  const codes = new Map<string, string>();
+  const once = async (operation: string, method: string, target: string, parts: CallParts): Promise<Answer> => {
+    const headers = { authorization, ...parts.headers };
+    const began = performance.now();
+    const answer = await send(doors.public_url + target, method, parts.body, headers);
+    keepCode(codes, answer);
+    noteCall(log, operation, answer.status, performance.now() - began);
+    note(log, shop, { operation, target, body: parts.body, answer, began, ended: performance.now() });
+    return answer;
+  };
+  return {
+    merchant,
+    site,
+    counts: newCounts(),
+    async call(operation, method, target, parts = {}) {
+      const sent = { ...parts, body: ownUrl(parts.body, shop.notice_url) };
+      let answer = await once(operation, method, target, sent);
+      for (let tries = 1; asksAgain(operation, answer.status, tries, chance); tries++) {
+        await pause(AGAIN_AFTER_MS * tries);
+        answer = await once(operation, method, target, sent);
+      }
+      if (isRefund(operation)) noteRefund(log, shop, { operation, target, answer });
+      return readable(answer);
+    },
+    act: async (path) => send(`${doors.sandbox_url}/_sandbox${await scanned(path, codes, doors)}`, 'POST', {}, {}),
+  };
+}
+
+/** The script pays by the till's id, which is Puente's own; a buyer only has the code. */
+async function scanned(path: string, codes: ReadonlyMap<string, string>, doors: Doors): Promise<string> {
+  const [, id = '', action = ''] = /^\/payables\/([^/]+)\/(\w+)$/.exec(path) ?? [];
+  const code = codes.get(id);
+  const payable = code === undefined ? null : await doors.payableOf(code);
+  return payable === null ? path : `/payables/${payable}/${action}`;
+}
+
+/** A till has one code at a time. */
+function keepCode(codes: Map<string, string>, { body }: Answer): void {
+  if (!isObject(body) || typeof body.in_store_order_id !== 'string' || typeof body.qr_data !== 'string') return;
+  codes.clear();
+  codes.set(body.in_store_order_id, body.qr_data);
+}
+
+/** A sale may be given up; money that is to go back is asked for until somebody knows. */
+function asksAgain(operation: string, status: number, tries: number, chance: Chance): boolean {
+  if (isRefund(operation)) return tries < MOST_REFUND_TRIES && (isLost(status) || (tries > 1 && status === 409));
+  return isCreate(operation) && isLost(status) && tries === 1 && chance.is(AGAIN_SHARE);
+}
+
+/** The tills' scripts know no lost answers: to them it is an error like others. */
+function readable(answer: Answer): Answer {
+  return answer.status === 0 ? { status: 599, body: {} } : answer;
+}
+
+/** The scripts name a URL that nobody owns; here it leads to the shop's receiver. */
+function ownUrl(body: unknown, notice_url: string): unknown {
+  return isObject(body) && 'notification_url' in body ? { ...body, notification_url: notice_url } : body;
+}
+
+/** Status 0 when no whole answer came. */
+export async function send(
+  url: string,
+  method: string,
+  body: unknown,
+  headers: Record<string, string>,
+): Promise<Answer> {
+  try {
+    const answer = await request(url, {
+      method: method as 'GET', // undici's list of methods is narrower than what tills use
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    const text = await answer.body.text();
+    return { status: answer.statusCode, body: parsed(text) };
+  } catch {
+    return { status: 0, body: {} };
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,52 @@
+/** Keeps what the process has in memory to itself: no debugger and no memory image in production, and no secret in its last words (`reliability.md` F135). */
+import { maskText } from '../core/capture/redact-text.ts';
+import { PuenteError } from '../error.ts';
+
+/** Options of Node that let somebody look into the memory, or write it down. */
+const ONLOOKERS = /(?<!\S)--(?:inspect|heap-prof|heapsnapshot|abort-on-uncaught-exception)[\w-]*/;
+/** Of the words of a crash; deeper frames tell nothing new. */
+const MAX_WORDS = 4_000;
+
+export interface Circumstances {
+  /** Real money: `NODE_ENV=production`, or a real upstream. */
+  is_production: boolean;
+  /** `process.execArgv`, and `NODE_OPTIONS`. */
+  options: readonly string[];
+  /** Where a debugger can attach already; undefined for nowhere. */
+  inspector_url: string | undefined;
+}
+
+/** @throws PuenteError bad_setting when production would run under somebody's eyes. */
+export function refuseOnlookers({ is_production, options, inspector_url }: Circumstances): void {
+  if (!is_production) return;
+  const [option] = ONLOOKERS.exec(options.join(' ')) ?? [];
+  if (option === undefined && inspector_url === undefined) return;
+  throw new PuenteError(
+    'bad_setting',
+    `${option ?? 'A debugger'} lets others read tokens in the memory of this process, which handles real payments; take it out of the command and of NODE_OPTIONS.`,
+  );
+}
+
+/**
+ * Diagnostic reports leave the environment out, the signal that would open a debugger does nothing, and an error that nobody
+ * caught ends the process with its text masked instead of with everything that hangs on it.
+ */
+export function keepDiscreet(): void {
+  if (process.report !== undefined) process.report.excludeEnv = true;
+  process.on('SIGUSR1', () => undefined);
+  process.on('uncaughtException', (error) => {
+    process.stderr.write(`Puente stops: ${lastWords(error)}\n`);
+    process.exit(1);
+  });
+}
+
+/** Name, message and stack of an error, masked; none of its properties. */
+export function lastWords(error: unknown): string {
+  const text = error instanceof Error ? (error.stack ?? `${error.name}: ${error.message}`) : String(error);
+  return text
+    .replaceAll('file://', '')
+    .split('\n')
+    .map((line) => maskText(line, true))
+    .join('\n')
+    .slice(0, MAX_WORDS);
+}

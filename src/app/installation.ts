@@ -1,0 +1,33 @@
+/** What the doctor is told of this installation. */
+import { join } from 'node:path';
+import { assumptionsOf } from '../config/assumptions.ts';
+import { settingsInForce } from '../config/in-force.ts';
+import type { Config } from '../config.ts';
+import type { Installation } from '../core/doctor/installation.ts';
+import type { Clock } from '../core/runtime.ts';
+import { probeUpstream } from '../outbound/probe.ts';
+import { version } from '../version.ts';
+
+/** @param urls base URLs of the upstreams as they are in force. */
+export function installationOf(
+  config: Config,
+  urls: { orders: string; legacy: string },
+  clock: Pick<Clock, 'now'>,
+): Installation {
+  const { orders, legacy } = urls;
+  return {
+    settings: settingsInForce(config),
+    assumptions: assumptionsOf(config),
+    versions: { puente: version, node: process.versions.node },
+    probe: () =>
+      Promise.all([
+        probeUpstream('orders', orders, clock),
+        ...(legacy === orders ? [] : [probeUpstream('legacy', legacy, clock)]),
+      ]),
+    is_sandbox: config.upstream === 'sandbox',
+    has_webhook_secret: config.webhook.secret !== null,
+    disk: config.store,
+    backup_every_ms: config.backup.every_ms,
+    backup_directory: config.backup.directory ?? join(config.data_dir, 'backups'),
+  };
+}

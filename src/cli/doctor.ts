@@ -1,0 +1,66 @@
+/** `puente doctor`: what promises rest on, each finding with its repair; of a Puente that does not run, its settings and file. */
+import type { Command } from 'commander';
+import type { DoctorReport } from '../core/doctor/doctor.ts';
+import type { Finding } from '../core/doctor/finding.ts';
+import type { SettingInForce } from '../core/doctor/installation.ts';
+import { PuenteError } from '../error.ts';
+import { callOps } from './ops-client.ts';
+import { common, exitCodes, type Output, print, tableOf } from './output.ts';
+
+interface DoctorOptions extends Output {
+  offline?: boolean;
+  settings?: boolean;
+}
+
+export interface OfflineReport {
+  level: DoctorReport['level'];
+  findings: Finding[];
+  settings: SettingInForce[];
+}
+
+/** What can be said without the ops door; only `src/cli.ts` touches files. */
+export type ExamineOffline = () => Promise<OfflineReport>;
+
+const HELP = `
+Exit code 1 when there is a problem; warnings and notes leave it 0.
+With --offline the settings of this shell and the database file are looked at, and no Puente is asked.
+
+Examples:
+  puente doctor
+  puente doctor --settings
+  puente doctor --offline --json`;
+
+export function addDoctorCommands(program: Command, examineOffline: ExamineOffline): void {
+  common(program.command('doctor').description('look at everything that promises rest on, and say what to repair'))
+    .option('--offline', 'settings and database file of a Puente that is not running')
+    .option('--settings', 'list every setting in force with its source, and the assumptions')
+    .addHelpText('after', HELP)
+    .action(async (options: DoctorOptions) => {
+      const report = options.offline === true ? await examineOffline() : await askDoor(options);
+      print(options, report, text(report, options.settings === true));
+      if (report.level === 'problem') process.exitCode = exitCodes.failed;
+    });
+}
+
+async function askDoor(options: DoctorOptions): Promise<DoctorReport> {
+  try {
+    return (await callOps(options, 'GET', '/api/doctor', undefined, { long: true })) as DoctorReport; // the API's own shape
+  } catch (error) {
+    if (!(error instanceof PuenteError) || error.code !== 'unreachable') throw error;
+    throw new PuenteError('unreachable', `${error.message} Of one that is not running: puente doctor --offline`);
+  }
+}
+
+function text(report: OfflineReport & Partial<DoctorReport>, with_settings: boolean): string {
+  const rows = report.findings.map(({ name, level, says }) => [level, name, says]);
+  const repairs = report.findings.flatMap(({ name, repair }) => (repair === null ? [] : [`  ${name}: ${repair}`]));
+  const parts = [tableOf(['', 'what', 'found'], rows)];
+  if (repairs.length > 0) parts.push('Repairs:', ...repairs);
+  if (with_settings) {
+    const settings = report.settings.map(({ name, value, source }) => [name, value, source]);
+    parts.push(tableOf(['setting', 'value', 'from'], settings));
+    const assumptions = (report.assumptions ?? []).map(({ name, value }) => [name, value]);
+    if (assumptions.length > 0) parts.push('Assumptions:', tableOf(['setting', 'value'], assumptions));
+  }
+  return parts.join('\n');
+}

@@ -1,0 +1,49 @@
+/** What can be said of a Puente that is not running: its settings, and its file. */
+import { type Finding, fine, found } from './finding.ts';
+
+/** A look at a database file that changed nothing. */
+export interface ExaminedFile {
+  path: string;
+  newest_schema: number;
+  is_there: boolean;
+  /** A Puente is running on it, so it was not looked into. */
+  is_in_use: boolean;
+  schema: number | null;
+  /** `ok`, or what is wrong. */
+  integrity: string | null;
+  /** Why it can't be used at all. */
+  wrong: string | null;
+}
+
+export function offlineFindings(file: ExaminedFile): Finding[] {
+  const { path, schema, newest_schema, integrity, wrong } = file;
+  const restore = 'Restore a backup: puente restore FILE --into DIR --replace';
+  if (!file.is_there)
+    return [found('note', 'database', `${path} does not exist yet.`, 'The first start makes it; or restore a backup')];
+  if (wrong !== null) return [found('problem', 'database', `${path} can't be used: ${wrong}.`, restore)];
+  if (file.is_in_use)
+    return [
+      found(
+        'note',
+        'database',
+        `A Puente is using ${path}.`,
+        'Name its ops door with --ops or PUENTE_OPS_URL to ask it',
+      ),
+    ];
+  const schemas =
+    schema !== null && schema > newest_schema
+      ? found(
+          'problem',
+          'schema',
+          `It is ${schema}, and this build knows up to ${newest_schema}.`,
+          'Start the newer build',
+        )
+      : fine('schema', `${schema ?? 0} of ${newest_schema}`);
+  return [
+    fine('database', path),
+    schemas,
+    integrity === 'ok'
+      ? fine('integrity', 'sound')
+      : found('problem', 'integrity', `The file is damaged: ${integrity ?? 'it could not be read'}.`, restore),
+  ];
+}

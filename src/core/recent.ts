@@ -1,0 +1,40 @@
+/** Values by key, of which those in use lately are remembered, however many keys somebody makes up (`reliability.md` F102). */
+
+export interface Recent<Value> {
+  /** Counts as a use. */
+  get(key: string): Value | undefined;
+  set(key: string, value: Value): void;
+  delete(key: string): void;
+}
+
+/**
+ * In two halves: a full young half becomes the old one, and what nobody used in the old half goes with it. One map whose
+ * oldest key is deleted for each new one costs fifty times as much, because the engine looks past all deleted keys.
+ * @param capacity keys remembered at most; the half that was used last is always among them.
+ */
+export function createRecent<Value>(capacity: number): Recent<Value> {
+  let young = new Map<string, Value>();
+  let old = new Map<string, Value>();
+  const set = (key: string, value: Value): void => {
+    if (young.size >= capacity / 2 && !young.has(key)) {
+      old = young;
+      young = new Map();
+    }
+    young.set(key, value);
+    old.delete(key);
+  };
+  return {
+    get(key) {
+      const known = young.get(key);
+      if (known !== undefined) return known;
+      const value = old.get(key);
+      if (value !== undefined) set(key, value);
+      return value;
+    },
+    set,
+    delete(key) {
+      young.delete(key);
+      old.delete(key);
+    },
+  };
+}

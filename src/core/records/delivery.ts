@@ -1,0 +1,31 @@
+/** What the store keeps for telling merchants: which notices are due, and what came of each attempt. */
+import type { Attempt, Notice } from '../store.ts';
+
+/** Which part of a backlog of notices is asked for. */
+export interface NoticeTurn {
+  now: number;
+  /** Empty: from the beginning. */
+  after_merchant: string;
+  merchants: number;
+  each: number;
+  except_merchants: readonly string[];
+}
+
+export interface DeliveryStore {
+  /** Due notices, oldest first: of each link and form the first undelivered, and whatever is being replayed. */
+  dueNotices(now: number, limit: number): Promise<Notice[]>;
+  /**
+   * The same in turns, for a backlog in which one merchant's notices would hide the others': of each merchant its oldest,
+   * at most `each`; merchants in the order of their ids from after `after_merchant` on, without `except_merchants`, at
+   * most `merchants`. `last_merchant` is where the next turn goes on; null when this was the last one.
+   */
+  dueNoticesInTurn(turn: NoticeTurn): Promise<{ notices: Notice[]; last_merchant: string | null }>;
+  /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
+  hastenNotices(merchant_id: string, now: number): Promise<void>;
+  /** Writes an attempt, and the notice's new state and next attempt, in one transaction. */
+  recordAttempt(
+    notice: Notice,
+    attempt: Attempt,
+    next: { state: Notice['state']; next_attempt_at: number },
+  ): Promise<void>;
+}

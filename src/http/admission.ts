@@ -1,0 +1,143 @@
+/** Who is let in when there is too much to do: background work gives way first, then reads, and payments last. */
+import { createRecent } from '../core/recent.ts';
+import type { Count } from '../core/runtime.ts';
+
+export interface AdmissionLimits {
+  /** Calls under way in all. */
+  calls: number;
+  /** Of those, the ones with a token that nobody has accepted yet. */
+  unknown_calls: number;
+  /** Calls under way with one merchant's token. */
+  merchant_calls: number;
+  /** Calls a second with one merchant's token that are nobody's loss, while Puente is busy. */
+  merchant_per_second: number;
+  /** A delay of the event loop from which on reads are shed. */
+  lag_ms: number;
+}
+
+/** `payment`: makes, cancels or refunds something. `read`: everything else that tills ask. `event`: told by upstream. */
+export type CallClass = 'payment' | 'read' | 'event';
+
+/** What gives way now: everything above a name in this list is shed before it. */
+export const sheddingLevels = ['nothing', 'shadow', 'reads', 'payments'] as const;
+export type SheddingLevel = (typeof sheddingLevels)[number];
+
+export interface Admission {
+  /**
+   * @param fingerprint of the token; null without one.
+   * @returns what to call when the call is over, or null when it is shed; then nothing of it was kept, and it was counted.
+   */
+  enter(kind: CallClass, fingerprint: string | null): (() => void) | null;
+  /** The token was accepted, so it has limits of its own from now on. */
+  noteKnown(fingerprint: string): void;
+  level(): SheddingLevel;
+  /** Calls under way. */
+  under_way(): number;
+  stop(): void;
+}
+
+/** Shadows are left out from half of the calls on, and rates begin to count: there is room left for payments only then. */
+const BUSY_SHARE = 0.5;
+/** Reads leave the last quarter of every limit to payments. */
+const READ_SHARE = 0.75;
+/** Tokens with limits of their own; one that is forgotten is unknown again until its next call that works (F102). */
+const MAX_KNOWN = 20_000;
+/** How often the delay of the event loop is measured. */
+const BEAT_MS = 100;
+
+/** Calls that count together. */
+interface Group {
+  cap: number;
+  under_way: number;
+  /** Calls left in this second's allowance. */
+  allowance: number;
+  /** Process time of the last change of the allowance, ms. */
+  at_ms: number;
+}
+
+/** @param now_ms a clock that nobody can set, ms. @param count told of each call that is shed, as `class reason`. */
+export function createAdmission(limits: AdmissionLimits, now_ms: () => number, count: Count): Admission {
+  const groupOf = (cap: number): Group => ({
+    cap,
+    under_way: 0,
+    allowance: limits.merchant_per_second,
+    at_ms: now_ms(),
+  });
+  const known = createRecent<Group>(MAX_KNOWN);
+  const strangers = groupOf(limits.unknown_calls);
+  const events = groupOf(limits.unknown_calls);
+  const lag = watchLag(now_ms);
+  let under_way = 0;
+  const level = (): SheddingLevel => {
+    if (under_way >= limits.calls) return 'payments';
+    if (under_way >= limits.calls * READ_SHARE || lag.now() >= limits.lag_ms) return 'reads';
+    return under_way >= limits.calls * BUSY_SHARE || lag.now() >= limits.lag_ms * BUSY_SHARE ? 'shadow' : 'nothing';
+  };
+  const find = (kind: CallClass, fingerprint: string | null): Group => {
+    if (kind === 'event') return events;
+    return (fingerprint === null ? undefined : known.get(fingerprint)) ?? strangers;
+  };
+  return {
+    enter(kind, fingerprint) {
+      const group = find(kind, fingerprint);
+      const within = isWithinRate(group, limits.merchant_per_second, now_ms());
+      const reason = whyShed(kind, level(), group, within);
+      if (reason !== null) {
+        count('shed', `${kind} ${reason}`);
+        return null;
+      }
+      group.allowance = Math.max(0, group.allowance - 1);
+      group.under_way++;
+      under_way++;
+      return once(() => {
+        group.under_way--;
+        under_way--;
+      });
+    },
+    noteKnown(fingerprint) {
+      if (known.get(fingerprint) === undefined) known.set(fingerprint, groupOf(limits.merchant_calls));
+    },
+    level,
+    under_way: () => under_way,
+    stop: lag.stop,
+  };
+}
+
+/** Why a call is shed; null when it may come in. */
+function whyShed(kind: CallClass, level: SheddingLevel, group: Group, within_rate: boolean): 'load' | 'share' | null {
+  const is_payment = kind === 'payment';
+  if (level === 'payments' || (level === 'reads' && !is_payment)) return 'load';
+  if (group.under_way >= group.cap * (is_payment ? 1 : READ_SHARE)) return 'share';
+  // While there is room, nobody loses anything by a merchant that asks a lot.
+  const rate_counts = is_payment ? level === 'reads' : level === 'shadow';
+  return rate_counts && !within_rate ? 'share' : null;
+}
+
+/** Refills the allowance for the time that went by. */
+function isWithinRate(group: Group, per_second: number, now_ms: number): boolean {
+  const earned = ((now_ms - group.at_ms) / 1000) * per_second;
+  group.allowance = Math.min(per_second, group.allowance + Math.max(0, earned));
+  group.at_ms = now_ms;
+  return group.allowance >= 1;
+}
+
+/** The delay of the last beat: how late timers, and so every call, are served now (`reliability.md` F50). */
+function watchLag(now_ms: () => number): { now(): number; stop(): void } {
+  let last_beat_ms = now_ms();
+  let late_ms = 0;
+  const beat = setInterval(() => {
+    const at_ms = now_ms();
+    late_ms = Math.max(0, at_ms - last_beat_ms - BEAT_MS);
+    last_beat_ms = at_ms;
+  }, BEAT_MS).unref();
+  return { now: () => late_ms, stop: () => clearInterval(beat) };
+}
+
+function once(work: () => void): () => void {
+  let is_done = false;
+  return () => {
+    if (is_done) return;
+    is_done = true;
+    work();
+  };
+}

@@ -1,0 +1,118 @@
+/** The connections of a door: their cap, whose oldest idle one gives way, and clients that do not read what they asked for. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+export interface ConnectionLimits {
+  max_connections: number;
+  /** How long an answer waits for its reader to take a kilobyte for every second of it. */
+  write_timeout_ms: number;
+}
+
+export interface Connections {
+  /** The answer that is being made for a request that has come whole, on a connection whose next bytes are none; or null. */
+  answering(socket: Socket): ServerResponse | null;
+  /** False for one that was turned away, or has not shaken hands: nothing can be told on it. */
+  isOpen(socket: Socket): boolean;
+  stop(): void;
+}
+
+/** A reader slower than this has no use for the answer; a phone line had five times as much. */
+const SLOWEST_READER_BYTES_PER_S = 1024;
+/** How often readers are looked at. */
+const LOOK_MS = 1_000;
+
+interface Line {
+  peer: string;
+  socket: Socket;
+  open: Set<ServerResponse>;
+  /** How long what is written has been waiting for the reader since `taken`. */
+  waited_ms: number;
+  /** Bytes that the reader's side had taken by then. */
+  taken: number;
+}
+
+/** @param dropped told of each connection that was closed for the others' sake. */
+export function watchConnections(server: Server, limits: ConnectionLimits, dropped: () => void): Connections {
+  const byPeer = new Map<string, Line>();
+  const lines = new WeakMap<Socket, Line>();
+  /** In the order in which they fell idle; one that is still sending its head counts as idle, so a slow head gives way. */
+  const idle = new Set<Line>();
+  server.on('connection', (socket) => {
+    if (byPeer.size >= limits.max_connections && !giveWay(idle)) {
+      socket.destroy();
+      return dropped();
+    }
+    const peer = peerOf(socket);
+    const line: Line = { peer, socket, open: new Set(), waited_ms: 0, taken: 0 };
+    byPeer.set(peer, line);
+    lines.set(socket, line);
+    idle.add(line);
+    socket.once('close', () => {
+      idle.delete(line);
+      if (byPeer.get(peer) === line) byPeer.delete(peer);
+    });
+  });
+  // With TLS, requests name the socket inside: the same line.
+  server.on('secureConnection', (socket: Socket) => {
+    const line = byPeer.get(peerOf(socket));
+    if (line === undefined) return;
+    line.socket = socket;
+    lines.set(socket, line);
+  });
+  const giveWay = (waiting: Set<Line>): boolean => {
+    const [oldest] = waiting;
+    if (oldest === undefined) return false;
+    waiting.delete(oldest);
+    byPeer.delete(oldest.peer);
+    oldest.socket.destroy();
+    dropped();
+    return true;
+  };
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const line = lines.get(request.socket);
+    if (line !== undefined) begin(line, response, idle);
+  });
+  const looking = setInterval(() => {
+    for (const line of byPeer.values()) if (line.open.size > 0) look(line, limits.write_timeout_ms);
+  }, LOOK_MS).unref();
+  return {
+    answering(socket) {
+      const open = [...(lines.get(socket)?.open ?? [])];
+      return open.every(({ req }) => req.complete) ? (open.at(-1) ?? null) : null;
+    },
+    isOpen: (socket) => lines.has(socket),
+    stop: () => clearInterval(looking),
+  };
+}
+
+function begin(line: Line, response: ServerResponse, idle: Set<Line>): void {
+  if (line.open.size === 0) waitAnew(line);
+  line.open.add(response);
+  idle.delete(line);
+  response.once('close', () => {
+    line.open.delete(response);
+    if (line.open.size === 0 && !line.socket.destroyed) idle.add(line);
+  });
+}
+
+/** Ends a connection whose reader takes too little in the time that it has (`reliability.md` F96). */
+function look(line: Line, write_timeout_ms: number): void {
+  line.waited_ms += LOOK_MS;
+  const wanted = (SLOWEST_READER_BYTES_PER_S * write_timeout_ms) / 1000;
+  if (line.socket.writableLength === 0 || takenOf(line.socket) - line.taken >= wanted) waitAnew(line);
+  else if (line.waited_ms > write_timeout_ms) line.socket.destroy();
+}
+
+function waitAnew(line: Line): void {
+  line.waited_ms = 0;
+  line.taken = takenOf(line.socket);
+}
+
+/** Bytes that left our own buffers. */
+function takenOf(socket: Socket): number {
+  return socket.bytesWritten - socket.writableLength;
+}
+
+function peerOf({ localAddress, remoteAddress, remotePort }: Socket): string {
+  return `${localAddress} ${remoteAddress} ${remotePort}`;
+}

@@ -1,0 +1,62 @@
+/** The gate of the public door: a call that is too much is told so before anything of it is read, asked or written. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestHandler } from 'express';
+import { refused } from '../core/answer.ts';
+import type { Runtime } from '../core/runtime.ts';
+import type { Operation } from '../mapping/tables.ts';
+import type { Admission, CallClass } from './admission.ts';
+import { sendAnswer } from './answer.ts';
+import { workOf } from './ongoing.ts';
+import { familyOf } from './passthrough.ts';
+import { readToken } from './request.ts';
+
+/** Tills and upstream try again after so long; by then what is under way is mostly done. */
+const RETRY_AFTER_S = 1;
+/** A short body is taken in and thrown away, so that the connection stays for the next try. */
+const SHORT_BODY_BYTES = 8_192;
+const WEBHOOK_PATH = '/webhooks/orders';
+
+/**
+ * Whose call it is is told by its token alone: addresses and `X-Forwarded-For` are anybody's to choose, and are never
+ * looked at (`reliability.md` F99, F100).
+ */
+export function admissionGate(runtime: Pick<Runtime, 'tables' | 'vault'>, admission: Admission): RequestHandler {
+  const classOf = callClasses(runtime.tables.operations);
+  return (request, response, next) => {
+    const token = readToken(request);
+    const fingerprint = token === null ? null : runtime.vault.fingerprint(token.reveal());
+    const leave = admission.enter(classOf(request.method, request.url), fingerprint);
+    if (leave === null) return shed(request, response);
+    response.once('close', () => {
+      workOf(request).then(leave, leave); // a create goes on when its till has gone
+    });
+    next();
+  };
+}
+
+/** What a call is, by method and path; a path that no table knows counts as a read, whatever it does at legacy. */
+export function callClasses(operations: readonly Operation[]): (method: string, target: string) => CallClass {
+  const paths = operations
+    .filter(({ method, kind }) => method !== 'GET' && kind !== 'devices')
+    .map(({ method, path }) => ({ method, segments: path.split('/') }));
+  return (method, target) => {
+    if (method === 'GET' || method === 'HEAD') return 'read';
+    const path = target.split('?', 1)[0] ?? '';
+    if (path === WEBHOOK_PATH) return 'event';
+    const segments = path.split('/');
+    if (segments.at(-1) === '') segments.pop();
+    return paths.some((one) => one.method === method && fits(one.segments, segments)) ? 'payment' : 'read';
+  };
+}
+
+function fits(wanted: readonly string[], segments: readonly string[]): boolean {
+  if (wanted.length !== segments.length) return false;
+  return wanted.every((part, index) => part.startsWith(':') || part === segments[index]);
+}
+
+function shed(request: IncomingMessage, response: ServerResponse): void {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
+  const stays = response.shouldKeepAlive && encoding === undefined && Number(length) <= SHORT_BODY_BYTES;
+  const headers = { 'retry-after': String(RETRY_AFTER_S), ...(stays ? { connection: 'keep-alive' } : {}) };
+  sendAnswer(response, refused(familyOf(request.url ?? ''), 'unavailable', null, headers));
+}

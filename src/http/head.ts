@@ -1,0 +1,105 @@
+/** Strictness over a request's head: what would leave a guess is refused at every door, and what is meant for one hop goes no further. */
+import type { IncomingMessage } from 'node:http';
+
+/** What is wrong with a head; also the label under which it is counted. */
+export type HeadFault =
+  | 'method'
+  | 'target'
+  | 'too_many_headers'
+  | 'repeated_header'
+  | 'transfer_encoding'
+  | 'connection'
+  | 'method_override';
+
+/** Methods of HTTP APIs; TRACE would echo a token, CONNECT would make a tunnel (`reliability.md` F88). */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/**
+ * A path of this server. The absolute form names another host, and which of the two counts is a guess (F78). Bytes beyond
+ * ASCII are let through, because tills sent unescaped letters.
+ */
+const TARGET = /^\/[\x21-\x7e\x80-\xff]*$/;
+/** A till sends about ten, a proxy in front of it adds as many. */
+const MAX_HEADERS = 100;
+/** Headers of which a second one would leave open which one counts (F79). */
+const SINGLE: ReadonlySet<string> = new Set([
+  'host',
+  'authorization',
+  'content-type',
+  'content-length',
+  'transfer-encoding',
+  'x-idempotency-key',
+]);
+const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const;
+
+/** What makes a request one that two readers could read in two ways; null for a sound one (`reliability.md` F78–F83, F88). */
+export function headFault(request: IncomingMessage): HeadFault | null {
+  if (!METHODS.has(request.method ?? '')) return 'method';
+  if (!TARGET.test(request.url ?? '')) return 'target';
+  if (request.rawHeaders.length > MAX_HEADERS * 2) return 'too_many_headers';
+  if (repeatsHeader(request.rawHeaders)) return 'repeated_header';
+  if (!isFramedPlainly(request)) return 'transfer_encoding';
+  if (namedForThisHop(request).some((name) => SINGLE.has(name))) return 'connection';
+  return isMethodOverridden(request) ? 'method_override' : null;
+}
+
+/** Only between the till and us (RFC 9110 §7.6.1), with what an upgrade or an interim answer would need. */
+const HOP_BY_HOP = [
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'upgrade',
+  'http2-settings',
+  'expect',
+] as const;
+
+/**
+ * Takes out of a request's headers what must not be carried on: those of this hop alone, and doubles of headers that only
+ * count once, spelled with underscores, which some servers read as the same (`reliability.md` F82). Of `connection`,
+ * `close` and `keep-alive` stay, because the answer's own depends on it.
+ */
+export function dropHopByHop(request: IncomingMessage): void {
+  const { headers } = request;
+  for (const name of namedForThisHop(request)) delete headers[name];
+  for (const name of HOP_BY_HOP) delete headers[name];
+  for (const name of Object.keys(headers)) {
+    if (name.includes('_') && SINGLE.has(name.replaceAll('_', '-'))) delete headers[name];
+  }
+  const { connection } = headers;
+  if (connection !== undefined) headers.connection = /(^|,)\s*close\s*(,|$)/i.test(connection) ? 'close' : 'keep-alive';
+}
+
+function repeatsHeader(raw: readonly string[]): boolean {
+  const seen = new Set<string>();
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = (raw[index] ?? '').toLowerCase();
+    if (!SINGLE.has(name)) continue;
+    if (seen.has(name)) return true;
+    seen.add(name);
+  }
+  return false;
+}
+
+/** `chunked` and nothing else: what another server takes for it, or does not, is how requests are smuggled (F81). */
+function isFramedPlainly({ headers, httpVersion }: IncomingMessage): boolean {
+  const encoding = headers['transfer-encoding'];
+  if (encoding === undefined) return true;
+  return encoding.trim().toLowerCase() === 'chunked' && httpVersion !== '1.0';
+}
+
+/** What `Connection` lists beside its own two words, lower case. */
+function namedForThisHop({ headers }: IncomingMessage): string[] {
+  const { connection } = headers;
+  if (connection === undefined) return [];
+  const names = connection.split(',').map((name) => name.trim().toLowerCase());
+  return names.filter((name) => name !== '' && name !== 'close' && name !== 'keep-alive');
+}
+
+/** A method in a header that is not the request's own: the door and legacy could take the call for different ones. */
+function isMethodOverridden({ headers, method }: IncomingMessage): boolean {
+  return OVERRIDES.some((name) => {
+    const value = headers[name];
+    return value !== undefined && String(value).trim().toUpperCase() !== method;
+  });
+}

@@ -1,0 +1,91 @@
+/** What is done when nobody asks: backups by their schedule, and deleting what is old. */
+import { limitsOf, type RetentionSettings, tidyRound } from '../core/retention.ts';
+import type { Runtime } from '../core/runtime.ts';
+
+/** Old records are looked for this often. */
+const TIDY_EVERY_MS = 60 * 60_000;
+/** How often it is looked whether something is due; a schedule may be finer than that. */
+const LOOK_EVERY_MS = 60_000;
+/** A backup that failed is tried again after so long, not at every look. */
+const RETRY_MS = 15 * 60_000;
+
+export interface ChoreSettings {
+  /** Null: no backup by itself. */
+  backup_every_ms: number | null;
+  backup_keep: number;
+  retention: RetentionSettings;
+}
+
+export interface Chores {
+  /** Ends what is being done, and waits until it has ended. */
+  stop(): Promise<void>;
+}
+
+/** Looks by itself, for the first time after a pause: a start has enough to do. Whatever fails is logged and comes again. */
+export function startChores(runtime: Runtime, settings: ChoreSettings): Chores {
+  const { log, clock } = runtime;
+  const state = { stopped: false, tidied_at: Number.NEGATIVE_INFINITY, tried_at: Number.NEGATIVE_INFINITY };
+  const round = async (): Promise<void> => {
+    const now = clock.now();
+    if (settings.backup_every_ms !== null && now - state.tried_at >= RETRY_MS) {
+      const due_at = await backupDue(runtime, settings.backup_every_ms);
+      if (due_at <= now) {
+        state.tried_at = now;
+        if (await backUp(runtime, settings.backup_keep, () => state.stopped)) state.tried_at = Number.NEGATIVE_INFINITY;
+      }
+    }
+    // A clock that was set back must not silence it.
+    if (Math.abs(now - state.tidied_at) < TIDY_EVERY_MS) return;
+    const rows = await tidyRound(runtime.store, limitsOf(settings.retention, now), () => !state.stopped);
+    state.tidied_at = now;
+    for (const [kind, count] of Object.entries(rows))
+      if (count > 0) log.info('old records deleted', { action: kind, count });
+  };
+  const guarded = (): Promise<void> =>
+    round().catch((error: unknown) => log.warn('chores: left for later', { cause: causeOf(error) }));
+  let working = Promise.resolve();
+  const pause_ms = Math.min(LOOK_EVERY_MS, settings.backup_every_ms ?? LOOK_EVERY_MS);
+  const timer = setInterval(() => {
+    working = working.then(() => (state.stopped ? Promise.resolve() : guarded()));
+  }, pause_ms).unref();
+  return {
+    async stop() {
+      state.stopped = true;
+      clearInterval(timer);
+      await working;
+    },
+  };
+}
+
+/** Counted from the newest backup, or else from when the database was made. */
+async function backupDue({ store }: Runtime, every_ms: number): Promise<number> {
+  const [newest] = await store.backups();
+  return (newest === undefined ? (await store.condition()).created_at : Date.parse(newest.made_at)) + every_ms;
+}
+
+/** @returns false when it was ended before it was through, or failed. */
+async function backUp({ store, log, count }: Runtime, keep: number, isStopped: () => boolean): Promise<boolean> {
+  try {
+    const making = store.backup();
+    for (let step = await making.next(); ; step = await making.next()) {
+      if (step.done === true) {
+        count('backups', 'made');
+        log.info('backup made', { count: step.value.bytes });
+        break;
+      }
+      if (!isStopped()) continue;
+      await making.return(undefined as never); // nobody reads what a generator that is told to end returns
+      return false;
+    }
+    await store.trimBackups(keep);
+    return true;
+  } catch (error) {
+    count('backups', 'failed');
+    log.error('no backup was made', { cause: causeOf(error) });
+    return false;
+  }
+}
+
+function causeOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown';
+}

@@ -1,0 +1,133 @@
+/** Keeps calls away from an upstream at which nothing works, and lets them back slowly (`reliability.md` P12, F31, F32). */
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
+import { NO_FREE_CONNECTION, type UpstreamClient } from './upstream.ts';
+
+/** Failures further apart than this are no outage but a quiet shop's bad luck. */
+const RUN_LONGEST_MS = 30_000;
+/** A blip that breaks every connection at once is over before a breaker is of use. */
+const RUN_SHORTEST_MS = 1_000;
+/** While it is tried whether the upstream holds, calls leave this many times as often as probes did. */
+const TRIAL_PACE = 10;
+/** Failures in a row that end a trial; a single one may be a single order's. */
+const TRIAL_FAILURES = 3;
+/** Successes without which a trial proves nothing. */
+const TRIAL_SUCCESSES = 3;
+
+export interface BreakerSettings {
+  /** Failures in a row, without one success between them, that open the breaker; 0 never opens it. */
+  failures: number;
+  /** While it is open, one call in this time is let through as a probe. */
+  probe_ms: number;
+  /** How long calls must work again before all are let through. */
+  steady_ms: number;
+}
+
+export type BreakerState = 'closed' | 'open' | 'trial';
+export type CallResult = 'success' | 'failure' | 'neutral';
+
+export interface Breaker {
+  /** True when a call made now would be refused. Takes nothing. */
+  isShut(): boolean;
+  /** What to tell the result of a call that may go; null when it must not. */
+  admit(): ((result: CallResult) => void) | null;
+  state(): BreakerState;
+}
+
+/**
+ * `closed` lets all calls through; a run of failures opens it. `open` lets one probe through in `probe_ms`; any success
+ * starts a `trial`, in which calls are paced. A trial in which calls work for `steady_ms` closes the breaker, so that an
+ * upstream that flaps faster than that is probed at a steady pace instead of being flooded at each turn (F32).
+ * @param now monotonic, ms.
+ */
+export function createBreaker(
+  settings: BreakerSettings,
+  now: () => number,
+  onChange: (state: BreakerState) => void = () => undefined,
+): Breaker {
+  let state: BreakerState = 'closed';
+  /** Calls that began before the last change prove nothing bad about what came after it. */
+  let epoch = 0;
+  let since = 0;
+  let let_through_at = Number.NEGATIVE_INFINITY;
+  /** Since when nothing has worked, and the times of the last failures. */
+  let run_began = 0;
+  let run: number[] = [];
+  let successes = 0;
+
+  const turn = (next: BreakerState): void => {
+    state = next;
+    epoch++;
+    since = now();
+    run = [];
+    successes = 0;
+    onChange(next);
+  };
+  const isShut = (): boolean => {
+    if (state === 'closed') return false;
+    const pause_ms = state === 'open' ? settings.probe_ms : settings.probe_ms / TRIAL_PACE;
+    return now() - let_through_at < pause_ms;
+  };
+  const succeeded = (): void => {
+    run = [];
+    if (state === 'open') turn('trial');
+    else if (state === 'trial' && ++successes >= TRIAL_SUCCESSES && now() - since >= settings.steady_ms) turn('closed');
+  };
+  const failed = (): void => {
+    if (run.length === 0) run_began = now();
+    run = [...run, now()].slice(-Math.max(settings.failures, TRIAL_FAILURES));
+    if (state === 'trial' && run.length >= TRIAL_FAILURES) turn('open');
+    if (state !== 'closed' || settings.failures === 0 || run.length < settings.failures) return;
+    const [first = 0] = run;
+    if (now() - first <= RUN_LONGEST_MS && now() - run_began >= RUN_SHORTEST_MS) turn('open');
+  };
+  return {
+    isShut,
+    admit() {
+      if (isShut()) return null;
+      let_through_at = now();
+      const began = epoch;
+      return (result) => {
+        if (result === 'success') succeeded();
+        else if (result === 'failure' && began === epoch) failed();
+      };
+    },
+    state: () => state,
+  };
+}
+
+/**
+ * The same client behind two breakers: one for calls that change something, one for reads, so that neither sheds the
+ * other. A call that is kept back is proved unsent.
+ */
+export function withBreaker(
+  client: UpstreamClient,
+  settings: BreakerSettings,
+  onChange: (calls: 'writes' | 'reads', state: BreakerState) => void,
+): UpstreamClient & Required<Upstream> {
+  const now = (): number => performance.now();
+  const writes = createBreaker(settings, now, (state) => onChange('writes', state));
+  const reads = createBreaker(settings, now, (state) => onChange('reads', state));
+  const breakerOf = (method: UpstreamCall['method']): Breaker => (method === 'GET' ? reads : writes);
+  return {
+    async send(call) {
+      const tell = breakerOf(call.method).admit();
+      if (tell === null) return { kind: 'not_sent', cause: 'kept back: nothing works upstream', kept_back: true };
+      let result: CallResult = 'neutral';
+      try {
+        const outcome = await client.send(call);
+        result = resultOf(outcome);
+        return outcome;
+      } finally {
+        tell(result);
+      }
+    },
+    isShut: (method) => breakerOf(method).isShut(),
+    close: () => client.close(),
+  };
+}
+
+/** An answer below 500 shows that the upstream works, whatever it says; a lack of our own sockets shows nothing. */
+function resultOf(outcome: UpstreamOutcome): CallResult {
+  if (outcome.kind === 'answered') return outcome.status < 500 ? 'success' : 'failure';
+  return outcome.kind === 'not_sent' && outcome.cause === NO_FREE_CONNECTION ? 'neutral' : 'failure';
+}

@@ -1,0 +1,7 @@
+/** The check thread: reads a whole database file for faults, while its store goes on. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { checkFile } from './check.ts';
+
+const { path } = workerData as { path: string }; // as `checkInThread` sends it
+parentPort?.postMessage(checkFile(path));
+parentPort?.close();

@@ -1,0 +1,118 @@
+/** Commits groups of units on one connection: the writer thread's work, and a simulation's, which has no second thread. */
+import type Database from 'better-sqlite3';
+import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
+import { type Cover, noCover } from '../../core/cover.ts';
+import type { AuditEntry } from '../../core/store.ts';
+import { teachCover } from './cover.ts';
+import { failureOf, textOf } from './failure.ts';
+import type { Unit, UnitResult, Value } from './unit.ts';
+import { type WriteName, writes } from './writes.ts';
+
+/** Commits a group; a unit that is refused is undone alone. Nothing is answered before the commit is on the disk. */
+export function commitGroup(connection: Connection, units: Unit[]): UnitResult[] {
+  const { database, begin, commit, rollback } = connection;
+  try {
+    begin.run();
+    let results = runPlainly(connection, units);
+    if (results === null) {
+      rollback.run();
+      begin.run();
+      results = runGuarded(connection, units);
+    }
+    commit.run();
+    return results;
+  } catch (error) {
+    const failure = failureOf(error);
+    const kind = failure === 'constraint' ? 'failed' : failure;
+    if (database.inTransaction && kind !== 'fatal') rollback.run();
+    return units.map(() => ({ kind, text: textOf(error) }));
+  }
+}
+
+/**
+ * Runs units without savepoints, which would copy every page a unit touches and cost a third of the work. Null when a unit
+ * was refused after a part of it took effect: then the group must be run again, guarded.
+ */
+function runPlainly(connection: Connection, units: Unit[]): UnitResult[] | null {
+  const results: UnitResult[] = [];
+  for (const unit of units) {
+    const { result, half } = runUnit(connection, unit);
+    if (half) return null;
+    results.push(result);
+  }
+  return results;
+}
+
+function runGuarded(connection: Connection, units: Unit[]): UnitResult[] {
+  return units.map((unit) => {
+    connection.savepoint.run();
+    const { result, half } = runUnit(connection, unit);
+    if (half) connection.undo.run();
+    connection.release.run();
+    return result;
+  });
+}
+
+/**
+ * Runs one unit; `half` when it was refused and left something behind. A statement that is refused leaves nothing itself.
+ * @throws the driver's error when it is not the unit's own fault: then the whole group has failed.
+ */
+function runUnit(connection: Connection, unit: Unit): { result: UnitResult; half: boolean } {
+  let touched = false;
+  try {
+    for (const step of unit.steps) {
+      const { changes } = connection.statements[step.write].run(...step.values);
+      touched ||= changes > 0;
+      if (step.changes !== undefined && step.changes !== changes)
+        return { result: { kind: 'conflict' }, half: touched };
+    }
+    if (unit.audit !== undefined) appendAudit(connection, unit.audit);
+    return { result: { kind: 'done' }, half: false };
+  } catch (error) {
+    const failure = failureOf(error);
+    if (!connection.database.inTransaction || (failure !== 'constraint' && failure !== 'failed')) throw error;
+    return { result: { kind: failure, text: textOf(error) }, half: touched };
+  }
+}
+
+/** The chain is read and written inside the unit, so it can't fork, and a unit that is undone leaves no gap. */
+function appendAudit(connection: Connection, entry: AuditEntry): void {
+  const last = connection.lastAudit.get();
+  const detail = JSON.stringify(entry.detail);
+  // Hashed as it will be read back: what JSON can't hold must not be in the hash either.
+  const line = { ...entry, detail: JSON.parse(detail), sequence: (last?.sequence ?? 0) + 1 };
+  const hash = chainHash(last?.hash ?? AUDIT_GENESIS, line);
+  connection.statements.insert_audit.run(
+    line.sequence,
+    line.at,
+    line.who,
+    line.action,
+    line.subject,
+    line.reason,
+    detail,
+    hash,
+  );
+}
+
+export type Connection = ReturnType<typeof prepareCommits>;
+
+/** Prepares every write on a connection whose settings are in force. */
+export function prepareCommits(database: Database.Database, cover: Cover = noCover) {
+  teachCover(database, cover);
+  const prepared = Object.entries(writes).map(([name, sql]) => [name, database.prepare<Value[]>(sql)]);
+  // The keys are exactly those of `writes`, which the type of Object.entries can't say.
+  const statements = Object.fromEntries(prepared) as Record<WriteName, Database.Statement<Value[]>>;
+  return {
+    database,
+    statements,
+    lastAudit: database.prepare<[], { sequence: number; hash: string }>(
+      'SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1',
+    ),
+    begin: database.prepare('BEGIN IMMEDIATE'),
+    commit: database.prepare('COMMIT'),
+    rollback: database.prepare('ROLLBACK'),
+    savepoint: database.prepare('SAVEPOINT unit'),
+    undo: database.prepare('ROLLBACK TO unit'),
+    release: database.prepare('RELEASE unit'),
+  };
+}

@@ -1,0 +1,144 @@
+/** The room on the disk: watched, kept in reserve for sales under way, and told before it is gone (`reliability.md` F44, F45, F62). */
+import { existsSync, statSync, unlinkSync } from 'node:fs';
+import { open, rename, rm, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Room, RoomLevel } from '../../core/records/upkeep.ts';
+
+/** A disk fills by megabytes a second at most; the reserve below `low_bytes` lasts for many of these. */
+const CHECK_EVERY_MS = 1_000;
+/** Written in pieces, so that nothing waits for it. */
+const PIECE_BYTES = 1024 * 1024;
+
+export interface DiskSettings {
+  /** Below so much free, new sales are refused. */
+  low_bytes: number;
+  /** Size of the reserve file; 0 keeps none. */
+  ballast_bytes: number;
+  /** A write-ahead log beyond it is emptied by force, and told when that does not help. */
+  log_limit_bytes: number;
+  /** Free bytes where the file lies; handed in by tests alone. */
+  free_bytes?: () => Promise<number>;
+}
+
+export interface DiskWatch {
+  room(): Room;
+  stop(): Promise<void>;
+}
+
+/** The file whose bytes are given back when the disk is full. */
+export function ballastPath(path: string): string {
+  return `${path}.ballast`;
+}
+
+/** Gives the reserve back to the disk. @returns false when there is none. */
+export function releaseBallast(path: string): boolean {
+  try {
+    unlinkSync(ballastPath(path));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Looks now, and then every second.
+ * @param emptyLog empties the write-ahead log, as far as nobody reads it.
+ * @param onChange told when the level changes, or the log begins or ceases to be too large.
+ */
+export async function watchDisk(
+  path: string,
+  settings: DiskSettings,
+  emptyLog: () => Promise<void>,
+  onChange: (room: Room) => void = () => undefined,
+): Promise<DiskWatch> {
+  const state: Seen = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false, had_ballast: false };
+  let stopped = false;
+  const look = async (): Promise<void> => {
+    const before = { ...state };
+    state.had_ballast ||= existsSync(ballastPath(path));
+    state.free_bytes = await freeBytes(path, settings);
+    state.level = levelOf(path, state, settings);
+    await watchLog(path, state, settings, emptyLog);
+    if (state.level !== before.level || state.is_log_large !== before.is_log_large) onChange(roomOf(state));
+  };
+  await look();
+  // The reserve is written while the doors open; whoever stops waits for it.
+  let working: Promise<void> = stockUp(path, state, settings);
+  const timer = setInterval(() => {
+    const round = async (): Promise<void> => {
+      await look();
+      if (!stopped) await stockUp(path, state, settings);
+    };
+    working = working.then(round).catch(() => undefined);
+  }, CHECK_EVERY_MS).unref();
+  return {
+    room: () => roomOf(state),
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await working.catch(() => undefined);
+    },
+  };
+}
+
+interface Seen extends Room {
+  /** It was there, so that its absence means that it is being used. */
+  had_ballast: boolean;
+}
+
+/** Comes back only when there is room for the reserve too, so that it does not go to and fro. */
+function levelOf(path: string, seen: Seen, { low_bytes, ballast_bytes }: DiskSettings): RoomLevel {
+  const { free_bytes, level, had_ballast } = seen;
+  if (free_bytes === null) return level;
+  const is_spent = had_ballast && !existsSync(ballastPath(path));
+  if (free_bytes >= low_bytes + (is_spent || level !== 'enough' ? ballast_bytes : 0)) return 'enough';
+  return is_spent || level === 'full' ? 'full' : 'low';
+}
+
+async function watchLog(path: string, seen: Seen, settings: DiskSettings, emptyLog: () => Promise<void>) {
+  const { log_limit_bytes } = settings;
+  seen.log_bytes = logBytes(path);
+  if (seen.log_bytes > log_limit_bytes) {
+    await emptyLog();
+    seen.log_bytes = logBytes(path);
+  }
+  seen.is_log_large = seen.log_bytes > log_limit_bytes;
+}
+
+/** Real bytes under another name first: a half reserve would be taken for a whole one. Never throws. */
+async function stockUp(path: string, seen: Seen, { low_bytes, ballast_bytes }: DiskSettings): Promise<void> {
+  const file = ballastPath(path);
+  const unfinished = `${file}.unfinished`;
+  if (ballast_bytes === 0 || seen.level !== 'enough' || existsSync(file)) return;
+  if (seen.free_bytes === null || seen.free_bytes < low_bytes + ballast_bytes) return;
+  try {
+    const handle = await open(unfinished, 'w', 0o600);
+    try {
+      // Not zeros, which some file systems do not store.
+      const piece = Buffer.alloc(PIECE_BYTES, 'puente keeps this room for sales under way. ');
+      for (let left = ballast_bytes; left > 0; left -= PIECE_BYTES)
+        await handle.write(piece, 0, Math.min(left, PIECE_BYTES));
+    } finally {
+      await handle.close();
+    }
+    await rename(unfinished, file);
+    seen.had_ballast = true;
+  } catch {
+    await rm(unfinished, { force: true }).catch(() => undefined);
+  }
+}
+
+/** Null when nobody can say. */
+async function freeBytes(path: string, { free_bytes }: DiskSettings): Promise<number | null> {
+  if (free_bytes !== undefined) return free_bytes();
+  const facts = await statfs(dirname(path)).catch(() => null);
+  return facts === null ? null : facts.bavail * facts.bsize;
+}
+
+function logBytes(path: string): number {
+  return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function roomOf({ level, free_bytes, log_bytes, is_log_large }: Seen): Room {
+  return { level, free_bytes, log_bytes, is_log_large };
+}

@@ -1,0 +1,181 @@
+/** Forgetting a merchant: counted first, deleted in steps, and at last the bytes leave the file and its log. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Holdings, OpenWork, UpkeepStore } from '../../core/records/upkeep.ts';
+import type { AuditEntry } from '../../core/store.ts';
+import { PuenteError } from '../../error.ts';
+import type { WriteQueue } from './queue.ts';
+import type { Read, Reader } from './reader.ts';
+import { linkSteps } from './retention.ts';
+import { LIVE } from './rows.ts';
+import type { Step, Unit } from './unit.ts';
+import type { WriteName } from './writes.ts';
+import { HOLDING } from './writes-routing.ts';
+import { OVER } from './writes-upkeep.ts';
+
+/** Rows of one step: payments wait behind it for some milliseconds. */
+const STEP_ROWS = 500;
+/** Rows of the inbox looked at in one go: it is kept in the order of arrival, not of merchants. */
+const INBOX_SLICE = 20_000;
+const SUMS = ['traffic', 'units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts'] as const;
+
+type EraseMethods = Pick<UpkeepStore, 'holdings' | 'openWork' | 'eraseMerchant'>;
+
+export function eraseMethods(
+  reader: Reader,
+  queue: WriteQueue,
+  now: () => number,
+  emptyLog: () => Promise<void>,
+): EraseMethods {
+  // It is rarely asked for, and a start should not pay for it.
+  let prepared: Reads | null = null;
+  const readsNow = (): Reads => {
+    prepared ??= prepareReads(reader);
+    return prepared;
+  };
+  const holdings = (merchant_id: string): Promise<Holdings> => countAll(readsNow(), merchant_id);
+  const commit = async (unit: Unit): Promise<void> => {
+    const result = await queue.commit(unit);
+    if (result.kind !== 'done') throw began();
+  };
+  return {
+    holdings,
+    openWork: async (merchant_id) =>
+      readsNow().open.get(merchant_id, merchant_id, merchant_id, now(), merchant_id, merchant_id) ?? nothing,
+    async eraseMerchant(merchant_id, audit) {
+      const reads = readsNow();
+      const gone = await holdings(merchant_id);
+      for (const keys of listsOf(reads.links, merchant_id)) await commit({ steps: linkSteps(keys, 'erase_links') });
+      const at = now();
+      for (const keys of listsOf(reads.sales, merchant_id))
+        await commit({ steps: [step('erase_legacy_sales', JSON.stringify(keys), at)] });
+      for (const keys of listsOf(reads.exchanges, merchant_id))
+        await commit({ steps: [step('delete_exchanges', JSON.stringify(keys))] });
+      for await (const keys of inboxOf(reads, merchant_id))
+        await commit({ steps: [step('erase_events', JSON.stringify(keys))] });
+      await commit(lastUnit(reads, merchant_id, audit(gone)));
+      await emptyLog();
+      return gone;
+    },
+  };
+}
+
+/** Tokens hang on the merchant, and sums must not outlive it. */
+function lastUnit(reads: Reads, merchant_id: string, audit: AuditEntry): Unit {
+  const is_known = reads.merchant.get(merchant_id) !== undefined;
+  const steps: Step[] = [
+    ...SUMS.map((name) => step(`erase_${name}`, merchant_id)),
+    step('erase_proposals', merchant_id),
+    step('erase_tokens', merchant_id),
+    { ...step('erase_merchant', merchant_id), changes: is_known ? 1 : 0 },
+  ];
+  return { steps, audit };
+}
+
+function step(write: WriteName, ...values: Step['values']): Step {
+  return { write, values };
+}
+
+/** Keys in lists, read anew each time because the ones before are gone; a list that can't be deleted ends it. */
+function* listsOf(read: Read<[string, number], { key: string | number }>, merchant_id: string) {
+  for (let before = ''; ; ) {
+    const keys = read.all(merchant_id, STEP_ROWS).map(({ key }) => key as string); // ids of links, numbers of the rest
+    if (keys.length === 0) return;
+    const list = JSON.stringify(keys);
+    if (list === before) throw began();
+    before = list;
+    yield keys;
+  }
+}
+
+async function* inboxOf(reads: Reads, merchant_id: string): AsyncGenerator<number[]> {
+  const last = reads.lastEvent.get()?.last ?? 0;
+  let after = (reads.firstEvent.get()?.first ?? 1) - 1;
+  for (; after < last; after += INBOX_SLICE) {
+    const keys = reads.events.all(after, after + INBOX_SLICE, merchant_id).map(({ key }) => key);
+    if (keys.length > 0) yield keys;
+    await nextTurn();
+  }
+}
+
+async function countAll(reads: Reads, merchant_id: string): Promise<Holdings> {
+  let events = 0;
+  for await (const keys of inboxOf(reads, merchant_id)) events += keys.length;
+  const count = (of: keyof typeof counted): number => reads.counts[of].get(merchant_id)?.count ?? 0;
+  return {
+    links: count('links'),
+    refunds: count('refunds'),
+    notices: count('notices'),
+    legacy_sales: count('legacy_sales'),
+    exchanges: count('exchanges'),
+    events,
+    tokens: count('tokens'),
+    sums: (['traffic', 'seen_units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts'] as const)
+      .map(count)
+      .reduce((sum, rows) => sum + rows, 0),
+    proposals: count('proposals'),
+  };
+}
+
+/** What a merchant's rows are counted by. */
+const counted = {
+  links: 'FROM links WHERE merchant_id = ?',
+  // Through their links, because refunds have no index of merchants.
+  refunds: 'FROM links CROSS JOIN refunds ON refunds.legacy_id = links.legacy_id WHERE links.merchant_id = ?',
+  notices: 'FROM notices WHERE merchant_id = ?',
+  legacy_sales: 'FROM legacy_sales WHERE merchant_id = ?',
+  exchanges: 'FROM exchanges WHERE merchant_id = ?',
+  tokens: 'FROM tokens WHERE merchant_id = ?',
+  traffic: 'FROM traffic WHERE merchant_id = ?',
+  seen_units: 'FROM seen_units WHERE merchant_id = ?',
+  ledger: 'FROM ledger WHERE merchant_id = ?',
+  coverage: 'FROM coverage WHERE merchant_id = ?',
+  differences: 'FROM differences WHERE merchant_id = ?',
+  unknowns: 'FROM unknowns WHERE merchant_id = ?',
+  verdicts: 'FROM verdicts WHERE merchant_id = ?',
+  proposals: 'FROM proposals WHERE merchant_id = ?',
+} as const;
+
+const nothing: OpenWork = { links: 0, refunds: 0, legacy_sales: 0, notices: 0, proposals: 0 };
+
+type Reads = ReturnType<typeof prepareReads>;
+
+function prepareReads(reader: Reader) {
+  const counts = Object.entries(counted).map(([name, sql]) => [
+    name,
+    reader.prepare<[string], { count: number }>(`SELECT count(*) AS count ${sql}`),
+  ]);
+  return {
+    // The keys are exactly those of `counted`, which the type of Object.entries can't say.
+    counts: Object.fromEntries(counts) as Record<keyof typeof counted, Read<[string], { count: number }>>,
+    merchant: reader.prepare<[string], { id: string }>('SELECT id FROM merchants WHERE id = ?'),
+    links: reader.prepare<[string, number], { key: string }>(
+      `SELECT legacy_id AS key FROM links WHERE merchant_id = (SELECT ?) AND ${OVER} LIMIT ?`,
+    ),
+    sales: reader.prepare<[string, number], { key: number }>(
+      `SELECT sequence AS key FROM legacy_sales WHERE merchant_id = (SELECT ?) LIMIT ?`,
+    ),
+    exchanges: reader.prepare<[string, number], { key: number }>(
+      `SELECT sequence AS key FROM exchanges INDEXED BY exchanges_by_merchant WHERE merchant_id = (SELECT ?) LIMIT ?`,
+    ),
+    firstEvent: reader.prepare<[], { first: number | null }>('SELECT min(sequence) AS first FROM events'),
+    lastEvent: reader.prepare<[], { last: number | null }>('SELECT max(sequence) AS last FROM events'),
+    events: reader.prepare<[number, number, string], { key: number }>(
+      'SELECT sequence AS key FROM events WHERE sequence > ? AND sequence <= ? AND user_id = ?',
+    ),
+    open: reader.prepare<[string, string, string, number, string, string], OpenWork>(
+      `SELECT (SELECT count(*) FROM links WHERE merchant_id = ? AND ${LIVE}) AS links,
+         (SELECT count(*) FROM refunds WHERE merchant_id = ? AND state IN ('SENDING', 'IN_DOUBT')) AS refunds,
+         (SELECT count(*) FROM legacy_sales WHERE merchant_id = ? AND slot IS NOT NULL AND ${HOLDING} AND ends_at > ?)
+           AS legacy_sales,
+         (SELECT count(*) FROM notices WHERE merchant_id = ? AND state = 'pending') AS notices,
+         (SELECT count(*) FROM proposals WHERE merchant_id = ? AND state = 'waiting') AS proposals`,
+    ),
+  };
+}
+
+function began(): PuenteError {
+  return new PuenteError(
+    'conflict',
+    'Work of this merchant began while it was being erased: see that its tills call no more, and erase it again.',
+  );
+}

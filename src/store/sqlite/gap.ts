@@ -1,0 +1,84 @@
+/** A time whose writes a file lacks, written into the file itself: by a restore, or because its log is gone (`reliability.md` F40, F60). */
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import type Database from 'better-sqlite3';
+import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
+
+/** What `meta` says while a writer has the file, and after it has left it in order. */
+export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
+/** The two byte orders of a write-ahead log (sqlite.org/fileformat2.html §4.1). */
+const LOG_MAGIC: readonly number[] = [0x377f0682, 0x377f0683];
+
+export interface Gap {
+  /** Epoch ms: what was written from then on is missing. */
+  from: number;
+  until: number;
+  action: 'restored' | 'log lost';
+  reason: string;
+  detail: Record<string, string>;
+}
+
+/** Keeps the gap for the doctor and for the sales that come back, and for ever in the audit chain. */
+export function writeGap(database: Database.Database, { from, until, action, reason, detail }: Gap): void {
+  const remember = database.prepare(
+    'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  );
+  const last = database
+    .prepare<[], { sequence: number; hash: string }>('SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1')
+    .get();
+  const line = {
+    sequence: (last?.sequence ?? 0) + 1,
+    at: until,
+    who: 'puente',
+    action,
+    subject: 'puente',
+    reason,
+    detail: { ...detail, missing_from: new Date(from).toISOString(), missing_until: new Date(until).toISOString() },
+  };
+  const insert = database.prepare(
+    'INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  );
+  const hash = chainHash(last?.hash ?? AUDIT_GENESIS, line);
+  database.transaction(() => {
+    remember.run('restored_from', String(from));
+    remember.run('restored_at', String(until));
+    remember.run(RUN.name, RUN.closed);
+    const { sequence, at, who, subject } = line;
+    insert.run(sequence, at, who, action, subject, reason, JSON.stringify(line.detail), hash);
+  })();
+}
+
+/** Looked at before the file is opened, because opening makes a new log. */
+export function logState(path: string): 'absent' | 'sound' | 'unreadable' {
+  const log = `${path}-wal`;
+  const facts = statSync(log, { throwIfNoEntry: false });
+  if (facts === undefined) return 'absent';
+  if (facts.size === 0) return 'sound';
+  const handle = openSync(log, 'r');
+  try {
+    const head = Buffer.alloc(4);
+    readSync(handle, head);
+    return LOG_MAGIC.includes(head.readUInt32BE()) ? 'sound' : 'unreadable';
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/**
+ * A process that was killed leaves its log, with what was not written back yet. Where that is gone, so may be sales: the
+ * file is served, because it is whole as far as it goes, and the loss is written down.
+ * @param log as `logState` said before the file was opened.
+ * @param now epoch ms.
+ */
+export function settleLog(database: Database.Database, log: ReturnType<typeof logState>, now: number): void {
+  const run = database.prepare<[string], string>('SELECT value FROM meta WHERE name = ?').pluck();
+  if (run.get(RUN.name) !== RUN.open) return;
+  if (log === 'sound') {
+    // Its content is in the file from here on, and a start that is killed now leaves no log.
+    database.prepare('UPDATE meta SET value = ? WHERE name = ?').run(RUN.closed, RUN.name);
+    return;
+  }
+  const newest = database.prepare<[], number | null>('SELECT max(updated_at) FROM links').pluck().get();
+  const from = Math.min(newest ?? Number(run.get('opened_at') ?? now), now);
+  const reason = `The write-ahead log was ${log === 'absent' ? 'gone' : 'no log any more'} at a start after a process was killed: what it had not written back is lost.`;
+  writeGap(database, { from, until: now, action: 'log lost', reason, detail: { log } });
+}

@@ -1,0 +1,139 @@
+/** Puts a backup where a stopped Puente finds it: checked first, whole or not at all, and what is lost by it is written down. */
+import { chmodSync, copyFileSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import Database from 'better-sqlite3';
+import type { BackupManifest } from '../../core/records/upkeep.ts';
+import { PuenteError } from '../../error.ts';
+import { readManifest } from './backup-files.ts';
+import { digestOf } from './backup-thread.ts';
+import { unusableBecause } from './failure.ts';
+import { MIGRATIONS_DIRECTORY } from './file.ts';
+import { writeGap } from './gap.ts';
+import { takeInstanceLock } from './lock.ts';
+import { APPLICATION_ID, putInPlace, readMigrations, versionOf } from './migrate.ts';
+import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
+
+const DATABASE = 'puente.db';
+/** What belongs to a database and must not be left beside another one. */
+const COMPANIONS = ['-wal', '-shm', '-journal'];
+
+export interface RestoreOrder {
+  /** The backup. */
+  file: string;
+  /** The data directory that gets it. */
+  into: string;
+  /** A database that is there already is moved aside; without it that is refused. */
+  replace: boolean;
+  reason: string;
+  /** Epoch ms. */
+  now: number;
+}
+
+export interface Restored {
+  path: string;
+  /** Where the database of before is now; null when there was none. */
+  moved_to: string | null;
+  schema: number;
+  links: number;
+  /** Epoch ms: what was written from then on is not in it. */
+  from: number;
+  /** False when no manifest stood beside the backup, so that only the file itself could be checked. */
+  is_proved: boolean;
+}
+
+/**
+ * Restores one backup. The file under its own name is untouched until the copy is proved.
+ * @throws PuenteError store_unusable: a running Puente, a damaged or foreign or newer file; conflict when a database is there.
+ */
+export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
+  const file = resolve(order.file);
+  const manifest = await readManifest(file);
+  mkdirSync(resolve(order.into), { recursive: true, mode: 0o700 });
+  const into = realpathSync(resolve(order.into));
+  const path = join(into, DATABASE);
+  const lock = takeInstanceLock(path);
+  try {
+    const is_there = statSync(path, { throwIfNoEntry: false }) !== undefined;
+    if (is_there && !order.replace) {
+      throw new PuenteError(
+        'conflict',
+        `${path} exists already: restore into another directory, or use --replace, which moves it aside.`,
+      );
+    }
+    const unfinished = `${path}.unfinished`;
+    const from = madeAt(file, manifest);
+    const { schema, links } = prepareCopy(file, unfinished, manifest, order, from);
+    const moved_to = is_there ? moveAside(path, order.now) : null;
+    // A log of a database that is gone would be taken for this one's.
+    for (const suffix of COMPANIONS) rmSync(path + suffix, { force: true });
+    putInPlace(unfinished, path);
+    return { path, moved_to, schema, links, from, is_proved: manifest !== null };
+  } catch (error) {
+    throw unusableBecause(file, error);
+  } finally {
+    lock.release();
+  }
+}
+
+/** A copy with the same bytes, proved, and then marked as restored. */
+function prepareCopy(
+  file: string,
+  unfinished: string,
+  manifest: BackupManifest | null,
+  order: RestoreOrder,
+  from: number,
+): { schema: number; links: number } {
+  for (const suffix of ['', ...COMPANIONS]) rmSync(unfinished + suffix, { force: true });
+  copyFileSync(file, unfinished);
+  chmodSync(unfinished, 0o600);
+  if (manifest !== null && digestOf(unfinished) !== manifest.sha256)
+    throw refused(file, 'it is not the file of its manifest: its bytes have changed', 'Take another backup');
+  const copy = new Database(unfinished, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+  try {
+    const schema = prove(copy, file);
+    applySettings(copy, file);
+    const { now, reason } = order;
+    writeGap(copy, { from, until: now, action: 'restored', reason, detail: { backup: basename(file) } });
+    const links = Number(copy.prepare('SELECT sum(links) FROM link_counts').pluck().get());
+    return { schema, links };
+  } finally {
+    copy.close();
+  }
+}
+
+function prove(copy: Database.Database, file: string): number {
+  if (Number(copy.pragma('application_id', { simple: true })) !== APPLICATION_ID)
+    throw refused(file, 'it is no database of Puente', 'Name a backup');
+  const schema = versionOf(copy);
+  const newest = readMigrations(MIGRATIONS_DIRECTORY).length;
+  if (schema > newest)
+    throw refused(
+      file,
+      `it has schema ${schema} and this build knows up to ${newest}`,
+      'Restore it with the newer build',
+    );
+  const verdict = copy.pragma('integrity_check(1)', { simple: true });
+  if (verdict !== 'ok') throw refused(file, `it is damaged (${String(verdict)})`, 'Take another backup');
+  return schema;
+}
+
+/** When the copy was made: as its manifest says, or else when its file was written. */
+function madeAt(file: string, manifest: BackupManifest | null): number {
+  const facts = statSync(file, { throwIfNoEntry: false });
+  if (facts === undefined) throw refused(file, 'it does not exist', 'See the backups there are: puente backups list');
+  if (!facts.isFile()) throw refused(file, 'it is not a file', 'Name a backup');
+  return manifest === null ? Math.floor(facts.mtimeMs) : Date.parse(manifest.made_at);
+}
+
+function moveAside(path: string, now: number): string {
+  const aside = `${path}.replaced-${new Date(now).toISOString().replace(/[-:.]/g, '')}`;
+  for (const suffix of COMPANIONS) {
+    if (statSync(path + suffix, { throwIfNoEntry: false }) !== undefined) renameSync(path + suffix, aside + suffix);
+  }
+  renameSync(path, aside);
+  return aside;
+}
+
+function refused(file: string, wrong: string, repair: string): PuenteError {
+  return new PuenteError('store_unusable', `${file} can't be restored: ${wrong}. ${repair}; nothing was changed.`);
+}

@@ -1,0 +1,126 @@
+/** The condition of a store's file, and everything that keeps it in order, as the store's methods. */
+import { statSync } from 'node:fs';
+import type { RestoredGap, Room, StoreCondition, UpkeepStore } from '../../core/records/upkeep.ts';
+import { PuenteError } from '../../error.ts';
+import { backupMethods } from './backup.ts';
+import { sweepBackups } from './backup-files.ts';
+import { checkInThread } from './check.ts';
+import { type DiskSettings, watchDisk } from './disk.ts';
+import { eraseMethods } from './erase.ts';
+import type { Failpoint } from './migrate.ts';
+import type { WriteQueue } from './queue.ts';
+import type { Reader } from './reader.ts';
+import { retentionMethods } from './retention.ts';
+
+export interface UpkeepOptions {
+  path: string;
+  /** Epoch ms. */
+  now: () => number;
+  failpoint: Failpoint;
+  newest_schema: number;
+  backup_directory: string;
+  disk: DiskSettings;
+  onRoom?: (room: Room) => void;
+}
+
+export interface Upkept extends UpkeepStore {
+  /** Waits for what is being written; then the files may be closed. */
+  stop(): Promise<void>;
+}
+
+/** Removes what a killed backup left, looks at the disk, and goes on looking. */
+export async function openUpkeep(reader: Reader, queue: WriteQueue, options: UpkeepOptions): Promise<Upkept> {
+  const { path, now, failpoint, backup_directory: directory } = options;
+  const facts = factsOf(reader);
+  const emptyLog = async (): Promise<void> => {
+    await queue.commit({ steps: [], checkpoint: true }).catch(() => undefined);
+  };
+  await sweepBackups(directory, facts.instance_id);
+  const disk = await watchDisk(path, options.disk, emptyLog, options.onRoom);
+  const { settled, ...backups } = backupMethods({
+    path,
+    directory,
+    instance_id: facts.instance_id,
+    now,
+    failpoint,
+    emptyLog,
+  });
+  return {
+    ...backups,
+    ...eraseMethods(reader, queue, now, emptyLog),
+    ...retentionMethods(reader, queue),
+    ...conditionMethods(reader, path, options.newest_schema, disk.room),
+    integrity: () => checkInThread(path),
+    async stop() {
+      await settled();
+      await disk.stop();
+    },
+  };
+}
+
+/** A store without a file, as a simulation has: it takes no room, and there is nothing to copy. */
+export function upkeepInMemory(reader: Reader, queue: WriteQueue, now: () => number): Upkept {
+  const room = (): Room => ({ level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false });
+  return {
+    ...eraseMethods(reader, queue, now, async () => undefined),
+    ...retentionMethods(reader, queue),
+    ...conditionMethods(reader, ':memory:', schemaOf(reader), room),
+    integrity: async () => 'ok',
+    // biome-ignore lint/correctness/useYield: there is nothing to tell before it is refused
+    async *backup() {
+      throw new PuenteError('refused', 'A store in memory has no file to back up.');
+    },
+    backups: async () => [],
+    trimBackups: async () => [],
+    stop: async () => undefined,
+  };
+}
+
+type Condition = Pick<UpkeepStore, 'room' | 'condition' | 'restoredGap'>;
+
+function conditionMethods(reader: Reader, path: string, newest_schema: number, room: () => Room): Condition {
+  const facts = factsOf(reader);
+  const pages = reader.prepare<[], { size: number; count: number; spare: number }>(
+    `SELECT page_size AS size, page_count AS count, freelist_count AS spare
+       FROM pragma_page_size, pragma_page_count, pragma_freelist_count`,
+  );
+  return {
+    room,
+    restoredGap: () => facts.gap,
+    async condition(): Promise<StoreCondition> {
+      const { size, count, spare } = pages.get() ?? { size: 0, count: 0, spare: 0 };
+      return {
+        engine: `SQLite ${facts.version}`,
+        location: path,
+        instance_id: facts.instance_id,
+        schema: schemaOf(reader),
+        newest_schema,
+        file_bytes: statSync(path, { throwIfNoEntry: false })?.size ?? size * count,
+        spare_bytes: size * spare,
+        room: room(),
+        gap: facts.gap,
+        created_at: facts.created_at,
+      };
+    },
+  };
+}
+
+function schemaOf(reader: Reader): number {
+  const row = reader.prepare<[], { user_version: number }>('SELECT user_version FROM pragma_user_version').get();
+  return row?.user_version ?? 0;
+}
+
+/** What does not change while the file is open. */
+function factsOf(reader: Reader) {
+  const meta = reader.prepare<[string], { value: string }>('SELECT value FROM meta WHERE name = ?');
+  const version = reader.prepare<[], { version: string }>('SELECT sqlite_version() AS version').get()?.version;
+  const from = Number(meta.get('restored_from')?.value ?? Number.NaN);
+  const until = Number(meta.get('restored_at')?.value ?? Number.NaN);
+  const gap: RestoredGap | null = Number.isNaN(from) || Number.isNaN(until) ? null : { from, until };
+  return {
+    instance_id: meta.get('instance_id')?.value ?? '',
+    created_at: Number(meta.get('created_at')?.value ?? 0),
+    version: version ?? '',
+    gap,
+  };
+}

@@ -1,0 +1,50 @@
+/** Statements that delete what is old, or a merchant: each takes a JSON list of keys, and none takes a live row. */
+import { HOLDING } from './writes-routing.ts';
+
+/** Links that nothing is left to do for. */
+export const OVER = `state IN ('DONE', 'REJECTED', 'NOT_SENT', 'LOST')`;
+const LISTED = 'IN (SELECT value FROM json_each(?))';
+
+export const upkeepWrites = {
+  /** The events, attempts, notices, refunds and history of links go first: the links are what they hang on. */
+  delete_events_of_links: `DELETE FROM events WHERE sequence IN (
+    SELECT events.sequence FROM json_each(?) AS named JOIN links ON links.legacy_id = named.value
+    JOIN events ON events.order_id = links.order_id UNION
+    SELECT events.sequence FROM json_each(?) AS named JOIN links ON links.legacy_id = named.value
+    JOIN events ON events.reference = links.reference_sent)`,
+  delete_attempts_of_links: `DELETE FROM notice_attempts WHERE notice_id IN (SELECT notices.id FROM json_each(?) AS named
+    JOIN notices ON notices.legacy_id = named.value)`,
+  delete_notices_of_links: `DELETE FROM notices WHERE legacy_id ${LISTED}`,
+  delete_refunds_of_links: `DELETE FROM refunds WHERE legacy_id ${LISTED} AND state NOT IN ('SENDING', 'IN_DOUBT')`,
+  delete_history_of_links: `DELETE FROM link_states WHERE legacy_id ${LISTED}`,
+  delete_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER} AND next_check_at IS NULL`,
+  /** The same whoever wanted to look again: nobody will. */
+  erase_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER}`,
+
+  delete_attempts_of_notices: `DELETE FROM notice_attempts WHERE notice_id ${LISTED}`,
+  delete_notices: `DELETE FROM notices WHERE id ${LISTED} AND state IN ('delivered', 'dead')`,
+  delete_traffic: `DELETE FROM traffic WHERE (merchant_id, day, operation, lane, outcome) IN (
+    SELECT merchant_id, day, operation, lane, outcome FROM traffic WHERE day < (SELECT ?) LIMIT ?)`,
+  delete_shed: `DELETE FROM shed WHERE day < ?`,
+  /** Hours without exchanges: the pages of a period need the others. */
+  delete_hours: `DELETE FROM exchange_hours WHERE hour < ?
+    AND last_sequence < (SELECT coalesce(min(sequence), 9223372036854775807) FROM exchanges)`,
+  blank_tokens: `UPDATE tokens SET sealed_token = x'' WHERE fingerprint ${LISTED} AND seen_at < ?`,
+
+  erase_legacy_sales: `DELETE FROM legacy_sales WHERE sequence ${LISTED} AND NOT (${HOLDING} AND ends_at > ?)`,
+  erase_events: `DELETE FROM events WHERE sequence ${LISTED}`,
+  erase_traffic: `DELETE FROM traffic WHERE merchant_id = ?`,
+  erase_units: `DELETE FROM seen_units WHERE merchant_id = ?`,
+  erase_ledger: `DELETE FROM ledger WHERE merchant_id = ?`,
+  erase_coverage: `DELETE FROM coverage WHERE merchant_id = ?`,
+  erase_differences: `DELETE FROM differences WHERE merchant_id = ?`,
+  erase_unknowns: `DELETE FROM unknowns WHERE merchant_id = ?`,
+  erase_verdicts: `DELETE FROM verdicts WHERE merchant_id = ?`,
+  erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND state <> 'waiting'`,
+  erase_tokens: `DELETE FROM tokens WHERE merchant_id = ?`,
+  /** Not while a row is left: then work began meanwhile. */
+  erase_merchant: `DELETE FROM merchants WHERE id = ?
+    AND NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = merchants.id)
+    AND NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = merchants.id)
+    AND NOT EXISTS (SELECT 1 FROM proposals WHERE merchant_id = merchants.id)`,
+} as const;

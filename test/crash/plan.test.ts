@@ -1,0 +1,28 @@
+/** Every named point of the sources is killed at as often as promised (`reliability.md` §5.1): none is forgotten. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { ROOT } from './child.ts';
+import { KILLS, OUTSIDE, PLAN } from './plan.ts';
+
+const PASSED = /failpoint\('([a-z_.]+)'\)/g;
+
+function pointsOfSources(): Set<string> {
+  const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
+  const texts = files
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => readFileSync(join(ROOT, 'src', file), 'utf8'));
+  return new Set(texts.flatMap((text) => [...text.matchAll(PASSED)].map((match) => match[1] ?? '')));
+}
+
+it('every named point is in the plan of a chain, and each gets its kills [F33]', () => {
+  const planned = Map.groupBy(
+    Object.values(PLAN)
+      .flat()
+      .filter((point) => point !== OUTSIDE),
+    (point) => point,
+  );
+  expect([...planned.keys()].sort()).toEqual([...pointsOfSources()].sort());
+  expect(planned.size).toBeGreaterThanOrEqual(25);
+  for (const [point, kills] of planned) expect(kills.length, point).toBeGreaterThanOrEqual(KILLS);
+});

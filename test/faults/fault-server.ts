@@ -1,0 +1,161 @@
+/** A scriptable server on real sockets that misbehaves as it is told: for the upstream, and for receivers of notices. */
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { readRequests } from './fault-server-request.ts';
+
+/** One whole request as it came in. */
+export interface Heard {
+  method: string;
+  /** Path and query, as they were written. */
+  path: string;
+  /** Lower-case names; of a header that comes twice, the last one. */
+  headers: Record<string, string>;
+  body: Buffer;
+  /** Which accepted connection it came on, from 1. */
+  connection: number;
+}
+
+/** What is done to the socket after a whole request was read; `fault-server-acts.ts` has them. */
+export type Act = (socket: Socket, heard: Heard) => void;
+
+export interface FaultServerOptions {
+  /** Serves TLS with these; see `fault-server-tls.ts`. */
+  tls?: TlsOptions;
+  /** What is done with a connection as it is accepted; a socket destroyed here never gets to send a request. */
+  onConnection?: (socket: Socket, number: number) => void;
+}
+
+export interface FaultServer {
+  url: string;
+  port: number;
+  /** Whole requests, oldest first. */
+  heard: Heard[];
+  /** Connections accepted so far; with TLS also those whose handshake failed. */
+  accepted(): number;
+  /** Bytes that left for clients so far. */
+  written(): number;
+  /** Resolves when at least `count` whole requests have come. */
+  waitFor(count: number): Promise<Heard[]>;
+  /** Destroys what is open, and stops listening. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the server on a free port of 127.0.0.1. `script` chooses the act for each request, e.g.
+ * `startFaultServer((heard) => (heard.path === '/users/me' ? json(200, {}) : reset))`.
+ */
+export async function startFaultServer(
+  script: (heard: Heard, nth: number) => Act,
+  { tls, onConnection }: FaultServerOptions = {},
+): Promise<FaultServer> {
+  const server = tls === undefined ? createServer() : createTlsServer(tls);
+  const heard: Heard[] = [];
+  const waiting: { count: number; resolve: (all: Heard[]) => void }[] = [];
+  const open = new Set<Socket>();
+  let accepted = 0;
+  let written = 0;
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    const number = ++accepted;
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      written += socket.bytesWritten;
+      open.delete(socket);
+    });
+    onConnection?.(socket, number);
+  });
+  // Clients that give up during the handshake are what some scripts are for.
+  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy());
+  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+    const connection = accepted;
+    socket.on('error', () => socket.destroy());
+    readRequests(socket, (request) => {
+      const one = { ...request, connection };
+      heard.push(one);
+      script(one, heard.length)(socket, one);
+      for (const waiter of waiting) if (heard.length >= waiter.count) waiter.resolve(heard);
+    });
+  });
+  const port = await listen(server);
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://${tls === undefined ? '127.0.0.1' : 'localhost'}:${port}`,
+    port,
+    heard,
+    accepted: () => accepted,
+    written: () => [...open].reduce((sum, socket) => sum + socket.bytesWritten, written),
+    waitFor: (count) =>
+      heard.length >= count ? Promise.resolve(heard) : new Promise((resolve) => waiting.push({ count, resolve })),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of open) socket.destroy();
+      }),
+  };
+}
+
+/** A URL on which nobody listens: connections to it are refused. */
+export async function refusedUrl(): Promise<string> {
+  const server = createServer();
+  const port = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  return `http://127.0.0.1:${port}`;
+}
+
+/** A TCP door in front of other servers, which can be moved to another one, or shut, while its client keeps its URL. */
+export interface Gate {
+  port: number;
+  url: string;
+  /** What becomes of bytes that clients send. */
+  mode: 'open' | 'reset' | 'close' | 'silent';
+  /** Where new connections go from now on; those that are open are closed. */
+  turnTo(port: number): void;
+  close(): Promise<void>;
+}
+
+export async function startGate(first_port: number): Promise<Gate> {
+  const server = createServer();
+  const open = new Set<Socket>();
+  let target = first_port;
+  const closeAll = (): void => {
+    for (const socket of open) socket.destroy();
+  };
+  server.on('connection', (socket: Socket) => {
+    const onward = connect(target, '127.0.0.1');
+    for (const end of [socket, onward]) {
+      open.add(end);
+      end.on('error', () => end.destroy());
+      end.on('close', () => open.delete(end));
+    }
+    socket.on('close', () => onward.destroy());
+    onward.on('close', () => socket.destroy());
+    onward.on('data', (bytes) => socket.write(bytes));
+    socket.on('data', (bytes) => {
+      if (gate.mode === 'open') onward.write(bytes);
+      else if (gate.mode === 'reset') socket.resetAndDestroy();
+      else if (gate.mode === 'close') socket.destroy();
+    });
+  });
+  const port = await listen(server);
+  const gate: Gate = {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    mode: 'open',
+    turnTo(next) {
+      target = next;
+      closeAll();
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        closeAll();
+      }),
+  };
+  return gate;
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve) => {
+    // A TCP server that listens has an address with a port.
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}

@@ -1,0 +1,233 @@
+/** Floods at the real door: what is too much is told so before anything is kept, one merchant's flood is that merchant's, and payments go last. */
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, describe, expect, it } from 'vitest';
+import { legacyErrorOf } from '../http/till.ts';
+import {
+  answerJson,
+  answerWho,
+  type Outside,
+  orderFor,
+  startOutside,
+  startUnruly,
+  type Unruly,
+} from '../http/unruly.ts';
+import { type Answer, ARGENTINA, BRAZIL, call, eventually, POINT, tokenOf } from '../kit.ts';
+
+let upstream: Unruly;
+let puente: Outside;
+/** While it is open, upstream answers creates; reads of `/v1/slow` wait for it too. */
+let gate = Promise.withResolvers<void>();
+
+afterEach(async () => {
+  gate.resolve();
+  await puente.close();
+  await upstream.close();
+});
+
+/** An upstream that keeps creates waiting, and Puente with few places; both merchants are known to it. */
+async function open(limits: Record<string, string>): Promise<void> {
+  gate = Promise.withResolvers<void>();
+  upstream = await startUnruly((seen, response) => {
+    const merchant = seen.headers.authorization?.endsWith(BRAZIL) ? BRAZIL : ARGENTINA;
+    if (seen.path === '/users/me') {
+      if (!seen.headers.authorization?.includes('APP_USR-4004001')) return answerJson(response, 401, {});
+      return answerWho(response, merchant);
+    }
+    gate.promise.then(() => {
+      if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen, { id: orderId(), user_id: merchant }));
+      else answerJson(response, 200, { id: 'x' });
+    });
+  });
+  puente = await startOutside(upstream.url, { PUENTE_CREATE_ATTEMPTS: '1', ...limits });
+  const { promise } = gate;
+  gate.resolve();
+  await promise;
+  for (const merchant of [ARGENTINA, BRAZIL]) expect((await create(merchant)).status).toBe(200);
+  gate = Promise.withResolvers<void>();
+}
+
+let devices = 0;
+let made = 0;
+
+/** No order is made twice. */
+function orderId(): string {
+  return `ORD01K7Q2V5B8N4T6W9XJ${String(++made).padStart(8, '0')}`;
+}
+
+function create(merchant: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const path = `${POINT}/devices/PAX_A910__FLOOD${++devices}/payment-intents`;
+  return puente.till(path, { body: { amount: 1500 }, merchant, headers });
+}
+
+function count(table: string): number {
+  const database = new Database(join(puente.data_dir, 'puente.db'), { readonly: true });
+  try {
+    return database.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0;
+  } finally {
+    database.close();
+  }
+}
+
+async function underWay(number: number): Promise<void> {
+  await eventually(
+    async () => (await puente.ops('/metrics')).text,
+    (text) => new RegExp(`^puente_calls_under_way ${number}$`, 'm').test(text),
+  );
+}
+
+/** What is under way has been written down by now. */
+async function linked(number: number): Promise<void> {
+  await eventually(
+    async () => count('links'),
+    (now) => now === number,
+  );
+}
+
+/** So many of the calls have their answer, while the others wait for upstream. */
+async function told(calls: Promise<Answer>[], number: number): Promise<void> {
+  let answered = 0;
+  for (const one of calls) void one.then(() => answered++);
+  await eventually(
+    async () => answered,
+    (now) => now === number,
+  );
+}
+
+function expectShed(answer: Answer): void {
+  expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
+  legacyErrorOf(answer);
+}
+
+describe('one merchant floods', () => {
+  it('beyond its share it is told 503 with nothing kept or asked; the others are served [F98 F99 F100]', async () => {
+    await open({ PUENTE_LIMITS_CALLS: '40', PUENTE_LIMITS_MERCHANT_CALLS: '5' });
+    const [links, asked] = [count('links'), upstream.seen.length];
+    // Whatever addresses the flood says that it comes from.
+    const flood = Array.from({ length: 40 }, (_, nth) => create(ARGENTINA, { 'x-forwarded-for': `203.0.113.${nth}` }));
+    await told(flood, 35);
+    await underWay(5);
+    const others = create(BRAZIL, { 'x-forwarded-for': '203.0.113.1' });
+    await underWay(6);
+    await linked(links + 6);
+    gate.resolve();
+    const answers = await Promise.all(flood);
+    expect((await others).status).toBe(200);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
+    for (const answer of answers.filter(({ status }) => status !== 200)) expectShed(answer);
+    expect(count('links') - links).toBe(6);
+    expect(upstream.seen.slice(asked).filter(({ method }) => method === 'POST')).toHaveLength(6);
+  });
+
+  it('invented tokens share one room, whatever merchants they name [F99 F102]', async () => {
+    await open({ PUENTE_LIMITS_CALLS: '40', PUENTE_LIMITS_UNKNOWN_CALLS: '4' });
+    const invented = (nth: number): string => `APP_USR-4004001-112026-${String(nth).padStart(32, '0')}-${ARGENTINA}`;
+    const flood = Array.from({ length: 30 }, (_, nth) =>
+      call(`${puente.app.public_url}/v1/slow`, { token: invented(nth) }),
+    );
+    await told(flood, 27);
+    await underWay(3); // reads leave a quarter
+    const till = create(ARGENTINA);
+    await underWay(4);
+    gate.resolve();
+    expect((await till).status).toBe(200);
+    const answers = await Promise.all(flood);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
+    for (const answer of answers.filter(({ status }) => status !== 200)) expectShed(answer);
+  });
+});
+
+describe('too much from everybody', () => {
+  it('reads and unknown calls are shed while payments are let in, and payments only when it is full [F98]', async () => {
+    await open({ PUENTE_LIMITS_CALLS: '8', PUENTE_LIMITS_MERCHANT_CALLS: '8' });
+    const paying = Array.from({ length: 6 }, (_, nth) => create(nth % 2 === 0 ? ARGENTINA : BRAZIL));
+    await underWay(6);
+    expect((await call(`${puente.app.ops_url}/readyz`)).body).toMatchObject({ status: 'ready', shedding: 'reads' });
+    const links = count('links');
+    for (const path of [`${POINT}/devices`, '/v1/payments/search', '/merchant_orders/5', '/v1/slow']) {
+      const answer = await puente.till(path);
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
+    }
+    expectShed(await puente.till('/v1/payments', { body: { note: 'a call that no table knows' } }));
+    const event = await call(`${puente.app.public_url}/webhooks/orders`, { body: { data: { id: 'ORD01' } } });
+    expect(event.status, 'upstream sends it again').toBe(503);
+    paying.push(create(ARGENTINA), create(BRAZIL));
+    await underWay(8);
+    await linked(links + 2);
+    expectShed(await create(ARGENTINA));
+    expect((await call(`${puente.app.ops_url}/readyz`)).body).toMatchObject({ shedding: 'payments' });
+    gate.resolve();
+    expect((await Promise.all(paying)).map(({ status }) => status)).toEqual(Array(8).fill(200));
+    await underWay(0);
+    expect((await puente.till('/v1/slow')).status, 'and all is well again').toBe(200);
+    const { text } = await puente.ops('/metrics');
+    for (const label of ['read load', 'payment load', 'event load'])
+      expect(text).toContain(`what="shed",label="${label}"`);
+    expect(count('events'), 'of what was shed nothing was kept').toBe(0);
+  });
+
+  it('a till that leaves keeps its place until its sale is made, so that leaving makes no room [F89 F98]', async () => {
+    await open({ PUENTE_LIMITS_CALLS: '4', PUENTE_LIMITS_MERCHANT_CALLS: '4' });
+    const leaving = Array.from({ length: 4 }, () => {
+      const gone = new AbortController();
+      const path = `${POINT}/devices/PAX_A910__FLOOD${++devices}/payment-intents`;
+      const headers = { authorization: `Bearer ${tokenOf(ARGENTINA)}`, 'content-type': 'application/json' };
+      const sent = { method: 'POST', headers, body: '{"amount":1500}', signal: gone.signal };
+      return { gone, answer: fetch(puente.app.public_url + path, sent) };
+    });
+    const links = count('links');
+    await underWay(4);
+    await linked(links + 4);
+    for (const { gone } of leaving) gone.abort();
+    await Promise.allSettled(leaving.map(({ answer }) => answer));
+    expectShed(await create(BRAZIL));
+    gate.resolve();
+    await underWay(0);
+    expect((await create(BRAZIL)).status).toBe(200);
+  });
+
+  it('while the process is late, reads are shed and payments are not [F50]', async () => {
+    await open({ PUENTE_LIMITS_LAG_MS: '50' });
+    gate.resolve();
+    const [read, paid] = await eventually(
+      async () => {
+        const both = Promise.all([puente.till(`${POINT}/devices`), create(ARGENTINA)]);
+        await new Promise((resolve) => setImmediate(resolve)); // both are on their way
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+        return both;
+      },
+      ([first]) => first.status === 503,
+    );
+    expectShed(read);
+    expect(paid.status).toBe(200);
+  });
+});
+
+it('thousands of units, tokens and paths make no new names in the metrics [F102]', async () => {
+  await open({});
+  gate.resolve();
+  const names = async (): Promise<string[]> =>
+    (await puente.ops('/metrics')).text
+      .split('\n')
+      .filter((line) => line.startsWith('puente_'))
+      .map((line) => line.replace(/ [^ ]*$/, ''))
+      .sort();
+  const once = async (nth: number): Promise<unknown> =>
+    Promise.all([
+      call(`${puente.app.public_url}${POINT}/devices/UNIT_${nth}`, {
+        token: `APP_USR-1-1-${nth}-${700_000_000 + nth}`,
+      }),
+      call(`${puente.app.public_url}/path-${nth}/deeper-${nth}?name-${nth}=1`, {
+        method: 'PUT',
+        token: tokenOf(ARGENTINA),
+      }),
+      puente.till(`${POINT}/payment-intents/${nth}`),
+    ]);
+  await once(0);
+  const before = await names();
+  for (let nth = 1; nth < 160; nth += 20) await Promise.all(Array.from({ length: 20 }, (_, more) => once(nth + more)));
+  const after = await names();
+  // An order that is looked at in the background, or a status that comes for the first time, has its own few.
+  expect(after.length - before.length).toBeLessThan(100);
+  expect(after.join()).not.toMatch(/UNIT_|path-|name-|7000000/);
+});

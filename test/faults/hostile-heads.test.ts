@@ -1,0 +1,158 @@
+/** Heads that two readers could read in two ways: told 400 on every door, with nothing asked, kept or left open. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { sendRaw } from '../http/raw.ts';
+import {
+  answerJson,
+  answerWho,
+  type Outside,
+  orderFor,
+  startOutside,
+  startUnruly,
+  type Unruly,
+} from '../http/unruly.ts';
+import { ARGENTINA, call, eventually, tokenOf } from '../kit.ts';
+import { ambiguousHeads, CREATE, creation, exactly, START } from './hostile-table.ts';
+
+/** HTTP/0.9 has no end of a head: the door waits for one, as it does for a slow one. */
+const SETTINGS = { PUENTE_PUBLIC_HEADERS_TIMEOUT_MS: '1000' };
+const REFUSED = [400, 405, 408, 413, 431];
+
+let upstream: Unruly;
+let sandbox: Sandbox;
+let orders: Outside;
+let legacy: Outside;
+/** Until it resolves, nobody is told whose a token is. */
+let asking = Promise.withResolvers<void>();
+asking.resolve();
+beforeAll(async () => {
+  upstream = await startUnruly((seen, response) => {
+    if (seen.path === '/users/me') asking.promise.then(() => answerWho(response));
+    else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen));
+    else answerJson(response, 200, { id: 'x' });
+  });
+  orders = await startOutside(upstream.url, SETTINGS);
+  legacy = await startOutside(upstream.url, { ...SETTINGS, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+  sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
+});
+afterAll(async () => {
+  await Promise.all([orders.close(), legacy.close()]);
+  await upstream.close();
+  await sandbox.close();
+});
+
+/** Rows of anything that a call could leave behind. */
+function rowsOf(door: Outside, tables = ['links', 'legacy_sales', 'exchanges', 'tokens']): number {
+  const database = new Database(join(door.data_dir, 'puente.db'), { readonly: true });
+  try {
+    const counts = tables.map((table) => database.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get());
+    return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+  } finally {
+    database.close();
+  }
+}
+
+describe('an ambiguous head [F78 F79 F80 F81 F82 F83 F88]', () => {
+  it.each(Object.entries(ambiguousHeads))('on the public door: %s', async (_name, bytes) => {
+    for (const door of [orders, legacy]) {
+      const answer = await sendRaw(door.app.public_url, bytes);
+      expect(REFUSED).toContain(answer.status);
+      expect(answer.closed).toBe(true);
+      expect(answer.text.match(/^HTTP\/1\.1 /gm), 'what stands behind is no request').toHaveLength(1);
+      expect(answer.text).not.toContain(tokenOf(ARGENTINA));
+    }
+    expect(upstream.seen).toEqual([]);
+  });
+
+  it('of all of them nothing was kept, and the door lives', async () => {
+    for (const door of [orders, legacy]) {
+      expect((await call(`${door.app.ops_url}/readyz`)).status).toBe(200);
+      expect(rowsOf(door)).toBe(0);
+    }
+    expect((await orders.ops('/metrics')).text).toContain('what="refused_heads",label="repeated_header"');
+  });
+
+  it('on the ops door, in its own words', async () => {
+    for (const [name, bytes] of Object.entries(ambiguousHeads)) {
+      if (name === 'HTTP/0.9') continue; // its time for a head is no setting, and long
+      const answer = await sendRaw(orders.app.ops_url, bytes);
+      expect([name, REFUSED.includes(answer.status), answer.closed]).toEqual([name, true, true]);
+      expect(answer.text).not.toContain(tokenOf(ARGENTINA));
+    }
+    const told = await sendRaw(orders.app.ops_url, creation(`POST ${CREATE}`, ['Host: other.example']));
+    expect(JSON.parse(told.text.split('\r\n\r\n')[1] ?? '')).toMatchObject({ error: 'bad_request' });
+    expect((await orders.ops('/api/merchants')).status).toBe(200);
+  });
+
+  it('the sandbox survives them', async () => {
+    for (const bytes of Object.values(ambiguousHeads)) {
+      const half = Buffer.concat([bytes, Buffer.from('\r\n\r\n')]);
+      expect((await sendRaw(sandbox.url, half)).status).toBeLessThan(500);
+    }
+    expect((await call(`${sandbox.url}/_sandbox/state`)).status).toBe(200);
+  });
+});
+
+describe('a sound head', () => {
+  it.each([
+    ['a chunk length that is no number [F80]', 'x\r\n\r\n0\r\n\r\n'],
+    ['a chunk longer than it says [F80]', '1\r\n{"amount":1500}\r\n0\r\n\r\n'],
+    ['chunk extensions without end [F80]', `1;${'x'.repeat(20_000)}\r\n{\r\n`],
+  ])('with %s: nothing is made, and the connection ends', async (_name, body) => {
+    for (const door of [orders, legacy]) {
+      const before = upstream.seen.filter(({ path }) => path !== '/users/me').length;
+      const answer = await sendRaw(door.app.public_url, exactly(...START, 'Transfer-Encoding: chunked', '', body));
+      expect(REFUSED).toContain(answer.status);
+      expect(answer.closed).toBe(true);
+      expect(upstream.seen.filter(({ path }) => path !== '/users/me').length).toBe(before);
+      expect(rowsOf(door, ['links', 'legacy_sales'])).toBe(0);
+    }
+  });
+
+  it('whose length is counted wrong: the till gets the answer of its sale, not of what stands behind it [F80]', async () => {
+    const body = '{"amount":1500,"additional_info":{"external_reference":"sale-1"}}';
+    const answer = await sendRaw(
+      orders.app.public_url,
+      exactly(...START, `Content-Length: ${body.length}`, '', `${body}}}\x00garbage\r\n\r\n`),
+    );
+    expect([answer.status, answer.closed]).toEqual([200, true]);
+    expect(rowsOf(orders, ['links'])).toBe(1);
+  });
+
+  it('to make a tunnel ends the connection [F88]', async () => {
+    const answer = await sendRaw(orders.app.public_url, exactly('CONNECT a.example:443 HTTP/1.1', 'Host: a', '', ''));
+    expect([answer.status, answer.closed]).toEqual([405, true]);
+  });
+
+  it('to a path of another spelling is nobody of ours: legacy says what it thinks of it [F78]', async () => {
+    const paths = [CREATE.toUpperCase(), `/${CREATE}`, CREATE.replace('/devices', '/./devices'), `${CREATE}//`];
+    const made = (): number => upstream.seen.filter(({ path }) => path === '/v1/orders').length;
+    const before = made();
+    for (const path of paths) {
+      expect((await sendRaw(orders.app.public_url, creation(`POST ${path}`, []))).status).toBe(200);
+      expect(upstream.seen.at(-1)?.path).toBe(path);
+    }
+    expect(made()).toBe(before);
+  });
+
+  it('that the client leaves while it is asked whose its token is: nothing waits for it [F89]', async () => {
+    const stopping = await startOutside(upstream.url, SETTINGS);
+    asking = Promise.withResolvers<void>();
+    const seen = upstream.seen.length;
+    const socket = connect(Number(new URL(stopping.app.public_url).port), '127.0.0.1');
+    socket.write(exactly(...START, 'Content-Length: 15', '', '{"amou'));
+    await eventually(
+      async () => upstream.seen[seen]?.path,
+      (path) => path === '/users/me',
+    );
+    socket.destroy();
+    await once(socket, 'close');
+    asking.resolve();
+    await stopping.close();
+    expect(upstream.seen.slice(seen).map(({ path }) => path)).toEqual(['/users/me']);
+  });
+});

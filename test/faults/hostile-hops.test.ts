@@ -1,0 +1,128 @@
+/** What a till sends for one hop, or for a reader that reads otherwise, goes no further: neither carried nor translated. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sendRaw } from '../http/raw.ts';
+import {
+  answerJson,
+  answerWho,
+  type Outside,
+  orderFor,
+  startOutside,
+  startUnruly,
+  type Unruly,
+} from '../http/unruly.ts';
+import { CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
+
+let upstream: Unruly;
+let orders: Outside;
+let legacy: Outside;
+beforeAll(async () => {
+  upstream = await startUnruly((seen, response) => {
+    if (seen.path === '/users/me') answerWho(response);
+    else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen));
+    else answerJson(response, 200, { id: 'x' });
+  });
+  orders = await startOutside(upstream.url);
+  legacy = await startOutside(upstream.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+});
+afterAll(async () => {
+  await Promise.all([orders.close(), legacy.close()]);
+  await upstream.close();
+});
+
+/** Headers that arrived upstream with the last request of a path, lower case. */
+function arrived(path: string): Record<string, unknown> {
+  const seen = upstream.seen.findLast((one) => one.path === path);
+  if (seen === undefined) throw new Error(`${path} was not asked`);
+  return seen.headers;
+}
+
+const ONE_HOP = [
+  'Connection: close, X-Secret-Hop, TE, Upgrade',
+  'X-Secret-Hop: 1',
+  'TE: trailers, deflate;q=0.3',
+  'Trailer: X-Late',
+  'Upgrade: websocket',
+  'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA',
+  'Keep-Alive: timeout=100',
+  'Proxy-Connection: keep-alive',
+  'Proxy-Authorization: Basic dXNlcjpwYXNz',
+  'Expect: 100-continue',
+  'Content_Length: 99',
+  'X_Idempotency_Key: other',
+];
+const END_TO_END = ['X-Forwarded-For: 203.0.113.7', 'X-Forwarded-Host: other.example', 'X-Till: 7', 'X-Tracking-Id: t'];
+const NAMES = ['x-secret-hop', 'te', 'trailer', 'upgrade', 'http2-settings', 'keep-alive', 'proxy-connection'];
+const GONE = [...NAMES, 'proxy-authorization', 'expect', 'content_length', 'x_idempotency_key'];
+
+describe('headers of one hop', () => {
+  it('are not carried; what the till says to legacy is, untouched [F82]', async () => {
+    const answer = await sendRaw(legacy.app.public_url, creation(`POST ${CREATE}`, [...ONE_HOP, ...END_TO_END]));
+    expect(answer.text).toMatch(/HTTP\/1\.1 200 OK\r\n/);
+    const headers = arrived(CREATE);
+    for (const name of GONE) expect(headers).not.toHaveProperty(name);
+    expect(headers).toMatchObject({
+      'x-forwarded-for': '203.0.113.7',
+      'x-forwarded-host': 'other.example',
+      'x-till': '7',
+      'content-length': '15',
+      connection: 'close',
+    });
+  });
+
+  it('are not translated, and nothing else is that no table names [F82]', async () => {
+    const answer = await sendRaw(orders.app.public_url, creation(`POST ${CREATE}`, [...ONE_HOP, ...END_TO_END]));
+    expect(answer.text).toMatch(/HTTP\/1\.1 200 OK\r\n/);
+    const { host: _host, ...sent } = arrived('/v1/orders');
+    const allowed = ['accept', 'authorization', 'connection', 'content-length', 'content-type', 'user-agent'];
+    const ours = ['x-idempotency-key', 'x-tracking-id', 'x-platform-id', 'x-integrator-id', 'accept-encoding'];
+    expect(Object.keys(sent).filter((name) => ![...allowed, ...ours].includes(name))).toEqual([]);
+    expect(sent['x-idempotency-key']).not.toBe('other');
+    expect(JSON.stringify(sent)).not.toContain('203.0.113.7');
+  });
+
+  it('a wish to change the protocol is passed over, and the call answered [F82]', async () => {
+    for (const door of [orders, legacy]) {
+      const upgrade = ['Connection: Upgrade', 'Upgrade: h2c, websocket', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='];
+      const answer = await sendRaw(door.app.public_url, creation('GET /v1/nothing', upgrade, ''));
+      expect(answer.status).toBe(200);
+      expect(answer.text).not.toContain('101 Switching');
+    }
+  });
+
+  it('a till that waits for leave to send its body gets it; another expectation is refused [F82]', async () => {
+    const [waiting, other] = ['100-continue', 'a miracle'].map((what) =>
+      creation(`POST ${CREATE}`, [`Expect: ${what}`]),
+    );
+    for (const door of [orders, legacy]) {
+      expect((await sendRaw(door.app.public_url, waiting ?? '')).text).toMatch(/^HTTP\/1\.1 100 Continue\r\n/);
+      expect((await sendRaw(door.app.public_url, other ?? '')).status).toBe(417);
+    }
+  });
+
+  it('a method named twice and alike is one method [F88]', async () => {
+    const answer = await sendRaw(orders.app.public_url, creation(`POST ${CREATE}`, ['X-HTTP-Method-Override: post']));
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe('an answer behind an answer', () => {
+  it('two requests in one packet are two calls, answered in turn', async () => {
+    const get = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), '', '');
+    const last = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), 'Connection: close', '', '');
+    for (const door of [orders, legacy]) {
+      const text = await untilClosed(door.app.public_url, Buffer.concat([get, last]));
+      expect(text.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2);
+    }
+  });
+
+  it('a header with bytes beyond ASCII is carried as it is, and never breaks a sale [F83]', async () => {
+    const named = exactly(...START, 'X-Till: caf\xe9 \xf0\x9f\x92\xb3', 'Content-Length: 15', '', '{"amount":1500}');
+    for (const door of [orders, legacy]) {
+      const answer = await sendRaw(door.app.public_url, named);
+      expect(answer.status).toBe(200);
+    }
+    expect(arrived(CREATE)['x-till']).toBe('caf\xe9 \xf0\x9f\x92\xb3');
+    const mapped = exactly(...START, 'X-Platform-Id: caf\xe9\x85', 'Content-Length: 15', '', '{"amount":1600}');
+    expect((await sendRaw(orders.app.public_url, mapped)).status).toBeLessThan(500);
+  });
+});

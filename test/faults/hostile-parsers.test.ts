@@ -1,0 +1,319 @@
+/** A hundred thousand inputs for everything that reads what a stranger wrote: an answer or a refusal, never a guess, never a trace. */
+import { readdirSync, readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { LosslessNumber } from 'lossless-json';
+import { describe, expect, it } from 'vitest';
+import { decodeUtf8, parseJson, stringifyJson } from '../../src/contract/json.ts';
+import { PuenteError } from '../../src/error.ts';
+import { headFault } from '../../src/http/head.ts';
+import { parseBody, readToken, repeatsParameter, scrubbedTarget, singleQuery } from '../../src/http/request.ts';
+
+/** Together more than a hundred thousand; `FUZZ_FACTOR=100` makes ten million of them. */
+const FACTOR = Number(process.env.FUZZ_FACTOR ?? 1);
+const TENTH = { numRuns: 10_000 * FACTOR };
+const PROTOTYPE = Reflect.ownKeys(Object.prototype).length;
+
+/** JSON as strangers write it: nearly right, with the words and signs that have broken parsers. */
+const pieces = fc.constantFrom(
+  ...'{}[]:,"\\ \n\t'.split(''),
+  ...['"amount"', '"__proto__"', '"constructor"', '"\\u005f_proto__"', '"a"', '"a":1,"a":2', '\\ud83d', '\\u0000'],
+  ...['1', '-0', '1.0', '1E400', '0.1', '9007199254740993', '1e-7', '01', '+1', '.5', '1.', 'NaN', '0x1', '١'],
+  ...['true', 'null', 'undefined', '//', '/*', "'", '\ufeff', '\u2028', '💳', '\u0000', '[[[[[[[[[', '{"a":{"a":'],
+);
+const nearly = fc.array(pieces, { maxLength: 24 }).map((parts) => parts.join(''));
+const exact = fc.json({ maxDepth: 4 });
+/** A valid text with one place changed. */
+const changed = fc
+  .tuple(exact, fc.nat(), pieces)
+  .map(([text, at, piece]) => text.slice(0, at % (text.length + 1)) + piece + text.slice((at % (text.length + 1)) + 1));
+const texts = fc.oneof(nearly, exact, changed);
+
+/** The value, or null for one that was refused as a refusal should be. */
+function attempt<Value>(work: () => Value, kinds: (new (...rest: never[]) => Error)[]): { value: Value } | null {
+  try {
+    return { value: work() };
+  } catch (error) {
+    if (kinds.some((kind) => error instanceof kind)) return null;
+    throw error;
+  }
+}
+
+function keysAndNumbers(value: unknown, seen: (key: string | null, value: unknown) => void): void {
+  seen(null, value);
+  if (value === null || typeof value !== 'object' || value instanceof LosslessNumber) return;
+  for (const [key, inner] of Object.entries(value)) {
+    seen(Array.isArray(value) ? null : key, inner);
+    keysAndNumbers(inner, seen);
+  }
+}
+
+/** As `expect` does, a hundred times faster: these loops run a hundred thousand times. */
+function must(holds: boolean, what: string): void {
+  if (!holds) throw new Error(what);
+}
+
+describe('JSON', () => {
+  it('of 30,000 texts: what is taken is what the standard parser takes, number for number, or it is refused [F68 F69 F71]', () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        const ours = attempt(() => parseJson(text), [SyntaxError]);
+        if (ours === null) return;
+        const standard = JSON.parse(text) as unknown; // it takes whatever ours takes
+        const written = stringifyJson(ours.value);
+        must(
+          JSON.stringify(JSON.parse(written)) === JSON.stringify(standard),
+          'another value than the standard parser',
+        );
+        must(stringifyJson(parseJson(written)) === written, 'written and read again it is another');
+        keysAndNumbers(ours.value, (key, value) => {
+          must(!['__proto__', 'constructor', 'prototype'].includes(key ?? ''), 'a key that leads to a prototype');
+          must(typeof value !== 'number' || (Number.isSafeInteger(value) && !Object.is(value, -0)), 'a rounded number');
+        });
+        must(Reflect.ownKeys(Object.prototype).length === PROTOTYPE, 'every object has changed');
+      }),
+      { numRuns: 30_000 * FACTOR },
+    );
+  });
+
+  it('of 10,000 byte strings: one that is no UTF-8 is refused, never mended [F72]', () => {
+    const bytes = fc.oneof(
+      fc.uint8Array({ maxLength: 40 }),
+      texts.map((text) => new Uint8Array(Buffer.from(text, 'latin1'))),
+      texts.map((text) => new Uint8Array(Buffer.from(text, 'utf16le'))),
+    );
+    fc.assert(
+      fc.property(bytes, (input) => {
+        const decoded = attempt(() => decodeUtf8(input), [TypeError]);
+        if (decoded === null) return;
+        const marked = input[0] === 0xef && input[1] === 0xbb && input[2] === 0xbf;
+        must(Buffer.from(decoded.value).equals(marked ? input.slice(3) : input), 'bytes were mended');
+      }),
+      TENTH,
+    );
+  });
+
+  it('of 10,000 bodies with their types: taken, 400 or 415 [F66 F72 F73 F74]', () => {
+    const types = fc.constantFrom(
+      ...['application/json', 'APPLICATION/JSON ; charset="UTF-8"', '', ' ', 'application/json;charset=utf-16'],
+      ...[
+        'application/json; charset=',
+        'text/json',
+        'application/jsonp',
+        ';',
+        'application/json;;',
+        'a/b;charset=utf-8',
+      ],
+    );
+    const encodings = fc.constantFrom(undefined, undefined, undefined, 'identity', 'gzip', ' ', 'x');
+    fc.assert(
+      fc.property(texts, types, encodings, (text, type, encoding) => {
+        const headers = { 'content-type': type, ...(encoding === undefined ? {} : { 'content-encoding': encoding }) };
+        const parsed = attempt(() => parseBody(Buffer.from(text), headers), [PuenteError]);
+        if (parsed === null) return;
+        must(
+          /^\s*(application\/json\s*)?(;.*)?$/i.test(type) && /^(identity|\s*)$/.test(encoding ?? ''),
+          'another type',
+        );
+      }),
+      TENTH,
+    );
+  });
+
+  it('takes half a character, as legacy did; UTF-8 has none, so it shows as U+FFFD (LIM-57) [F72]', () => {
+    expect(parseBody(Buffer.from(String.raw`{"title":"half \ud83d"}`), {})).toEqual({ title: 'half \ud83d' });
+  });
+
+  it('nests as deep as thirty-two, and not deeper, in 10,000 shapes [F67]', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 64 }), (isObject) => {
+        const text = `${isObject.map((one) => (one ? '{"a":' : '[')).join('')}1`;
+        const closed =
+          text +
+          isObject
+            .map((one) => (one ? '}' : ']'))
+            .toReversed()
+            .join('');
+        must((attempt(() => parseJson(closed), [SyntaxError]) !== null) === isObject.length <= 32, 'another depth');
+      }),
+      TENTH,
+    );
+  });
+
+  it('of a megabyte is read, or refused, in one go, whatever it is made of [F101]', () => {
+    const million = 1_000_000;
+    const keys = Array.from({ length: 50_000 }, (_, nth) => `"${nth}":${nth}`).join();
+    const colliding = Array.from(
+      { length: 30_000 },
+      (_, nth) => `"${nth.toString(2).replaceAll('0', 'Aa').replaceAll('1', 'BB')}":0`,
+    );
+    for (const text of [
+      '['.repeat(million),
+      '"'.repeat(million),
+      '\\'.repeat(million),
+      `"${'\\\\'.repeat(million / 2)}"`,
+      `"${'\\u0041'.repeat(million / 6)}"`,
+      ' '.repeat(million),
+      '9'.repeat(million),
+      `1.${'0'.repeat(million)}1e${'9'.repeat(9)}`,
+      `{${keys}}`,
+      `{${colliding.join()}}`,
+      `{${'"a":1,'.repeat(million / 6)}"a":1}`,
+    ])
+      attempt(() => parseBody(Buffer.from(text), {}), [PuenteError]);
+  });
+});
+
+/** What the readers of a request look at. */
+function requestOf(method: string, url: string, headers: [string, string][]): IncomingMessage {
+  const single = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
+  return { method, url, headers: single, rawHeaders: headers.flat(), httpVersion: '1.1' } as unknown as IncomingMessage; // no more is looked at
+}
+
+const words = fc.constantFrom(
+  ...[
+    'access_token',
+    'access_token=',
+    'ACCESS_TOKEN=x',
+    '=',
+    '&',
+    '?',
+    '#',
+    '%',
+    '%zz',
+    '%00',
+    '%0d%0a',
+    '%2e%2e',
+    '+',
+  ],
+  ...['a', 'b=1', 'a[x]', '__proto__', 'constructor', '/', '//', '..', ';', '\\', '\u00e9', ' ', '\t', 'SECRET-TOKEN'],
+);
+
+describe('request lines and headers', () => {
+  it('of 20,000 targets: a token never stays, and no parameter reaches a prototype [F76 F77 F84 F87]', () => {
+    fc.assert(
+      fc.property(fc.array(words, { maxLength: 16 }), (parts) => {
+        const url = `/${parts.join('')}?access_token=SECRET-TOKEN&${parts.toReversed().join('')}`;
+        const request = requestOf('GET', url, []);
+        const [, query = ''] = scrubbedTarget(request).split('?', 2);
+        must(!query.split('&').some((part) => /^access_token(=|$)/i.test(part)), 'a token stays');
+        const single = singleQuery(request);
+        must(Object.getPrototypeOf(single) === Object.prototype, 'another prototype');
+        must(!Object.hasOwn(single, 'access_token'), 'a token is a parameter');
+        must(typeof repeatsParameter(request) === 'boolean', 'no answer');
+        must(/^[\x21-\x7e]{0,512}$/.test(readToken(request)?.reveal() ?? ''), 'no token');
+        must(Reflect.ownKeys(Object.prototype).length === PROTOTYPE, 'every object has changed');
+      }),
+      { numRuns: 20_000 * FACTOR },
+    );
+  });
+
+  it('of 20,000 heads: one that passes has one of each that counts, plain framing and a path of ours [F78 F79 F81 F82 F88]', () => {
+    const names = [
+      'Host',
+      'host',
+      'Authorization',
+      'Content-Type',
+      'Content-Length',
+      'Transfer-Encoding',
+      'Connection',
+    ];
+    const others = ['X-Idempotency-Key', 'X-HTTP-Method-Override', 'Content_Length', 'X-A', 'Upgrade'];
+    const values = [
+      'chunked',
+      'Chunked ',
+      'xchunked',
+      'gzip, chunked',
+      'close',
+      'close, te',
+      'close, Host',
+      'POST',
+      'PUT',
+      '',
+      '1',
+    ];
+    const header = fc.tuple(fc.constantFrom(...names, ...others), fc.constantFrom(...values));
+    const methods = fc.constantFrom('GET', 'POST', 'DELETE', 'TRACE', 'CONNECT', 'get', 'PRI', 'PROPFIND');
+    const targets = fc.oneof(
+      fc.constantFrom('/a', '//a', 'http://a/b', '*', '', 'a', '/a b', '/\u0001', '/\u00e9'),
+      fc.string().map((text) => `/${text}`),
+    );
+    fc.assert(
+      fc.property(methods, targets, fc.array(header, { maxLength: 8 }), (method, target, headers) => {
+        const fault = headFault(requestOf(method, target, headers));
+        if (fault !== null) return;
+        must(['GET', 'POST', 'DELETE'].includes(method), 'another method');
+        must(/^\/[\x21-\xff]*$/.test(target), 'another target');
+        const counted = [
+          'host',
+          'authorization',
+          'content-type',
+          'content-length',
+          'transfer-encoding',
+          'x-idempotency-key',
+        ];
+        for (const one of counted) must(headers.filter(([name]) => name.toLowerCase() === one).length <= 1, one);
+        for (const [name, value] of headers)
+          must(name !== 'Transfer-Encoding' || value.trim().toLowerCase() === 'chunked', 'another framing');
+        const connection = headers.findLast(([name]) => name === 'Connection')?.[1] ?? '';
+        must(!/host/i.test(connection), 'a host for one hop');
+      }),
+      { numRuns: 20_000 * FACTOR },
+    );
+  });
+});
+
+it('no regular expression of ours repeats what already repeats, so none takes long over any text [F101]', () => {
+  const sources = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const literal =
+    /(?<=[=(,:!&|?[{}\s])\/(?![/*])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+)\/[dgimsuvy]*(?=[\s.,;)\]}])/g;
+  const found = sources.flatMap((name) =>
+    [
+      ...readFileSync(join('src', name), 'utf8')
+        .replaceAll(/^\s*(\/\/|\*|\/\*\*).*$/gm, '')
+        .matchAll(literal),
+    ].map(([, source = '']) => ({ name, source })),
+  );
+  expect(found.length).toBeGreaterThan(100);
+  expect(['(a+)+$', '(?:a*b?)*', '^(?:[a-z]+_?)*$', '(\\d+|x)+'].filter(repeatsRepeated)).toHaveLength(4);
+  expect(found.filter(({ source }) => repeatsRepeated(source)).map(({ name, source }) => `${name}: ${source}`)).toEqual(
+    [],
+  );
+});
+
+const TOKEN = /\\.|\[(?:\\.|[^\]\\])*\]|./gs;
+const ENDLESS = /^(?:[*+]|\{\d+,\})/;
+
+/**
+ * A group that holds something without end and is repeated without end itself: it can match one text in many ways, unless
+ * every turn begins with a sign of its own that nothing else in the group matches.
+ */
+function repeatsRepeated(source: string): boolean {
+  const open: { tokens: string[]; endless: boolean }[] = [{ tokens: [], endless: false }];
+  for (const { 0: token, index } of source.matchAll(TOKEN)) {
+    const repeats = ENDLESS.test(source.slice(index + token.length));
+    if (token === '(') open.push({ tokens: [], endless: false });
+    else if (token === ')') {
+      const group = open.pop() ?? { tokens: [], endless: false };
+      if (group.endless && repeats && !isMarked(group.tokens)) return true;
+      const around = open.at(-1);
+      around?.tokens.push(...group.tokens);
+      if (around !== undefined) around.endless ||= group.endless || repeats;
+    } else {
+      const around = open.at(-1);
+      around?.tokens.push(token);
+      if (around !== undefined) around.endless ||= repeats;
+    }
+  }
+  return false;
+}
+
+/** Begins with one character, which no class or escape behind it matches. */
+function isMarked([mark = '', ...rest]: string[]): boolean {
+  const [first = '', ...others] = mark === '?' && rest[0] === ':' ? rest.slice(1) : [mark, ...rest];
+  const sign = first.replace(/^\\(?=\W)/, '');
+  if (/^[*+?{]$/.test(others[0] ?? '')) return false;
+  if (sign.length !== 1 || (sign === first && /[.^$|()]/.test(sign))) return false;
+  return !others.some((token) => !/^[?*+{},:|^$\d]$/.test(token) && new RegExp(`^${token}$`).test(sign));
+}

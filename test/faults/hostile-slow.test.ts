@@ -1,0 +1,195 @@
+/** Clients that are slow, idle or many on purpose: each holds little, for a short time, and tills are served all the while. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { rowsOf } from '../http/till.ts';
+import {
+  answerJson,
+  answerWho,
+  type Outside,
+  orderFor,
+  startOutside,
+  startUnruly,
+  type Unruly,
+} from '../http/unruly.ts';
+import { DEVICE, eventually, POINT } from '../kit.ts';
+import { selfSigned } from '../outbound/certificate.ts';
+import { CREATE, exactly, START } from './hostile-table.ts';
+
+/** As short as the settings allow; the defaults are in `config/default.yaml`, and tested to be no longer than promised. */
+const SHORT = {
+  PUENTE_PUBLIC_HEADERS_TIMEOUT_MS: '700',
+  PUENTE_PUBLIC_REQUEST_TIMEOUT_MS: '900',
+  PUENTE_PUBLIC_KEEP_ALIVE_TIMEOUT_MS: '600000',
+  PUENTE_PUBLIC_WRITE_TIMEOUT_MS: '1000',
+};
+const MOST_CONNECTIONS = 20;
+const BIG = Buffer.alloc(64 * 1024 * 1024, 'x');
+
+let upstream: Unruly;
+let orders: Outside;
+let legacy: Outside;
+/** The answer of legacy that is being read slowly. */
+let big: ServerResponse | null = null;
+const open: Socket[] = [];
+beforeAll(async () => {
+  upstream = await startUnruly((seen, response) => {
+    if (seen.path === '/users/me') answerWho(response);
+    else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen));
+    else if (seen.path === '/v1/big') {
+      big = response;
+      response.writeHead(200, { 'content-length': BIG.length }).end(BIG);
+    } else answerJson(response, 200, { devices: [] });
+  });
+  orders = await startOutside(upstream.url, SHORT);
+  const few = {
+    ...SHORT,
+    PUENTE_ROUTING_DEFAULT_STAGE: 'legacy',
+    PUENTE_PUBLIC_MAX_CONNECTIONS: `${MOST_CONNECTIONS}`,
+  };
+  legacy = await startOutside(upstream.url, few);
+});
+afterEach(() => {
+  for (const socket of open.splice(0)) socket.destroy();
+});
+afterAll(async () => {
+  await Promise.all([orders.close(), legacy.close()]);
+  await upstream.close();
+});
+
+/** A connection to a door; its errors are ends. */
+function dial(door: Outside): Socket {
+  const socket = connect(Number(new URL(door.app.public_url).port), '127.0.0.1').on('error', () => undefined);
+  open.push(socket);
+  return socket;
+}
+
+/** Writes one byte of a text every 50 ms, until the other side ends it; gives what was answered. */
+async function drip(socket: Socket, text: Buffer): Promise<string> {
+  let answer = '';
+  let at = 0;
+  socket.on('data', (chunk) => {
+    answer += chunk.toString('latin1');
+  });
+  const dripping = setInterval(() => socket.write(text.subarray(at, ++at)), 50);
+  await new Promise((resolve) => socket.once('close', resolve));
+  clearInterval(dripping);
+  return answer;
+}
+
+const HEAD = exactly(...START, 'Content-Length: 60000', '', '');
+
+describe('a slow client', () => {
+  it('that drips its head is ended [F94]', async () => {
+    for (const door of [orders, legacy]) expect(await drip(dial(door), HEAD)).toMatch(/^(HTTP\/1\.1 408 |$)/);
+    expect(rowsOf(orders.data_dir, DEVICE)).toEqual([]);
+  });
+
+  it('that says nothing at all is ended [F94]', async () => {
+    const silent = dial(orders);
+    await once(silent.resume(), 'close');
+  });
+
+  it('that says nothing of TLS to a TLS door is ended [F94]', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'puente-test-'));
+    const { cert, key } = await selfSigned('localhost');
+    const files = { certificate_file: join(directory, 'chain.pem'), key_file: join(directory, 'key.pem') };
+    writeFileSync(files.certificate_file, cert);
+    writeFileSync(files.key_file, key);
+    const secure = await startOutside(upstream.url, {
+      ...SHORT,
+      PUENTE_PUBLIC_TLS_CERTIFICATE_FILE: files.certificate_file,
+      PUENTE_PUBLIC_TLS_KEY_FILE: files.key_file,
+      PUENTE_PUBLIC_MAX_CONNECTIONS: '2',
+    });
+    await once(dial(secure).resume(), 'close');
+    // The cap counts them too: the oldest of three gives way, and the newest is served.
+    const port = Number(new URL(secure.app.public_url).port);
+    const three = [0, 1, 2].map(() =>
+      connectTls({ port, ca: cert, servername: 'localhost' }).on('error', () => undefined),
+    );
+    await once(three[0]?.resume() as Socket, 'close'); // three were made
+    three[2]?.write('GET /v1/nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const [text] = (await once(three[2] as Socket, 'data')) as [Buffer]; // as above
+    expect(text.toString()).toMatch(/^HTTP\/1\.1 200/);
+    for (const socket of three) socket.destroy();
+    await secure.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  it('that drips its body is ended, and nothing is made of it [F95]', async () => {
+    for (const door of [orders, legacy]) {
+      const socket = dial(door);
+      socket.write(HEAD);
+      expect(await drip(socket, Buffer.alloc(60_000, ' '))).toMatch(/^(HTTP\/1\.1 4\d\d |$)/);
+    }
+    expect(upstream.seen.filter(({ method }) => method === 'POST')).toEqual([]);
+    expect(rowsOf(orders.data_dir, DEVICE)).toEqual([]);
+  });
+
+  it('that declares a gigabyte is told so before it sends it [F95]', async () => {
+    const socket = dial(orders);
+    socket.write(exactly(...START, 'Content-Length: 1073741824', '', '{'));
+    expect(await drip(socket, Buffer.alloc(1_000, ' '))).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  it('that reads nothing of its answer is ended, and legacy is not read further for it [F96]', async () => {
+    const socket = dial(legacy);
+    socket.pause();
+    socket.write(exactly('GET /v1/big HTTP/1.1', 'Host: a', '', ''));
+    const answer = await eventually(
+      async () => big,
+      (response) => response !== null,
+    );
+    await once(answer as ServerResponse, 'close'); // waited for
+    expect((answer as ServerResponse).writableFinished, 'most of it was never taken').toBe(false);
+    let received = 0;
+    socket.on('data', (chunk) => {
+      received += chunk.length;
+    });
+    await once(socket.resume(), 'close');
+    expect(received).toBeLessThan(BIG.length);
+  });
+
+  it('a reader that is only not fast gets all of it [F96]', async () => {
+    const socket = dial(legacy);
+    socket.write(exactly('GET /v1/big HTTP/1.1', 'Host: a', 'Connection: close', '', ''));
+    let received = 0;
+    for await (const chunk of socket) {
+      received += (chunk as Buffer).length; // a socket without an encoding gives buffers
+      if (received % 7 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    expect(received).toBeGreaterThan(BIG.length);
+  });
+});
+
+describe('more connections than the door has', () => {
+  it('the one that is idle for longest gives way; a till is served [F97]', async () => {
+    const idle = Array.from({ length: MOST_CONNECTIONS }, () => dial(legacy).resume());
+    const ended: number[] = [];
+    for (const [nth, socket] of idle.entries()) socket.once('close', () => ended.push(nth));
+    await Promise.all(idle.map((socket) => once(socket, 'connect')));
+    // A busy one is older than any other, and stays.
+    idle[0]?.write(exactly(...START, 'Content-Length: 2', '', '{'));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    for (let nth = 0; nth < 3; nth++) expect((await legacy.till(`${POINT}/devices`)).status).toBe(200);
+    expect(ended).toContain(1);
+    expect(ended).not.toContain(0);
+    expect((await legacy.ops('/metrics')).text).toContain('what="connections",label="dropped"');
+  });
+
+  it('a storm of connections leaves nothing behind [F97]', async () => {
+    for (let wave = 0; wave < 10; wave++) {
+      const sockets = Array.from({ length: 60 }, () => dial(legacy).resume());
+      expect((await legacy.till(`${POINT}/devices`)).status).toBe(200);
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')));
+    }
+    expect((await legacy.till(CREATE, { body: { amount: 1500 } })).status).toBe(200);
+  });
+});

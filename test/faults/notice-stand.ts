@@ -1,0 +1,85 @@
+/** A notifier on a real store whose file was filled before, with receivers over real sockets and a clock that stands still. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Secret } from '../../src/core/secret.ts';
+import type { Attempt, LoggedNotice, Notice, Store } from '../../src/core/store.ts';
+import type { OutboundPolicy } from '../../src/outbound/guard.ts';
+import { type Notifier, type NotifierParts, startNotifier } from '../../src/outbound/notifier.ts';
+import { createSender } from '../../src/outbound/sender.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { type Backlog, fillBacklog } from './notice-backlog.ts';
+
+export const OPEN: OutboundPolicy = { allow_private: true, allow_http: true, ports: [443], own_hosts: [] };
+const NOON = Date.UTC(2026, 10, 2, 12);
+
+export interface NoticeStand {
+  store: Store;
+  /** Where each merchant's notices go. */
+  urls: Map<string, string | null>;
+  /** Epoch ms; moves only when it is set. */
+  now: number;
+  attempts: { notice: Notice; attempt: Attempt }[];
+  start(more?: Partial<NotifierParts> & { timeout_ms?: number; policy?: OutboundPolicy }): Notifier;
+  /** The notices of a merchant as the delivery log has them, newest first. */
+  log(merchant_id: string): Promise<LoggedNotice[]>;
+  /** Resolves when so many attempts were recorded in all. */
+  attempted(count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openNoticeStand(backlogs: readonly Backlog[]): Promise<NoticeStand> {
+  const directory = await mkdtemp(join(tmpdir(), 'puente-notices-'));
+  const path = join(directory, 'puente.db');
+  const options = { path, now: () => stand.now };
+  await (await openSqliteStore({ ...options, create: true, now: () => NOON })).close();
+  fillBacklog(path, NOON, backlogs);
+  const closing: (() => Promise<void>)[] = [];
+  const stand: NoticeStand = {
+    store: await openSqliteStore({ ...options, create: false, now: () => NOON }),
+    urls: new Map(),
+    now: NOON,
+    attempts: [],
+    start({ timeout_ms = 5_000, policy = OPEN, ...more } = {}) {
+      const sender = createSender({ policy, userAgent: 'Puente/test', timeout_ms });
+      const notifier = startNotifier({
+        store: stand.store,
+        sender,
+        public_url: 'https://puente.test',
+        receiver: async ({ merchant_id }) => ({
+          url: stand.urls.get(merchant_id) ?? null,
+          dialect: 'point_integration_wh',
+          secret: new Secret('a secret of the tests'),
+        }),
+        clock: { now: () => stand.now, sleep: shortSleep },
+        random: () => 0.5,
+        horizon_ms: null,
+        concurrency: 50,
+        per_host: 2,
+        onAttempt: (notice, attempt) => void stand.attempts.push({ notice, attempt }),
+        ...more,
+      });
+      const stop = async (): Promise<void> => {
+        await Promise.all([notifier.stop(), sender.close()]);
+      };
+      closing.push(stop);
+      return { ...notifier, stop };
+    },
+    log: (merchant_id) => stand.store.notices({ merchant_id }, 1_000),
+    async attempted(count) {
+      while (stand.attempts.length < count) await pause(5);
+    },
+    async close() {
+      for (const close of closing) await close();
+      await stand.store.close();
+      await rm(directory, { recursive: true });
+    },
+  };
+  return stand;
+}
+
+/** The clock stands, so a sleep ends soon by itself, or at once when it is cut. */
+async function shortSleep(_duration_ms: number, signal: AbortSignal): Promise<void> {
+  await pause(20, undefined, { signal }).catch(() => undefined);
+}

@@ -1,0 +1,91 @@
+/** The commands never open the database, whatever they import; and errors that clients are told carry an id and nothing of the inside (F131, F136). */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLog } from '../../src/outbound/log.ts';
+import { idOf, openShop, type Shop } from '../http/till.ts';
+import { type Answer, ARGENTINA, eventually, POINT } from '../kit.ts';
+import { HOUSE } from '../run-cli.ts';
+
+const SOURCES = join(HOUSE, 'src');
+/** What a file of ours imports when it is loaded, directly. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(file, 'utf8');
+  return [...text.matchAll(/^(?:import|export)\s(?!type\b)[^;]*?from '([^']+)'|^import '([^']+)'/gm)].map(
+    ([, from, bare]) => from ?? bare ?? '',
+  );
+}
+
+/** Everything that is loaded with a file: paths of ours below `src`, and names of packages. */
+function loadedBy(first: string): Set<string> {
+  const seen = new Set<string>();
+  const waiting = [first];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    const name = relative(SOURCES, file);
+    if (seen.has(name)) continue;
+    seen.add(name);
+    for (const wanted of importsOf(file)) {
+      if (wanted.startsWith('.')) waiting.push(join(dirname(file), wanted));
+      else seen.add(wanted);
+    }
+  }
+  return seen;
+}
+
+describe('a command', () => {
+  const commands = readdirSync(join(SOURCES, 'cli'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  );
+
+  it.each(commands)('%s loads no store and no driver: it can only ask the ops API [F131]', (name) => {
+    const loaded = [...loadedBy(join(SOURCES, 'cli', name))];
+    expect(loaded.filter((one) => one === 'better-sqlite3' || one.startsWith('store/'))).toEqual([]);
+  });
+
+  it('the look finds a driver where there is one [F131]', () => {
+    expect(commands.length).toBeGreaterThan(20);
+    expect([...loadedBy(join(SOURCES, 'main.ts'))]).toEqual(
+      expect.arrayContaining(['better-sqlite3', 'store/sqlite/store.ts']),
+    );
+  });
+});
+
+describe('an error', () => {
+  const lines: string[] = [];
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await openShop({}, { log: createLog('info', { write: (line) => void lines.push(line) }) });
+  });
+  afterAll(() => shop.close());
+
+  const INSIDE = /node_modules|\.ts\b|\bat \w+ \(|SQLITE|puente\.db|\/src\/|undici|zod/i;
+
+  it('that a till is told has the legacy shape, an id by which operators find it, and nothing of the inside [F136]', async () => {
+    const device = shop.freshDevice();
+    await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'error', status: 418, code: 'teapot' });
+    // All of them Puente's own: what legacy answers is carried as it is.
+    const answers: Answer[] = [
+      await shop.create(device),
+      await shop.create(shop.freshDevice(), { amount: 'x' }),
+      await shop.till(`${POINT}/devices/${shop.freshDevice()}/payment-intents`, { body: '{"amount":' }),
+      await shop.till(`${POINT}/payment-intents/${idOf(await shop.create(shop.freshDevice()))}?a=1&a=2`),
+      await shop.till(`/instore/qr/seller/collectors/${ARGENTINA}/pos/NOBODY/orders`, { method: 'PUT', body: {} }),
+      await shop.create('a%20b'),
+    ];
+    await shop.clearFaults();
+    for (const { status, body, headers, text } of answers) {
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(body).toMatchObject({ message: expect.any(String), status });
+      expect(text).not.toMatch(INSIDE);
+      expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    }
+    const found = await eventually(
+      () => shop.ops(`/api/trace?id=${answers[1]?.headers['x-request-id']}`),
+      ({ status }) => status === 200,
+    );
+    expect(found.text).toContain('point.create_intent');
+    const fine = await shop.create(shop.freshDevice());
+    expect(idOf(fine)).toBeTruthy();
+    expect(fine.headers['x-request-id'], 'a good answer is as it was').toBeUndefined();
+  });
+});

@@ -1,0 +1,82 @@
+/** Puente in front of a sandbox that can be cut off, on a clock that can jump hours; everything asked of it is counted. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { request } from 'undici';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { type Outside, startOutside } from '../http/unruly.ts';
+import { type Answer, ARGENTINA, call } from '../kit.ts';
+
+export interface Outage extends Outside {
+  /** While true every connection is cut as soon as it asks for something. */
+  down: boolean;
+  /** `GET /v1/orders/…` that came so far, cut ones too. */
+  reads(): number;
+  /** Moves both clocks. */
+  pass(ms: number): Promise<void>;
+  control(path: string, options?: { method?: string; body?: unknown }): Promise<Answer>;
+  atTerminal(action: string, device: string): Promise<Answer>;
+  /** The state of each link, by legacy id. */
+  states(): Map<string, string>;
+}
+
+/** @param settings on top of an outside upstream's; nobody is told by webhook. */
+export async function openOutage(settings: Record<string, string>): Promise<Outage> {
+  const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: 100 } });
+  let reads = 0;
+  let offset_ms = 0;
+  const server = createServer((incoming, response) => {
+    if (incoming.method === 'GET' && /^\/v1\/orders\/ORD/.test(incoming.url ?? '')) reads++;
+    if (outage.down) incoming.socket.destroy();
+    else void forward(sandbox.url, incoming, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const clock = { now: () => Date.now() + offset_ms, sleep: (ms: number) => sleep(ms) };
+  const outside = await startOutside(`http://127.0.0.1:${port}`, settings, { clock });
+  const control: Outage['control'] = (path, options) => call(`${sandbox.url}/_sandbox${path}`, options);
+  const outage: Outage = {
+    ...outside,
+    down: false,
+    reads: () => reads,
+    control,
+    async pass(ms) {
+      offset_ms += ms;
+      await control('/clock', { body: { advance_ms: ms } });
+    },
+    atTerminal: (action, device) => control(`/terminals/${ARGENTINA}/${device}/${action}`, { body: {} }),
+    states() {
+      const database = new Database(join(outside.data_dir, 'puente.db'), { readonly: true });
+      try {
+        const rows = database
+          .prepare<[], { id: string; state: string }>('SELECT legacy_id AS id, state FROM links')
+          .all();
+        return new Map(rows.map(({ id, state }) => [id, state]));
+      } finally {
+        database.close();
+      }
+    },
+    async close() {
+      await outside.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await sandbox.close();
+    },
+  };
+  return outage;
+}
+
+async function forward(to: string, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of incoming) chunks.push(chunk);
+  const { host: _host, connection: _connection, 'content-length': _length, ...headers } = incoming.headers;
+  const answer = await request(to + incoming.url, {
+    method: incoming.method as 'GET', // undici's list of methods is narrower
+    headers,
+    ...(chunks.length === 0 ? {} : { body: Buffer.concat(chunks) }),
+  });
+  const type = String(answer.headers['content-type'] ?? 'application/json');
+  response.writeHead(answer.statusCode, { 'content-type': type }).end(await answer.body.text());
+}

@@ -1,0 +1,135 @@
+/** Nobody reads the log any more: its pipe is closed, or full because its reader is stuck. Tills must not notice. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { killChildren } from '../crash/child.ts';
+import { bundleSources, removeBundle, type Stand, startStand, usualBuild } from '../crash/stand.ts';
+import { idOf } from '../http/till.ts';
+import { ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+
+const LIMIT_MS = 120_000;
+/** Each call writes a line of 100 bytes; a pipe takes 64 KiB. */
+const CALLS = 1_200;
+const AT_ONCE = 20;
+
+let stand: Stand;
+/** Terminals that have a sale. */
+let used = 0;
+
+beforeAll(async () => {
+  await bundleSources();
+  stand = await startStand({ PUENTE_LOG_LEVEL: 'info', PUENTE_READS_FRESH_MS: '60000' });
+}, LIMIT_MS);
+
+afterAll(async () => {
+  await stand.close();
+  await killChildren();
+  removeBundle();
+});
+
+describe('standard output', { timeout: LIMIT_MS }, () => {
+  it('is full: its reader is stuck, and every call is answered all the same [F63]', async () => {
+    const server = await startOnPipe('stuck');
+    try {
+      await callAll(server);
+      // What the pipe could not take waits in the server, and comes when its reader is back.
+      const taken = linesIn(readNow(server.end));
+      expect(taken).toBeLessThan(CALLS);
+      const rest = await eventually(readingFrom(server.end), (text) => taken + linesIn(text) >= CALLS);
+      expect(taken + linesIn(rest)).toBeLessThanOrEqual(CALLS + 1);
+    } finally {
+      await server.kill();
+    }
+  });
+
+  it('is closed: calls are answered, and the lines that nobody gets are counted [F63]', async () => {
+    const server = await startOnPipe('closed');
+    try {
+      closeSync(server.end);
+      await callAll(server);
+      const lost = await eventually(
+        () => linesLost(server),
+        (count) => count > 0,
+      );
+      expect(lost).toBeLessThanOrEqual(CALLS);
+    } finally {
+      await server.kill();
+    }
+  });
+});
+
+interface OnPipe {
+  public_url: string;
+  ops_url: string;
+  /** Our end of the pipe. */
+  end: number;
+  kill(): Promise<void>;
+}
+
+/** A server that writes into a pipe, from which its banner was read and nothing else. */
+async function startOnPipe(name: string): Promise<OnPipe> {
+  const path = join(stand.data_dir, name);
+  spawnSync('mkfifo', [path]);
+  const end = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const other = openSync(path, constants.O_WRONLY);
+  const { cwd, entry } = usualBuild();
+  const env = { PATH: process.env.PATH ?? '', ...stand.environment };
+  const child = spawn(process.execPath, [entry], { cwd, env, stdio: ['ignore', other, 'inherit'] });
+  closeSync(other);
+  const banner = await eventually(readingFrom(end), (text) => /new merchants.*\n/.test(text));
+  const address = (door: string): string => new RegExp(`${door} +(http://\\S+)`).exec(banner)?.[1] ?? '';
+  return { public_url: address('public door'), ops_url: address('ops door'), end, kill: () => kill(child) };
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+function readingFrom(end: number): () => Promise<string> {
+  let text = '';
+  return async () => {
+    text += readNow(end);
+    return text;
+  };
+}
+
+/** What is in the pipe now; nothing while it is empty. */
+function readNow(end: number): string {
+  const buffer = Buffer.alloc(65_536);
+  try {
+    return buffer.toString('utf8', 0, readSync(end, buffer));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return ''; // fs throws these
+    throw error;
+  }
+}
+
+/** One sale, which is then looked at again and again. */
+async function callAll(server: OnPipe): Promise<void> {
+  const { id: device } = stand.sandbox.world.terminals(ARGENTINA)[used++] ?? { id: '' };
+  const token = tokenOf(ARGENTINA);
+  const sale = await call(`${server.public_url}${POINT}/devices/${device}/payment-intents`, {
+    token,
+    body: { amount: 1500 },
+  });
+  expect(sale.status).toBe(200);
+  const path = `${server.public_url}${POINT}/payment-intents/${idOf(sale)}`;
+  for (let done = 0; done < CALLS; done += AT_ONCE) {
+    const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => call(path, { token })));
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+  }
+}
+
+/** Lines of calls. */
+function linesIn(text: string): number {
+  return text.split('"msg":"call"').length - 1;
+}
+
+async function linesLost(server: OnPipe): Promise<number> {
+  const { text } = await call(`${server.ops_url}/metrics`, { token: OPS_TOKEN });
+  return Number(/\{what="log_lines",label="dropped"\} (\d+)/.exec(text)?.[1] ?? 0);
+}

@@ -1,0 +1,245 @@
+/** What happens to the process itself: a second one, pauses, signals, no descriptors, little memory. One directory bears it all. */
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readBacklog } from '../crash/books.ts';
+import { finishChain, started } from '../crash/chain.ts';
+import { type Child, killChildren, startChild } from '../crash/child.ts';
+import { seeded } from '../crash/random.ts';
+import { bundleSources, removeBundle, type Stand, startStand, usualBuild } from '../crash/stand.ts';
+import { type Sale, startTill, type Till } from '../crash/till.ts';
+import { type Answer, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+
+const LIMIT_MS = 240_000;
+const SEED = 46;
+/** A stall counts from here on; the creates of the stand have 800 ms a try, and 2 s in all. */
+const SETTINGS = { PUENTE_SHUTDOWN_GRACE_MS: '4000', PUENTE_LIMITS_LAG_MS: '600' };
+/** A heap that the server fills by half when nobody calls. */
+const SMALL_HEAP = '--max-old-space-size=128';
+/** A mishap that no test could bring about from outside: a promise that nobody waits for is rejected. */
+const MISHAP = `process.on('SIGUSR2', () => void Promise.reject(new Error('unheard ${tokenOf('700100200')}')))`;
+
+let stand: Stand;
+let till: Till;
+
+beforeAll(async () => {
+  await bundleSources();
+  stand = await startStand(SETTINGS);
+  till = startTill(stand, seeded(SEED));
+  await started(stand);
+}, LIMIT_MS);
+
+afterAll(async () => {
+  await stand.close();
+  await killChildren();
+  removeBundle();
+});
+
+describe('the process', { timeout: LIMIT_MS }, () => {
+  it('is alone: a second one on its file is refused in words, and the first goes on [F59]', async () => {
+    const second = startChild(stand.environment, usualBuild());
+    await expect(second).rejects.toMatchObject({
+      code: 1,
+      message: expect.stringContaining('another Puente is using it'),
+    });
+    expect(await sold()).toBe(true);
+  });
+
+  it('is paused in the middle of creates, and sends nothing twice when it wakes [F49]', async () => {
+    const before = keysPosted().length;
+    const { sales } = await underWay(3, 300);
+    running().process.kill('SIGSTOP');
+    await pause(3_500);
+    running().process.kill('SIGCONT');
+    await sales;
+    heal();
+    // Beyond its deadline no call tries again; what finishes it later does so with the same key.
+    await eventually(
+      async () => openRows(),
+      (open) => open === 0,
+    );
+    const keys = keysPosted().slice(before);
+    expect(new Set(keys).size).toBe(3);
+    expect(stand.sandbox.world.orders.size).toBe(new Set(keysPosted()).size);
+  });
+
+  it('stalls: reads are shed, a create is made, and its own lag is no failure of the upstream [F50]', async () => {
+    const known = till.sales.find(({ legacy_id }) => legacy_id !== null)?.legacy_id ?? '';
+    const { sales } = await underWay(1, 100);
+    running().process.kill('SIGSTOP');
+    const reads = Promise.all([till.get(known), till.get(known), till.get(known)]);
+    await pause(1_200);
+    running().process.kill('SIGCONT');
+    const answers = await reads;
+    const [sale] = await sales;
+    heal();
+    expect(answers.map((answer) => answer?.status)).toContain(503);
+    expect(answers.find((answer) => answer?.status === 503)?.headers).toHaveProperty('retry-after');
+    expect(sale?.legacy_id).not.toBeNull();
+    await eventually(
+      () => till.get(known),
+      (answer) => answer?.status === 200,
+    );
+    expect(await metrics()).not.toMatch(/what="(?:breaker|safety_stop)[^}]*} [1-9]/);
+  });
+
+  it('has no descriptor left: newcomers wait or are closed, it lives, and leaks none [F46]', async () => {
+    const { pid } = running();
+    await sold();
+    const before = descriptors(pid).length;
+    // The limit is on the numbers of descriptors, and lower ones may be free.
+    const limit = Math.max(...descriptors(pid)) + 5;
+    limitDescriptors(pid, `${limit}:`);
+    const { hostname, port } = new URL(running().public_url);
+    const sockets = Array.from({ length: 60 }, () => connect(Number(port), hostname).on('error', () => undefined));
+    await Promise.race([till.sell({ lost: 'retry' }), pause(1_000)]);
+    expect(descriptors(pid).length).toBeLessThanOrEqual(limit);
+    for (const socket of sockets) socket.destroy();
+    limitDescriptors(pid, '4096:');
+    await eventually(sold, (isSold) => isSold);
+    await eventually(
+      async () => descriptors(pid).length,
+      (count) => count <= before + 4,
+    );
+    expect(running().alive()).toBe(true);
+  });
+
+  it('is asked to end under load: not ready at once, the creates are answered, exit 0 [F53]', async () => {
+    const child = running();
+    const { sales } = await underWay(3, 500);
+    child.process.kill('SIGTERM');
+    await eventually(
+      async () =>
+        call(`${child.ops_url}/readyz`).then(
+          ({ status }) => status,
+          () => 503,
+        ),
+      (status) => status === 503,
+    );
+    await expect(call(`${child.public_url}${POINT}/devices`, { token: tokenOf('700100200') })).rejects.toThrow();
+    for (const sale of await sales) expect(sale.legacy_id).not.toBeNull();
+    heal();
+    expect(await endOf(child)).toBe(0);
+  });
+
+  it('is asked twice: the second time ends it at once, and what was under way is recovered [F54]', async () => {
+    const child = await started(stand);
+    const { sales } = await underWay(2, 1_500);
+    child.process.kill('SIGTERM');
+    await pause(100);
+    child.process.kill('SIGTERM');
+    expect(await endOf(child)).toBe(1);
+    for (const sale of await sales) expect(sale.legacy_id).toBeNull();
+    heal();
+  });
+
+  it('loses its terminal: it ends like a kill; a broken pipe it outlives [F54]', async () => {
+    const child = await started(stand);
+    child.process.kill('SIGPIPE');
+    expect(await sold()).toBe(true);
+    const { sales } = await underWay(2, 500);
+    child.process.kill('SIGHUP');
+    expect(await endOf(child)).toBe('SIGHUP');
+    await sales;
+    heal();
+  });
+
+  it('outlives a promise that is rejected unheard, and says so without the token in it [F52]', async () => {
+    const options = ['--import', `data:text/javascript,${encodeURIComponent(MISHAP)}`, SMALL_HEAP];
+    const child = await stand.start(undefined, { ...usualBuild(), node_options: options });
+    expect(child).not.toBeNull();
+    child?.process.kill('SIGUSR2');
+    await eventually(
+      async () => child?.output() ?? '',
+      (said) => said.includes('goes on after an error that nobody caught'),
+    );
+    expect(child?.output()).not.toContain(tokenOf('700100200'));
+    expect(await sold()).toBe(true);
+  });
+
+  it('has little memory: many merchants, devices and ids at once leave it alive and selling [F51]', async () => {
+    const child = running();
+    for (let round = 0; round < 15; round++) {
+      const calls = Array.from({ length: 30 }, (_, index) => strange(child, 30 * round + index));
+      for (const { status } of await Promise.all(calls)) expect(status).toBeLessThan(600);
+    }
+    expect(await sold()).toBe(true);
+    child.process.kill('SIGINT');
+    expect(await endOf(child)).toBe(0);
+  });
+
+  it('and nothing of all that has lost, doubled or orphaned a sale [F49 F53 F54]', async () => {
+    await started(stand);
+    const { violations } = await finishChain('process', SEED, stand, till);
+    expect(violations).toEqual([]);
+  });
+});
+
+function running(): Child {
+  if (stand.child === null) throw new Error('no server is running');
+  return stand.child;
+}
+
+async function endOf(child: Child): Promise<number | string | null> {
+  await child.gone;
+  return child.process.exitCode ?? child.process.signalCode;
+}
+
+/** One sale, which the till is told of. */
+async function sold(): Promise<boolean> {
+  return (await till.sell({ ending: 'leave' })).legacy_id !== null;
+}
+
+/** Creates that have reached the upstream, whose answers are held back. */
+async function underWay(count: number, delay_ms: number): Promise<{ sales: Promise<Sale[]> }> {
+  stand.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms, times: 'always' });
+  const before = keysPosted().length;
+  const sales = Promise.all(Array.from({ length: count }, () => till.sell({ lost: 'retry later' })));
+  await eventually(
+    async () => keysPosted().length,
+    (posted) => posted >= before + count,
+  );
+  return { sales };
+}
+
+function heal(): void {
+  stand.sandbox.world.faults.length = 0;
+}
+
+/** Of the orders' POSTs that have reached the upstream. */
+function keysPosted(): (string | null | undefined)[] {
+  const lines = stand.sandbox.world.request_log.list();
+  return lines
+    .filter(({ method, path }) => method === 'POST' && path === '/v1/orders')
+    .map((line) => line.idempotency_key);
+}
+
+function openRows(): number {
+  const { in_doubt } = readBacklog(stand.database);
+  return in_doubt;
+}
+
+async function metrics(): Promise<string> {
+  return (await call(`${running().ops_url}/metrics`, { token: OPS_TOKEN })).text;
+}
+
+function descriptors(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/fd`).map(Number);
+}
+
+function limitDescriptors(pid: number, limit: string): void {
+  const { status, stderr } = spawnSync('prlimit', ['--pid', String(pid), `--nofile=${limit}`], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`prlimit: ${stderr}`);
+}
+
+/** A call of somebody nobody knows about something that is not there. */
+function strange(child: Child, number: number): Promise<Answer> {
+  const token = tokenOf(String(800_000_000 + number));
+  const path =
+    number % 2 === 0
+      ? `payment-intents/00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
+      : `devices/DEVICE__${number}`;
+  return call(`${child.public_url}${POINT}/${path}`, { token });
+}

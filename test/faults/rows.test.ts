@@ -1,0 +1,42 @@
+/** The ledger of fault rows: what counts as a named test, and what it refuses. */
+import { describe, expect, it } from 'vitest';
+import { namedTests, problemsOf } from '../../scripts/fault-rows.ts';
+
+// Pieced together, so that the ledger does not take these for tests of rows.
+const row = (...ids: string[]): string => `[${ids.join(' ')}]`;
+const idsIn = (source: string): string[] => namedTests('some.test.ts', source).flatMap(({ ids }) => ids);
+
+describe('a named test', () => {
+  it.each<[string, string, string[]]>([
+    ['a test', `it('refuses ${row('F1')}', () => {`, ['F1']],
+    ['a describe with two rows and a promise', `describe("all ${row('F1', 'F2', 'P12')}", () => {`, ['F1', 'F2']],
+    ['a title behind a table', `])('%s is cut ${row('F21')}', async () => {`, ['F21']],
+    ['a row of a table, on its own line', `  [\n    'a drip ${row('F22')}',\n    1,\n  ],`, ['F22']],
+    ['a title with an escaped quote', `it('the till\\'s own ${row('F3')}', () => {`, ['F3']],
+    ['a comment is none', `// it('refuses ${row('F1')}', () => {`, []],
+    ['a promise alone is none', `it('keeps ${row('P1')}', () => {`, []],
+    ['an id in the middle of a title is none', `it('of ${row('F1')} and more', () => {`, []],
+  ])('%s', (_name, source, ids) => {
+    expect(idsIn(source)).toEqual(ids);
+  });
+});
+
+describe('the ledger refuses', () => {
+  const matrix = [
+    { id: 'F1', fault: 'a', expected: 'b' },
+    { id: 'F2', fault: 'a', expected: 'b', instead: 'no such machine here' },
+  ];
+  const test = (...ids: string[]) => ({ file: 'a.test.ts', title: 'a', ids });
+
+  it.each<[string, Parameters<typeof problemsOf>[1], RegExp]>([
+    ['a row without a test', [], /without a test.*F1\./],
+    ['a test of a row that is none', [test('F1'), test('F999')], /names F999/],
+    ['a test of a row that says why it has none', [test('F1', 'F2')], /tests and an `instead`: F2/],
+  ])('%s', (_name, tests, problem) => {
+    expect(problemsOf(matrix, tests)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it('nothing when every row has its test or its reason', () => {
+    expect(problemsOf(matrix, [test('F1')])).toEqual([]);
+  });
+});

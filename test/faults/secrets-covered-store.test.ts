@@ -1,0 +1,148 @@
+/** The store covers what a till said and nobody may keep: rows are found and read as before, the file shows nothing, and an older file is covered when it is opened (F134). */
+import { createSecretKey } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Link } from '../../src/core/link.ts';
+import type { LegacySale } from '../../src/core/records/routing.ts';
+import type { NewNotice, Store } from '../../src/core/store.ts';
+import { MIGRATIONS_DIRECTORY } from '../../src/store/sqlite/file.ts';
+import { APPLICATION_ID } from '../../src/store/sqlite/migrate.ts';
+import {
+  MERCHANT,
+  MINUTE_MS,
+  NOON,
+  newEvent,
+  newLink,
+  newNotice,
+  newSale,
+  orderId,
+} from '../store/contract/harness.ts';
+import { type Folder, newFolder, openStore } from '../store/sqlite/kit.ts';
+import { searchFor } from './canary-search.ts';
+
+const CARD = '5031755734530604';
+const GROUPED = 'Mesa 4, 5031 7557 3453 0604';
+const TOKEN = 'APP_USR-4004001-112026-c0ffeec0ffeec0ffeec0ffeec0ffee77-700100200';
+const leaks = searchFor({ card: CARD, grouped: '5031 7557 3453 0604', token: TOKEN });
+const cover_key = createSecretKey(Buffer.alloc(32, 9));
+
+let folder: Folder;
+let store: Store | null = null;
+beforeEach(() => {
+  folder = newFolder();
+});
+afterEach(async () => {
+  await store?.close();
+  store = null;
+  folder.remove();
+});
+
+async function open(key = cover_key): Promise<Store> {
+  await store?.close();
+  store = null;
+  store = await openStore(folder.file('puente.db'), { cover_key: key, now: () => NOON });
+  return store;
+}
+
+/** Looks through the files that carry the database; a copy of before an upgrade is as the older build left it. */
+function leaksOnDisk(): string[] {
+  const directory = join(folder.file('puente.db'), '..');
+  const files = readdirSync(directory).filter((name) => /^puente\.db(-wal|-shm)?$/.test(name));
+  expect(files).toContain('puente.db');
+  return files.flatMap((name) => leaks(readFileSync(join(directory, name))));
+}
+
+const order = { id: orderId(1), status: 'created', external_reference: CARD, description: GROUPED } as Link['order']; // as much as is looked at here
+
+function saying(reference: string, change: Partial<Link> = {}): Link {
+  const held = { additional_info: { external_reference: reference, note: TOKEN }, description: GROUPED };
+  return newLink({ client_reference: reference, reference_sent: CARD, held, ...change });
+}
+
+describe('what is written now', () => {
+  it('is found by the very text, comes back as it was said, and is not in the file [F134]', async () => {
+    const now = await open();
+    const link = saying(GROUPED);
+    await now.openLink(link, () => ({ kind: 'open' }));
+    const event = newEvent({ order_id: null, reference: CARD });
+    await now.receiveEvent(event);
+    await now.receiveEvent(event);
+    const due = await now.dueEvents(NOON, 9);
+    expect(due, 'equal hints are one').toMatchObject([{ reference: CARD }]);
+    await now.saveEvent(due[0]?.sequence ?? 0, { state: 'parked' });
+    const notice: NewNotice = newNotice(link, JSON.stringify({ note: GROUPED }));
+    const live = await now.saveLink(link, { state: 'LIVE', order, order_id: orderId(1) }, { notices: [notice] });
+    expect(await now.dueEvents(NOON, 9), 'the link that has the reference wakes the event').toHaveLength(1);
+    const sale = newSale({ unit: 'PAX_A910__2', client_reference: CARD });
+    await now.openLegacySale(sale);
+
+    const again = await open();
+    expect(await again.link(link.legacy_id)).toEqual(live);
+    expect(await again.linkByReference(MERCHANT, CARD)).toEqual(live);
+    expect(await again.linksByClientReference(MERCHANT, GROUPED, 9)).toEqual([live]);
+    expect(await again.linksByAnyReference(GROUPED, 9)).toEqual([live]);
+    expect(await again.linksOf(MERCHANT, NOON, NOON + 1, 9)).toEqual([live]);
+    expect(await again.legacySalesByReference(MERCHANT, CARD, 9)).toMatchObject([
+      { id: sale.id, client_reference: CARD },
+    ]);
+    expect(await again.legacySalesByAnyReference(CARD, 9)).toMatchObject([{ id: sale.id, client_reference: CARD }]);
+    expect(await again.eventsOf(null, CARD, 9)).toMatchObject([{ reference: CARD }]);
+    expect(await again.dueNotices(NOON + MINUTE_MS, 9)).toMatchObject([{ body: notice.body }]);
+    expect(await again.linkHistory(link.legacy_id)).toMatchObject([
+      { order_status: null },
+      { order_status: 'created' },
+    ]);
+    expect(leaksOnDisk()).toEqual([]);
+    await again.close();
+    store = null;
+    expect(leaksOnDisk()).toEqual([]);
+    await expect(
+      open(createSecretKey(Buffer.alloc(32, 1))).then((other) => other.link(link.legacy_id)),
+    ).rejects.toThrow(/PUENTE_SECRET_KEY/);
+  });
+});
+
+describe('what an older build wrote in clear', () => {
+  it('is covered by the first start, and is found and read as before [F134]', async () => {
+    const spoken = saying(CARD, { state: 'LIVE', order, order_id: orderId(1) });
+    const plain = newLink({ unit: 'PAX_A910__3', client_reference: 'Mesa 5' });
+    const sale = newSale({ unit: 'PAX_A910__2', client_reference: GROUPED });
+    const notice = newNotice(spoken, JSON.stringify({ note: CARD }));
+    writeFourthSchema([spoken, plain], sale, notice);
+    expect(leaksOnDisk().length).toBeGreaterThan(0);
+
+    const now = await open();
+    expect(await now.linksByClientReference(MERCHANT, CARD, 9)).toMatchObject([
+      { legacy_id: spoken.legacy_id, client_reference: CARD, reference_sent: CARD, held: spoken.held, order },
+    ]);
+    expect(await now.linkByReference(MERCHANT, CARD)).toMatchObject({ legacy_id: spoken.legacy_id });
+    expect(await now.linksByClientReference(MERCHANT, 'Mesa 5', 9)).toMatchObject([{ held: plain.held }]);
+    expect(await now.legacySalesByReference(MERCHANT, GROUPED, 9)).toMatchObject([{ id: sale.id }]);
+    expect(await now.dueNotices(NOON + MINUTE_MS, 9)).toMatchObject([{ body: notice.body }]);
+    await now.close();
+    store = null;
+    expect(leaksOnDisk()).toEqual([]);
+  });
+});
+
+/** As the fourth migration and its build left it. */
+function writeFourthSchema(links: Link[], sale: LegacySale, notice: NewNotice): void {
+  const database = new Database(folder.file('puente.db'));
+  for (const name of readdirSync(MIGRATIONS_DIRECTORY).sort().slice(0, 4))
+    database.exec(readFileSync(join(MIGRATIONS_DIRECTORY, name), 'utf8'));
+  database.pragma(`application_id = ${APPLICATION_ID}`);
+  database.pragma('user_version = 4');
+  const insert = (table: string, row: object): void => {
+    const names = Object.keys(row);
+    const values = names.map((name) => `@${name}`).join(', ');
+    database.prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${values})`).run(row);
+  };
+  insert('meta', { name: 'instance_id', value: 'i' });
+  for (const { held, order: known, ...rest } of links)
+    insert('links', { ...rest, held: JSON.stringify(held), order_json: known === null ? null : JSON.stringify(known) });
+  insert('legacy_sales', sale);
+  insert('notices', { ...notice, id: 'n', sequence: 1, state: 'pending', is_next: 1, attempts: 0 });
+  database.close();
+}

@@ -1,0 +1,278 @@
+/** Secrets keep to themselves: the type, the covered columns, the log, the last words, and the search that looks for leaks (F132–F135, P9). */
+import { Buffer } from 'node:buffer';
+import { spawn } from 'node:child_process';
+import { createSecretKey } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { format, inspect } from 'node:util';
+import { serialize } from 'node:v8';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { lastWords, refuseOnlookers } from '../../src/app/discretion.ts';
+import { createCover } from '../../src/core/cover.ts';
+import type { LogFields } from '../../src/core/runtime.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { createLog } from '../../src/outbound/log.ts';
+import { HOUSE } from '../run-cli.ts';
+import { encoded, encodings, searchFor } from './canary-search.ts';
+
+const CARD = '5031755734530604';
+const TOKEN = 'APP_USR-4004001-112026-c0ffeec0ffeec0ffeec0ffeec0ffee77-700100200';
+const HIDDEN = 'Canary9f3c5b7a1d2e4f60Secret8b7a6c5d4e3f2a10';
+const CANARIES = { card: CARD, token: TOKEN, secret: HIDDEN };
+const leaks = searchFor(CANARIES);
+
+describe('the search for leaks', () => {
+  it.each(encodings)('finds what is planted as %s, wherever it begins', (encoding) => {
+    for (const [name, canary] of Object.entries(CANARIES)) {
+      for (let shift = 0; shift < 4; shift++) {
+        const text = `${'z'.repeat(shift)}${canary}${'z'.repeat(3 - shift)}`;
+        expect(leaks(Buffer.concat([Buffer.from('<<'), encoded(text, encoding), Buffer.from('>>')]))).toContain(
+          `${name} (${encoding})`,
+        );
+      }
+    }
+  });
+
+  it('finds nothing where nothing is', () => {
+    expect(leaks('5031755734530605 APP_USR-4004001-112026-00000000000000000000000000000a01-700100200 canary')).toEqual(
+      [],
+    );
+  });
+});
+
+describe('a secret', () => {
+  const secret = new Secret(HIDDEN);
+  const carrier = Object.assign(new Error('failed', { cause: secret }), { secret, nested: { list: [secret] } });
+  const told: Record<string, () => string | Buffer> = {
+    template: () => `${secret}`,
+    String: () => String(secret),
+    join: () => ['a', secret].join(),
+    toString: () => secret.toString(),
+    format: () => format('%s %o %j %d', secret, secret, secret, secret),
+    JSON: () => JSON.stringify({ secret, list: [secret] }),
+    inspect: () => inspect(secret, { showHidden: true, depth: null, getters: true }),
+    'inspect without its own way': () => inspect(secret, { showHidden: true, customInspect: false, depth: null }),
+    'an error that carries it': () => inspect(carrier, { showHidden: true, depth: null }) + String(carrier.stack),
+    copy: () => JSON.stringify([structuredClone(secret), { ...secret }, Object.entries(secret)]),
+    'own properties': () => Reflect.ownKeys(secret).map(String).join(),
+    bytes: () => serialize({ secret }),
+  };
+
+  it.each(Object.keys(told))('has no string form: %s [F133]', (way) => {
+    expect(leaks(told[way]?.() ?? '')).toEqual([]);
+  });
+
+  it('is read on purpose alone, and can not be swapped', () => {
+    expect(secret.reveal()).toBe(HIDDEN);
+    expect(() => Object.assign(secret, { reveal: () => 'another' })).toThrow();
+  });
+});
+
+describe('a covered text', () => {
+  const cover = createCover(createSecretKey(Buffer.alloc(32, 7)));
+  const other = createCover(createSecretKey(Buffer.alloc(32, 8)));
+
+  it.each([
+    CARD,
+    '5031 7557 3453 0604',
+    '5031-7557-3453-0604',
+    `Mesa 4, tarjeta ${CARD}, gracias`,
+    '4111111111111111',
+    '378282246310005',
+    '6304000000000000018',
+    TOKEN,
+    `Bearer ${TOKEN}`,
+    '~covered1:',
+    '~covered1:AAAA',
+  ])('%s is unreadable, comes out the same each time, and comes back [F134]', (text) => {
+    const stored = cover.text(text);
+    expect(stored).toMatch(/^~covered1:[A-Za-z0-9+/]+=*$/);
+    expect(stored).not.toBe(other.text(text));
+    expect(cover.text(text)).toBe(stored);
+    expect(cover.open(stored)).toBe(text);
+    expect(leaks(stored)).toEqual([]);
+    expect(() => other.open(stored)).toThrow(/PUENTE_SECRET_KEY/);
+  });
+
+  it.each([
+    '',
+    'Mesa 4',
+    'SUC001-0001-000042',
+    '5031755734530605',
+    '1767225600000',
+    '0199d2a5-0000-7000-8000-000000000001',
+  ])('%j shows nothing, and stays as it is [F134]', (text) => expect(cover.text(text)).toBe(text));
+
+  it('an order stays JSON with its status, and whatever the text, it comes back', () => {
+    const order = JSON.stringify({ id: 'ORD1', status: 'processed', description: `for ${CARD}` });
+    const stored = cover.order(order);
+    expect(JSON.parse(stored)).toMatchObject({ status: 'processed' });
+    expect(leaks(stored)).toEqual([]);
+    expect(cover.open(stored)).toBe(order);
+    expect(cover.order('{"status":"created"}')).toBe('{"status":"created"}');
+    const hostile = cover.order('{"covered":"~covered1:AAAA","status":"created"}');
+    expect(cover.open(hostile)).toBe('{"covered":"~covered1:AAAA","status":"created"}');
+    const digits = fc.stringMatching(/^(\d[ -]?){10,22}$/);
+    const text = fc.oneof(fc.string({ unit: 'binary' }), digits, fc.constant('~covered1:'));
+    fc.assert(
+      fc.property(text, text, (one, two) => {
+        const said = JSON.stringify({ one, two, status: 'created' });
+        expect(cover.open(cover.text(one))).toBe(one);
+        expect(cover.open(cover.order(said))).toBe(said);
+        expect(JSON.parse(cover.order(said))).toHaveProperty('status', 'created');
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([0, 12, 20, 40])('a changed byte shows: at %i [F133]', (at) => {
+    const bytes = Buffer.from(cover.text(`card ${CARD}, of table 4`).slice('~covered1:'.length), 'base64');
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    expect(() => cover.open(`~covered1:${bytes.toString('base64')}`)).toThrow(/stored bytes were changed/);
+  });
+});
+
+describe('a log line', () => {
+  const written = (message: string, fields?: LogFields): string => {
+    const lines: string[] = [];
+    createLog('trace', { write: (line) => void lines.push(line) }).error(message, fields);
+    return lines.join('');
+  };
+
+  it('is one line whatever is in its fields, and drives no terminal [F132]', () => {
+    const nasty = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc
+        .array(fc.constantFrom('\r', '\n', '\u001b[2J', '\u009b31m', '\u2028', '\u202e', '\0', '"', '\\', 'x'))
+        .map((all) => all.join('')),
+    );
+    fc.assert(
+      fc.property(nasty, nasty, (cause, message) => {
+        const line = written(message, { cause, path: cause });
+        expect(line.indexOf('\n')).toBe(line.length - 1);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+        expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/);
+        expect(JSON.parse(line)).toMatchObject({ level: 50 });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it.each(encodings)('has no token and no card in any text, written as %s [F133 F134]', (encoding) => {
+    for (const canary of [CARD, TOKEN]) {
+      const text = encoded(canary, encoding).toString('latin1');
+      const json = JSON.stringify({ note: text, deeper: JSON.stringify({ note: text }) });
+      for (const said of [text, `for ${text}, refused`, json, `https://u:p@shop.example/${text}?k=${text}`]) {
+        const fields = { cause: said, path: said, action: said, unit: said, merchant: said, code: said, table: said };
+        expect([said, leaks(written(said, fields))]).toEqual([said, []]);
+      }
+    }
+  });
+
+  it('has the fields of its list alone, as texts and numbers: nothing that hangs on an error or an object [F133]', () => {
+    const error = Object.assign(new Error(`refused ${TOKEN}`), { token: TOKEN, config: { headers: { a: HIDDEN } } });
+    const fields: Record<string, unknown> = {
+      cause: error,
+      error,
+      token: HIDDEN,
+      authorization: HIDDEN,
+      path: { HIDDEN },
+      status: 401,
+    };
+    const line = written('call failed', fields as LogFields); // as code that the compiler did not see would do
+    expect(leaks(line)).toEqual([]);
+    expect(JSON.parse(line)).toEqual({ level: 50, time: expect.any(Number), status: 401, msg: 'call failed' });
+  });
+
+  it('a half of a secret does not stay where a text is cut [F133]', () => {
+    for (let before = 220; before < 300; before += 7)
+      expect(written('x', { cause: `${'a '.repeat(before / 2)}${TOKEN} and ${CARD}` })).not.toMatch(
+        /APP_USR|c0ffee|5031755/,
+      );
+  });
+});
+
+describe('in production', () => {
+  const quiet = { is_production: true, options: ['--enable-source-maps', ''], inspector_url: undefined };
+
+  it.each([
+    '--inspect',
+    '--inspect=0.0.0.0:9229',
+    '--inspect-brk',
+    '--inspect-wait',
+    '--heap-prof',
+    '--heapsnapshot-signal=SIGUSR2',
+    '--heapsnapshot-near-heap-limit=1',
+    '--abort-on-uncaught-exception',
+  ])('%s is refused, and elsewhere not [F135]', (option) => {
+    for (const options of [[option], ['--no-warnings', option], [`--no-warnings ${option} --x`]])
+      expect(() => refuseOnlookers({ ...quiet, options })).toThrow(/lets others read tokens/);
+    expect(() => refuseOnlookers({ ...quiet, is_production: false, options: [option] })).not.toThrow();
+  });
+
+  it('nothing of the kind is let pass, and an open debugger is refused [F135]', () => {
+    expect(() => refuseOnlookers(quiet)).not.toThrow();
+    expect(() => refuseOnlookers({ ...quiet, inspector_url: 'ws://127.0.0.1:9229/x' })).toThrow(/A debugger/);
+  });
+
+  it('the last words of a crash hold neither secret nor property [F135]', () => {
+    const error = Object.assign(new Error(`sent Authorization: Bearer ${TOKEN}\nfor card ${CARD}`), { secret: HIDDEN });
+    const words = lastWords(error);
+    expect(leaks(words)).toEqual([]);
+    expect(words).toMatch(/^Error: sent /);
+    expect(words).toContain('secrets.test.ts');
+    expect(leaks(lastWords(TOKEN))).toEqual([]);
+  });
+
+  it('a start under a debugger is refused, and the signal that opens one does nothing [F135]', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'puente-discreet-'));
+    try {
+      const refused = await run(directory, ['--inspect=127.0.0.1:0']);
+      expect(refused).toMatchObject({ code: 1, out: '' });
+      expect(refused.err).toContain('--inspect lets others read tokens');
+      const running = await run(directory, [], 'SIGUSR1');
+      expect(running.err).toBe('');
+      expect(running).toMatchObject({ code: 0, out: expect.stringMatching(/ready[\s\S]*has stopped/) });
+      for (const { out, err } of [refused, running]) expect(searchFor({ key: KEY })(out + err)).toEqual([]);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+});
+
+const KEY = 'an-invented-key-that-must-not-be-told';
+
+/** Starts Puente as production does; when it is ready it gets the signal, and then the one that stops it. */
+function run(
+  directory: string,
+  options: string[],
+  signal?: NodeJS.Signals,
+): Promise<{ code: number | null; out: string; err: string }> {
+  const ports = { PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0', PUENTE_SANDBOX_PORT: '0' };
+  const env = {
+    PATH: process.env.PATH,
+    NODE_ENV: 'production',
+    PUENTE_DATA_DIR: directory,
+    PUENTE_SECRET_KEY: KEY,
+    PUENTE_LOG_LEVEL: 'silent',
+    ...ports,
+  };
+  const child = spawn(process.execPath, [...options, join(HOUSE, 'src/main.ts')], { cwd: directory, env });
+  let out = '';
+  let err = '';
+  let is_ready = false;
+  child.stderr.on('data', (text: Buffer) => {
+    err += text.toString();
+  });
+  child.stdout.on('data', (text: Buffer) => {
+    out += text.toString();
+    if (is_ready || !out.includes('Puente is ready')) return;
+    is_ready = true;
+    if (signal !== undefined) child.kill(signal);
+    // A debugger would be told of on standard error before the process goes.
+    setTimeout(() => child.kill('SIGTERM'), 300);
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
+}

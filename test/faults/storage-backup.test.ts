@@ -1,0 +1,252 @@
+/** Backups while sales go on, killed ones, and the drill: restore an old one and see what comes back (`reliability.md` C15). */
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { BackupProgress } from '../../src/core/backup.ts';
+import type { BackupManifest } from '../../src/core/records/upkeep.ts';
+import { digestOf } from '../../src/store/sqlite/backup-thread.ts';
+import { restoreBackup } from '../../src/store/sqlite/restore.ts';
+import { killChildren, startChild } from '../crash/child.ts';
+import { idOf, openShop, type Shop } from '../http/till.ts';
+import { ANA, ARGENTINA, type Bench, eventually, OPS_TOKEN, PEOPLE } from '../kit.ts';
+import { command } from '../moves/command.ts';
+import { puente } from '../run-cli.ts';
+
+let folder: string;
+let shop: Shop;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'puente-backup-'));
+  shop = await openShop({ PUENTE_DATA_DIR: folder, ...PEOPLE });
+});
+afterAll(async () => {
+  await shop.close();
+  await killChildren();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const backups = (): string => join(folder, 'backups');
+
+async function backUp(bench: Bench): Promise<BackupManifest> {
+  const answer = await bench.ops('/api/backup', { method: 'POST', body: { reason: 'a test' } });
+  expect(answer.status).toBe(200);
+  const news = answer.text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as BackupProgress); // the API's own shape
+  const last = news.at(-1);
+  if (last?.news !== 'done') throw new Error(`no backup: ${answer.text}`);
+  return last.backup;
+}
+
+function linksIn(path: string): string[] {
+  const database = new Database(path, { readonly: true });
+  try {
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+    return database.prepare<[], string>('SELECT legacy_id FROM links').pluck().all();
+  } finally {
+    database.close();
+  }
+}
+
+describe('a backup', () => {
+  it('made while sales go on has every sale of before, is sound, and is what its manifest says [F61]', async () => {
+    const before = await Promise.all([1, 2, 3].map(() => shop.create(shop.freshDevice())));
+    let is_over = false;
+    const selling = (async () => {
+      // No more than the sandbox has terminals for.
+      for (let sales = 0; !is_over && sales < 100; sales++)
+        expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    })();
+    const made = await backUp(shop);
+    is_over = true;
+    await selling;
+    const file = join(backups(), made.file);
+    expect(linksIn(file)).toEqual(expect.arrayContaining(before.map(idOf)));
+    expect(made).toMatchObject({ bytes: statSync(file).size, sha256: digestOf(file), schema: expect.any(Number) });
+    expect(made.heads.links).toBe(linksIn(file).length);
+    for (const name of readdirSync(backups())) expect(statSync(join(backups(), name)).mode & 0o077, name).toBe(0);
+    expect(readdirSync(backups()).filter((name) => name.includes('unfinished'))).toEqual([]);
+    const { backups: listed } = (await shop.ops('/api/backup')).body as { backups: BackupManifest[] }; // the API's own shape
+    expect(listed[0]).toEqual(made);
+    const audit = (await shop.ops('/api/audit?action=backup')).body as { lines: { detail: unknown }[] }; // the API's own shape
+    expect(audit.lines[0]?.detail).toEqual({ file: made.file, bytes: made.bytes, sha256: made.sha256 });
+  });
+
+  it('is made and listed on the command line, and an erase is counted there', async () => {
+    const env = { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
+    const made = await command(['backup', '--reason', 'before the upgrade'], env);
+    expect([made.code, made.out]).toEqual([0, expect.stringContaining('is made and proved')]);
+    const listed = await command(['backups', 'list'], env);
+    expect(listed.out).toContain(made.out.split(' ')[0]);
+    const counted = await command(['erase', ARGENTINA], env);
+    expect([counted.code, counted.out]).toEqual([3, expect.stringContaining('sales on orders are open')]);
+  });
+
+  it('is made one at a time, and asked for by operators alone', async () => {
+    const [first, second] = await Promise.all([
+      shop.ops('/api/backup', { method: 'POST', body: {} }),
+      shop.ops('/api/backup', { method: 'POST', body: {} }),
+    ]);
+    expect([first.status, second.status].toSorted()).toEqual([200, 409]);
+    const viewer = await shop.ops('/api/backup', { method: 'POST', body: {}, token: ANA.token });
+    expect(viewer.status).toBe(403);
+  });
+
+  it('that can not be written is told with the repair, and leaves nothing behind [F38]', async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), 'puente-backup-none-'));
+    const in_its_place = join(elsewhere, 'a file');
+    writeFileSync(in_its_place, 'no directory');
+    const bench = await openShop({ PUENTE_DATA_DIR: elsewhere, PUENTE_BACKUP_DIRECTORY: in_its_place });
+    try {
+      const answer = await bench.ops('/api/backup', { method: 'POST', body: {} });
+      expect(answer.body).toMatchObject({
+        error: 'store_failed',
+        message: expect.stringContaining('No backup was made'),
+      });
+      expect(readFileSync(in_its_place, 'utf8')).toBe('no directory');
+      expect((await bench.create(bench.freshDevice())).status).toBe(200);
+    } finally {
+      await bench.close();
+      await rm(elsewhere, { recursive: true, force: true });
+    }
+  });
+
+  it('that fails half way is removed at once, and the next one is whole', async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), 'puente-backup-half-'));
+    let fails = 'backup.begun';
+    const bench = await openShop(
+      { PUENTE_DATA_DIR: elsewhere },
+      {
+        failpoint: (name) => {
+          if (name === fails) throw new Error('the disk is gone');
+        },
+      },
+    );
+    try {
+      const answer = await bench.ops('/api/backup', { method: 'POST', body: {} });
+      expect(answer.body).toMatchObject({ error: 'store_failed' });
+      expect(readdirSync(join(elsewhere, 'backups'))).toEqual([]);
+      fails = 'none';
+      expect(linksIn(join(elsewhere, 'backups', (await backUp(bench)).file))).toEqual([]);
+    } finally {
+      await bench.close();
+      await rm(elsewhere, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('the schedule', () => {
+  const home = mkdtemp(join(tmpdir(), 'puente-backup-killed-'));
+  afterEach(async () => killChildren());
+  afterAll(async () => rm(await home, { recursive: true, force: true }));
+
+  it('makes backups by itself; one that is killed is swept away at the next start, and no other is [F61]', async () => {
+    const data_dir = await home;
+    const kept = join(data_dir, 'backups');
+    const settings = {
+      PUENTE_DATA_DIR: data_dir,
+      PUENTE_PUBLIC_PORT: '0',
+      PUENTE_OPS_PORT: '0',
+      PUENTE_SANDBOX_PORT: '0',
+      PUENTE_BACKUP_EVERY_MS: '1000',
+      PUENTE_BACKUP_KEEP: '1',
+    };
+    // The second one: the first is whole, and must be there afterwards.
+    const child = await startChild({ ...settings, CRASH_TEST_FAILPOINT: 'backup.copied:2' });
+    await child?.gone;
+    const left = readdirSync(kept);
+    expect(left.filter((name) => name.endsWith('.unfinished'))).toHaveLength(1);
+    const whole = left.filter((name) => name.endsWith('.db'));
+    expect(whole).toHaveLength(1);
+    writeFileSync(join(kept, 'of somebody else.unfinished'), 'not ours');
+    const bench = await openShop({
+      PUENTE_DATA_DIR: data_dir,
+      PUENTE_BACKUP_EVERY_MS: '1000',
+      PUENTE_BACKUP_KEEP: '1',
+    });
+    try {
+      const later = await eventually(
+        async () => readdirSync(kept).filter((name) => name.endsWith('.db')),
+        (names) => names.length === 1 && names[0] !== whole[0],
+      );
+      const names = readdirSync(kept);
+      expect(names).toContain('of somebody else.unfinished');
+      for (const gone of [...left, ...whole.map((name) => `${name}.json`)]) expect(names).not.toContain(gone);
+      expect(later[0]).toMatch(/^puente-[0-9a-f]{8}-\d{8}T\d{9}Z\.db$/);
+    } finally {
+      await bench.close();
+    }
+  });
+});
+
+describe('a restore', () => {
+  let made: BackupManifest;
+  let into: string;
+  beforeAll(async () => {
+    made = await backUp(shop);
+    into = await mkdtemp(join(tmpdir(), 'puente-restored-'));
+  });
+  afterAll(() => rm(into, { recursive: true, force: true }));
+  const order = (change: object = {}) => ({
+    file: join(backups(), made.file),
+    into,
+    replace: false,
+    reason: 'a drill',
+    now: Date.now(),
+    ...change,
+  });
+
+  it('is refused into a directory that a Puente is using, and changes nothing there', async () => {
+    const refused = restoreBackup(order({ into: folder, replace: true }));
+    await expect(refused).rejects.toMatchObject({ message: expect.stringContaining('another Puente is using it') });
+    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+  });
+
+  it('is refused for a file that changed since it was made, a damaged one, a foreign one and a newer one', async () => {
+    const bad = join(into, made.file);
+    const bytes = readFileSync(order().file);
+    const refusal = (text: string) =>
+      expect(restoreBackup(order({ file: bad }))).rejects.toMatchObject({ message: expect.stringContaining(text) });
+    const changed = Buffer.from(bytes);
+    changed.fill(0xa5, 3 * 4096, changed.length - 4096);
+    writeFileSync(bad, changed);
+    writeFileSync(`${bad}.json`, readFileSync(`${order().file}.json`));
+    await refusal('its bytes have changed');
+    await rm(`${bad}.json`);
+    await refusal('damaged');
+    writeFileSync(bad, 'Querido diario: '.repeat(1_000));
+    await refusal('it is not an SQLite database');
+    writeFileSync(bad, bytes);
+    const newer = new Database(bad);
+    newer.pragma('user_version = 99');
+    newer.close();
+    await refusal('it has schema 99');
+    await expect(restoreBackup(order({ file: join(into, 'nothing') }))).rejects.toMatchObject({
+      message: expect.stringContaining('it does not exist'),
+    });
+    expect(existsSync(join(into, 'puente.db'))).toBe(false);
+    await rm(bad);
+  });
+
+  it('puts the file in place for this user alone, and moves what is there aside only when it is asked to', async () => {
+    chmodSync(order().file, 0o644);
+    const { file } = order();
+    const ran = await puente(['restore', file, '--into', into, '--reason', 'a drill', '--json']);
+    expect(ran.err).toBe('');
+    const done = JSON.parse(ran.out);
+    expect(done).toMatchObject({
+      moved_to: null,
+      is_proved: true,
+      links: made.heads.links,
+      from: Date.parse(made.made_at),
+    });
+    expect(statSync(done.path).mode & 0o077).toBe(0);
+    await expect(restoreBackup(order())).rejects.toMatchObject({ code: 'conflict' });
+    const again = await restoreBackup(order({ replace: true }));
+    expect(existsSync(again.moved_to ?? '')).toBe(true);
+    expect(linksIn(done.path)).toHaveLength(made.heads.links);
+  });
+});

@@ -1,0 +1,254 @@
+/** A disk that is nearly full, full, locked or read for very long: what is refused, what goes on, and that it heals by itself. */
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Room } from '../../src/core/records/upkeep.ts';
+import { idOf, legacyErrorOf, openShop, type Shop } from '../http/till.ts';
+import { call, eventually } from '../kit.ts';
+import { MERCHANT, NOON } from '../store/contract/harness.ts';
+import { newFolder, openStore } from '../store/sqlite/kit.ts';
+
+const MIB = 1024 * 1024;
+
+/** Whether a program of the system did what it was asked to. */
+const ran = (program: string, ...words: string[]): boolean => spawnSync(program, words).status === 0;
+
+const levelOf = async (shop: Shop): Promise<unknown> =>
+  ((await call(`${shop.app.ops_url}/readyz`)).body as { disk?: unknown }).disk; // the door's own form
+
+/** An event about some order, unsigned: taken as a hint where there is room. */
+const tellEvent = (shop: Shop) =>
+  call(`${shop.app.public_url}/webhooks/orders`, {
+    body: { type: 'order', action: 'order.processed', data: { id: `ORD${'0'.repeat(26)}` } },
+  });
+
+/** A new sale is refused in the till's own words, and nobody else hears of it. */
+async function expectRefused(shop: Shop): Promise<void> {
+  const device = shop.freshDevice();
+  const answer = await shop.create(device);
+  expect(answer.status).toBe(503);
+  expect(legacyErrorOf(answer).message).toContain('nothing was charged');
+  expect(shop.rows(device)).toEqual([]);
+  expect(await shop.orders(device)).toEqual([]);
+}
+
+describe('a disk that is nearly full', () => {
+  let shop: Shop;
+  let free_bytes = 1_000 * MIB;
+  beforeAll(async () => {
+    shop = await openShop({}, { free_bytes: async () => free_bytes });
+  });
+  afterAll(() => shop.close());
+
+  it('refuses new sales before anything is written, finishes those under way, and recovers by itself [F45]', async () => {
+    const [open, repeated] = [shop.freshDevice(), shop.freshDevice()];
+    const sale = idOf(await shop.create(open));
+    const told = await shop.create(repeated);
+    expect(await levelOf(shop)).toBe('enough');
+    free_bytes = 63 * MIB;
+    await eventually(
+      () => levelOf(shop),
+      (level) => level === 'low',
+    );
+    await expectRefused(shop);
+    expect((await shop.create(repeated)).body).toEqual(told.body);
+    expect((await tellEvent(shop)).status).toBe(200);
+    await shop.atTerminal('pay', { device: open });
+    const read = await eventually(
+      () => shop.read(sale),
+      ({ body }) => (body as { state?: string }).state === 'FINISHED',
+    );
+    const payment = (read.body as { payment: { id: string } }).payment.id; // a finished intent names its payment
+    const refund = await shop.till(`/v1/payments/${payment}/refunds`, { method: 'POST', body: {} });
+    expect([refund.status, (await shop.requests('/v1/orders')).filter(({ path }) => path.endsWith('/refund'))]).toEqual(
+      [503, []],
+    );
+    const metrics = (await call(`${shop.app.ops_url}/metrics`)).text;
+    expect(metrics).toMatch(/^puente_disk_level 1$/m);
+    expect(metrics).toMatch(/^puente_total\{what="creates",label="no_room"\} 2$/m);
+    free_bytes = 1_000 * MIB;
+    await eventually(
+      () => levelOf(shop),
+      (level) => level === 'enough',
+    );
+    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await shop.till(`/v1/payments/${payment}/refunds`, { method: 'POST', body: {} })).status).toBe(201);
+  });
+
+  it('keeps evidence waiting, and writes it when there is room again', async () => {
+    const exchanges = async (id: string): Promise<number> => {
+      const database = new Database(join(shop.data_dir, 'puente.db'), { readonly: true });
+      try {
+        return database.prepare<[string]>('SELECT 1 FROM exchanges WHERE legacy_id = ?').all(id).length;
+      } finally {
+        database.close();
+      }
+    };
+    const sale = idOf(await shop.create(shop.freshDevice()));
+    await eventually(
+      () => exchanges(sale),
+      (count) => count === 1,
+    );
+    free_bytes = 63 * MIB;
+    await eventually(
+      () => levelOf(shop),
+      (level) => level === 'low',
+    );
+    expect((await shop.read(sale)).status).toBe(200);
+    free_bytes = 1_000 * MIB;
+    await eventually(
+      () => exchanges(sale),
+      (count) => count === 2,
+    );
+  });
+});
+
+describe('a full disk', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'puente-small-disk-'));
+  const mounted = ran('mount', '-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', directory);
+  const filler = join(directory, 'filler');
+  let pretended_bytes = 1_000 * MIB;
+  let shop: Shop;
+  beforeAll(async () => {
+    const settings = {
+      PUENTE_DATA_DIR: join(directory, 'data'),
+      PUENTE_STORE_LOW_BYTES: String(6 * MIB),
+      PUENTE_STORE_BALLAST_BYTES: String(4 * MIB),
+    };
+    shop = await openShop(settings, mounted ? {} : { free_bytes: async () => pretended_bytes });
+  });
+  afterAll(async () => {
+    await shop.close();
+    if (mounted) ran('umount', directory);
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  /** Really, where a file system may be mounted; else as the watch would see it, with the reserve given back already. */
+  function fill(): void {
+    if (!mounted) {
+      process.stdout.write('no file system can be mounted here: the full disk is told to the watch instead\n');
+      pretended_bytes = 0;
+      unlinkSync(ballast());
+      return;
+    }
+    const handle = openSync(filler, 'w');
+    try {
+      for (;;) writeSync(handle, Buffer.alloc(65_536));
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'ENOSPC' });
+    } finally {
+      closeSync(handle);
+    }
+  }
+  const ballast = (): string => join(shop.data_dir, 'puente.db.ballast');
+
+  it('lets sales under way finish on the reserve, sends nothing new, serves reads, and recovers [F44]', async () => {
+    const device = shop.freshDevice();
+    const sale = idOf(await shop.create(device));
+    await eventually(
+      async () => existsSync(ballast()),
+      (is_there) => is_there,
+    );
+    fill();
+    await eventually(
+      () => levelOf(shop),
+      (level) => level !== 'enough',
+    );
+    await expectRefused(shop);
+    await shop.atTerminal('pay', { device });
+    await eventually(
+      () => shop.read(sale),
+      ({ body }) => (body as { state?: string }).state === 'FINISHED',
+    );
+    expect(shop.rows(device)).toMatchObject([{ legacy_id: sale, state: 'DONE' }]);
+    expect(existsSync(ballast())).toBe(false);
+    await eventually(
+      () => levelOf(shop),
+      (level) => level === 'full',
+    );
+    expect((await tellEvent(shop)).status).toBe(503);
+    await expectRefused(shop);
+    if (mounted) unlinkSync(filler);
+    else pretended_bytes = 1_000 * MIB;
+    await eventually(
+      () => levelOf(shop),
+      (level) => level === 'enough',
+    );
+    await eventually(
+      async () => existsSync(ballast()),
+      (is_there) => is_there,
+    );
+    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await tellEvent(shop)).status).toBe(200);
+  });
+});
+
+describe('another process that holds the write lock', () => {
+  let shop: Shop;
+  beforeEach(async () => {
+    shop = await openShop();
+  });
+  afterEach(() => shop.close());
+
+  it('stops a sale before anything is sent, and only as long as it holds it [F43]', async () => {
+    const known = shop.freshDevice();
+    const sale = idOf(await shop.create(known));
+    const intruder = new Database(join(shop.data_dir, 'puente.db'));
+    intruder.exec('BEGIN IMMEDIATE');
+    await expectRefused(shop);
+    expect((await shop.read(sale)).status).toBe(200);
+    expect((await tellEvent(shop)).status).toBe(503);
+    intruder.exec('ROLLBACK');
+    intruder.close();
+    await eventually(
+      async () => (await call(`${shop.app.ops_url}/readyz`)).status,
+      (status) => status === 200,
+    );
+    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+  });
+});
+
+describe('a long reader', () => {
+  it('can not make the log grow unseen: it is told, and emptied as soon as nobody reads [F62]', async () => {
+    const folder = newFolder();
+    const path = folder.file('puente.db');
+    const seen: Room[] = [];
+    const disk = { low_bytes: 0, ballast_bytes: 0, log_limit_bytes: 300_000 };
+    const store = await openStore(path, { disk, onRoom: (room) => seen.push(room) });
+    const token = (number: number) => ({
+      fingerprint: `token ${number}`,
+      merchant_id: MERCHANT,
+      sealed_token: new Uint8Array(100_000),
+      accepted_until: NOON,
+      seen_at: NOON,
+    });
+    const reader = new Database(path, { readonly: true });
+    try {
+      await store.acceptToken(token(0), 'MLA');
+      const reading = reader.prepare('SELECT fingerprint FROM tokens').iterate();
+      reading.next();
+      for (let number = 1; number < 12; number++) await store.acceptToken(token(number), null);
+      await eventually(
+        async () => seen.length,
+        (changes) => changes === 1,
+      );
+      expect(seen[0]).toMatchObject({ level: 'enough', is_log_large: true });
+      expect(statSync(`${path}-wal`).size).toBeGreaterThan(disk.log_limit_bytes);
+      reading.return?.();
+      await eventually(
+        async () => seen.length,
+        (changes) => changes === 2,
+      );
+      expect(seen[1]).toMatchObject({ is_log_large: false });
+      expect(statSync(`${path}-wal`).size).toBeLessThan(disk.log_limit_bytes);
+      expect((await store.token('token 11'))?.sealed_token.length).toBe(100_000);
+    } finally {
+      reader.close();
+      await store.close();
+      folder.remove();
+    }
+  });
+});

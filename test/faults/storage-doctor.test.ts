@@ -1,0 +1,134 @@
+/** `puente doctor`: what it finds on a Puente that runs and on one that does not, and that it shows no secret. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DoctorReport } from '../../src/core/doctor/doctor.ts';
+import type { Finding } from '../../src/core/doctor/finding.ts';
+import { surroundingFindings } from '../../src/core/doctor/surroundings.ts';
+import { openShop, type Shop } from '../http/till.ts';
+import { ANA, ARGENTINA, OPS_TOKEN, PEOPLE } from '../kit.ts';
+import { puente } from '../run-cli.ts';
+
+const SECRET = 'webhook-secret-that-nobody-sees';
+
+const named = (findings: Finding[], name: string): Finding | undefined =>
+  findings.find((finding) => finding.name === name);
+
+describe('of a Puente that runs', () => {
+  let shop: Shop;
+  let free_bytes = 1e12;
+  beforeAll(async () => {
+    shop = await openShop(
+      {
+        ...PEOPLE,
+        PUENTE_WEBHOOK_SECRET: SECRET,
+        // A receiver inside the network, which the guard does not let through.
+        PUENTE_MERCHANTS_NOTICE_URL: 'https://10.0.0.8/in?key=key-in-the-url',
+        PUENTE_OUTBOUND_ALLOW_PRIVATE: 'false',
+      },
+      { free_bytes: async () => free_bytes },
+    );
+    await shop.create(shop.freshDevice());
+  });
+  afterAll(() => shop.close());
+  const ask = async (): Promise<DoctorReport> => (await shop.ops('/api/doctor')).body as DoctorReport; // the API's own shape
+
+  it('looks at everything, and every finding that is not well has its repair', async () => {
+    const { findings, level, versions } = await ask();
+    for (const name of ['schema', 'integrity', 'writes', 'disk', 'write-ahead log', 'clock', 'webhook secret'])
+      expect(named(findings, name), name).toMatchObject({ level: 'ok' });
+    expect(named(findings, 'upstream orders')).toMatchObject({
+      level: 'ok',
+      says: expect.stringContaining('without TLS'),
+    });
+    expect(named(findings, 'backups')).toMatchObject({
+      level: 'warning',
+      repair: expect.stringContaining('puente backup'),
+    });
+    for (const finding of findings) expect(finding.repair === null, finding.name).toBe(finding.level === 'ok');
+    expect(level).toBe('warning');
+    expect(versions).toMatchObject({ node: process.versions.node, store: expect.stringContaining('SQLite 3.') });
+  });
+
+  it('lists every setting with its source, and never a secret', async () => {
+    const report = await ask();
+    const setting = (name: string) => report.settings.find((one) => one.name === name);
+    expect(setting('webhook.secret')).toEqual({
+      name: 'webhook.secret',
+      value: 'set',
+      source: 'the variable PUENTE_WEBHOOK_SECRET',
+    });
+    expect(setting('create.attempts')).toMatchObject({ value: '3', source: 'config/default.yaml' });
+    expect(setting('merchants.notice_url')?.value).toContain('10.0.0.8');
+    expect(report.assumptions.length).toBeGreaterThan(10);
+    const text = JSON.stringify(report);
+    for (const secret of [SECRET, OPS_TOKEN, ANA.token, 'key-in-the-url']) expect(text).not.toContain(secret);
+  });
+
+  it('names a merchant whose notices have nowhere to go, or whose token was refused', async () => {
+    await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'error', status: 401, code: 'unauthorized' });
+    expect((await shop.create(shop.freshDevice())).status).toBe(401);
+    await shop.clearFaults();
+    const { findings } = await ask();
+    expect(named(findings, `notices of ${ARGENTINA}`)).toMatchObject({
+      level: 'warning',
+      says: expect.stringContaining('may not be called'),
+    });
+    expect(named(findings, `token of ${ARGENTINA}`)).toMatchObject({
+      level: 'warning',
+      says: expect.stringContaining('refused'),
+    });
+  });
+
+  it('exits 1 for a problem and says what to free; warnings alone leave 0', async () => {
+    const env = { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
+    const well = await puente(['doctor'], { env });
+    expect([well.code, well.err]).toEqual([0, '']);
+    expect(well.out).toContain('backups: Make one: puente backup');
+    free_bytes = 1024;
+    await new Promise((resolve) => setTimeout(resolve, 1_100)); // the disk is looked at once a second
+    const ill = await puente(['doctor', '--json'], { env });
+    expect(ill.code).toBe(1);
+    expect(named((JSON.parse(ill.out) as DoctorReport).findings, 'disk')).toMatchObject({ level: 'problem' });
+    free_bytes = 1e12;
+  });
+});
+
+it('judges clock, certificate and reach of an upstream', () => {
+  const now = Date.parse('2026-06-01T00:00:00Z');
+  const probe = {
+    name: 'orders',
+    url: 'https://api.example',
+    is_reached: true,
+    says: 'status 404',
+    latency_ms: 20,
+    protocol: 'TLSv1.3',
+    certificate_until: now + 90 * 86_400_000,
+    skew_ms: 400,
+  } as const;
+  const installation = { has_webhook_secret: false, is_sandbox: false } as Parameters<typeof surroundingFindings>[1]; // what this part reads of it
+  const levels = (change: object) =>
+    surroundingFindings([{ ...probe, ...change }], installation, now).map(({ level }) => level);
+  expect(levels({})).toEqual(['ok', 'ok', 'warning']);
+  expect(levels({ is_reached: false, skew_ms: null })).toEqual(['problem', 'note', 'warning']);
+  expect(levels({ certificate_until: now + 86_400_000 })).toEqual(['warning', 'ok', 'warning']);
+  expect(levels({ latency_ms: 3_000 })).toEqual(['warning', 'ok', 'warning']);
+  expect(levels({ skew_ms: -120_000 })).toEqual(['ok', 'problem', 'warning']);
+});
+
+describe('of a Puente that does not run', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'puente-offline-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('says what its settings and its file are, and exits 1 for either', async () => {
+    const env = { PUENTE_DATA_DIR: folder };
+    const missing = await puente(['doctor', '--offline', '--json'], { env });
+    expect([missing.code, named(JSON.parse(missing.out).findings, 'database')?.level]).toEqual([0, 'note']);
+    writeFileSync(join(folder, 'puente.db'), 'Querido diario: '.repeat(1_000));
+    const garbage = await puente(['doctor', '--offline'], { env });
+    expect([garbage.code, garbage.out]).toEqual([1, expect.stringContaining("can't be used")]);
+    const settings = await puente(['doctor', '--offline'], { env: { ...env, PUENTE_CREATE_ATTEMPTS: 'many' } });
+    expect([settings.code, settings.out]).toEqual([1, expect.stringContaining('create.attempts from the variable')]);
+  });
+});

@@ -1,0 +1,106 @@
+/** Files that were damaged, deleted, replaced or locked away while Puente was stopped (F38–F42). */
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { verifyAudit } from '../../src/core/audit.ts';
+import { puente } from '../run-cli.ts';
+import { opened } from '../store/contract/harness.ts';
+import { type Folder, newFolder, openStore } from '../store/sqlite/kit.ts';
+
+let folder: Folder;
+let path: string;
+beforeEach(() => {
+  folder = newFolder();
+  path = folder.file('puente.db');
+});
+afterEach(() => folder.remove());
+
+/** What a kill leaves: the file as it was written back last, and the log with what was committed since. */
+async function killedAt(): Promise<{ kept: string; lost: string }> {
+  const store = await openStore(path);
+  const kept = await opened(store, { slot: 'point:FIRST', unit: 'FIRST' });
+  await store.close();
+  const again = await openStore(path);
+  const lost = await opened(again, { slot: 'point:SECOND', unit: 'SECOND' });
+  const image = folder.file('image.db');
+  for (const suffix of ['', '-wal', '-shm']) copyFileSync(path + suffix, image + suffix);
+  await again.close();
+  path = image;
+  return { kept: kept.legacy_id, lost: lost.legacy_id };
+}
+
+async function audits(store: Awaited<ReturnType<typeof openStore>>): Promise<string[]> {
+  const lines = await store.auditsAfter(0, 100);
+  expect(verifyAudit(lines)).toMatchObject({ intact: true });
+  return lines.map(({ action }) => action);
+}
+
+describe('the log of a killed process', () => {
+  it('is read back whole when it is there, with a shared-memory file that is gone or garbage [F40]', async () => {
+    const { kept, lost } = await killedAt();
+    writeFileSync(`${path}-shm`, Buffer.alloc(32_768, 0xa5));
+    const store = await openStore(path, { create: false });
+    expect([await store.link(kept), await store.link(lost)]).toMatchObject([{ unit: 'FIRST' }, { unit: 'SECOND' }]);
+    expect(store.restoredGap()).toBeNull();
+    expect(await audits(store)).toEqual([]);
+    await store.close();
+  });
+
+  it.each([
+    ['deleted', () => rmSync(`${path}-wal`)],
+    ['garbage', () => writeFileSync(`${path}-wal`, Buffer.alloc(100_000, 0xa5))],
+  ])(
+    'that was %s leaves the last state that was written back, and the loss is written down [F40]',
+    async (_how, spoil) => {
+      const { kept, lost } = await killedAt();
+      rmSync(`${path}-shm`);
+      spoil();
+      const store = await openStore(path, { create: false });
+      expect(await store.link(kept)).toMatchObject({ unit: 'FIRST' });
+      expect(await store.link(lost)).toBeNull();
+      expect(store.restoredGap()).toMatchObject({ from: expect.any(Number), until: expect.any(Number) });
+      expect(await audits(store)).toEqual(['log lost']);
+      await store.close();
+      // Told once: the next start finds everything in order.
+      const next = await openStore(path, { create: false });
+      expect(await audits(next)).toEqual(['log lost']);
+      await next.close();
+    },
+  );
+});
+
+describe('a file that can not be used', () => {
+  it.each([
+    ['the lock is a directory', () => mkdirSync(`${path}.lock`), /\.lock can't be used/],
+    ['the log is a directory', () => mkdirSync(`${path}-wal`), /can't be used/],
+  ])(
+    '%s: the start is refused with a sentence, and works again when that is mended [F38]',
+    async (_what, spoil, text) => {
+      await (await openStore(path)).close();
+      for (const suffix of ['.lock', '-wal']) rmSync(path + suffix, { force: true });
+      spoil();
+      await expect(openStore(path)).rejects.toMatchObject({
+        code: 'store_unusable',
+        message: expect.stringMatching(text),
+      });
+      for (const suffix of ['.lock', '-wal']) rmSync(path + suffix, { force: true, recursive: true });
+      await (await openStore(path)).close();
+    },
+  );
+
+  it('ends the process with code 1 and the runbook when it is damaged, and is never made anew [F39]', async () => {
+    await (await openStore(path)).close();
+    const bytes = readFileSync(path);
+    bytes.fill(0xa5, 4096, bytes.length - 4096);
+    writeFileSync(path, bytes);
+    const settings = {
+      PUENTE_DATA_DIR: folder.file('.'),
+      PUENTE_PUBLIC_PORT: '0',
+      PUENTE_OPS_PORT: '0',
+      PUENTE_SANDBOX_PORT: '0',
+    };
+    const { code, err } = await puente(['serve'], { env: settings });
+    expect([code, err]).toEqual([1, expect.stringMatching(/The database .* it is damaged.* Restore a backup/s)]);
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(existsSync(`${path}.unfinished`)).toBe(false);
+  });
+});

@@ -1,0 +1,139 @@
+/** The breaker, in virtual time: what is kept back while nothing works, and how calls come back (F31, F32, P12). */
+import { describe, expect, it } from 'vitest';
+import { type BreakerState, createBreaker } from '../../src/outbound/upstream-breaker.ts';
+
+/** As in `config/default.yaml`. */
+const SETTINGS = { failures: 20, probe_ms: 1_000, steady_ms: 2_500 };
+const SECOND_MS = 1_000;
+const HOUR_MS = 3_600 * SECOND_MS;
+
+interface Run {
+  /** Virtual ms of each call that was let through, and whether it worked. */
+  sent: { at: number; worked: boolean }[];
+  offered: number;
+  changes: { at: number; state: BreakerState }[];
+}
+
+/** Offers calls evenly; each one that is let through ends at once, and works when the upstream does at that moment. */
+function offer(per_second: number, length_ms: number, works: (at: number) => boolean, settings = SETTINGS): Run {
+  let at = 0;
+  const run: Run = { sent: [], offered: 0, changes: [] };
+  const breaker = createBreaker(
+    settings,
+    () => at,
+    (state) => run.changes.push({ at, state }),
+  );
+  for (; at < length_ms; at += SECOND_MS / per_second) {
+    run.offered++;
+    const tell = breaker.admit();
+    if (tell === null) continue;
+    const worked = works(at);
+    run.sent.push({ at, worked });
+    tell(worked ? 'success' : 'failure');
+  }
+  return run;
+}
+
+/** The most calls that were let through in any one second between two moments. */
+function busiest({ sent }: Run, from: number, to: number): number {
+  const seconds = new Map<number, number>();
+  for (const { at } of sent) {
+    const second = Math.floor(at / SECOND_MS);
+    if (at >= from && at < to) seconds.set(second, (seconds.get(second) ?? 0) + 1);
+  }
+  return Math.max(0, ...seconds.values());
+}
+
+describe('a breaker', () => {
+  it('opens when nothing works, and lets one probe through in its time', () => {
+    const run = offer(50, 60 * SECOND_MS, () => false);
+    expect(run.changes.map(({ state }) => state)).toEqual(['open']);
+    expect(run.changes[0]?.at).toBeLessThanOrEqual(1.5 * SECOND_MS);
+    expect(busiest(run, 3 * SECOND_MS, 60 * SECOND_MS)).toBe(1);
+  });
+
+  it.each<[string, number, (at: number) => boolean]>([
+    ['while one call in fifteen works', 50, (at) => Math.round(at / 20) % 15 === 0],
+    ['for a blip that breaks all connections at once', 1_000, (at) => at > 500],
+    ["for a quiet shop's failures, two in three seconds", 0.6, () => false],
+  ])('stays closed %s', (_name, per_second, works) => {
+    const run = offer(per_second, 120 * SECOND_MS, works);
+    expect(run.changes).toEqual([]);
+    expect(run.sent).toHaveLength(run.offered);
+  });
+
+  it('never opens where it is turned off', () => {
+    expect(offer(50, 60 * SECOND_MS, () => false, { ...SETTINGS, failures: 0 }).changes).toEqual([]);
+  });
+
+  it('an answer that is neither good nor bad moves nothing', () => {
+    let at = 0;
+    const breaker = createBreaker(SETTINGS, () => at);
+    for (; at < 10 * SECOND_MS; at += 50) breaker.admit()?.('neutral');
+    expect(breaker.state()).toBe('closed');
+  });
+
+  it('a call that began before it opened and fails late does not end the trial', () => {
+    let at = 0;
+    const breaker = createBreaker(SETTINGS, () => at);
+    const slow = Array.from({ length: 10 }, () => breaker.admit());
+    for (; at < 2 * SECOND_MS; at += 50) breaker.admit()?.('failure');
+    expect(breaker.state()).toBe('open');
+    at += SETTINGS.probe_ms;
+    breaker.admit()?.('success');
+    expect(breaker.state()).toBe('trial');
+    for (const tell of slow) tell?.('failure');
+    expect(breaker.state()).toBe('trial');
+  });
+
+  it("one failure in a trial, which may be one order's, does not open it again", () => {
+    let failed = false;
+    const run = offer(20, 30 * SECOND_MS, (at) => {
+      if (at < 5 * SECOND_MS) return false;
+      if (failed || at < 6.5 * SECOND_MS) return true;
+      failed = true;
+      return false;
+    });
+    expect(run.changes.map(({ state }) => state)).toEqual(['open', 'trial', 'closed']);
+  });
+});
+
+describe('an upstream that is down for an hour and comes back', () => {
+  const per_second = 20;
+  const run = offer(per_second, HOUR_MS + 60 * SECOND_MS, (at) => at >= HOUR_MS);
+
+  it('is sent a probe a second and nothing more, far below what is offered [F31 P12]', () => {
+    const down = run.sent.filter(({ at }) => at < HOUR_MS).length;
+    expect(down).toBeLessThanOrEqual(HOUR_MS / SETTINGS.probe_ms + 2 * per_second);
+    expect(down / run.offered).toBeLessThan(0.1);
+  });
+
+  it('gets everything again within five seconds, and never more than is offered [F31 P12]', () => {
+    expect(run.changes.map(({ state }) => state)).toEqual(['open', 'trial', 'closed']);
+    expect(run.changes.at(-1)?.at).toBeLessThanOrEqual(HOUR_MS + 5 * SECOND_MS);
+    expect(busiest(run, HOUR_MS, HOUR_MS + 60 * SECOND_MS)).toBeLessThanOrEqual(per_second);
+    const last = run.sent.filter(({ at }) => at >= HOUR_MS + 30 * SECOND_MS);
+    expect(last.length, 'and then all of it').toBe(30 * per_second);
+  });
+});
+
+describe('an upstream that flaps every two seconds', () => {
+  const FLAPPING_MS = 300 * SECOND_MS;
+  const up = (at: number): boolean => at >= FLAPPING_MS || Math.floor(at / (2 * SECOND_MS)) % 2 === 1;
+  const run = offer(100, FLAPPING_MS + 30 * SECOND_MS, up);
+  const opened_at = run.changes[0]?.at ?? 0;
+
+  it('is probed and tried at a steady pace; what is let in never swings back to all [F32]', () => {
+    expect(opened_at).toBeLessThanOrEqual(2 * SECOND_MS);
+    expect(run.changes.filter(({ at, state }) => at < FLAPPING_MS && state === 'closed')).toEqual([]);
+    expect(busiest(run, 4 * SECOND_MS, FLAPPING_MS)).toBeLessThanOrEqual(11);
+    const wasted = run.sent.filter(({ at, worked }) => at > opened_at && at < FLAPPING_MS && !worked).length;
+    expect(wasted, 'five calls in four seconds meet an upstream that is down').toBeLessThanOrEqual((300 / 4) * 5);
+  });
+
+  it('gets everything again within five seconds of holding still [F32]', () => {
+    const closed = run.changes.at(-1);
+    expect(closed?.state).toBe('closed');
+    expect(closed?.at).toBeLessThanOrEqual(FLAPPING_MS + 5 * SECOND_MS);
+  });
+});

@@ -1,0 +1,133 @@
+/** The whole app while nothing works upstream: shed before anything is written, probed, and back by itself (F31, P12, I15). */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
+import { createUpstream } from '../../src/outbound/upstream.ts';
+import { type Row, rowsOf } from '../http/till.ts';
+import { type Answer, ARGENTINA, eventually, POINT, tokenOf } from '../kit.ts';
+import { type Gate, startFaultServer, startGate } from './fault-server.ts';
+import * as acts from './fault-server-acts.ts';
+import { openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
+
+/** Offered in bursts, because a breaker looks at a second and more. */
+const BURSTS = 30;
+const PER_BURST = 5;
+const PAUSE_MS = 100;
+const RETRY_STOCK = 20;
+
+let upstream: Upstream;
+let gate: Gate;
+let puente: Till;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  gate = await startGate(upstream.port);
+  puente = await openTill(gate.url, {
+    PUENTE_UPSTREAM_POOL_BREAKER_FAILURES: '20',
+    PUENTE_UPSTREAM_POOL_BREAKER_PROBE_MS: '200',
+    PUENTE_UPSTREAM_POOL_BREAKER_STEADY_MS: '300',
+  });
+});
+afterAll(async () => {
+  await puente.close();
+  await gate.close();
+  await upstream.close();
+});
+
+function rows(device: string): Row[] {
+  return rowsOf(puente.data_dir, device);
+}
+
+async function offerSales(): Promise<{ device: string; told: Answer }[]> {
+  const sales: Promise<{ device: string; told: Answer }>[] = [];
+  for (let burst = 0; burst < BURSTS; burst++) {
+    for (let sale = 0; sale < PER_BURST; sale++) {
+      const device = puente.device();
+      sales.push(puente.create(device).then((told) => ({ device, told })));
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  return Promise.all(sales);
+}
+
+describe('an upstream that answers every create with 500', () => {
+  it('is sent at most 1.1 times what tills offer, probes included; what is shed is not written [F31 P12 I15]', async () => {
+    upstream.onCreate = () => acts.json(500, { errors: [{ code: 'internal_error' }] });
+    const sales = await offerSales();
+    const shed = sales.filter(({ told }) => told.status === 503);
+    expect(shed.length, 'most of them').toBeGreaterThan(sales.length / 3);
+    for (const { device, told } of shed) {
+      expect(rows(device)).toEqual([]);
+      expect(Number(told.headers['retry-after'])).toBeGreaterThan(0);
+    }
+    for (const { told } of sales) expect(told.status).toBeOneOf([502, 503, 504]);
+    expect(upstream.creates().length).toBeLessThanOrEqual(sales.length * 1.1 + RETRY_STOCK);
+    expect(upstream.creates().length, 'far below what was offered').toBeLessThan(sales.length);
+    expect((await puente.ops('/metrics')).text).toMatch(
+      /puente_total\{what="breaker",label="orders_writes_open"\} [1-9]/,
+    );
+  });
+
+  it('comes back by itself: every sale in doubt gets its one order, and new ones go through [F31]', async () => {
+    upstream.onCreate = (honest) => honest;
+    const told = await eventually(
+      () => puente.create(puente.device()),
+      ({ status }) => status === 200,
+    );
+    expect(told.status).toBe(200);
+    const doubtful = [...new Set(upstream.creates().map(({ headers }) => headers['x-idempotency-key'] ?? ''))];
+    await eventually(
+      async () => doubtful.filter((key) => !upstream.orders.has(key)),
+      (left) => left.length === 0,
+    );
+    const bodies = new Map(upstream.creates().map(({ headers, body }) => [headers['x-idempotency-key'], body]));
+    for (const { headers, body } of upstream.creates()) {
+      expect(body.equals(bodies.get(headers['x-idempotency-key']) ?? Buffer.alloc(0))).toBe(true);
+    }
+    expect(upstream.orders.size, 'one order for each key').toBe(doubtful.length);
+  });
+});
+
+describe('an upstream that resets everything', () => {
+  it('reads are answered from what is stored, and soon without asking [F31]', async () => {
+    const device = puente.device();
+    const { id } = (
+      await eventually(
+        () => puente.create(device),
+        ({ status }) => status === 200,
+      )
+    ).body as { id: string }; // a 200 has one
+    const read = (): Promise<Answer> => puente.till(`${POINT}/payment-intents/${id}`);
+    gate.mode = 'reset';
+    await eventually(read, () => puente.alerts.some(({ cause }) => cause === 'kept back: nothing works upstream'));
+    const told = await read();
+    expect([told.status, (told.body as { state?: string }).state]).toEqual([200, 'OPEN']);
+    gate.mode = 'open';
+    const asked = upstream.heard.length;
+    await eventually(read, () => upstream.heard.length > asked);
+  });
+});
+
+describe('a stall of our own', () => {
+  it('is not taken for silence of the upstream: what came in meanwhile is read [F50]', async () => {
+    const server = await startFaultServer(() => (socket, heard) => {
+      acts.json(200, {})(socket, heard);
+      const until = performance.now() + 500;
+      while (performance.now() < until); // the answer has left; nobody reads it before the call's time is over
+    });
+    const client = createUpstream({
+      baseUrl: server.url,
+      connections: 1,
+      connectTimeout_ms: 3_000,
+      userAgent: 'Puente/test',
+    });
+    const outcome = await client.send({
+      name: 'users_me',
+      method: 'GET',
+      path: '/users/me',
+      token: new Secret(tokenOf(ARGENTINA)),
+      timeout_ms: 300,
+    });
+    expect(outcome).toMatchObject({ kind: 'answered', status: 200 });
+    await client.close();
+    await server.close();
+  });
+});

@@ -1,0 +1,88 @@
+/** Sends events as the vendor does, or as somebody who only pretends to be it. */
+import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { type Answer, ARGENTINA, call, eventually } from '../kit.ts';
+
+export const SECRET = 'a webhook secret of the tests';
+
+export interface SentEvent {
+  /** Order id, in the query and in the body. */
+  id: string;
+  action?: string;
+  request_id?: string;
+  /** Epoch ms of the sender. */
+  ts?: number;
+  /** The header as it is sent, made from the right digest; null: no header. */
+  header?: (ts: number, digest: string) => string | null;
+  /** Another secret than the right one. */
+  secret?: string;
+  user_id?: string;
+  /** In place of the usual body. */
+  body?: unknown;
+}
+
+/** One event to the public door, rightly signed unless it says otherwise. */
+export function sendEvent(public_url: string, event: SentEvent): Promise<Answer> {
+  const { id, action = 'order.processed', request_id = 'r-1', ts = Date.now(), secret = SECRET } = event;
+  const digest = createHmac('sha256', secret)
+    .update(`id:${id.toLowerCase()};request-id:${request_id};ts:${ts};`)
+    .digest('hex');
+  const header = (event.header ?? usualHeader)(ts, digest);
+  return call(`${public_url}/webhooks/orders?data.id=${id}&type=order`, {
+    headers: { 'x-request-id': request_id, ...(header === null ? {} : { 'x-signature': header }) },
+    body: event.body ?? { action, type: 'order', user_id: event.user_id ?? ARGENTINA, data: { id } },
+  });
+}
+
+export const usualHeader = (ts: number, digest: string): string => `ts=${ts},v1=${digest}`;
+
+/** Signatures that prove nothing, each with a name. */
+export const forged: [string, NonNullable<SentEvent['header']>][] = [
+  ['no signature', () => null],
+  ['an empty one', () => ''],
+  ['one without a time', (_ts, digest) => `v1=${digest}`],
+  ['one without a digest', (ts) => `ts=${ts}`],
+  ['a truncated digest', (ts, digest) => usualHeader(ts, digest.slice(0, 63))],
+  ['a digest that is too long', (ts, digest) => usualHeader(ts, `${digest}0`)],
+  ['a digest of an odd alphabet', (ts, digest) => usualHeader(ts, `${digest.slice(0, 62)}zz`)],
+  ['the digest twice', (ts, digest) => `${usualHeader(ts, digest)},v1=${digest}`],
+  ['another time than was signed', (ts, digest) => usualHeader(ts + 1, digest)],
+  ['a digest of zeros', (ts) => usualHeader(ts, '0'.repeat(64))],
+  ['ten thousand commas', (ts, digest) => `${usualHeader(ts, digest)}${','.repeat(5_000)}`],
+];
+
+export interface InboxRow {
+  order_id: string | null;
+  verified: number;
+  state: string;
+  attempts: number;
+}
+
+/** The inbox, oldest first, read beside the running process. */
+export function inboxOf(data_dir: string): InboxRow[] {
+  const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
+  try {
+    return database
+      .prepare<[], InboxRow>('SELECT order_id, verified, state, attempts FROM events ORDER BY sequence')
+      .all();
+  } finally {
+    database.close();
+  }
+}
+
+/** Resolves when no event waits for its turn. */
+export function allHandled(data_dir: string): Promise<InboxRow[]> {
+  return eventually(
+    async () => inboxOf(data_dir),
+    (rows) => rows.every((row) => row.state !== 'pending'),
+  );
+}
+
+const ULID_LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** An order id that nobody has; another one for each number. */
+export function inventedOrder(number: number): string {
+  const digits = [...number.toString(32)].map((digit) => ULID_LETTERS[Number.parseInt(digit, 32)]).join('');
+  return `ORD01K7FFD${digits.padStart(19, '0')}`;
+}

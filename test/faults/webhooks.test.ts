@@ -1,0 +1,244 @@
+/** Events that are forged, old, doubled a thousand times, in another shape, or too many (F103–F105, F109–F111). */
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { idOf, openShop, type Shop } from '../http/till.ts';
+import { ARGENTINA, eventually, type Receiver, startReceiver } from '../kit.ts';
+import { allHandled, forged, inboxOf, inventedOrder, SECRET, sendEvent, usualHeader } from './webhook-sender.ts';
+
+const DAY_MS = 86_400_000;
+/** Nothing is found by looking, so that what moves is moved by an event. */
+const QUIET = {
+  PUENTE_WEBHOOK_SECRET: SECRET,
+  PUENTE_RECONCILE_POINT_INTERVAL_MS: '600000',
+  PUENTE_RECONCILE_MAX_INTERVAL_MS: '600000',
+  PUENTE_RECONCILE_SWEEP_PER_SECOND: '0',
+};
+
+let shop: Shop;
+let receiver: Receiver;
+beforeAll(async () => {
+  shop = await openShop(QUIET);
+  receiver = await startReceiver();
+  await shop.notify(ARGENTINA, { notice_url: receiver.url });
+  await shop.upstreamSettings({ webhook_mode: 'drop' });
+});
+afterAll(async () => {
+  await shop.close();
+  await receiver.close();
+});
+beforeEach(async () => {
+  await allHandled(shop.data_dir);
+});
+
+interface Sale {
+  id: string;
+  order_id: string;
+  device: string;
+}
+
+/** A live sale of which no event tells by itself. */
+async function silentSale(): Promise<Sale> {
+  const device = shop.freshDevice();
+  const id = idOf(await shop.create(device));
+  return { id, device, order_id: shop.rows(device)[0]?.order_id ?? '' };
+}
+
+/** The same, paid and told. */
+async function toldSale(): Promise<Sale> {
+  const sale = await silentSale();
+  await shop.atTerminal('pay', { device: sale.device });
+  await sendEvent(shop.app.public_url, { id: sale.order_id });
+  await eventually(
+    async () => noticesOf(sale),
+    (count) => count === 1,
+  );
+  return sale;
+}
+
+function noticesOf({ id }: Sale): number {
+  return receiver.received.filter(({ query }) => query.get('id') === id).length;
+}
+
+/** The row of a sale as it is stored; equal before and after means that nothing changed. */
+function stored({ id }: Sale): unknown {
+  const database = new Database(join(shop.data_dir, 'puente.db'), { readonly: true });
+  try {
+    return database
+      .prepare('SELECT state, legacy_state, order_version, revision FROM links WHERE legacy_id = ?')
+      .get(id);
+  } finally {
+    database.close();
+  }
+}
+
+describe('a forged event', () => {
+  it.each(forged)('with %s is a hint to read, and nothing more [F103]', async (_name, header) => {
+    const sale = await silentSale();
+    const before = inboxOf(shop.data_dir).length;
+    const answer = await sendEvent(shop.app.public_url, { id: sale.order_id, header });
+    expect(answer.status).toBe(200);
+    expect((await allHandled(shop.data_dir)).slice(before)).toMatchObject([{ verified: 0, state: 'done' }]);
+    expect((await shop.read(sale.id)).body).toMatchObject({ state: 'OPEN' });
+    expect(noticesOf(sale)).toBe(0);
+  });
+
+  it('with upper-case hex under the right secret is none [F103]', async () => {
+    const sale = await silentSale();
+    const before = inboxOf(shop.data_dir).length;
+    await sendEvent(shop.app.public_url, {
+      id: sale.order_id,
+      header: (ts, digest) => usualHeader(ts, digest.toUpperCase()),
+    });
+    expect((await allHandled(shop.data_dir)).slice(before)).toMatchObject([{ verified: 1 }]);
+  });
+});
+
+describe('where unverified events are refused', () => {
+  let strict: Shop;
+  beforeAll(async () => {
+    strict = await openShop({ ...QUIET, PUENTE_WEBHOOK_UNVERIFIED: 'refuse' });
+  });
+  afterAll(() => strict.close());
+
+  it.each(forged)('one with %s is answered 401 and not kept [F103]', async (_name, header) => {
+    const answer = await sendEvent(strict.app.public_url, { id: inventedOrder(1), header });
+    expect(answer.status).toBe(401);
+    expect(inboxOf(strict.data_dir)).toEqual([]);
+  });
+
+  it('one under another secret is answered 401, and the true one is taken [F103]', async () => {
+    const id = inventedOrder(2);
+    expect((await sendEvent(strict.app.public_url, { id, secret: 'not the secret' })).status).toBe(401);
+    expect(inboxOf(strict.data_dir)).toEqual([]);
+    expect((await sendEvent(strict.app.public_url, { id })).status).toBe(200);
+    expect(inboxOf(strict.data_dir)).toMatchObject([{ order_id: id, verified: 1 }]);
+  });
+});
+
+describe('a true event once more', () => {
+  it.each([
+    ['a minute', 60_000],
+    ['a day', DAY_MS],
+    ['a year', 365 * DAY_MS],
+  ])('%s later changes nothing and tells nobody [F104]', async (_name, age_ms) => {
+    const sale = await toldSale();
+    const before = stored(sale);
+    const known = inboxOf(shop.data_dir).length;
+    const answer = await sendEvent(shop.app.public_url, { id: sale.order_id, ts: Date.now() - age_ms });
+    expect(answer.status).toBe(200);
+    expect((await allHandled(shop.data_dir)).slice(known)).toMatchObject([{ verified: 1, state: 'done' }]);
+    expect(stored(sale)).toEqual(before);
+    expect(noticesOf(sale)).toBe(1);
+  });
+
+  it('and a thousand times is one change, one notice, and few reads [F105]', async () => {
+    const sale = await silentSale();
+    await shop.atTerminal('pay', { device: sale.device });
+    const reads = (await shop.requests(`/v1/orders/${sale.order_id}`)).length;
+    const began = performance.now();
+    for (let batch = 0; batch < 20; batch++)
+      await Promise.all(Array.from({ length: 50 }, () => sendEvent(shop.app.public_url, { id: sale.order_id })));
+    await allHandled(shop.data_dir);
+    const seconds = (performance.now() - began) / 1_000;
+    await eventually(
+      async () => noticesOf(sale),
+      (count) => count >= 1,
+    );
+    expect(stored(sale)).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED' });
+    expect(noticesOf(sale)).toBe(1);
+    // One at once while the sale was open, then one a second at most.
+    const after = (await shop.requests(`/v1/orders/${sale.order_id}`)).length;
+    expect(after - reads).toBeLessThanOrEqual(Math.ceil(seconds) + 2);
+  });
+});
+
+describe('a flood', () => {
+  it('of random ids reads nothing, is capped, and leaves creates and true events alone [F109]', async () => {
+    const small = await openShop({ ...QUIET, PUENTE_WEBHOOK_WAITING_LIMIT: '500' });
+    try {
+      const statuses = new Map<number, number>();
+      const forge = async (from: number): Promise<void> => {
+        for (let nth = from; nth < 2_000; nth += 20) {
+          const { status } = await sendEvent(small.app.public_url, { id: inventedOrder(nth), header: () => null });
+          statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        }
+      };
+      const flood = Promise.all(Array.from({ length: 20 }, (_, from) => forge(from)));
+      const created = [];
+      for (let sale = 0; sale < 10; sale++) created.push((await small.create(small.freshDevice())).status);
+      await flood;
+      expect(created).toEqual(Array(10).fill(200));
+      expect([...statuses.keys()].sort()).toEqual([200, 503]);
+      expect(inboxOf(small.data_dir).length).toBeLessThan(1_990);
+      expect((await small.requests('/v1/orders/ORD01K7FFD')).length).toBe(0);
+      expect((await sendEvent(small.app.public_url, { id: inventedOrder(9_999) })).status).toBe(200);
+      const refused = await sendEvent(small.app.public_url, { id: inventedOrder(9_998), header: () => null });
+      expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '60' } });
+    } finally {
+      await small.close();
+    }
+  });
+
+  it('for one order leaves a few rows, whatever it says [F109]', async () => {
+    const sale = await silentSale();
+    const told = Array.from({ length: 200 }, (_, nth) => `order.forged_${nth}`);
+    await Promise.all(
+      told.map((action) => sendEvent(shop.app.public_url, { id: sale.order_id, action, header: () => null })),
+    );
+    await allHandled(shop.data_dir);
+    const rows = inboxOf(shop.data_dir).filter(({ order_id }) => order_id === sale.order_id);
+    expect(rows.length).toBeLessThanOrEqual(20);
+    expect(rows.length).toBeGreaterThan(0);
+  });
+});
+
+it('an inbox that can not commit answers 503, and takes the event when it is sent again [F110]', async () => {
+  const id = inventedOrder(777);
+  const other = new Database(join(shop.data_dir, 'puente.db'));
+  other.exec('BEGIN IMMEDIATE');
+  try {
+    expect((await sendEvent(shop.app.public_url, { id })).status).toBe(503);
+  } finally {
+    other.exec('ROLLBACK');
+    other.close();
+  }
+  expect(inboxOf(shop.data_dir).filter(({ order_id }) => order_id === id)).toEqual([]);
+  expect((await sendEvent(shop.app.public_url, { id })).status).toBe(200);
+  expect(inboxOf(shop.data_dir).filter(({ order_id }) => order_id === id)).toHaveLength(1);
+});
+
+describe('an event in another shape', () => {
+  const shapes: [string, (id: string) => unknown][] = [
+    ['a resource path', (id) => ({ topic: 'order', resource: `/v1/orders/${id}` })],
+    ['the id one level deeper', (id) => ({ type: 'order', data: { order: { id } } })],
+    ['the order itself', (id) => ({ id, status: 'processed' })],
+    ['a list', (id) => [{ id }]],
+    ['an envelope with text in it', (id) => ({ message: JSON.stringify({ data: { id } }) })],
+  ];
+  it.each(shapes)('(%s) is taken as a hint all the same [F111]', async (_name, shape) => {
+    const sale = await silentSale();
+    await shop.atTerminal('pay', { device: sale.device });
+    const body = shape(sale.order_id);
+    const answer = await sendEvent(`${shop.app.public_url}`, { id: 'x', header: () => null, body });
+    expect(answer.status).toBe(200);
+    await eventually(
+      async () => noticesOf(sale),
+      (count) => count === 1,
+    );
+  });
+
+  it.each([
+    ['nothing in it', { hello: 'world' }],
+    ['only lists', [[[]]]],
+    ['a number', 7],
+    ['text', '"ORD"'],
+    ['depth', '['.repeat(30_000)],
+  ])('with %s is refused, so that it is sent again, and counted for operators [F111]', async (_name, body) => {
+    const before = inboxOf(shop.data_dir).length;
+    const answer = await sendEvent(shop.app.public_url, { id: 'x', header: () => null, body });
+    expect(answer.status).toBe(400);
+    expect(inboxOf(shop.data_dir)).toHaveLength(before);
+    expect((await shop.ops('/metrics')).text).toMatch(/puente_total\{what="events",label="unreadable"\} [1-9]/);
+  });
+});

@@ -1,0 +1,158 @@
+/** What each step of a plan does to the world; nobody waits for what comes of it. */
+import { moveStage } from '../../src/core/moves/move.ts';
+import { SOLE_OWNER } from '../../src/core/person.ts';
+import { PuenteError } from '../../src/error.ts';
+import { tokenOf } from './clients.ts';
+import { Killed } from './clock.ts';
+import { merchants, type Step, tills } from './steps.ts';
+import type { SimulatedWorld } from './world.ts';
+
+/** A stop waits so long for what is under way. */
+const STOP_MS = 30_000;
+/** The product looks at its clock every five seconds. */
+const SEEN_WITHIN_MS = 6_000;
+/** An order that nobody has. */
+const NOBODYS_ORDER = 'ORD00123456789ABCDEFGHJKMNPQR';
+
+type Acts = { readonly [What in Step['do']]: (world: SimulatedWorld, step: Extract<Step, { do: What }>) => void };
+
+const acts: Acts = {
+  sell: ({ clients }, step) => clients.sell(step),
+  again: ({ clients }, { sale, patience_ms }) => clients.again(sale, patience_ms),
+  read: ({ clients }, { sale }) => clients.read(sale),
+  cancel: ({ clients }, { sale }) => clients.cancel(sale),
+  spy: ({ clients }, { sale }) => clients.spy(sale),
+  terminal: actAtTerminal,
+  buyer: actAsBuyer,
+  wait: () => undefined,
+  move,
+  kill,
+  stop,
+  clock: (world, { by_ms }) => setClock(world, () => world.run.skew_ms + by_ms),
+  fault: ({ network }, { call, what, times }) => void network.armed.push({ call, what, times }),
+  mail: (world, { what, times }) => void world.mail.armed.push({ what, times }),
+  forge,
+  resend: (world, { nth }) => world.mail.resend(nth),
+  receiver: ({ receivers, clock }, { merchant, mood, for_ms }) =>
+    void receivers.moods.set(merchantAt(merchant), { mood, until: clock.now() + for_ms }),
+  outage: ({ network, clock }, { for_ms }) => {
+    network.down_until = clock.now() + for_ms;
+  },
+  token: (world, { merchant, good }) => setToken(world, merchantAt(merchant), good),
+};
+
+export function act<What extends Step['do']>(world: SimulatedWorld, step: Extract<Step, { do: What }>): void {
+  const does = acts[step.do as What]; // the table has one for each
+  does(world, step);
+}
+
+function merchantAt(index: number): string {
+  return merchants[index % merchants.length] ?? merchants[0];
+}
+
+/** A token is revoked, or good again. */
+export function setToken({ service }: SimulatedWorld, id: string, good: boolean): void {
+  const owner = service.world.merchants.get(id);
+  if (good && owner !== undefined) service.world.tokens.set(tokenOf(id), owner);
+  else service.world.tokens.delete(tokenOf(id));
+}
+
+/**
+ * The machine's wall clock is set, and its process has a moment to see it: what is set and set again between two of its
+ * looks can't be seen by anybody, so the second time waits.
+ */
+export function setClock(world: SimulatedWorld, skewOf: () => number): void {
+  const { run, clock } = world;
+  if (run.watch_until > clock.now()) {
+    clock.after(run.watch_until - clock.now() + 1, () => setClock(world, skewOf));
+    return;
+  }
+  run.skew_ms = skewOf();
+  run.watch_until = clock.now() + SEEN_WITHIN_MS;
+}
+
+/** What a person does at a terminal; what can't be done there is not done. */
+function actAtTerminal({ service }: SimulatedWorld, step: Extract<Step, { do: 'terminal' }>): void {
+  const till = tills[step.till % tills.length] ?? tills[0];
+  const terminal = service.world.terminal(merchants[till.merchant], till.unit);
+  permitted(() => terminal?.occupation?.operate(step.act, {}));
+}
+
+function actAsBuyer({ service, clients }: SimulatedWorld, step: Extract<Step, { do: 'buyer' }>): void {
+  const sale = clients.sales.get(step.sale);
+  if (sale === undefined || sale.kind === 'point') return;
+  const order = [...service.world.orders.values()].find(
+    ({ merchant, transaction }) =>
+      merchant.user_id === sale.merchant_id && transaction.amount_minor === sale.amount_minor,
+  );
+  permitted(() => service.world.payables.get(order?.id ?? '')?.act(step.act, {}));
+}
+
+export function permitted(deed: () => void): void {
+  try {
+    deed();
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+  }
+}
+
+/** An operator moves a merchant. */
+function move(world: SimulatedWorld, step: Extract<Step, { do: 'move' }>): void {
+  const { life } = world.run;
+  const id = merchantAt(step.merchant);
+  if (life === null) return;
+  const work = async (): Promise<void> => {
+    const revision = (await life.runtime.store.merchant(id))?.revision ?? 0;
+    const share = step.stage === 'canary' ? { share: 50 } : {};
+    const target = { stage: step.stage, ...share, override: true, reason: 'the simulation says so', revision };
+    world.stages.push({ at: world.clock.now(), merchant_id: id, stage: step.stage });
+    await moveStage(life.runtime, id, target, SOLE_OWNER);
+  };
+  work().catch((error: unknown) => {
+    if (error instanceof PuenteError || error instanceof Killed) return;
+    world.run.failures.push(`a move failed: ${String(error)}`);
+  });
+}
+
+/** Dies now, or at the n-th time that it comes by a named point; and is started again after a while. */
+function kill(world: SimulatedWorld, { point, nth, down_ms }: Extract<Step, { do: 'kill' }>): void {
+  const { run } = world;
+  const again = (): void => void world.clock.after(down_ms, () => void restart(world));
+  if (point === null) {
+    if (run.life === null) return;
+    run.life.kill();
+    run.life = null;
+    again();
+  } else if (run.deadly === null) {
+    run.deadly = { point, nth };
+    run.onDeath = again;
+  }
+}
+
+/** As on SIGTERM: what is under way may end, then the process does. */
+function stop(world: SimulatedWorld, { down_ms }: Extract<Step, { do: 'stop' }>): void {
+  const { life } = world.run;
+  if (life === null) return;
+  world.run.life = null;
+  let over = false;
+  const end = (): void => {
+    if (over) return;
+    over = true;
+    life.kill();
+    world.clock.after(down_ms, () => void restart(world));
+  };
+  void life.stop().then(end);
+  world.clock.after(STOP_MS, end);
+}
+
+async function restart(world: SimulatedWorld): Promise<void> {
+  if (world.run.life === null) await world.startProcess();
+}
+
+/** A webhook from somebody else about a sale's order, if that has one, or about an order that nobody has. */
+function forge({ clients, mail, rows }: SimulatedWorld, step: Extract<Step, { do: 'forge' }>): void {
+  const sale = clients.sales.get(step.sale);
+  const id = sale?.legacy_id ?? null;
+  const order_id = (id === null ? null : rows.orderOf(id)) ?? NOBODYS_ORDER;
+  mail.forge(order_id, sale?.merchant_id ?? merchants[0], 'sale-1', step.action, step.signed);
+}

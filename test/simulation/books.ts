@@ -1,0 +1,82 @@
+/** The upstream's books and the rest of the evidence, gathered when a run is over. */
+import type { Order as SandboxOrder } from '../../src/sandbox/order.ts';
+import { slotOf } from './clients.ts';
+import type { History, Intent, Order } from './history.ts';
+import type { SimulatedWorld } from './world.ts';
+
+const OPEN: ReadonlySet<string> = new Set(['created', 'at_terminal']);
+
+export function bookOf(world: SimulatedWorld): History {
+  const { run, clients, network, carrier, mail, receivers, service, rows } = world;
+  return {
+    seed: run.plan.seed,
+    ended_at: world.clock.now(),
+    sales: [...clients.sales.values()],
+    calls: clients.calls,
+    upstream: network.calls,
+    carried: carrier.log,
+    webhooks: mail.log,
+    deliveries: receivers.log,
+    orders: [...service.world.orders.values()].map((order) => orderOf(order, isOpen(service.world.settings, order))),
+    intents: [...service.legacy.intents.values()].map(intentOf),
+    ...rows.all(),
+    stages: world.stages,
+    leaks: run.leaks,
+    failures: run.failures,
+    left: {
+      under_way: world.underWay(),
+      unsettled: run.life?.runtime.unsettled.size ?? 0,
+      telling: run.life?.runtime.telling.size ?? 0,
+    },
+    steps: run.plan.steps,
+    product: run.plan.product,
+  };
+}
+
+/** An order that asks for an action may go on from there, by a setting of the world. */
+export function isOpen(
+  { action_required }: { action_required: 'final' | 'moves_on' },
+  { status }: SandboxOrder,
+): boolean {
+  return OPEN.has(status) || (status === 'action_required' && action_required === 'moves_on');
+}
+
+function orderOf(order: SandboxOrder, is_open: boolean): Order {
+  const { place, transaction, merchant } = order;
+  const unit = place.type === 'qr' ? slotOf('static', place.external_pos_id) : slotOf('point', place.terminal_id);
+  return {
+    id: order.id,
+    merchant_id: merchant.user_id,
+    unit,
+    mode: place.type === 'qr' ? place.mode : null,
+    reference: order.external_reference,
+    amount_minor: transaction.amount_minor,
+    status: order.status,
+    detail: transaction.status_detail,
+    payment_id: transaction.reference_id === null ? null : String(transaction.reference_id),
+    created_at: order.created_at_ms,
+    ended_at: is_open ? null : order.updated_at_ms,
+  };
+}
+
+function intentOf({ id, merchant, terminal, history, amount_minor }: IntentLike): Intent {
+  const last = history.at(-1);
+  const over = last !== undefined && !['OPEN', 'ON_TERMINAL', 'PROCESSING', 'PROCESSED'].includes(last.state);
+  return {
+    id,
+    merchant_id: merchant.user_id,
+    unit: slotOf('point', terminal.id),
+    amount_minor,
+    status: last?.state ?? 'OPEN',
+    created_at: history[0]?.at_ms ?? 0,
+    ended_at: over ? last.at_ms : null,
+  };
+}
+
+interface IntentLike {
+  id: string;
+  merchant: { user_id: string };
+  terminal: { id: string };
+  amount_minor: number;
+  history: { state: string; at_ms: number }[];
+}

@@ -1,0 +1,32 @@
+/** A seeded bug: a few edits of the product's sources, applied in memory when a test process reads them. */
+
+export interface Edit {
+  /** Below `src/`. */
+  file: string;
+  /** Stands there exactly once. */
+  from: string;
+  to: string;
+}
+
+export interface Bug {
+  name: string;
+  edits: Edit[];
+  /** A file of tests, and the part of its names that must fail; null when the simulation catches it. */
+  test: { file: string; name: string } | null;
+}
+
+/** @throws Error when two bugs have one name. */
+export function readBugs(bugs: Bug[]): readonly Bug[] {
+  if (new Set(bugs.map(({ name }) => name)).size < bugs.length) throw new Error('two seeded bugs have one name');
+  return bugs;
+}
+
+/** @throws Error when an edit's text does not stand there exactly once: then the bug has to be written anew. */
+export function patched(source: string, edits: readonly Edit[]): string {
+  let text = source;
+  for (const { file, from, to } of edits) {
+    if (text.split(from).length !== 2) throw new Error(`${file}: this must stand there exactly once: ${from}`);
+    text = text.replace(from, () => to);
+  }
+  return text;
+}

@@ -1,0 +1,141 @@
+/** Seeded bugs of the create: key, row, replay, answer. */
+import type { Bug } from './bug.ts';
+
+const RUNTIME_IMPORT = "import type { Runtime } from './runtime.ts';";
+
+export const createBugs: Bug[] = [
+  {
+    name: 'POST before insert',
+    test: null,
+    edits: [
+      { file: 'core/open.ts', from: RUNTIME_IMPORT, to: `${RUNTIME_IMPORT} import { routeOf } from './upstream.ts';` },
+      {
+        file: 'core/open.ts',
+        from: "runtime.failpoint('create.before_row');",
+        to: "await runtime.upstream.send({ ...routeOf('create'), body: fresh.body, token: call.token, idempotency_key: fresh.link.idempotency_key, timeout_ms: 4_000 }); runtime.failpoint('create.before_row');",
+      },
+    ],
+  },
+  {
+    name: 'new key per retry',
+    test: null,
+    edits: [
+      {
+        file: 'core/attempt.ts',
+        from: 'idempotency_key: plan.link.idempotency_key,',
+        to: 'idempotency_key: replay ? runtime.ids.idempotencyKey() : plan.link.idempotency_key,',
+      },
+    ],
+  },
+  {
+    name: 'retry after definite 4xx',
+    test: null,
+    edits: [
+      {
+        file: 'core/outcome.ts',
+        from: "if (!expected.replay) return { kind: 'definite', status, body };",
+        to: "if (!expected.replay) return ambiguous('refused', true);",
+      },
+    ],
+  },
+  {
+    name: 'ack before commit',
+    test: null,
+    edits: [
+      {
+        file: 'core/send.ts',
+        from: 'const saved = await applyOrder(runtime, link, order, (current) => ({',
+        to: "const saved = { ...link, order, order_id: order.id, state: 'LIVE' }; void applyOrder(runtime, link, order, (current) => ({",
+      },
+    ],
+  },
+  {
+    name: 'body re-serialised on replay',
+    test: null,
+    edits: [
+      {
+        file: 'core/send.ts',
+        from: 'const body = plan.body ?? storedBody(runtime, link);',
+        to: 'const body = plan.body ?? Buffer.from(JSON.stringify(JSON.parse(String(storedBody(runtime, link))), null, 1));',
+      },
+    ],
+  },
+  {
+    name: 'no GET after replay',
+    test: null,
+    edits: [
+      {
+        file: 'core/send.ts',
+        from: 'const fresh = result.replayed ? await readOrder(runtime, plan.token, verdict.order.id, plan.deadline) : null;',
+        to: 'const fresh = null;',
+      },
+    ],
+  },
+  {
+    name: 'dedupe of rows whose order is final',
+    test: null,
+    edits: [
+      {
+        file: 'core/open.ts',
+        from: 'let own_reference = true;',
+        to: "let own_reference = true; const old = (await runtime.store.linksOf(call.merchant.id, 0, Number.MAX_SAFE_INTEGER, 20)).find((one) => one.unit === sale.unit && one.state === 'DONE' && one.client_reference === sale.client_reference); if (old !== undefined) return sale.created(old);",
+      },
+    ],
+  },
+  {
+    name: 'no dedupe of in-doubt rows',
+    test: null,
+    edits: [
+      {
+        file: 'core/opening.ts',
+        from: "if (holder === null) return { kind: 'open' };",
+        to: "if (holder === null || holder.state === 'IN_DOUBT' || holder.state === 'SENDING') return { kind: 'open' };",
+      },
+    ],
+  },
+  {
+    name: '"ok" marked after the answer',
+    test: null,
+    edits: [
+      {
+        file: 'core/send.ts',
+        from: "...(plan.for_client === false ? {} : { client_answer: 'maybe' as const }),",
+        to: '',
+      },
+      {
+        file: 'core/send.ts',
+        from: "runtime.failpoint('create.settled');",
+        to: "runtime.failpoint('create.settled'); if (plan.for_client !== false) void runtime.clock.sleep(200).then(() => changeLink(runtime, saved, () => ({ change: { client_answer: 'maybe' } })));",
+      },
+    ],
+  },
+  {
+    name: 'id generated per attempt',
+    test: null,
+    edits: [
+      {
+        file: 'core/point/create.ts',
+        from: 'intent_id: link.legacy_id,',
+        to: 'intent_id: link.attempts > 1 ? runtime.ids.legacyId(runtime.clock.now()) : link.legacy_id,',
+      },
+    ],
+  },
+  {
+    name: 'replay after R',
+    test: null,
+    edits: [
+      { file: 'core/send.ts', from: 'return now - link.first_sent_at < window_ms;', to: 'return window_ms > 0;' },
+    ],
+  },
+  {
+    name: '409 on replay treated as definite',
+    test: null,
+    edits: [
+      {
+        file: 'core/outcome.ts',
+        from: "if (code === 'idempotency_key_already_used') return ambiguous(code, false);",
+        to: "if (code === 'idempotency_key_already_used') return { kind: 'definite', status, body };",
+      },
+    ],
+  },
+];

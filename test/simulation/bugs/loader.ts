@@ -1,0 +1,17 @@
+/** Loaded before everything else by a process that is to run the product with a seeded bug: patches sources as they are read. */
+import { registerHooks } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { bugNamed, patched } from './list.ts';
+
+const bug = bugNamed(process.env.PUENTE_SEEDED_BUG ?? '');
+
+registerHooks({
+  load(url, context, nextLoad) {
+    const loaded = nextLoad(url, context);
+    if (!url.startsWith('file:') || loaded.source === undefined || loaded.source === null) return loaded;
+    const path = fileURLToPath(url).replaceAll('\\', '/');
+    const edits = bug.edits.filter(({ file }) => path.endsWith(`/src/${file}`));
+    if (edits.length === 0) return loaded;
+    return { ...loaded, source: patched(Buffer.from(loaded.source as Uint8Array).toString('utf8'), edits) };
+  },
+});

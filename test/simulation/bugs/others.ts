@@ -1,0 +1,66 @@
+/** Seeded bugs that no simulation can see, because they are about disk, sockets or text: a test of their own must fail. */
+import type { Bug } from './bug.ts';
+
+export const otherBugs: Bug[] = [
+  {
+    name: 'NORMAL sync',
+    test: { file: 'test/store/sqlite/settings.test.ts', name: 'are FULL before and after the first write' },
+    edits: [
+      {
+        file: 'store/sqlite/settings.ts',
+        from: "['synchronous', 'synchronous = FULL', 2],",
+        to: "['synchronous', 'synchronous = NORMAL', 1],",
+      },
+    ],
+  },
+  {
+    name: 'lookup-only SSRF check',
+    test: { file: 'test/outbound/guard.test.ts', name: 'refuses the IP literal' },
+    edits: [
+      {
+        file: 'outbound/guard.ts',
+        from: 'const refusal = isIP(host) === 0 ? null : refusalOf(host, policy);\n    if (refusal !== null) return callback',
+        to: 'const refusal = null;\n    if (refusal !== null) return callback',
+      },
+      { file: 'outbound/guard.ts', from: 'const wrong = peerRefusal(socket, policy);', to: 'const wrong = null;' },
+    ],
+  },
+  {
+    name: 'redirect followed',
+    test: { file: 'test/outbound/sender.test.ts', name: 'a redirect is not followed' },
+    edits: [
+      {
+        file: 'outbound/sender.ts',
+        from: 'await readSome(answer.body);',
+        to: "const { location } = answer.headers; if (answer.statusCode >= 300 && answer.statusCode < 400 && typeof location === 'string') return post(new URL(location, url), request); await readSome(answer.body);",
+      },
+    ],
+  },
+  {
+    name: '=== on signatures',
+    test: { file: 'test/core/signature.test.ts', name: 'upper-case hex' },
+    edits: [
+      {
+        file: 'core/signature.ts',
+        from: 'verified = timingSafeEqual(given, expected) || verified;',
+        to: "verified = parts.v1 === expected.toString('hex') || verified; void timingSafeEqual;",
+      },
+    ],
+  },
+  {
+    name: 'path-only redaction',
+    test: { file: 'test/outbound/log.test.ts', name: 'has the fields of the list and no other' },
+    edits: [
+      {
+        file: 'outbound/log.ts',
+        from: 'const options = { level, base: null };',
+        to: "const options = { level, base: null, redact: ['token', 'authorization', 'body.token'] };",
+      },
+      {
+        file: 'outbound/log.ts',
+        from: 'const kept: Record<string, string | number> = {};',
+        to: 'const kept: Record<string, string | number> = {}; if (fields !== null) return fields as never;',
+      },
+    ],
+  },
+];

@@ -1,0 +1,116 @@
+/** Seeded bugs of states, events, notices, cancels and units. */
+import type { Bug } from './bug.ts';
+
+export const stateBugs: Bug[] = [
+  {
+    name: 'webhook payload trusted as state',
+    test: null,
+    edits: [
+      {
+        file: 'core/event.ts',
+        from: 'const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);',
+        to: "if (link.order !== null && event.action.startsWith('order.')) { await applyOrder(runtime, link, { ...link.order, status: event.action.slice(6), last_updated_date: new Date(runtime.clock.now()).toISOString() }); return done(runtime, event); } const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);",
+      },
+    ],
+  },
+  {
+    name: 'no version compare',
+    test: null,
+    edits: [
+      {
+        file: 'core/advance.ts',
+        from: "if (hasEnded(link) && order.status !== 'processed' && order.status !== 'refunded') return false;",
+        to: 'if (version !== null) return true;',
+      },
+    ],
+  },
+  {
+    name: 'outbox in a second transaction',
+    test: null,
+    edits: [
+      {
+        file: 'core/change.ts',
+        from: 'const saved = await runtime.store.saveLink(current, change, extra);',
+        to: 'const first = await runtime.store.saveLink(current, change, { ...extra, notices: [] }); const saved = extra.notices.length === 0 ? first : await runtime.store.saveLink(first, {}, { notices: extra.notices });',
+      },
+    ],
+  },
+  {
+    name: '200 before inbox commit',
+    test: null,
+    edits: [
+      { file: 'http/webhooks.ts', from: 'await keep(door, event, verified);', to: 'void keep(door, event, verified);' },
+    ],
+  },
+  {
+    name: 'route read outside the transaction',
+    test: null,
+    edits: [
+      {
+        file: 'core/open.ts',
+        from: 'const slot = slotOf(sale.family, sale.unit);\n  const merchant = await runtime.store.merchant(id);',
+        to: 'const slot = slotOf(sale.family, sale.unit);\n  const merchant = await runtime.cache.get("route " + id, runtime.clock.now(), 3_600_000, () => runtime.store.merchant(id));',
+      },
+    ],
+  },
+  {
+    name: 'cancel repeated blindly',
+    test: null,
+    edits: [
+      {
+        file: 'core/cancel-order.ts',
+        from: "runtime.failpoint('cancel.sent');",
+        to: "if (outcome.kind === 'broken') return sendCancel(runtime, link, token, headers, timeout_ms); runtime.failpoint('cancel.sent');",
+      },
+    ],
+  },
+  {
+    name: 'stale device lock',
+    test: null,
+    edits: [
+      {
+        file: 'core/point/create.ts',
+        from: 'if (holder.order_id === null) return busy;',
+        to: 'if (deadline > 0) return busy;',
+      },
+    ],
+  },
+  {
+    name: 'webhook dropped by body hash',
+    test: null,
+    edits: [
+      {
+        file: 'store/sqlite/writes.ts',
+        from: "WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND order_id IS ?",
+        to: 'WHERE NOT EXISTS (SELECT 1 FROM events WHERE order_id IS ?',
+      },
+      {
+        file: 'store/sqlite/writes.ts',
+        from: 'AND action = ? AND sequence > ?)`',
+        to: 'AND action = ? AND ? IS NOT NULL)`',
+      },
+    ],
+  },
+  {
+    name: 'floats for amounts',
+    test: null,
+    edits: [
+      {
+        file: 'mapping/amount.ts',
+        from: "const minor = BigInt(whole + fraction.slice(0, exponent).padEnd(exponent, '0'));",
+        to: "const minor = Math.trunc(Number(whole + '.' + fraction) * 10 ** exponent);",
+      },
+    ],
+  },
+  {
+    name: 'unscoped GET by id',
+    test: null,
+    edits: [
+      {
+        file: 'core/lane.ts',
+        from: 'return named.link?.merchant_id === merchant.id ? orders(named.link) : legacy;',
+        to: 'return named.link !== null ? orders(named.link) : legacy;',
+      },
+    ],
+  },
+];

@@ -1,0 +1,84 @@
+/** A history with its ways to look things up; what the two APIs' states mean is written out here once more, apart from the product. */
+import type { CarriedCall, History, Intent, LinkRow, Order, SaleFacts, TillCall } from '../history.ts';
+
+export interface Evidence extends History {
+  sale: Map<number, SaleFacts>;
+  link: Map<string, LinkRow>;
+  linkOfOrder: Map<string, LinkRow>;
+  linkOfKey: Map<string, LinkRow>;
+  order: Map<string, Order>;
+  intent: Map<string, Intent>;
+  carriedCall: Map<number, CarriedCall>;
+  /** Orders of a sale, oldest first: no two sales have the same amount. */
+  ordersOf(sale: SaleFacts): Order[];
+  linksOf(sale: SaleFacts): LinkRow[];
+  /** Create calls of a sale, probes too. */
+  createsOf(sale: number): TillCall[];
+}
+
+/** One rule: every sentence is a violation. */
+export type Rule = (evidence: Evidence) => string[];
+
+/** `interface.md`, Versioning: what a till sees of an order of type point. */
+export function intentStateOf(order: Order, declined: 'error' | 'finished'): string | undefined {
+  if (order.status === 'failed') return declined === 'finished' && order.payment_id !== null ? 'FINISHED' : 'ERROR';
+  return INTENT_STATE[order.status];
+}
+
+const INTENT_STATE: Readonly<Record<string, string>> = {
+  created: 'OPEN',
+  at_terminal: 'ON_TERMINAL',
+  processed: 'FINISHED',
+  refunded: 'FINISHED',
+  canceled: 'CANCELED',
+  expired: 'ABANDONED',
+  action_required: 'CONFIRMATION_REQUIRED',
+};
+
+/** The same of a QR order, as a merchant order shows it (`legacy-qr.md` §2). */
+export const QR_STATE: Readonly<Record<string, string>> = {
+  created: 'payment_required',
+  processed: 'paid',
+  refunded: 'reverted',
+  canceled: 'expired',
+  expired: 'expired',
+};
+
+/** States that legacy announced (`legacy-point.md` §3.1); ABANDONED is not among them. */
+export const ANNOUNCED: ReadonlySet<string> = new Set(['FINISHED', 'ERROR', 'CANCELED', 'CONFIRMATION_REQUIRED']);
+export const PAID: ReadonlySet<string> = new Set(['processed', 'refunded']);
+/** Orders that cost nobody anything and hold no unit. */
+export const HARMLESS: ReadonlySet<string> = new Set(['canceled', 'expired', 'failed']);
+
+export function evidenceOf(history: History): Evidence {
+  const ordersBySum = Map.groupBy(history.orders, (order) => `${order.merchant_id}/${order.amount_minor}`);
+  const linksBySum = Map.groupBy(history.links, (link) => `${link.merchant_id}/${link.amount_minor}`);
+  const creates = Map.groupBy(
+    history.calls.filter(({ what }) => what === 'sell' || what === 'probe'),
+    (call) => call.sale,
+  );
+  const withOrder = history.links.flatMap((link) => (link.order_id === null ? [] : [[link.order_id, link] as const]));
+  const carried = history.carried.flatMap((line) => (line.call === null ? [] : [[line.call, line] as const]));
+  return {
+    ...history,
+    sale: new Map(history.sales.map((sale) => [sale.number, sale])),
+    link: new Map(history.links.map((link) => [link.legacy_id, link])),
+    linkOfOrder: new Map(withOrder),
+    linkOfKey: new Map(history.links.map((link) => [link.idempotency_key, link])),
+    order: new Map(history.orders.map((order) => [order.id, order])),
+    intent: new Map(history.intents.map((intent) => [intent.id, intent])),
+    carriedCall: new Map(carried),
+    ordersOf: ({ merchant_id, amount_minor }) => ordersBySum.get(`${merchant_id}/${amount_minor}`) ?? [],
+    linksOf: ({ merchant_id, amount_minor }) => linksBySum.get(`${merchant_id}/${amount_minor}`) ?? [],
+    createsOf: (sale) => creates.get(sale) ?? [],
+  };
+}
+
+export function isTaken({ status }: { status: number | null }): boolean {
+  return status !== null && status >= 200 && status < 300;
+}
+
+/** Some webhook about the order was taken by the product. */
+export function wasHeardOf({ webhooks }: Evidence, order_id: string): boolean {
+  return webhooks.some((line) => line.order_id === order_id && line.from !== 'forged' && isTaken(line));
+}

@@ -1,0 +1,221 @@
+/** I9–I11, I13–I15: lanes, units, secrets, memory, and how often and how the upstream is called. */
+import { createHash } from 'node:crypto';
+import type { Order, TillCall, UpstreamCall } from '../history.ts';
+import { type Evidence, isTaken, type Rule } from './evidence.ts';
+
+/** Replays by the completer in ten seconds, beside what tills ask for: at 1, 2 and 4 s, three tries each. */
+const COMPLETER_TRIES = 12;
+const TRIES_PER_CALL = 3;
+const WINDOW_MS = 10_000;
+/** The window in which the same bytes may be sent again, as it is set (`reliability.md` §3.5). */
+const REPLAY_WINDOW_MS = 900_000;
+
+/** I9 and I10, as far as they show here: notices go to receivers alone, and no line or answer shows a secret. */
+export const nothingLeaks: Rule = ({ leaks, failures }) => [
+  ...leaks,
+  ...failures.map((text) => `nobody expected: ${text}`),
+];
+
+/** I11: every call went where its sale was born, and every new sale where the stage said, or where its unit had work. */
+export const lanesKept: Rule = (evidence) => {
+  const wrong: string[] = [];
+  for (const call of evidence.calls) {
+    const carried = evidence.carriedCall.has(call.number);
+    const { legacy_id, what, sale } = call;
+    if (what === 'sell' && isTaken(call)) wrong.push(...bornRight(evidence, call, carried));
+    if (legacy_id === null || call.status === null || what === 'sell' || what === 'probe') continue;
+    if (carried && evidence.link.has(legacy_id) && isOwn(evidence, call))
+      wrong.push(`a ${what} of sale ${sale} went to legacy, and it was born on orders`);
+    if (!carried && evidence.intent.has(legacy_id))
+      wrong.push(`a ${what} of sale ${sale} went to orders, and it was born on legacy`);
+  }
+  return wrong;
+};
+
+/** Of a stranger it is nobody's id, and legacy may say so. */
+function isOwn({ sale }: Evidence, call: TillCall): boolean {
+  return sale.get(call.sale)?.merchant_id === call.merchant_id;
+}
+
+function bornRight(evidence: Evidence, call: TillCall, carried: boolean): string[] {
+  const { merchant_id, unit, from, to, sale } = call;
+  if (evidence.product.stop === 'armed') return [];
+  const mine = evidence.stages.filter((one) => one.merchant_id === merchant_id);
+  const inForce = mine.filter(
+    ({ at }, index) => at <= (to ?? from) && (mine[index + 1]?.at ?? Number.POSITIVE_INFINITY) >= from,
+  );
+  const wanted = carried ? 'legacy' : 'orders';
+  if (inForce.some(({ stage }) => stage === wanted || stage === 'canary')) return [];
+  const things = carried ? evidence.intents : evidence.orders;
+  const held = things.some(
+    (thing) =>
+      thing.merchant_id === merchant_id &&
+      thing.unit === unit &&
+      thing.created_at <= (to ?? from) &&
+      (thing.ended_at ?? Number.POSITIVE_INFINITY) >= from - DOUBT_MS,
+  );
+  // What was made before, and nobody knows for sure; and a QR sale on legacy, which the books of intents don't have.
+  const doubtful = evidence.calls.some(
+    (other) =>
+      other.unit === unit &&
+      other.merchant_id === merchant_id &&
+      other.number !== call.number &&
+      other.what === 'sell' &&
+      (!isTaken(other) || (unit.startsWith('qr:') && evidence.carriedCall.has(other.number))),
+  );
+  return held || doubtful
+    ? []
+    : [`sale ${sale} was made on ${wanted}, and the stage was ${inForce.map(({ stage }) => stage).join(', ')}`];
+}
+/** What has just ended on a unit may still be thought to hold it. */
+const DOUBT_MS = 60_000;
+
+/** I13: never two live orders on one unit, and no unit that takes no new sale at the end, or that is free and called busy. */
+export const unitsFree: Rule = (evidence) => {
+  const wrong: string[] = [];
+  const holding = evidence.orders.filter(({ mode }) => mode !== 'dynamic');
+  for (const [unit, orders] of Map.groupBy(holding, (order) => `${order.merchant_id}/${order.unit}`))
+    for (const [index, order] of orders.entries()) {
+      const next: Order | undefined = orders[index + 1];
+      if (next !== undefined && next.created_at < (order.ended_at ?? Number.POSITIVE_INFINITY))
+        wrong.push(`${order.id} and ${next.id} were live together on ${unit}`);
+    }
+  for (const call of evidence.calls) {
+    if (call.what === 'probe' && !isTaken(call) && !isLocked(evidence, call))
+      wrong.push(`a new sale on ${call.unit} answers ${call.status ?? 'nothing'} at the end: ${call.error ?? ''}`);
+    if (call.what === 'sell' && call.status === 409 && isClear(evidence, call))
+      wrong.push(`sale ${call.sale} was told that ${call.unit} is busy, and it was free`);
+  }
+  return wrong;
+};
+
+/** A buyer is paying what is there, and nobody can take that away; or what is there is rightly still in doubt. */
+function isLocked({ orders, links }: Evidence, { unit, merchant_id, from }: TillCall): boolean {
+  const mine = (thing: { unit: string; merchant_id: string }): boolean =>
+    thing.unit === unit && thing.merchant_id === merchant_id;
+  const doubtful = links.some(
+    ({ slot, state, merchant_id: owner }) =>
+      slot === unit && owner === merchant_id && (state === 'SENDING' || state === 'IN_DOUBT'),
+  );
+  return (
+    doubtful ||
+    orders.some((order) => mine(order) && order.ended_at === null && order.created_at < from && order.mode !== null)
+  );
+}
+
+/** Nothing was open on the unit, nothing was in doubt there, and the way to the upstream was well. */
+function isClear(evidence: Evidence, call: TillCall): boolean {
+  const { from, unit, merchant_id } = call;
+  const to = call.to ?? from;
+  const here = (thing: { unit: string; merchant_id: string }): boolean =>
+    thing.unit === unit && thing.merchant_id === merchant_id;
+  const open = [...evidence.orders, ...evidence.intents].some(
+    (thing) => here(thing) && thing.created_at <= to && (thing.ended_at ?? Number.POSITIVE_INFINITY) >= from,
+  );
+  const others = evidence.calls.filter((other) => here(other) && other.what === 'sell' && other.number !== call.number);
+  const doubtful = others.some((other) => other.from <= to && ((other.to ?? to) >= from || !isKnown(other)));
+  const faulty = evidence.upstream.some(
+    ({ at, over_at, fault }) => fault !== null && at <= to && (over_at ?? to) >= from,
+  );
+  return !open && !doubtful && !faulty;
+}
+
+function isKnown({ status }: TillCall): boolean {
+  return status !== null && status < 500;
+}
+
+/** I14: nothing is left in memory when nothing is under way. */
+export const nothingLeft: Rule = ({ left }) =>
+  Object.entries(left).flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name} are left at the end`]));
+
+/** I15: three tries per call, no hot loop, no try after a clear refusal, none after the window, and no blind cancel. */
+export const callsBounded: Rule = (evidence) => {
+  const wrong: string[] = [];
+  const creates = evidence.upstream.filter(({ name }) => name === 'create');
+  const jumps = evidence.steps.some((step) => step.do === 'clock');
+  for (const [key, calls] of Map.groupBy(creates, (call) => call.key ?? '')) {
+    const tills = tillsOf(evidence, key);
+    for (const first of calls) {
+      const inWindow = calls.filter(({ at }) => at >= first.at && at < first.at + WINDOW_MS).length;
+      const asking = tills.filter(({ from }) => from < first.at + WINDOW_MS).length;
+      if (inWindow > TRIES_PER_CALL * asking + COMPLETER_TRIES)
+        wrong.push(`${key} was sent ${inWindow} times in ${WINDOW_MS} ms`);
+    }
+    const [first] = calls;
+    const last = calls.at(-1);
+    if (first === undefined || last === undefined) continue;
+    if (!jumps && last.at - first.at > REPLAY_WINDOW_MS + WINDOW_MS)
+      wrong.push(`${key} was sent again after ${last.at - first.at} ms`);
+    if (isDefinite(first) && calls.length > 1) wrong.push(`${key} was sent again after ${first.status}`);
+    wrong.push(...readAfterReplay(evidence, key, calls));
+  }
+  return [...wrong, ...blindCancels(evidence)];
+};
+
+function tillsOf(evidence: Evidence, key: string): TillCall[] {
+  const link = evidence.linkOfKey.get(key);
+  const sale = evidence.sales.find(
+    ({ merchant_id, amount_minor }) => merchant_id === link?.merchant_id && amount_minor === link.amount_minor,
+  );
+  return sale === undefined ? [] : evidence.createsOf(sale.number);
+}
+
+/** The upstream's own word on a first try: nothing exists, and nothing will. */
+function isDefinite({ status, fault }: UpstreamCall): boolean {
+  const honest = fault === null || fault === 'unauthorized' || fault === 'missing';
+  return (
+    honest && status !== null && status >= 400 && status < 500 && status !== 408 && status !== 429 && status !== 409
+  );
+}
+
+/** After a replay that succeeds the order is read, because the answer may be an old one. */
+function readAfterReplay({ upstream, order, linkOfKey }: Evidence, key: string, calls: UpstreamCall[]): string[] {
+  const at = calls.findIndex(({ status }) => status === 200 || status === 201);
+  const success = calls[at];
+  const sent = calls.slice(0, at).some(({ fault }) => fault !== 'refused' && fault !== 'rate');
+  const order_id = linkOfKey.get(key)?.order_id ?? '';
+  if (success === undefined || success.over_at === null || !sent || !order.has(order_id) || success.fault === 'foreign')
+    return [];
+  const over_at = success.over_at;
+  const read = upstream.some(
+    ({ name, path, at: when }) =>
+      name === 'get' && path.endsWith(order_id) && when >= over_at && when <= over_at + WINDOW_MS,
+  );
+  const died = !upstream.some(({ life, at: when }) => life === success.life && when > over_at);
+  return read || died ? [] : [`${order_id} was replayed and not read`];
+}
+
+/** Between two cancels of one order stands a read, unless the first had a clear answer. */
+function blindCancels({ upstream }: Evidence): string[] {
+  const about = upstream.filter(({ name }) => name === 'cancel' || name === 'get');
+  const wrong: string[] = [];
+  for (const [order_id, calls] of Map.groupBy(about, ({ path }) => path.split('/')[3] ?? '')) {
+    let unsure: UpstreamCall | null = null;
+    for (const call of calls) {
+      if (call.name === 'cancel' && unsure !== null && unsure.life === call.life)
+        wrong.push(`${order_id} was canceled again blindly`);
+      if (call.name === 'get') unsure = null;
+      else unsure = call.fault !== 'refused' && (call.status === null || call.status >= 500) ? call : null;
+    }
+  }
+  return wrong;
+}
+
+/** P16: the audit chain is whole. */
+export const auditsHold: Rule = ({ audits }) => {
+  let previous = '0'.repeat(64);
+  for (const [index, { sequence, at, who, action, subject, reason, detail, hash }] of audits.entries()) {
+    const text = canonical({ action, at, detail, reason, sequence, subject, who });
+    previous = createHash('sha256').update(`${previous}\n${text}`).digest('hex');
+    if (sequence !== index + 1 || previous !== hash) return [`the audit chain breaks at line ${sequence}`];
+  }
+  return [];
+};
+
+/** JSON with sorted keys, as the chain is hashed. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  const members = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return `{${members.map(([name, item]) => `${JSON.stringify(name)}:${canonical(item)}`).join(',')}}`;
+}

@@ -1,0 +1,248 @@
+/** One run of the product's process: its runtime, its loops and its door, until it is stopped or killed. */
+import type { RequestHandler } from 'express';
+import { createRuntime } from '../../src/app/runtime.ts';
+import { startLoops, type Work } from '../../src/app/work.ts';
+import type { Config } from '../../src/config.ts';
+import type { Log, Runtime } from '../../src/core/runtime.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Store } from '../../src/core/store.ts';
+import type { Upstream } from '../../src/core/upstream.ts';
+import { createVault, type Vault } from '../../src/core/vault.ts';
+import { createAfter } from '../../src/http/after.ts';
+import { legacyRouter } from '../../src/http/legacy.ts';
+import { createExchanges, type Exchanges } from '../../src/http/ongoing.ts';
+import { webhookRouter } from '../../src/http/webhooks.ts';
+import type { Tables } from '../../src/mapping/tables.ts';
+import type { Sender } from '../../src/outbound/sender.ts';
+import type { Random } from '../crash/random.ts';
+import { Killed, type SimulatedClock } from './clock.ts';
+import { type Ask, type Reply, SimulatedResponse, simulatedRequest } from './door.ts';
+import type { Rows, WorkKind } from './rows.ts';
+import { WEBHOOK_SECRET } from './service.ts';
+import type { MemoryStore, Pen } from './store.ts';
+
+/** What a process is given by the world. */
+export interface Surroundings {
+  clock: SimulatedClock;
+  memory: MemoryStore;
+  rows: Rows;
+  config: Config;
+  tables: Tables;
+  /** How far the process's own clock is from the true time. */
+  skew_ms(): number;
+  upstream(life: Life): Upstream;
+  sender(life: Life): Sender;
+  /** Carries a request to legacy. */
+  carry: RequestHandler;
+  log: Log;
+  random: Random;
+  /** True when the process has to die at this point now. */
+  isDeadly(point: string): boolean;
+  /** What nobody expected to be thrown. */
+  onFailure(error: unknown): void;
+}
+
+export interface Life {
+  number: number;
+  isAlive(): boolean;
+  runtime: Runtime;
+  /** A call at the public door; `over` hears null when the process dies first. Returns what hangs up. */
+  ask(ask: Ask, over: (reply: Reply | null) => void): () => void;
+  kill(): void;
+  /** Lets what runs end, and ends. */
+  stop(): Promise<void>;
+}
+
+interface Doors {
+  legacy: RequestHandler;
+  webhooks: RequestHandler;
+}
+
+const KEY = new Secret('a key of the simulation, long enough for one');
+let vault: Vault | null = null;
+
+/** Starts the process; its loops run as soon as the clock does. */
+export async function startLife(number: number, world: Surroundings): Promise<Life> {
+  const { clock, memory, config } = world;
+  let alive = true;
+  let work: Work | null = null;
+  let pen: Pen | null = null;
+  const open = new Set<(reply: null) => void>();
+  const life = { number, isAlive: () => alive };
+  const kill = (): void => {
+    if (!alive) return;
+    alive = false;
+    pen?.drop();
+    clock.forgetProcess();
+    for (const over of [...open]) over(null);
+  };
+  const failpoint = (point: string): void => {
+    if (!alive || !world.isDeadly(point)) return;
+    kill();
+    throw new Killed(point);
+  };
+  const now = (): number => Math.floor(clock.now() + world.skew_ms());
+  pen = memory.open({ now, random: world.random, failpoint });
+  await pen.ready;
+  const runtime = runtimeOf(world, number, { now, life: life as Life, failpoint, notices: () => work?.notices() });
+  const doors: Doors = {
+    legacy: legacyRouter({ runtime, carry: world.carry, body_limit_bytes: 65_536, observe: () => undefined }),
+    webhooks: webhookRouter({
+      runtime,
+      secret: new Secret(WEBHOOK_SECRET),
+      unverified: 'read',
+      waiting_limit: 10_000,
+      eventsWaiting: () => alive && work?.events(),
+    }),
+  };
+  const exchanges = createExchanges(runtime, createAfter(runtime));
+  const sender = world.sender(life as Life);
+  const started = startLoops(runtime, config, { notice: () => undefined }, sender, 'https://puente.example');
+  work = started;
+  const whole: Life = {
+    ...life,
+    runtime,
+    ask: (ask, over) => (alive ? answer(doors, exchanges, world, open, ask, over) : refuse(over)),
+    kill,
+    async stop() {
+      await exchanges.settled();
+      await started.stop();
+      kill();
+    },
+  };
+  return whole;
+}
+
+function refuse(over: (reply: null) => void): () => void {
+  over(null);
+  return () => undefined;
+}
+
+function answer(
+  { legacy, webhooks }: Doors,
+  exchanges: Exchanges,
+  world: Surroundings,
+  open: Set<(reply: null) => void>,
+  ask: Ask,
+  over: (reply: Reply | null) => void,
+): () => void {
+  const request = simulatedRequest(ask);
+  let told = false;
+  const response: SimulatedResponse = new SimulatedResponse(request, (reply) => {
+    if (told) return;
+    end(reply);
+    world.clock.after(1, () => response.close());
+  });
+  const end = (reply: Reply | null): void => {
+    told = true;
+    open.delete(died);
+    over(reply);
+  };
+  const died = (): void => {
+    response.cut();
+    if (!told) end(null);
+  };
+  open.add(died);
+  const failed = (error?: unknown): void => {
+    if (error instanceof Killed) return;
+    world.onFailure(error ?? new Error(`no door for ${ask.method} ${ask.url}`));
+    response.status(500).end('');
+  };
+  const handled = [request, response.asExpress()] as const;
+  if (ask.url.startsWith('/webhooks/')) webhooks(...handled, failed);
+  else exchanges.open(...handled, () => legacy(...handled, failed));
+  return () => {
+    if (told) return;
+    told = true;
+    open.delete(died);
+    response.close();
+  };
+}
+
+interface Given {
+  now: () => number;
+  life: Life;
+  failpoint: (point: string) => void;
+  notices: () => void;
+}
+
+function runtimeOf(world: Surroundings, number: number, { now, life, failpoint, notices }: Given): Runtime {
+  const { clock, config, tables, log, random } = world;
+  vault ??= createVault(KEY);
+  const draw = (): number => random.between(0, 999_999) / 1_000_000;
+  const upstream = world.upstream(life);
+  const runtime = createRuntime(config, {
+    store: mortal({ ...world.memory.store, ...unasked(world) }, life.isAlive),
+    upstream,
+    legacy_upstream: upstream,
+    tables,
+    vault,
+    clock: {
+      now,
+      sleep: (duration_ms) => new Promise((resolve) => clock.after(duration_ms, () => life.isAlive() && resolve())),
+      monotonic: clock.now,
+    },
+    random: draw,
+    log,
+    count: () => undefined,
+    evidence: { finished: () => undefined, shadowed: () => undefined, settled: async () => undefined },
+    noticesWaiting: notices,
+    failpoint,
+  });
+  return { ...runtime, boot_id: `boot-${number}`, ids: seededIds(random) };
+}
+
+/** Ids in the same forms, from the run's own chance, so that a seed always gives the same. */
+function seededIds(random: Random): Runtime['ids'] {
+  const hex = (digits: number): string => {
+    let text = '';
+    while (text.length < digits) text += random.between(0, 0xffff).toString(16).padStart(4, '0');
+    return text.slice(0, digits);
+  };
+  let number = 0;
+  return {
+    legacyId: (now) => {
+      const time = now.toString(16).padStart(12, '0');
+      return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(3)}-8${hex(3)}-${hex(12)}`;
+    },
+    number: (now) => {
+      number = Math.max(number + 1, 8_000_000_000_000_000 + (now % 100_000_000_000) * 1_000);
+      return number;
+    },
+    idempotencyKey: () => `${hex(8)}-${hex(4)}-4${hex(3)}-8${hex(3)}-${hex(12)}`,
+  };
+}
+
+/**
+ * What the loops ask of the store at every poll, answered without a query where nothing can have come due: most polls of
+ * most runs are of this kind, and would cost more than all the rest.
+ */
+function unasked({ memory, rows }: Surroundings): Partial<Store> {
+  const { store } = memory;
+  const nothing = Promise.resolve([]);
+  const isIdle = (kind: WorkKind, now: number): boolean => (rows.dueOf(kind) ?? Number.POSITIVE_INFINITY) > now;
+  return {
+    dueLinks: (...asked) => (isIdle('links', asked[0]) ? nothing : store.dueLinks(...asked)),
+    dueEvents: (...asked) => (isIdle('events', asked[0]) ? nothing : store.dueEvents(...asked)),
+    dueNotices: (...asked) => (isIdle('notices', asked[0]) ? nothing : store.dueNotices(...asked)),
+    bulkMoves: () => nothing, // nobody starts one here
+  };
+}
+
+/** The store as a process has it: once that is dead, nothing is read, written or answered for it any more. */
+function mortal(store: Store, isAlive: () => boolean): Store {
+  const never = new Promise<never>(() => undefined);
+  const wrapped = Object.entries(store).map(([name, method]) => [
+    name,
+    (...given: unknown[]) => {
+      if (!isAlive()) return never;
+      const result: unknown = (method as (...given: unknown[]) => unknown)(...given);
+      if (!(result instanceof Promise)) return result;
+      return result.then(
+        (value) => (isAlive() ? value : never),
+        (error) => (isAlive() ? Promise.reject(error) : never),
+      );
+    },
+  ]);
+  return Object.fromEntries(wrapped) as Store; // the same methods, by name
+}

@@ -1,0 +1,228 @@
+/** The way to the upstream: latency, faults, outages, and the book of every call that was made. */
+import { parseJson } from '../../src/contract/json.ts';
+import type { UpstreamCall as Call, Upstream, UpstreamOutcome } from '../../src/core/upstream.ts';
+import type { Random } from '../crash/random.ts';
+import type { SimulatedClock } from './clock.ts';
+import type { Reply } from './door.ts';
+import type { UpstreamCall } from './history.ts';
+import type { Service } from './service.ts';
+import type { FaultName, Variant } from './steps.ts';
+
+/** Until the request is there, and until the answer is back. */
+const FASTEST_MS = 5;
+const SLOWEST_MS = 120;
+/** How long a connection takes to be refused. */
+const REFUSED_MS = 2;
+/** What a 429 asks for. */
+const RATE_WAIT_MS = 1_000;
+
+export interface Armed {
+  call: 'create' | 'get' | 'cancel' | 'any';
+  what: FaultName;
+  times: number;
+}
+
+export interface Network {
+  calls: UpstreamCall[];
+  armed: Armed[];
+  /** The upstream can't be reached before this, epoch ms. */
+  down_until: number;
+  /** A way to the upstream for one run of the process. */
+  connect(life: { number: number; isAlive(): boolean }): Upstream;
+  /** Calls whose end the product has not heard. */
+  pending(): number;
+  reset(plan: { variant: Variant; random: Random }): void;
+}
+
+interface State {
+  variant: Variant;
+  random: Random;
+  /** V4: the 500 that a key is answered with for ever. */
+  saved: Map<string, Reply>;
+  /** What each path was answered at the last read. */
+  seen: Map<string, Reply>;
+  pending: number;
+}
+
+export function createNetwork(clock: SimulatedClock, service: Service): Network {
+  let state: State | null = null;
+  const network: Network = {
+    calls: [],
+    armed: [],
+    down_until: 0,
+    pending: () => state?.pending ?? 0,
+    connect: (life) => ({
+      send: (call) => {
+        if (state === null) throw new Error('the network has no plan');
+        return life.isAlive() ? send(clock, service, network, state, life, call) : never();
+      },
+    }),
+    reset({ variant, random }) {
+      network.calls = [];
+      network.armed = [];
+      network.down_until = 0;
+      state = { variant, random, saved: new Map(), seen: new Map(), pending: 0 };
+    },
+  };
+  return network;
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
+
+function send(
+  clock: SimulatedClock,
+  service: Service,
+  network: Network,
+  state: State,
+  life: { number: number; isAlive(): boolean },
+  call: Call,
+): Promise<UpstreamOutcome> {
+  const { random } = state;
+  const line = lineOf(clock.now(), call, life.number, faultFor(clock, network, call));
+  network.calls.push(line);
+  state.pending++;
+  return new Promise((resolve) => {
+    const tell = (delay_ms: number, outcome: UpstreamOutcome): void => {
+      clock.after(delay_ms, () => {
+        if (line.over_at !== null) return;
+        line.over_at = clock.now();
+        state.pending--;
+        if (outcome.kind === 'answered') line.status = outcome.status;
+        if (life.isAlive()) resolve(outcome);
+      });
+    };
+    if (line.fault === 'refused') return tell(REFUSED_MS, { kind: 'not_sent', cause: 'connection refused' });
+    tell(call.timeout_ms, { kind: 'broken', cause: 'no answer in time' });
+    const way_ms = random.between(FASTEST_MS, SLOWEST_MS);
+    const there_ms = line.fault === 'late' ? call.timeout_ms + random.between(1, 20_000) : way_ms;
+    clock.after(there_ms, () => {
+      const reply = arrive(service, state, line, call);
+      const back_ms = line.fault === 'slow' ? call.timeout_ms + 1 : random.between(FASTEST_MS, SLOWEST_MS);
+      const outcome = outcomeOf(line, reply);
+      if (outcome !== null) tell(back_ms, outcome);
+    });
+  });
+}
+
+function lineOf(at: number, call: Call, life: number, fault: FaultName | null): UpstreamCall {
+  return {
+    at,
+    name: call.name,
+    merchant_id: call.token.reveal().split('-').at(-1) ?? '',
+    key: call.idempotency_key ?? null,
+    body: call.body === undefined ? null : Buffer.from(call.body).toString('utf8'),
+    path: call.path,
+    fault,
+    served: false,
+    status: null,
+    over_at: null,
+    life,
+  };
+}
+
+/** The first armed fault that fits the call; an outage refuses everything. */
+function faultFor(clock: SimulatedClock, network: Network, call: Call): FaultName | null {
+  if (clock.now() < network.down_until) return 'refused';
+  const found = network.armed.find(
+    ({ call: name, times, what }) => times > 0 && (name === call.name || name === 'any') && fits(what, call),
+  );
+  if (found === undefined) return null;
+  found.times--;
+  return found.what;
+}
+
+function fits(what: FaultName, { name }: Call): boolean {
+  if (what === 'stale' || what === 'missing') return name === 'get';
+  if (what === 'idempotency error' || what === 'foreign') return name === 'create';
+  return true;
+}
+
+/** What happens upstream, and what it would answer. */
+function arrive(service: Service, state: State, line: UpstreamCall, call: Call): Reply {
+  const { fault, key } = line;
+  const saved = key === null ? undefined : state.saved.get(key);
+  if (saved !== undefined) return saved;
+  const refusal = refusalFor(fault);
+  if (refusal !== null) return remember(state, line, refusal);
+  if (fault === 'lost before') return NOTHING;
+  const stale = fault === 'stale' ? state.seen.get(call.path) : undefined;
+  if (stale !== undefined) return stale;
+  line.served = true;
+  const query = call.query === undefined ? '' : `?${new URLSearchParams(call.query)}`;
+  const reply = service.serve({
+    method: call.method,
+    url: call.path + query,
+    headers: {
+      ...lowered(call.headers ?? {}),
+      authorization: `Bearer ${call.token.reveal()}`,
+      ...(key === null ? {} : { 'x-idempotency-key': key }),
+    },
+    body: call.body === undefined ? null : Buffer.from(call.body),
+  });
+  if (call.name === 'get') state.seen.set(call.path, reply);
+  if (fault === 'error after') return remember(state, line, problem(500, 'internal_error'));
+  if (fault === 'bad gateway') return { status: 502, headers: {}, text: '<html>Bad Gateway</html>' };
+  return reply;
+}
+
+/** V4 answers a key that met an error with that same error, for ever. */
+function remember(state: State, { key }: UpstreamCall, reply: Reply): Reply {
+  if (state.variant === 'V4' && key !== null && reply.status === 500) state.saved.set(key, reply);
+  return reply;
+}
+
+function refusalFor(fault: FaultName | string | null): Reply | null {
+  if (fault === 'error before') return problem(500, 'internal_error');
+  if (fault === 'idempotency error') return problem(500, 'idempotency_validation_failed');
+  if (fault === 'rate') return problem(429, 'too_many_requests');
+  if (fault === 'redirect') return { status: 302, headers: { location: 'https://elsewhere.invalid/' }, text: '' };
+  if (fault === 'unauthorized')
+    return { status: 401, headers: {}, text: '{"code":"unauthorized","message":"user not found"}' };
+  return fault === 'missing' ? problem(404, 'order_not_found') : null;
+}
+
+/** What the client makes of the answer; null when it hears none before its patience ends. */
+function outcomeOf({ fault }: UpstreamCall, reply: Reply): UpstreamOutcome | null {
+  switch (fault) {
+    case 'lost before':
+    case 'slow':
+    case 'late':
+      return null;
+    case 'lost after':
+      return { kind: 'broken', cause: 'connection reset' };
+    case 'truncated':
+      return { kind: 'broken', cause: 'the answer broke off' };
+    case 'foreign':
+      return { kind: 'answered', status: reply.status, retry_after_ms: null, body: foreign(reply) };
+  }
+  const body = fault === 'empty' ? undefined : bodyOf(reply);
+  // As the real client judges: a success without a JSON body is none.
+  if (reply.status < 300 && body === undefined) return { kind: 'broken', cause: 'no JSON body' };
+  return { kind: 'answered', status: reply.status, retry_after_ms: fault === 'rate' ? RATE_WAIT_MS : null, body };
+}
+
+function foreign(reply: Reply): unknown {
+  const body = bodyOf(reply);
+  return typeof body === 'object' && body !== null ? { ...body, external_reference: 'somebody-elses' } : body;
+}
+
+function bodyOf({ text }: Reply): unknown {
+  if (text === '') return undefined;
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function problem(status: number, code: string): Reply {
+  return { status, headers: {}, text: JSON.stringify({ errors: [{ code, message: code }] }) };
+}
+
+function lowered(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+const NOTHING: Reply = { status: 0, headers: {}, text: '' };

@@ -1,0 +1,44 @@
+/** One seed at close range: every step and point as it comes by, what was broken, and the smallest plan that breaks it. */
+import { readFileSync } from 'node:fs';
+import { START_MS } from './clock.ts';
+import type { History } from './history.ts';
+import { planOf } from './plan.ts';
+import { judge } from './seeds.ts';
+import { shrink, snippet } from './shrink.ts';
+import type { Plan } from './steps.ts';
+import { createSimulatedWorld } from './world.ts';
+
+/** @returns true when every promise was kept. @param say one line of what happened. */
+export async function showSeed(seed: number, say: (line: string) => void): Promise<boolean> {
+  return showPlan(planOf(seed), say);
+}
+
+/** The same for a plan that was made by hand, or made smaller. */
+export async function showPlan(plan: Plan, say: (line: string) => void): Promise<boolean> {
+  const world = createSimulatedWorld();
+  const { history, violations } = await judge(world, plan, (text) => say(`${world.clock.now() - START_MS} ms ${text}`));
+  if (history !== null) for (const line of linesOf(history)) say(line);
+  for (const { invariant, text } of violations) say(`VIOLATION ${invariant}: ${text}`);
+  if (violations.length === 0) return true;
+  const small = await shrink(world, plan, violations);
+  say(`The smallest plan that breaks it, for test/simulation/regressions/:\n${snippet(small)}`);
+  return false;
+}
+
+/** A plan as `shrink` has written it. */
+export function readPlan(path: string): Plan {
+  return (JSON.parse(readFileSync(path, 'utf8')) as { plan: Plan }).plan; // nobody else writes such files
+}
+
+/** Bodies are long and say little; times are told from the start. */
+function linesOf(history: History): string[] {
+  const { links, calls, upstream, webhooks, deliveries, orders, events } = history;
+  const shown = (name: string, value: unknown): unknown => {
+    if (name === 'body' || name === 'ask') return undefined;
+    return typeof value === 'number' && value > START_MS ? value - START_MS : value;
+  };
+  const parts = { links, calls, upstream, webhooks, deliveries, orders, events };
+  return Object.entries(parts).flatMap(([name, lines]) =>
+    lines.map((line) => `${name} ${JSON.stringify(line, shown)}`),
+  );
+}

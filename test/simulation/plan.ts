@@ -1,0 +1,201 @@
+/** Makes a plan from a seed: what may happen in a shop's day, and what may go wrong in it. */
+import { type Random, seeded } from '../crash/random.ts';
+import { faults, mails, type Plan, receiverMoods, type Step, tills, type Variant, variants } from './steps.ts';
+
+/** Steps of a plan: enough for two or three things to go wrong at once, few enough for thousands of plans. */
+const FEWEST_STEPS = 6;
+const MOST_STEPS = 16;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const YEAR_MS = 365 * 24 * HOUR_MS;
+
+/** Where a process may be killed by name; the crash rig has more of them, on a real disk. */
+export const points = [
+  'create.before_row',
+  'create.row_written',
+  'create.before_send',
+  'create.answer_read',
+  'create.settled',
+  'answer.sent',
+  'order.applied',
+  'notices.committed',
+  'notice.sent',
+  'notice.recorded',
+  'cancel.marked',
+  'cancel.sent',
+  'event.before_inbox',
+  'event.received',
+  'stage.before_save',
+  'stage.saved',
+  'store.group_posted',
+] as const;
+
+export function planOf(seed: number): Plan {
+  const random = seeded(seed);
+  const variant = variants[seed % variants.length] ?? 'V1';
+  const steps: Step[] = [];
+  const moving = random.chance(0.3);
+  const count = random.between(FEWEST_STEPS, MOST_STEPS);
+  const used = [random.between(0, tills.length - 1), random.between(0, tills.length - 1)] as const;
+  let sales = 0;
+  while (steps.length < count) {
+    const after_ms = pause(random);
+    const till = random.pick(used);
+    const sale = random.between(Math.max(1, sales - 2), Math.max(1, sales));
+    const make = sales === 0 ? newSale : random.pick(moving ? [...usual, ...odd, moveOf, moveOf] : [...usual, ...odd]);
+    if (make === newSale) sales++;
+    steps.push({ after_ms, ...make(random, { till, sale: make === newSale ? sales : sale }) });
+  }
+  return {
+    seed,
+    variant,
+    world: worldOf(variant, random),
+    product: {
+      declined: random.chance(0.8) ? 'error' : 'finished',
+      unclaimed: random.chance(0.8) ? 'cancel-unclaimed' : 'adopt',
+      sweep: random.chance(0.1),
+      stop: random.chance(0.1) ? 'armed' : 'off',
+      looks: random.chance(0.15) ? 'often' : 'rarely',
+    },
+    stages: [stageOf(random, moving), stageOf(random, moving)],
+    steps,
+  };
+}
+
+/** Mostly at once or a moment later, sometimes long after. */
+function pause(random: Random): number {
+  if (random.chance(0.35)) return random.between(0, 60);
+  if (random.chance(0.6)) return random.between(60, 3_000);
+  return random.chance(0.7) ? random.between(3_000, MINUTE_MS) : random.between(MINUTE_MS, 20 * MINUTE_MS);
+}
+
+function stageOf(random: Random, moving: boolean): Plan['stages'][number] {
+  return moving ? random.pick(['legacy', 'canary', 'orders', 'orders']) : 'orders';
+}
+
+/** What the vendor's pages leave open (`reliability.md` §3.1). */
+function worldOf(variant: Variant, random: Random): Record<string, unknown> {
+  const replay = { V1: 'saved', V2: 'current', V3: 'conflict', V4: 'saved', V5: 'forgets' } as const;
+  // A key that is forgotten inside the replay window makes a second order unless references are unique (§3.5).
+  const forgets_early = variant === 'V5' && random.chance(0.5);
+  const unique = random.pick(['among_all', 'among_live', 'not_checked']);
+  return {
+    replay: replay[variant],
+    replay_forget_after_minutes: forgets_early ? 5 : 15,
+    reference_unique: forgets_early ? 'among_all' : unique,
+    replay_status: random.pick([200, 201]),
+    replay_actions: random.pick(['saved', 'conflict']),
+    remember_refusals: random.chance(0.3),
+    key_check: random.pick(['before_queue', 'after_queue']),
+    second_static_order: random.pick(['independent', 'refused']),
+    error_codes: random.pick(['documented', 'live']),
+    point_expiry: random.pick(['expired', 'canceled']),
+    action_required: random.pick(['final', 'moves_on']),
+    webhook_user_id: random.pick(['string', 'number']),
+    signature_casing: random.pick(['lower', 'verbatim', 'none', 'bad']),
+    date_fraction_digits: random.pick([0, 3, 9]),
+    legacy_expiry_ms: 15 * MINUTE_MS,
+  };
+}
+
+type Chosen = { till: number; sale: number };
+type Made<S> = S extends { after_ms: number } ? Omit<S, 'after_ms'> : never;
+type Maker = (random: Random, chosen: Chosen) => Made<Step>;
+
+const newSale: Maker = (random, { till, sale }) => ({
+  do: 'sell',
+  sale,
+  till,
+  keyed: random.chance(0.4),
+  own_reference: random.chance(0.5),
+  copies: random.chance(0.15) ? random.between(2, 4) : 1,
+  patience_ms: random.chance(0.2) ? random.between(20, 10_000) : null,
+});
+
+const again: Maker = (random, { sale }) => ({
+  do: 'again',
+  sale,
+  patience_ms: random.chance(0.2) ? random.between(20, 10_000) : null,
+});
+const read: Maker = (_random, { sale }) => ({ do: 'read', sale });
+const cancel: Maker = (_random, { sale }) => ({ do: 'cancel', sale });
+const person: Maker = (random, { till }) => ({
+  do: 'terminal',
+  till,
+  act: random.pick(['pick_up', 'pay', 'pay', 'pay', 'decline', 'cancel', 'confirm_needed']),
+});
+const buyer: Maker = (random, { sale }) => ({ do: 'buyer', sale, act: random.pick(['pay', 'pay', 'lock', 'unlock']) });
+const fault: Maker = (random) => ({
+  do: 'fault',
+  call: random.pick(['create', 'create', 'create', 'get', 'cancel', 'any']),
+  what: random.pick(faults),
+  times: random.chance(0.6) ? 1 : random.between(2, 8),
+});
+const mail: Maker = (random) => ({ do: 'mail', what: random.pick(mails), times: random.between(1, 4) });
+const kill: Maker = (random) => ({
+  do: 'kill',
+  point: random.chance(0.8) ? random.pick(points) : null,
+  nth: random.between(1, 3),
+  down_ms: random.chance(0.7) ? random.between(100, 5_000) : random.between(5_000, 30 * MINUTE_MS),
+});
+const stop: Maker = (random) => ({ do: 'stop', down_ms: random.between(100, MINUTE_MS) });
+const clock: Maker = (random) => ({
+  do: 'clock',
+  by_ms: random.chance(0.08) ? -YEAR_MS : random.pick([-HOUR_MS, -5_000, 5_000, HOUR_MS, 24 * HOUR_MS]),
+});
+const forge: Maker = (random, { sale }) => ({
+  do: 'forge',
+  sale,
+  action: random.pick(['order.processed', 'order.canceled', 'order.failed']),
+  signed: random.chance(0.3),
+});
+const resend: Maker = (random) => ({ do: 'resend', nth: random.between(0, 5) });
+const spy: Maker = (_random, { sale }) => ({ do: 'spy', sale });
+const receiver: Maker = (random) => ({
+  do: 'receiver',
+  merchant: random.between(0, 1),
+  mood: random.pick(receiverMoods),
+  for_ms: random.between(1_000, 2 * HOUR_MS),
+});
+const outage: Maker = (random) => ({ do: 'outage', for_ms: random.between(500, 30 * MINUTE_MS) });
+const token: Maker = (random) => ({ do: 'token', merchant: random.between(0, 1), good: random.chance(0.6) });
+const moveOf: Maker = (random) => ({
+  do: 'move',
+  merchant: random.between(0, 1),
+  stage: random.pick(['legacy', 'canary', 'orders']),
+});
+
+const usual: [Maker, ...Maker[]] = [
+  newSale,
+  newSale,
+  newSale,
+  again,
+  again,
+  read,
+  read,
+  cancel,
+  person,
+  person,
+  person,
+  person,
+  buyer,
+  buyer,
+];
+const odd: [Maker, ...Maker[]] = [
+  fault,
+  fault,
+  fault,
+  fault,
+  mail,
+  mail,
+  kill,
+  kill,
+  stop,
+  clock,
+  forge,
+  resend,
+  spy,
+  receiver,
+  outage,
+  token,
+];

@@ -1,0 +1,99 @@
+/** The database's rows as plain SQL shows them: the checker's view, which shares no code with the product's own. */
+import type { AuditRow, History, LinkRow, RowThen, SaleFacts } from './history.ts';
+import type { MemoryStore } from './store.ts';
+
+export type WorkKind = 'links' | 'events' | 'notices';
+
+export interface Rows {
+  /** The committed row of a sale: by its id where that is known, else the newest of its amount. */
+  rowOf(sale: SaleFacts, legacy_id: string | null): RowThen | null;
+  /** A row of the order that came since then (the product's wall clock, epoch ms), or still waits. */
+  hasEvent(order_id: string, since: number): boolean;
+  orderOf(legacy_id: string): string | null;
+  /**
+   * When stored work falls due, true epoch ms.
+   * @param toTrue from the product's wall clock.
+   */
+  workDue(toTrue: (wall: number) => number): number | null;
+  /** The same of one kind of work, in the product's wall clock, epoch ms; null when it has none. */
+  dueOf(kind: WorkKind): number | null;
+  /** Rows that are not over, and work that waits. */
+  open(): { links: number; notices: number; events: number };
+  all(): Pick<History, 'links' | 'events' | 'notices' | 'audits' | 'merchants'>;
+}
+
+export function readRows({ database, version }: MemoryStore): Rows {
+  const byId = database.prepare<[string], RowThen>(
+    'SELECT state, client_answer, order_id, legacy_state FROM links WHERE legacy_id = ?',
+  );
+  const byAmount = database.prepare<[string, number], RowThen>(
+    `SELECT state, client_answer, order_id, legacy_state FROM links WHERE merchant_id = ? AND amount_minor = ?
+     ORDER BY created_at DESC LIMIT 1`,
+  );
+  const event = database.prepare<[string, number], { found: number }>(
+    "SELECT count(*) AS found FROM events WHERE order_id = ? AND (state = 'pending' OR received_at >= ?)",
+  );
+  const order = database.prepare<[string], { order_id: string | null }>(
+    'SELECT order_id FROM links WHERE legacy_id = ?',
+  );
+  const due = database.prepare<[], Record<WorkKind, number | null>>(
+    `SELECT (SELECT min(next_check_at) FROM links WHERE next_check_at IS NOT NULL) AS links,
+       (SELECT min(next_attempt_at) FROM events WHERE state = 'pending') AS events,
+       (SELECT min(next_attempt_at) FROM notices WHERE state = 'pending' AND is_next = 1) AS notices`,
+  );
+  const open = database.prepare<[], { links: number; notices: number; events: number }>(
+    `SELECT (SELECT count(*) FROM links WHERE state IN ('SENDING', 'IN_DOUBT', 'LIVE')) AS links,
+       (SELECT count(*) FROM notices WHERE state = 'pending') AS notices,
+       (SELECT count(*) FROM events WHERE state = 'pending') AS events`,
+  );
+  let known = { version: -1, ...NONE, first: null as number | null };
+  const current = (): typeof known => {
+    // Between two commits the answer stays the same.
+    if (known.version === version()) return known;
+    const found = due.get() ?? NONE;
+    const moments = Object.values(found).filter((at) => at !== null);
+    known = { version: version(), ...found, first: moments.length === 0 ? null : Math.min(...moments) };
+    return known;
+  };
+  return {
+    rowOf: ({ merchant_id, amount_minor }, legacy_id) =>
+      (legacy_id === null ? byAmount.get(merchant_id, amount_minor) : byId.get(legacy_id)) ?? null,
+    hasEvent: (order_id, since) => (event.get(order_id, since)?.found ?? 0) > 0,
+    orderOf: (legacy_id) => order.get(legacy_id)?.order_id ?? null,
+    workDue(toTrue) {
+      const { first } = current();
+      return first === null ? null : toTrue(first);
+    },
+    dueOf: (kind) => current()[kind],
+    open: () => open.get() ?? { links: 0, notices: 0, events: 0 },
+    all: allRows(database),
+  };
+}
+
+const NONE: Record<WorkKind, number | null> = { links: null, events: null, notices: null };
+
+function allRows(database: MemoryStore['database']): Rows['all'] {
+  const links = database.prepare<[], LinkRow>(
+    `SELECT legacy_id, merchant_id, family, unit, slot, reference_sent, idempotency_key, amount_minor, state,
+       client_answer, order_id, order_version, legacy_state, merchant_order_id, payment_id, created_at, expires_at
+     FROM links ORDER BY created_at, legacy_id`,
+  );
+  const events = database.prepare<[], History['events'][number]>(
+    'SELECT order_id, reference, state, received_at FROM events',
+  );
+  const notices = database.prepare<[], History['notices'][number]>('SELECT legacy_id, state, topic FROM notices');
+  const audits = database.prepare<[], Omit<AuditRow, 'detail'> & { detail: string }>(
+    'SELECT sequence, at, who, action, subject, reason, detail, hash FROM audit ORDER BY sequence',
+  );
+  const merchants = database.prepare<[], { id: string; settings: string }>('SELECT id, settings FROM merchants');
+  return () => ({
+    links: links.all(),
+    events: events.all(),
+    notices: notices.all(),
+    audits: audits.all().map((row) => ({ ...row, detail: JSON.parse(row.detail) as unknown })),
+    merchants: merchants.all().map(({ id, settings }) => {
+      const { stage } = JSON.parse(settings) as { stage?: string | null }; // the column is JSON with that field
+      return { id, stage: stage ?? null };
+    }),
+  });
+}

@@ -1,0 +1,124 @@
+/** Runs one plan from its first step to the quiet at its end, and gives back what everybody saw. */
+import { merchantSettings } from '../../src/core/merchant.ts';
+import { act, permitted, setClock, setToken } from './acts.ts';
+import { bookOf, isOpen } from './books.ts';
+import type { History } from './history.ts';
+import { merchants, type Plan } from './steps.ts';
+import type { SimulatedWorld } from './world.ts';
+
+/** Everything is well again from the end of the steps on; so long at most until nothing is left to do. */
+const QUIET_WITHIN_MS = 12 * 3_600_000;
+const LOOK_MS = 10 * 60_000;
+const SHORT_MS = 60_000;
+
+/** @returns what clients, upstream, receivers and database say of the run. */
+export async function runPlan(
+  world: SimulatedWorld,
+  plan: Plan,
+  trace: ((text: string) => void) | null = null,
+): Promise<History> {
+  const restore = world.clock.install();
+  try {
+    world.begin(plan, trace);
+    await start(world);
+    await introduce(world, plan);
+    for (const step of plan.steps) {
+      await world.clock.run(world.clock.now() + step.after_ms, world.outside);
+      trace?.(`step ${JSON.stringify(step)}`);
+      act(world, step);
+    }
+    await settle(world);
+    return bookOf(world);
+  } finally {
+    world.run.life?.kill();
+    restore();
+  }
+}
+
+/** The process starts; opening its store takes a moment of the world's time. */
+async function start(world: SimulatedWorld): Promise<void> {
+  const starting = world.startProcess();
+  await world.clock.run(world.clock.now() + 20, world.outside);
+  await starting;
+}
+
+/** The merchants as an operator has set them up. */
+async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
+  const { life } = world.run;
+  if (life === null) throw new Error('the process did not start');
+  const { runtime } = life;
+  const saving = merchants.map((id, index) => {
+    const stage = plan.stages[index] ?? 'orders';
+    world.stages.push({ at: world.clock.now(), merchant_id: id, stage });
+    const merchant = {
+      id,
+      site: null,
+      settings: merchantSettings.parse({ stage, share: stage === 'canary' ? 50 : 0 }),
+      sealed_notice_url: runtime.vault.seal(`https://receiver.example/notices/${id}`, 'notice-url'),
+      sealed_notice_secret: null,
+      sealed_credential: null,
+    };
+    const line = {
+      at: world.clock.now(),
+      who: 'simulation',
+      action: 'merchant settings',
+      subject: id,
+      reason: 'set up',
+      detail: {},
+    };
+    return runtime.store.saveMerchant(merchant, 0, line);
+  });
+  await world.clock.run(world.clock.now() + 50, world.outside);
+  await Promise.all(saving);
+}
+
+/** Everything is well again: what is left is finished, read once more, and every unit is asked for a last sale. */
+async function settle(world: SimulatedWorld): Promise<void> {
+  const { clock, network, mail, receivers, run, clients } = world;
+  network.armed = [];
+  network.down_until = 0;
+  mail.armed = [];
+  receivers.moods.clear();
+  run.deadly = null;
+  setClock(world, () => 0);
+  for (const id of merchants) setToken(world, id, true);
+  await clock.run(clock.now() + SHORT_MS, world.outside);
+  if (run.life === null) await start(world);
+  finishSome(world);
+  await untilQuiet(world);
+  for (const sale of [...clients.sales.keys()]) clients.read(sale, 'last read');
+  await clock.run(clock.now() + SHORT_MS, world.outside);
+  clients.probe();
+  await clock.run(clock.now() + SHORT_MS, world.outside);
+}
+
+/** Every other customer pays or leaves; what the others left is over by itself in its time. */
+function finishSome({ service }: SimulatedWorld): void {
+  const open = [...service.world.orders.values()].filter((order) => isOpen(service.world.settings, order));
+  for (const [index, { place, merchant, id }] of open.entries()) {
+    if (index % 2 === 1) continue;
+    if (place.type === 'qr') permitted(() => service.world.payables.get(id)?.act('pay', {}));
+    else permitted(() => service.world.terminal(merchant.user_id, place.terminal_id)?.occupation?.operate('pay', {}));
+  }
+}
+
+async function untilQuiet(world: SimulatedWorld): Promise<void> {
+  const { clock } = world;
+  const limit = clock.now() + QUIET_WITHIN_MS;
+  while (clock.now() < limit) {
+    await clock.run(clock.now() + LOOK_MS, world.outside);
+    const { links, notices, events } = world.rows.open();
+    if (links + notices + events + world.underWay() + openUpstream(world) === 0) return;
+  }
+}
+
+/** What can still be paid; an order that a buyer has locked stays so for ever. */
+function openUpstream({ service }: SimulatedWorld): number {
+  const orders = [...service.world.orders.values()].filter(
+    (order) => isOpen(service.world.settings, order) && !(order.place.type === 'qr' && order.place.is_locked),
+  );
+  const terminals = merchants
+    .flatMap((id) => service.world.terminals(id))
+    .filter(({ occupation }) => occupation?.kind === 'intent');
+  return orders.length + terminals.length;
+}

@@ -1,0 +1,142 @@
+/** One process that runs seeds and says on standard output, line by line as JSON, what it found. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Killed } from './clock.ts';
+import type { History } from './history.ts';
+import { check, type Violation } from './invariants.ts';
+import { planOf } from './plan.ts';
+import { runPlan } from './run.ts';
+import type { Plan } from './steps.ts';
+import { createSimulatedWorld, type SimulatedWorld } from './world.ts';
+
+/** Seeds between two lines of progress. */
+const PROGRESS_EVERY = 100;
+
+export interface Range {
+  from: number;
+  count: number;
+  /** Every so-manieth seed, so that several processes share a range evenly. */
+  stride: number;
+  /** End at the first violation. */
+  first: boolean;
+}
+
+/** What a process is started for. */
+export type Work = Range | { folder: string };
+
+/** What a run went through. */
+export interface Tally {
+  seeds: number;
+  creates: number;
+  orders: number;
+  paid: number;
+  upstream_calls: number;
+  faults: number;
+  webhooks: number;
+  notices: number;
+  restarts: number;
+  moves: number;
+  clock_jumps: number;
+  /** Virtual milliseconds. */
+  lived_ms: number;
+}
+
+export type Line =
+  | { kind: 'violation'; seed: number; violations: Violation[] }
+  | { kind: 'progress'; tally: Tally }
+  | { kind: 'end'; tally: Tally };
+
+export const NOTHING: Readonly<Tally> = {
+  seeds: 0,
+  creates: 0,
+  orders: 0,
+  paid: 0,
+  upstream_calls: 0,
+  faults: 0,
+  webhooks: 0,
+  notices: 0,
+  restarts: 0,
+  moves: 0,
+  clock_jumps: 0,
+  lived_ms: 0,
+};
+
+export function added(one: Tally, other: Tally): Tally {
+  const names = Object.keys(NOTHING) as (keyof Tally)[]; // its own keys
+  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as unknown as Tally; // the same keys
+}
+
+/** A process that is killed inside its own code leaves promises that nobody waits for; everything else is a defect. */
+export function forgiveTheDead(): void {
+  process.on('unhandledRejection', (error) => {
+    if (!(error instanceof Killed)) throw error;
+  });
+}
+
+export async function runSeeds(range: Range, tell: (line: Line) => void): Promise<void> {
+  const world = createSimulatedWorld();
+  let tally: Tally = NOTHING;
+  for (let index = 0; index < range.count; index++) {
+    const seed = range.from + index * range.stride;
+    const { history, violations } = await judge(world, planOf(seed));
+    tally = added(tally, tallyOf(history, world));
+    if (violations.length > 0) tell({ kind: 'violation', seed, violations });
+    if (tally.seeds % PROGRESS_EVERY === 0) tell({ kind: 'progress', tally });
+    if (violations.length > 0 && range.first) break;
+  }
+  tell({ kind: 'end', tally });
+}
+
+/** Every plan in a folder, as they were found. */
+export async function runRegressions(folder: string, tell: (line: Line) => void): Promise<void> {
+  const world = createSimulatedWorld();
+  let tally: Tally = NOTHING;
+  for (const name of readdirSync(folder).toSorted()) {
+    const { plan } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { plan: Plan }; // written by `shrink`
+    const { history, violations } = await judge(world, plan);
+    tally = added(tally, tallyOf(history, world));
+    if (violations.length > 0) tell({ kind: 'violation', seed: plan.seed, violations });
+  }
+  tell({ kind: 'end', tally });
+}
+
+/** A plan that breaks the simulation itself is a violation too: it may be the product's doing. */
+export async function judge(
+  world: SimulatedWorld,
+  plan: Plan,
+  trace: ((text: string) => void) | null = null,
+): Promise<{ history: History | null; violations: Violation[] }> {
+  try {
+    const history = await runPlan(world, plan, trace);
+    return { history, violations: check(history) };
+  } catch (error) {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { history: null, violations: [{ invariant: 'run', text }] };
+  }
+}
+
+function tallyOf(history: History | null, { clock, run }: SimulatedWorld): Tally {
+  if (history === null) return { ...NOTHING, seeds: 1 };
+  return {
+    seeds: 1,
+    creates: history.calls.filter(({ what }) => what === 'sell' || what === 'probe').length,
+    orders: history.orders.length,
+    paid: history.orders.filter(({ status }) => status === 'processed').length,
+    upstream_calls: history.upstream.length,
+    faults: history.upstream.filter(({ fault }) => fault !== null).length,
+    webhooks: history.webhooks.length,
+    notices: history.deliveries.length,
+    restarts: run.lives - 1,
+    moves: history.steps.filter((step) => step.do === 'move').length,
+    clock_jumps: history.steps.filter((step) => step.do === 'clock').length,
+    lived_ms: clock.now() - clock.startedAt(),
+  };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  forgiveTheDead();
+  const work = JSON.parse(process.argv[2] ?? '') as Work; // written by whoever started it
+  const tell = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+  await ('folder' in work ? runRegressions(work.folder, tell) : runSeeds(work, tell));
+}

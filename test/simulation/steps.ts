@@ -1,0 +1,97 @@
+/** A run as a list of steps: small, plain, and each on its own, so that steps can be left out to find the ones that matter. */
+
+/** What may happen to a call on its way. */
+export const faults = [
+  'refused', // not a byte leaves
+  'lost before', // bytes leave, and nothing happens upstream
+  'lost after', // it happens, and the answer is lost
+  'truncated', // it happens, and half of the answer comes
+  'slow', // it happens, and the answer comes after the product's patience
+  'late', // it happens only after the product's patience
+  'error before', // 500, and nothing happened
+  'error after', // 500, and it happened
+  'idempotency error', // 500 idempotency_validation_failed, and nothing happened
+  'bad gateway', // 502 of something in between, and it happened
+  'empty', // it happens, and the answer has no body
+  'foreign', // it happens, and the answer is somebody else's order
+  'rate', // 429
+  'redirect', // 302 elsewhere
+  'unauthorized', // 401 although the token is good
+  'missing', // 404 although it is there
+  'stale', // a read shows what was there at the read before
+] as const;
+export type FaultName = (typeof faults)[number];
+
+/** What may happen to the next webhooks. */
+export const mails = ['lost', 'lost once', 'late', 'twice', 'slow', 'forged first'] as const;
+export type MailName = (typeof mails)[number];
+
+export const receiverMoods = ['well', 'errors', 'hangs', 'refuses', 'accepts wrongly', 'answer lost'] as const;
+export type ReceiverMood = (typeof receiverMoods)[number];
+
+export type TerminalAct = 'pick_up' | 'pay' | 'decline' | 'cancel' | 'confirm_needed';
+
+/** `after_ms` is the time that passes before the step. */
+export type Step = { after_ms: number } & (
+  | {
+      do: 'sell';
+      sale: number;
+      till: number;
+      keyed: boolean;
+      own_reference: boolean;
+      copies: number;
+      patience_ms: number | null;
+    }
+  | { do: 'again'; sale: number; patience_ms: number | null }
+  | { do: 'read'; sale: number }
+  | { do: 'cancel'; sale: number }
+  | { do: 'spy'; sale: number }
+  | { do: 'terminal'; till: number; act: TerminalAct }
+  | { do: 'buyer'; sale: number; act: 'pay' | 'lock' | 'unlock' }
+  | { do: 'wait' }
+  | { do: 'move'; merchant: number; stage: 'legacy' | 'canary' | 'orders' }
+  | { do: 'kill'; point: string | null; nth: number; down_ms: number }
+  | { do: 'stop'; down_ms: number }
+  | { do: 'clock'; by_ms: number }
+  | { do: 'fault'; call: 'create' | 'get' | 'cancel' | 'any'; what: FaultName; times: number }
+  | { do: 'mail'; what: MailName; times: number }
+  | { do: 'forge'; sale: number; action: string; signed: boolean }
+  | { do: 'resend'; nth: number }
+  | { do: 'receiver'; merchant: number; mood: ReceiverMood; for_ms: number }
+  | { do: 'outage'; for_ms: number }
+  | { do: 'token'; merchant: number; good: boolean }
+);
+
+/** The variants of `reliability.md` §3.1. */
+export const variants = ['V1', 'V2', 'V3', 'V4', 'V5'] as const;
+export type Variant = (typeof variants)[number];
+
+/** A whole run. The same plan always runs the same. */
+export interface Plan {
+  seed: number;
+  variant: Variant;
+  /** What the vendor's pages leave open, by the sandbox's names. */
+  world: Record<string, unknown>;
+  product: {
+    declined: 'error' | 'finished';
+    unclaimed: 'cancel-unclaimed' | 'adopt';
+    sweep: boolean;
+    stop: 'off' | 'observe' | 'armed';
+    looks: 'often' | 'rarely';
+  };
+  /** Stage of each merchant at the start. */
+  stages: ('legacy' | 'canary' | 'orders')[];
+  steps: Step[];
+}
+
+/** The units that sales go to. */
+export const tills = [
+  { merchant: 0, kind: 'point', unit: 'PAX_A910__SMARTPOS0000000001' },
+  { merchant: 0, kind: 'point', unit: 'NEWLAND_N950__SBX0000001' },
+  { merchant: 1, kind: 'point', unit: 'PAX_A910__SMARTPOS0000000001' },
+  { merchant: 0, kind: 'static', unit: 'SUC001POS001' },
+  { merchant: 1, kind: 'static', unit: 'SUC001POS001' },
+  { merchant: 0, kind: 'dynamic', unit: 'SUC001POS002' },
+] as const;
+
+export const merchants = ['700100200', '700100300'] as const;

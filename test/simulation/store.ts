@@ -1,0 +1,167 @@
+/** The product's own SQLite store on a database in memory, committing in this thread; it survives the product's process. */
+import Database from 'better-sqlite3';
+import type { Store } from '../../src/core/store.ts';
+import { commitGroup, prepareCommits } from '../../src/store/sqlite/commit.ts';
+import { tidyInbox } from '../../src/store/sqlite/events.ts';
+import { MIGRATIONS_DIRECTORY } from '../../src/store/sqlite/file.ts';
+import { doubtLegacySales } from '../../src/store/sqlite/legacy-sales.ts';
+import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts';
+import { type Committer, WriteQueue } from '../../src/store/sqlite/queue.ts';
+import { readerOn } from '../../src/store/sqlite/reader.ts';
+import { assembleStore } from '../../src/store/sqlite/store.ts';
+import type { Unit } from '../../src/store/sqlite/unit.ts';
+import type { Random } from '../crash/random.ts';
+import type { SimulatedClock } from './clock.ts';
+
+/** A group is on the disk after so long at most. */
+const SLOWEST_COMMIT_MS = 4;
+
+/** The writing side of one life of the process. */
+export interface Pen {
+  queue: WriteQueue;
+  /** Until what a start writes is written. */
+  ready: Promise<unknown>;
+  /** The process dies: what was posted may or may not reach the disk, what was not is gone. */
+  drop(): void;
+}
+
+export interface MemoryStore {
+  database: Database.Database;
+  store: Store;
+  /** A new process opens the store. */
+  open(life: { now: () => number; random: Random; failpoint: (name: string) => void }): Pen;
+  /** Rises with every commit. */
+  version(): number;
+  wipe(): void;
+}
+
+export function openMemoryStore(clock: SimulatedClock): MemoryStore {
+  const database = new Database(':memory:');
+  for (const setting of ['foreign_keys = ON', 'trusted_schema = OFF', 'secure_delete = OFF']) database.pragma(setting);
+  migrate(database, ':memory:', readMigrations(MIGRATIONS_DIRECTORY));
+  database.exec('DROP TRIGGER audit_not_deleted'); // so that the next world starts without this one's lines
+  const connection = prepareCommits(database);
+  const queue = new CurrentQueue();
+  let now = (): number => clock.now();
+  let version = 0;
+  const store = assembleStore({
+    queue,
+    reader: readerOn(database, (text) => queue.fail(text)),
+    now: () => now(),
+    release: () => undefined,
+  });
+  const commit = (units: Unit[]) => {
+    version++;
+    return commitGroup(connection, units);
+  };
+  return {
+    database,
+    store,
+    version: () => version,
+    open(life) {
+      const pen = createPen(clock, commit, life);
+      queue.current = pen.queue;
+      now = life.now;
+      const ready = pen.queue.commit(tidyInbox(now())).then(() => pen.queue.commit(doubtLegacySales(now())));
+      return { ...pen, ready };
+    },
+    wipe: wiping(database, () => version++),
+  };
+}
+
+/** The queue of the process that lives now; the store's methods are prepared once for all of them. */
+class CurrentQueue extends WriteQueue {
+  current: WriteQueue | null = null;
+
+  constructor() {
+    super(
+      { post: () => undefined, listen: () => undefined },
+      () => undefined,
+      () => undefined,
+    );
+  }
+
+  override commit(unit: Unit): ReturnType<WriteQueue['commit']> {
+    return this.current === null ? Promise.reject(new Error('nobody has opened the store')) : this.current.commit(unit);
+  }
+
+  override healthy(): boolean {
+    return this.current?.healthy() ?? false;
+  }
+
+  override fail(text: string): void {
+    this.current?.fail(text);
+  }
+}
+
+function createPen(
+  clock: SimulatedClock,
+  commit: (units: Unit[]) => ReturnType<typeof commitGroup>,
+  { random, failpoint }: { random: Random; failpoint: (name: string) => void },
+): Omit<Pen, 'ready'> {
+  let posted: { units: Unit[] } | null = null;
+  let alive = true;
+  const committer: Committer = {
+    post() {},
+    listen(ear) {
+      committer.post = (message) => {
+        if (message.kind !== 'group') return;
+        const group = { units: message.units };
+        posted = group;
+        clock.after(random.between(0, SLOWEST_COMMIT_MS), () => {
+          if (posted !== group) return;
+          posted = null;
+          const results = commit(group.units);
+          clock.after(0, () => alive && ear.message({ kind: 'results', results }));
+        });
+      };
+    },
+  };
+  // A store that can't be trusted any more ends the process; in memory that is a defect of the simulation itself.
+  const fatal = (error: Error): never => {
+    throw error;
+  };
+  const queue = new WriteQueue(committer, fatal, (name) => failpoint(name));
+  return {
+    queue,
+    drop() {
+      alive = false;
+      if (posted !== null && random.chance(0.5)) commit(posted.units);
+      posted = null;
+    },
+  };
+}
+
+/**
+ * Empties every table but the ones that a new database has rows in. Children go before their parents: to turn foreign keys
+ * off would make SQLite prepare every statement anew, which costs more than a whole run.
+ */
+function wiping(database: Database.Database, changed: () => void): () => void {
+  const kept = new Set(['meta', 'link_counts', 'sqlite_sequence']);
+  const names = database
+    .prepare<[], { name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
+    .all()
+    .map(({ name }) => name)
+    .filter((name) => !kept.has(name));
+  const parents = new Map(names.map((name) => [name, new Set(parentsOf(database, name))]));
+  const ordered = names.toSorted((one, other) => depthOf(parents, other) - depthOf(parents, one));
+  const erasures = ordered.map((name) => database.prepare(`DELETE FROM "${name}"`));
+  const recount = database.prepare('UPDATE link_counts SET links = 0');
+  const [begin, commit] = [database.prepare('BEGIN'), database.prepare('COMMIT')];
+  return () => {
+    begin.run();
+    for (const erasure of erasures) erasure.run();
+    recount.run();
+    commit.run();
+    changed();
+  };
+}
+
+function parentsOf(database: Database.Database, name: string): string[] {
+  return (database.pragma(`foreign_key_list("${name}")`) as { table: string }[]).map(({ table }) => table); // what the pragma lists
+}
+
+/** How far a table stands from those that refer to nothing. */
+function depthOf(parents: Map<string, Set<string>>, name: string): number {
+  return Math.max(0, ...[...(parents.get(name) ?? [])].map((parent) => depthOf(parents, parent) + 1));
+}

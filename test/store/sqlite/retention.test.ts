@@ -1,0 +1,142 @@
+/** What is old and over goes, kind by kind; what is live, and the audit, stays. */
+import { readFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { verifyAudit } from '../../../src/core/audit.ts';
+import { tidyRound } from '../../../src/core/retention.ts';
+import type { Store } from '../../../src/core/store.ts';
+import { newExchange } from '../contract/evidence-kit.ts';
+import {
+  attempt,
+  auditOf,
+  DAY_MS,
+  MERCHANT,
+  NOON,
+  newEvent,
+  newMerchant,
+  newNotice,
+  OTHER_MERCHANT,
+  opened,
+  orderId,
+} from '../contract/harness.ts';
+import { type Folder, newFolder, openStore } from './kit.ts';
+
+let folder: Folder;
+let path: string;
+let now: number;
+let store: Store;
+beforeEach(async () => {
+  folder = newFolder();
+  path = folder.file('puente.db');
+  now = NOON;
+  store = await openStore(path, { now: () => now });
+});
+afterEach(async () => {
+  await store.close();
+  folder.remove();
+});
+
+const limits = (before: number) => ({
+  links_before: before,
+  notices_before: before,
+  sums_before: before,
+  tokens_before: before,
+});
+
+function rows(table: string): number {
+  const database = new Database(path, { readonly: true });
+  try {
+    return Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
+  } finally {
+    database.close();
+  }
+}
+
+it('deletes sales that are over with all that hangs on them, and leaves open ones, untold ones and the audit', async () => {
+  const old = await opened(store, { slot: 'point:OLD' });
+  const told = await store.saveLink(
+    old,
+    { state: 'DONE', order_id: orderId(1), next_check_at: null, updated_at: NOON },
+    { notices: [newNotice(old, 'told')], audit: auditOf('settled') },
+  );
+  const [notice] = await store.dueNotices(NOON, 10);
+  if (notice === undefined) throw new Error('no notice is due');
+  await store.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+  await store.receiveEvent(newEvent({ order_id: orderId(1) }));
+  const live = await opened(store, { slot: 'point:LIVE' });
+  const untold = await opened(store, { slot: 'point:UNTOLD' });
+  await store.saveLink(
+    untold,
+    { state: 'DONE', order_id: orderId(2), next_check_at: null, updated_at: NOON },
+    { notices: [newNotice(untold, 'untold')] },
+  );
+
+  expect(await store.tidyOld(limits(NOON), 100)).toMatchObject({ links: 0 });
+  expect(await store.tidyOld(limits(NOON + DAY_MS), 100)).toMatchObject({ links: 1, notices: 0 });
+  expect(await store.link(told.legacy_id)).toBeNull();
+  expect(await store.link(live.legacy_id)).not.toBeNull();
+  expect(await store.link(untold.legacy_id)).not.toBeNull();
+  expect([rows('notices'), rows('notice_attempts'), rows('events'), rows('audit')]).toEqual([1, 0, 0, 1]);
+  expect(await store.linkHistory(told.legacy_id)).toEqual([]);
+  expect((await store.counts()).links).toMatchObject({ DONE: 1, SENDING: 1 });
+});
+
+it('deletes delivered notices, sums and sealed tokens by their own age, a bounded number at a time', async () => {
+  const link = await opened(store);
+  const saved = await store.saveLink(link, {}, { notices: ['1', '2', '3'].map((body) => newNotice(link, body)) });
+  for (let told = 0; told < 3; told++) {
+    const [notice] = await store.dueNotices(NOON, 10);
+    if (notice === undefined) throw new Error('no notice is due');
+    await store.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+  }
+  await store.recordExchanges([newExchange({ at: NOON, merchant_id: MERCHANT })]);
+  await store.acceptToken(
+    { fingerprint: 'f', merchant_id: MERCHANT, sealed_token: new Uint8Array([7]), accepted_until: NOON, seen_at: NOON },
+    'MLA',
+  );
+  const later = NOON + 3 * DAY_MS;
+  expect(await store.tidyOld(limits(later), 2)).toEqual({ links: 0, notices: 2, sums: 1, tokens: 1 });
+  const rest = await tidyRound(store, limits(later), () => true);
+  expect(rest).toEqual({ links: 0, notices: 1, sums: 0, tokens: 0 });
+  expect([rows('notices'), rows('notice_attempts'), rows('traffic'), rows('exchanges')]).toEqual([0, 0, 0, 1]);
+  expect((await store.token('f'))?.sealed_token.length).toBe(0);
+  expect(await tidyRound(store, limits(later), () => false)).toEqual({ links: 0, notices: 0, sums: 0, tokens: 0 });
+  expect(await store.link(saved.legacy_id)).not.toBeNull();
+});
+
+it('erases one of two merchants whose rows lie between each other, down to the bytes', async () => {
+  await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+  for (let number = 0; number < 200; number++) {
+    const is_ours = number % 2 === 0;
+    const text = `${is_ours ? 'words-of-the-erased' : 'words'} ${'x'.repeat((number * 37) % 900)}`;
+    const link = await opened(store, {
+      merchant_id: is_ours ? MERCHANT : OTHER_MERCHANT,
+      slot: `point:${number}`,
+      client_reference: `${is_ours ? 'words-of-the-erased' : 'words'} ${(number * 79) % 200}`,
+      held: { description: text },
+    });
+    await store.saveLink(
+      link,
+      { state: 'DONE', order_id: orderId(number), next_check_at: null },
+      { notices: [newNotice(link, JSON.stringify(text), { merchant_id: link.merchant_id })] },
+    );
+  }
+  expect(await store.openWork(MERCHANT)).toEqual({ links: 0, refunds: 0, legacy_sales: 0, notices: 100, proposals: 0 });
+  const gone = await store.eraseMerchant(MERCHANT, (erased) => auditOf('erase', { ...erased }));
+  expect(gone).toMatchObject({ links: 100, notices: 100 });
+  expect(await store.holdings(MERCHANT)).toEqual({ ...gone, links: 0, notices: 0 });
+  expect(await store.holdings(OTHER_MERCHANT)).toMatchObject({ links: 100, notices: 100 });
+  for (const suffix of ['', '-wal']) expect(readFileSync(path + suffix).includes('words-of-the-erased')).toBe(false);
+  expect(readFileSync(path).includes('words xx')).toBe(true);
+  expect(verifyAudit(await store.audits(10))).toMatchObject({ intact: true });
+});
+
+it('does not erase a merchant with an open sale, nor one whose sale began meanwhile', async () => {
+  await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+  const link = await opened(store);
+  expect(await store.openWork(MERCHANT)).toMatchObject({ links: 1 });
+  await expect(store.eraseMerchant(MERCHANT, () => auditOf('erase'))).rejects.toMatchObject({ code: 'conflict' });
+  expect(await store.link(link.legacy_id)).not.toBeNull();
+  expect(await store.merchant(MERCHANT)).not.toBeNull();
+  expect((await store.audits(10)).map(({ action }) => action)).toEqual(['made']);
+});
