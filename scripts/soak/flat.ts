@@ -12,11 +12,17 @@ export interface Sample {
 }
 
 /**
- * How a measure is judged. `floor`: what is left right after a collection may not rise once caches are full, because
- * between two of them memory is a saw. `level`: its middle may not rise. `most`: no sample may be above the limit. `told`: shown, never judged.
+ * How a measure is judged. `floor`: what is left right after a collection may not rise, because between two of them it is a
+ * saw. `level`: its middle may not rise. `most`: no sample may be above the limit. `told`: shown, never judged.
  */
 export type Judgement =
-  | { by: 'floor' | 'level'; per_hour: number; noise: number }
+  | {
+      by: 'floor' | 'level';
+      per_hour: number;
+      noise: number;
+      /** Counts only once caches are full. */
+      once_warm: boolean;
+    }
   | { by: 'most'; limit: number }
   | { by: 'told' };
 
@@ -83,11 +89,14 @@ function pointsOf({ value, judgement }: Measure, samples: readonly Sample[]): Po
   const end_s = samples.at(-1)?.at_s ?? 0;
   const from_s = judgement.by === 'most' ? 0 : end_s * WARM_UP_SHARE;
   return samples
-    .filter(
-      ({ at_s, is_collected, is_warm }) => at_s >= from_s && (judgement.by !== 'floor' || (is_collected && is_warm)),
-    )
+    .filter((sample) => sample.at_s >= from_s && counts(judgement, sample))
     .map(({ at_s, values }) => ({ at_s, value: values[value] ?? Number.NaN }))
     .filter((point) => !Number.isNaN(point.value));
+}
+
+function counts(judgement: Judgement, { is_collected, is_warm }: Sample): boolean {
+  if (judgement.by !== 'floor' && judgement.by !== 'level') return true;
+  return (is_warm || !judgement.once_warm) && (is_collected || judgement.by !== 'floor');
 }
 
 function verdictOf(

@@ -20,25 +20,26 @@ const MOST_RSS = 768 * MIB;
  */
 const WARM_FILE = 80 * MIB;
 /**
- * So much the floor of a healthy server moves by itself: V8 sizes its generations anew, allocators keep arenas, and caches
- * with a bound fill up. Growth below it is no evidence of a leak, and a run of this length can't find a smaller one.
+ * So much a healthy server moves by itself: V8 sizes its generations anew, allocators keep arenas. Growth below it is no
+ * evidence of a leak, and a run of this length can't find a smaller one. The heap's own committed but unused pages, some
+ * hundred MiB that come and go, are taken out of the resident memory before it is judged.
  */
-const RSS_NOISE = 16 * MIB;
 const HEAP_NOISE = 6 * MIB;
+const NATIVE_NOISE = 8 * MIB;
 /** Connections and timers come and go with the calls under way; what leaks grows beyond that. */
 const COUNT_NOISE = 12;
 
-const memory = (name: string, noise: number): Measure => ({
-  name: `${name} floor`,
-  value: name,
+const memory = (name: string, value: string, by: 'floor' | 'level', noise: number): Measure => ({
+  name,
+  value,
   unit: mib,
-  judgement: { by: 'floor', per_hour: MEMORY_PER_HOUR, noise },
+  judgement: { by, per_hour: MEMORY_PER_HOUR, noise, once_warm: true },
 });
 const count = (name: string): Measure => ({
   name,
   value: name,
   unit: one,
-  judgement: { by: 'level', per_hour: 1, noise: COUNT_NOISE },
+  judgement: { by: 'level', per_hour: 1, noise: COUNT_NOISE, once_warm: false },
 });
 const most = (name: string, limit: number): Measure => ({
   name: `${name} at most`,
@@ -49,9 +50,8 @@ const most = (name: string, limit: number): Measure => ({
 const told = (name: string, unit: Measure['unit']): Measure => ({ name, value: name, unit, judgement: { by: 'told' } });
 
 export const MEASURES: readonly Measure[] = [
-  memory('rss', RSS_NOISE),
-  memory('heap', HEAP_NOISE),
-  memory('outside heap', HEAP_NOISE),
+  memory('heap collected', 'heap', 'floor', HEAP_NOISE),
+  memory('outside heap', 'native', 'level', NATIVE_NOISE),
   count('descriptors'),
   count('timers'),
   count('resources'),
@@ -78,6 +78,7 @@ export function startLooking({ pid, database, metrics, takeDurations }: Watched)
   let collections = Number.POSITIVE_INFINITY;
   return async (at_s) => {
     const page = await metrics();
+    const rss = residentBytes(pid);
     const of = (name: string, label = ''): number => readValue(page, name, label);
     const sorted = takeDurations().toSorted((first, second) => first - second);
     const before = collections;
@@ -87,9 +88,9 @@ export function startLooking({ pid, database, metrics, takeDurations }: Watched)
       is_collected: collections > before,
       is_warm: sizeOf(database) >= WARM_FILE,
       values: {
-        rss: residentBytes(pid),
+        rss,
         heap: of('nodejs_heap_size_used_bytes'),
-        'outside heap': of('nodejs_external_memory_bytes'),
+        native: rss - of('nodejs_heap_size_total_bytes'),
         descriptors: readdirSync(`/proc/${pid}/fd`).length,
         timers: of('nodejs_active_resources', 'type="Timeout"'),
         resources: of('nodejs_active_resources_total'),

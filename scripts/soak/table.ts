@@ -25,7 +25,7 @@ export function printResult(result: Result): string {
     `the server's log: ${list(log)}`,
     trendTable(trends),
     'Slopes are judged after the first third, which warms up. A rise below the resolution is not told from noise.',
-    'The floor of memory is what is left after collections of all garbage, once bounded caches are full; before, it is too short.',
+    'Memory is judged once bounded caches are full, the heap by what collections of all garbage leave; before, it is too short.',
     rulingTable(rulings),
     ...broken,
     passed ? 'Everything held.' : `Something did not hold. The database and the history stay in ${kept}`,

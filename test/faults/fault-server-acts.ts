@@ -44,7 +44,7 @@ export function cutAt(bytes: number, whole: Act, end: 'close' | 'reset' = 'close
 }
 
 /** What `whole` would have written, in pieces of `bytes` every `every_ms`. */
-export function drip(whole: Act, bytes = 1, every_ms = 20): Act {
+export function drip(whole: Act, bytes = 1, every_ms = 100): Act {
   return (socket, heard) => {
     const all = Buffer.concat(writtenBy(whole, heard));
     let at = 0;
