@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { type App, type AppParts, startApp } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
+import type { LoadedTables } from '../src/mapping/assemble.ts';
+import { loadTables } from '../src/mapping/load.ts';
 import type { Sandbox } from '../src/sandbox/server.ts';
 
 export const OPS_TOKEN = 'ops-token-of-the-tests';
@@ -31,6 +33,13 @@ export const POINT = '/point/integration-api';
 /** The invented token of a merchant of the cast. */
 export function tokenOf(merchant: string): string {
   return `APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant}`;
+}
+
+let loaded: LoadedTables | undefined;
+/** The tables of the house, read and proved once for all that a test file starts: they hold no state. */
+export function tables(): LoadedTables {
+  loaded ??= loadTables(join(import.meta.dirname, '..', 'mappings'));
+  return loaded;
 }
 
 export interface Answer {
@@ -104,7 +113,7 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
     },
     cwd: process.cwd(),
   });
-  const app = await startApp(config, parts);
+  const app = await startApp(config, { tables: tables(), ...parts });
   if (app.sandbox === null) throw new Error('the bench runs on the sandbox');
   const sandbox = app.sandbox;
   return {

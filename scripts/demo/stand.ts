@@ -35,6 +35,8 @@ const SETTINGS = {
   PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
   PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
   PUENTE_LOG_LEVEL: 'silent',
+  // Tills, vendor and Puente share this process here: the work of the others is no reason to turn a till away.
+  PUENTE_LIMITS_LAG_MS: '600000',
   // Longer than any pause of a till here, so that a connection is never closed under its next request.
   PUENTE_PUBLIC_KEEP_ALIVE_TIMEOUT_MS: '75000',
   // The story is told in seconds, so fewer calls prove something.

@@ -51,6 +51,8 @@ export async function makeCapture(making: Making): Promise<Made> {
     PUENTE_OPS_PORT: '0',
     PUENTE_SANDBOX_PORT: '0',
     PUENTE_LOG_LEVEL: 'silent',
+    // Tills and Puente share this process: their work is no reason to turn one away.
+    PUENTE_LIMITS_LAG_MS: '600000',
     PUENTE_ROUTING_DEFAULT_STAGE: making.stage,
     PUENTE_MERCHANTS_CAPTURE: 'true',
     PUENTE_SHADOW_QUEUE: '100000',

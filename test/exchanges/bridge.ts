@@ -84,6 +84,7 @@ function environment(upstream: ScriptedUpstream, data_dir: string): Record<strin
     PUENTE_OPS_PORT: '0',
     PUENTE_OPS_TOKEN: OPS_TOKEN,
     PUENTE_LOG_LEVEL: 'silent',
+    PUENTE_LIMITS_LAG_MS: '600000', // as in test/kit.ts
     PUENTE_UPSTREAM: upstream.url,
     PUENTE_LEGACY_UPSTREAM: upstream.legacy_url,
     PUENTE_SECRET_KEY: 'a-secret-key-that-only-these-tests-use',

@@ -15,6 +15,7 @@ const SECRET = 'a webhook secret of the tests';
 const BEFORE = 'NEWLAND_N950__LOAD0000001';
 const LOST = 'NEWLAND_N950__LOAD0000002';
 const NAMED = 'NEWLAND_N950__LOAD0000003';
+const DOUBTED = 'NEWLAND_N950__LOAD0000004';
 
 let sandbox: Sandbox;
 const folders: string[] = [];
@@ -48,6 +49,9 @@ async function start(data_dir: string): Promise<App> {
     PUENTE_WEBHOOK_SECRET: SECRET,
     PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
     PUENTE_LOG_LEVEL: 'silent',
+    PUENTE_LIMITS_LAG_MS: '600000', // as in test/kit.ts
+    PUENTE_CREATE_SETTLE_AFTER_MS: '100',
+    PUENTE_RECONCILE_POINT_INTERVAL_MS: '200',
   };
   const app = await startApp(loadConfig({ env, cwd: process.cwd() }));
   apps.push(app);
@@ -66,26 +70,67 @@ const pay = (device: string): Promise<Answer> =>
 const stateOf = async (app: App, id: string): Promise<unknown> =>
   ((await till(app, `/payment-intents/${id}`)).body as { state?: unknown }).state;
 
+/** A backup of a running Puente, put into a new data directory. */
+async function backedUp(app: App, data_dir: string): Promise<() => Promise<string>> {
+  const answer = await call(`${app.ops_url}/api/backup`, { token: OPS_TOKEN, body: {} });
+  const { file } = JSON.parse(answer.text.trim().split('\n').at(-1) ?? '').backup;
+  return async () => {
+    const into = newFolder();
+    const order = { file: join(data_dir, 'backups', file), into, replace: false, reason: 'the disk failed' };
+    await restoreBackup({ ...order, now: Date.now() });
+    return into;
+  };
+}
+
+it('cancels no sale that its till was told of after the backup, although the backup says that nobody was [F60]', async () => {
+  const data_dir = newFolder();
+  const first = await start(data_dir);
+  const faults = `${sandbox.url}/_sandbox/faults`;
+  await call(faults, {
+    body: { method: 'POST', path: '/v1/orders', kind: 'no_answer', when: 'after', times: 'always' },
+  });
+  expect((await sell(first, DOUBTED)).status).toBe(504);
+  const restore = await backedUp(first, data_dir);
+  await call(faults, { method: 'DELETE' });
+  const told = await sell(first, DOUBTED);
+  expect(told.status).toBe(200);
+  await first.close();
+  apps.splice(0);
+
+  const into = await restore();
+  const second = await start(into);
+  await eventually(
+    async () => rowsOf(into, DOUBTED),
+    ([row]) => row?.state === 'LIVE',
+  );
+  expect(rowsOf(into, DOUBTED)).toMatchObject([{ legacy_id: idOf(told), client_answer: 'maybe' }]);
+  // Long after its time as an unclaimed order, and looked at again and again.
+  const reads = async (): Promise<number> =>
+    ((await call(`${sandbox.url}/_sandbox/state`)).body as { requests: { method: string }[] }).requests.filter(
+      ({ method }) => method === 'GET',
+    ).length; // the control door's own form
+  const before = await reads();
+  await eventually(reads, (count) => count >= before + 2);
+  expect((await pay(DOUBTED)).status).toBe(200);
+  await eventually(
+    () => stateOf(second, idOf(told)),
+    (state) => state === 'FINISHED',
+  );
+  await second.close();
+  apps.splice(0);
+});
+
 it('adopts the sales of after the backup by their reference, under their old ids, and tells what it can not place [F60]', async () => {
-  const first = await start(newFolder());
+  const data_dir = newFolder();
+  const first = await start(data_dir);
   const before = idOf(await sell(first, BEFORE));
-  const backup = await call(`${first.ops_url}/api/backup`, { token: OPS_TOKEN, body: {} });
-  expect(backup.status).toBe(200);
+  const restore = await backedUp(first, data_dir);
   const lost = idOf(await sell(first, LOST));
   const named = idOf(await sell(first, NAMED, 'TICKET-7'));
   await first.close();
   apps.splice(0);
 
-  const into = newFolder();
-  const [data_dir = ''] = folders;
-  const { file } = JSON.parse(backup.text.trim().split('\n').at(-1) ?? '').backup;
-  await restoreBackup({
-    file: join(data_dir, 'backups', file),
-    into,
-    replace: false,
-    reason: 'the disk failed',
-    now: Date.now(),
-  });
+  const into = await restore();
   const second = await start(into);
   expect(await stateOf(second, before)).toBe('OPEN');
   expect(rowsOf(into, LOST)).toEqual([]);
@@ -101,7 +146,8 @@ it('adopts the sales of after the backup by their reference, under their old ids
   );
   expect(rowsOf(into, LOST)).toMatchObject([{ legacy_id: lost, state: 'DONE', client_answer: 'maybe' }]);
   const { orders } = (await call(`${sandbox.url}/_sandbox/state`)).body as { orders: { status: string }[] }; // the control door's own form
-  expect(orders.map(({ status }) => status)).toEqual(['processed', 'processed', 'processed']);
+  expect(orders.map(({ status }) => status)).toEqual(orders.map(() => 'processed'));
+  expect(orders).toHaveLength(4);
 
   // The one that went under the till's own reference is nobody's any more, and that is told.
   expect(rowsOf(into, NAMED)).toEqual([]);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, type AppParts, startApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
-import { type Answer, ARGENTINA, type Call, call, OPS_TOKEN, tokenOf } from '../kit.ts';
+import { type Answer, ARGENTINA, type Call, call, OPS_TOKEN, tables, tokenOf } from '../kit.ts';
 
 export interface Seen {
   method: string;
@@ -114,7 +114,7 @@ export async function startOutside(
     },
     cwd: process.cwd(),
   });
-  const app = await startApp(config, parts);
+  const app = await startApp(config, { tables: tables(), ...parts });
   return {
     app,
     data_dir,

@@ -1,6 +1,7 @@
 /** Each numbered limitation of QR, merchant orders and payments, shown as exactly what a till sees differently. */
 import { describe, expect, it, test } from 'vitest';
-import { BRAZIL, call } from '../kit.ts';
+import { rawRequest, sendRaw } from '../http/raw.ts';
+import { BRAZIL, call, tokenOf } from '../kit.ts';
 import { hitsIn, reportsOf } from './limitation-hits.ts';
 import {
   ask,
@@ -318,6 +319,8 @@ describe('payments', () => {
     const script: QrStep[] = [sale(v2), OPENED, ...pay(v2), REFUND];
     expect(await compare(script)).toEqual([]);
     const { orders } = await each(async (till, world) => {
+      const slow = { simulated_step_ms: 600_000 };
+      await call(`${world.control_url}/_sandbox/settings`, { method: 'PUT', body: slow });
       await till.run(script);
       return newestOrder(world);
     });
@@ -491,6 +494,24 @@ describe('what is said', () => {
       return (elements as { external_reference: string }[])[0]?.external_reference; // the shape of every search
     });
     expect(half).toEqual({ direct: 'half \ud83d', orders: 'half \ufffd' });
+  });
+});
+
+describe('heads', () => {
+  limitation('LIM-58', async () => {
+    const told = await each(async (till, world) => {
+      await till.run([sale(v1), OPENED]);
+      const bearer = `Authorization: Bearer ${tokenOf(world.merchant)}`;
+      const type = 'Content-Type: application/json';
+      const heads = [[type], ['Host: other.example'], [bearer], [type, type], ['X-HTTP-Method-Override: DELETE']];
+      const statuses: number[] = [];
+      for (const more of heads) {
+        const bytes = rawRequest('GET /merchant_orders/search', [bearer, ...more]);
+        statuses.push((await sendRaw(world.door_url, bytes)).status);
+      }
+      return statuses;
+    });
+    expect(told).toEqual({ direct: [200, 200, 200, 200, 200], orders: [200, 400, 400, 400, 400] });
   });
 });
 
