@@ -51,7 +51,12 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     ports: [...config.outbound.ports],
     own_hosts: [],
   };
-  const passthrough = createPassthrough(inside.legacy_url, runtime.log);
+  const { keep_alive_timeout_ms } = config.public;
+  const passthrough = createPassthrough(
+    inside.legacy_url,
+    { calls: config.limits.calls, keep_alive_timeout_ms },
+    runtime.log,
+  );
   const webhook_secret = config.webhook.secret ?? (sandbox === null ? null : new Secret(randomUUID()));
   let eventsWaiting = (): void => undefined; // what comes before the work has started is in the inbox
   const publicDoor = await openPublicDoor({
@@ -157,7 +162,12 @@ function openOpsDoor(
       { orders: sandbox?.url ?? config.upstream, legacy: legacy_url },
       runtime.clock,
     ),
-    report_facts: { assumptions: assumptionsOf(config), notice_agent: config.notices.user_agent },
+    report_facts: {
+      get assumptions() {
+        return assumptionsOf(config);
+      },
+      notice_agent: config.notices.user_agent,
+    },
     checkUrl: (url) => void checkUrl(url, policy),
   });
   return listen(app, {

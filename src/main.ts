@@ -31,8 +31,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
         process.exit(1);
       },
     });
-    process.stdout.write(banner(config, app));
+    // Whoever reads that it is ready may ask it to end at once.
     stopOnSignals(app);
+    process.stdout.write(banner(config, app));
   } catch (error) {
     const message = error instanceof PuenteError ? error.message : lastWords(error);
     process.stderr.write(`Puente did not start: ${message}\n`);

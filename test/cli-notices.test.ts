@@ -12,7 +12,8 @@ import {
   startBench,
   startReceiver,
 } from './kit.ts';
-import { puente, type Ran } from './run-cli.ts';
+import { command } from './moves/command.ts';
+import type { Ran } from './run-cli.ts';
 
 let bench: Bench;
 let receiver: Receiver;
@@ -36,7 +37,7 @@ afterAll(async () => {
 });
 
 function notices(...argv: string[]): Promise<Ran> {
-  return puente(['notices', ...argv], { env: { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url } });
+  return command(['notices', ...argv], { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url });
 }
 
 const WINDOW = ['--since', '2020-01-01T00:00:00Z', '--until', '2100-01-01T00:00:00Z'];

@@ -16,8 +16,12 @@ export function installationOf(
 ): Installation {
   const { orders, legacy } = urls;
   return {
-    settings: settingsInForce(config),
-    assumptions: assumptionsOf(config),
+    get settings() {
+      return settingsInForce(config);
+    },
+    get assumptions() {
+      return assumptionsOf(config);
+    },
     versions: { puente: version, node: process.versions.node },
     probe: () =>
       Promise.all([

@@ -56,7 +56,7 @@ export function observedTables(tables: Tables, current: Current): Tables {
 /** A client that does the same, and notes each call; the messages themselves only while the merchant is captured. */
 export function observedUpstream(upstream: Upstream, current: Current): Upstream {
   return {
-    isShut: (method) => upstream.isShut?.(method) ?? false,
+    isShut: (method, token) => upstream.isShut?.(method, token) ?? false,
     async send(call) {
       const draft = current();
       if (draft === null) return upstream.send(call);

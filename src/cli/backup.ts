@@ -40,7 +40,9 @@ export type Restore = (order: {
 
 const RESTORE_HELP = `
 Stop Puente first. The backup is proved before anything is moved. What was written after it was made is not in it: sales
-that carry a reference of Puente's own come back with their events; \`puente doctor\` and reports speak of the gap.
+that carry a reference of Puente's own come back with their events; \`puente doctor\` and reports speak of the gap. Moves
+and settings of merchants of that time are gone too. Start Puente with the same PUENTE_SECRET_KEY; of the sandbox, that is
+the file sandbox.key of its data directory.
 
 Example:
   puente restore data/backups/puente-1a2b3c4d-20260131T090000000Z.db --into data --replace --reason "disk failed"`;
@@ -111,6 +113,6 @@ function restoredText({ path, moved_to, links, schema, from, is_proved }: Restor
     ...(is_proved
       ? []
       : ['No manifest stood beside the backup, so its bytes could not be compared with what was made.']),
-    `What was written after ${new Date(from).toISOString()} is not in it. Start Puente, then see: puente doctor`,
+    `What was written after ${new Date(from).toISOString()} is not in it, moves of merchants among it. Start Puente with the same secret key, then see: puente doctor`,
   ].join('\n');
 }

@@ -30,7 +30,8 @@ interface SetOptions extends Output {
 }
 
 const SET_HELP = `
-What is not named stays as it is. Secrets are read from the environment, because arguments show in process lists.
+What is not named stays as it is. Secrets are read from the environment, because arguments show in process lists; so is a URL
+with a key in it: --notify - reads PUENTE_NOTICE_URL.
 
 Examples:
   puente merchants set 700100200 --notify https://shop.example/notices --reason "its receiver"
@@ -73,7 +74,7 @@ export function addMerchantCommands(program: Command): void {
 
 function addNoticeOptions(set: Command): void {
   set
-    .option('--notify <url>', 'where its notices go')
+    .option('--notify <url>', 'where its notices go; - reads PUENTE_NOTICE_URL')
     .addOption(choice('--dialect <name>', 'form of its Point notices', dialects))
     .addOption(choice('--qr-notices <form>', 'how its QR sales are told from now on', qrNotices))
     .option('--notice-secret', 'set its webhook secret from PUENTE_NOTICE_SECRET')
@@ -107,7 +108,7 @@ function choice(flags: string, description: string, choices: readonly string[]):
 
 async function changeOf(id: string, options: SetOptions): Promise<Record<string, unknown>> {
   const said = {
-    notice_url: orDefault(options.notify),
+    notice_url: options.notify === '-' ? fromEnvironment('PUENTE_NOTICE_URL') : orDefault(options.notify),
     dialect: orDefault(options.dialect),
     qr_notices: orDefault(options.qrNotices),
     declined: orDefault(options.declined),

@@ -19,9 +19,13 @@ const SECTIONS: readonly string[] = [
   'notices',
 ];
 
+/** The sentences are read from the files of this build; only who asks for them waits for that, and only once. */
+let described: ReturnType<typeof describeSettings> | null = null;
+
 /** In the order of the settings. */
 export function assumptionsOf(config: Config): Assumption[] {
-  return describeSettings()
+  described ??= describeSettings();
+  return described
     .filter(({ path }) => SECTIONS.includes(path.split('.')[0] ?? ''))
     .map(({ path, comment }) => ({ name: path, value: shown(valueAt(config, path)), sentence: comment }));
 }

@@ -137,7 +137,7 @@ export const settings = z.strictObject({
     keep: wholeNumber(1, 10_000, 'backups'),
   }),
   retention: z.strictObject({
-    links_ms: wholeNumber(86_400_000, 3_660 * 86_400_000, 'milliseconds'),
+    links_ms: wholeNumber(360 * 86_400_000, 3_660 * 86_400_000, 'milliseconds'),
     notices_ms: wholeNumber(86_400_000, 3_660 * 86_400_000, 'milliseconds'),
     sums_ms: wholeNumber(86_400_000, 3_660 * 86_400_000, 'milliseconds'),
   }),

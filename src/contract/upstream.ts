@@ -1,13 +1,15 @@
 /** The calls of the orders API: where each goes, and the errors that it documents. Source: `interface.md` Endpoints and Errors. */
 import { z } from 'zod';
 
+const listedError = z.object({
+  code: z.string(),
+  message: z.string().optional(),
+  details: z.array(z.string()).optional(),
+});
+
 /** The two error envelopes of the service: a list, or flat for token errors (`orders-api.md` §1.5). */
 export const ordersError = z.union([
-  z.object({
-    errors: z
-      .array(z.object({ code: z.string(), message: z.string().optional(), details: z.array(z.string()).optional() }))
-      .min(1),
-  }),
+  z.object({ errors: z.tuple([listedError], listedError) }),
   z.object({ code: z.string(), message: z.string().optional() }),
 ]);
 

@@ -47,14 +47,12 @@ function refunded(order: Order | null, exponent: number): number {
 
 /** The flat body of a Point notice for a link in its current state, JSON text in the order of `legacy-point.md` §3.1. */
 function intentNotice(link: Link, order: Order, tables: Tables, rules: AdvanceRules): News {
-  const application = order.integration_data?.application_id;
   const { value } = tables.notice(order, {
     intent_id: link.legacy_id,
     state: link.legacy_state,
     amount_minor: link.amount_minor,
     exponent: rules.exponent,
     caller_id: Number(link.merchant_id),
-    client_id: application !== undefined && /^\d{1,15}$/.test(application) ? Number(application) : undefined,
     created_at: link.created_at,
     held: link.held,
     payment_state: order.status === 'failed' ? 'rejected' : 'approved',

@@ -6,8 +6,9 @@ import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 import { routeOf } from './upstream.ts';
 
-/** Where each further attempt starts at the earliest, full jitter (`reliability.md` §3.5). */
-const PAUSES_MS = [300, 1_500];
+/** Before the second attempt, and before every further one, full jitter (`reliability.md` §3.5). */
+const FIRST_PAUSE_MS = 300;
+const LATER_PAUSE_MS = 1_500;
 /** An attempt with less time than this left would only turn a known outcome into an unknown one. */
 const SHORTEST_ATTEMPT_MS = 250;
 
@@ -82,15 +83,17 @@ async function attemptOnce(runtime: Runtime, plan: AttemptPlan, replay: boolean)
   return verdict;
 }
 
+/** What another attempt may change. */
+type Undecided = Exclude<CreateVerdict, { kind: 'success' | 'definite' }>;
+
 /** A row that may have been sent earlier is never "not sent" because this attempt was not. */
-function hold(verdict: CreateVerdict, plan: AttemptPlan): CreateVerdict {
-  if (!plan.sent_before || verdict.kind === 'success' || verdict.kind === 'definite') return verdict;
+function hold(verdict: Undecided, plan: AttemptPlan): CreateVerdict {
+  if (!plan.sent_before) return verdict;
   const cause = verdict.kind === 'not_executed' ? `status ${verdict.status}` : verdict.cause;
   return { kind: 'ambiguous', cause, retry: true, busy: false };
 }
 
 function pause(runtime: Runtime, attempts: number, verdict: CreateVerdict): number {
   if (verdict.kind === 'not_executed' && verdict.retry_after_ms !== null) return verdict.retry_after_ms;
-  const longest_ms = PAUSES_MS[Math.min(attempts, PAUSES_MS.length) - 1] ?? 0;
-  return Math.ceil(longest_ms * runtime.random());
+  return Math.ceil((attempts === 1 ? FIRST_PAUSE_MS : LATER_PAUSE_MS) * runtime.random());
 }

@@ -14,7 +14,10 @@ export async function markSent(runtime: Runtime, link: Link): Promise<Link> {
   return marked;
 }
 
-/** `POST /v1/orders/{id}/cancel` once. The key differs per stored revision: a later cancel is a distinct operation. */
+/**
+ * `POST /v1/orders/{id}/cancel` once. The key differs per stored revision: a later cancel is a distinct operation.
+ * @throws Error for a link whose order is not known: a defect, because there is nothing to cancel yet.
+ */
 export async function sendCancel(
   runtime: Runtime,
   link: Link,
@@ -22,8 +25,9 @@ export async function sendCancel(
   headers: Record<string, string> = {},
   timeout_ms = runtime.settings.create.attempt_timeout_ms,
 ): Promise<UpstreamOutcome> {
+  if (link.order_id === null) throw new Error(`the link ${link.legacy_id} has no order to cancel`);
   const outcome = await runtime.upstream.send({
-    ...routeOf('cancel', link.order_id ?? ''),
+    ...routeOf('cancel', link.order_id),
     headers,
     token,
     idempotency_key: runtime.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`),

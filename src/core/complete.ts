@@ -55,7 +55,7 @@ async function look(runtime: Runtime, link: Link): Promise<void> {
     return;
   }
   const due = runtime.clock.now() >= settlementTime(runtime, seen);
-  if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, token);
+  if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, seen.order.id, token);
   if (await gone(runtime, seen, token)) return giveUp(runtime, seen);
   await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
 }
@@ -67,13 +67,12 @@ async function gone(runtime: Runtime, link: Link, token: Secret): Promise<boolea
 }
 
 /** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */
-async function settle(runtime: Runtime, link: Link, token: Secret): Promise<void> {
+async function settle(runtime: Runtime, link: Link, order_id: string, token: Secret): Promise<void> {
   if (runtime.settings.create.unclaimed === 'adopt') {
     await reportUnclaimed(runtime, link, 'unacknowledged order adopted', { client_answer: 'maybe' });
     return;
   }
   const marked = await markSent(runtime, link);
-  const order_id = marked.order_id ?? '';
   const order = readableOrder(await sendCancel(runtime, marked, token), order_id);
   const after =
     order === null

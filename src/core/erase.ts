@@ -45,7 +45,8 @@ export async function eraseMerchant(
     throw new PuenteError('not_found', `There is nothing of a merchant ${merchant_id} here.`);
   const open = await store.openWork(merchant_id);
   const in_the_way = obstacles(open, ask.drop_notices);
-  const backups = (await store.backups()).map(({ file }) => file);
+  const backupsNow = async (): Promise<string[]> => (await store.backups()).map(({ file }) => file);
+  const backups = await backupsNow();
   const counted: Erasure = { merchant_id, erased: false, holdings, open, in_the_way, backups };
   if (!ask.apply) return counted;
   const { reason } = ask;
@@ -62,7 +63,8 @@ export async function eraseMerchant(
       detail: { erased, notices_dropped: open.notices, backups_before: backups.length },
     })),
   );
-  return { ...counted, erased: true, holdings: gone };
+  // One that was under way has ended by now, and holds it too.
+  return { ...counted, erased: true, holdings: gone, backups: await backupsNow() };
 }
 
 function obstacles(open: OpenWork, drop_notices: boolean): string[] {

@@ -10,6 +10,7 @@ import { legacyDoubts } from './legacy-sale/doubts.ts';
 import { isOver } from './legacy-sale/over.ts';
 import { markLimitation } from './limitation-mark.ts';
 import { type Link, slotOf } from './link.ts';
+import type { Merchant } from './merchant.ts';
 import { newLink } from './new-link.ts';
 import { judgeOpening } from './opening.ts';
 import { noteOwnDoubt } from './own-doubt.ts';
@@ -34,6 +35,8 @@ interface Round {
   own_reference: boolean;
   /** By the stage as it is now; otherwise the call came for what is open on its unit. */
   on_orders: boolean;
+  /** The merchant's, when its stage was read; null for one that is not stored. */
+  revision: number | null;
 }
 
 /** `again`: what was in the way is over. `derived`: another system of this merchant used the reference; nothing exists. */
@@ -51,9 +54,12 @@ export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): 
   if (runtime.clock.now() >= deadline) return counted(runtime, 'late', refused(family, 'unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const place = await placeOf(runtime, call, sale);
+    const merchant = await runtime.store.merchant(call.merchant.id);
+    const place = await placeOf(runtime, call, sale, merchant);
+    const revision = merchant?.revision ?? null;
     if (place === 'legacy') return { kind: 'carry' };
-    const tried = await tryOpening(runtime, call, sale, { deadline, own_reference, on_orders: place === 'orders' });
+    const on_orders = place === 'orders';
+    const tried = await tryOpening(runtime, call, sale, { deadline, own_reference, on_orders, revision });
     if (tried === 'derived') own_reference = false;
     else if (tried !== 'again') return tried;
   }
@@ -65,8 +71,9 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   const fresh = await translated(runtime, call, sale, round);
   if (fresh === null) return leaveToLegacy(runtime, call, sale, deadline);
   runtime.failpoint('create.before_row');
-  const { opening, link: stored, elsewhere } = await openRow(runtime, sale, fresh.link, round);
+  const { opening, link: stored, elsewhere } = await openRow(runtime, call, sale, fresh.link, round);
   if (opening.kind === 'left') return { kind: 'carry' };
+  if (opening.kind === 'moved') return 'again'; // its stage was set meanwhile: the lane is chosen by what it is now
   if (opening.kind === 'shut')
     return counted(runtime, 'shut', refused(call.operation.family, 'unavailable', null, SOON));
   if (elsewhere !== null) return (await isOver(runtime, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
@@ -77,7 +84,8 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
     return counted(runtime, 'busy', room);
   }
   if (opening.kind === 'join' && (await isDone(runtime, call, stored, deadline))) return 'again'; // paid, so this is a new sale
-  if (opening.kind === 'open') noteLosses(runtime, fresh.link, fresh.losses);
+  // Opened once more with another reference it is the same sale.
+  if (opening.kind === 'open' && round.own_reference) noteLosses(runtime, fresh.link, fresh.losses);
   markOpening(runtime, opening, fresh.link);
   noteId(runtime, stored);
   runtime.failpoint('create.row_written');
@@ -92,11 +100,15 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
  * Where a sale belongs now; the merchant may have been moved since the lane was chosen. `unit`: legacy's by the stage,
  * but its unit has work on orders that may be this very sale, or is in its way.
  */
-async function placeOf(runtime: Runtime, call: LegacyCall, sale: Sale): Promise<'orders' | 'unit' | 'legacy'> {
+async function placeOf(
+  runtime: Runtime,
+  call: LegacyCall,
+  sale: Sale,
+  merchant: Merchant | null,
+): Promise<'orders' | 'unit' | 'legacy'> {
   const { id } = call.merchant;
   const { kind } = call.operation;
   const slot = slotOf(sale.family, sale.unit);
-  const merchant = await runtime.store.merchant(id);
   const own = (): Promise<boolean> =>
     hasOwnWork(runtime, id, { slot, work: sale.holds_unit ? 'sale' : 'beside' }, kind);
   if (!isOnOrders(runtime.settings, merchant, id, kind, slot)) return (await own()) ? 'unit' : 'legacy';
@@ -131,13 +143,22 @@ async function leaveToLegacy(runtime: Runtime, call: LegacyCall, sale: Sale, dea
   return room === 'freed' ? { kind: 'carry' } : counted(runtime, 'busy', room);
 }
 
-/** Nothing was written. `left`: the stage says legacy and nothing on orders is in the way any more. `shut`: nothing works upstream. */
-type Unwritten = { kind: 'elsewhere' | 'left' | 'shut' };
+/**
+ * Nothing was written. `left`: the stage says legacy and nothing on orders is in the way any more. `shut`: nothing works
+ * upstream. `moved`: its merchant was set meanwhile.
+ */
+type Unwritten = { kind: 'elsewhere' | 'left' | 'shut' | 'moved' };
 type Row = { opening: Opening | Unwritten; link: Link; elsewhere: LegacySale | null };
 /** Upstream is probed every second; what was not written can be tried again. */
 const SOON = { 'retry-after': '1' };
 
-async function openRow(runtime: Runtime, sale: Sale, link: Link, { on_orders }: Round): Promise<Row> {
+async function openRow(
+  runtime: Runtime,
+  { token }: LegacyCall,
+  sale: Sale,
+  link: Link,
+  { on_orders, revision }: Round,
+): Promise<Row> {
   const window_ms = runtime.settings.create.join_window_ms;
   let unwritten: Unwritten['kind'] | null = null;
   const leave = (kind: Unwritten['kind']): never => {
@@ -145,16 +166,20 @@ async function openRow(runtime: Runtime, sale: Sale, link: Link, { on_orders }: 
     throw new PuenteError('conflict', 'Nothing is written for this sale.');
   };
   try {
-    return await runtime.store.openLink(link, (holder) => {
-      if (holder === null && !on_orders) return leave('left');
-      if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
-      const judged = judgeOpening(holder, link, window_ms);
-      if (judged.kind === 'join' || (judged.kind === 'busy' && sale.holds_unit)) return judged;
-      // What holds no unit is in nobody's way: it was only looked at as a possible retry.
-      if (!on_orders) return leave('left');
-      needRoom(runtime);
-      return runtime.upstream.isShut?.('POST') === true ? leave('shut') : { kind: 'open' };
-    });
+    return await runtime.store.openLink(
+      link,
+      (holder) => {
+        if (holder === null && !on_orders) return leave('left');
+        if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
+        const judged = judgeOpening(holder, link, window_ms);
+        if (judged.kind === 'join' || (judged.kind === 'busy' && sale.holds_unit)) return judged;
+        // What holds no unit is in nobody's way: it was only looked at as a possible retry.
+        if (!on_orders) return leave('left');
+        needRoom(runtime);
+        return runtime.upstream.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
+      },
+      revision,
+    );
   } catch (error) {
     if (unwritten !== null) return { opening: { kind: unwritten }, link, elsewhere: null };
     throw error;

@@ -56,7 +56,7 @@ function judgeOrder(body: unknown, expected: CreateExpectation): CreateVerdict {
 export function errorCode(body: unknown): string | null {
   const parsed = ordersError.safeParse(body);
   if (!parsed.success) return null;
-  return 'errors' in parsed.data ? (parsed.data.errors[0]?.code ?? null) : parsed.data.code;
+  return 'errors' in parsed.data ? parsed.data.errors[0].code : parsed.data.code;
 }
 
 function ambiguous(cause: string, retry: boolean): Extract<CreateVerdict, { kind: 'ambiguous' }> {

@@ -74,7 +74,9 @@ async function settle(runtime: Runtime, link: Link, result: AttemptResult, plan:
     const fresh = result.replayed ? await readOrder(runtime, plan.token, verdict.order.id, plan.deadline) : null;
     return settleSuccess(runtime, link, fresh === null || fresh === 'missing' ? verdict.order : fresh, attempts, plan);
   }
-  const told: LinkChange = plan.for_client === false ? { attempts } : { attempts, client_answer: 'error' };
+  // Who may have been told that all is well, before a restore that lost it, is not untold by a retry that fails.
+  const is_untold = plan.for_client !== false && link.client_answer !== 'maybe';
+  const told: LinkChange = is_untold ? { attempts, client_answer: 'error' } : { attempts };
   if (verdict.kind === 'ambiguous') {
     const saved = await changeLink(runtime, link, (current) => ({
       change: {
@@ -104,12 +106,11 @@ async function settleSuccess(
   attempts: number,
   plan: SendPlan,
 ): Promise<Sent> {
-  const saved = await applyOrder(runtime, link, order, (current) => ({
+  const saved = await applyOrder(runtime, link, order, () => ({
     change: {
       order_id: order.id,
       attempts,
       sealed_body: null,
-      ...(current.state === 'SENDING' || current.state === 'IN_DOUBT' ? { state: 'LIVE' as const } : {}),
       ...(plan.for_client === false ? {} : { client_answer: 'maybe' as const }),
     },
   }));
@@ -132,8 +133,8 @@ function storedBody(runtime: Runtime, link: Link): Uint8Array {
 
 /** When the completer tries next: 1, 2, 4, 8, 15, 30 s … and up to two fifths more, never sooner (`reliability.md` §3.5, F12). */
 function nextReplay(runtime: Runtime, link: Link): number {
-  const pauses_ms = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
+  const pauses_ms = [1_000, 2_000, 4_000, 8_000, 15_000];
   const rounds = Math.max(0, link.attempts - runtime.settings.create.attempts + 1);
-  const base_ms = pauses_ms[Math.min(rounds, pauses_ms.length - 1)] ?? 30_000;
+  const base_ms = pauses_ms[rounds] ?? 30_000;
   return runtime.clock.now() + Math.round(base_ms * (1 + 0.4 * runtime.random()));
 }

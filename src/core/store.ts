@@ -149,12 +149,16 @@ export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, Upkee
    * link of the same request: the one with the same client key, else the newest whose key is not another. It is pure and
    * may be called again after a lost race. Opening writes the row; join and busy write nothing and return the holder.
    * While a sale born on legacy holds the slot nothing is written either, and that sale is returned as `elsewhere`.
+   * `revision`: of the merchant, as it was when the lane was chosen, null for one that was not stored; when it is another by
+   * the time of the commit nothing is written (`moved`), so that each sale is wholly before a move or wholly after it
+   * (`reliability.md` §3.10). Without it the sale is opened whatever the merchant's stage is.
    * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
    */
   openLink(
     link: Link,
     decide: (holder: Link | null) => Opening,
-  ): Promise<{ opening: Opening | { kind: 'elsewhere' }; link: Link; elsewhere: LegacySale | null }>;
+    revision?: number | null,
+  ): Promise<{ opening: Opening | { kind: 'elsewhere' | 'moved' }; link: Link; elsewhere: LegacySale | null }>;
   link(legacy_id: string): Promise<Link | null>;
   /** The link that holds a slot; null when it is free. */
   liveLink(merchant_id: string, slot: string): Promise<Link | null>;
@@ -229,7 +233,7 @@ export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, Upkee
   counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
   /** Makes everything that waits for a moment due so much earlier, because the wall clock was set back by it (`reliability.md` F47). */
   hastenAll(by_ms: number): Promise<void>;
-  /** Epoch ms of the newest thing written: a link's change, a notice, an event that waits; 0 without any. */
+  /** Epoch ms of the newest thing written: a link's change, a notice, an event that waits, an exchange; 0 without any. */
   newestMoment(): Promise<number>;
   /** True when the last write succeeded and the file is usable. */
   healthy(): boolean;

@@ -42,8 +42,8 @@ export type UpstreamOutcome =
 export interface Upstream {
   /** Sends once: no retry, no redirect. Never throws for what the network does. */
   send(call: UpstreamCall): Promise<UpstreamOutcome>;
-  /** True while a call of this method would be kept back; a client without it keeps nothing back. */
-  isShut?(method: UpstreamCall['method']): boolean;
+  /** True while a call of this method with this token would be kept back; a client without it keeps nothing back. */
+  isShut?(method: UpstreamCall['method'], token: Secret): boolean;
 }
 
 /**

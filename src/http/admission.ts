@@ -30,6 +30,8 @@ export interface Admission {
   enter(kind: CallClass, fingerprint: string | null): (() => void) | null;
   /** The token was accepted, so it has limits of its own from now on. */
   noteKnown(fingerprint: string): void;
+  /** It counts with those of strangers, who have no room left to speak of. */
+  isCrowdedOut(fingerprint: string): boolean;
   level(): SheddingLevel;
   /** Calls under way. */
   under_way(): number;
@@ -97,6 +99,8 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
     noteKnown(fingerprint) {
       if (known.get(fingerprint) === undefined) known.set(fingerprint, groupOf(limits.merchant_calls));
     },
+    isCrowdedOut: (fingerprint) =>
+      strangers.under_way >= strangers.cap * READ_SHARE && known.get(fingerprint) === undefined,
     level,
     under_way: () => under_way,
     stop: lag.stop,

@@ -1,4 +1,4 @@
-/** The connections of a door: their cap, whose oldest idle one gives way, and clients that do not read what they asked for. */
+/** The connections of a door: their cap, whose oldest idle one gives way, their last request, and clients that do not read what they asked for. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -6,6 +6,7 @@ export interface ConnectionLimits {
   max_connections: number;
   /** How long an answer waits for its reader to take a kilobyte for every second of it. */
   write_timeout_ms: number;
+  max_requests_per_connection: number;
 }
 
 export interface Connections {
@@ -13,6 +14,10 @@ export interface Connections {
   answering(socket: Socket): ServerResponse | null;
   /** False for one that was turned away, or has not shaken hands: nothing can be told on it. */
   isOpen(socket: Socket): boolean;
+  /** The connection ends with this answer. */
+  endWith(response: ServerResponse): void;
+  /** What came stands behind the answer that its connection ends with, and is no call any more. */
+  isBehindTheEnd(response: ServerResponse): boolean;
   stop(): void;
 }
 
@@ -25,6 +30,9 @@ interface Line {
   peer: string;
   socket: Socket;
   open: Set<ServerResponse>;
+  requests: number;
+  /** The answer that the connection ends with, as soon as that is known. */
+  last: ServerResponse | null;
   /** How long what is written has been waiting for the reader since `taken`. */
   waited_ms: number;
   /** Bytes that the reader's side had taken by then. */
@@ -43,7 +51,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
       return dropped();
     }
     const peer = peerOf(socket);
-    const line: Line = { peer, socket, open: new Set(), waited_ms: 0, taken: 0 };
+    const line: Line = { peer, socket, open: new Set(), requests: 0, last: null, waited_ms: 0, taken: 0 };
     byPeer.set(peer, line);
     lines.set(socket, line);
     idle.add(line);
@@ -70,7 +78,9 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
   };
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const line = lines.get(request.socket);
-    if (line !== undefined) begin(line, response, idle);
+    if (line === undefined) return;
+    begin(line, response, idle);
+    if (++line.requests === limits.max_requests_per_connection) endLine(line, response);
   });
   const looking = setInterval(() => {
     for (const line of byPeer.values()) if (line.open.size > 0) look(line, limits.write_timeout_ms);
@@ -81,6 +91,14 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
       return open.every(({ req }) => req.complete) ? (open.at(-1) ?? null) : null;
     },
     isOpen: (socket) => lines.has(socket),
+    endWith(response) {
+      const line = lines.get(response.req.socket);
+      if (line !== undefined) endLine(line, response);
+    },
+    isBehindTheEnd(response) {
+      const last = lines.get(response.req.socket)?.last ?? null;
+      return last !== null && last !== response;
+    },
     stop: () => clearInterval(looking),
   };
 }
@@ -93,6 +111,13 @@ function begin(line: Line, response: ServerResponse, idle: Set<Line>): void {
     line.open.delete(response);
     if (line.open.size === 0 && !line.socket.destroyed) idle.add(line);
   });
+}
+
+/** By ourselves, whatever the answer's own headers say. */
+function endLine(line: Line, response: ServerResponse): void {
+  line.last ??= response;
+  response.shouldKeepAlive = false;
+  response.once('finish', () => line.socket.destroySoon());
 }
 
 /** Ends a connection whose reader takes too little in the time that it has (`reliability.md` F96). */

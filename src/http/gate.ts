@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import { refused } from '../core/answer.ts';
 import type { Runtime } from '../core/runtime.ts';
+import type { Store } from '../core/store.ts';
 import type { Operation } from '../mapping/tables.ts';
 import type { Admission, CallClass } from './admission.ts';
 import { sendAnswer } from './answer.ts';
@@ -20,18 +21,40 @@ const WEBHOOK_PATH = '/webhooks/orders';
  * Whose call it is is told by its token alone: addresses and `X-Forwarded-For` are anybody's to choose, and are never
  * looked at (`reliability.md` F99, F100).
  */
-export function admissionGate(runtime: Pick<Runtime, 'tables' | 'vault'>, admission: Admission): RequestHandler {
+export function admissionGate(
+  runtime: Pick<Runtime, 'tables' | 'vault' | 'store'>,
+  admission: Admission,
+): RequestHandler {
   const classOf = callClasses(runtime.tables.operations);
-  return (request, response, next) => {
-    const token = readToken(request);
-    const fingerprint = token === null ? null : runtime.vault.fingerprint(token.reveal());
+  const admit = (fingerprint: string | null, ...[request, response, next]: Handled): void => {
+    if (response.closed) return;
     const leave = admission.enter(classOf(request.method, request.url), fingerprint);
-    if (leave === null) return shed(request, response);
+    if (leave === null) {
+      shed(request, response);
+      return;
+    }
     response.once('close', () => {
       workOf(request).then(leave, leave); // a create goes on when its till has gone
     });
     next();
   };
+  return (...handled) => {
+    const token = readToken(handled[0]);
+    const fingerprint = token === null ? null : runtime.vault.fingerprint(token.reveal());
+    if (fingerprint === null || !admission.isCrowdedOut(fingerprint)) return admit(fingerprint, ...handled);
+    void recognise(runtime.store, admission, fingerprint).finally(() => admit(fingerprint, ...handled));
+  };
+}
+
+type Handled = Parameters<RequestHandler>;
+
+/** A start has forgotten whose tokens are good; a flood of invented ones must not keep theirs out until they are told again. */
+async function recognise(store: Pick<Store, 'token'>, admission: Admission, fingerprint: string): Promise<void> {
+  try {
+    if ((await store.token(fingerprint)) !== null) admission.noteKnown(fingerprint);
+  } catch {
+    // A store that can't be read says nothing for the token.
+  }
 }
 
 /** What a call is, by method and path; a path that no table knows counts as a read, whatever it does at legacy. */

@@ -70,6 +70,17 @@ export function dropHopByHop(request: IncomingMessage): void {
   if (connection !== undefined) headers.connection = /(^|,)\s*close\s*(,|$)/i.test(connection) ? 'close' : 'keep-alive';
 }
 
+/**
+ * The same for an answer: how long the service keeps its connection says nothing of the till's, and a till that believed it
+ * would send a payment into one that we have closed.
+ * @param stays_ms how long the connection to the till may lie idle after this answer; null when it ends with it.
+ */
+export function ownConnection({ headers }: IncomingMessage, stays_ms: number | null): void {
+  delete headers['keep-alive'];
+  headers.connection = stays_ms === null ? 'close' : 'keep-alive';
+  if (stays_ms !== null) headers['keep-alive'] = `timeout=${Math.floor(stays_ms / 1000)}`;
+}
+
 function repeatsHeader(raw: readonly string[]): boolean {
   const seen = new Set<string>();
   for (let index = 0; index < raw.length; index += 2) {

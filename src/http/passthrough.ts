@@ -7,11 +7,9 @@ import type { Family } from '../contract/legacy-errors.ts';
 import { refused } from '../core/answer.ts';
 import type { Log } from '../core/runtime.ts';
 import { sendAnswer } from './answer.ts';
-import { dropHopByHop } from './head.ts';
+import { dropHopByHop, ownConnection } from './head.ts';
 import { watchCall } from './ongoing.ts';
 
-/** Without a keep-alive agent the library opens a connection per request and is four times slower (`performance.md`). */
-const MAX_SOCKETS = 256;
 /** Longest silence of the legacy upstream; longer than any till waits. */
 const SILENCE_MS = 60_000;
 /** Failures before a connection stood, so that nothing can have happened there. */
@@ -22,9 +20,17 @@ export interface Passthrough {
   close(): void;
 }
 
+interface PassthroughLimits {
+  /** That the gate lets in: with fewer sockets one merchant's slow calls would keep the others waiting here. */
+  calls: number;
+  /** How long an idle connection to a till stays open, which its answers say. */
+  keep_alive_timeout_ms: number;
+}
+
 /** @param target base URL of the legacy upstream. */
-export function createPassthrough(target: string, log: Log): Passthrough {
-  const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
+export function createPassthrough(target: string, limits: PassthroughLimits, log: Log): Passthrough {
+  // Without a keep-alive agent the library opens a connection per request and is four times slower (`performance.md`).
+  const options = { keepAlive: true, maxSockets: limits.calls };
   const agent = target.startsWith('https:') ? new HttpsAgent(options) : new HttpAgent(options);
   const handler = createProxyMiddleware({
     target,
@@ -32,7 +38,10 @@ export function createPassthrough(target: string, log: Log): Passthrough {
     agent,
     proxyTimeout: SILENCE_MS,
     on: {
-      proxyRes: (answer, request) => watchCall(request, answer),
+      proxyRes: (answer, request, response) => {
+        ownConnection(answer, response.shouldKeepAlive ? limits.keep_alive_timeout_ms : null);
+        watchCall(request, answer);
+      },
       error: (error, request, response) => {
         log.warn('legacy upstream failed', { cause: error.message, lane: 'legacy' });
         if ('writeHead' in response) sendAnswer(response as ServerResponse, failure(error, request)); // not a socket

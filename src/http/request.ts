@@ -20,8 +20,15 @@ export function readToken(request: IncomingMessage): Secret | null {
 export function scrubbedTarget(request: IncomingMessage): string {
   const [path = '', query] = (request.url ?? '').split('?', 2);
   if (query === undefined) return path;
-  const kept = query.split('&').filter((part) => part !== '' && !/^access_token(=|$)/i.test(part));
+  const kept = query.split('&').filter((part) => part !== '' && !isToken(part));
   return kept.length === 0 ? path : `${path}?${kept.join('&')}`;
+}
+
+/** However its name is spelled: `access%5Ftoken` is the same one. */
+function isToken(part: string): boolean {
+  const [written = ''] = part.split('=', 1);
+  const [name = ''] = written.includes('%') ? new URLSearchParams(written).keys() : [written];
+  return name.toLowerCase() === 'access_token';
 }
 
 /** True when a parameter was given twice, so that nobody knows which one counts (`reliability.md` F87). The token is none. */

@@ -54,26 +54,23 @@ export function listen(listener: RequestListener, options: ListenOptions): Promi
     keepAliveTimeout: options.keep_alive_timeout_ms,
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
   };
-  const serve: RequestListener = (request, response) => {
+  const server = options.tls
+    ? createHttpsServer({
+        ...limits,
+        handshakeTimeout: options.headers_timeout_ms,
+        cert: options.tls.certificate,
+        key: options.tls.key,
+      })
+    : createHttpServer(limits);
+  server.maxHeadersCount = 0; // those beyond a count would be left out in silence; `headFault` refuses them
+  const connections = watchConnections(server, options, options.dropped);
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (connections.isBehindTheEnd(response)) return;
     const fault = headFault(request);
     if (fault === null) return listener(request, response);
-    response.shouldKeepAlive = false; // whatever follows on this connection may be a part of the same trick
+    connections.endWith(response); // whatever follows on this connection may be a part of the same trick
     options.refuse(request, response, fault);
-  };
-  const server = options.tls
-    ? createHttpsServer(
-        {
-          ...limits,
-          handshakeTimeout: options.headers_timeout_ms,
-          cert: options.tls.certificate,
-          key: options.tls.key,
-        },
-        serve,
-      )
-    : createHttpServer(limits, serve);
-  server.maxHeadersCount = 0; // those beyond a count would be left out in silence; `headFault` refuses them
-  server.maxRequestsPerSocket = options.max_requests_per_connection;
-  const connections = watchConnections(server, options, options.dropped);
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => tellBadBytes(error, socket, connections));
   server.on('connect', (_request, socket) => tellStatus(socket, '405 Method Not Allowed'));
   server.once('close', () => connections.stop());

@@ -103,7 +103,7 @@ function translate(table: CompiledTable, source: unknown, context: MappingContex
 function checked(table: CompiledTable, applied: Applied): Translated {
   const verdict = table.to.schema.safeParse(applied.target);
   if (verdict.success) return { value: applied.target, fired: applied.fired, losses: applied.losses };
-  const path = (verdict.error.issues[0]?.path ?? []) as Path; // what we write has no symbol keys
+  const path = verdict.error.issues.slice(0, 1).flatMap((issue) => issue.path) as Path; // what we write has no symbol keys
   const row = table.rows.find((one) => one.to && contains(anyElement(one.to), anyElement(path)));
   if (row?.verb === 'copy') throw refusal('invalid_property', propertyName(row.from), row.id);
   throw refusal('internal', `${table.name}: ${printPath(path)}`, row?.id);
@@ -120,19 +120,18 @@ function renamer(operations: readonly WrittenOperation[], compiled: ReadonlyMap<
   for (const { family, upstream, request } of operations) {
     const key = `${family} ${upstream}`;
     if (upstream === null || request === null || names.has(key)) continue;
-    const rows = flat(needed(compiled, request).rows).filter((row) => row.to && row.verb !== 'const');
-    const pairs = rows.map((row): [string, string] => {
+    const pairs = flat(needed(compiled, request).rows).flatMap((row): [string, string][] => {
+      if (row.to === null || row.verb === 'const') return [];
       const legacy = row.verb === 'context' ? (row.reads[0] ?? row.from) : row.from;
-      return [propertyName(row.to ?? []), propertyName(legacy)];
+      return [[propertyName(row.to), propertyName(legacy)]];
     });
     names.set(key, new Map(pairs));
   }
   return (family: Family, call: UpstreamCallName, property: string): string | null => {
     const known = names.get(`${family} ${call}`);
-    const exact = known?.get(property);
-    if (exact !== undefined || !known) return exact ?? null;
-    const ends = [...known].filter(([target]) => target.endsWith(`.${property}`));
-    return ends.length === 1 ? (ends[0]?.[1] ?? null) : null;
+    if (known === undefined) return null;
+    const [ending, ...more] = [...known].filter(([target]) => target.endsWith(`.${property}`));
+    return known.get(property) ?? (ending !== undefined && more.length === 0 ? ending[1] : null);
   };
 }
 

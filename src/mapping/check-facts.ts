@@ -49,8 +49,7 @@ export function checkFacts({ operations, tables }: Documents): Failure[] {
 function matchersSet(written: WrittenTable['rows'], rows: readonly Row[]): Set<string> {
   return new Set(
     written.flatMap((one, index) => {
-      const row = rows[index];
-      if (row === undefined) return [];
+      const row = rows[index] as Row; // made of the same list
       return [...(one.match === undefined ? [] : [row.id]), ...matchersSet(one.rows ?? [], row.rows)];
     }),
   );
@@ -59,7 +58,8 @@ function matchersSet(written: WrittenTable['rows'], rows: readonly Row[]): Set<s
 function matcherFaults(table: Filed<WrittenTable>, row: Row, isCompared: boolean): string[] {
   if (!isCompared) return [`no double read compares ${table.table}, so a matcher means nothing here`];
   if (row.to === null) return ['a field that is dropped is not compared, so a matcher means nothing here'];
-  const shape = contractOf(table.to) ? findIn(contractOf(table.to)?.shape ?? NOTHING, row.to)?.shape : null;
+  const target = contractOf(table.to);
+  const shape = target === null ? null : findIn(target.shape, row.to)?.shape;
   const faults: string[] = [];
   if (row.matcher === 'numeric' && shape?.kind !== 'leaf')
     faults.push(`${printPath(row.to)} is no number, so it can't match as numeric`);
@@ -72,15 +72,6 @@ function matcherFaults(table: Filed<WrittenTable>, row: Row, isCompared: boolean
     faults.push(`no row of this each writes its key ${printPath(row.by)}`);
   return faults;
 }
-
-const NOTHING = {
-  kind: 'leaf' as const,
-  properties: new Map(),
-  required: new Set<string>(),
-  loose: false,
-  item: null,
-  least: 0,
-};
 
 function adviceFaults(row: Row, isRequest: boolean): string[] {
   const loses = canLose(row);

@@ -116,9 +116,9 @@ function coveredByHeaders(headers: WrittenTable | null, leaf: Path): boolean {
 function writtenTwice({ table, rows }: View, site: string): Failure[] {
   const writers = firing(rows, site).filter((row) => row.verb !== 'each');
   return writers.flatMap((row, index) => {
-    const earlier = writers.slice(0, index).find((other) => overlaps(other.to ?? [], row.to ?? []));
+    const earlier = writers.slice(0, index).find((other) => overlaps(other.to, row.to));
     if (!earlier) return [];
-    const message = `${printPath(row.to ?? [])} is already written by row ${numberOf(earlier)}`;
+    const message = `${printPath(row.to)} is already written by row ${numberOf(earlier)}`;
     return [{ file: table.file, row: numberOf(row), message }];
   });
 }
@@ -127,15 +127,18 @@ function overlaps(one: Path, other: Path): boolean {
   return contains(one, other) || contains(other, one);
 }
 
-function firing(rows: readonly Row[], site: string): Row[] {
-  return rows.filter((row) => row.to !== null && (row.sites === null || row.sites.includes(site)));
+type Writer = Row & { to: Path };
+
+function firing(rows: readonly Row[], site: string): Writer[] {
+  const fires = (row: Row): row is Writer => row.to !== null && (row.sites === null || row.sites.includes(site));
+  return rows.filter(fires);
 }
 
 /** Required target fields that no row writes, or only a row that may stay silent. */
 function unwritten({ table, from, to, rows }: View, site: string): Failure[] {
   const writers = firing(rows, site);
   return demanded(to, [], writers, true).flatMap(({ path, firmly }) => {
-    const found = writers.filter((row) => row.verb !== 'each' && contains(anyElement(row.to ?? []), path));
+    const found = writers.filter((row) => row.verb !== 'each' && contains(anyElement(row.to), path));
     const fail = (message: string): Failure => ({
       file: table.file,
       row: found[0] ? numberOf(found[0]) : null,
@@ -153,12 +156,12 @@ function unwritten({ table, from, to, rows }: View, site: string): Failure[] {
 function demanded(
   shape: Shape,
   path: Path,
-  writers: readonly Row[],
+  writers: readonly Writer[],
   firmly: boolean,
 ): { path: Path; firmly: boolean }[] {
   if (shape.kind === 'array' && shape.item) {
     const item: Path = [...path, '[]'];
-    const whole = writers.some((row) => row.verb !== 'each' && contains(anyElement(row.to ?? []), path));
+    const whole = writers.some((row) => row.verb !== 'each' && contains(anyElement(row.to), path));
     if (whole || (shape.least === 0 && !writers.some((row) => begins(row, item)))) return [{ path, firmly }];
     return demanded(shape.item, item, writers, firmly);
   }
@@ -176,8 +179,8 @@ function demanded(
 }
 
 /** The row writes below this path. */
-function begins(row: Row, path: Path): boolean {
-  const to = anyElement(row.to ?? []);
+function begins(row: Writer, path: Path): boolean {
+  const to = anyElement(row.to);
   return to.length > path.length && contains(path, to);
 }
 

@@ -145,9 +145,10 @@ function checkUse(documents: Documents): Failure[] {
     }
   }
   const filed = [...tables, ...states, ...errors];
-  for (const name of repeated(filed.map((table) => table.table))) {
-    const second = filed.findLast((table) => table.table === name);
-    failures.push({ file: second?.file ?? '.', row: null, message: `the table name ${name} is given twice` });
+  const again = repeated(filed.map((table) => table.table));
+  const last = new Map(filed.map((table) => [table.table, table.file]));
+  for (const [name, file] of last) {
+    if (again.includes(name)) failures.push({ file, row: null, message: `the table name ${name} is given twice` });
   }
   const usedConverters = new Set(tables.flatMap((table) => convertersOf(table.rows)));
   for (const name of Object.keys(converters)) {

@@ -91,7 +91,7 @@ function rowStep(table: string, row: Row, site: string): Step {
 }
 
 function constStep(row: Row): Step {
-  const write = writer(row.to ?? []);
+  const write = writer(row.to as Path); // the grammar demands it of this verb
   return (run) => {
     run.fired.push(row.id);
     write(run.target, row.constant);
@@ -176,7 +176,7 @@ function dropStep(table: string, row: Row, policy: Policy): Step {
 
 function eachStep(table: string, row: Row, site: string): Step {
   const read = reader(row.from);
-  const write = writer(row.to ?? []);
+  const write = writer(row.to as Path); // the grammar demands it of this verb
   const steps = rowSteps(table, row.rows, site);
   const path = printPath(row.from);
   // An each's own converter has its say on the whole list, once its elements are made.

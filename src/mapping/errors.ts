@@ -60,7 +60,8 @@ function matches(row: WrittenErrorRow, status: number, error: UpstreamError): bo
   if (row.status === '5xx') return status >= 500;
   if (row.status !== undefined && row.status !== status) return false;
   if (row.code !== undefined && row.code !== '' && row.code !== error.code) return false;
-  return row.says === undefined || error.lines.some((line) => line.includes(row.says ?? ''));
+  const { says } = row;
+  return says === undefined || error.lines.some((line) => line.includes(says));
 }
 
 /** Null when the row's condition on the property or its converter finds nothing; the next row is tried then. */

@@ -19,7 +19,7 @@ export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'fact
     facts(table, path, why) {
       const name = path.replaceAll(/\[\d+\]/g, '[]');
       const row = bestRow(fields.get(`${table} ${name}`), why);
-      return row === null ? unknownField(name) : (byId.get(row.id) ?? factsOf(row));
+      return row === null ? unknownField(name) : factsOf(row);
     },
     row: (id) => byId.get(id) ?? null,
   };
@@ -45,11 +45,12 @@ function candidatesAt(fields: Map<string, Candidates>, table: string, path: stri
 
 /** A field may have several rows for several sites; the reason of a loss tells them apart. */
 function bestRow(candidates: Candidates | undefined, why: string | undefined): Row | null {
-  if (candidates === undefined) return null;
-  const { own, beside } = candidates;
+  const { own, beside } = candidates ?? NOBODY;
   const lost = own.find((row) => row.policy === 'note' && row.why === why);
   return lost ?? own.find((row) => row.advice !== null) ?? own[0] ?? beside[0] ?? null;
 }
+
+const NOBODY: Candidates = { own: [], beside: [] };
 
 function nameOf(path: Path): string {
   return printPath(anyElement(path));

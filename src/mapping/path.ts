@@ -65,7 +65,7 @@ type Container = Record<string | number, unknown>;
 
 /** A function that writes at the path, making the objects and arrays on the way. */
 export function writer(path: Path): (target: Record<string, unknown>, value: unknown) => void {
-  const last = path.at(-1) ?? '';
+  const last = path.at(-1) as string | number; // no table writes at the root
   const way = path.slice(0, -1).map((segment, index) => ({ segment, list: typeof path[index + 1] === 'number' }));
   return (target, value) => {
     let at: Container = target;

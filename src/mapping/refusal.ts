@@ -28,23 +28,23 @@ export function refusal(
 
 /** What the first thing wrong with a legacy request means to the till that sent it (`legacy-point.md` §1.3, `legacy-qr.md` §1). */
 export function sourceRefusal(family: Family, issues: readonly z.core.$ZodIssue[], source: unknown): PuenteError {
-  const issue = issues[0];
-  const path = (issue?.path ?? []) as Path; // JSON has no symbol keys
+  const issue = issues[0] as z.core.$ZodIssue; // a schema that refuses says why
+  const path = issue.path as Path; // JSON has no symbol keys
   const name = propertyName(path);
   if (path.length <= 1) return refusal('missing_property', name);
   const value = valueAt(source, path);
   if (value === undefined) return refusal('missing_property', name);
-  if (issue?.code === 'too_small' && issue.origin === 'number') {
+  if (issue.code === 'too_small' && issue.origin === 'number') {
     const least = issue.inclusive === false ? Number(issue.minimum) + 1 : Number(issue.minimum);
     return name === 'amount' ? refusal('amount_minimum', String(least)) : refusal('invalid_property', name);
   }
-  if (issue?.code === 'too_big' && issue.origin === 'number' && name === 'amount') {
+  if (issue.code === 'too_big' && issue.origin === 'number' && name === 'amount') {
     return refusal('amount_maximum', String(issue.maximum));
   }
   // An empty list is one that is missing.
-  if (issue?.code === 'too_small' && issue.origin === 'array') return refusal('missing_property', name);
+  if (issue.code === 'too_small' && issue.origin === 'array') return refusal('missing_property', name);
   // The captured answer to an `items` that is no list names the whole body (`legacy-qr.md` §1.1).
-  if (family === 'qr_v1' && issue?.code === 'invalid_type' && issue.expected === 'array')
+  if (family === 'qr_v1' && issue.code === 'invalid_type' && issue.expected === 'array')
     return refusal('bad_request', '');
   return refusal('invalid_property', name);
 }

@@ -38,7 +38,7 @@ function build(schema: JsonSchema): Shape {
     return { kind: 'object', properties, required: new Set(schema.required), loose, item: null, least: 0 };
   }
   if (schema.type === 'array')
-    return { ...plain('array'), item: build(schema.items ?? {}), least: schema.minItems ?? 0 };
+    return { ...plain('array'), item: build(schema.items as JsonSchema), least: schema.minItems ?? 0 }; // zod always says what an array holds
   const silent = Object.keys(schema).every((key) => key === '$schema' || key === 'description');
   return plain(silent ? 'any' : 'leaf');
 }

@@ -1,5 +1,5 @@
 /** What is done when nobody asks: backups by their schedule, and deleting what is old. */
-import { limitsOf, type RetentionSettings, tidyRound } from '../core/retention.ts';
+import { limitsOf, type RetentionSettings, steadyTime, tidyRound } from '../core/retention.ts';
 import type { Runtime } from '../core/runtime.ts';
 
 /** Old records are looked for this often. */
@@ -21,9 +21,12 @@ export interface Chores {
   stop(): Promise<void>;
 }
 
+type ChoreParts = Pick<Runtime, 'store' | 'clock' | 'log' | 'count'>;
+
 /** Looks by itself, for the first time after a pause: a start has enough to do. Whatever fails is logged and comes again. */
-export function startChores(runtime: Runtime, settings: ChoreSettings): Chores {
+export function startChores(runtime: ChoreParts, settings: ChoreSettings): Chores {
   const { log, clock } = runtime;
+  const steady = steadyTime(runtime);
   const state = { stopped: false, tidied_at: Number.NEGATIVE_INFINITY, tried_at: Number.NEGATIVE_INFINITY };
   const round = async (): Promise<void> => {
     const now = clock.now();
@@ -36,7 +39,7 @@ export function startChores(runtime: Runtime, settings: ChoreSettings): Chores {
     }
     // A clock that was set back must not silence it.
     if (Math.abs(now - state.tidied_at) < TIDY_EVERY_MS) return;
-    const rows = await tidyRound(runtime.store, limitsOf(settings.retention, now), () => !state.stopped);
+    const rows = await tidyRound(runtime.store, limitsOf(settings.retention, await steady()), () => !state.stopped);
     state.tidied_at = now;
     for (const [kind, count] of Object.entries(rows))
       if (count > 0) log.info('old records deleted', { action: kind, count });
@@ -57,14 +60,17 @@ export function startChores(runtime: Runtime, settings: ChoreSettings): Chores {
   };
 }
 
-/** Counted from the newest backup, or else from when the database was made. */
-async function backupDue({ store }: Runtime, every_ms: number): Promise<number> {
+/** Counted from the newest backup, or else from when the database was made; a time that is still to come counts for neither. */
+async function backupDue({ store, clock }: ChoreParts, every_ms: number): Promise<number> {
+  const now = clock.now();
   const [newest] = await store.backups();
-  return (newest === undefined ? (await store.condition()).created_at : Date.parse(newest.made_at)) + every_ms;
+  const { created_at } = await store.condition();
+  const last = [...(newest === undefined ? [] : [Date.parse(newest.made_at)]), created_at].find((at) => at <= now);
+  return (last ?? Number.NEGATIVE_INFINITY) + every_ms;
 }
 
 /** @returns false when it was ended before it was through, or failed. */
-async function backUp({ store, log, count }: Runtime, keep: number, isStopped: () => boolean): Promise<boolean> {
+async function backUp({ store, log, count }: ChoreParts, keep: number, isStopped: () => boolean): Promise<boolean> {
   try {
     const making = store.backup();
     for (let step = await making.next(); ; step = await making.next()) {

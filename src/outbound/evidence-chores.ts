@@ -1,7 +1,9 @@
 /** What goes along with the batches: saying what could not be kept, and deleting what is old. */
 import type { EvidenceStore } from '../core/records/evidence.ts';
 import type { RoutingStore } from '../core/records/routing.ts';
+import { steadyTime } from '../core/retention.ts';
 import type { Clock, Count, Log } from '../core/runtime.ts';
+import type { Store } from '../core/store.ts';
 import { causeOf } from './evidence-batch.ts';
 
 /** Old exchanges and sales born on legacy are looked for this often, and deleted in steps of so many rows, one with each batch. */
@@ -9,7 +11,9 @@ const TIDY_EVERY_MS = 60 * 60_000;
 const TIDY_ROWS = 500;
 
 export interface ChoreParts {
-  store: Pick<EvidenceStore, 'noteShed' | 'tidyExchanges'> & Pick<RoutingStore, 'tidyLegacySales'>;
+  store: Pick<EvidenceStore, 'noteShed' | 'tidyExchanges'> &
+    Pick<RoutingStore, 'tidyLegacySales'> &
+    Pick<Store, 'newestMoment'>;
   clock: Clock;
   log: Log;
   count: Count;
@@ -25,7 +29,10 @@ export interface Chores {
 
 export function createChores({ store, clock, log, count, settings }: ChoreParts): Chores {
   const untold = { shadow: 0, evidence: 0 };
+  const steady = steadyTime({ store, clock });
   let tidied_at = Number.NEGATIVE_INFINITY;
+  /** What the round under way goes by, over all its steps. */
+  let round: number | null = null;
 
   const tellShed = async (now: number): Promise<void> => {
     for (const reason of ['shadow', 'evidence'] as const) {
@@ -36,10 +43,15 @@ export function createChores({ store, clock, log, count, settings }: ChoreParts)
     }
   };
   const tidy = async (now: number): Promise<void> => {
-    if (now - tidied_at < TIDY_EVERY_MS) return;
-    const rows = await store.tidyExchanges(now - settings.kept_ms, now - settings.messages_kept_ms, TIDY_ROWS);
-    const sales = await store.tidyLegacySales(now - settings.kept_ms, now, TIDY_ROWS);
-    if (rows < TIDY_ROWS && sales < TIDY_ROWS) tidied_at = now;
+    // A clock that was set back must not silence it.
+    if (Math.abs(now - tidied_at) < TIDY_EVERY_MS) return;
+    round ??= await steady();
+    const { kept_ms, messages_kept_ms } = settings;
+    const rows = await store.tidyExchanges(round - kept_ms, round - messages_kept_ms, TIDY_ROWS);
+    const sales = await store.tidyLegacySales(round - kept_ms, round, TIDY_ROWS);
+    if (rows >= TIDY_ROWS || sales >= TIDY_ROWS) return;
+    tidied_at = now;
+    round = null;
   };
   return {
     shed(reason, number = 1) {

@@ -1,10 +1,12 @@
 /** The outbound URL guard: which merchant URLs a notice may go to, and the connector that keeps to it at connect time. */
 import type { LookupAddress } from 'node:dns';
-import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { PuenteError } from '../error.ts';
 import { addressRefusal, oneSpelling } from './address.ts';
+import { publicResolver, type Resolve, systemResolver } from './resolve.ts';
+
+export type { Resolve };
 
 export interface OutboundPolicy {
   /** Opens plain http, loopback and private addresses, and every port: for a sandbox or a closed network. */
@@ -19,9 +21,6 @@ export interface OutboundPolicy {
    */
   own_hosts: string[];
 }
-
-/** All addresses of a host name; handed in by tests. */
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
 /** What browsers and servers commonly hold; beyond it a URL is no address but a payload. */
 const MAX_URL_CHARACTERS = 2048;
@@ -68,7 +67,7 @@ const AUTHORITY_WITH_USER = /^[a-z]+:\/*[^/?]*@/i;
 export function guardedConnector(
   policy: OutboundPolicy,
   connect_timeout_ms: number,
-  resolve: Resolve = resolveAll,
+  resolve: Resolve = policy.allow_private ? systemResolver : publicResolver(),
 ): buildConnector.connector {
   const connect = buildConnector({
     allowH2: false,
@@ -126,10 +125,6 @@ function refusalOf(address: string, policy: OutboundPolicy): string | null {
   const refusal = addressRefusal(address, policy.allow_private);
   const is_own = policy.own_hosts.some((own) => oneSpelling(own) === oneSpelling(address));
   return refusal === null && is_own ? "is Puente's own" : refusal;
-}
-
-function resolveAll(hostname: string): Promise<LookupAddress[]> {
-  return lookup(hostname, { all: true });
 }
 
 function portOf(url: URL): number {

@@ -29,29 +29,6 @@ const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /** Longest text of a field; a cause is a sentence, not a dump. */
 const MAX_TEXT = 300;
 
-/** Lines that wait for a slow reader of our output: a quarter of a minute of a busy process. */
-const MAX_WAITING_BYTES = 1_048_576;
-
-/**
- * Standard output that holds up no call (`reliability.md` F63): while its reader is stuck lines wait, then they are dropped;
- * once it is closed all are.
- * @param dropped called for each line that is lost.
- */
-export function standardOutput(dropped: () => void): { write(line: string): void } {
-  const output = pino.destination({ fd: 1, sync: false, maxLength: MAX_WAITING_BYTES });
-  let isClosed = false;
-  output.on('drop', dropped);
-  output.on('error', () => {
-    isClosed = true;
-  });
-  return {
-    write(line) {
-      if (isClosed) dropped();
-      else output.write(line);
-    },
-  };
-}
-
 /** @param level a pino level. */
 export function createLog(level: string, destination?: { write(line: string): void }): Log {
   const options = { level, base: null };

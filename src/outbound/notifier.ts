@@ -9,6 +9,8 @@ import { createPlaces } from './places.ts';
 const POLL_MS = 1_000;
 /** A stop waits this long for attempts under way; those cut are unrecorded and sent again after the start. */
 const STOP_GRACE_MS = 3_000;
+/** Given as the reason, because without one each call makes an error with a stack that nobody reads. */
+const WOKEN = 'woken';
 
 export interface NotifierParts extends AttemptParts {
   store: Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'recordAttempt'>;
@@ -42,7 +44,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
   const backlog = createBacklog(parts.store, parts);
   let turn = 0;
   let bell = new AbortController();
-  const wake = (): void => bell.abort();
+  const wake = (): void => bell.abort(WOKEN);
 
   function takeOff(notice: Notice, receiver: Receiver | null, host: string | null): void {
     turns.set(notice.merchant_id, ++turn);

@@ -12,7 +12,12 @@ const TIMEOUT_MS = 5_000;
  * Asks for the head of the base URL, without a token; any answer is one.
  * @param base_url of the upstream. Never throws.
  */
-export function probeUpstream(name: Probe['name'], base_url: string, clock: Pick<Clock, 'now'>): Promise<Probe> {
+export function probeUpstream(
+  name: Probe['name'],
+  base_url: string,
+  clock: Pick<Clock, 'now'>,
+  timeout_ms = TIMEOUT_MS,
+): Promise<Probe> {
   const url = new URL(base_url);
   const nothing = {
     name,
@@ -28,8 +33,10 @@ export function probeUpstream(name: Probe['name'], base_url: string, clock: Pick
     const started_ms = performance.now();
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
     // A connection of its own: one that is open already would prove neither name, nor way, nor certificate.
-    const sent = send(url, { method: 'HEAD', agent: false, timeout: TIMEOUT_MS });
-    sent.on('timeout', () => sent.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+    const sent = send(url, { method: 'HEAD', agent: false });
+    // For the whole of it: an answer that drips is never silent for long.
+    const limit = setTimeout(() => sent.destroy(new Error(`no answer within ${timeout_ms} ms`)), timeout_ms);
+    sent.on('close', () => clearTimeout(limit));
     sent.on('error', (error: NodeJS.ErrnoException) => resolve({ ...nothing, says: error.code ?? error.message }));
     sent.on('response', (answer) => {
       const latency_ms = Math.round(performance.now() - started_ms);

@@ -1,4 +1,6 @@
 /** Keeps calls away from an upstream at which nothing works, and lets them back slowly (`reliability.md` P12, F31, F32). */
+import { claimedMerchant } from '../core/identity.ts';
+import type { Secret } from '../core/secret.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
 import { NO_FREE_CONNECTION, type UpstreamClient } from './upstream.ts';
 
@@ -25,11 +27,12 @@ export interface BreakerSettings {
 export type BreakerState = 'closed' | 'open' | 'trial';
 export type CallResult = 'success' | 'failure' | 'neutral';
 
+/** `who`: the merchant that a call is of. */
 export interface Breaker {
   /** True when a call made now would be refused. Takes nothing. */
-  isShut(): boolean;
+  isShut(who?: string): boolean;
   /** What to tell the result of a call that may go; null when it must not. */
-  admit(): ((result: CallResult) => void) | null;
+  admit(who?: string): ((result: CallResult) => void) | null;
   state(): BreakerState;
 }
 
@@ -37,6 +40,7 @@ export interface Breaker {
  * `closed` lets all calls through; a run of failures opens it. `open` lets one probe through in `probe_ms`; any success
  * starts a `trial`, in which calls are paced. A trial in which calls work for `steady_ms` closes the breaker, so that an
  * upstream that flaps faster than that is probed at a steady pace instead of being flooded at each turn (F32).
+ * One merchant's failures alone keep back that merchant alone, until a call of another one fails, too (F99).
  * @param now monotonic, ms.
  */
 export function createBreaker(
@@ -49,12 +53,16 @@ export function createBreaker(
   let epoch = 0;
   let since = 0;
   let let_through_at = Number.NEGATIVE_INFINITY;
-  /** Since when nothing has worked, and the times of the last failures. */
+  /** Since when nothing has worked, and the last failures. */
   let run_began = 0;
-  let run: number[] = [];
+  let run: { at: number; who: string }[] = [];
   let successes = 0;
+  /** The only merchant whose calls have failed; null when there are several, and while it is closed. */
+  let blamed: string | null = null;
 
   const turn = (next: BreakerState): void => {
+    if (next === 'open') blamed = onlyOne(run);
+    else if (next === 'closed') blamed = null;
     state = next;
     epoch++;
     since = now();
@@ -62,37 +70,45 @@ export function createBreaker(
     successes = 0;
     onChange(next);
   };
-  const isShut = (): boolean => {
-    if (state === 'closed') return false;
+  const isOthers = (who: string): boolean => blamed !== null && who !== blamed;
+  const isShut = (who = ''): boolean => {
+    if (state === 'closed' || isOthers(who)) return false;
     const pause_ms = state === 'open' ? settings.probe_ms : settings.probe_ms / TRIAL_PACE;
     return now() - let_through_at < pause_ms;
   };
-  const succeeded = (): void => {
+  const succeeded = (who: string): void => {
+    if (isOthers(who)) return;
     run = [];
     if (state === 'open') turn('trial');
     else if (state === 'trial' && ++successes >= TRIAL_SUCCESSES && now() - since >= settings.steady_ms) turn('closed');
   };
-  const failed = (): void => {
+  const failed = (who: string): void => {
+    if (isOthers(who)) blamed = null;
     if (run.length === 0) run_began = now();
-    run = [...run, now()].slice(-Math.max(settings.failures, TRIAL_FAILURES));
+    run = [...run, { at: now(), who }].slice(-Math.max(settings.failures, TRIAL_FAILURES));
     if (state === 'trial' && run.length >= TRIAL_FAILURES) turn('open');
     if (state !== 'closed' || settings.failures === 0 || run.length < settings.failures) return;
-    const [first = 0] = run;
-    if (now() - first <= RUN_LONGEST_MS && now() - run_began >= RUN_SHORTEST_MS) turn('open');
+    const age_ms = now() - (run[0]?.at ?? 0);
+    if (age_ms <= RUN_LONGEST_MS && now() - run_began >= RUN_SHORTEST_MS) turn('open');
   };
   return {
     isShut,
-    admit() {
-      if (isShut()) return null;
-      let_through_at = now();
+    admit(who = '') {
+      if (isShut(who)) return null;
+      if (!isOthers(who)) let_through_at = now();
       const began = epoch;
       return (result) => {
-        if (result === 'success') succeeded();
-        else if (result === 'failure' && began === epoch) failed();
+        if (result === 'success') succeeded(who);
+        else if (result === 'failure' && began === epoch) failed(who);
       };
     },
     state: () => state,
   };
+}
+
+function onlyOne(failures: readonly { who: string }[]): string | null {
+  const [first] = failures;
+  return first !== undefined && failures.every(({ who }) => who === first.who) ? first.who : null;
 }
 
 /**
@@ -110,7 +126,7 @@ export function withBreaker(
   const breakerOf = (method: UpstreamCall['method']): Breaker => (method === 'GET' ? reads : writes);
   return {
     async send(call) {
-      const tell = breakerOf(call.method).admit();
+      const tell = breakerOf(call.method).admit(whoseIs(call.token));
       if (tell === null) return { kind: 'not_sent', cause: 'kept back: nothing works upstream', kept_back: true };
       let result: CallResult = 'neutral';
       try {
@@ -121,9 +137,14 @@ export function withBreaker(
         tell(result);
       }
     },
-    isShut: (method) => breakerOf(method).isShut(),
+    isShut: (method, token) => breakerOf(method).isShut(whoseIs(token)),
     close: () => client.close(),
   };
+}
+
+/** On the token's word; those that name nobody count as one. */
+function whoseIs(token: Secret): string {
+  return claimedMerchant(token) ?? '';
 }
 
 /** An answer below 500 shows that the upstream works, whatever it says; a lack of our own sockets shows nothing. */

@@ -23,7 +23,7 @@ const MAX_RETRY_AFTER_MS = 60_000;
 export interface UpstreamOptions {
   /** `https://host`, or with a path that every call's path is put behind. */
   baseUrl: string;
-  /** Sockets, and therefore calls, at a time. */
+  /** Sockets, and therefore calls, at a time; reads leave a quarter of them to what changes something. */
   connections: number;
   connectTimeout_ms: number;
   userAgent: string;
@@ -62,14 +62,15 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
   async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
     // Cleared when the answer is in, unlike AbortSignal.timeout, which would fire for every call that ended long before.
     const { signal: limit, clear } = startLimit(call.timeout_ms);
-    if (!(await slots.take(limit))) return { kind: 'not_sent', cause: NO_FREE_CONNECTION };
+    const kind = call.method === 'GET' ? 'read' : 'write';
+    if (!(await slots.take(kind, limit))) return { kind: 'not_sent', cause: NO_FREE_CONNECTION };
     const mark: SentMark = { sent: false };
     const reception = new Reception(mark, MAX_ANSWER_BYTES, readRetryAfterHeader);
     limit.addEventListener('abort', reception.cut);
     // The slot stays taken until undici is done with the request, which a timeout alone doesn't make sure.
     void reception.released.then(() => {
       clear();
-      slots.give();
+      slots.give(kind);
     });
     watch.follow(mark, () => pool.dispatch(request, reception.handler));
     return reception.outcome;

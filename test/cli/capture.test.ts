@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { lines } from '../core/capture/files.ts';
-import { ARGENTINA, type Bench, DEVICE, OPS_TOKEN, POINT, startBench } from '../kit.ts';
+import { ARGENTINA, type Bench, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../kit.ts';
+import { command } from '../moves/command.ts';
 import { HOUSE, puente } from '../run-cli.ts';
 
 let directory: string;
@@ -35,7 +36,7 @@ describe('assess', () => {
       'blocked.jsonl',
       lines({ ...create, body: { amount: 100 } }, 'nonsense', { method: 'GET', path: '/x' }),
     );
-    const { code, out } = await puente(['assess', file, '--merchant', '9', '--site', 'MLA']);
+    const { code, out } = await command(['assess', file, '--merchant', '9', '--site', 'MLA']);
     expect(out).toContain('3 lines = 1 assessed + 1 of no operation + 1 unreadable');
     expect(out).toContain('line 2: it is not JSON');
     expect(out).toMatch(/^9 is BLOCKED/m);
@@ -59,7 +60,7 @@ describe('assess', () => {
     ['a site that is none', ['assess', '-', '--site', 'Argentina'], 2, /a site such as MLA/],
     ['replay against nothing', ['replay', '-'], 2, /--against/],
   ])('%s', async (_what, argv, code, said) => {
-    const ran = await puente(argv);
+    const ran = await command(argv);
     expect(ran.err).toMatch(said);
     expect(ran.code).toBe(code);
   });
@@ -76,8 +77,7 @@ describe('assess', () => {
 
 describe('a capture of a running Puente', () => {
   let bench: Bench;
-  const run = (...argv: string[]) =>
-    puente(argv, { env: { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN } });
+  const run = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
 
   beforeAll(async () => {
     bench = await startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' });
@@ -90,10 +90,18 @@ describe('a capture of a running Puente', () => {
       bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, {
         body: { amount: 1500, additional_info: { ticket_number: 'S1' } },
       });
+    /** Evidence is written beside the calls. */
+    const recorded = (count: number) =>
+      eventually(
+        async () => (await bench.ops(`/api/exchanges?merchant=${ARGENTINA}`)).text.trim().split('\n').length,
+        (lines) => lines === count + 2,
+      );
     await sell();
+    await recorded(1);
     const on = await run('capture', 'on', ARGENTINA, '--reason', 'before the move');
     expect(on).toMatchObject({ code: 0, out: expect.stringContaining('are captured from now on') });
     await sell();
+    await recorded(2);
     const output = join(directory, 'export.jsonl');
     const exported = await run('capture', 'export', '--merchant', ARGENTINA, '--output', output);
     expect(exported).toMatchObject({ code: 0, out: '', err: expect.stringContaining(output) });
@@ -110,11 +118,11 @@ describe('a capture of a running Puente', () => {
     const captured = await run('capture', 'export', '--captured');
     expect(captured.out.trim().split('\n')).toHaveLength(3);
 
-    const same = await puente(['replay', output, '--against', 'tables']);
+    const same = await command(['replay', output, '--against', 'tables']);
     expect(same).toMatchObject({ code: 0, out: expect.stringContaining('2 lines = 1 replayed + 1 left out') });
     expect(same.out).toContain('No change in 1 calls.');
     const doubtful = async (text: string) => {
-      const { code, out } = await puente(['replay', written('doubtful.jsonl', text), '--against', 'tables']);
+      const { code, out } = await command(['replay', written('doubtful.jsonl', text), '--against', 'tables']);
       expect(out).not.toContain('No change');
       return [code, out.split('\n').filter((line) => line.startsWith('INCONCLUSIVE'))];
     };
@@ -143,7 +151,7 @@ describe('a capture of a running Puente', () => {
         '    to: body.description\n    sites: [MLA]\n    elsewhere: silent\n',
       ),
     );
-    const other = await puente(['replay', output, '--against', 'tables', '--mappings', mappings, '--json']);
+    const other = await command(['replay', output, '--against', 'tables', '--mappings', mappings, '--json']);
     expect(JSON.parse(other.out)).toMatchObject({
       sums: { replayed: 1, changed: 1 },
       changes: [{ operation: 'point.create_intent', what: 'upstream', count: 1 }, { what: 'upstream' }],
@@ -153,6 +161,7 @@ describe('a capture of a running Puente', () => {
     const off = await run('capture', 'off', ARGENTINA, '--reason', 'it is enough');
     expect(off.code).toBe(0);
     await sell();
+    await recorded(3);
     expect((await run('capture', 'export', '--captured')).out.trim().split('\n')).toHaveLength(3);
   });
 

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import { checkUrl, guardedConnector, type OutboundPolicy, type Resolve } from '../../src/outbound/guard.ts';
+import { systemResolver } from '../../src/outbound/resolve.ts';
 import { createSender, type SendResult } from '../../src/outbound/sender.ts';
 import { NAMED_URLS, OWN_HOSTS, PUBLIC_URLS, REFUSED_URLS } from './guard-corpus.ts';
 import { isPublic } from './guard-oracle.ts';
@@ -153,7 +154,7 @@ describe('the connector by itself, when nothing was judged before', () => {
   it.each(['localhost', '127.1', '0x7f.1', '2130706433', '017700000001'])(
     "begins none to what this machine's own resolver makes of %s [F113]",
     async (hostname) => {
-      const connect = guardedConnector(POLICY, 5_000);
+      const connect = guardedConnector(POLICY, 5_000, systemResolver);
       const error = await new Promise<Error | null>((done) => {
         connect({ hostname, host: hostname, protocol: 'https:', port: '443' }, (...[failed]) => done(failed));
       });

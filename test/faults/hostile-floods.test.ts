@@ -1,4 +1,6 @@
 /** Floods at the real door: what is too much is told so before anything is kept, one merchant's flood is that merchant's, and payments go last. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -31,7 +33,8 @@ async function open(limits: Record<string, string>): Promise<void> {
   upstream = await startUnruly((seen, response) => {
     const merchant = seen.headers.authorization?.endsWith(BRAZIL) ? BRAZIL : ARGENTINA;
     if (seen.path === '/users/me') {
-      if (!seen.headers.authorization?.includes('APP_USR-4004001')) return answerJson(response, 401, {});
+      if (!seen.headers.authorization?.includes('APP_USR-4004001'))
+        return void gate.promise.then(() => answerJson(response, 401, {}));
       return answerWho(response, merchant);
     }
     gate.promise.then(() => {
@@ -119,6 +122,20 @@ describe('one merchant floods', () => {
     expect(upstream.seen.slice(asked).filter(({ method }) => method === 'POST')).toHaveLength(6);
   });
 
+  it('calls that hang on legacy are its own: the others have their connections there [F99]', async () => {
+    await open({});
+    const flood = Array.from({ length: 280 }, () => puente.till('/v1/slow'));
+    await underWay(280);
+    const other = puente.till('/v1/quick', { merchant: BRAZIL });
+    await eventually(
+      async () => upstream.seen.some(({ path }) => path === '/v1/quick'),
+      (came) => came,
+    );
+    gate.resolve();
+    expect((await other).status).toBe(200);
+    expect((await Promise.all(flood)).map(({ status }) => status)).toEqual(flood.map(() => 200));
+  });
+
   it('invented tokens share one room, whatever merchants they name [F99 F102]', async () => {
     await open({ PUENTE_LIMITS_CALLS: '40', PUENTE_LIMITS_UNKNOWN_CALLS: '4' });
     const invented = (nth: number): string => `APP_USR-4004001-112026-${String(nth).padStart(32, '0')}-${ARGENTINA}`;
@@ -134,6 +151,28 @@ describe('one merchant floods', () => {
     const answers = await Promise.all(flood);
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
     for (const answer of answers.filter(({ status }) => status !== 200)) expectShed(answer);
+  });
+
+  it('invented tokens do not keep out those that were known before a restart [F99]', async () => {
+    const data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
+    const settings = { PUENTE_DATA_DIR: data_dir, PUENTE_LIMITS_UNKNOWN_CALLS: '4' };
+    await open(settings);
+    await puente.close();
+    puente = await startOutside(upstream.url, { PUENTE_CREATE_ATTEMPTS: '1', ...settings });
+    const invented = (nth: number): Promise<Answer> =>
+      call(`${puente.app.public_url}${POINT}/devices/PAX_A910__FLOOD0/payment-intents`, {
+        token: `APP_USR-9-9-${String(nth).padStart(32, '0')}-${BRAZIL}`,
+        body: { amount: 1500 },
+      });
+    const flood = Array.from({ length: 4 }, (_, nth) => invented(nth));
+    await underWay(4);
+    expectShed(await invented(5));
+    const till = create(ARGENTINA);
+    await underWay(5);
+    gate.resolve();
+    expect((await till).status).toBe(200);
+    expect((await Promise.all(flood)).map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+    rmSync(data_dir, { recursive: true, force: true });
   });
 });
 

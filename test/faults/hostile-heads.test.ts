@@ -16,7 +16,7 @@ import {
   type Unruly,
 } from '../http/unruly.ts';
 import { ARGENTINA, call, eventually, tokenOf } from '../kit.ts';
-import { ambiguousHeads, CREATE, creation, exactly, START } from './hostile-table.ts';
+import { ambiguousHeads, CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
 
 /** HTTP/0.9 has no end of a head: the door waits for one, as it does for a slow one. */
 const SETTINGS = { PUENTE_PUBLIC_HEADERS_TIMEOUT_MS: '1000' };
@@ -95,6 +95,16 @@ describe('an ambiguous head [F78 F79 F80 F81 F82 F83 F88]', () => {
     }
     expect((await call(`${sandbox.url}/_sandbox/state`)).status).toBe(200);
   });
+});
+
+it('what stands behind a refused head is not done either: it may be a part of the same trick [F79 F80]', async () => {
+  const refused = creation(`POST ${CREATE}`, ['Host: other.example']);
+  for (const door of [orders, legacy]) {
+    const text = await untilClosed(door.app.public_url, Buffer.concat([refused, creation(`POST ${CREATE}`, [])]));
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400']);
+    expect(rowsOf(door, ['links', 'legacy_sales'])).toBe(0);
+  }
+  expect(upstream.seen).toEqual([]);
 });
 
 describe('a sound head', () => {

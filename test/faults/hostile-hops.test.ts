@@ -12,6 +12,10 @@ import {
 } from '../http/unruly.ts';
 import { CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
 
+/** So many requests, and a connection has had its time. */
+const MOST_REQUESTS = 4;
+const SETTINGS = { PUENTE_PUBLIC_MAX_REQUESTS_PER_CONNECTION: String(MOST_REQUESTS) };
+
 let upstream: Unruly;
 let orders: Outside;
 let legacy: Outside;
@@ -21,8 +25,8 @@ beforeAll(async () => {
     else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen));
     else answerJson(response, 200, { id: 'x' });
   });
-  orders = await startOutside(upstream.url);
-  legacy = await startOutside(upstream.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+  orders = await startOutside(upstream.url, SETTINGS);
+  legacy = await startOutside(upstream.url, { ...SETTINGS, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
 });
 afterAll(async () => {
   await Promise.all([orders.close(), legacy.close()]);
@@ -91,7 +95,7 @@ describe('headers of one hop', () => {
 
   it('a till that waits for leave to send its body gets it; another expectation is refused [F82]', async () => {
     const [waiting, other] = ['100-continue', 'a miracle'].map((what) =>
-      creation(`POST ${CREATE}`, [`Expect: ${what}`]),
+      creation(`POST ${CREATE}`, [`Expect: ${what}`, 'Connection: close']),
     );
     for (const door of [orders, legacy]) {
       expect((await sendRaw(door.app.public_url, waiting ?? '')).text).toMatch(/^HTTP\/1\.1 100 Continue\r\n/);
@@ -112,6 +116,28 @@ describe('an answer behind an answer', () => {
     for (const door of [orders, legacy]) {
       const text = await untilClosed(door.app.public_url, Buffer.concat([get, last]));
       expect(text.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2);
+    }
+  });
+
+  it('the last answer of a connection says so, and what stands behind it is sent again by its client: no call fails', async () => {
+    const get = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), '', '');
+    const list = exactly(`GET ${CREATE.replace('payment-intents', 'none')} HTTP/1.1`, ...START.slice(1, 3), '', '');
+    for (const [door, one] of [
+      [legacy, get],
+      [orders, get],
+      [orders, list],
+    ] as const) {
+      const before = upstream.seen.length;
+      const text = await untilClosed(door.app.public_url, Buffer.concat(Array(MOST_REQUESTS + 2).fill(one)));
+      expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(MOST_REQUESTS).fill('HTTP/1.1 200'));
+      expect(text.match(/^connection: .*/gim)?.map((line) => line.trim().toLowerCase())).toEqual([
+        ...Array(MOST_REQUESTS - 1).fill('connection: keep-alive'),
+        'connection: close',
+      ]);
+      // How long the service keeps its own connections open (a minute here) is nothing that a till may rely on.
+      const idle = [...new Set(text.match(/^keep-alive: .*/gim)?.map((line) => line.trim().toLowerCase()))];
+      expect(idle).toEqual(['keep-alive: timeout=5']);
+      expect(upstream.seen.slice(before).filter(({ path }) => path !== '/users/me')).toHaveLength(MOST_REQUESTS);
     }
   });
 

@@ -14,6 +14,8 @@ import { ARGENTINA, BRAZIL, call, DEVICE, MEXICO, POINT, tokenOf } from '../kit.
 const PAIRS = Number(process.env.FUZZ_OWNERS ?? 400);
 const MERCHANTS = [ARGENTINA, BRAZIL, MEXICO];
 const SECRET = 'only-the-owner-knows-';
+/** An open order is looked at in the background, too. */
+const LOOK = /^GET \/v1\/orders\/ORD/;
 
 let shop: Shop;
 let qr: QrShop;
@@ -70,15 +72,21 @@ describe('guessed ids', () => {
     }
   });
 
-  it('a foreign id is told as an unknown one is, word for word [F92]', async () => {
+  it('a foreign id is told as an unknown one is, word for word and after the same calls upstream [F92]', async () => {
+    const asked = async (): Promise<string[]> =>
+      (await shop.requests('/')).map(({ method, path }) => `${method} ${path}`).filter((line) => !LOOK.test(line));
     const unknown = '019539a0-0000-7000-8000-00000000dead';
     for (const { merchant, id } of sales) {
       const other = merchant === BRAZIL ? MEXICO : BRAZIL;
       for (const path of [`/payment-intents/${id}`, `/devices/${DEVICE}/payment-intents/${id}`]) {
         for (const method of ['GET', 'DELETE']) {
+          const before = (await asked()).length;
           const foreign = await shop.till(POINT + path, { method, merchant: other });
+          const between = (await asked()).length;
           const nothing = await shop.till(POINT + path.replace(id, unknown), { method, merchant: other });
           expect([foreign.status, foreign.text.replaceAll(id, unknown)]).toEqual([nothing.status, nothing.text]);
+          const all = (await asked()).map((line) => line.replaceAll(id, unknown));
+          expect(all.slice(before, between)).toEqual(all.slice(between));
         }
       }
     }

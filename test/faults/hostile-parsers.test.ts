@@ -176,6 +176,7 @@ const words = fc.constantFrom(
     'access_token',
     'access_token=',
     'ACCESS_TOKEN=x',
+    '&access%5Ftoken=SECRET-TOKEN&',
     '=',
     '&',
     '?',
@@ -197,7 +198,8 @@ describe('request lines and headers', () => {
         const url = `/${parts.join('')}?access_token=SECRET-TOKEN&${parts.toReversed().join('')}`;
         const request = requestOf('GET', url, []);
         const [, query = ''] = scrubbedTarget(request).split('?', 2);
-        must(!query.split('&').some((part) => /^access_token(=|$)/i.test(part)), 'a token stays');
+        const names = [...new URLSearchParams(query).keys()].map((name) => name.toLowerCase());
+        must(!names.includes('access_token'), 'a token stays');
         const single = singleQuery(request);
         must(Object.getPrototypeOf(single) === Object.prototype, 'another prototype');
         must(!Object.hasOwn(single, 'access_token'), 'a token is a parameter');

@@ -5,7 +5,7 @@ import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { killChildren } from '../crash/child.ts';
-import { bundleSources, removeBundle, type Stand, startStand, usualBuild } from '../crash/stand.ts';
+import { bundleSources, type Stand, startStand, usualBuild } from '../crash/stand.ts';
 import { idOf } from '../http/till.ts';
 import { ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
 
@@ -26,7 +26,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await stand.close();
   await killChildren();
-  removeBundle();
 });
 
 describe('standard output', { timeout: LIMIT_MS }, () => {

@@ -8,7 +8,7 @@ import { readBacklog } from '../crash/books.ts';
 import { finishChain, started } from '../crash/chain.ts';
 import { type Child, killChildren, startChild } from '../crash/child.ts';
 import { seeded } from '../crash/random.ts';
-import { bundleSources, removeBundle, type Stand, startStand, usualBuild } from '../crash/stand.ts';
+import { bundleSources, type Stand, startStand, usualBuild } from '../crash/stand.ts';
 import { type Sale, startTill, type Till } from '../crash/till.ts';
 import { type Answer, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
 
@@ -34,7 +34,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await stand.close();
   await killChildren();
-  removeBundle();
 });
 
 describe('the process', { timeout: LIMIT_MS }, () => {

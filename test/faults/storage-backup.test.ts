@@ -1,5 +1,5 @@
 /** Backups while sales go on, killed ones, and the drill: restore an old one and see what comes back (`reliability.md` C15). */
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { digestOf } from '../../src/store/sqlite/backup-thread.ts';
 import { restoreBackup } from '../../src/store/sqlite/restore.ts';
 import { killChildren, startChild } from '../crash/child.ts';
 import { idOf, openShop, type Shop } from '../http/till.ts';
-import { ANA, ARGENTINA, type Bench, eventually, OPS_TOKEN, PEOPLE } from '../kit.ts';
+import { ANA, ARGENTINA, type Bench, BRAZIL, eventually, OPS_TOKEN, PEOPLE } from '../kit.ts';
 import { command } from '../moves/command.ts';
 import { puente } from '../run-cli.ts';
 
@@ -93,6 +93,24 @@ describe('a backup', () => {
     expect([first.status, second.status].toSorted()).toEqual([200, 409]);
     const viewer = await shop.ops('/api/backup', { method: 'POST', body: {}, token: ANA.token });
     expect(viewer.status).toBe(403);
+  });
+
+  it('is waited for by an erase, so that the erase names it among those that hold the merchant still', async () => {
+    const erase = (body: object) =>
+      shop.ops(`/api/merchants/${BRAZIL}/erase`, { method: 'POST', body: { reason: 'left us', ...body } });
+    expect((await shop.till('/point/integration-api/devices', { merchant: BRAZIL })).status).toBe(200);
+    await eventually(
+      () => erase({}),
+      ({ status }) => status === 200,
+    );
+    const making = backUp(shop);
+    // Until the copy has begun.
+    await eventually(
+      async () => readdirSync(backups()).filter((name) => name.endsWith('.unfinished')),
+      (names) => names.length > 0,
+    );
+    const erased = await erase({ apply: true });
+    expect(erased.body).toMatchObject({ erased: true, backups: expect.arrayContaining([(await making).file]) });
   });
 
   it('that can not be written is told with the repair, and leaves nothing behind [F38]', async () => {
@@ -202,6 +220,11 @@ describe('a restore', () => {
   it('is refused into a directory that a Puente is using, and changes nothing there', async () => {
     const refused = restoreBackup(order({ into: folder, replace: true }));
     await expect(refused).rejects.toMatchObject({ message: expect.stringContaining('another Puente is using it') });
+    const linked = await mkdtemp(join(tmpdir(), 'puente-linked-'));
+    symlinkSync(join(folder, 'puente.db'), join(linked, 'puente.db'));
+    const through = restoreBackup(order({ into: linked, replace: true }));
+    await expect(through).rejects.toMatchObject({ message: expect.stringContaining('another Puente is using it') });
+    await rm(linked, { recursive: true });
     expect((await shop.create(shop.freshDevice())).status).toBe(200);
   });
 
@@ -248,5 +271,28 @@ describe('a restore', () => {
     const again = await restoreBackup(order({ replace: true }));
     expect(existsSync(again.moved_to ?? '')).toBe(true);
     expect(linksIn(done.path)).toHaveLength(made.heads.links);
+  });
+
+  it.each(['restore.proved', 'restore.aside'])(
+    'that ends at %s leaves the database of before in its place, and nothing half',
+    async (point) => {
+      const path = join(into, 'puente.db');
+      const before = readFileSync(path);
+      const ended = restoreBackup(order({ replace: true, now: Date.now() }), (name) => {
+        if (name === point) throw new Error('ended here');
+      });
+      await expect(ended).rejects.toMatchObject({ message: expect.stringContaining('ended here') });
+      expect(readFileSync(path).equals(before)).toBe(true);
+      expect(readdirSync(into).filter((name) => name.includes('unfinished'))).toEqual([]);
+    },
+  );
+
+  it('is refused for a database that a killed process left, whose log is a part of it', async () => {
+    const left = join(into, 'left.db');
+    writeFileSync(left, readFileSync(order().file));
+    writeFileSync(`${left}-wal`, 'the last commits');
+    await expect(restoreBackup(order({ file: left, replace: true }))).rejects.toMatchObject({
+      message: expect.stringContaining('a write-ahead log stands beside it'),
+    });
   });
 });

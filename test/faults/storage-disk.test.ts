@@ -1,6 +1,16 @@
 /** A disk that is nearly full, full, locked or read for very long: what is refused, what goes on, and that it heals by itself. */
 import { spawnSync } from 'node:child_process';
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -76,6 +86,19 @@ describe('a disk that is nearly full', () => {
     );
     expect((await shop.create(shop.freshDevice())).status).toBe(200);
     expect((await shop.till(`/v1/payments/${payment}/refunds`, { method: 'POST', body: {} })).status).toBe(201);
+  });
+
+  it('is not brought about by a backup: one that would take the room of new sales is not begun', async () => {
+    free_bytes = 64 * MIB + 4_096;
+    const refused = await shop.ops('/api/backup', { method: 'POST', body: {} });
+    expect([refused.status, refused.body]).toMatchObject([
+      503,
+      { error: 'store_failed', message: expect.stringMatching(/it takes \d+ KiB, and 4.0 KiB may be taken/) },
+    ]);
+    expect(readdirSync(join(shop.data_dir, 'backups'))).toEqual([]);
+    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    free_bytes = 1_000 * MIB;
+    expect((await shop.ops('/api/backup', { method: 'POST', body: {} })).text).toContain('"news":"done"');
   });
 
   it('keeps evidence waiting, and writes it when there is room again', async () => {

@@ -3,11 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { examineOffline } from '../../src/app/offline.ts';
 import type { DoctorReport } from '../../src/core/doctor/doctor.ts';
 import type { Finding } from '../../src/core/doctor/finding.ts';
+import { storageFindings } from '../../src/core/doctor/storage.ts';
 import { surroundingFindings } from '../../src/core/doctor/surroundings.ts';
 import { openShop, type Shop } from '../http/till.ts';
 import { ANA, ARGENTINA, OPS_TOKEN, PEOPLE } from '../kit.ts';
+import { command } from '../moves/command.ts';
 import { puente } from '../run-cli.ts';
 
 const SECRET = 'webhook-secret-that-nobody-sees';
@@ -83,12 +86,12 @@ describe('of a Puente that runs', () => {
 
   it('exits 1 for a problem and says what to free; warnings alone leave 0', async () => {
     const env = { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
-    const well = await puente(['doctor'], { env });
+    const well = await command(['doctor'], env);
     expect([well.code, well.err]).toEqual([0, '']);
     expect(well.out).toContain('backups: Make one: puente backup');
     free_bytes = 1024;
     await new Promise((resolve) => setTimeout(resolve, 1_100)); // the disk is looked at once a second
-    const ill = await puente(['doctor', '--json'], { env });
+    const ill = await command(['doctor', '--json'], env);
     expect(ill.code).toBe(1);
     expect(named((JSON.parse(ill.out) as DoctorReport).findings, 'disk')).toMatchObject({ level: 'problem' });
     free_bytes = 1e12;
@@ -117,18 +120,44 @@ it('judges clock, certificate and reach of an upstream', () => {
   expect(levels({ skew_ms: -120_000 })).toEqual(['ok', 'problem', 'warning']);
 });
 
+it('takes no backup of a time that is still to come for a new one', () => {
+  const now = Date.parse('2026-06-01T00:00:00Z');
+  const judged = (made_at: string) => {
+    const condition = { engine: 'SQLite', schema: 6, newest_schema: 6, file_bytes: 1, gap: null };
+    const room = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false };
+    const facts = { condition: { ...condition, room }, integrity: 'ok', is_healthy: true, now, unmatched_since_gap: 0 };
+    const backups = [{ file: 'puente-1.db', made_at }];
+    const installation = { backup_every_ms: 86_400_000, backup_directory: 'backups', disk: {} };
+    const findings = storageFindings(
+      { ...facts, backups } as unknown as Parameters<typeof storageFindings>[0], // what this part reads of it
+      installation as unknown as Parameters<typeof storageFindings>[1], // what this part reads of it
+    );
+    return named(findings, 'backups');
+  };
+  expect(judged('2026-05-31T12:00:00Z')).toMatchObject({ level: 'ok' });
+  expect(judged('2026-05-29T12:00:00Z')).toMatchObject({
+    level: 'warning',
+    says: expect.stringContaining('later than'),
+  });
+  expect(judged('2027-05-31T12:00:00Z')).toMatchObject({ level: 'warning', says: expect.stringContaining('to come') });
+});
+
 describe('of a Puente that does not run', () => {
   const folder = mkdtempSync(join(tmpdir(), 'puente-offline-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it('says what its settings and its file are, and exits 1 for either', async () => {
     const env = { PUENTE_DATA_DIR: folder };
-    const missing = await puente(['doctor', '--offline', '--json'], { env });
-    expect([missing.code, named(JSON.parse(missing.out).findings, 'database')?.level]).toEqual([0, 'note']);
+    const look = (change: object = {}) => examineOffline({ ...env, ...change }, process.cwd());
+    const missing = await look();
+    expect([missing.level, named(missing.findings, 'database')?.level]).toEqual(['note', 'note']);
     writeFileSync(join(folder, 'puente.db'), 'Querido diario: '.repeat(1_000));
     const garbage = await puente(['doctor', '--offline'], { env });
     expect([garbage.code, garbage.out]).toEqual([1, expect.stringContaining("can't be used")]);
-    const settings = await puente(['doctor', '--offline'], { env: { ...env, PUENTE_CREATE_ATTEMPTS: 'many' } });
-    expect([settings.code, settings.out]).toEqual([1, expect.stringContaining('create.attempts from the variable')]);
+    const settings = await look({ PUENTE_CREATE_ATTEMPTS: 'many' });
+    expect(settings).toMatchObject({
+      level: 'problem',
+      findings: [{ name: 'settings', says: expect.stringContaining('create.attempts from the variable') }],
+    });
   });
 });

@@ -1,7 +1,9 @@
 /** Files that were damaged, deleted, replaced or locked away while Puente was stopped (F38–F42). */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../src/core/audit.ts';
+import { examineFile } from '../../src/store/sqlite/examine.ts';
 import { puente } from '../run-cli.ts';
 import { opened } from '../store/contract/harness.ts';
 import { type Folder, newFolder, openStore } from '../store/sqlite/kit.ts';
@@ -38,6 +40,7 @@ describe('the log of a killed process', () => {
   it('is read back whole when it is there, with a shared-memory file that is gone or garbage [F40]', async () => {
     const { kept, lost } = await killedAt();
     writeFileSync(`${path}-shm`, Buffer.alloc(32_768, 0xa5));
+    expect(examineFile(path)).toMatchObject({ is_log_lost: false, integrity: 'ok', wrong: null });
     const store = await openStore(path, { create: false });
     expect([await store.link(kept), await store.link(lost)]).toMatchObject([{ unit: 'FIRST' }, { unit: 'SECOND' }]);
     expect(store.restoredGap()).toBeNull();
@@ -54,6 +57,10 @@ describe('the log of a killed process', () => {
       const { kept, lost } = await killedAt();
       rmSync(`${path}-shm`);
       spoil();
+      const files = () => readdirSync(dirname(path)).filter((name) => name !== 'image.db.lock');
+      const before = files();
+      expect(examineFile(path)).toMatchObject({ is_log_lost: true, integrity: 'ok', wrong: null });
+      expect(files(), 'the look hides nothing from the start').toEqual(before);
       const store = await openStore(path, { create: false });
       expect(await store.link(kept)).toMatchObject({ unit: 'FIRST' });
       expect(await store.link(lost)).toBeNull();

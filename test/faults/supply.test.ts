@@ -75,6 +75,9 @@ describe('an installation', () => {
       .map(([path]) => nameOf(path));
     const judged = Object.keys(house.allowScripts);
     expect(running.filter((name) => !judged.includes(name))).toEqual([]);
+    expect(readFileSync(join(HOUSE, '.npmrc'), 'utf8'), 'npm 11 alone would only warn').toMatch(
+      /^strict-allow-scripts=true$/m,
+    );
     // One that would be let run must be a package of ours, never something that came with another.
     const ours = { ...house.dependencies, ...house.devDependencies };
     const allowed = running.filter((name) => house.allowScripts[name] === true);

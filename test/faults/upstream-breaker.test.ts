@@ -98,6 +98,70 @@ describe('a breaker', () => {
   });
 });
 
+describe('one merchant at which nothing works', () => {
+  /** Every call of `broken` fails from the start, those of `other` from a moment on. */
+  function offerTwo(length_ms: number, other_fails_at: number) {
+    let at = 0;
+    const let_through: { at: number; who: string }[] = [];
+    const changes: BreakerState[] = [];
+    const breaker = createBreaker(
+      SETTINGS,
+      () => at,
+      (state) => changes.push(state),
+    );
+    const offerOf = (who: string, works: boolean): void => {
+      const is_shut = breaker.isShut(who);
+      const tell = breaker.admit(who);
+      expect(tell === null, 'told alike beforehand').toBe(is_shut);
+      if (tell === null) return;
+      let_through.push({ at, who });
+      tell(works ? 'success' : 'failure');
+    };
+    for (; at < length_ms; at += 20) {
+      offerOf('broken', false);
+      if (at % 5_000 === 0) offerOf('other', at < other_fails_at);
+    }
+    const count = (who: string, from: number): number =>
+      let_through.filter((call) => call.who === who && call.at >= from).length;
+    return { changes, count };
+  }
+
+  it('is kept back alone: every call of another one goes through [F99]', () => {
+    const { changes, count } = offerTwo(120 * SECOND_MS, Number.POSITIVE_INFINITY);
+    expect(count('other', 0)).toBe(24);
+    expect(count('broken', 10 * SECOND_MS), 'a probe a second').toBeLessThanOrEqual(111);
+    expect(changes).toEqual(['open']);
+  });
+
+  it('as soon as a call of another one fails, too, all are kept back [F31]', () => {
+    const { changes, count } = offerTwo(120 * SECOND_MS, 60 * SECOND_MS);
+    expect(changes).toEqual(['open']);
+    expect(count('other', 60 * SECOND_MS), 'the one that failed, and perhaps a probe').toBeLessThanOrEqual(2);
+    expect(count('other', 0)).toBeGreaterThanOrEqual(13);
+  });
+
+  it('that works again is tried alone, and paces nobody else [F32 F99]', () => {
+    let at = 0;
+    const breaker = createBreaker(SETTINGS, () => at);
+    const offerOf = (who: string, result: 'success' | 'failure'): boolean => {
+      const tell = breaker.admit(who);
+      tell?.(result);
+      return tell !== null;
+    };
+    for (; at < 5 * SECOND_MS; at += 20) offerOf('broken', 'failure');
+    at += SETTINGS.probe_ms;
+    expect(offerOf('broken', 'success')).toBe(true);
+    expect(breaker.state()).toBe('trial');
+    expect([offerOf('broken', 'success'), offerOf('other', 'success'), offerOf('other', 'success')]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    for (; at < 12 * SECOND_MS; at += 20) offerOf('broken', 'success');
+    expect(breaker.state()).toBe('closed');
+  });
+});
+
 describe('an upstream that is down for an hour and comes back', () => {
   const per_second = 20;
   const run = offer(per_second, HOUR_MS + 60 * SECOND_MS, (at) => at >= HOUR_MS);

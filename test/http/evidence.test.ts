@@ -6,7 +6,7 @@ import type { LossView } from '../../src/core/evidence/losses.ts';
 import type { ReadinessView } from '../../src/core/evidence/readiness.ts';
 import type { UnknownView, VerdictView } from '../../src/core/evidence/unknowns.ts';
 import { ARGENTINA, type Bench, BRAZIL, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../kit.ts';
-import { puente } from '../run-cli.ts';
+import { command } from '../moves/command.ts';
 
 let bench: Bench;
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
@@ -38,8 +38,7 @@ async function asked<View>(path: string): Promise<View> {
   return answer.body as View; // the API's own shape
 }
 
-const cli = (...argv: string[]) =>
-  puente(argv, { env: { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN } });
+const cli = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
 
 describe('refused', () => {
   it.each([

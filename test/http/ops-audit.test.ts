@@ -8,7 +8,8 @@ import type { AuditView, ChainReport } from '../../src/core/audit-trail.ts';
 import type { Report } from '../../src/core/report/report.ts';
 import { auditRoutes } from '../../src/http/ops/audit.ts';
 import { ANA, ARGENTINA, BEN, type Bench, BRAZIL, call, EVA, OPS_TOKEN, PEOPLE, startBench } from '../kit.ts';
-import { puente, type Ran } from '../run-cli.ts';
+import { command } from '../moves/command.ts';
+import type { Ran } from '../run-cli.ts';
 
 const CHANGES = 6;
 const SEALING = { PUENTE_SECRET_KEY: 'an-invented-key-of-32-characters' };
@@ -63,7 +64,7 @@ async function reportsOf(change: string | null): Promise<{ json: Report; csv: st
   await onCopy(change, async (bench) => {
     const text = async (form: string): Promise<string> => (await bench.ops(`/api/report?format=${form}`)).text;
     const env = { PUENTE_OPS_TOKEN: ANA.token, PUENTE_OPS_URL: bench.app.ops_url };
-    const ran = await puente(['report', '--format', 'csv', '--part', 'traffic'], { env });
+    const ran = await command(['report', '--format', 'csv', '--part', 'traffic'], env);
     made.push({
       json: JSON.parse(await text('json')) as Report, // the API's own form
       csv: await text('csv&part=audit'),
@@ -93,7 +94,7 @@ function tamper(file: string, change: string): void {
 
 function audit(bench: Bench, ...argv: string[]): Promise<Ran> {
   const env = { PUENTE_OPS_TOKEN: ANA.token, PUENTE_OPS_URL: bench.app.ops_url };
-  return puente(['audit', ...argv], { env });
+  return command(['audit', ...argv], env);
 }
 
 describe('an untouched file', () => {

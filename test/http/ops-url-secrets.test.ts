@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NoticeView } from '../../src/core/notices/log.ts';
 import { createLog } from '../../src/outbound/log.ts';
 import { type Answer, ARGENTINA, call, eventually, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';
+import { command } from '../moves/command.ts';
 import { puente } from '../run-cli.ts';
 import { orderPath, storeOrder } from './qr-till.ts';
 import { auditsOf, openShop, type Shop } from './till.ts';
@@ -106,8 +107,9 @@ describe('a key in the path or the query of a URL', () => {
     const { origin } = new URL(receiver.url);
     const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: shop.app.ops_url };
     const url = `${origin}/hooks/${KEYS.path}?k=${KEYS.query}`;
-    const set = await puente(['merchants', 'set', ARGENTINA, '--reason', 'the till listens there', '--notify', url], {
-      env,
+    // Arguments show in process lists, so this one comes from the environment.
+    const set = await puente(['merchants', 'set', ARGENTINA, '--reason', 'the till listens there', '--notify', '-'], {
+      env: { ...env, PUENTE_NOTICE_URL: url },
     });
     await tellOne();
     const [notice] = await delivered(1);
@@ -120,7 +122,7 @@ describe('a key in the path or the query of a URL', () => {
       ['notices', 'list', '--json'],
       ['notices', 'show', notice?.id ?? ''],
     ])
-      shown.push(await puente(argv, { env }));
+      shown.push(await command(argv, env));
     for (const { code, out, err } of shown) {
       expect([code, err]).toEqual([0, '']);
       expectNoKey(out, 'the output');

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ReconcileNews } from '../../src/core/reconcile/reconcile.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+import { command } from '../moves/command.ts';
 import { puente } from '../run-cli.ts';
 import { type Front, openFront, storedBy } from './front.ts';
 import { idOf, LEFT_IN_DOUBT } from './till.ts';
@@ -176,11 +177,11 @@ it('the command tells what differs and how to repair it, with exit codes', async
   const id = await sell(11);
   await front.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
   await front.atTerminal('pay', device(11));
-  const dry = await puente(['reconcile', '--merchant', ARGENTINA], { env });
+  const dry = await command(['reconcile', '--merchant', ARGENTINA], env);
   expect(dry.code).toBe(3);
   expect(dry.out).toContain(`Repair 1 of them: puente reconcile --merchant ${ARGENTINA} --apply --reason …`);
   expect(dry.out.replaceAll(/\s/g, '')).toContain('stale');
-  const unasked = await puente(['reconcile', '--apply'], { env });
+  const unasked = await command(['reconcile', '--apply'], env);
   expect(unasked).toMatchObject({ code: 1, out: '' });
   expect(unasked.err).toContain('reason: say why');
   const applied = await puente(['reconcile', '--apply', '--reason', 'after the outage', '--json'], { env });
@@ -191,5 +192,5 @@ it('the command tells what differs and how to repair it, with exit codes', async
   });
   const rule = { method: 'GET', path: '/v1/orders/*', kind: 'error', status: 503, times: 'always' };
   await front.control('/faults', { body: rule });
-  expect((await puente(['reconcile'], { env })).code).toBe(4);
+  expect((await command(['reconcile'], env)).code).toBe(4);
 });

@@ -13,6 +13,7 @@ import {
   tokenOf,
   URUGUAY,
 } from '../kit.ts';
+import { command } from '../moves/command.ts';
 import { puente } from '../run-cli.ts';
 import { openQrShop, orderPath, preference, preferencePath, type QrShop, storeOrder, TILL } from './qr-till.ts';
 import { idOf } from './till.ts';
@@ -157,13 +158,13 @@ describe('a Point sale on orders', () => {
 
   it('is a table for people and JSON for scripts', async () => {
     const env = { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
-    const people = await puente(['trace', id, '--rules'], { env });
+    const people = await command(['trace', id, '--rules'], env);
     expect(people).toMatchObject({ code: 0, err: '' });
     expect(people.out).toContain('Found as legacy id: merchant 700100200');
     expect(people.out).toContain('point.create.request#');
-    const scripts = await puente(['trace', `mesa 4 ${CARD}`, '--json'], { env });
+    const scripts = await command(['trace', `mesa 4 ${CARD}`, '--json'], env);
     expect(JSON.parse(scripts.out)).toMatchObject([{ found_as: 'reference', sale: { legacy_id: id } }]);
-    const none = await puente(['trace', 'nothing'], { env });
+    const none = await command(['trace', 'nothing'], env);
     expect(none.code).toBe(1);
     expect(none.err).toContain('Nothing is known of nothing. Give a legacy id, order');
   });

@@ -7,12 +7,20 @@ import { PuenteError } from '../../src/error.ts';
 import type { Ran } from '../run-cli.ts';
 import { elsewhere } from '../run-cli.ts';
 
-/** One command at a time: output and exit code are the process's own. */
-export async function command(argv: string[], env: Record<string, string>): Promise<Ran> {
+let last: Promise<unknown> = Promise.resolve();
+
+/** Commands run one after the other: output and exit code are the process's own. */
+export function command(argv: string[], env: Record<string, string> = {}): Promise<Ran> {
+  const ran = last.then(() => run(argv, env));
+  last = ran.catch(() => undefined);
+  return ran;
+}
+
+async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
   const out: string[] = [];
   const err: string[] = [];
-  const stdout = vi.spyOn(process.stdout, 'write').mockImplementation((text) => out.push(String(text)) > 0);
-  const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((text) => err.push(String(text)) > 0);
+  const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(kept(out));
+  const stderr = vi.spyOn(process.stderr, 'write').mockImplementation(kept(err));
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   try {
     const program = puenteProgram({
@@ -33,4 +41,13 @@ export async function command(argv: string[], env: Record<string, string>): Prom
     stderr.mockRestore();
     vi.unstubAllEnvs();
   }
+}
+
+/** Writes into a list; a stream that is piped in waits for the word that it was written. */
+function kept(list: string[]): typeof process.stdout.write {
+  return (text: unknown, ...rest: unknown[]) => {
+    const written = rest.at(-1);
+    if (typeof written === 'function') queueMicrotask(() => written());
+    return list.push(String(text)) > 0;
+  };
 }

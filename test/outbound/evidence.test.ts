@@ -74,7 +74,7 @@ afterEach(async () => {
   for (const one of running) await one.stop();
 });
 
-type Writing = Pick<Store, 'recordExchanges' | 'noteShed' | 'tidyExchanges' | 'tidyLegacySales'>;
+type Writing = Pick<Store, 'recordExchanges' | 'noteShed' | 'tidyExchanges' | 'tidyLegacySales' | 'newestMoment'>;
 
 function start(
   changes: Partial<EvidenceSettings> = {},
@@ -125,6 +125,7 @@ function gated(): Writing & { open(): void } {
     noteShed: (reason, count, at) => store.noteShed(reason, count, at),
     tidyExchanges: (exchanges, messages, limit) => store.tidyExchanges(exchanges, messages, limit),
     tidyLegacySales: (before, now, limit) => store.tidyLegacySales(before, now, limit),
+    newestMoment: () => store.newestMoment(),
     open: () => open(),
   };
 }
@@ -142,6 +143,7 @@ function failing(times: number): Writing & { tried: number } {
     tidyExchanges: (exchanges: number, messages: number, limit: number) =>
       store.tidyExchanges(exchanges, messages, limit),
     tidyLegacySales: async () => 0,
+    newestMoment: () => store.newestMoment(),
   };
   return one;
 }
@@ -381,6 +383,8 @@ describe('the recorder', () => {
   });
 
   it('deletes what is old once an hour, with a batch', async () => {
+    // What was written last says which time it is.
+    await recorded(newExchange());
     const evidence = start();
     const old = newExchange({ at: now - settings.kept_ms - 1 });
     evidence.finished(old);
@@ -397,6 +401,21 @@ describe('the recorder', () => {
     evidence.finished(newExchange());
     await evidence.settled();
     expect(await store.exchange(almost.id)).toBeNull();
-    expect(await kept()).toHaveLength(2);
+    expect(await kept()).toHaveLength(3);
   });
+
+  it('deletes nothing for a clock that is wrong by years [F47]', async () => {
+    const exchange = await recorded(newExchange());
+    now += 10 * settings.kept_ms;
+    await recorded(newExchange());
+    expect(await store.exchange(exchange.id)).not.toBeNull();
+  });
+
+  /** Kept by a recorder that was started for it. */
+  async function recorded(exchange: Exchange): Promise<Exchange> {
+    const evidence = start();
+    evidence.finished(exchange);
+    await evidence.settled();
+    return exchange;
+  }
 });

@@ -4,6 +4,7 @@ import { createServer as createTlsServer, getCACertificates, setDefaultCACertifi
 import { afterEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import type { UpstreamCall, UpstreamOutcome } from '../../src/core/upstream.ts';
+import { probeUpstream } from '../../src/outbound/probe.ts';
 import { createUpstream, type UpstreamOptions } from '../../src/outbound/upstream.ts';
 import { selfSigned } from './certificate.ts';
 import { answer, listening, onRequest, type Peer, startPeer } from './peer.ts';
@@ -127,6 +128,62 @@ describe('not sent', () => {
     await upstream.close();
     expect(seen).toHaveLength(1);
     expect(seen[0]).toContain('key-1');
+  });
+});
+
+describe("the doctor's look", () => {
+  it.each<[string, (socket: Socket) => void]>([
+    ['never answers', () => {}],
+    [
+      'drips its answer',
+      (socket) => {
+        const head = 'HTTP/1.1 200 OK\r\nx-long: '.padEnd(500, 'x');
+        let at = 0;
+        const dripping = setInterval(() => socket.write(head[at++] ?? 'x'), 20);
+        socket.on('close', () => clearInterval(dripping));
+      },
+    ],
+  ])('at a service that %s ends in time', async (_name, script) => {
+    const { url } = await peer((socket) => onRequest(socket, () => script(socket)));
+    const seen = await probeUpstream('orders', url, { now: Date.now }, 150);
+    expect(seen).toMatchObject({ is_reached: false, says: 'no answer within 150 ms' });
+  });
+});
+
+describe('reads and payments', () => {
+  const read = { name: 'get', method: 'GET', path: '/v1/orders/x' } as const;
+
+  it('reads that hang, however many, leave room for a payment [F99]', async () => {
+    const hanging: Socket[] = [];
+    let hangs = true;
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        if (hangs && text.startsWith('GET')) hanging.push(socket);
+        else socket.write(answer(201, '{}'));
+      }),
+    );
+    const upstream = client(url);
+    const { body: _none, idempotency_key: _no, ...asked } = call({ ...read, timeout_ms: 5_000 });
+    const reads = Array.from({ length: 12 }, () => upstream.send(asked));
+    expect(await upstream.send(call())).toMatchObject({ kind: 'answered', status: 201 });
+    expect(hanging.length).toBeLessThanOrEqual(3);
+    hangs = false;
+    for (const socket of hanging) socket.write(answer(200, '{}'));
+    expect((await Promise.all(reads)).map(({ kind }) => kind)).toEqual(reads.map(() => 'answered'));
+  });
+
+  it('a payment goes before reads that have waited longer', async () => {
+    const order: string[] = [];
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        order.push(text.slice(0, text.indexOf(' ')));
+        setTimeout(() => socket.write(answer(200, '{}')), 20);
+      }),
+    );
+    const upstream = client(url, { connections: 1 });
+    const { body: _none, idempotency_key: _no, ...asked } = call({ ...read });
+    await Promise.all([upstream.send(asked), upstream.send(asked), upstream.send(asked), upstream.send(call())]);
+    expect(order).toEqual(['GET', 'POST', 'GET', 'GET']);
   });
 });
 
@@ -271,7 +328,8 @@ describe('the proof is per request', () => {
     const upstream = client(url, { connections: 3 });
     const sends = Array.from({ length: 120 }, async (_, index) => {
       const idempotency_key = `key-${index}`;
-      const outcome = await upstream.send(call({ idempotency_key, timeout_ms: 20 + ((index * 37) % 400) }));
+      const timeout_ms = index % 10 === 0 ? 10_000 : 20 + ((index * 37) % 400); // some have time, however slow this machine is
+      const outcome = await upstream.send(call({ idempotency_key, timeout_ms }));
       return { idempotency_key, outcome };
     });
     const results = await Promise.all(sends);

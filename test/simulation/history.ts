@@ -139,6 +139,8 @@ export interface LinkRow {
   payment_id: string | null;
   created_at: number;
   expires_at: number;
+  /** Its merchant's, in the transaction that wrote the row; null for a merchant without a row. */
+  stage_at_birth: string | null;
 }
 
 export interface History {

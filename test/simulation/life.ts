@@ -58,6 +58,24 @@ interface Doors {
   webhooks: RequestHandler;
 }
 
+/** The legacy door of one world: its routes are made once, and each call is served by the process that lives when it comes. */
+let shared: { world: Pick<Surroundings, 'tables' | 'carry'>; runtime: Runtime; router: RequestHandler } | null = null;
+
+function legacyDoor({ tables, carry }: Surroundings, runtime: Runtime): RequestHandler {
+  if (shared?.world.tables === tables && shared.world.carry === carry) {
+    shared.runtime = runtime;
+    return shared.router;
+  }
+  const current = {
+    get runtime(): Runtime {
+      return shared?.runtime ?? runtime;
+    },
+  };
+  const door = Object.assign(current, { carry, body_limit_bytes: 65_536, observe: () => undefined });
+  shared = { world: { tables, carry }, runtime, router: legacyRouter(door) };
+  return shared.router;
+}
+
 const KEY = new Secret('a key of the simulation, long enough for one');
 let vault: Vault | null = null;
 
@@ -86,7 +104,7 @@ export async function startLife(number: number, world: Surroundings): Promise<Li
   await pen.ready;
   const runtime = runtimeOf(world, number, { now, life: life as Life, failpoint, notices: () => work?.notices() });
   const doors: Doors = {
-    legacy: legacyRouter({ runtime, carry: world.carry, body_limit_bytes: 65_536, observe: () => undefined }),
+    legacy: legacyDoor(world, runtime),
     webhooks: webhookRouter({
       runtime,
       secret: new Secret(WEBHOOK_SECRET),

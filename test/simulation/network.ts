@@ -39,8 +39,8 @@ interface State {
   random: Random;
   /** V4: the 500 that a key is answered with for ever. */
   saved: Map<string, Reply>;
-  /** What each path was answered at the last read. */
-  seen: Map<string, Reply>;
+  /** What each path was answered before, each answer once. */
+  seen: Map<string, [Reply, ...Reply[]]>;
   pending: number;
 }
 
@@ -147,8 +147,8 @@ function arrive(service: Service, state: State, line: UpstreamCall, call: Call):
   const refusal = refusalFor(fault);
   if (refusal !== null) return remember(state, line, refusal);
   if (fault === 'lost before') return NOTHING;
-  const stale = fault === 'stale' ? state.seen.get(call.path) : undefined;
-  if (stale !== undefined) return stale;
+  const before = state.seen.get(call.path);
+  if (fault === 'stale' && before !== undefined) return state.random.pick(before);
   line.served = true;
   const query = call.query === undefined ? '' : `?${new URLSearchParams(call.query)}`;
   const reply = service.serve({
@@ -161,7 +161,7 @@ function arrive(service: Service, state: State, line: UpstreamCall, call: Call):
     },
     body: call.body === undefined ? null : Buffer.from(call.body),
   });
-  if (call.name === 'get') state.seen.set(call.path, reply);
+  if (call.name === 'get') remind(state, call.path, reply);
   if (fault === 'error after') return remember(state, line, problem(500, 'internal_error'));
   if (fault === 'bad gateway') return { status: 502, headers: {}, text: '<html>Bad Gateway</html>' };
   return reply;
@@ -171,6 +171,12 @@ function arrive(service: Service, state: State, line: UpstreamCall, call: Call):
 function remember(state: State, { key }: UpstreamCall, reply: Reply): Reply {
   if (state.variant === 'V4' && key !== null && reply.status === 500) state.saved.set(key, reply);
   return reply;
+}
+
+function remind({ seen }: State, path: string, reply: Reply): void {
+  const before = seen.get(path);
+  if (before === undefined) seen.set(path, [reply]);
+  else if (before.at(-1)?.text !== reply.text) before.push(reply);
 }
 
 function refusalFor(fault: FaultName | string | null): Reply | null {

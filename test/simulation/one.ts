@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { START_MS } from './clock.ts';
 import type { History } from './history.ts';
+import { judge } from './judge.ts';
 import { planOf } from './plan.ts';
-import { judge } from './seeds.ts';
 import { shrink, snippet } from './shrink.ts';
 import type { Plan } from './steps.ts';
 import { createSimulatedWorld } from './world.ts';

@@ -5,6 +5,9 @@ import { faults, mails, type Plan, receiverMoods, type Step, tills, type Variant
 /** Steps of a plan: enough for two or three things to go wrong at once, few enough for thousands of plans. */
 const FEWEST_STEPS = 6;
 const MOST_STEPS = 16;
+/** About as long as a call takes to arrive and to be written down: what happens within it meets the call half way. */
+const CALL_MS = 45;
+const LAST_MS = 10_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const YEAR_MS = 365 * 24 * HOUR_MS;
@@ -44,8 +47,12 @@ export function planOf(seed: number): Plan {
     const sale = random.between(Math.max(1, sales - 2), Math.max(1, sales));
     const make = sales === 0 ? newSale : random.pick(moving ? [...usual, ...odd, moveOf, moveOf] : [...usual, ...odd]);
     if (make === newSale) sales++;
-    steps.push({ after_ms, ...make(random, { till, sale: make === newSale ? sales : sale }) });
+    if (make === moveOf && random.chance(0.5))
+      steps.push(...saleThatMeetsMove(random, after_ms, { till, sale: ++sales }));
+    else steps.push({ after_ms, ...make(random, { till, sale: make === newSale ? sales : sale }) });
   }
+  // What goes wrong in the last step has its time too, before everything is well again.
+  steps.push({ after_ms: random.between(0, LAST_MS), do: 'wait' });
   return {
     seed,
     variant,
@@ -60,6 +67,13 @@ export function planOf(seed: number): Plan {
     stages: [stageOf(random, moving), stageOf(random, moving)],
     steps,
   };
+}
+
+/** A merchant is moved while a sale of one of its tills is on the way. */
+function saleThatMeetsMove(random: Random, after_ms: number, chosen: Chosen): Step[] {
+  const merchant = tills[chosen.till]?.merchant ?? 0;
+  const move: Step = { ...moveOf(random, chosen), merchant, after_ms: random.between(0, CALL_MS) } as Step; // a move, of another merchant
+  return [{ after_ms, ...newSale(random, chosen) }, move];
 }
 
 /** Mostly at once or a moment later, sometimes long after. */
@@ -132,12 +146,17 @@ const fault: Maker = (random) => ({
   times: random.chance(0.6) ? 1 : random.between(2, 8),
 });
 const mail: Maker = (random) => ({ do: 'mail', what: random.pick(mails), times: random.between(1, 4) });
+/** Every commit comes by there, so that one more or less decides which. */
+const BUSY_POINT = 'store.group_posted';
 const kill: Maker = (random) => ({
   do: 'kill',
-  point: random.chance(0.8) ? random.pick(points) : null,
-  nth: random.between(1, 3),
+  ...deadlyPoint(random),
   down_ms: random.chance(0.7) ? random.between(100, 5_000) : random.between(5_000, 30 * MINUTE_MS),
 });
+function deadlyPoint(random: Random): { point: string | null; nth: number } {
+  const point = random.chance(0.8) ? random.pick(points) : null;
+  return { point, nth: random.between(1, point === BUSY_POINT ? 12 : 3) };
+}
 const stop: Maker = (random) => ({ do: 'stop', down_ms: random.between(100, MINUTE_MS) });
 const clock: Maker = (random) => ({
   do: 'clock',

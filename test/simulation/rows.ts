@@ -27,7 +27,7 @@ export function readRows({ database, version }: MemoryStore): Rows {
     'SELECT state, client_answer, order_id, legacy_state FROM links WHERE legacy_id = ?',
   );
   const byAmount = database.prepare<[string, number], RowThen>(
-    `SELECT state, client_answer, order_id, legacy_state FROM links WHERE merchant_id = ? AND amount_minor = ?
+    `SELECT state, client_answer, order_id, legacy_state FROM links WHERE merchant_id = (SELECT ?) AND amount_minor = (SELECT ?)
      ORDER BY created_at DESC LIMIT 1`,
   );
   const event = database.prepare<[string, number], { found: number }>(
@@ -72,11 +72,22 @@ export function readRows({ database, version }: MemoryStore): Rows {
 
 const NONE: Record<WorkKind, number | null> = { links: null, events: null, notices: null };
 
+/** Notes with each new link what its merchant's stage is in the same transaction: nothing outside of it can say so for sure. */
+function watchBirths(database: MemoryStore['database']): void {
+  database.exec(`CREATE TEMP TABLE births (legacy_id TEXT PRIMARY KEY, stage TEXT) STRICT;
+    CREATE TEMP TRIGGER watch_births AFTER INSERT ON main.links BEGIN
+      INSERT OR REPLACE INTO births SELECT new.legacy_id, settings ->> 'stage' FROM merchants WHERE id = new.merchant_id;
+    END`);
+}
+
 function allRows(database: MemoryStore['database']): Rows['all'] {
+  watchBirths(database);
+  const forget = database.prepare('DELETE FROM temp.births');
   const links = database.prepare<[], LinkRow>(
     `SELECT legacy_id, merchant_id, family, unit, slot, reference_sent, idempotency_key, amount_minor, state,
-       client_answer, order_id, order_version, legacy_state, merchant_order_id, payment_id, created_at, expires_at
-     FROM links ORDER BY created_at, legacy_id`,
+       client_answer, order_id, order_version, legacy_state, merchant_order_id, payment_id, created_at, expires_at,
+       births.stage AS stage_at_birth
+     FROM links LEFT JOIN temp.births USING (legacy_id) ORDER BY created_at, legacy_id`,
   );
   const events = database.prepare<[], History['events'][number]>(
     'SELECT order_id, reference, state, received_at FROM events',
@@ -86,8 +97,13 @@ function allRows(database: MemoryStore['database']): Rows['all'] {
     'SELECT sequence, at, who, action, subject, reason, detail, hash FROM audit ORDER BY sequence',
   );
   const merchants = database.prepare<[], { id: string; settings: string }>('SELECT id, settings FROM merchants');
+  const linksAndBirths = (): LinkRow[] => {
+    const found = links.all();
+    forget.run();
+    return found;
+  };
   return () => ({
-    links: links.all(),
+    links: linksAndBirths(),
     events: events.all(),
     notices: notices.all(),
     audits: audits.all().map((row) => ({ ...row, detail: JSON.parse(row.detail) as unknown })),

@@ -9,6 +9,8 @@ import type { SimulatedWorld } from './world.ts';
 /** Everything is well again from the end of the steps on; so long at most until nothing is left to do. */
 const QUIET_WITHIN_MS = 12 * 3_600_000;
 const LOOK_MS = 10 * 60_000;
+/** So long no till calls: longer than an order lives, so that what ends by itself is seen to do so. */
+const ALONE_MS = 3 * LOOK_MS;
 const SHORT_MS = 60_000;
 
 /** @returns what clients, upstream, receivers and database say of the run. */
@@ -103,9 +105,11 @@ function finishSome({ service }: SimulatedWorld): void {
 }
 
 async function untilQuiet(world: SimulatedWorld): Promise<void> {
-  const { clock } = world;
-  const limit = clock.now() + QUIET_WITHIN_MS;
-  while (clock.now() < limit) {
+  const { clock, clients } = world;
+  const began = clock.now();
+  while (clock.now() < began + QUIET_WITHIN_MS) {
+    // A token that was revoked is forgotten, and only a till's next call brings it back: nothing else would happen for hours.
+    if (clock.now() === began + ALONE_MS) for (const sale of clients.sales.keys()) clients.read(sale);
     await clock.run(clock.now() + LOOK_MS, world.outside);
     const { links, notices, events } = world.rows.open();
     if (links + notices + events + world.underWay() + openUpstream(world) === 0) return;

@@ -1,13 +1,12 @@
 /** One process that runs seeds and says on standard output, line by line as JSON, what it found. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { Killed } from './clock.ts';
 import type { History } from './history.ts';
-import { check, type Violation } from './invariants.ts';
+import type { Violation } from './invariants.ts';
+import { judge } from './judge.ts';
 import { planOf } from './plan.ts';
-import { runPlan } from './run.ts';
-import type { Plan } from './steps.ts';
+import { type Small, shrink } from './shrink.ts';
 import { createSimulatedWorld, type SimulatedWorld } from './world.ts';
 
 /** Seeds between two lines of progress. */
@@ -18,12 +17,12 @@ export interface Range {
   count: number;
   /** Every so-manieth seed, so that several processes share a range evenly. */
   stride: number;
-  /** End at the first violation. */
+  /** End at the first violation, and make its plan small. */
   first: boolean;
 }
 
 /** What a process is started for. */
-export type Work = Range | { folder: string };
+export type Work = Range | { files: string[] };
 
 /** What a run went through. */
 export interface Tally {
@@ -43,7 +42,8 @@ export interface Tally {
 }
 
 export type Line =
-  | { kind: 'violation'; seed: number; violations: Violation[] }
+  /** `small`: the smallest plan that shows it, where one was asked for. */
+  | { kind: 'violation'; seed: number; violations: Violation[]; small: Small | null }
   | { kind: 'progress'; tally: Tally }
   | { kind: 'end'; tally: Tally };
 
@@ -79,41 +79,28 @@ export async function runSeeds(range: Range, tell: (line: Line) => void): Promis
   let tally: Tally = NOTHING;
   for (let index = 0; index < range.count; index++) {
     const seed = range.from + index * range.stride;
-    const { history, violations } = await judge(world, planOf(seed));
+    const plan = planOf(seed);
+    const { history, violations } = await judge(world, plan);
     tally = added(tally, tallyOf(history, world));
-    if (violations.length > 0) tell({ kind: 'violation', seed, violations });
+    const small = violations.length > 0 && range.first ? await shrink(world, plan, violations) : null;
+    if (violations.length > 0) tell({ kind: 'violation', seed, violations, small });
     if (tally.seeds % PROGRESS_EVERY === 0) tell({ kind: 'progress', tally });
     if (violations.length > 0 && range.first) break;
   }
   tell({ kind: 'end', tally });
 }
 
-/** Every plan in a folder, as they were found. */
-export async function runRegressions(folder: string, tell: (line: Line) => void): Promise<void> {
+/** Plans from files, as they were found. */
+export async function runPlans(files: string[], tell: (line: Line) => void): Promise<void> {
   const world = createSimulatedWorld();
   let tally: Tally = NOTHING;
-  for (const name of readdirSync(folder).toSorted()) {
-    const { plan } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { plan: Plan }; // written by `shrink`
+  for (const file of files) {
+    const { plan } = JSON.parse(readFileSync(file, 'utf8')) as Small; // written by `shrink`
     const { history, violations } = await judge(world, plan);
     tally = added(tally, tallyOf(history, world));
-    if (violations.length > 0) tell({ kind: 'violation', seed: plan.seed, violations });
+    if (violations.length > 0) tell({ kind: 'violation', seed: plan.seed, violations, small: null });
   }
   tell({ kind: 'end', tally });
-}
-
-/** A plan that breaks the simulation itself is a violation too: it may be the product's doing. */
-export async function judge(
-  world: SimulatedWorld,
-  plan: Plan,
-  trace: ((text: string) => void) | null = null,
-): Promise<{ history: History | null; violations: Violation[] }> {
-  try {
-    const history = await runPlan(world, plan, trace);
-    return { history, violations: check(history) };
-  } catch (error) {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { history: null, violations: [{ invariant: 'run', text }] };
-  }
 }
 
 function tallyOf(history: History | null, { clock, run }: SimulatedWorld): Tally {
@@ -138,5 +125,5 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   forgiveTheDead();
   const work = JSON.parse(process.argv[2] ?? '') as Work; // written by whoever started it
   const tell = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
-  await ('folder' in work ? runRegressions(work.folder, tell) : runSeeds(work, tell));
+  await ('files' in work ? runPlans(work.files, tell) : runSeeds(work, tell));
 }

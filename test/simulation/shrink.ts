@@ -1,18 +1,22 @@
 /** Makes a failing plan small: steps are left out, one after the other, as long as the same promise stays broken. */
 import type { Violation } from './invariants.ts';
-import { judge } from './seeds.ts';
+import { judge } from './judge.ts';
 import type { Plan, Step } from './steps.ts';
 import type { SimulatedWorld } from './world.ts';
 
 /** A plan has fewer than twenty steps; each round tries each of them. */
 const MOST_ROUNDS = 6;
+/** Sentences that are kept of what a plan breaks. */
+const SHOWN = 3;
+
+/** A plan as it is kept in a file, and what it breaks. */
+export interface Small {
+  why: string[];
+  plan: Plan;
+}
 
 /** @returns the smallest plan found, and what it breaks. */
-export async function shrink(
-  world: SimulatedWorld,
-  plan: Plan,
-  violations: Violation[],
-): Promise<{ plan: Plan; violations: Violation[] }> {
+export async function shrink(world: SimulatedWorld, plan: Plan, violations: Violation[]): Promise<Small> {
   const wanted = new Set(violations.map(({ invariant }) => invariant));
   let best = { plan, violations };
   const attempt = async (steps: Step[]): Promise<boolean> => {
@@ -31,7 +35,10 @@ export async function shrink(
   }
   for (const [index, step] of best.plan.steps.entries())
     for (const simpler of simplerThan(step)) await attempt(best.plan.steps.with(index, simpler));
-  return best;
+  return {
+    why: best.violations.map(({ invariant, text }) => `${invariant}: ${text}`).slice(0, SHOWN),
+    plan: best.plan,
+  };
 }
 
 /** The same step with less of it. */
@@ -45,8 +52,7 @@ function simplerThan(step: Step): Step[] {
   return simpler;
 }
 
-/** What goes into `regressions/`: the plan, and in a sentence why it is there. */
-export function snippet({ plan, violations }: { plan: Plan; violations: Violation[] }): string {
-  const why = violations.map(({ invariant, text }) => `${invariant}: ${text}`).slice(0, 3);
-  return JSON.stringify({ why, plan }, null, 2);
+/** What goes into a file: the plan, and in a sentence why it is there. */
+export function snippet(small: Small): string {
+  return JSON.stringify(small, null, 2);
 }

@@ -18,7 +18,7 @@ export const faults = [
   'redirect', // 302 elsewhere
   'unauthorized', // 401 although the token is good
   'missing', // 404 although it is there
-  'stale', // a read shows what was there at the read before
+  'stale', // a read shows what was there at one of the reads before
 ] as const;
 export type FaultName = (typeof faults)[number];
 

@@ -1,13 +1,15 @@
 /** Starts processes that run seeds, and gathers what they say. */
 import { spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Violation } from './invariants.ts';
 import { added, type Line, NOTHING, type Range, type Tally, type Work } from './seeds.ts';
+import type { Small } from './shrink.ts';
 
 export interface Outcome {
   tally: Tally;
-  found: { seed: number; violations: Violation[] }[];
+  found: { seed: number; violations: Violation[]; small: Small | null }[];
 }
 
 export interface WorkerOptions {
@@ -24,7 +26,7 @@ export async function runInProcesses(range: Range, processes: number, options: W
   const tallies: Tally[] = Array.from({ length: processes }, () => NOTHING);
   const found: Outcome['found'] = [];
   const hear = (index: number) => (line: Line) => {
-    if (line.kind === 'violation') found.push({ seed: line.seed, violations: line.violations });
+    if (line.kind === 'violation') found.push(line);
     else tallies[index] = line.tally;
     options.onProgress?.(tallies.reduce(added, NOTHING));
   };
@@ -39,12 +41,12 @@ export async function runInProcesses(range: Range, processes: number, options: W
   return { tally: tallies.reduce(added, NOTHING), found };
 }
 
-/** Replays every plan of a folder. */
-export async function replayInProcess(folder: string): Promise<Outcome> {
+/** Replays plans from files, with a seeded bug where one is named. */
+export async function replayInProcess(files: string[], bug?: string): Promise<Outcome> {
   const found: Outcome['found'] = [];
   let tally = NOTHING;
-  await runProcess({ folder }, undefined, (line) => {
-    if (line.kind === 'violation') found.push({ seed: line.seed, violations: line.violations });
+  await runProcess({ files }, bug, (line) => {
+    if (line.kind === 'violation') found.push(line);
     else tally = line.tally;
   });
   return { tally, found };
@@ -52,6 +54,8 @@ export async function replayInProcess(folder: string): Promise<Outcome> {
 
 const SEEDS = join(import.meta.dirname, 'seeds.ts');
 const LOADER = join(import.meta.dirname, 'bugs', 'loader.ts');
+/** What one process has compiled the next one need not. */
+const COMPILED = join(tmpdir(), 'puente-simulation-compiled');
 /** A process that fails says why at the end of what it writes. */
 const LAST_WORDS = 2_000;
 
@@ -59,7 +63,12 @@ function runProcess(work: Work, bug: string | undefined, hear: (line: Line) => v
   const loader = bug === undefined ? [] : ['--import', LOADER];
   const child = spawn(process.execPath, [...loader, SEEDS, JSON.stringify(work)], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_ENV: 'test', ...(bug === undefined ? {} : { PUENTE_SEEDED_BUG: bug }) },
+    env: {
+      ...process.env,
+      NODE_ENV: 'test',
+      NODE_COMPILE_CACHE: COMPILED,
+      ...(bug === undefined ? {} : { PUENTE_SEEDED_BUG: bug }),
+    },
   });
   createInterface({ input: child.stdout }).on('line', (line) => hear(JSON.parse(line) as Line));
   let words = '';

@@ -58,10 +58,6 @@ function printable(bytes: Buffer): string {
     if (stretch > longest) longest = stretch;
   }
   if (longest < SHORTEST_STRETCH) return '';
-  const stretches =
-    bytes
-      .toString('latin1')
-      .replaceAll('\0', '')
-      .match(/[\x20-\x7e]{6,}/g) ?? [];
-  return stretches.join('\n');
+  const text = bytes.toString('latin1').replaceAll('\0', '');
+  return [...text.matchAll(/[\x20-\x7e]{6,}/g)].map(([run]) => run).join('\n');
 }

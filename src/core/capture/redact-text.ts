@@ -26,10 +26,19 @@ export function showsSecret(text: string): boolean {
 export function maskCards(text: string, isId: boolean): string {
   return text.replaceAll(DIGITS, (run) => {
     const digits = run.replaceAll(/[ -]/g, '');
-    if (digits.length > LONGEST_CARD) return run.replaceAll(/\d{20,}/g, (long) => (holdsCard(long) ? MASK : long));
+    if (digits.length > LONGEST_CARD) return maskLong(run, isId);
     if (isCard(digits, isId)) return maskedDigits(run);
     return run === digits ? run : maskGroups(run, isId);
   });
+}
+
+/** More digits than any card has: a stripe, or numbers one after the other of which one may be a card. */
+function maskLong(run: string, isId: boolean): string {
+  const parts = run.split(/(\d{20,})/).map((part, index) => {
+    if (index % 2 === 0) return maskGroups(part, isId);
+    return holdsCard(part) ? MASK : part;
+  });
+  return parts.join('');
 }
 
 function shows(inner: string): boolean {
@@ -51,7 +60,7 @@ const KNOWN_ID =
   /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|pnt[0-9a-f]{12}7[0-9a-f]{19}|(?:ORD|PAY|REF|ORDTST)[0-9A-HJKMNP-TV-Z]{26})$/i;
 /** What no text without it can be masked for; most values of a body have nothing of it. */
 const SUSPECT =
-  /[@%\0\\=]|:\/\/|\+\d|\d(?:[ ./-]?\d){7}|[\w+/-]{11}|(?:secret|token|passw|pwd|cvv|dni|cpf|cuit|rut|rfc)/i;
+  /[@%\0\\=]|:\/\/|\+\d|\d(?:[ ./-]?\d){7}|[\w+/-]{11}|TG-|(?:secret|token|passw|pwd|senha|signature|api_?key|cvv|bearer|basic|dni|cpf|cnpj|cui[tl]|rut|rfc|curp)/i;
 
 const URL_TEXT = /[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"'<>\\]+/gi;
 const TOKENS =
@@ -110,12 +119,12 @@ function maskGroups(run: string, isId: boolean): string {
   const groups = run.split(/([ -])/);
   for (let from = 0; from < groups.length; from += 2) {
     let digits = '';
-    for (let to = from; to < groups.length && digits.length <= LONGEST_CARD; to += 2) {
-      digits += groups[to] ?? '';
+    for (let end = from + 1; end <= groups.length && digits.length <= LONGEST_CARD; end += 2) {
+      const found = groups.slice(from, end).join('');
+      digits = found.replaceAll(/[ -]/g, '');
       if (!isCard(digits, isId)) continue;
       const before = groups.slice(0, from).join('');
-      const after = groups.slice(to + 1).join('');
-      return before + maskedDigits(groups.slice(from, to + 1).join('')) + maskGroups(after, isId);
+      return before + maskedDigits(found) + maskGroups(groups.slice(end).join(''), isId);
     }
   }
   return run;

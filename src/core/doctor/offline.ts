@@ -11,6 +11,8 @@ export interface ExaminedFile {
   schema: number | null;
   /** `ok`, or what is wrong. */
   integrity: string | null;
+  /** A process was killed, and its write-ahead log is not there any more. */
+  is_log_lost: boolean;
   /** Why it can't be used at all. */
   wrong: string | null;
 }
@@ -39,9 +41,20 @@ export function offlineFindings(file: ExaminedFile): Finding[] {
           'Start the newer build',
         )
       : fine('schema', `${schema ?? 0} of ${newest_schema}`);
+  const log = file.is_log_lost
+    ? [
+        found(
+          'warning',
+          'write-ahead log',
+          'The last process was killed, and its log is gone: what it had not written back is lost.',
+          `Put ${path}-wal of that time back before the next start, which writes the loss down`,
+        ),
+      ]
+    : [];
   return [
     fine('database', path),
     schemas,
+    ...log,
     integrity === 'ok'
       ? fine('integrity', 'sound')
       : found('problem', 'integrity', `The file is damaged: ${integrity ?? 'it could not be read'}.`, restore),

@@ -85,6 +85,13 @@ function backups({ backups, now }: StorageFacts, { backup_every_ms, backup_direc
   const take = 'Make one: puente backup';
   if (newest === undefined) return found('warning', 'backups', `There is none in ${backup_directory}.`, take);
   const age_ms = now - Date.parse(newest.made_at);
+  if (age_ms < 0)
+    return found(
+      'warning',
+      'backups',
+      `${backups.length}, and the newest says ${newest.made_at}, which is still to come: the clock was wrong then, or is now.`,
+      `Set the clock by NTP. ${take}`,
+    );
   const says = `${backups.length}, the newest ${newest.file} of ${durationText(age_ms)} ago`;
   if (backup_every_ms === null) return { ...fine('backups', `${says}; backup.every_ms is not set`), level: 'note' };
   if (age_ms <= LATE * backup_every_ms) return fine('backups', says);
@@ -106,7 +113,7 @@ function gap({ condition, unmatched_since_gap, now }: StorageFacts): Finding[] {
       unmatched_since_gap > 0 ? 'warning' : 'note',
       'restored',
       `${lost} Sales with a reference of Puente's own come back with their events; ${unplaced}`,
-      'Compare that time with the panel of the vendor, and see: puente reconcile, puente audit list --action "restored sale"',
+      'Compare that time with the panel of the vendor, and see: puente reconcile, puente audit list --action "restored sale". Moves and settings of that time are gone too: puente merchants list',
     ),
   ];
 }

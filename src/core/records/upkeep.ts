@@ -121,7 +121,7 @@ export interface UpkeepStore {
    * @throws PuenteError conflict while another one runs, store_failed when it could not be made: then nothing is left of it.
    */
   backup(): AsyncGenerator<BackupNews, BackupManifest, undefined>;
-  /** Those of the backup directory that are whole, newest first. */
+  /** Those of the backup directory that are whole, newest first; at the end those whose time is still to come. */
   backups(): Promise<BackupManifest[]>;
   /** Deletes all but the newest `keep`. @returns the files deleted. */
   trimBackups(keep: number): Promise<string[]>;

@@ -51,13 +51,6 @@ export const paymentConverters: Readonly<Record<string, Converter>> = {
       return { value: value === 'canceled_by_api' ? 'by_collector' : String(value) };
     },
   },
-  minor_number: {
-    says: "minor units to a JSON number with no more than the currency's decimals",
-    convert: (value, { context }) => {
-      const decimal = decimalText(value, exponentOf(context));
-      return decimal === undefined ? NOTHING : { value: jsonNumber(decimal) };
-    },
-  },
   refund_number: {
     says: 'the number that the service gave the refund, else the minted one',
     convert: (value, { reads }) => ({ value: wholeNumber(reads[0]).value ?? value }),

@@ -67,18 +67,31 @@ export async function placeBackup(directory: string, made: BackupManifest): Prom
   putInPlace(unfinishedName(file), file);
 }
 
-/** Whole backups of an instance, newest first. */
-export async function listBackups(directory: string, instance_id: string): Promise<BackupManifest[]> {
+/**
+ * Whole backups of an instance, newest first. Those of a time that is still to come were made under a clock that was wrong,
+ * and stand last: one that is made now must not be deleted for them.
+ * @param now epoch ms.
+ */
+export async function listBackups(directory: string, instance_id: string, now: number): Promise<BackupManifest[]> {
   const names = (await namesOf(directory, instance_id)).filter((name) => name.endsWith('.db'));
   const made = await Promise.all(names.map((name) => readManifest(join(directory, name))));
+  const age_ms = ({ made_at }: BackupManifest): number => {
+    const past_ms = now - Date.parse(made_at);
+    return past_ms < 0 ? Number.MAX_SAFE_INTEGER + past_ms : past_ms;
+  };
   return made
     .filter((one): one is BackupManifest => one !== null && names.includes(one.file))
-    .toSorted((first, second) => (first.made_at < second.made_at ? 1 : -1));
+    .toSorted((first, second) => age_ms(first) - age_ms(second));
 }
 
-/** Deletes all but the newest. @returns the files deleted. */
-export async function trimBackups(directory: string, instance_id: string, keep: number): Promise<string[]> {
-  const surplus = (await listBackups(directory, instance_id)).slice(keep).map(({ file }) => file);
+/** Deletes all but the newest. @param now epoch ms. @returns the files deleted. */
+export async function trimBackups(
+  directory: string,
+  instance_id: string,
+  keep: number,
+  now: number,
+): Promise<string[]> {
+  const surplus = (await listBackups(directory, instance_id, now)).slice(keep).map(({ file }) => file);
   for (const file of surplus) {
     await rm(join(directory, file), { force: true });
     await rm(manifestPath(join(directory, file)), { force: true });

@@ -3,10 +3,12 @@ import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { bytesText } from '../../core/doctor/finding.ts';
 import type { BackupManifest, BackupNews, UpkeepStore } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
 import { backupName, listBackups, placeBackup, sizeOf, trimBackups, unfinishedName } from './backup-files.ts';
 import type { CopyFacts, CopyOrder, FromCopying } from './backup-thread.ts';
+import { type DiskSettings, roomForCopy } from './disk.ts';
 import type { Failpoint } from './migrate.ts';
 
 /** People who wait want to see it move. */
@@ -19,6 +21,9 @@ export interface BackupParts {
   /** Epoch ms. */
   now: () => number;
   failpoint: Failpoint;
+  disk: DiskSettings;
+  /** Bytes that the rows take, which a copy takes too. */
+  contentBytes: () => number;
   /** Empties the log, which a copy keeps from being used again while it runs (F62). */
   emptyLog: () => Promise<void>;
 }
@@ -41,8 +46,8 @@ export function backupMethods(parts: BackupParts): BackupMethods & { settled(): 
   }
   return {
     backup: alone,
-    backups: () => listBackups(directory, instance_id),
-    trimBackups: (keep) => trimBackups(directory, instance_id, keep),
+    backups: () => listBackups(directory, instance_id, parts.now()),
+    trimBackups: (keep) => trimBackups(directory, instance_id, keep, parts.now()),
     settled: async () => void (await running),
   };
 }
@@ -52,14 +57,18 @@ async function* makeBackup(parts: BackupParts): AsyncGenerator<BackupNews, Backu
   const at = parts.now();
   const file = backupName(instance_id, at);
   const target = join(directory, unfinishedName(file));
+  const of_bytes = parts.contentBytes();
   let copying: Copying | null = null;
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
+    const room = await roomForCopy(directory, path, parts.disk);
+    if (room !== null && room < of_bytes)
+      throw new Error(`it takes ${bytesText(of_bytes)}, and ${bytesText(Math.max(0, room))} may be taken`);
     // Made here, because only so it belongs to this user alone from its first byte on.
     await (await open(target, 'wx', 0o600)).close();
     failpoint('backup.begun');
     copying = startCopying({ path, target }, () => failpoint('backup.copied'));
-    const facts = yield* watch(copying, target, await sizeOf(path));
+    const facts = yield* watch(copying, target, of_bytes);
     const made: BackupManifest = { file, made_at: new Date(at).toISOString(), ...facts };
     await placeBackup(directory, made);
     failpoint('backup.in_place');

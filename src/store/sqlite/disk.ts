@@ -1,6 +1,6 @@
 /** The room on the disk: watched, kept in reserve for sales under way, and told before it is gone (`reliability.md` F44, F45, F62). */
 import { existsSync, statSync, unlinkSync } from 'node:fs';
-import { open, rename, rm, statfs } from 'node:fs/promises';
+import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Room, RoomLevel } from '../../core/records/upkeep.ts';
 
@@ -128,10 +128,24 @@ async function stockUp(path: string, seen: Seen, { low_bytes, ballast_bytes }: D
   }
 }
 
+/**
+ * Bytes that a copy in a directory may take; null when nobody can say. On the disk of the database it must leave what new
+ * sales need: a backup that fills the disk would have them refused.
+ */
+export async function roomForCopy(directory: string, path: string, settings: DiskSettings): Promise<number | null> {
+  const [there, here] = await Promise.all([stat(directory), stat(dirname(path))]);
+  if (there.dev !== here.dev) return freeIn(directory);
+  const free = await freeBytes(path, settings);
+  return free === null ? null : free - settings.low_bytes;
+}
+
 /** Null when nobody can say. */
 async function freeBytes(path: string, { free_bytes }: DiskSettings): Promise<number | null> {
-  if (free_bytes !== undefined) return free_bytes();
-  const facts = await statfs(dirname(path)).catch(() => null);
+  return free_bytes === undefined ? freeIn(dirname(path)) : free_bytes();
+}
+
+async function freeIn(directory: string): Promise<number | null> {
+  const facts = await statfs(directory).catch(() => null);
   return facts === null ? null : facts.bavail * facts.bsize;
 }
 

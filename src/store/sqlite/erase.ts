@@ -14,8 +14,8 @@ import { OVER } from './writes-upkeep.ts';
 
 /** Rows of one step: payments wait behind it for some milliseconds. */
 const STEP_ROWS = 500;
-/** Rows of the inbox looked at in one go: it is kept in the order of arrival, not of merchants. */
-const INBOX_SLICE = 20_000;
+/** Rows looked at in one go of what is kept in the order of arrival, not of merchants: the inbox, and sales born on legacy. */
+const SLICE_ROWS = 20_000;
 const SUMS = ['traffic', 'units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts'] as const;
 
 type EraseMethods = Pick<UpkeepStore, 'holdings' | 'openWork' | 'eraseMerchant'>;
@@ -46,11 +46,11 @@ export function eraseMethods(
       const gone = await holdings(merchant_id);
       for (const keys of listsOf(reads.links, merchant_id)) await commit({ steps: linkSteps(keys, 'erase_links') });
       const at = now();
-      for (const keys of listsOf(reads.sales, merchant_id))
-        await commit({ steps: [step('erase_legacy_sales', JSON.stringify(keys), at)] });
+      for await (const keys of slicesOf(reads.sales, merchant_id))
+        await commit({ steps: [{ ...step('erase_legacy_sales', JSON.stringify(keys), at), changes: keys.length }] });
       for (const keys of listsOf(reads.exchanges, merchant_id))
         await commit({ steps: [step('delete_exchanges', JSON.stringify(keys))] });
-      for await (const keys of inboxOf(reads, merchant_id))
+      for await (const keys of slicesOf(reads.events, merchant_id))
         await commit({ steps: [step('erase_events', JSON.stringify(keys))] });
       await commit(lastUnit(reads, merchant_id, audit(gone)));
       await emptyLog();
@@ -87,25 +87,29 @@ function* listsOf(read: Read<[string, number], { key: string | number }>, mercha
   }
 }
 
-async function* inboxOf(reads: Reads, merchant_id: string): AsyncGenerator<number[]> {
-  const last = reads.lastEvent.get()?.last ?? 0;
-  let after = (reads.firstEvent.get()?.first ?? 1) - 1;
-  for (; after < last; after += INBOX_SLICE) {
-    const keys = reads.events.all(after, after + INBOX_SLICE, merchant_id).map(({ key }) => key);
+interface Slices {
+  ends: Read<[], { first: number | null; last: number | null }>;
+  /** Of the sequences after the first value, up to the second. */
+  rows: Read<[number, number, string], { key: number }>;
+}
+
+async function* slicesOf({ ends, rows }: Slices, merchant_id: string): AsyncGenerator<number[]> {
+  const { first, last } = ends.get() ?? { first: null, last: null };
+  for (let after = (first ?? 1) - 1; after < (last ?? 0); after += SLICE_ROWS) {
+    const keys = rows.all(after, after + SLICE_ROWS, merchant_id).map(({ key }) => key);
     if (keys.length > 0) yield keys;
     await nextTurn();
   }
 }
 
 async function countAll(reads: Reads, merchant_id: string): Promise<Holdings> {
-  let events = 0;
-  for await (const keys of inboxOf(reads, merchant_id)) events += keys.length;
+  const [events, legacy_sales] = [await countOf(reads.events, merchant_id), await countOf(reads.sales, merchant_id)];
   const count = (of: keyof typeof counted): number => reads.counts[of].get(merchant_id)?.count ?? 0;
   return {
     links: count('links'),
     refunds: count('refunds'),
     notices: count('notices'),
-    legacy_sales: count('legacy_sales'),
+    legacy_sales,
     exchanges: count('exchanges'),
     events,
     tokens: count('tokens'),
@@ -116,13 +120,18 @@ async function countAll(reads: Reads, merchant_id: string): Promise<Holdings> {
   };
 }
 
+async function countOf(slices: Slices, merchant_id: string): Promise<number> {
+  let rows = 0;
+  for await (const keys of slicesOf(slices, merchant_id)) rows += keys.length;
+  return rows;
+}
+
 /** What a merchant's rows are counted by. */
 const counted = {
   links: 'FROM links WHERE merchant_id = ?',
   // Through their links, because refunds have no index of merchants.
   refunds: 'FROM links CROSS JOIN refunds ON refunds.legacy_id = links.legacy_id WHERE links.merchant_id = ?',
   notices: 'FROM notices WHERE merchant_id = ?',
-  legacy_sales: 'FROM legacy_sales WHERE merchant_id = ?',
   exchanges: 'FROM exchanges WHERE merchant_id = ?',
   tokens: 'FROM tokens WHERE merchant_id = ?',
   traffic: 'FROM traffic WHERE merchant_id = ?',
@@ -151,25 +160,30 @@ function prepareReads(reader: Reader) {
     links: reader.prepare<[string, number], { key: string }>(
       `SELECT legacy_id AS key FROM links WHERE merchant_id = (SELECT ?) AND ${OVER} LIMIT ?`,
     ),
-    sales: reader.prepare<[string, number], { key: number }>(
-      `SELECT sequence AS key FROM legacy_sales WHERE merchant_id = (SELECT ?) LIMIT ?`,
-    ),
+    sales: slicesBy(reader, 'legacy_sales', 'merchant_id'),
     exchanges: reader.prepare<[string, number], { key: number }>(
       `SELECT sequence AS key FROM exchanges INDEXED BY exchanges_by_merchant WHERE merchant_id = (SELECT ?) LIMIT ?`,
     ),
-    firstEvent: reader.prepare<[], { first: number | null }>('SELECT min(sequence) AS first FROM events'),
-    lastEvent: reader.prepare<[], { last: number | null }>('SELECT max(sequence) AS last FROM events'),
-    events: reader.prepare<[number, number, string], { key: number }>(
-      'SELECT sequence AS key FROM events WHERE sequence > ? AND sequence <= ? AND user_id = ?',
+    events: slicesBy(reader, 'events', 'user_id'),
+    open: reader.prepare<[string, string, string, number, string, string], OpenWork>(OPEN_WORK),
+  };
+}
+
+/** Live links have an index of their own; by all of a merchant's this would take as long as it has sold. */
+export const OPEN_WORK = `SELECT
+  (SELECT count(*) FROM links INDEXED BY links_live WHERE merchant_id = ? AND ${LIVE}) AS links,
+  (SELECT count(*) FROM refunds WHERE merchant_id = ? AND state IN ('SENDING', 'IN_DOUBT')) AS refunds,
+  (SELECT count(*) FROM legacy_sales WHERE merchant_id = ? AND slot IS NOT NULL AND ${HOLDING} AND ends_at > ?)
+    AS legacy_sales,
+  (SELECT count(*) FROM notices WHERE merchant_id = ? AND state = 'pending') AS notices,
+  (SELECT count(*) FROM proposals WHERE merchant_id = ? AND state = 'waiting') AS proposals`;
+
+function slicesBy(reader: Reader, table: 'events' | 'legacy_sales', owner: 'user_id' | 'merchant_id'): Slices {
+  return {
+    ends: reader.prepare(
+      `SELECT (SELECT min(sequence) FROM ${table}) AS first, (SELECT max(sequence) FROM ${table}) AS last`,
     ),
-    open: reader.prepare<[string, string, string, number, string, string], OpenWork>(
-      `SELECT (SELECT count(*) FROM links WHERE merchant_id = ? AND ${LIVE}) AS links,
-         (SELECT count(*) FROM refunds WHERE merchant_id = ? AND state IN ('SENDING', 'IN_DOUBT')) AS refunds,
-         (SELECT count(*) FROM legacy_sales WHERE merchant_id = ? AND slot IS NOT NULL AND ${HOLDING} AND ends_at > ?)
-           AS legacy_sales,
-         (SELECT count(*) FROM notices WHERE merchant_id = ? AND state = 'pending') AS notices,
-         (SELECT count(*) FROM proposals WHERE merchant_id = ? AND state = 'waiting') AS proposals`,
-    ),
+    rows: reader.prepare(`SELECT sequence AS key FROM ${table} WHERE sequence > ? AND sequence <= ? AND ${owner} = ?`),
   };
 }
 

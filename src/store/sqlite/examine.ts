@@ -1,11 +1,12 @@
 /** A look at the database of a Puente that is not running: nothing is changed, and nothing is assumed. */
-import { statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { ExaminedFile } from '../../core/doctor/offline.ts';
 import { PuenteError } from '../../error.ts';
 import { checkFile } from './check.ts';
 import { textOf } from './failure.ts';
 import { MIGRATIONS_DIRECTORY } from './file.ts';
+import { logState, RUN } from './gap.ts';
 import { takeInstanceLock } from './lock.ts';
 import { APPLICATION_ID, readMigrations, versionOf } from './migrate.ts';
 
@@ -20,6 +21,7 @@ export function examineFile(path: string): ExaminedFile {
     is_in_use: false,
     schema: null,
     integrity: null,
+    is_log_lost: false,
     wrong: null,
   };
   if (facts === undefined) return nothing;
@@ -38,13 +40,22 @@ export function examineFile(path: string): ExaminedFile {
   }
 }
 
-function lookInto(path: string): Pick<ExaminedFile, 'schema' | 'integrity' | 'wrong'> {
+type Looked = Pick<ExaminedFile, 'schema' | 'integrity' | 'is_log_lost' | 'wrong'>;
+
+/** What SQLite makes to read goes again: an empty log of ours would hide from the next start that a log was lost. */
+function lookInto(path: string): Looked {
+  const log = logState(path);
+  const made = ['-wal', '-shm'].filter((suffix) => statSync(path + suffix, { throwIfNoEntry: false }) === undefined);
   const database = new Database(path, { readonly: true, fileMustExist: true });
   try {
     const is_ours = Number(database.pragma('application_id', { simple: true })) === APPLICATION_ID;
-    if (!is_ours) return { schema: null, integrity: null, wrong: 'it is the database of another program' };
-    return { schema: versionOf(database), integrity: checkFile(path), wrong: null };
+    const nothing = { schema: null, integrity: null, is_log_lost: false };
+    if (!is_ours) return { ...nothing, wrong: 'it is the database of another program' };
+    const run = database.prepare<[string], string>('SELECT value FROM meta WHERE name = ?').pluck().get(RUN.name);
+    const is_log_lost = run === RUN.open && log !== 'sound';
+    return { schema: versionOf(database), integrity: checkFile(path), is_log_lost, wrong: null };
   } finally {
     database.close();
+    for (const suffix of made) rmSync(path + suffix, { force: true });
   }
 }

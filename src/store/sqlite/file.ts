@@ -153,7 +153,7 @@ function refuseOtherKey(database: Database.Database, path: string, key_mark: str
   throw storeUnusable(
     path,
     'PUENTE_SECRET_KEY is not the key that its values were sealed with',
-    'Set that key again; nothing was changed',
+    'Set that key again, or put back the file sandbox.key that the sandbox made of its own; nothing was changed',
   );
 }
 

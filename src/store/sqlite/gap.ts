@@ -2,6 +2,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
+import { LIVE } from './rows.ts';
 
 /** What `meta` says while a writer has the file, and after it has left it in order. */
 export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
@@ -17,7 +18,11 @@ export interface Gap {
   detail: Record<string, string>;
 }
 
-/** Keeps the gap for the doctor and for the sales that come back, and for ever in the audit chain. */
+/**
+ * Keeps the gap for the doctor and for the sales that come back, and for ever in the audit chain. A sale that is open in the
+ * file counts as told to its till: it may have been told in the time that is missing, and then nothing may cancel it for
+ * being unclaimed (`reliability.md` §3.3 e, §3.8).
+ */
 export function writeGap(database: Database.Database, { from, until, action, reason, detail }: Gap): void {
   const remember = database.prepare(
     'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
@@ -42,6 +47,7 @@ export function writeGap(database: Database.Database, { from, until, action, rea
     remember.run('restored_from', String(from));
     remember.run('restored_at', String(until));
     remember.run(RUN.name, RUN.closed);
+    database.exec(`UPDATE links SET client_answer = 'maybe' WHERE client_answer <> 'maybe' AND ${LIVE}`);
     const { sequence, at, who, subject } = line;
     insert.run(sequence, at, who, action, subject, reason, JSON.stringify(line.detail), hash);
   })();

@@ -22,11 +22,11 @@ export function legacySaleMethods(reader: Reader, queue: WriteQueue, now: () => 
   );
   const open = reader.prepare<[string, number, number], LegacySale>(
     `SELECT ${SALE} FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
-       AND ${HOLDING} AND ends_at > (SELECT ?) ORDER BY sequence LIMIT ?`,
+       AND ${HOLDING} AND ends_at > (SELECT ?) ORDER BY sequence LIMIT (SELECT ?)`,
   );
   const byReference = reader.prepare<[string, string, number], LegacySale>(
     `SELECT ${SALE} FROM legacy_sales WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
-       ORDER BY sequence DESC LIMIT ?`,
+       ORDER BY sequence DESC LIMIT (SELECT ?)`,
   );
   const old = reader.prepare<[number, number, number], { sequence: number }>(
     `SELECT sequence FROM legacy_sales INDEXED BY legacy_sales_by_age WHERE created_at < (SELECT ?)

@@ -14,7 +14,7 @@ export function linkHistoryMethods(reader: Reader): Pick<Store, 'liveLinks' | 'l
   );
   const changed = reader.prepare<[number, number, string, number], LinkRow>(
     `SELECT * FROM links WHERE updated_at >= (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?))
-       ORDER BY updated_at, legacy_id LIMIT ?`,
+       ORDER BY updated_at, legacy_id LIMIT (SELECT ?)`,
   );
   const past = reader.prepare<[string], Past>(
     'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',

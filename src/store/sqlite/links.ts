@@ -87,11 +87,11 @@ function prepareReads(reader: Reader) {
     byMerchantOrder: reader.prepare<[number], LinkRow>('SELECT * FROM links WHERE merchant_order_id = ?'),
     byClientReference: reader.prepare<[string, string, number], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
-       ORDER BY created_at DESC, legacy_id DESC LIMIT ?`,
+       ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)`,
     ),
     ofMerchant: reader.prepare<[string, number, number, number], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?)
-       ORDER BY created_at DESC, legacy_id DESC LIMIT ?`,
+       ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)`,
     ),
     inDoubt: reader.prepare<[number, string, number], LinkRow>(
       `SELECT * FROM links INDEXED BY links_in_doubt WHERE ${IN_DOUBT} AND next_check_at <= (SELECT ?)
@@ -103,7 +103,7 @@ function prepareReads(reader: Reader) {
     ),
     finished: reader.prepare<[string, number, number, number], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
-       ORDER BY legacy_state_at DESC, created_at DESC LIMIT ?`,
+       ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`,
     ),
     holder: reader.prepare<[string, string], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,

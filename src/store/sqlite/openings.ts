@@ -21,7 +21,7 @@ export function openingMethods(
 ): Pick<Store, 'openLink' | 'openLegacySale' | 'heldByLegacy'> {
   const reads = prepareReads(reader);
   return {
-    openLink: (link, decide) => openLink(reads, queue, link, decide),
+    openLink: (link, decide, revision) => openLink(reads, queue, link, decide, revision),
     openLegacySale: (sale) => openLegacySale(reads, queue, sale),
     heldByLegacy: async (merchant_id, slot, now, which = 'any') => {
       const read = which === 'proven' ? reads.elsewhereProven : reads.elsewhere;
@@ -40,7 +40,8 @@ async function openLink(
   queue: WriteQueue,
   link: Link,
   decide: (holder: Link | null) => Opening,
-): Promise<{ opening: Opening | { kind: 'elsewhere' }; link: Link; elsewhere: LegacySale | null }> {
+  revision: number | null | undefined,
+): ReturnType<Store['openLink']> {
   let cause = '';
   const { slot, merchant_id } = link;
   const attempts = slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
@@ -48,8 +49,10 @@ async function openLink(
     const holder = holderOf(reads, link);
     const opening = decide(holder);
     if (opening.kind !== 'open' && holder !== null) return { opening, link: holder, elsewhere: null };
-    const result = await queue.commit({ steps: [insertLink(link, holder)] });
+    const result = await queue.commit({ steps: [insertLink(link, holder, revision)] });
     if (result.kind === 'done') return { opening, link, elsewhere: null };
+    if (revision !== undefined && (reads.revision.get(merchant_id)?.revision ?? null) !== revision)
+      return { opening: { kind: 'moved' }, link, elsewhere: null };
     cause = result.kind === 'constraint' ? result.text : result.kind;
     // With a slot, no row was written because the other lane holds it; or held it, and then the opening is tried again.
     const elsewhere = slot === null ? undefined : reads.elsewhere.get(merchant_id, slot, anyOf(slot), link.created_at);
@@ -80,17 +83,20 @@ async function openLegacySale(reads: Reads, queue: WriteQueue, sale: LegacySale)
   throw new PuenteError('conflict', message, { facts: { unit: sale.unit } });
 }
 
-function insertLink(link: Link, seen: Link | null): Step {
+function insertLink(link: Link, seen: Link | null, revision: number | null | undefined): Step {
   const values = valuesOfLink(link);
+  const still_there = [revision === undefined ? WHICHEVER : (revision ?? 0), link.merchant_id];
   if (link.slot !== null) {
     const guard = [link.merchant_id, link.slot, anyOf(link.slot), link.created_at];
-    return { write: 'insert_link', values: [...values, ...guard], changes: 1 };
+    return { write: 'insert_link', values: [...values, ...guard, ...still_there], changes: 1 };
   }
   const key = link.client_key;
   const guard = [link.merchant_id, link.fingerprint, key, key, key, seen?.legacy_id ?? null];
-  return { write: 'insert_unslotted_link', values: [...values, ...guard], changes: 1 };
+  return { write: 'insert_unslotted_link', values: [...values, ...guard, ...still_there], changes: 1 };
 }
 
+/** No revision at all. */
+const WHICHEVER = -1;
 /** From the first slot of QR to the first that is none. */
 const ALL_QR = ['qr:', 'qr;'] as const;
 
@@ -109,6 +115,7 @@ function holderOf(reads: Reads, link: Link): Link | null {
 
 function prepareReads(reader: Reader) {
   return {
+    revision: reader.prepare<[string], { revision: number }>('SELECT revision FROM merchants WHERE id = ?'),
     holder: reader.prepare<[string, string], LinkRow>(
       `SELECT * FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
     ),

@@ -1,5 +1,5 @@
 /** Puts a backup where a stopped Puente finds it: checked first, whole or not at all, and what is lost by it is written down. */
-import { chmodSync, copyFileSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, copyFileSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import type { BackupManifest } from '../../core/records/upkeep.ts';
@@ -7,10 +7,10 @@ import { PuenteError } from '../../error.ts';
 import { readManifest } from './backup-files.ts';
 import { digestOf } from './backup-thread.ts';
 import { unusableBecause } from './failure.ts';
-import { MIGRATIONS_DIRECTORY } from './file.ts';
+import { MIGRATIONS_DIRECTORY, realPathOf } from './file.ts';
 import { writeGap } from './gap.ts';
 import { takeInstanceLock } from './lock.ts';
-import { APPLICATION_ID, putInPlace, readMigrations, versionOf } from './migrate.ts';
+import { APPLICATION_ID, type Failpoint, noFailpoint, putInPlace, readMigrations, versionOf } from './migrate.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 
 const DATABASE = 'puente.db';
@@ -42,16 +42,18 @@ export interface Restored {
 }
 
 /**
- * Restores one backup. The file under its own name is untouched until the copy is proved.
+ * Restores one backup. The file under its own name is untouched until the copy is proved, and at no moment is there none:
+ * a start would make a new, empty one.
  * @throws PuenteError store_unusable: a running Puente, a damaged or foreign or newer file; conflict when a database is there.
  */
-export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
+export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = noFailpoint): Promise<Restored> {
   const file = resolve(order.file);
   const manifest = await readManifest(file);
   mkdirSync(resolve(order.into), { recursive: true, mode: 0o700 });
-  const into = realpathSync(resolve(order.into));
-  const path = join(into, DATABASE);
+  // The lock is the one that a running Puente holds, also where the database is a link to another place.
+  const path = realPathOf(join(resolve(order.into), DATABASE));
   const lock = takeInstanceLock(path);
+  const unfinished = `${path}.unfinished`;
   try {
     const is_there = statSync(path, { throwIfNoEntry: false }) !== undefined;
     if (is_there && !order.replace) {
@@ -60,15 +62,17 @@ export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
         `${path} exists already: restore into another directory, or use --replace, which moves it aside.`,
       );
     }
-    const unfinished = `${path}.unfinished`;
     const from = madeAt(file, manifest);
     const { schema, links } = prepareCopy(file, unfinished, manifest, order, from);
-    const moved_to = is_there ? moveAside(path, order.now) : null;
+    failpoint('restore.proved');
+    const moved_to = is_there ? keepAside(path, order.now) : null;
     // A log of a database that is gone would be taken for this one's.
     for (const suffix of COMPANIONS) rmSync(path + suffix, { force: true });
+    failpoint('restore.aside');
     putInPlace(unfinished, path);
     return { path, moved_to, schema, links, from, is_proved: manifest !== null };
   } catch (error) {
+    for (const suffix of ['', ...COMPANIONS]) rmSync(unfinished + suffix, { force: true });
     throw unusableBecause(file, error);
   } finally {
     lock.release();
@@ -95,6 +99,8 @@ function prepareCopy(
     const { now, reason } = order;
     writeGap(copy, { from, until: now, action: 'restored', reason, detail: { backup: basename(file) } });
     const links = Number(copy.prepare('SELECT sum(links) FROM link_counts').pluck().get());
+    // A close says nothing of pages that could not be written back, and the log would stay behind under the other name.
+    copy.pragma('wal_checkpoint(TRUNCATE)');
     return { schema, links };
   } finally {
     copy.close();
@@ -122,15 +128,22 @@ function madeAt(file: string, manifest: BackupManifest | null): number {
   const facts = statSync(file, { throwIfNoEntry: false });
   if (facts === undefined) throw refused(file, 'it does not exist', 'See the backups there are: puente backups list');
   if (!facts.isFile()) throw refused(file, 'it is not a file', 'Name a backup');
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    throw refused(file, 'a write-ahead log stands beside it, so it is no backup and not whole', 'Name a backup');
   return manifest === null ? Math.floor(facts.mtimeMs) : Date.parse(manifest.made_at);
 }
 
-function moveAside(path: string, now: number): string {
+/** A second name for the database that is there, which keeps its first one until the other takes it. */
+function keepAside(path: string, now: number): string {
   const aside = `${path}.replaced-${new Date(now).toISOString().replace(/[-:.]/g, '')}`;
+  try {
+    linkSync(path, aside);
+  } catch {
+    copyFileSync(path, aside); // a file system without links
+  }
   for (const suffix of COMPANIONS) {
     if (statSync(path + suffix, { throwIfNoEntry: false }) !== undefined) renameSync(path + suffix, aside + suffix);
   }
-  renameSync(path, aside);
   return aside;
 }
 

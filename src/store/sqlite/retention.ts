@@ -9,6 +9,14 @@ import { OVER } from './writes-upkeep.ts';
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
+/** The plus keeps the index of states away: it would read everything that is pending, for each link. */
+export const OLD_LINKS = `SELECT legacy_id AS key FROM links INDEXED BY links_by_change
+  WHERE updated_at < (SELECT ?) AND ${OVER} AND next_check_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND +notices.state = 'pending')
+  AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.legacy_id = links.legacy_id
+    AND refunds.state IN ('SENDING', 'IN_DOUBT'))
+  ORDER BY updated_at, legacy_id LIMIT ?`;
+
 export function retentionMethods(reader: Reader, queue: WriteQueue): Pick<UpkeepStore, 'tidyOld'> {
   let prepared: ReturnType<typeof prepareReads> | null = null;
   const write = async (kind: RetentionKind, steps: Step[]): Promise<void> => {
@@ -75,14 +83,7 @@ interface Key {
 
 function prepareReads(reader: Reader) {
   return {
-    links: reader.prepare<[number, number], Key>(
-      `SELECT legacy_id AS key FROM links INDEXED BY links_by_change WHERE updated_at < (SELECT ?) AND ${OVER}
-         AND next_check_at IS NULL
-         AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND notices.state = 'pending')
-         AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.legacy_id = links.legacy_id
-           AND refunds.state IN ('SENDING', 'IN_DOUBT'))
-       ORDER BY updated_at, legacy_id LIMIT ?`,
-    ),
+    links: reader.prepare<[number, number], Key>(OLD_LINKS),
     notices: reader.prepare<[string, number, string, number, number], Key>(
       `SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = (SELECT ?) AND created_at < (SELECT ?)
        UNION ALL

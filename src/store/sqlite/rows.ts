@@ -1,7 +1,7 @@
 /** Rows of the tables, and how they become what the core knows. */
 import { parseJson, stringifyJson } from '../../contract/json.ts';
 import type { HeldFields, Link } from '../../core/link.ts';
-import { type AcceptedToken, type Merchant, merchantSettings } from '../../core/merchant.ts';
+import { type AcceptedToken, type Merchant, type MerchantSettings, merchantSettings } from '../../core/merchant.ts';
 import type { InboxEvent, Notice } from '../../core/store.ts';
 import type { Value } from './unit.ts';
 
@@ -74,12 +74,25 @@ export interface MerchantRow extends Omit<Merchant, 'settings' | 'trips'> {
   trips: string;
 }
 
+/** A call reads its merchant several times, and most merchants have the same settings: so many are kept as they were understood. */
+const KNOWN_SETTINGS = 1_000;
+const known = new Map<string, Readonly<MerchantSettings>>();
+
 /** Settings that a newer build added are filled with their defaults. */
+function settingsOf(text: string): MerchantSettings {
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  const settings = Object.freeze(merchantSettings.parse(JSON.parse(text)));
+  if (known.size >= KNOWN_SETTINGS) known.clear();
+  known.set(text, settings);
+  return settings;
+}
+
 export function merchantOf(row: MerchantRow): Merchant {
   return {
     id: row.id,
     site: row.site,
-    settings: merchantSettings.parse(JSON.parse(row.settings)),
+    settings: settingsOf(row.settings),
     sealed_notice_url: bytesOf(row.sealed_notice_url),
     sealed_notice_secret: bytesOf(row.sealed_notice_secret),
     sealed_credential: bytesOf(row.sealed_credential),

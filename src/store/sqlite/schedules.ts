@@ -15,7 +15,8 @@ const EVERYTHING: readonly ScheduleWrite[] = [
 export function scheduleMethods(reader: Reader, queue: WriteQueue): Pick<Store, 'hastenAll' | 'newestMoment'> {
   const newest = reader.prepare<[], { at: number | null }>(
     `SELECT max(coalesce((SELECT max(updated_at) FROM links), 0), coalesce((SELECT max(created_at) FROM notices), 0),
-       coalesce((SELECT max(received_at) FROM events WHERE state = 'pending'), 0)) AS at`,
+       coalesce((SELECT max(received_at) FROM events WHERE state = 'pending'), 0),
+       coalesce((SELECT at FROM exchanges ORDER BY sequence DESC LIMIT 1), 0)) AS at`,
   );
   return {
     newestMoment: async () => newest.get()?.at ?? 0,

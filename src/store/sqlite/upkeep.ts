@@ -37,17 +37,26 @@ export async function openUpkeep(reader: Reader, queue: WriteQueue, options: Upk
   };
   await sweepBackups(directory, facts.instance_id);
   const disk = await watchDisk(path, options.disk, emptyLog, options.onRoom);
+  const pages = pagesOf(reader);
   const { settled, ...backups } = backupMethods({
     path,
     directory,
     instance_id: facts.instance_id,
     now,
     failpoint,
+    disk: options.disk,
+    contentBytes: () => pages().content_bytes,
     emptyLog,
   });
+  const erasing = eraseMethods(reader, queue, now, emptyLog);
   return {
     ...backups,
-    ...eraseMethods(reader, queue, now, emptyLog),
+    ...erasing,
+    async eraseMerchant(merchant_id, audit) {
+      // A backup under way would hold the merchant without being told among those that do, and keep the log from being emptied.
+      await settled();
+      return erasing.eraseMerchant(merchant_id, audit);
+    },
     ...retentionMethods(reader, queue),
     ...conditionMethods(reader, path, options.newest_schema, disk.room),
     integrity: () => checkInThread(path),
@@ -80,28 +89,37 @@ type Condition = Pick<UpkeepStore, 'room' | 'condition' | 'restoredGap'>;
 
 function conditionMethods(reader: Reader, path: string, newest_schema: number, room: () => Room): Condition {
   const facts = factsOf(reader);
-  const pages = reader.prepare<[], { size: number; count: number; spare: number }>(
-    `SELECT page_size AS size, page_count AS count, freelist_count AS spare
-       FROM pragma_page_size, pragma_page_count, pragma_freelist_count`,
-  );
+  const pages = pagesOf(reader);
   return {
     room,
     restoredGap: () => facts.gap,
     async condition(): Promise<StoreCondition> {
-      const { size, count, spare } = pages.get() ?? { size: 0, count: 0, spare: 0 };
+      const { content_bytes, spare_bytes } = pages();
       return {
         engine: `SQLite ${facts.version}`,
         location: path,
         instance_id: facts.instance_id,
         schema: schemaOf(reader),
         newest_schema,
-        file_bytes: statSync(path, { throwIfNoEntry: false })?.size ?? size * count,
-        spare_bytes: size * spare,
+        file_bytes: statSync(path, { throwIfNoEntry: false })?.size ?? content_bytes + spare_bytes,
+        spare_bytes,
         room: room(),
         gap: facts.gap,
         created_at: facts.created_at,
       };
     },
+  };
+}
+
+/** How much of the file rows take, and how much is free for new ones. */
+function pagesOf(reader: Reader): () => { content_bytes: number; spare_bytes: number } {
+  const pages = reader.prepare<[], { size: number; count: number; spare: number }>(
+    `SELECT page_size AS size, page_count AS count, freelist_count AS spare
+       FROM pragma_page_size, pragma_page_count, pragma_freelist_count`,
+  );
+  return () => {
+    const { size, count, spare } = pages.get() ?? { size: 0, count: 0, spare: 0 };
+    return { content_bytes: size * (count - spare), spare_bytes: size * spare };
   };
 }
 

@@ -6,14 +6,19 @@ export const OVER = `state IN ('DONE', 'REJECTED', 'NOT_SENT', 'LOST')`;
 const LISTED = 'IN (SELECT value FROM json_each(?))';
 
 export const upkeepWrites = {
-  /** The events, attempts, notices, refunds and history of links go first: the links are what they hang on. */
+  /**
+   * The events, attempts, notices, refunds and history of links go first: the links are what they hang on. A reference may be
+   * another merchant's too, or a later sale's: of what it names only events that are over go, and of this very sale.
+   */
   delete_events_of_links: `DELETE FROM events WHERE sequence IN (
-    SELECT events.sequence FROM json_each(?) AS named JOIN links ON links.legacy_id = named.value
-    JOIN events ON events.order_id = links.order_id UNION
-    SELECT events.sequence FROM json_each(?) AS named JOIN links ON links.legacy_id = named.value
-    JOIN events ON events.reference = links.reference_sent)`,
+    SELECT events.sequence FROM json_each(?) AS named CROSS JOIN links ON links.legacy_id = named.value
+    CROSS JOIN events INDEXED BY events_by_order ON events.order_id = links.order_id UNION
+    SELECT events.sequence FROM json_each(?) AS named CROSS JOIN links ON links.legacy_id = named.value
+    CROSS JOIN events INDEXED BY events_by_reference ON events.reference = links.reference_sent
+    WHERE events.state IN ('done', 'expired') AND events.user_id = links.merchant_id
+    AND (events.order_id IS NULL OR events.order_id = links.order_id))`,
   delete_attempts_of_links: `DELETE FROM notice_attempts WHERE notice_id IN (SELECT notices.id FROM json_each(?) AS named
-    JOIN notices ON notices.legacy_id = named.value)`,
+    CROSS JOIN notices ON notices.legacy_id = named.value)`,
   delete_notices_of_links: `DELETE FROM notices WHERE legacy_id ${LISTED}`,
   delete_refunds_of_links: `DELETE FROM refunds WHERE legacy_id ${LISTED} AND state NOT IN ('SENDING', 'IN_DOUBT')`,
   delete_history_of_links: `DELETE FROM link_states WHERE legacy_id ${LISTED}`,

@@ -22,6 +22,8 @@ const COVERED: Readonly<Record<string, string>> = {
   order_json: 'cover_order(?)',
 };
 const LINK_VALUES = LINK_COLUMNS.split(/,\s*/).map((column) => COVERED[column] ?? '?');
+/** Values: the merchant's revision that the lane was chosen by, 0 for none and -1 for whichever; and the merchant. */
+const STILL_THERE = `(SELECT ?) IN (-1, coalesce((SELECT revision FROM merchants WHERE id = (SELECT ?)), 0))`;
 const INSERT_LINK = `INSERT INTO links (${LINK_COLUMNS}) SELECT ${LINK_VALUES.join(', ')}`;
 
 export const writes = {
@@ -44,21 +46,22 @@ export const writes = {
 
   /**
    * The last values are merchant, slot, the slot that stands for it too, and the row's own time: no row while a sale born
-   * on legacy holds the slot.
+   * on legacy holds the slot. Then those of `STILL_THERE`.
    */
   insert_link: `${INSERT_LINK}
     WHERE NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = (SELECT ?) AND slot IN ((SELECT ?), (SELECT ?))
-      AND ${HOLDING} AND ends_at > (SELECT ?))`,
+      AND ${HOLDING} AND ends_at > (SELECT ?)) AND ${STILL_THERE}`,
   /**
    * Without a slot no index guards the opening, so the row goes in only while the newest live link of the same request is
    * the one that was looked at: the last values are merchant, fingerprint,
-   * three times the client key, and that link's id or null. A link with another key is no obstacle.
+   * three times the client key, and that link's id or null. A link with another key is no obstacle. Then those of
+   * `STILL_THERE`.
    */
   insert_unslotted_link: `${INSERT_LINK}
     WHERE (SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL
       AND state IN ('SENDING', 'IN_DOUBT', 'LIVE')
       AND (client_key IS (SELECT ?) OR client_key IS NULL OR (SELECT ?) IS NULL)
-      ORDER BY client_key IS (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1) IS ?`,
+      ORDER BY client_key IS (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1) IS ? AND ${STILL_THERE}`,
   update_link: `UPDATE links SET state = ?, attempts = ?, first_sent_at = ?, client_answer = ?, order_id = ?,
     order_version = ?, payment_id = ?, legacy_state = ?, legacy_state_at = ?, cancel = ?, expires_at = ?, next_check_at = ?,
     updated_at = ?, revision = revision + 1,

@@ -44,8 +44,8 @@ export const createBugs: Bug[] = [
     edits: [
       {
         file: 'core/send.ts',
-        from: 'const saved = await applyOrder(runtime, link, order, (current) => ({',
-        to: "const saved = { ...link, order, order_id: order.id, state: 'LIVE' }; void applyOrder(runtime, link, order, (current) => ({",
+        from: 'const saved = await applyOrder(runtime, link, order, () => ({',
+        to: "const saved = { ...link, order, order_id: order.id, state: 'LIVE' }; void applyOrder(runtime, link, order, () => ({",
       },
     ],
   },

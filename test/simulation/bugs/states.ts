@@ -48,8 +48,8 @@ export const stateBugs: Bug[] = [
     edits: [
       {
         file: 'core/open.ts',
-        from: 'const slot = slotOf(sale.family, sale.unit);\n  const merchant = await runtime.store.merchant(id);',
-        to: 'const slot = slotOf(sale.family, sale.unit);\n  const merchant = await runtime.cache.get("route " + id, runtime.clock.now(), 3_600_000, () => runtime.store.merchant(id));',
+        from: 'const revision = merchant?.revision ?? null;',
+        to: 'const revision = undefined;',
       },
     ],
   },

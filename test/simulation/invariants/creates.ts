@@ -38,9 +38,14 @@ function staleAnswers({ upstream }: Evidence, { sale, from, to }: TillCall, orde
     ({ at, over_at, fault, status }) =>
       (fault !== null || status === null || status >= 400) && at <= end && (over_at ?? end) >= from - FRESH_MS,
   );
-  return orders
-    .filter(({ ended_at }) => !faulty && ended_at !== null && ended_at < from)
-    .map(({ id }) => `sale ${sale} was answered with ${id}, which was over before it was asked for`);
+  return (
+    orders
+      // One that asks for an action may still move, as far as anybody can know: it is joined for a while.
+      .filter(
+        (order) => order.status !== 'action_required' && !faulty && order.ended_at !== null && order.ended_at < from,
+      )
+      .map(({ id }) => `sale ${sale} was answered with ${id}, which was over before it was asked for`)
+  );
 }
 
 /** What was acknowledged can be read at the end. */
@@ -95,7 +100,9 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
     if (isAnotherSale(evidence, sale, before)) return [];
     if (order.created_at < end) return [`sale ${sale.number} has two live orders: ${before.id} and ${order.id}`];
     const asked = evidence.createsOf(sale.number).some(({ to, from }) => Math.max(to ?? 0, from + WORKS_ON_MS) >= end);
-    return asked ? [] : [`sale ${sale.number} was made again, and nobody asked for it: ${order.id}`];
+    // A row in doubt is finished long after its call: nobody was told of it, and it was taken back (§3.8).
+    const isTakenBack = evidence.linkOfOrder.get(order.id)?.client_answer !== 'maybe' && isOurCancel(order);
+    return asked || isTakenBack ? [] : [`sale ${sale.number} was made again, and nobody asked for it: ${order.id}`];
   });
 }
 

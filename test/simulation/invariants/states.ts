@@ -13,12 +13,21 @@ import {
 } from './evidence.ts';
 
 /** I5: every webhook that was answered 2xx is in the inbox by then, and read or parked in the end. */
-export const eventsKept: Rule = ({ webhooks, events }) => [
-  ...webhooks
+export const eventsKept: Rule = (evidence) => [
+  ...evidence.webhooks
     .filter((line) => isTaken(line) && !line.kept)
     .map(({ action, order_id }) => `the webhook ${action} of ${order_id} was taken before it was committed`),
-  ...events.filter(({ state }) => state === 'pending').map(({ order_id }) => `the event of ${order_id} still waits`),
+  ...evidence.events
+    .filter(({ state, order_id }) => state === 'pending' && !isUnreadable(evidence, order_id))
+    .map(({ order_id }) => `the event of ${order_id} still waits`),
 ];
+
+/** Its merchant's token was refused, and its tills call legacy now: nobody here has a token to read it with. */
+function isUnreadable({ order, merchants, upstream }: Evidence, order_id: string | null): boolean {
+  const id = order.get(order_id ?? '')?.merchant_id;
+  const isOnLegacy = merchants.some((merchant) => merchant.id === id && merchant.stage === 'legacy');
+  return isOnLegacy && upstream.some(({ merchant_id, status }) => merchant_id === id && status === 401);
+}
 
 /** I6: every visible change has reached the receiver, and nothing was told that never was. */
 export const changesTold: Rule = (evidence) => {

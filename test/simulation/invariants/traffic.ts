@@ -29,6 +29,8 @@ export const lanesKept: Rule = (evidence) => {
     if (!carried && evidence.intent.has(legacy_id))
       wrong.push(`a ${what} of sale ${sale} went to orders, and it was born on legacy`);
   }
+  for (const { legacy_id, stage_at_birth } of evidence.links)
+    if (stage_at_birth === 'legacy') wrong.push(`${legacy_id} was written after its merchant had been moved to legacy`);
   return wrong;
 };
 
@@ -146,7 +148,12 @@ export const callsBounded: Rule = (evidence) => {
     if (first === undefined || last === undefined) continue;
     if (!jumps && last.at - first.at > REPLAY_WINDOW_MS + WINDOW_MS)
       wrong.push(`${key} was sent again after ${last.at - first.at} ms`);
-    if (isDefinite(first) && calls.length > 1) wrong.push(`${key} was sent again after ${first.status}`);
+    // A process that finds a row of an earlier one can't know that it was never sent: then no refusal is definite (§3.5).
+    const [asked] = tills;
+    const isFirst = asked !== undefined && asked.from <= first.at && (asked.to ?? first.at) >= first.at;
+    // One that died before it could note the refusal is followed by one that doesn't know of it.
+    const isAgain = calls.some((call) => call !== first && call.life === first.life);
+    if (isFirst && isAgain && isDefinite(first)) wrong.push(`${key} was sent again after ${first.status}`);
     wrong.push(...readAfterReplay(evidence, key, calls));
   }
   return [...wrong, ...blindCancels(evidence)];

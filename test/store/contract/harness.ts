@@ -9,6 +9,8 @@ export interface Harness {
   store: Store;
   /** Closes the store and opens the same data again, as a restart does. */
   reopen(): Promise<Store>;
+  /** Takes every row away, as a new store has none; one that was closed is opened again. */
+  empty(): Promise<void>;
   /** Closes the store and removes its data. */
   dispose(): Promise<void>;
 }

@@ -2,7 +2,18 @@
 import { expect, it } from 'vitest';
 import type { Link } from '../../../src/core/link.ts';
 import type { Opening } from '../../../src/core/store.ts';
-import { DAY_MS, finished, type Harness, NOON, newLink, OTHER_MERCHANT, opened, TERMINAL } from './harness.ts';
+import {
+  auditOf,
+  DAY_MS,
+  finished,
+  type Harness,
+  NOON,
+  newLink,
+  newMerchant,
+  OTHER_MERCHANT,
+  opened,
+  TERMINAL,
+} from './harness.ts';
 
 export function openingTests(current: () => Harness): void {
   itShowsTheHolder(current);
@@ -23,6 +34,21 @@ export function openingTests(current: () => Harness): void {
       expect(await current().store.link(late.legacy_id)).toBeNull();
     }
   });
+
+  it.each(['with', 'without'] as const)(
+    'writes nothing of a sale %s a unit when its merchant was set since its lane was chosen [P11]',
+    async (which) => {
+      const { store } = current();
+      const open: Opening = { kind: 'open' };
+      const late = newLink(which === 'with' ? {} : { slot: null, family: 'qr' });
+      const moving = store.saveMerchant(newMerchant({ id: late.merchant_id }), 0, auditOf('moved'));
+      // Asked for before the move is committed, and committed behind it.
+      expect(await store.openLink(late, () => open, null)).toMatchObject({ opening: { kind: 'moved' } });
+      const { revision } = await moving;
+      expect(await store.link(late.legacy_id)).toBeNull();
+      expect((await store.openLink(late, () => open, revision)).opening).toEqual(open);
+    },
+  );
 
   it('refuses a second live link of a unit even if the decision is wrong', async () => {
     const holder = await opened(current().store);

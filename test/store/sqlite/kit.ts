@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import type { Store } from '../../../src/core/store.ts';
 import { openSqliteStore, type SqliteStoreOptions } from '../../../src/store/sqlite/store.ts';
 import type { Harness } from '../contract/harness.ts';
@@ -34,10 +35,47 @@ export async function openHarness(): Promise<Harness> {
       harness.store = await openStore(path, { create: false });
       return harness.store;
     },
+    async empty() {
+      if (!harness.store.healthy()) await harness.reopen();
+      deleteRows(path);
+    },
     async dispose() {
       await harness.store.close();
       folder.remove();
     },
   };
   return harness;
+}
+
+/** What the store keeps of itself, and the counts, which follow the rows. */
+const OWN_TABLES = ['meta', 'link_counts'];
+
+/** Every row goes while the store stays open. */
+function deleteRows(path: string): void {
+  const database = new Database(path, { timeout: 5_000 });
+  try {
+    for (const setting of ['foreign_keys = OFF', 'synchronous = OFF']) database.pragma(setting);
+    const named = database.prepare<[string], { name: string; sql: string }>(
+      "SELECT name, sql FROM sqlite_master WHERE type = ? AND name NOT LIKE 'sqlite_%'",
+    );
+    const full = named
+      .all('table')
+      .filter(({ name }) => !OWN_TABLES.includes(name))
+      .filter(({ name }) => database.prepare(`SELECT 1 FROM ${name} LIMIT 1`).get() !== undefined);
+    // The audit lets nobody delete a line, so its guard is away for as long as this takes.
+    const guards = full.some(({ name }) => name === 'audit')
+      ? named.all('trigger').filter(({ name }) => name === 'audit_not_deleted')
+      : [];
+    database
+      .transaction(() => {
+        for (const { name } of guards) database.exec(`DROP TRIGGER ${name}`);
+        for (const { name } of full) database.exec(`DELETE FROM ${name}`);
+        // Events go on counting: the store knows in memory how many it has handed out.
+        database.exec("DELETE FROM sqlite_sequence WHERE name <> 'events'");
+        for (const { sql } of guards) database.exec(sql);
+      })
+      .immediate();
+  } finally {
+    database.close();
+  }
 }

@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { noCover } from '../../../src/core/cover.ts';
 import type { ExchangeFilter } from '../../../src/core/records/evidence.ts';
 import { teachCover } from '../../../src/store/sqlite/cover.ts';
+import { OPEN_WORK } from '../../../src/store/sqlite/erase.ts';
 import { queryOf } from '../../../src/store/sqlite/exchanges.ts';
+import { OLD_LINKS } from '../../../src/store/sqlite/retention.ts';
 import { writes } from '../../../src/store/sqlite/writes.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import { MERCHANT, NOON } from '../contract/harness.ts';
@@ -54,6 +56,30 @@ describe('plans', () => {
       expect(plan).not.toContain('TEMP B-TREE');
     },
   );
+
+  it.each([
+    ['delete_events_of_links', ['links_', 'events_by_order', 'events_by_reference'], ['SCAN events', 'SCAN links']],
+    ['delete_attempts_of_links', ['notice_attempts_by_notice'], ['SCAN notices', 'SCAN notice_attempts']],
+    ['delete_notices_of_links', ['sqlite_autoindex_notices_2 (legacy_id=?)'], ['SCAN notices']],
+    ['delete_refunds_of_links', ['refunds_by_link (legacy_id=?)'], ['SCAN refunds']],
+    ['delete_history_of_links', ['PRIMARY KEY (legacy_id=?)'], ['SCAN link_states']],
+    ['delete_links', ['links_', 'legacy_id=?'], ['SCAN links']],
+    ['delete_traffic', ['traffic_by_day (day<?)'], []],
+    ['erase_legacy_sales', ['INTEGER PRIMARY KEY (rowid=?)'], ['SCAN legacy_sales']],
+    ['erase_tokens', ['tokens_latest (merchant_id=?)'], ['SCAN tokens']],
+    ['erase_proposals', ['proposals_by_merchant (merchant_id=?)'], ['SCAN proposals']],
+  ] as const)('%s goes straight to its rows, however many there are', (name, ways, never) => {
+    const plan = planOf(writes[name], Array(writes[name].split('?').length - 1).fill(null));
+    for (const way of ways) expect(plan).toContain(way);
+    for (const scan of never) expect(plan).not.toContain(scan);
+  });
+
+  it('what is old, and what is open of a merchant, is found without reading all that there is', () => {
+    expect(planOf(OLD_LINKS, [NOON, 200])).toContain('sqlite_autoindex_notices_2 (legacy_id=?)');
+    const plan = planOf(OPEN_WORK, Array(6).fill(null));
+    expect(plan).toContain('links_live (merchant_id=?)');
+    expect(plan).not.toMatch(/SCAN (?!CONSTANT ROW|refunds USING INDEX refunds_open)/);
+  });
 
   it('an opening looks for the other lane by one probe of an index', () => {
     const parameters = (sql: string) => Array(sql.split('?').length - 1).fill(null);

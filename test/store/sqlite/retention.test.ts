@@ -5,16 +5,20 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { verifyAudit } from '../../../src/core/audit.ts';
 import { tidyRound } from '../../../src/core/retention.ts';
 import type { Store } from '../../../src/core/store.ts';
+import { startChores } from '../../../src/outbound/chores.ts';
+import { eventually } from '../../kit.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
   attempt,
   auditOf,
   DAY_MS,
+  finished,
   MERCHANT,
   NOON,
   newEvent,
   newMerchant,
   newNotice,
+  newSale,
   OTHER_MERCHANT,
   opened,
   orderId,
@@ -81,6 +85,26 @@ it('deletes sales that are over with all that hangs on them, and leaves open one
   expect((await store.counts()).links).toMatchObject({ DONE: 1, SENDING: 1 });
 });
 
+it('takes of the inbox only what is over and of that very sale, where others have the same reference', async () => {
+  const reference_sent = 'TICKET-7';
+  const old = await opened(store, { slot: 'point:OLD', reference_sent });
+  await store.saveLink(old, { state: 'DONE', order_id: orderId(1), next_check_at: null });
+  // The same number was said by another merchant's till, and by this one's for a later sale.
+  await opened(store, { merchant_id: OTHER_MERCHANT, reference_sent });
+  await opened(store, { slot: 'point:LATER', reference_sent });
+  const of = (change: object) => store.receiveEvent(newEvent({ reference: reference_sent, order_id: null, ...change }));
+  await of({ action: 'over' });
+  const [over] = await store.dueEvents(NOON, 10);
+  await store.saveEvent(over?.sequence ?? 0, { state: 'done' });
+  await of({ action: 'of another merchant', user_id: OTHER_MERCHANT, order_id: orderId(2) });
+  await of({ action: 'of nobody known', user_id: null });
+  await of({ action: 'of the later sale', order_id: orderId(3) });
+  expect(await store.tidyOld(limits(NOON + DAY_MS), 100)).toMatchObject({ links: 1 });
+  const left = (await store.dueEvents(NOON, 10)).map(({ action }) => action);
+  expect(left).toEqual(['of another merchant', 'of nobody known', 'of the later sale']);
+  expect(rows('events')).toBe(3);
+});
+
 it('deletes delivered notices, sums and sealed tokens by their own age, a bounded number at a time', async () => {
   const link = await opened(store);
   const saved = await store.saveLink(link, {}, { notices: ['1', '2', '3'].map((body) => newNotice(link, body)) });
@@ -121,11 +145,16 @@ it('erases one of two merchants whose rows lie between each other, down to the b
       { notices: [newNotice(link, JSON.stringify(text), { merchant_id: link.merchant_id })] },
     );
   }
+  for (const merchant_id of [MERCHANT, OTHER_MERCHANT]) {
+    const sale = newSale({ merchant_id, unit: 'PAX_A910__CARRIED' });
+    await store.openLegacySale(sale);
+    await store.saveLegacySale(sale.id, { state: 'ENDED' });
+  }
   expect(await store.openWork(MERCHANT)).toEqual({ links: 0, refunds: 0, legacy_sales: 0, notices: 100, proposals: 0 });
   const gone = await store.eraseMerchant(MERCHANT, (erased) => auditOf('erase', { ...erased }));
-  expect(gone).toMatchObject({ links: 100, notices: 100 });
-  expect(await store.holdings(MERCHANT)).toEqual({ ...gone, links: 0, notices: 0 });
-  expect(await store.holdings(OTHER_MERCHANT)).toMatchObject({ links: 100, notices: 100 });
+  expect(gone).toMatchObject({ links: 100, notices: 100, legacy_sales: 1 });
+  expect(await store.holdings(MERCHANT)).toEqual({ ...gone, links: 0, notices: 0, legacy_sales: 0 });
+  expect(await store.holdings(OTHER_MERCHANT)).toMatchObject({ links: 100, notices: 100, legacy_sales: 1 });
   for (const suffix of ['', '-wal']) expect(readFileSync(path + suffix).includes('words-of-the-erased')).toBe(false);
   expect(readFileSync(path).includes('words xx')).toBe(true);
   expect(verifyAudit(await store.audits(10))).toMatchObject({ intact: true });
@@ -139,4 +168,37 @@ it('does not erase a merchant with an open sale, nor one whose sale began meanwh
   expect(await store.link(link.legacy_id)).not.toBeNull();
   expect(await store.merchant(MERCHANT)).not.toBeNull();
   expect((await store.audits(10)).map(({ action }) => action)).toEqual(['made']);
+});
+
+it('goes by a clock that moves no faster than twice, so that one that is wrong by years deletes nothing [F47]', async () => {
+  const sale = await finished(store);
+  const quiet = (): void => undefined;
+  const kept = 400 * DAY_MS;
+  const settings = { links_ms: kept, notices_ms: kept, sums_ms: kept, tokens_ms: kept };
+  /** One round, with a backup before it, which is made by whatever clock there is. */
+  const runFrom = async (at: number): Promise<void> => {
+    now = at;
+    const clock = { now: () => now, sleep: async () => undefined };
+    let steps = 0;
+    const watched: Store = { ...store, tidyOld: (...asked) => store.tidyOld(...asked).finally(() => steps++) };
+    const chores = startChores(
+      { store: watched, count: quiet, clock, log },
+      { backup_every_ms: 20, backup_keep: 1, retention: settings },
+    );
+    await eventually(
+      async () => steps,
+      (done) => done > 0,
+    );
+    await chores.stop();
+  };
+  const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+  await runFrom(NOON + 2 * kept);
+  expect(await store.link(sale.legacy_id)).not.toBeNull();
+  // What was written since says that so much time has passed indeed.
+  now = NOON + kept + 3_600_000;
+  await opened(store, { updated_at: now });
+  await runFrom(now);
+  expect(await store.link(sale.legacy_id)).toBeNull();
+  // The backup of the wrong time went first, although it calls itself newer.
+  expect((await store.backups()).map(({ made_at }) => Date.parse(made_at))).toEqual([now]);
 });

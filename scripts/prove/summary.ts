@@ -1,0 +1,38 @@
+/** The end of a proof: one table of what was promised, what was run, and what was broken. */
+import Table from 'cli-table3';
+import type { Result } from './part.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Narrow enough for a terminal; a bug's sentence is long. */
+const WIDTHS = [10, 62, 30, 12];
+
+export function summaryOf(results: readonly Result[]): string {
+  const table = new Table({
+    head: ['promise', 'what', 'checked on', 'violations'],
+    colWidths: WIDTHS,
+    wordWrap: true,
+    style: { head: [] },
+  });
+  for (const { promise, what, count, violations } of results.flatMap(({ lines }) => lines))
+    table.push([promise, what, count, String(violations)]);
+  const took = results.map(({ part, took_ms }) => `${part} ${(took_ms / MINUTE_MS).toFixed(1)} min`);
+  const failures = results.flatMap((result) => result.failures);
+  return [
+    table.toString(),
+    ...results.flatMap(({ remarks }) => remarks),
+    `Took: ${took.join(' · ')}`,
+    ...failures.map((text) => `FAILED: ${text}`),
+    failures.length === 0 ? 'Every promise was kept.' : `${failures.length} failures.`,
+  ].join('\n');
+}
+
+/** The same for programs. */
+export function jsonOf(results: readonly Result[]): string {
+  const violations = results.flatMap(({ lines }) => lines).reduce((sum, line) => sum + line.violations, 0);
+  return JSON.stringify(
+    { kept: results.every(({ failures }) => failures.length === 0), violations, parts: results },
+    null,
+    2,
+  );
+}

@@ -1,0 +1,24 @@
+/** Standard output that holds up no call, however slow whoever reads it is (`reliability.md` F63). */
+import pino from 'pino';
+
+/** Lines that wait for a slow reader of our output: a quarter of a minute of a busy process. */
+const MAX_WAITING_BYTES = 1_048_576;
+
+/**
+ * While its reader is stuck lines wait, then they are dropped; once it is closed all are.
+ * @param dropped called for each line that is lost.
+ */
+export function standardOutput(dropped: () => void): { write(line: string): void } {
+  const output = pino.destination({ fd: 1, sync: false, maxLength: MAX_WAITING_BYTES });
+  let isClosed = false;
+  output.on('drop', dropped);
+  output.on('error', () => {
+    isClosed = true;
+  });
+  return {
+    write(line) {
+      if (isClosed) dropped();
+      else output.write(line);
+    },
+  };
+}
