@@ -17,7 +17,8 @@ export async function duringBackup(trial: Trial): Promise<void> {
     while (child.alive())
       await call(`${child.ops_url}/api/backup`, { token: OPS_TOKEN, body: {} }).catch(() => undefined);
   })();
-  await sellUntilGone(trial, child);
+  // A backup takes longer than a sale.
+  await sellUntilGone(trial, child, { between_ms: 300 });
   await backups;
   checkBackups(stand);
 }

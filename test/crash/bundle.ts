@@ -1,87 +1,108 @@
-/** The server as a few files instead of hundreds: a start costs a third of the CPU, so kills can be many. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** The server as a few files instead of hundreds: a start costs a quarter of the CPU, so kills can be many. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Plugin, rolldown } from 'rolldown';
 import { parse } from 'yaml';
-import { loadTables } from '../../src/mapping/load.ts';
+import { loadTables, readDocuments } from '../../src/mapping/load.ts';
 import type { Build } from './child.ts';
 
 /** Native, or looking for files of its own beside its own: these stay where they are. */
 const APART = ['better-sqlite3', 'pino'];
-/** How the store names its writer thread, which is an entry of its own here. */
-const WRITER = /new URL\('\.\/writer\.ts', import\.meta\.url\)/;
+/** How a module names a thread that it starts, which is an entry of its own here. */
+const THREAD = /new URL\('\.\/([a-z-]+)\.ts', import\.meta\.url\)/g;
 
-export interface Bundle extends Build {
-  remove(): void;
+/** How the process begins, where a module may wait. */
+const START = 'if (import.meta.main) await serve(process.env)';
+
+/** A bundle that lies in `folder`; its compiled code is kept beside it. */
+export function buildIn(root: string, folder: string): Build {
+  return { cwd: root, entry: join(folder, 'main.cjs'), compiled: join(folder, 'compiled') };
 }
 
-/** Bundles the server whose sources are in `root`; it reads tables, settings and migrations there, as the sources do. */
-export async function bundleServer(root: string): Promise<Bundle> {
-  const folder = mkdtempSync(join(tmpdir(), 'puente-crash-bundle-'));
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  const loader = join(root, 'src', 'mapping', 'load.ts');
-  let isWriterApart = false;
+/**
+ * Bundles the server whose sources are in `root`; it reads tables, settings and migrations there, as the sources do.
+ * @param folder somewhere under `root`, where packages are found as the sources find them.
+ */
+export async function writeBundle(root: string, folder: string): Promise<void> {
+  const standIns = standInsOf(root);
   const plugin: Plugin = {
     name: 'places-of-the-sources',
-    resolveId: (id, importer) => (importer === loader ? (STAND_INS[id] ?? null) : null),
-    load(id) {
-      if (id === PARSED) return parsedTables(join(root, 'mappings'));
-      return id === PROVED ? provedTables(join(root, 'mappings'), join(root, 'src', 'mapping', 'check.ts')) : null;
-    },
-    transform(code, id) {
-      if (!id.startsWith(join(root, 'src'))) return null;
-      isWriterApart ||= WRITER.test(code);
-      return inItsOldPlace(code, id);
-    },
+    resolveId: (id, importer = '') => standIns.find(({ stands }) => stands(id, importer))?.name,
+    load: (id) => standIns.find(({ name }) => name === id)?.code,
+    transform: (code, id) => (id.startsWith(join(root, 'src')) ? inItsOldPlace(code, id) : null),
   };
   const build = await rolldown({
     cwd: root,
-    input: { main: 'src/main.ts', writer: 'src/store/sqlite/writer.ts' },
+    input: { main: 'src/main.ts', ...threadsOf(join(root, 'src')) },
     platform: 'node',
     external: (id) => APART.includes(id),
     plugins: [plugin],
     // Warnings of packages about themselves are not ours to mend.
     logLevel: 'silent',
   });
-  const names = { entryFileNames: '[name].mjs', chunkFileNames: '[name].mjs' };
-  // Shorter text is quicker to read and to look up in the compile cache.
-  await build.write({ dir: folder, format: 'esm', minify: true, keepNames: true, ...names });
+  const names = { entryFileNames: '[name].cjs', chunkFileNames: '[name].cjs' };
+  // CommonJS, because an import of `node:http` loads all that it has, WebSockets too; short text is quick to read.
+  await build.write({ dir: folder, format: 'cjs', minify: true, keepNames: true, ...names });
   await build.close();
-  if (!isWriterApart) throw new Error('no module starts the writer thread as bundle.ts expects it');
-  return { cwd: root, entry: join(folder, 'main.mjs'), remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Half of a start is parsing and proving the same tables again, so where they are read other modules stand in. */
-const PARSED = 'parsed-tables';
-const PROVED = 'proved-tables';
-const STAND_INS: Readonly<Record<string, string>> = { yaml: PARSED, './check.ts': PROVED };
-
-/** The texts as they are now with what `yaml` makes of them; a text that has changed since is parsed as ever. */
-function parsedTables(folder: string): string {
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.yaml'));
-  const texts = files.map((name) => readFileSync(join(folder, name), 'utf8'));
-  const known = JSON.stringify(texts.map((text) => [text, parse(text)]));
-  return `import { parse as read } from 'yaml';
-const known = new Map(JSON.parse(${JSON.stringify(known)}));
-export const parse = (text) => known.get(text) ?? read(text);`;
+/** The files of all threads, by name. */
+function threadsOf(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const threads = files.flatMap((file) =>
+    [...readFileSync(join(folder, file), 'utf8').matchAll(THREAD)].map(([, name = '']) => [
+      name,
+      join(folder, dirname(file), `${name}.ts`),
+    ]),
+  );
+  if (!threads.some(([name]) => name === 'writer'))
+    throw new Error('no module starts the writer thread as bundle.ts expects it');
+  return Object.fromEntries(threads);
 }
 
-/** Proves the tables here, once, as each start of the sources does. */
-function provedTables(folder: string, proofs: string): string {
-  loadTables(folder);
-  return `export { printFailures } from ${JSON.stringify(proofs)};
-export const check = () => [];`;
+interface StandIn {
+  name: string;
+  stands(id: string, importer: string): boolean;
+  code: string;
+}
+
+/** Half of a start is reading and proving the same files again, so that is done here, once; and the sandbox is the parent's. */
+function standInsOf(root: string): StandIn[] {
+  const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+  const { documents } = readDocuments(join(root, 'mappings'));
+  loadTables(join(root, 'mappings'));
+  const defaults = read('config/default.yaml');
+  return [
+    {
+      name: 'proved-tables',
+      stands: (id) => id.endsWith('/mapping/load.ts'),
+      code: `import { assemble } from ${JSON.stringify(join(root, 'src', 'mapping', 'assemble.ts'))};
+const documents = ${JSON.stringify(JSON.stringify(documents))};
+export const loadTables = () => assemble(JSON.parse(documents));`,
+    },
+    {
+      name: 'parsed-defaults',
+      stands: (id, importer) => id === 'yaml' && importer.endsWith('/config/layers.ts'),
+      code: `import { LineCounter, parseDocument as read } from 'yaml';
+const defaults = { errors: [], warnings: [], toJS: () => (${JSON.stringify(parse(defaults))}) };
+export const parseDocument = (text, options) => (text === ${JSON.stringify(defaults)} ? defaults : read(text, options));
+export { LineCounter };`,
+    },
+    {
+      name: 'no-sandbox',
+      stands: (id) => id.endsWith('/sandbox/server.ts'),
+      code: `export const startSandbox = () => Promise.reject(new Error('this bundle has no sandbox'));`,
+    },
+  ];
 }
 
 /** What a module says of its own place is written out, before it loses that place. */
 function inItsOldPlace(code: string, path: string): string {
-  const [beforeWriter = '', ...afterWriter] = code.split(WRITER);
-  const placed = (text: string): string =>
-    text
-      .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)))
-      .replaceAll('import.meta.filename', JSON.stringify(path))
-      .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
-  return [beforeWriter, ...afterWriter].map(placed).join(`new URL('./writer.mjs', import.meta.url)`);
+  return code
+    .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)))
+    .replaceAll('import.meta.filename', JSON.stringify(path))
+    .replaceAll(/(?<!\.ts', )import\.meta\.url/g, JSON.stringify(pathToFileURL(path).href))
+    .replaceAll(THREAD, `new URL('./$1.cjs', 'file://' + __filename)`)
+    .replace(START, 'void serve(process.env)');
 }

@@ -120,7 +120,10 @@ export async function started(stand: Stand): Promise<Child> {
 export async function sellUntilGone(
   trial: Trial,
   child: Child,
-  endings?: readonly ['pay', ...('decline' | 'cancel at terminal')[]],
+  {
+    endings,
+    between_ms = 60,
+  }: { endings?: readonly ['pay', ...('decline' | 'cancel at terminal')[]]; between_ms?: number } = {},
 ): Promise<void> {
   const { till, random } = trial;
   till.payUnanswered();
@@ -132,7 +135,7 @@ export async function sellUntilGone(
     await Promise.race([child.gone, pause(5)]);
     if (!child.alive()) break;
     await Promise.all(till.sales.map((sale) => till.end(sale)));
-    await Promise.race([child.gone, pause(60)]);
+    await Promise.race([child.gone, pause(between_ms)]);
   }
   await retries;
   if (child.alive()) throw new Error(`the armed point was not passed in ${ROUNDS} rounds:\n${child.output()}`);

@@ -1,15 +1,15 @@
 /** A newer build of the server beside this one: the same code and one migration more, for kills in the middle of an upgrade. */
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type Bundle, bundleServer } from './bundle.ts';
-import { ROOT } from './child.ts';
+import { dirname, join } from 'node:path';
+import { buildIn } from './bundle.ts';
+import { type Build, ROOT } from './child.ts';
 
 const MIGRATIONS = join('src', 'store', 'sqlite', 'migrations');
 /** The schema that the newer build leads to; migrations are numbered without a gap. */
 export const NEWER_VERSION = readdirSync(join(ROOT, MIGRATIONS)).length + 1;
 /** Rows that the migration writes: enough work that a kill from outside falls into it. */
-const ROWS = 50_000;
+const ROWS = 10_000;
 
 const MIGRATION = `-- Adds a column to every link and a table that takes a moment to fill.
 ALTER TABLE links ADD COLUMN crash_note TEXT;
@@ -19,19 +19,19 @@ INSERT INTO crash_filler (number, text) SELECT number, hex(randomblob(16)) FROM 
 UPDATE links SET crash_note = 'migrated';
 `;
 
-/** @returns its bundle, which reads tables, settings and migrations from the newer build's own folder. */
-export async function makeNewerBuild(): Promise<Bundle> {
+/**
+ * @param usual the bundle of this build, which becomes the newer one's by its place: it reads tables, settings and
+ * migrations from the newer build's own folder.
+ */
+export function makeNewerBuild(usual: Build): { build: Build; remove(): void } {
   const root = mkdtempSync(join(tmpdir(), 'puente-newer-build-'));
   for (const part of ['src', 'mappings', 'config', 'package.json'])
     cpSync(join(ROOT, part), join(root, part), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   writeFileSync(join(root, MIGRATIONS, `${String(NEWER_VERSION).padStart(3, '0')}_crash_test.sql`), MIGRATION);
-  const bundle = await bundleServer(root);
-  return {
-    ...bundle,
-    remove() {
-      bundle.remove();
-      rmSync(root, { recursive: true, force: true });
-    },
-  };
+  const folder = join(root, 'bundle');
+  mkdirSync(folder);
+  for (const name of readdirSync(dirname(usual.entry)).filter((one) => one.endsWith('.cjs')))
+    writeFileSync(join(folder, name), readFileSync(join(dirname(usual.entry), name), 'utf8').replaceAll(ROOT, root));
+  return { build: buildIn(root, folder), remove: () => rmSync(root, { recursive: true, force: true }) };
 }

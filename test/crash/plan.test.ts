@@ -3,16 +3,22 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from './child.ts';
-import { KILLS, OUTSIDE, PLAN } from './plan.ts';
+import { OUTSIDE, PLAN, REPEATS } from './plan.ts';
 
 const PASSED = /failpoint\('([a-z_.]+)'\)/g;
+/** Passed by a command beside a server that is stopped: test/faults/storage-backup.test.ts ends it there. */
+const OF_COMMANDS = /^restore\./;
 
 function pointsOfSources(): Set<string> {
   const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
   const texts = files
     .filter((file) => file.endsWith('.ts'))
     .map((file) => readFileSync(join(ROOT, 'src', file), 'utf8'));
-  return new Set(texts.flatMap((text) => [...text.matchAll(PASSED)].map((match) => match[1] ?? '')));
+  return new Set(
+    texts
+      .flatMap((text) => [...text.matchAll(PASSED)].map((match) => match[1] ?? ''))
+      .filter((point) => !OF_COMMANDS.test(point)),
+  );
 }
 
 it('every named point is in the plan of a chain, and each gets its kills [F33]', () => {
@@ -24,5 +30,5 @@ it('every named point is in the plan of a chain, and each gets its kills [F33]',
   );
   expect([...planned.keys()].sort()).toEqual([...pointsOfSources()].sort());
   expect(planned.size).toBeGreaterThanOrEqual(25);
-  for (const [point, kills] of planned) expect(kills.length, point).toBeGreaterThanOrEqual(KILLS);
+  for (const [point, kills] of planned) expect(kills.length, point).toBeGreaterThanOrEqual(REPEATS);
 });

@@ -1,17 +1,16 @@
 /** Which named points the server is killed at, and how often: by failpoint, in the order of the kills of one chain. */
 
-/** Kills at each named point; more for a longer proof: `CRASH_KILLS=200`. */
-export const KILLS = Number(process.env.CRASH_KILLS ?? 10);
-/** Kills at random moments, over all chains that have them. */
-export const RANDOM_KILLS = Number(process.env.CRASH_RANDOM_KILLS ?? 300);
+/** Kills at each named point, over all chains; more for a longer proof: `CRASH_POINT_REPEATS=200`. */
+export const REPEATS = Number(process.env.CRASH_POINT_REPEATS ?? 10);
+/** Kills at random moments, over all chains that have them: `CRASH_KILLS=10000`. */
+export const KILLS = Number(process.env.CRASH_KILLS ?? 300);
 /** A kill from outside, in a chain of named points: when the parent sees the work under way. */
 export const OUTSIDE = 'outside';
 /** Kills in one chain at most: each has a directory, a sandbox and terminals of its own. */
 const CHAIN_KILLS = 50;
 
-/** Half as often where another chain kills at the same points. */
-const HALF = Math.ceil(KILLS / 2);
-const FEW = Math.ceil(KILLS / 5);
+/** So many of ten; what is left of a point's kills is in other chains. */
+const tenths = (count: number): number => Math.ceil((REPEATS * count) / 10);
 
 /** From the replay to the settlement, each more than once in a row: what one kill left is what the next start finds. */
 const IN_RECOVERY = [
@@ -29,21 +28,24 @@ const IN_RECOVERY = [
 
 /** The points of each chain, one for each kill. */
 export const PLAN = {
-  row: rounds(KILLS, 'create.before_row', 'store.group_posted'),
-  sending: rounds(KILLS, 'create.row_written', 'create.before_send'),
-  answer_read: rounds(KILLS, 'create.answer_read'),
-  settled: rounds(KILLS, 'create.settled'),
-  answered: rounds(KILLS, 'answer.sent'),
+  create: [
+    ...rounds(tenths(4), 'create.before_row', 'create.row_written', 'create.before_send', 'create.answer_read'),
+    ...rounds(tenths(4), 'create.before_row', 'create.row_written', 'answer.sent'),
+    ...rounds(tenths(6), 'create.settled'),
+    ...rounds(tenths(4), 'answer.sent'),
+    ...rounds(tenths(10), 'store.group_posted'),
+  ],
   /** `reliability.md` F34: 20 in a row. */
-  recovery: rounds(FEW, ...IN_RECOVERY),
-  before_inbox: rounds(KILLS, 'event.before_inbox'),
-  in_inbox: rounds(KILLS, 'event.received'),
-  applied: rounds(KILLS, 'notices.committed', 'order.applied'),
-  delivered: rounds(KILLS, 'notice.sent', 'notice.recorded'),
-  toggle: rounds(KILLS, 'stage.before_save', 'stage.saved'),
-  carried: rounds(KILLS, 'carried.row_written'),
+  recovery: rounds(tenths(2), ...IN_RECOVERY),
+  inbox: rounds(tenths(10), 'event.before_inbox', 'event.received'),
+  notice: [
+    ...rounds(tenths(6), 'notices.committed', 'order.applied', 'notice.sent', 'notice.recorded'),
+    ...rounds(tenths(4), 'notices.committed', 'notice.sent', 'notice.recorded'),
+  ],
+  toggle: rounds(tenths(10), 'stage.before_save', 'stage.saved'),
+  carried: rounds(tenths(10), 'carried.row_written'),
   qr_create: rounds(
-    FEW,
+    tenths(2),
     'create.before_row',
     'create.row_written',
     'create.before_send',
@@ -51,15 +53,15 @@ export const PLAN = {
     'create.settled',
     'answer.sent',
   ),
-  qr_replace: rounds(KILLS, 'cancel.marked', 'cancel.sent'),
-  qr_refund: rounds(KILLS, 'refund.row_written', 'refund.answer_read', 'refund.settled'),
-  first_start: rounds(HALF, 'migration.begun', 'migration.applied', 'migration.committed'),
+  qr_replace: [...rounds(tenths(6), 'cancel.marked'), ...rounds(tenths(8), 'cancel.sent')],
+  qr_refund: rounds(tenths(10), 'refund.row_written', 'refund.answer_read', 'refund.settled'),
+  first_start: rounds(tenths(5), 'migration.begun', 'migration.applied', 'migration.committed'),
   migration: [
-    ...rounds(HALF, 'migration.begun', 'migration.applied', 'migration.committed'),
-    ...rounds(FEW, OUTSIDE, OUTSIDE),
+    ...rounds(tenths(5), 'migration.begun', 'migration.applied', 'migration.committed'),
+    ...rounds(tenths(4), OUTSIDE),
   ],
-  backup: rounds(KILLS, 'backup.begun', 'backup.copied', 'backup.in_place'),
-  copy: [...rounds(KILLS, 'copy.written', 'copy.in_place'), ...rounds(FEW, OUTSIDE)],
+  backup: rounds(tenths(10), 'backup.begun', 'backup.copied', 'backup.in_place'),
+  copy: [...rounds(tenths(10), 'copy.written', 'copy.in_place'), ...rounds(tenths(2), OUTSIDE)],
 };
 
 function rounds(count: number, ...points: string[]): string[] {

@@ -18,14 +18,19 @@ export const atPoint: Killer = async (trial) => {
   if (child !== null) await sellUntilGone(trial, child);
 };
 
-/** As `atPoint`, and every sale is ended at its terminal, which is announced by a webhook. */
+/** As `atPoint`, and every sale is ended at its terminal, which is announced by a webhook, and that is waited for. */
 export const atEvent: Killer = async (trial) => {
   const child = await trial.stand.start(armed(trial));
-  if (child !== null) await sellUntilGone(trial, child, ['pay', 'decline', 'cancel at terminal']);
+  const endings = ['pay', 'decline', 'cancel at terminal'] as const;
+  if (child !== null) await sellUntilGone(trial, child, { endings, between_ms: 400 });
 };
 
+/** C3 and C4 in turn. */
+export const duringCall: Killer = (trial) =>
+  trial.kill % 2 === 0 ? beforeUpstreamActs(trial) : beforeAnswerRead(trial);
+
 /** C3: the POST has arrived at the upstream, which has not acted on it yet, or never will. */
-export const beforeUpstreamActs: Killer = async (trial) => {
+const beforeUpstreamActs: Killer = async (trial) => {
   const { stand, random } = trial;
   const kind = random.pick(['delay', 'delay', 'no_answer']);
   const child = await started(stand);
@@ -35,7 +40,7 @@ export const beforeUpstreamActs: Killer = async (trial) => {
 };
 
 /** C4: the upstream has acted, and its answer is held back or cut off. */
-export const beforeAnswerRead: Killer = async (trial) => {
+const beforeAnswerRead: Killer = async (trial) => {
   const { stand, random } = trial;
   const kind = random.pick(['delay', 'delay', 'reset', 'truncate']);
   const child = await started(stand);
@@ -66,15 +71,21 @@ async function killAnywhere(trial: Trial, build?: Build): Promise<void> {
 
 /** A start takes about as long here; so a threat within it sometimes comes true. */
 const START_MS = 400;
-const WORK_MS = 900;
+/** Work before the kill, at most, in times of the start before it: a slow machine works slowly too. */
+const SOON = 1;
+const LATER = 2.5;
+/** Before the tills have had all their rounds. */
+const MOST_MS = 900;
 
 /** Starts a server that will be killed at a random moment: null when that came before its doors were open. */
 export async function startUnderThreat(stand: Stand, random: Random, build?: Build): Promise<Child | null> {
   const within = random.chance(0.15) ? random.between(20, START_MS) : null;
+  const begun = performance.now();
   const starting = stand.start(undefined, build);
   if (within !== null) setTimeout(stand.killStarting, within);
   const child = await starting;
-  if (child !== null) setTimeout(() => void child.kill(), random.between(0, WORK_MS));
+  const most_ms = Math.min(MOST_MS, (performance.now() - begun) * (random.chance(0.6) ? SOON : LATER));
+  if (child !== null) setTimeout(() => void child.kill(), random.between(0, Math.round(most_ms)));
   return child;
 }
 

@@ -2,7 +2,7 @@
  * Power loss (`reliability.md` P1, §5.4): what a disk may hold when the current fails. All that was acknowledged was
  * synced, so it is there; behind it, writes are missing, torn or garbage.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,39 +14,53 @@ import type { Stand } from './stand.ts';
 import type { Till } from './till.ts';
 import { endOfCommits, type LogEnd } from './wal.ts';
 
+/** A moment of a server at work. */
+export interface Mark {
+  /** Acknowledged to tills until then. */
+  acknowledged: string[];
+  /** Sales begun until then. */
+  begun: number;
+  /** The log up to here holds all that was acknowledged. */
+  end: LogEnd;
+  /** When the main file was written last. */
+  written_at: bigint;
+}
+
 /** The disk of a server that stands still. */
 export interface Disk {
   file: Buffer;
   log: Buffer;
-  /** Acknowledged to a till before the moment of `synced`. */
-  acknowledged: string[];
-  /** The log up to here holds all that was acknowledged. */
-  synced: LogEnd;
+  /** Moments since which the log has only grown and the main file was not written, the oldest first. */
+  marks: Mark[];
 }
 
 /** A disk sector, the least that is written whole. */
 const SECTOR_BYTES = 512;
+/** Of what lies behind a mark, an image has so much at most; the rest is missing. */
+const TAIL_BYTES = 256 * 1024;
 /** Beyond this a process that was told to stand still is broken. */
 const STOP_LIMIT_MS = 10_000;
 
-/** What the disk holds at this moment, while the server runs: only for a moment when nothing is under way. */
-export function readDisk(stand: Stand): { file: Buffer; end: LogEnd } {
-  return { file: readFileSync(stand.database), end: endOfCommits(readLog(stand)) };
+/** While the server runs: what is acknowledged is read first, and the log after it. */
+export function markNow(stand: Stand, till: Till): Mark {
+  const written_at = lastWrite(stand);
+  const acknowledged = till.creates.flatMap(({ legacy_id }) => legacy_id ?? []);
+  return { acknowledged, begun: till.sales.length, end: endOfCommits(readLog(stand)), written_at };
 }
 
-/**
- * Stops the server in the middle of its sales and takes its disk. The server stays stopped.
- * Null when the log was begun again in between, so that nothing can be said of its length.
- */
-export async function takeDisk(stand: Stand, till: Till, child: Child, random: Random): Promise<Disk | null> {
-  const acknowledged = till.creates.flatMap(({ legacy_id }) => legacy_id ?? []);
-  const synced = endOfCommits(readLog(stand));
-  await pause(random.between(0, 25));
+/** Stops the server in the middle of its work and takes its disk. The server stays stopped. */
+export async function takeDisk(stand: Stand, child: Child, marks: Mark[]): Promise<Disk> {
   child.process.kill('SIGSTOP');
   await untilStopped(child.pid);
   const log = readLog(stand);
-  if (endOfCommits(log).salts !== synced.salts) return null;
-  return { file: readFileSync(stand.database), log, acknowledged, synced };
+  const { salts } = endOfCommits(log);
+  const written_at = lastWrite(stand);
+  const usable = marks.filter((mark) => mark.end.salts === salts && mark.written_at === written_at);
+  return { file: readFileSync(stand.database), log, marks: usable };
+}
+
+function lastWrite(stand: Stand): bigint {
+  return statSync(stand.database, { bigint: true }).mtimeNs;
 }
 
 function readLog(stand: Stand): Buffer {
@@ -69,63 +83,80 @@ async function untilStopped(pid: number): Promise<void> {
 
 /** The log as it may be found after the loss: cut, torn or garbled somewhere at or after `from`. */
 export function tornLog({ log }: Disk, from: number, random: Random): Buffer {
-  const length = Math.max(log.length, from) + random.between(0, 2) * SECTOR_BYTES;
+  const behind = Math.min(log.length - from, TAIL_BYTES) + random.between(0, 2) * SECTOR_BYTES;
+  const length = from + behind;
   const cut = random.between(from, length);
-  const whole = Buffer.concat([log, garbage(length - log.length, random)]);
+  const written = log.subarray(0, length);
+  const whole = Buffer.concat([written, noise(length - written.length, random)]);
   const kind = random.pick(['cut', 'zeros', 'garbage', 'flips', 'sectors']);
   if (kind === 'cut') return whole.subarray(0, cut);
-  if (kind === 'zeros') return Buffer.concat([whole.subarray(0, cut), Buffer.alloc(length - cut)]);
-  if (kind === 'garbage') return Buffer.concat([whole.subarray(0, cut), garbage(length - cut, random)]);
-  if (kind === 'flips') {
-    for (let flip = 0; flip < random.between(1, 64) && from < length; flip++) {
-      const place = random.between(from, length - 1);
-      whole[place] = (whole[place] ?? 0) ^ random.between(1, 255);
-    }
-    return whole;
-  }
-  // Sectors reach the disk in any order, or never.
-  for (let sector = Math.ceil(from / SECTOR_BYTES) * SECTOR_BYTES; sector < length; sector += SECTOR_BYTES)
-    if (random.chance(0.5)) whole.fill(0, sector, Math.min(sector + SECTOR_BYTES, length));
+  if (kind === 'zeros') whole.fill(0, cut);
+  if (kind === 'garbage') noise(length - cut, random).copy(whole, cut);
+  if (kind === 'flips') flip(whole, from, random);
+  if (kind === 'sectors') dropSectors(whole, from, random);
   return whole;
 }
 
-function garbage(length: number, random: Random): Buffer {
-  return Buffer.from(Array.from({ length }, () => random.between(0, 255)));
+function flip(log: Buffer, from: number, random: Random): void {
+  for (let left = random.between(1, 64); left > 0 && from < log.length; left--) {
+    const place = random.between(from, log.length - 1);
+    log[place] = (log[place] ?? 0) ^ random.between(1, 255);
+  }
+}
+
+/** Sectors reach the disk in any order, or never. */
+function dropSectors(log: Buffer, from: number, random: Random): void {
+  for (let sector = Math.ceil(from / SECTOR_BYTES) * SECTOR_BYTES; sector < log.length; sector += SECTOR_BYTES)
+    if (random.chance(0.5)) log.fill(0, sector, Math.min(sector + SECTOR_BYTES, log.length));
+}
+
+/** Old content of a disk: noise, the same block again and again from a place that differs. */
+function noise(length: number, random: Random): Buffer {
+  const block = Buffer.from(Array.from({ length: 1_021 }, () => random.between(0, 255)));
+  return Buffer.alloc(length, block);
 }
 
 export interface Reopened {
   /** What Puente's own start says against the file; null when it takes it. */
   refusal: string | null;
-  /** Acknowledged, and not there or without an order. */
-  lost: string[];
+  /** Sales that are there, with their order. */
+  kept: Set<string>;
 }
 
-/** Opens an image as a start does, and looks for what was acknowledged. */
-export function reopen(disk: Disk, log: Buffer): Reopened {
+export interface Images {
+  /** Opens an image as a start does, and reads what it has kept. */
+  reopen(log: Buffer): Reopened;
+  remove(): void;
+}
+
+/** A folder in which one image of a disk lies after the other. */
+export function imagesOf({ file }: Disk): Images {
   const folder = mkdtempSync(join(tmpdir(), 'puente-power-loss-'));
   const path = join(folder, 'puente.db');
-  try {
-    writeFileSync(path, disk.file);
-    writeFileSync(`${path}-wal`, log);
-    prepareFile({ path, create: false, now: Date.now, migrations_directory: MIGRATIONS_DIRECTORY });
-    const kept = readDatabase(path, (database) =>
-      database
-        .prepare<[], string>(`SELECT legacy_id FROM links WHERE order_id IS NOT NULL AND client_answer = 'maybe'`)
-        .pluck()
-        .all(),
-    );
-    const known = new Set(kept);
-    return { refusal: null, lost: disk.acknowledged.filter((id) => !known.has(id)) };
-  } catch (error) {
-    return { refusal: String(error), lost: [] };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  return {
+    reopen(log) {
+      putDisk(path, file, log);
+      try {
+        prepareFile({ path, create: false, now: Date.now, migrations_directory: MIGRATIONS_DIRECTORY });
+        return { refusal: null, kept: readDatabase(path, keptIn) };
+      } catch (error) {
+        return { refusal: String(error), kept: new Set() };
+      }
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function keptIn(database: Parameters<Parameters<typeof readDatabase>[1]>[0]): Set<string> {
+  const acknowledged = database.prepare<[], string>(
+    `SELECT legacy_id FROM links WHERE order_id IS NOT NULL AND client_answer = 'maybe'`,
+  );
+  return new Set(acknowledged.pluck().all());
 }
 
 /** Puts what the loss left in the place of the server's files; its shared memory is gone with the power. */
-export function restoreDisk(stand: Stand, disk: Disk, log: Buffer): void {
-  rmSync(`${stand.database}-shm`, { force: true });
-  writeFileSync(stand.database, disk.file);
-  writeFileSync(`${stand.database}-wal`, log);
+export function putDisk(path: string, file: Buffer, log: Buffer): void {
+  rmSync(`${path}-shm`, { force: true });
+  writeFileSync(path, file);
+  writeFileSync(`${path}-wal`, log);
 }

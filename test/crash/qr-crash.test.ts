@@ -2,11 +2,11 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { killChildren } from './child.ts';
-import { chainsOf, KILLS, PLAN } from './plan.ts';
+import { chainsOf, PLAN, REPEATS } from './plan.ts';
 import { type QrOutcome, qrSummary, refundSales, runQrChain, sellEverywhere } from './qr-chain.ts';
-import { bundleSources, removeBundle } from './stand.ts';
+import { bundleSources } from './stand.ts';
 
-const LIMIT_MS = 240_000 + KILLS * 60_000;
+const LIMIT_MS = 240_000 + REPEATS * 60_000;
 const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 
 type Chain = Parameters<typeof runQrChain>;
@@ -34,6 +34,7 @@ beforeAll(() => bundleSources(), LIMIT_MS);
 
 afterAll(async () => {
   await killChildren();
-  removeBundle();
-  process.stdout.write(`${[`CRASH_SEED=${SEED}`, ...outcomes.map(qrSummary)].join('\n')}\n`);
+  const sum = (count: (outcome: QrOutcome) => number): number => outcomes.reduce((all, one) => all + count(one), 0);
+  const total = `kill -9 at named points of QR: ${sum((one) => one.kills)} kills, ${sum((one) => one.sales)} sales, ${sum((one) => one.violations.length)} violations`;
+  process.stdout.write(`${[`CRASH_SEED=${SEED}`, ...outcomes.map(qrSummary), total].join('\n')}\n`);
 });

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';
-import { type Bundle, bundleServer } from './bundle.ts';
-import { type Build, type Child, ROOT, SOURCES, startChild } from './child.ts';
+import { type Build, type Child, SOURCES, startChild } from './child.ts';
+import { keptBundle } from './kept-bundle.ts';
 
 /** Every sale gets a terminal of its own, so that an unsettled one is never in the way of the next. */
 const TERMINALS = 600;
@@ -20,6 +20,8 @@ const TIMES = {
   PUENTE_CREATE_DEADLINE_MS: '2000',
   PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '800',
   PUENTE_CREATE_SETTLE_AFTER_MS: '500',
+  // Here minutes may pass between a kill and the retry of a till that sends no key; the window is tested by itself.
+  PUENTE_CREATE_JOIN_WINDOW_MS: '900000',
   PUENTE_READS_FRESH_MS: '0',
   PUENTE_READS_TIMEOUT_MS: '2000',
   PUENTE_RECONCILE_POINT_INTERVAL_MS: '300',
@@ -113,21 +115,14 @@ export async function startStand(settings: Record<string, string> = {}): Promise
 
 /** What is started unless a test asks for something else: the sources, until they are bundled. */
 let usual: Build = SOURCES;
-let bundle: Bundle | null = null;
 
-/** Bundles the sources for the many starts of a test file. */
+/** Takes the bundle of the sources for the many starts of a test file. */
 export async function bundleSources(): Promise<void> {
-  bundle = await bundleServer(ROOT);
-  usual = bundle;
-  await warmUp(bundle);
+  usual = await keptBundle(warmUp);
 }
 
 export function usualBuild(): Build {
   return usual;
-}
-
-export function removeBundle(): void {
-  bundle?.remove();
 }
 
 /** One start that ends cleanly, before the many that don't: it leaves its compiled code for them. */
@@ -136,6 +131,7 @@ export async function warmUp(build: Build): Promise<void> {
   try {
     const child = await stand.start(undefined, build);
     await child?.stop();
+    if (child?.process.exitCode !== 0) throw new Error(`the server did not end cleanly:\n${child?.output()}`);
   } finally {
     await stand.close();
   }

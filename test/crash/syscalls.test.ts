@@ -10,7 +10,7 @@ import { finishChain, started } from './chain.ts';
 import { type Child, killChildren, StartRefused } from './child.ts';
 import { seeded } from './random.ts';
 import { createSlots } from './slots.ts';
-import { bundleSources, removeBundle, type Stand, startStand, usualBuild } from './stand.ts';
+import { bundleSources, type Stand, startStand, usualBuild } from './stand.ts';
 import { type Fault, FIRST_FAULTS, faultsOf, nameOf, straceMissing, underStrace, wasInjected } from './syscalls.ts';
 import { startTill, type Till } from './till.ts';
 
@@ -55,7 +55,10 @@ async function failAgain(seed: number, faults: Fault[]): Promise<void> {
   const stand = await startStand(SETTINGS);
   try {
     const till = startTill(stand, seeded(seed));
-    await (await started(stand)).stop();
+    const whole = await started(stand);
+    // It has just said that it is ready, and ends cleanly all the same.
+    await whole.stop();
+    expect(whole.process.exitCode).toBe(0);
     for (const fault of faults) {
       const child = await startFailing(stand, fault);
       if (child !== null) await sellAndEnd(till, child, fault);
@@ -160,7 +163,6 @@ beforeAll(() => bundleSources(), LIMIT_MS);
 
 afterAll(async () => {
   await killChildren();
-  removeBundle();
   const { faults, hit, refused_starts, stopped, wrong } = tally;
   process.stdout.write(
     missing === null

@@ -4,31 +4,32 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readDatabase } from './books.ts';
-import type { Bundle } from './bundle.ts';
 import { finishChain } from './chain.ts';
-import { killChildren } from './child.ts';
+import { type Build, killChildren } from './child.ts';
 import { makeNewerBuild, NEWER_VERSION } from './newer-build.ts';
-import { KILLS, OUTSIDE, PLAN } from './plan.ts';
+import { OUTSIDE, PLAN, REPEATS } from './plan.ts';
 import { seeded } from './random.ts';
-import { bundleSources, removeBundle, type Stand, startStand, warmUp } from './stand.ts';
+import { bundleSources, type Stand, startStand, usualBuild, warmUp } from './stand.ts';
 import { startTill, type Till } from './till.ts';
 
-const LIMIT_MS = 60_000 + KILLS * 30_000;
+const LIMIT_MS = 60_000 + REPEATS * 30_000;
 const SEED = 14;
 
-let build: Bundle;
+let build: Build;
+let removeNewer: () => void = () => undefined;
 const summaries: string[] = [];
 
 beforeAll(async () => {
   await bundleSources();
-  build = await makeNewerBuild();
+  const newer = makeNewerBuild(usualBuild());
+  build = newer.build;
+  removeNewer = newer.remove;
   await warmUp(build);
 }, LIMIT_MS);
 
 afterAll(async () => {
   await killChildren();
-  build.remove();
-  removeBundle();
+  removeNewer();
   process.stdout.write(`${summaries.join('\n')}\n`);
 });
 
