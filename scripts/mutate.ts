@@ -1,0 +1,111 @@
+/** Changes the modules of the proof list one small thing at a time, and counts the changes that no test notices (Stryker). */
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Stryker } from '@stryker-mutator/core';
+import Table from 'cli-table3';
+import { type Group, globsOf, groups } from '../test/proof/modules.ts';
+
+/** Percent of the mutants of a group that tests must notice. */
+const LEAST_SCORE = 85;
+/** The whole machine; more workers only wait for one another. */
+const WORKERS = 2;
+/** A process keeps every module it has ever loaded. */
+const MOST_LOADINGS = 100;
+/** Only ends what hangs: loading anew on a busy machine is slow as well. */
+const PATIENCE_MS = 30_000;
+
+interface Sums {
+  group: string;
+  killed: number;
+  timeout: number;
+  survived: number;
+  no_coverage: number;
+  /** Constants that are made once, in a group where loading them anew for each would take hours. */
+  ignored: number;
+}
+
+const { values } = parseArgs({
+  options: {
+    group: { type: 'string', multiple: true },
+    files: { type: 'string', multiple: true },
+    survivors: { type: 'boolean', default: false },
+  },
+});
+
+const wanted = values.group ?? groups.map(({ name }) => name);
+const unknown = wanted.filter((name) => !groups.some((group) => group.name === name));
+if (unknown.length > 0) {
+  process.stderr.write(
+    `There is no group ${unknown.join(', ')}; there are ${groups.map(({ name }) => name).join(', ')}.\n`,
+  );
+  process.exit(2);
+}
+const rows: Sums[] = [];
+for (const group of groups) if (wanted.includes(group.name)) rows.push(...(await mutate(group)));
+process.stdout.write(`${table(rows)}\n`);
+if (rows.some((row) => scoreOf(row) < LEAST_SCORE)) process.exitCode = 1;
+
+/** @returns nothing for a group that none of the files asked for is in. */
+async function mutate(group: Group): Promise<Sums[]> {
+  const files = filesOf(group).filter((file) => values.files === undefined || values.files.some((one) => file === one));
+  if (files.length === 0) return [];
+  // The runner's processes inherit it, and load the tests of this group alone.
+  process.env.PUENTE_PROOF_GROUP = group.name;
+  const results = await new Stryker({
+    mutate: files,
+    testRunner: 'in-process',
+    plugins: [join(import.meta.dirname, '..', 'test', 'proof', 'mutants', 'runner.ts')],
+    maxTestRunnerReuse: group.remembers === true ? MOST_LOADINGS : 0,
+    coverageAnalysis: 'perTest',
+    concurrency: WORKERS,
+    timeoutMS: PATIENCE_MS,
+    // Types are erased, not checked: a change that the compiler would refuse has to be noticed by a test all the same.
+    disableTypeChecks: false,
+    tsconfigFile: 'none.json',
+    reporters: ['progress-append-only', ...(values.survivors ? ['clear-text'] : [])],
+    clearTextReporter: { allowColor: false, logTests: false, reportTests: false, reportScoreTable: false },
+    allowConsoleColors: false,
+    tempDirName: '.mutants',
+    ignorePatterns: ['**', '!src/**', '!test/**', '!mappings/**', '!config/**', '!package.json'],
+    ignoreStatic: group.tables === true,
+  }).runMutationTest();
+  const count = (status: string): number => results.filter((one) => one.status === status).length;
+  return [
+    {
+      group: group.name,
+      killed: count('Killed'),
+      timeout: count('Timeout'),
+      survived: count('Survived'),
+      no_coverage: count('NoCoverage'),
+      ignored: count('Ignored'),
+    },
+  ];
+}
+
+function filesOf({ files }: Group): string[] {
+  const { include, exclude } = globsOf(files);
+  return globSync(include, { exclude }).toSorted();
+}
+
+/** Percent of the mutants that were noticed; one that no test reaches was not. */
+function scoreOf({ killed, timeout, survived, no_coverage }: Sums): number {
+  return (100 * (killed + timeout)) / Math.max(1, killed + timeout + survived + no_coverage);
+}
+
+function table(sums: readonly Sums[]): string {
+  const head = ['group', 'score %', 'killed', 'timeout', 'survived', 'no coverage', 'ignored'];
+  const lines = new Table({ head, style: { head: [], border: [] } });
+  for (const row of sums) {
+    lines.push([
+      row.group,
+      scoreOf(row).toFixed(1),
+      row.killed,
+      row.timeout,
+      row.survived,
+      row.no_coverage,
+      row.ignored,
+    ]);
+  }
+  return lines.toString();
+}

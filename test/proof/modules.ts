@@ -1,0 +1,132 @@
+/** The modules that every branch and nearly every mutant of is shown by tests, and the tests that show it. */
+
+export interface Group {
+  name: string;
+  /** Why these, and what of the same subject stands elsewhere. */
+  why: string;
+  /** Globs of files. */
+  files: readonly string[];
+  /** Globs of tests that start no server; they alone run here. */
+  tests: readonly string[];
+  /** The modules remember what they were asked once, so that each mutant needs them new. */
+  remembers?: true;
+  /** The tests prove and compile the tables when they are loaded: constants are not changed, because each would do it once more. */
+  tables?: true;
+}
+
+/** Globs as both tools want them: those that begin with `!` leave out. */
+export function globsOf(globs: readonly string[]): { include: string[]; exclude: string[] } {
+  return {
+    include: globs.filter((glob) => !glob.startsWith('!')),
+    exclude: globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1)),
+  };
+}
+
+/** Both `npm run coverage` and `npm run mutate` read this list. */
+export const groups: readonly Group[] = [
+  {
+    name: 'money',
+    why: 'Every amount that is read, converted, compared or refunded goes through these; what sends a refund is a story, shown by the golden exchanges and by the simulation.',
+    files: [
+      'src/mapping/amount.ts',
+      'src/mapping/asked-amount.ts',
+      'src/contract/legacy-amount.ts',
+      'src/contract/json.ts',
+      'src/core/payments/judge.ts',
+      'src/core/payments/recognise.ts',
+    ],
+    tests: [
+      'test/mapping/amount.test.ts',
+      'test/core/legacy-amount.test.ts',
+      'test/core/refund-decisions.test.ts',
+      'test/proof/money*.test.ts',
+    ],
+  },
+  {
+    name: 'state',
+    why: 'From what upstream says of an order to what a till sees and is told; the store that keeps it has its own suite.',
+    files: [
+      'src/core/advance.ts',
+      'src/core/announce.ts',
+      'src/core/link.ts',
+      'src/core/minted.ts',
+      'src/core/moment.ts',
+      'src/mapping/states.ts',
+    ],
+    tests: [
+      'test/core/advance.test.ts',
+      'test/core/advance-qr.test.ts',
+      'test/core/minted.test.ts',
+      'test/core/small.test.ts',
+      'test/proof/state*.test.ts',
+    ],
+  },
+  {
+    name: 'protocol',
+    why: 'The create protocol from the row to the committed outcome, and what recovery does with it; the stories of the families above it are shown by the golden exchanges, the carried creates below the legacy lane by the simulation.',
+    files: [
+      'src/core/open.ts',
+      'src/core/opening.ts',
+      'src/core/new-link.ts',
+      'src/core/reference.ts',
+      'src/core/send.ts',
+      'src/core/attempt.ts',
+      'src/core/outcome.ts',
+      'src/core/budget.ts',
+      'src/core/change.ts',
+      'src/core/refresh.ts',
+      'src/core/cancel-order.ts',
+      'src/core/complete.ts',
+      'src/core/retry.ts',
+      'src/core/serial.ts',
+      'src/core/routing.ts',
+    ],
+    tests: [
+      'test/core/opening.test.ts',
+      'test/core/outcome.test.ts',
+      'test/core/retry.test.ts',
+      'test/core/routing.test.ts',
+      'test/core/small.test.ts',
+      'test/proof/protocol*.test.ts',
+    ],
+  },
+  {
+    name: 'mapping',
+    tables: true,
+    why: 'The engine that proves, compiles and runs the tables. The tables are data, and the golden exchanges count their rows; the words that explain them to people are no engine, and neither are the declarations of context and contracts.',
+    files: [
+      'src/mapping/*.ts',
+      'src/mapping/converters/*.ts',
+      '!src/mapping/{amount,asked-amount,states}.ts',
+      '!src/mapping/{describe,explain,explain-text,limitation-text,read-request,render,suppose}.ts',
+      '!src/mapping/{context,contracts,tables}.ts',
+    ],
+    tests: [
+      'test/mapping/*.test.ts',
+      '!test/mapping/{point,qr,qr-app}-property.test.ts',
+      'test/proof/mapping*.test.ts',
+      'test/exchanges/engine.proof.ts',
+    ],
+  },
+  {
+    name: 'guard',
+    why: 'Which addresses a notice may go to, judged before and after the name is resolved; the sender around it follows no redirect, which its own test shows.',
+    files: ['src/outbound/guard.ts', 'src/outbound/address.ts'],
+    tests: ['test/outbound/guard.test.ts', 'test/proof/guard*.test.ts'],
+  },
+  {
+    name: 'redaction',
+    remembers: true,
+    why: 'What keeps secrets out of prints, captures, log lines and stored texts; the canary run shows that every door goes through it.',
+    files: [
+      'src/core/secret.ts',
+      'src/core/cover.ts',
+      'src/core/capture/redact.ts',
+      'src/core/capture/redact-encoded.ts',
+      'src/core/capture/redact-names.ts',
+      'src/core/capture/redact-text.ts',
+      'src/outbound/log.ts',
+    ],
+    tests: ['test/core/capture/redact.test.ts', 'test/outbound/log.test.ts', 'test/proof/redaction*.test.ts'],
+  },
+];

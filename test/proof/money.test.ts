@@ -1,0 +1,433 @@
+/** What the tests of amounts leave open: JSON that is refused, refunds that name too little, and the limits of what is an amount. */
+import { LosslessNumber } from 'lossless-json';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { decodeUtf8, isExactNumber, jsonObject, parseJson, stringifyJson } from '../../src/contract/json.ts';
+import { decimalOf, jsonNumber, quantityOf, writtenAmount, writtenQuantity } from '../../src/contract/legacy-amount.ts';
+import type { Order } from '../../src/contract/orders.ts';
+import { factsOf, findRefund, isEverything, judgeRefund, nodesOf, sumsOf } from '../../src/core/payments/judge.ts';
+import { isOpen, recognise } from '../../src/core/payments/recognise.ts';
+import type { Refund } from '../../src/core/payments/refund.ts';
+import { decimalText, minorUnits } from '../../src/mapping/amount.ts';
+import { askedAmount } from '../../src/mapping/asked-amount.ts';
+import { answered } from './stand.ts';
+
+const exact = (text: string) => new LosslessNumber(text);
+
+describe('JSON', () => {
+  it('keeps numbers that a double could change as they were written', () => {
+    expect(parseJson('[0,-1,123456789012345,-123456789012345]')).toEqual([0, -1, 123456789012345, -123456789012345]);
+    for (const text of ['1.5', '1.0', '-0', '1e3', '1234567890123456', '-1234567890123456', '0.1']) {
+      const value = parseJson(text);
+      expect(isExactNumber(value), text).toBe(true);
+      expect(stringifyJson(value)).toBe(text);
+    }
+    expect([isExactNumber(1), isExactNumber('1')]).toEqual([false, false]);
+  });
+
+  it('of nothing is null', () => {
+    expect(stringifyJson(undefined)).toBe('null');
+    expect(stringifyJson({ a: [1, exact('2.50')] })).toBe('{"a":[1,2.50]}');
+  });
+
+  it('nests 32 levels and no more, in lists and objects', () => {
+    const lists = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+    const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+    for (const nested of [lists, objects]) {
+      expect(() => parseJson(nested(32))).not.toThrow();
+      expect(() => parseJson(nested(33))).toThrow('JSON is nested deeper than 32 levels');
+    }
+    expect(() => parseJson(`[${Array(40).fill('[]').join(',')}]`), 'closed ones do not count').not.toThrow();
+    expect(() => parseJson(`[${Array(40).fill('{}').join(',')}]`)).not.toThrow();
+    expect(() => parseJson(JSON.stringify('['.repeat(40))), 'nor do those in a text').not.toThrow();
+    expect(() => parseJson(JSON.stringify(`"${'['.repeat(40)}`)), 'nor after an escaped quote').not.toThrow();
+  });
+
+  it.each([
+    '{"__proto__":1}',
+    '{"constructor" : 1}',
+    '{"a":{"prototype"\n:1}}',
+    '{"\\u005f_proto__":1}',
+    '[{"b":1,"constructor":{}}]',
+  ])('with a key that reaches a prototype is refused: %s', (text) => {
+    expect(() => parseJson(text)).toThrow(/^The key '(?:__proto__|constructor|prototype)' is not allowed$/);
+  });
+
+  it.each(['{"a":"__proto__"}', '["constructor"]', '{"a":"\\"constructor\\":1"}', '{"protos":1}', '{"__proto_":1}'])(
+    'that only mentions one is taken: %s',
+    (text) => {
+      expect(() => parseJson(text)).not.toThrow();
+    },
+  );
+
+  it.each(['{', '"open', '{"a":1,"a":2}', '', '{"a', '"\\'])('that is none is refused: %s', (text) => {
+    expect(() => parseJson(text)).toThrow(SyntaxError);
+  });
+
+  it('of an object with unknown keys is no number', () => {
+    const shape = jsonObject({ a: z.number().optional() });
+    expect(shape.safeParse({ a: 1, b: 2 }).data).toEqual({ a: 1, b: 2 });
+    expect(shape.safeParse(exact('1.5')).success).toBe(false);
+    expect(shape.safeParse({ isLosslessNumber: false }).success).toBe(true);
+  });
+
+  it('is UTF-8, without replacements', () => {
+    expect(decodeUtf8(Buffer.from('señal'))).toBe('señal');
+    expect(() => decodeUtf8(Buffer.from([0xc3]))).toThrow(TypeError);
+  });
+});
+
+describe('amounts', () => {
+  it.each([
+    [1500, 2, '15.00'],
+    [5, 2, '0.05'],
+    [0, 2, '0.00'],
+    [1500, 0, '1500'],
+    [1234, 3, '1.234'],
+    [-1, 2, undefined],
+    [1.5, 2, undefined],
+    ['15', 2, undefined],
+    [2 ** 53, 2, undefined],
+    [2 ** 53 - 1, 2, '90071992547409.91'],
+    [1, Number.NaN, undefined],
+    [1, -1, undefined],
+  ])('%s with %d decimals is %s', (minor, exponent, expected) => {
+    expect(decimalText(minor, exponent)).toBe(expected);
+  });
+
+  it.each([
+    ['24.5', 2, 2450],
+    ['24.500', 2, 2450],
+    ['24.505', 2, undefined],
+    ['24', 0, 24],
+    ['24.0', 0, 24],
+    ['24.1', 0, undefined],
+    ['007', 2, 700],
+    ['', 2, undefined],
+    ['.5', 2, undefined],
+    ['5.', 2, undefined],
+    ['x5', 2, undefined],
+    ['5x', 2, undefined],
+    [5, 2, undefined],
+    ['1234567890123456', 2, undefined],
+    ['90071992547409.91', 2, 9007199254740991],
+    ['90071992547409.92', 2, undefined],
+    ['1', Number.NaN, undefined],
+    ['1', -1, undefined],
+    ['1.0000000000000000', 2, undefined],
+  ])('%s with %d decimals is %s', (decimal, exponent, expected) => {
+    expect(minorUnits(decimal, exponent)).toBe(expected);
+  });
+});
+
+describe('amounts as legacy writes them', () => {
+  it.each([
+    ['1.5e1', '15'],
+    ['1.205e2', '120.5'],
+    ['5E-2', '0.05'],
+    ['5e0', '5'],
+    ['0.5e1', '5'],
+    ['12e+1', '120'],
+    ['x1e5', null],
+    ['1e5x', null],
+    ['1e100', null],
+    ['e5', null],
+    ['-1', null],
+    ['', null],
+    [true, null],
+    [null, null],
+    [1.5, '1.5'],
+    [exact('1.50'), '1.50'],
+  ])('%s is the decimal %s', (value, expected) => {
+    expect(decimalOf(value)).toBe(expected);
+    expect(writtenAmount.safeParse(value).success).toBe(expected !== null);
+  });
+
+  it.each([
+    [2, 2],
+    ['2.0', 2],
+    ['2.00', 2],
+    [0, null],
+    ['2.5', null],
+    ['x2', null],
+    ['2x', null],
+    ['999999', 999_999],
+    ['1000000', null],
+    [null, null],
+  ])('%s is the quantity %s', (value, expected) => {
+    expect(quantityOf(value)).toBe(expected);
+    expect(writtenQuantity.safeParse(value).success).toBe(expected !== null);
+  });
+
+  it.each([
+    ['241.00', 241],
+    ['120.50', 120.5],
+    ['0012.50', 12.5],
+    ['000', 0],
+    ['0.5', 0.5],
+    ['100', 100],
+    ['0.10', 0.1],
+  ])('%s is the number %d', (decimal, expected) => {
+    expect(jsonNumber(decimal)).toBe(expected);
+  });
+
+  it('too long for a double keeps its digits', () => {
+    expect(stringifyJson(jsonNumber('12345678901234567.80'))).toBe('12345678901234567.8');
+  });
+});
+
+describe('the amount of a refund', () => {
+  it.each<[unknown, number | null]>([
+    [undefined, null],
+    [10, 1000],
+    ['10.5', 1050],
+    [exact('10.50'), 1050],
+    [exact('1.05e1'), 1050],
+    ['1e1', 1000],
+    ['1E+1', 1000],
+    ['0.01', 1],
+  ])('%s is %s', (amount, expected) => {
+    expect(askedAmount(amount, 2)).toBe(expected);
+  });
+
+  it.each<[unknown, string]>([
+    ['ten', 'amount_not_numeric'],
+    ['', 'amount_not_numeric'],
+    [null, 'amount_not_numeric'],
+    [{}, 'amount_not_numeric'],
+    ['1,5', 'amount_not_numeric'],
+    ['x1', 'amount_not_numeric'],
+    ['1x', 'amount_not_numeric'],
+    ['1.', 'amount_not_numeric'],
+    ['--1', 'amount_not_numeric'],
+    ['1e', 'amount_not_numeric'],
+    [true, 'amount_not_numeric'],
+    [0, 'amount_not_positive'],
+    ['0.00', 'amount_not_positive'],
+    ['-5', 'amount_not_positive'],
+    ['-0.5', 'amount_not_positive'],
+    ['0e5', 'amount_not_positive'],
+    ['10.005', 'invalid_property'],
+    ['1e-5', 'invalid_property'],
+    ['1e20', 'invalid_property'],
+  ])('%s is refused: %s', (amount, error) => {
+    expect(() => askedAmount(amount, 2)).toThrow(
+      expect.objectContaining({
+        code: 'refused',
+        message: `The refund was refused: ${error}`,
+        facts: { error, detail: 'amount' },
+      }),
+    );
+  });
+});
+
+const ORDER_ID = 'ORD01KG9Z8Q7X4V20000000000001';
+const refundOf = (change: Partial<Refund> = {}): Refund => ({
+  id: 'r1',
+  number: 1,
+  legacy_id: 'l1',
+  merchant_id: '700100200',
+  payment_id: '131313131313',
+  client_key: null,
+  fingerprint: 'ten',
+  amount_minor: 1000,
+  refunded_before_minor: 0,
+  idempotency_key: 'k1',
+  state: 'SENDING',
+  upstream_id: null,
+  reference_id: null,
+  refunded_minor: null,
+  upstream_status: null,
+  told_at: 1,
+  created_at: 0,
+  updated_at: 0,
+  revision: 1,
+  ...change,
+});
+const paid = (payment: object, refunds: object[] = [], status = 'processed'): Order => ({
+  id: ORDER_ID,
+  status,
+  transactions: { payments: [{ id: 'PAY1', amount: '24.10', ...payment }], refunds },
+});
+
+describe('what a refund came to', () => {
+  const made = (change: object = {}) => ({
+    id: ORDER_ID,
+    status: 'processed',
+    transactions: { refunds: [{ id: 'REF1', amount: '10.00', reference_id: '17', status: 'processing' }] },
+    ...change,
+  });
+
+  it.each([200, 201])('is told by %d', (status) => {
+    expect(judgeRefund(answered(status, made()), ORDER_ID, 2, false)).toEqual({
+      kind: 'made',
+      facts: { upstream_id: 'REF1', reference_id: '17', refunded_minor: 1000, upstream_status: 'processing' },
+    });
+  });
+
+  it.each([
+    [202, false, 'unknown'],
+    [399, false, 'unknown'],
+    [400, false, 'refused'],
+    [408, false, 'unknown'],
+    [409, false, 'refused'],
+    [428, false, 'refused'],
+    [499, false, 'refused'],
+    [500, false, 'unknown'],
+    [429, false, 'not_executed'],
+    [429, true, 'unknown'],
+  ])('is told by %d, repeated %s: %s', (status, repeated, kind) => {
+    expect(judgeRefund(answered(status), ORDER_ID, 2, repeated).kind).toBe(kind);
+  });
+
+  it.each([
+    ['nothing left', { kind: 'not_sent', cause: 'x' } as const, true],
+    ['nothing came', { kind: 'broken', cause: 'x' } as const, true],
+    ['a failure', answered(500), true],
+    ['a rate limit', answered(429), true],
+    ['no order', answered(200, {}), false],
+    ['another order', answered(200, made({ id: ORDER_ID.replace(/1$/, '2') })), false],
+    ['its own key', answered(409, { code: 'idempotency_key_already_used' }), false],
+    ['its own key again', answered(409, { code: 'idempotency_key_already_used' }), true],
+    ['another one under way', answered(409, { code: 'refund_in_progress' }), true],
+    ['a dead token', answered(401, { code: 'unauthorized' }), true],
+    ['a token of somebody', answered(403, { code: 'forbidden' }), true],
+  ])('is not known: %s', (_what, outcome, repeated) => {
+    expect(judgeRefund(outcome, ORDER_ID, 2, repeated)).toEqual({ kind: 'unknown', contradicted: false });
+  });
+
+  it('is contradicted by a refusal of a repeat', () => {
+    const again = judgeRefund(answered(400, { code: 'order_already_refunded' }), ORDER_ID, 2, true);
+    expect(again).toEqual({ kind: 'unknown', contradicted: true });
+  });
+});
+
+describe('what an order says of refunds', () => {
+  it('is nothing where it says nothing', () => {
+    expect([nodesOf(null), nodesOf({ id: ORDER_ID, status: 'created' })]).toEqual([[], []]);
+    expect(factsOf({}, 2)).toEqual({
+      upstream_id: null,
+      reference_id: null,
+      refunded_minor: null,
+      upstream_status: null,
+    });
+    expect(sumsOf(null, 700, 2)).toEqual({ paid_minor: 700, refunded_minor: 0, sale_minor: 700 });
+  });
+
+  it('is the greater of its sum and of what it lists of this payment', () => {
+    const listed = [
+      { amount: '3.00', transaction_id: 'PAY1' },
+      { amount: '2.00' },
+      { amount: 'much' },
+      { amount: '9.00', transaction_id: 'PAY2' },
+    ];
+    expect(sumsOf(paid({ refunded_amount: '4.00' }, listed), 0, 2).refunded_minor).toBe(500);
+    expect(sumsOf(paid({ refunded_amount: '6.00' }, listed), 0, 2).refunded_minor).toBe(600);
+    expect(sumsOf(paid({ amount: 'x', paid_amount: '5.00' }), 700, 2)).toEqual({
+      paid_minor: 500,
+      refunded_minor: 0,
+      sale_minor: 700,
+    });
+  });
+
+  it('everything is what is left of the payment, or of the sale after a discount', () => {
+    const sums = { paid_minor: 2000, refunded_minor: 500, sale_minor: 2410 };
+    expect([1500, 1910, 2410, 1499].map((asked) => isEverything(asked, sums))).toEqual([true, true, false, false]);
+    const plain = { paid_minor: 2410, refunded_minor: 500, sale_minor: 2000 };
+    expect([1910, 1500].map((asked) => isEverything(asked, plain))).toEqual([true, false]);
+    const equal = { paid_minor: 2000, refunded_minor: 0, sale_minor: 2000 };
+    expect([2000, 1999].map((asked) => isEverything(asked, equal))).toEqual([true, false]);
+  });
+
+  const ten = { id: 'REF1', transaction_id: 'PAY1', amount: '10.00', reference_id: '17', status: 'processed' };
+
+  it.each<[string, Order, Partial<Refund>, unknown]>([
+    ['nothing rose', paid({}), {}, null],
+    ['it rose by less', paid({ refunded_amount: '9.99' }), {}, null],
+    ['it rose by as much', paid({ refunded_amount: '10.00' }), {}, { upstream_id: null, refunded_minor: 1000 }],
+    ['it rose by more, and none is like it', paid({ refunded_amount: '10.01' }), {}, null],
+    ['it is listed', paid({ refunded_amount: '12.00' }, [ten]), {}, { upstream_id: 'REF1' }],
+    ['without an id', paid({}, [{ ...ten, id: undefined }]), {}, { upstream_id: null, reference_id: '17' }],
+    [
+      'it is another one of ours',
+      paid({ refunded_amount: '10.00' }, [{ ...ten, id: 'OWN' }]),
+      {},
+      { upstream_id: null },
+    ],
+    ['the last of two alike', paid({}, [ten, { ...ten, id: 'REF2' }]), {}, { upstream_id: 'REF2' }],
+    ['not all went back', paid({ refunded_amount: '24.00' }), { amount_minor: null }, null],
+    [
+      'all went back',
+      paid({}, [{ ...ten, amount: '24.10' }], 'refunded'),
+      { amount_minor: null },
+      { refunded_minor: 2410 },
+    ],
+    [
+      'all went back, unlisted',
+      paid({ refunded_amount: '24.10' }, [], 'refunded'),
+      { amount_minor: null },
+      { refunded_minor: 2410, upstream_status: 'processed', reference_id: null },
+    ],
+    ['it went back before', paid({ refunded_amount: '10.00' }, [ten]), { refunded_before_minor: 1000 }, null],
+  ])('%s', (_what, order, change, expected) => {
+    const found = findRefund(order, refundOf(change), ['OWN'], 2);
+    if (expected === null) expect(found).toBeNull();
+    else expect(found).toMatchObject(expected as object);
+  });
+});
+
+describe('a refund is recognised', () => {
+  const nobody: ReadonlySet<string> = new Set();
+  const kind = (earlier: Partial<Refund>[], asked: Partial<Refund> = {}, settled: string | null = null) =>
+    recognise(
+      earlier.map((one, index) => refundOf({ id: `e${index}`, ...one })),
+      refundOf({ id: 'new', ...asked }),
+      settled,
+      nobody,
+    );
+
+  it('by what is open, not by what is over', () => {
+    expect(
+      ['SENDING', 'IN_DOUBT', 'DONE', 'REFUSED', 'NOT_SENT'].map((state) =>
+        isOpen(refundOf({ state } as Partial<Refund>)),
+      ),
+    ).toEqual([true, true, false, false, false]);
+    expect(
+      kind([
+        { state: 'REFUSED', told_at: null },
+        { state: 'NOT_SENT', told_at: null },
+      ]).kind,
+    ).toBe('new');
+  });
+
+  it('by the last of its key, while that is remembered or open', () => {
+    const key = { client_key: 'k' };
+    const done = { ...key, state: 'DONE' as const };
+    expect(kind([{ ...done, fingerprint: 'old' }, done], key)).toMatchObject({ kind: 'same', refund: { id: 'e1' } });
+    expect(kind([done], { ...key, created_at: 86_400_000 }).kind).toBe('new');
+    expect(kind([{ ...key, state: 'IN_DOUBT' }], { ...key, created_at: 86_400_000 }).kind).toBe('same');
+    expect(kind([done], { client_key: 'other' }).kind).toBe('new');
+    expect(kind([{ ...done, fingerprint: 'other' }], key)).toMatchObject({ kind: 'key_reused', refund: { id: 'e0' } });
+  });
+
+  it('by what nobody was told of', () => {
+    const untold = { state: 'DONE' as const, told_at: null };
+    expect(kind([untold])).toMatchObject({ kind: 'same', refund: { id: 'e0' } });
+    expect(kind([{ ...untold, fingerprint: 'other' }]).kind).toBe('new');
+    expect(kind([{ state: 'DONE' }], {}, 'e0')).toMatchObject({ kind: 'same' });
+    expect(kind([{ state: 'DONE' }], {}, 'e1').kind).toBe('new');
+    expect(kind([untold], { client_key: 'k' }).kind).toBe('new');
+  });
+
+  it('as in the way of one that is open', () => {
+    expect(kind([{ state: 'SENDING', fingerprint: 'other' }])).toMatchObject({
+      kind: 'in_progress',
+      refund: { id: 'e0' },
+    });
+    expect(kind([{ state: 'SENDING' }], { client_key: 'k' }).kind).toBe('in_progress');
+    expect(kind([{ state: 'DONE', told_at: null }, { state: 'SENDING' }])).toMatchObject({
+      kind: 'same',
+      refund: { id: 'e1' },
+    });
+  });
+});

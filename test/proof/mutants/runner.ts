@@ -1,0 +1,176 @@
+/** Runs the tests of one group for Stryker, all in this process: a mutant costs what its tests cost, and nothing more. */
+import { globSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { MutantCoverage } from '@stryker-mutator/api/core';
+import { PluginKind } from '@stryker-mutator/api/plugin';
+import {
+  type DryRunResult,
+  DryRunStatus,
+  type MutantRunOptions,
+  type MutantRunResult,
+  MutantRunStatus,
+  type TestRunner,
+  TestStatus,
+} from '@stryker-mutator/api/test-runner';
+import { globsOf, groups } from '../modules.ts';
+import { collected, collectFile, crash, type Outcome, runTests, startCollecting, type Test } from './suite.ts';
+
+/** What the changed code asks: which mutant is on, and whom its visits count for. */
+interface Switch {
+  activeMutant: string | undefined;
+  currentTestId: string | undefined;
+  hitCount: number | undefined;
+  hitLimit: number | undefined;
+  mutantCoverage?: MutantCoverage;
+}
+
+const SUITE = new URL('./suite.ts', import.meta.url).href;
+const HERE = pathToFileURL(process.cwd()).href;
+/** Rises with every loading: a module with another number is another module. */
+let loading = 0;
+
+function switchOf(): Switch {
+  const holder = globalThis as { __stryker__?: Switch }; // by this name the changed code finds it
+  holder.__stryker__ ??= {
+    activeMutant: undefined,
+    currentTestId: undefined,
+    hitCount: undefined,
+    hitLimit: undefined,
+  };
+  return holder.__stryker__;
+}
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const { parentURL = '' } = context;
+    if (specifier === 'vitest' && parentURL !== SUITE) return { url: SUITE, shortCircuit: true };
+    const found = next(specifier, context);
+    const isOurs = found.url.startsWith(HERE) && !found.url.includes('/node_modules/');
+    return isOurs && loading > 0 ? { ...found, url: `${found.url}?loading=${loading}` } : found;
+  },
+});
+
+// A mutant may leave something behind that fails when nobody looks any more.
+process.on('unhandledRejection', () => undefined);
+process.on('uncaughtException', crash);
+
+class InProcessRunner implements TestRunner {
+  readonly #group = groups.find(({ name }) => name === process.env.PUENTE_PROOF_GROUP);
+  readonly #switch = switchOf();
+  /** Null when the tests have to be loaded first, or anew. */
+  #tests: Map<string, Test> | null = null;
+
+  capabilities() {
+    return { reloadEnvironment: true };
+  }
+
+  async dryRun(): Promise<DryRunResult> {
+    const tests = await this.#load();
+    const outcomes = await this.#run([...tests.values()], false);
+    return {
+      status: DryRunStatus.Complete,
+      mutantCoverage: this.#coverage(),
+      tests: outcomes.map(({ test: { id }, failure, took_ms }) => {
+        const common = { id, name: id, timeSpentMs: took_ms };
+        if (failure === null) return { ...common, status: TestStatus.Success };
+        return { ...common, status: TestStatus.Failed, failureMessage: textOf(failure) };
+      }),
+    };
+  }
+
+  /** What tests reach as well as the loading of their files is shown by the tests: loading anew is dear. */
+  #coverage(): MutantCoverage {
+    const { static: loaded, perTest } = this.#switch.mutantCoverage ?? { static: {}, perTest: {} };
+    const reached = new Set(Object.values(perTest).flatMap((one) => Object.keys(one)));
+    return { perTest, static: Object.fromEntries(Object.entries(loaded).filter(([id]) => !reached.has(id))) };
+  }
+
+  async mutantRun(options: MutantRunOptions): Promise<MutantRunResult> {
+    const first = await this.#try(options);
+    const culprit = first.find(({ failure }) => failure !== null)?.test;
+    // What fails without the mutant as well was left in disorder by an earlier one: the run is repeated on fresh modules.
+    if (culprit !== undefined && !this.#wentRound() && !(await this.#passesWithout(culprit))) {
+      this.#tests = null;
+      return this.#judge(await this.#try(options));
+    }
+    return this.#judge(first);
+  }
+
+  #judge(outcomes: readonly Outcome[]): MutantRunResult {
+    if (this.#wentRound()) return { status: MutantRunStatus.Timeout };
+    const failed = outcomes.find(({ failure }) => failure !== null);
+    const nrOfTests = outcomes.length;
+    if (failed === undefined) return { status: MutantRunStatus.Survived, nrOfTests };
+    const { test, failure } = failed;
+    return { status: MutantRunStatus.Killed, killedBy: [test.id], failureMessage: textOf(failure), nrOfTests };
+  }
+
+  async #try({ activeMutant, mutantActivation, testFilter, hitLimit }: MutantRunOptions): Promise<Outcome[]> {
+    const isStatic = mutantActivation === 'static';
+    Object.assign(this.#switch, { hitCount: 0, hitLimit });
+    if (isStatic) this.#switch.activeMutant = activeMutant.id;
+    try {
+      if (isStatic || this.#group?.remembers === true) this.#tests = null;
+      const tests = await this.#load();
+      this.#switch.activeMutant = activeMutant.id;
+      const chosen = testFilter?.flatMap((id) => tests.get(id) ?? []) ?? [...tests.values()];
+      return await this.#run(chosen, true);
+    } catch (failure) {
+      if (!isStatic) throw failure;
+      return [{ test: NO_TEST, failure, took_ms: 0 }]; // the tests could not even be loaded
+    } finally {
+      this.#switch.activeMutant = undefined;
+      if (isStatic) this.#tests = null;
+    }
+  }
+
+  async #passesWithout(test: Test): Promise<boolean> {
+    const known = this.#tests?.get(test.id);
+    if (known === undefined) return true; // modules were loaded for this mutant alone
+    const outcomes = await this.#run([known], true);
+    return outcomes.every(({ failure }) => failure === null);
+  }
+
+  /** The changed code throws when one place is visited far too often. */
+  #wentRound(): boolean {
+    const { hitCount = 0, hitLimit = Number.POSITIVE_INFINITY } = this.#switch;
+    return hitCount > hitLimit;
+  }
+
+  #run(tests: readonly Test[], bail: boolean): Promise<Outcome[]> {
+    const told = (test: Test | null): void => {
+      this.#switch.currentTestId = test?.id;
+    };
+    return runTests(new Set(tests), told, bail);
+  }
+
+  async #load(): Promise<Map<string, Test>> {
+    if (this.#tests !== null) return this.#tests;
+    if (this.#group === undefined) throw new Error('PUENTE_PROOF_GROUP names no group');
+    loading++;
+    startCollecting();
+    const { include, exclude } = globsOf(this.#group.tests);
+    for (const file of globSync(include, { exclude }).toSorted()) {
+      await collectFile(file, () => import(pathToFileURL(join(process.cwd(), file)).href));
+    }
+    this.#tests = new Map(collected().map((test) => [test.id, test]));
+    return this.#tests;
+  }
+}
+
+const NO_TEST: Test = { id: 'loading', suite: null as unknown as Test['suite'], work: () => undefined }; // only named
+
+function textOf(failure: unknown): string {
+  return failure instanceof Error ? failure.message : String(failure);
+}
+
+/** Found by Stryker under this name. */
+export const strykerPlugins = [
+  {
+    kind: PluginKind.TestRunner,
+    name: 'in-process',
+    factory: Object.assign(() => new InProcessRunner(), { inject: [] as const }),
+  },
+];

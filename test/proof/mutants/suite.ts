@@ -1,0 +1,177 @@
+/** What the tests of the proof list need of vitest, in a process that runs them again and again: a worker for each run costs a hundred times more. */
+import { expect } from 'vitest';
+
+export { expect };
+
+type Work = (...given: never[]) => unknown;
+
+interface Suite {
+  name: string;
+  parent: Suite | null;
+  beforeAll: Work[];
+  afterAll: Work[];
+  beforeEach: Work[];
+  afterEach: Work[];
+  parts: (Suite | Test)[];
+}
+
+export interface Test {
+  /** File and titles, and a number where these come twice. */
+  id: string;
+  suite: Suite;
+  work: () => unknown;
+}
+
+export interface Outcome {
+  test: Test;
+  /** Null for one that passed. */
+  failure: unknown;
+  took_ms: number;
+}
+
+let at: Suite = blank('', null);
+let ids = new Map<string, number>();
+
+/** Forgets what was collected, for files that are loaded anew. */
+export function startCollecting(): void {
+  at = blank('', null);
+  ids = new Map();
+}
+
+/** What `load` declares belongs to the file. */
+export async function collectFile(file: string, load: () => Promise<unknown>): Promise<void> {
+  const root = at;
+  at = blank(file, root);
+  root.parts.push(at);
+  try {
+    await load();
+  } finally {
+    at = root;
+  }
+}
+
+/** Every test that was collected, in its order. */
+export function collected(): Test[] {
+  return testsOf(at);
+}
+
+/**
+ * Runs the tests of `wanted` with the hooks around them.
+ * @param before told of each test that begins, @param bail stops at the first that fails.
+ */
+export async function runTests(
+  wanted: ReadonlySet<Test>,
+  before: (test: Test | null) => void,
+  bail: boolean,
+): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const over = (): boolean => bail && outcomes.some(({ failure }) => failure !== null);
+  const walk = async (suite: Suite): Promise<void> => {
+    const tests = testsOf(suite).filter((test) => wanted.has(test));
+    if (tests.length === 0 || over()) return;
+    const cleaning: unknown[] = [];
+    try {
+      for (const hook of suite.beforeAll) cleaning.push(await hook());
+      for (const part of suite.parts) {
+        if (!('work' in part)) await walk(part);
+        else if (wanted.has(part) && !over()) outcomes.push(await runTest(part, before));
+      }
+      for (const hook of suite.afterAll.toReversed()) await hook();
+      await clean(cleaning);
+    } catch (failure) {
+      for (const test of tests) outcomes.push({ test, failure: failure ?? 'nothing', took_ms: 0 });
+    }
+  };
+  await walk(at);
+  return outcomes;
+}
+
+let fail: (error: unknown) => void = () => undefined;
+
+/** Ends the test that runs now: what it started has thrown where nobody catches it. */
+export function crash(error: unknown): void {
+  fail(error);
+}
+
+async function runTest(test: Test, before: (test: Test | null) => void): Promise<Outcome> {
+  const suites = around(test.suite);
+  const started_ms = performance.now();
+  const cleaning: unknown[] = [];
+  let failure: unknown = null;
+  before(test);
+  const crash = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  crash.catch(() => undefined); // nobody waits for it between the tests
+  try {
+    for (const suite of suites) for (const hook of suite.beforeEach) cleaning.push(await hook());
+    await Promise.race([test.work(), crash]);
+  } catch (error) {
+    failure = error ?? 'nothing';
+  }
+  try {
+    for (const suite of suites.toReversed()) for (const hook of suite.afterEach.toReversed()) await hook();
+    await clean(cleaning);
+  } catch (error) {
+    failure ??= error ?? 'nothing';
+  }
+  before(null);
+  return { test, failure, took_ms: performance.now() - started_ms };
+}
+
+/** Hooks may give back what undoes them. */
+async function clean(undoing: readonly unknown[]): Promise<void> {
+  for (const undo of undoing.toReversed()) if (typeof undo === 'function') await undo();
+}
+
+/** From the file to the innermost one. */
+function around(suite: Suite): Suite[] {
+  return suite.parent === null ? [suite] : [...around(suite.parent), suite];
+}
+
+function testsOf(suite: Suite): Test[] {
+  return suite.parts.flatMap((part) => ('work' in part ? [part] : testsOf(part)));
+}
+
+function blank(name: string, parent: Suite | null): Suite {
+  return { name, parent, beforeAll: [], afterAll: [], beforeEach: [], afterEach: [], parts: [] };
+}
+
+function declare(name: string, work: () => unknown): void {
+  const title = [...around(at).map((suite) => suite.name), name].filter((part) => part !== '').join(' > ');
+  const times = (ids.get(title) ?? 0) + 1;
+  ids.set(title, times);
+  at.parts.push({ id: times === 1 ? title : `${title} (${times})`, suite: at, work });
+}
+
+function inside(name: string, work: () => unknown): void {
+  const suite = blank(name, at);
+  at.parts.push(suite);
+  at = suite;
+  work();
+  at = suite.parent ?? suite;
+}
+
+/** The signatures of vitest, as far as these tests use them; an option or a limit after the work is passed over. */
+function withEach(add: (name: string, work: () => unknown) => void) {
+  const one = (name: string, ...given: unknown[]): void => add(name, workOf(given) as () => unknown);
+  return Object.assign(one, {
+    each: (rows: readonly unknown[]) => (name: string, work: (...row: unknown[]) => unknown) => {
+      for (const row of rows) add(name, () => work(...(Array.isArray(row) ? row : [row])));
+    },
+    runIf: (fits: unknown) => (fits ? one : () => undefined),
+  });
+}
+
+function workOf(given: readonly unknown[]): unknown {
+  return given.find((one) => typeof one === 'function');
+}
+
+export const it = withEach(declare);
+export const test = it;
+export const describe = withEach(inside);
+
+export const beforeAll = (work: Work): void => void at.beforeAll.push(work);
+export const afterAll = (work: Work): void => void at.afterAll.push(work);
+export const beforeEach = (work: Work): void => void at.beforeEach.push(work);
+export const afterEach = (work: Work): void => void at.afterEach.push(work);

@@ -1,0 +1,446 @@
+/** Changes that lose no race, reads that are not repeated, and when a link is looked at next (`reliability.md` §3.3 e, §3.8, §3.12). */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Order } from '../../src/contract/orders.ts';
+import { markSent, sendCancel } from '../../src/core/cancel-order.ts';
+import {
+  advanceRules,
+  applyOrder,
+  changeLink,
+  isHeld,
+  nextLook,
+  releaseHeld,
+  settlementTime,
+  unclaimed,
+} from '../../src/core/change.ts';
+import type { Link } from '../../src/core/link.ts';
+import { readableOrder, readOrder, refreshLink } from '../../src/core/refresh.ts';
+import { PuenteError } from '../../src/error.ts';
+import { MERCHANT, NOON, newLink, newNotice, orderId } from '../store/contract/harness.ts';
+import { answered, BROKEN, createStand, NOT_SENT, newDraft, orderOf, PAID, refusal, TOKEN } from './stand.ts';
+
+const stand = createStand();
+beforeEach(() => stand.reset());
+
+const order = (change: Record<string, unknown> = {}, second = 0): Order => orderOf(change, second) as unknown as Order; // as parsed
+
+async function live(change: Partial<Link> = {}): Promise<Link> {
+  const link = await stand.link();
+  return stand.store.saveLink(link, {
+    state: 'LIVE',
+    order_id: orderId(1),
+    order: order(),
+    order_version: '2026-01-05T12:00:00.000000000Z',
+    client_answer: 'maybe',
+    ...change,
+  });
+}
+
+describe('a change', () => {
+  it('writes what was decided, and when', async () => {
+    const link = await stand.link();
+    stand.now += 5;
+    const saved = await changeLink(stand.runtime, link, () => ({ change: { attempts: 7 } }));
+    expect(saved).toMatchObject({ attempts: 7, updated_at: NOON + 5, revision: 2 });
+    expect([stand.notices, stand.points]).toEqual([0, []]);
+  });
+
+  it('of nothing writes nothing', async () => {
+    const link = await stand.link();
+    expect(await changeLink(stand.runtime, link, () => null)).toBe(link);
+  });
+
+  it('decides again on what is stored when another was faster', async () => {
+    const link = await stand.link();
+    await stand.store.saveLink(link, { attempts: 3 });
+    const saved = await changeLink(stand.runtime, link, ({ attempts }) => ({ change: { attempts: attempts + 1 } }));
+    expect(saved.attempts).toBe(4);
+  });
+
+  it('gives up after eight lost races', async () => {
+    const link = await stand.link();
+    let decided = 0;
+    const racing = changeLink(stand.runtime, link, (current) => {
+      decided++;
+      void stand.store.saveLink(current, { attempts: decided });
+      return { change: { attempts: 100 } };
+    });
+    await expect(racing).rejects.toMatchObject({
+      code: 'store_failed',
+      message: `the link ${link.legacy_id} changed 8 times while it was being changed`,
+    });
+    expect(decided).toBe(8);
+  });
+
+  it('of a link that is gone is decided on what was known of it', async () => {
+    const gone = newLink();
+    let decided = 0;
+    const changing = changeLink(stand.runtime, gone, (current) => {
+      expect(current).toBe(gone);
+      decided++;
+      return { change: {} };
+    });
+    await expect(changing).rejects.toMatchObject({ code: 'store_failed' });
+    expect(decided).toBe(8);
+  });
+
+  it.each([new PuenteError('store_failed', 'the disk is gone'), new Error('the disk is gone')])(
+    'that fails otherwise is told at once: %s',
+    async (failure) => {
+      const link = await stand.link();
+      stand.restart({ store: { ...stand.store, saveLink: () => Promise.reject(failure) } });
+      let decided = 0;
+      const changing = changeLink(stand.runtime, link, () => {
+        decided++;
+        return { change: {} };
+      });
+      await expect(changing).rejects.toBe(failure);
+      expect(decided).toBe(1);
+    },
+  );
+
+  it('brings its notices and its audit line along, and says that there are notices', async () => {
+    const link = await stand.link();
+    const audit = { at: NOON, who: 'ana', action: 'test', subject: MERCHANT, reason: 'why', detail: {} };
+    await changeLink(stand.runtime, link, () => ({ change: {}, notices: [newNotice(link, '{}')], audit }));
+    expect(await stand.store.countNotices({ legacy_id: link.legacy_id })).toBe(1);
+    expect(await stand.store.audits(1)).toMatchObject([{ action: 'test' }]);
+    expect([stand.notices, stand.points]).toEqual([1, ['notices.committed']]);
+  });
+});
+
+describe('an order that was read', () => {
+  it('moves its link with its notice, in one commit', async () => {
+    const link = await live();
+    const moved = await applyOrder(stand.runtime, link, order(PAID, 5));
+    expect(moved).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED', next_check_at: null, revision: 3 });
+    expect(await stand.store.notices({ legacy_id: link.legacy_id }, 9)).toMatchObject([{ topic: 'point' }]);
+    expect([stand.notices, stand.points, stand.counts]).toEqual([1, ['notices.committed', 'order.applied'], []]);
+  });
+
+  it('that says nothing new writes nothing', async () => {
+    const link = await live();
+    expect(await applyOrder(stand.runtime, link, order())).toBe(link);
+    expect(stand.points).toEqual(['order.applied']);
+  });
+
+  it('that says nothing new brings along what came with it', async () => {
+    const link = await live();
+    const audit = { at: NOON, who: 'ana', action: 'ride', subject: MERCHANT, reason: 'why', detail: {} };
+    await applyOrder(stand.runtime, link, order(), () => ({ change: {}, audit }));
+    expect(await stand.store.audits(1)).toMatchObject([{ action: 'ride' }]);
+    const again = await stand.stored(link);
+    await applyOrder(stand.runtime, again, order(), () => ({ change: {}, notices: [newNotice(link, '{}')] }));
+    expect(await stand.store.countNotices({ legacy_id: link.legacy_id })).toBe(1);
+  });
+
+  it('tells what came with it how the link stands then', async () => {
+    const link = await live();
+    const seen: string[] = [];
+    await applyOrder(stand.runtime, link, order(PAID, 5), (current) => {
+      seen.push(current.state);
+      return { change: { cancel: 'acknowledged' } };
+    });
+    expect(seen).toEqual(['DONE']);
+    expect(await stand.stored(link)).toMatchObject({ cancel: 'acknowledged', state: 'DONE' });
+  });
+
+  it('of an unknown status, or of the past, is counted and told', async () => {
+    const link = await live();
+    await applyOrder(stand.runtime, link, order({ status: 'teleported' }, 5));
+    await applyOrder(stand.runtime, await stand.stored(link), order({ status: 'created' }, 1));
+    expect(stand.counts).toEqual(['unknown_states', 'stale_versions']);
+    const facts = (code: string) => JSON.stringify({ legacy_id: link.legacy_id, order_id: orderId(1), code });
+    expect(stand.log).toEqual([
+      `warn order: unknown states ${facts('teleported')}`,
+      `warn order: stale versions ${facts('created')}`,
+    ]);
+  });
+
+  it.each<[string, Partial<Link>, Record<string, unknown>, string | null]>([
+    ['paid, and told', {}, PAID, null],
+    ['paid', { client_answer: 'error' }, PAID, 'paid but unacknowledged'],
+    [
+      'canceled by us',
+      { client_answer: 'none', cancel: 'sent' },
+      { status: 'canceled' },
+      'unacknowledged order canceled',
+    ],
+    ['canceled by somebody', { client_answer: 'none' }, { status: 'canceled' }, null],
+    ['expired', { client_answer: 'none', cancel: 'sent' }, { status: 'expired' }, null],
+    [
+      'refunded after it was paid',
+      { client_answer: 'none', legacy_state: 'FINISHED' },
+      { ...PAID, status: 'refunded' },
+      null,
+    ],
+    ['as it was', { client_answer: 'none' }, { status: 'created', description: 'other' }, null],
+  ])('of a link that nobody was told of: %s', async (_what, change, said, expected) => {
+    const link = await live(change);
+    await applyOrder(stand.runtime, link, order(said, 5));
+    const lines = (await stand.store.audits(10))
+      .filter(({ action }) => action === 'settle')
+      .map(({ reason }) => reason);
+    expect(lines).toEqual(expected === null ? [] : [expected]);
+    const counted = stand.counts.filter((one) => one.startsWith('settlements'));
+    expect(counted).toEqual(expected === null ? [] : [`settlements ${expected.replaceAll(' ', '_')}`]);
+  });
+
+  it('of a QR sale that is refunded after it was paid is no news to the audit', async () => {
+    const link = await stand.link({ family: 'qr', unit: 'TILL1', merchant_order_id: 8_000_000_000_000_001 });
+    const paid = { ...PAID, type: 'qr' };
+    const sold = await applyOrder(stand.runtime, { ...link, client_answer: 'maybe' }, order(paid, 5));
+    stand.counts.length = 0;
+    const untold = await stand.store.saveLink(sold, { client_answer: 'none' });
+    await applyOrder(stand.runtime, untold, order({ ...paid, status: 'refunded' }, 9));
+    expect([stand.counts, (await stand.stored(link)).legacy_state]).toEqual([[], 'reverted']);
+  });
+
+  it('of an approval after a cancel is counted', async () => {
+    const link = await live({ state: 'DONE', legacy_state: 'CANCELED', order: order({ status: 'canceled' }) });
+    await applyOrder(stand.runtime, link, order(PAID, 5));
+    expect(stand.counts).toEqual(['late_approvals']);
+  });
+});
+
+describe('an order that waits for a person', () => {
+  const waiting = order({ status: 'action_required' });
+
+  it.each<[string, Partial<Link>, boolean]>([
+    ['is held', { order: waiting }, true],
+    ['is not when it does not wait', { order: order() }, false],
+    ['is not when nothing is known of it', { order: null }, false],
+    ['is not when it is shown as over', { order: waiting, state: 'DONE' }, false],
+  ])('%s', (_what, change, expected) => {
+    expect(isHeld(stand.runtime, newLink({ state: 'LIVE', ...change }))).toBe(expected);
+  });
+
+  it('is shown as final when its terminal is wanted', async () => {
+    const link = await live({ order: waiting, legacy_state: 'ON_TERMINAL' });
+    expect(await releaseHeld(stand.runtime, link)).toMatchObject({
+      state: 'DONE',
+      legacy_state: 'CONFIRMATION_REQUIRED',
+    });
+    const unknown = newLink();
+    expect(await releaseHeld(stand.runtime, unknown)).toBe(unknown);
+  });
+});
+
+describe('the next look', () => {
+  const at = (change: Partial<Link>, age_ms: number): number | null => {
+    stand.now = NOON + age_ms;
+    const link = newLink({
+      state: 'LIVE',
+      client_answer: 'maybe',
+      created_at: NOON,
+      expires_at: NOON + 1e10,
+      ...change,
+    });
+    const { next_check_at } = nextLook(stand.runtime, link);
+    return next_check_at === null ? null : next_check_at - stand.now;
+  };
+  const rules = () => stand.runtime.settings.reconcile;
+
+  it('is none for what is over', () => {
+    for (const state of ['DONE', 'SENDING', 'LOST'] as const) expect(at({ state }, 0)).toBeNull();
+  });
+
+  it('grows with a quarter of the age, between the interval and the longest', () => {
+    const { point_interval_ms, qr_interval_ms, max_interval_ms } = rules();
+    expect(at({}, 0)).toBe(point_interval_ms);
+    expect(at({}, -5_000)).toBe(point_interval_ms);
+    expect(at({ family: 'qr' }, 0)).toBe(qr_interval_ms);
+    expect(at({}, point_interval_ms * 8)).toBe(point_interval_ms * 2);
+    expect(at({}, max_interval_ms * 400)).toBe(max_interval_ms);
+    expect(at({ family: 'qr' }, max_interval_ms * 8)).toBe(max_interval_ms);
+    expect(at({ family: 'qr' }, max_interval_ms * 400)).toBe(max_interval_ms * 40);
+  });
+
+  it('never sleeps through the end of its life, nor through the time after it', () => {
+    const { action_required_grace_ms } = rules();
+    expect(at({ expires_at: NOON + 2_000 }, 0)).toBe(3_000);
+    expect(at({ expires_at: NOON - 1_000 }, 0)).toBe(
+      Math.min(action_required_grace_ms - 1_000, rules().point_interval_ms),
+    );
+    expect(at({ expires_at: NOON - action_required_grace_ms }, 0)).toBe(rules().point_interval_ms);
+  });
+
+  it('of what nobody was told of comes when it is settled', () => {
+    expect(at({ client_answer: 'none' }, 38_999)).toBe(1);
+    expect(at({ client_answer: 'maybe' }, 38_999)).toBeGreaterThan(1);
+    expect(at({ client_answer: 'error' }, 39_000)).toBeGreaterThan(1);
+    expect(settlementTime(stand.runtime, newLink({ created_at: NOON }))).toBe(NOON + 39_000);
+    expect(
+      ['none', 'error', 'maybe'].map((client_answer) => unclaimed(newLink({ client_answer } as Partial<Link>))),
+    ).toEqual([true, true, false]);
+  });
+});
+
+describe('what an order is judged by', () => {
+  it('follows the merchant, or the settings', async () => {
+    const merchant = await stand.store.merchant(MERCHANT);
+    if (merchant === null) throw new Error('the merchant is gone');
+    const settings = { ...merchant.settings, declined: 'finished' as const };
+    expect(advanceRules(stand.runtime, null)).toEqual({
+      now: NOON,
+      declined: 'error',
+      action_required_grace_ms: stand.runtime.settings.reconcile.action_required_grace_ms,
+      default_lifetime_ms: 900_000,
+      exponent: 2,
+    });
+    expect(advanceRules(stand.runtime, { ...merchant, site: 'MLC', settings })).toMatchObject({
+      declined: 'finished',
+      exponent: 0,
+    });
+  });
+});
+
+describe('a read', () => {
+  const answers = (status: string, second: number) => answered(200, orderOf({ status }, second));
+
+  it('of a link without an order is none', async () => {
+    const link = await stand.link();
+    expect(await refreshLink(stand.runtime, link, TOKEN)).toBe(link);
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('moves the link, and is not repeated while it is fresh', async () => {
+    const link = await live();
+    stand.answers = [answers('at_terminal', 3), answers('at_terminal', 4)];
+    expect(await refreshLink(stand.runtime, link, TOKEN)).toMatchObject({ legacy_state: 'ON_TERMINAL' });
+    const draft = newDraft();
+    stand.now += 899;
+    const again = await stand.runtime.inExchange(draft, () => refreshLink(stand.runtime, link, TOKEN));
+    expect(again.legacy_state).toBe('ON_TERMINAL');
+    expect([stand.asked.length, draft.limitations]).toEqual([1, ['LIM-11']]);
+    stand.now += 1;
+    await refreshLink(stand.runtime, link, TOKEN);
+    expect(stand.asked).toHaveLength(2);
+  });
+
+  it('that is fresh of what is over keeps nothing from anybody', async () => {
+    const link = await live();
+    stand.answers = [answered(200, orderOf(PAID, 3))];
+    await refreshLink(stand.runtime, link, TOKEN);
+    stand.now += 10;
+    const draft = newDraft();
+    await stand.runtime.inExchange(draft, () => refreshLink(stand.runtime, link, TOKEN));
+    expect([stand.asked.length, draft.limitations]).toEqual([1, []]);
+  });
+
+  it('that was asked for before it began is good enough, even by force', async () => {
+    const link = await live();
+    stand.answers = [answers('at_terminal', 3), answers('at_terminal', 3)];
+    const force = { force: true };
+    await Promise.all([refreshLink(stand.runtime, link, TOKEN, force), refreshLink(stand.runtime, link, TOKEN, force)]);
+    expect(stand.asked).toHaveLength(1);
+    stand.now += 1;
+    await refreshLink(stand.runtime, link, TOKEN, force);
+    expect(stand.asked).toHaveLength(2);
+  });
+
+  it('that fails leaves what is stored', async () => {
+    const link = await live();
+    for (const answer of [BROKEN, refusal(404, 'order_not_found')]) {
+      stand.answers = [answer];
+      const kept = await refreshLink(stand.runtime, link, TOKEN);
+      expect([kept.legacy_id, kept.revision]).toEqual([link.legacy_id, link.revision]);
+    }
+    expect(stand.asked, 'a failed read is not fresh').toHaveLength(2);
+  });
+
+  it('of a link that the store has lost moves what was known', async () => {
+    const link = newLink({ state: 'LIVE', order_id: orderId(1) });
+    expect(await refreshLink(stand.runtime, link, TOKEN)).toBe(link);
+  });
+
+  it.each([
+    [undefined, 5_000],
+    [NOON + 3_000, 3_000],
+    [NOON + 9_000, 5_000],
+    [NOON + 100, 250],
+    [NOON - 100, 250],
+  ])('with the deadline %s waits for %d ms', async (deadline, timeout_ms) => {
+    const link = await live();
+    await refreshLink(stand.runtime, link, TOKEN, deadline === undefined ? {} : { deadline });
+    expect(stand.asked[0]).toMatchObject({ method: 'GET', path: `/v1/orders/${orderId(1)}`, timeout_ms });
+  });
+
+  it.each([
+    ['nothing left', NOT_SENT, null, 'ECONNREFUSED'],
+    ['nothing came', BROKEN, null, 'reset'],
+    ['a failure', answered(500), null, 'status 500'],
+    ['no order', answered(200, {}), null, 'status 200'],
+    ['another order', answered(200, orderOf({ id: orderId(2) })), null, 'status 200'],
+    ['a redirect', answered(301, orderOf()), null, 'status 301'],
+    ['it is not there', answered(404), 'missing', 'status 404'],
+  ])('%s: nothing is known', async (_what, answer, expected, cause) => {
+    stand.answers = [answer];
+    expect(await readOrder(stand.runtime, TOKEN, orderId(1))).toBe(expected);
+    expect(stand.log).toEqual([
+      `warn order could not be read; the stored state stands ${JSON.stringify({ order_id: orderId(1), cause })}`,
+    ]);
+    expect(stand.runtime.reads.last(orderId(1))).toBe(0);
+  });
+
+  it('is remembered by when it began', async () => {
+    stand.answers = [
+      () => {
+        stand.now += 40;
+        return answered(200, orderOf());
+      },
+    ];
+    expect(await readOrder(stand.runtime, TOKEN, orderId(1))).toMatchObject({ id: orderId(1) });
+    expect(stand.runtime.reads.last(orderId(1))).toBe(NOON);
+  });
+
+  it('that says 401 makes the token be asked about, and no other does', async () => {
+    const accepted = async () =>
+      (await stand.store.token(stand.runtime.vault.fingerprint(TOKEN.reveal())))?.accepted_until ?? 0;
+    stand.answers = [answered(403), answered(401)];
+    await readOrder(stand.runtime, TOKEN, orderId(1));
+    expect(await accepted()).toBeGreaterThan(0);
+    await readOrder(stand.runtime, TOKEN, orderId(1));
+    expect(await accepted()).toBe(0);
+  });
+
+  it.each([
+    [199, false],
+    [200, true],
+    [299, true],
+    [300, false],
+  ])('with status %d is an order: %s', (status, expected) => {
+    expect(readableOrder(answered(status, orderOf()), orderId(1)) !== null).toBe(expected);
+  });
+});
+
+describe('a cancel', () => {
+  it('is written down once, before it is sent', async () => {
+    const link = await live();
+    const marked = await markSent(stand.runtime, link);
+    expect(marked).toMatchObject({ cancel: 'sent', revision: 3 });
+    expect(await markSent(stand.runtime, marked)).toBe(marked);
+    const acknowledged = await stand.store.saveLink(marked, { cancel: 'acknowledged' });
+    expect(await markSent(stand.runtime, acknowledged)).toBe(acknowledged);
+    expect(stand.points).toEqual(Array(3).fill('cancel.marked'));
+  });
+
+  it('of an order that is not known is a defect, and asks nothing', async () => {
+    const link = await stand.link();
+    await expect(sendCancel(stand.runtime, link, TOKEN)).rejects.toThrow(`the link ${link.legacy_id} has no order`);
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('has a key for each stored revision, and what it was given', async () => {
+    const link = await live();
+    stand.answers = [answered(200), answered(200), answered(200)];
+    await sendCancel(stand.runtime, link, TOKEN);
+    await sendCancel(stand.runtime, link, TOKEN, { 'x-allow': 'yes' }, 77);
+    await sendCancel(stand.runtime, { ...link, revision: 9 }, TOKEN);
+    const keys = stand.asked.map(({ idempotency_key }) => idempotency_key);
+    expect(keys[0]).toBe(stand.runtime.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`));
+    expect([keys[1] === keys[0], keys[2] === keys[0]]).toEqual([true, false]);
+    expect(stand.asked[0]).toMatchObject({ path: `/v1/orders/${orderId(1)}/cancel`, timeout_ms: 4_000, headers: {} });
+    expect(stand.asked[1]).toMatchObject({ timeout_ms: 77, headers: { 'x-allow': 'yes' } });
+    expect(stand.points).toEqual(Array(3).fill('cancel.sent'));
+  });
+});

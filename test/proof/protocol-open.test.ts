@@ -1,0 +1,556 @@
+/** A new sale: the row before the bytes, who joins it, who waits, and what is never begun (`reliability.md` §3.3, §3.9, §3.10). */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { LegacyAnswer } from '../../src/core/answer.ts';
+import type { LegacyCall } from '../../src/core/call.ts';
+import type { Link, LinkChange } from '../../src/core/link.ts';
+import type { Stage } from '../../src/core/merchant.ts';
+import { openSale } from '../../src/core/open.ts';
+import { judgeOpening } from '../../src/core/opening.ts';
+import { createIntent } from '../../src/core/point/create.ts';
+import { createDynamicCode } from '../../src/core/qr/create.ts';
+import { derivedReference } from '../../src/core/reference.ts';
+import type { Sale } from '../../src/core/sale.ts';
+import type { Store } from '../../src/core/store.ts';
+import { PuenteError } from '../../src/error.ts';
+import { setMerchant } from '../core/lane-runtime.ts';
+import { MERCHANT, NOON, newLink, newSale, orderId, TERMINAL } from '../store/contract/harness.ts';
+import {
+  answered,
+  BROKEN,
+  callOf,
+  createStand,
+  creates,
+  NOT_SENT,
+  newDraft,
+  orderOf,
+  PAID,
+  refusal,
+  TOKEN,
+  textOf,
+} from './stand.ts';
+
+const stand = createStand();
+beforeEach(() => stand.reset());
+
+const pointCall = (change: Partial<LegacyCall> = {}): LegacyCall => callOf(stand, 'point.create_intent', change);
+const open = (change: Partial<LegacyCall> = {}): Promise<LegacyAnswer> =>
+  createIntent(stand.runtime, pointCall(change));
+const said = (reference: string) => ({ amount: 1500, additional_info: { external_reference: reference } });
+const OTHER = { body: said('mesa-5') };
+
+const CODE = {
+  external_reference: 'Factura 0002',
+  title: 'Shop',
+  total_amount: 301,
+  items: [{ title: 'Coffee', unit_price: 150.5, quantity: 2, unit_measure: 'unit', total_amount: 301 }],
+};
+const QR_ORDER = { type: 'qr', type_response: { qr_data: '0002' } };
+const codeCall = (change: Partial<LegacyCall> = {}): LegacyCall =>
+  callOf(stand, 'qr.create_code', { body: CODE, ...change });
+const openCode = (change: Partial<LegacyCall> = {}) => createDynamicCode(stand.runtime, codeCall(change));
+
+/** What the till is told. */
+function told(answer: LegacyAnswer): { status: number; error: unknown; headers: Record<string, string> } {
+  if (answer.kind !== 'answer') throw new Error('it was carried');
+  const { error } = answer.body as { error?: unknown };
+  return { status: answer.status, error, headers: answer.headers ?? {} };
+}
+
+const links = (): Promise<Link[]> => stand.store.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 100);
+const names = (): string[] => stand.asked.map(({ name }) => name);
+const stage = (to: Stage) => setMerchant(stand.store, MERCHANT, { stage: to });
+
+/** A sale that is live and told, on the terminal. */
+async function live(change: LinkChange = {}): Promise<Link> {
+  stand.answers = [creates()];
+  await open();
+  const [link] = await links();
+  if (link === undefined) throw new Error('no sale was opened');
+  stand.asked.length = 0;
+  stand.counts.length = 0;
+  return Object.keys(change).length === 0 ? link : stand.store.saveLink(link, change);
+}
+
+/** Somebody else's work on the link ends it. */
+const end = (link: Link) =>
+  stand.store.saveLink(link, { state: 'DONE', legacy_state: 'CANCELED', next_check_at: null });
+
+describe('a new sale', () => {
+  it('is written before a byte leaves, sent once, and answered', async () => {
+    let seen: Link[] = [];
+    stand.answers = [
+      async (call) => {
+        seen = await links();
+        const made = creates();
+        return typeof made === 'function' ? made(call) : made;
+      },
+    ];
+    const draft = newDraft();
+    const answer = await stand.runtime.inExchange(draft, () => open());
+    expect(seen).toMatchObject([
+      { state: 'SENDING', client_answer: 'none', unit: TERMINAL, slot: `point:${TERMINAL}` },
+    ]);
+    const [link] = await links();
+    expect(answer).toMatchObject({ kind: 'answer', status: 200, body: { id: link?.legacy_id, amount: 1500 } });
+    expect(link).toMatchObject({ state: 'LIVE', client_answer: 'maybe', reference_sent: 'mesa-4' });
+    expect(draft).toMatchObject({ legacy_id: link?.legacy_id, limitations: [] });
+    expect(stand.counts).toEqual(['creates created']);
+    expect(stand.points.slice(0, 3)).toEqual(['create.before_row', 'create.row_written', 'create.before_send']);
+    expect(textOf(stand.asked[0]?.body)).toContain('"amount":"15.00"');
+  });
+
+  it('whose reference orders do not take has another one, and the exchange says so', async () => {
+    const draft = newDraft();
+    stand.answers = [creates()];
+    await stand.runtime.inExchange(draft, () => open({ body: said('Mesa 4') }));
+    const [link] = await links();
+    expect(link?.reference_sent).toBe(derivedReference(link?.legacy_id ?? ''));
+    expect(draft.limitations).toEqual(['LIM-08']);
+  });
+
+  it('without a reference of its own misses none', async () => {
+    const draft = newDraft();
+    stand.answers = [creates()];
+    await stand.runtime.inExchange(draft, () => open({ body: { amount: 1500 } }));
+    expect(draft.limitations).toEqual([]);
+  });
+
+  it('loses fields once, and says which', async () => {
+    stand.answers = [refusal(400, 'external_reference is used'), creates()];
+    await open({ body: { ...said('mesa-4'), description: 'x'.repeat(200) } });
+    expect(stand.counts.filter((one) => one.startsWith('losses'))).toEqual(['losses point.create.request']);
+    const [line] = stand.log.filter((one) => one.startsWith('info a field did not reach the order'));
+    expect(line).toContain('"path":"body.description"');
+    expect(line).toContain(`"merchant":"${MERCHANT}"`);
+    expect(line).toContain(`"legacy_id":"${(await links())[1]?.legacy_id}"`);
+    stand.counts.length = 0;
+    await open({ body: { ...said('mesa-4'), description: 'x'.repeat(200) } });
+    expect(stand.counts, 'its retry loses nothing more').toEqual(['creates created']);
+  });
+
+  it.each([
+    [8_999, 200],
+    [9_000, 503],
+  ])('that comes to the protocol after %d ms is answered %d', async (late_ms, status) => {
+    const call = pointCall();
+    stand.now += late_ms;
+    stand.answers = [creates()];
+    expect(told(await createIntent(stand.runtime, call)).status).toBe(status);
+    expect(await links()).toHaveLength(status === 200 ? 1 : 0);
+    if (status === 503) expect(stand.counts).toEqual(['creates late']);
+  });
+
+  it('is not begun while nothing works upstream', async () => {
+    stand.is_shut = true;
+    const { status, headers } = told(await open());
+    expect([status, headers]).toEqual([503, { 'retry-after': '1' }]);
+    expect(await links()).toEqual([]);
+    expect(stand.counts).toEqual(['creates shut']);
+  });
+
+  it('is not begun while the disk is low', async () => {
+    const room = { level: 'low', free_bytes: 1, log_bytes: 0, is_log_large: false } as const;
+    stand.restart({ store: { ...stand.store, room: () => room } });
+    await expect(open()).rejects.toMatchObject({ code: 'refused', facts: { error: 'unavailable' } });
+    expect(stand.counts).toEqual(['creates no_room']);
+    expect(await links()).toEqual([]);
+  });
+
+  it('that the tables refuse is refused, and nothing is written', async () => {
+    await expect(open({ body: { amount: 0 } })).rejects.toMatchObject({ code: 'refused' });
+    expect(await links()).toEqual([]);
+    expect(stand.points).toEqual([]);
+  });
+
+  it('of a merchant that is moved before the row is written goes where it belongs now', async () => {
+    let rounds = 0;
+    const openLink: Store['openLink'] = async (...asked) => {
+      if (++rounds === 1) await stage('legacy');
+      return stand.store.openLink(...asked);
+    };
+    stand.restart({ store: { ...stand.store, openLink } });
+    expect(await open()).toEqual({ kind: 'carry' });
+    expect([rounds, await links(), stand.asked]).toEqual([1, [], []]);
+  });
+
+  it('of a merchant that nobody has stored yet is opened', async () => {
+    const { merchant } = pointCall();
+    stand.answers = [creates({ user_id: '700100300' })];
+    expect(told(await open({ merchant: { ...merchant, id: '700100300' } })).status).toBe(200);
+  });
+
+  it('whose row can not be written is not sent', async () => {
+    const openLink = () => Promise.reject(new PuenteError('store_failed', 'the disk is gone'));
+    stand.restart({ store: { ...stand.store, openLink } });
+    await expect(open()).rejects.toThrow('the disk is gone');
+    expect(stand.asked).toEqual([]);
+  });
+});
+
+describe('what upstream said', () => {
+  it.each([
+    ['a sure refusal', [refusal(400, 'bad_request')], 400, 'creates refused'],
+    ['nothing left', [NOT_SENT, NOT_SENT, NOT_SENT], 502, 'creates not_sent'],
+    ['nothing came back', [], 504, 'creates in_doubt'],
+  ])('%s', async (_what, answers, status, count) => {
+    stand.answers = answers;
+    expect(told(await open()).status).toBe(status);
+    expect(stand.counts.filter((one) => one.startsWith('creates'))).toEqual([count]);
+  });
+
+  it('a rate limit is told with its wait', async () => {
+    stand.answers = [answered(429, null, 9_500)];
+    expect(told(await open())).toMatchObject({ status: 429, headers: { 'retry-after': '10' } });
+  });
+
+  it('an outcome in doubt names the intent that it is about', async () => {
+    const { headers } = told(await open());
+    expect(headers).toEqual({ 'x-puente-intent': (await links())[0]?.legacy_id });
+  });
+
+  it('a token that died is asked about again; another refusal says nothing about it', async () => {
+    const accepted = async () =>
+      (await stand.store.token(stand.runtime.vault.fingerprint(TOKEN.reveal())))?.accepted_until ?? 0;
+    stand.answers = [refusal(403, 'forbidden_checking_terminal_owner')];
+    await open();
+    expect(await accepted()).toBeGreaterThan(NOON);
+    stand.answers = [refusal(401, 'unauthorized')];
+    expect(told(await open()).status).toBe(401);
+    expect(await accepted()).toBe(0);
+  });
+
+  it('a refusal of its reference makes it go once more, with a derived one', async () => {
+    const body = { errors: [{ code: 'property_value', details: ['external_reference: not unique'] }] };
+    stand.answers = [answered(400, body), creates()];
+    expect(told(await open()).status).toBe(200);
+    const references = stand.asked.map((call) => JSON.parse(textOf(call.body)).external_reference);
+    expect(references).toEqual(['mesa-4', expect.stringMatching(/^pnt/)]);
+    const rows = (await links()).map(({ state, reference_sent }) => `${state} ${reference_sent}`);
+    expect(rows.toSorted()).toEqual([expect.stringMatching(/^LIVE pnt/), 'REJECTED mesa-4']);
+    expect(stand.counts).toEqual(['creates created']);
+  });
+
+  it('a refusal of a derived reference is told', async () => {
+    const body = { errors: [{ code: 'property_value', details: ['external_reference: not unique'] }] };
+    stand.answers = [answered(400, body), answered(400, body), creates()];
+    expect(told(await open()).status).toBe(400);
+    expect(names()).toHaveLength(2);
+  });
+
+  it.each([
+    ['another property', answered(400, { errors: [{ code: 'property_value', details: ['description'] }] })],
+    ['no body', { kind: 'answered', status: 400, retry_after_ms: null, body: undefined } as const],
+    ['another status that names it', answered(403, { errors: [{ code: 'forbidden', message: 'external_reference' }] })],
+  ])('a refusal of %s is told', async (_what, answer) => {
+    stand.answers = [answer, creates()];
+    expect(told(await open()).status).toBeGreaterThanOrEqual(400);
+    expect(names()).toHaveLength(1);
+  });
+
+  it('can not be stored: it is in doubt, and said so', async () => {
+    const saveLink = () => Promise.reject(new PuenteError('store_failed', 'the disk is gone'));
+    stand.restart({ store: { ...stand.store, saveLink } });
+    stand.answers = [creates()];
+    const { status, headers } = told(await open());
+    expect([status, headers]).toEqual([504, { 'x-puente-intent': (await links())[0]?.legacy_id }]);
+    expect(stand.log.join()).toContain('error create: outcome could not be stored');
+    expect(stand.log.join()).toContain('the disk is gone');
+    expect(stand.counts).toEqual(['creates in_doubt']);
+  });
+
+  it.each([new PuenteError('bad_tables', 'a defect'), new Error('a defect')])(
+    'a defect is no doubt',
+    async (defect) => {
+      stand.restart({ store: { ...stand.store, saveLink: () => Promise.reject(defect) } });
+      stand.answers = [creates()];
+      await expect(open()).rejects.toThrow('a defect');
+    },
+  );
+});
+
+describe('a terminal that has something', () => {
+  it('the same again is a retry, of the same order', async () => {
+    const link = await live();
+    stand.answers = [answered(200, orderOf({ external_reference: 'mesa-4' }))];
+    const draft = newDraft();
+    expect(await stand.runtime.inExchange(draft, () => open())).toMatchObject({ body: { id: link.legacy_id } });
+    expect(names()).toEqual(['get']);
+    expect(draft).toMatchObject({ limitations: ['LIM-14'], legacy_id: link.legacy_id });
+  });
+
+  it('with a key of its own is told apart, and misses nothing', async () => {
+    const keyed = { headers: { 'x-idempotency-key': 'k-1' } };
+    stand.answers = [creates()];
+    await open(keyed);
+    const draft = newDraft();
+    await stand.runtime.inExchange(draft, () => open(keyed));
+    expect(draft.limitations).toEqual([]);
+    expect(await links()).toHaveLength(1);
+  });
+
+  it('the same again is a new sale when the first one is paid', async () => {
+    const link = await live();
+    stand.answers = [answered(200, orderOf({ ...PAID, external_reference: 'mesa-4' }, 5)), creates({}, 2)];
+    const answer = await open();
+    expect(answer).not.toMatchObject({ body: { id: link.legacy_id } });
+    expect(await links()).toMatchObject([{ state: 'LIVE', order_id: orderId(2) }, { state: 'DONE' }]);
+  });
+
+  it('one whose till was not told is joined without a look', async () => {
+    const link = await live({ client_answer: 'error' });
+    expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
+    expect(names()).toEqual([]);
+  });
+
+  it('another sale finds it busy', async () => {
+    await live();
+    stand.answers = [answered(200, orderOf({ external_reference: 'mesa-4', status: 'at_terminal' }, 2))];
+    const draft = newDraft();
+    const answer = await stand.runtime.inExchange(draft, () => open(OTHER));
+    expect(told(answer)).toMatchObject({ status: 409, error: '2205' });
+    expect(stand.counts).toEqual(['creates busy']);
+    expect(draft.by_doubt).toBeUndefined();
+    expect(await links()).toHaveLength(1);
+  });
+
+  it('another sale finds an order in doubt, which is nobody’s fault but ours', async () => {
+    await open();
+    const draft = newDraft();
+    expect(told(await stand.runtime.inExchange(draft, () => open(OTHER))).status).toBe(409);
+    expect(draft.by_doubt).toBe(true);
+  });
+
+  it('another sale finds it over, and goes on', async () => {
+    await live();
+    stand.answers = [answered(200, orderOf({ ...PAID, external_reference: 'mesa-4' }, 5)), creates({}, 2)];
+    expect(told(await open(OTHER)).status).toBe(200);
+    expect(await links()).toMatchObject([{ order_id: orderId(2) }, { state: 'DONE' }]);
+  });
+
+  it('the same again takes a terminal whose order only waits for a person', async () => {
+    await live();
+    const waiting = orderOf({ external_reference: 'mesa-4', status: 'action_required' }, 2);
+    stand.answers = [answered(200, waiting), answered(200, waiting), creates({}, 2)];
+    stand.now += 2_000;
+    await open();
+    stand.now += 2_000;
+    await open();
+    expect(await links()).toMatchObject([
+      { order_id: orderId(2), state: 'LIVE' },
+      { legacy_state: 'CONFIRMATION_REQUIRED' },
+    ]);
+  });
+
+  it('that frees itself again and again is busy in the end', async () => {
+    await live();
+    let asked = 0;
+    const sale: Sale = {
+      family: 'point',
+      unit: TERMINAL,
+      holds_unit: true,
+      client_reference: 'mesa-5',
+      held: {},
+      notice_url: null,
+      context: {},
+      busy_error: 'queued_intent',
+      makeRoom: async () => {
+        asked++;
+        return 'freed';
+      },
+      created: () => ({ kind: 'carry' }),
+    };
+    expect(told(await openSale(stand.runtime, pointCall(OTHER), sale)).status).toBe(409);
+    expect(asked).toBe(4);
+    expect(stand.counts).toEqual(['creates busy']);
+  });
+
+  it('a retry that comes after the end of what it joins is a new sale', async () => {
+    const link = await live({ client_answer: 'error' });
+    const openLink: Store['openLink'] = async (...asked) => {
+      const opened = await stand.store.openLink(...asked);
+      if (opened.opening.kind === 'join') await end(link);
+      return opened;
+    };
+    stand.restart({ store: { ...stand.store, openLink } });
+    stand.answers = [creates({}, 2)];
+    expect(told(await open()).status).toBe(200);
+    expect(await links()).toMatchObject([{ order_id: orderId(2) }, { legacy_state: 'CANCELED' }]);
+  });
+
+  it('a retry whose terminal is busy with the first try says what a busy terminal says', async () => {
+    await open();
+    stand.answers = [refusal(409, 'already_queued_order_on_terminal')];
+    expect(told(await open())).toMatchObject({ status: 409, error: '2205' });
+  });
+});
+
+describe('a sale of a merchant on legacy', () => {
+  it('is carried, and nothing is written', async () => {
+    await stage('legacy');
+    expect(await open()).toEqual({ kind: 'carry' });
+    expect([await links(), stand.points]).toEqual([[], []]);
+  });
+
+  it('that may be the one on orders is joined there', async () => {
+    const link = await live({ client_answer: 'error' });
+    await stage('legacy');
+    expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
+  });
+
+  it('waits for a terminal that has one on orders', async () => {
+    await live();
+    await stage('legacy');
+    stand.answers = [answered(200, orderOf({ external_reference: 'mesa-4', status: 'at_terminal' }, 2))];
+    expect(told(await open(OTHER)).status).toBe(409);
+    stand.answers = [answered(200, orderOf({ ...PAID, external_reference: 'mesa-4' }, 5))];
+    stand.now += 5_000;
+    expect(await open(OTHER)).toEqual({ kind: 'carry' });
+    expect(await links()).toHaveLength(1);
+  });
+
+  it('that orders could never take waits too', async () => {
+    await live();
+    await stage('legacy');
+    stand.answers = [answered(200, orderOf({ external_reference: 'mesa-4', status: 'at_terminal' }, 2))];
+    expect(told(await open({ body: { amount: 0 } })).status).toBe(409);
+    expect(stand.counts).toEqual(['creates busy']);
+    stand.answers = [answered(200, orderOf({ ...PAID, external_reference: 'mesa-4' }, 5))];
+    stand.now += 5_000;
+    expect(await open({ body: { amount: 0 } })).toEqual({ kind: 'carry' });
+  });
+
+  it('that orders could never take goes to legacy when the terminal was freed meanwhile', async () => {
+    const link = await live();
+    await stage('legacy');
+    let looks = 0;
+    const liveLink: Store['liveLink'] = async (...asked) => {
+      if (++looks === 2) await end(link);
+      return stand.store.liveLink(...asked);
+    };
+    stand.restart({ store: { ...stand.store, liveLink } });
+    expect(await open({ body: { amount: 0 } })).toEqual({ kind: 'carry' });
+    expect(looks).toBe(2);
+  });
+
+  it.each([new PuenteError('bad_tables', 'a defect'), new Error('a defect')])(
+    'a defect is not carried',
+    async (defect) => {
+      await live();
+      await stage('legacy');
+      const request = () => {
+        throw defect;
+      };
+      stand.restart({ tables: { ...stand.runtime.tables, request } });
+      await expect(open(OTHER)).rejects.toThrow('a defect');
+    },
+  );
+
+  it('goes to legacy when its terminal was freed before the row was written', async () => {
+    const link = await live();
+    await stage('legacy');
+    const openLink: Store['openLink'] = async (...asked) => {
+      await end(link);
+      return stand.store.openLink(...asked);
+    };
+    stand.restart({ store: { ...stand.store, openLink } });
+    expect(await open(OTHER)).toEqual({ kind: 'carry' });
+    expect(await links()).toHaveLength(1);
+  });
+});
+
+describe('a terminal that legacy has something on', () => {
+  const INTENT = '7f25f9aa-eea6-4f9c-bf16-a341f71ba2f1';
+  const sale = () => stand.store.openLegacySale(newSale({ state: 'OPEN', legacy_id: INTENT, unit: TERMINAL }));
+
+  it('is left to legacy while legacy says so', async () => {
+    await sale();
+    stand.legacy_answers = [answered(200, { state: 'OPEN' })];
+    expect(await open()).toEqual({ kind: 'carry' });
+    expect(await links()).toEqual([]);
+  });
+
+  it('has its next sale on orders as soon as it is over', async () => {
+    await sale();
+    stand.legacy_answers = [answered(200, { state: 'FINISHED' })];
+    stand.answers = [creates()];
+    expect(told(await open()).status).toBe(200);
+  });
+
+  it('that could not be written down is left to legacy, unless there is work on orders', async () => {
+    stand.runtime.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
+    expect(await open()).toEqual({ kind: 'carry' });
+    await stand.reset();
+    const link = await live({ client_answer: 'error' });
+    stand.runtime.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
+    expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
+  });
+});
+
+describe('a dynamic code', () => {
+  const order = (change: object = {}) => ({ ...QR_ORDER, ...change });
+
+  it('holds nothing, so that others come beside it', async () => {
+    stand.answers = [creates(order()), creates(order(), 2)];
+    expect(told(await openCode()).status).toBe(201);
+    expect(told(await openCode({ body: { ...CODE, title: 'Other' } })).status).toBe(201);
+    expect(await links()).toMatchObject([
+      { slot: null, family: 'qr' },
+      { slot: null, family: 'qr' },
+    ]);
+  });
+
+  it('the same again is a retry, which the exchange says', async () => {
+    stand.answers = [creates(order()), answered(200, orderOf(order()))];
+    await openCode();
+    const draft = newDraft();
+    await stand.runtime.inExchange(draft, () => openCode());
+    expect(draft.limitations).toContain('LIM-29');
+    expect(await links()).toHaveLength(1);
+  });
+
+  it('asked for on legacy with an unknown outcome goes there again', async () => {
+    await stand.store.openLegacySale(
+      newSale({ family: 'qr', unit: 'TILL1', slot: null, client_reference: 'Factura 0002', state: 'IN_DOUBT' }),
+    );
+    expect(await openCode()).toEqual({ kind: 'carry' });
+    stand.answers = [creates(order())];
+    expect(told(await openCode({ body: { ...CODE, external_reference: 'Factura 3' } })).status).toBe(201);
+  });
+
+  it('of a merchant moved back: an untold one is joined, others are carried', async () => {
+    await openCode();
+    await stage('legacy');
+    expect(await openCode({ body: { ...CODE, external_reference: 'Factura 3' } })).toEqual({ kind: 'carry' });
+    expect(await openCode({ body: { ...CODE, items: [] } }), 'what orders never take').toEqual({ kind: 'carry' });
+    stand.answers = [creates(order()), answered(200, orderOf(order()))];
+    expect(told(await openCode()).status).toBe(201);
+    expect(await links()).toHaveLength(1);
+  });
+
+  it('of a merchant moved back, equal to one that its till was told of long ago, is carried', async () => {
+    stand.answers = [creates(order())];
+    await openCode();
+    await openCode({ body: { ...CODE, title: 'Untold' } });
+    await stage('legacy');
+    stand.now += 61_000;
+    expect(await openCode()).toEqual({ kind: 'carry' });
+    expect(await links()).toHaveLength(2);
+  });
+
+  it('with another key is another sale, and one key is not one without', () => {
+    const code = (client_key: string | null, change: Partial<Link> = {}): Link =>
+      newLink({ slot: null, client_key, fingerprint: 'f', state: 'LIVE', client_answer: 'none', ...change });
+    const judged = (one: Link, other: Link) => judgeOpening(one, other, 60_000).kind;
+    expect(judged(code('a'), code('b'))).toBe('busy');
+    expect(judged(code('a'), code('a'))).toBe('join');
+    expect(judged(code('a'), code(null))).toBe('join');
+    expect(judged(code(null), code('b'))).toBe('join');
+    expect(judged(code('a'), code('b', { slot: 'qr:TILL1' })), 'what holds a unit is joined').toBe('join');
+  });
+
+  it('in doubt does not stop another one', async () => {
+    stand.answers = [BROKEN, BROKEN, BROKEN, creates(order(), 2)];
+    expect(told(await openCode()).status).toBe(504);
+    expect(told(await openCode({ body: { ...CODE, title: 'Other' } })).status).toBe(201);
+  });
+});

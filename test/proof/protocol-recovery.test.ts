@@ -1,0 +1,319 @@
+/** What becomes of a link nobody waits for: finished, settled, looked at ever less often, or given up (`reliability.md` §3.7, §3.8). */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { lookAfter } from '../../src/core/complete.ts';
+import type { Link } from '../../src/core/link.ts';
+import type { UpstreamOutcome } from '../../src/core/upstream.ts';
+import { PuenteError } from '../../src/error.ts';
+import { setMerchant } from '../core/lane-runtime.ts';
+import { MERCHANT, NOON, newLink, orderId } from '../store/contract/harness.ts';
+import { answered, BROKEN, createStand, creates, orderOf, PAID, refusal, TOKEN, textOf, withCreate } from './stand.ts';
+
+const stand = createStand();
+beforeEach(() => stand.reset());
+
+const LOST_AFTER_MS = 300_000;
+
+/** Looks after the link at once, and gives it back as it is stored then. */
+async function looked(link: Link, runtime = stand.runtime): Promise<Link> {
+  await lookAfter(runtime, link);
+  return stand.stored(link);
+}
+
+/** A create that is due, in the state that a crash leaves. */
+const due = (change: Partial<Link> = {}): Promise<Link> => stand.link({ next_check_at: NOON, ...change });
+
+/** A live order that is due; nobody was told of it unless `change` says so. */
+async function live(change: Partial<Link> = {}, order: Record<string, unknown> = {}): Promise<Link> {
+  const link = await stand.link();
+  const facts = { ...orderOf(order), transactions: { payments: [] } } as unknown as Link['order']; // as it would be parsed
+  return stand.store.saveLink(link, {
+    state: 'LIVE',
+    order_id: orderId(1),
+    order: facts,
+    order_version: '2026-01-05T12:00:00.000000000Z',
+    next_check_at: NOON,
+    sealed_body: null,
+    ...change,
+  });
+}
+
+/** The same after a moment; a read that began in this one would be good enough. */
+const later = (outcome: UpstreamOutcome) => () => {
+  stand.now++;
+  return outcome;
+};
+
+async function forgetToken(): Promise<void> {
+  await stand.store.forgetToken(stand.runtime.vault.fingerprint(TOKEN.reveal()));
+}
+
+describe('a link is looked after', () => {
+  it.each([
+    ['never', null, false],
+    ['later', NOON + 1, false],
+    ['now', NOON, true],
+    ['since long', NOON - 1, true],
+  ])('when it is due: %s', async (_when, next_check_at, expected) => {
+    const link = await due({ next_check_at });
+    stand.answers = [creates()];
+    await lookAfter(stand.runtime, link);
+    expect(stand.asked.length > 0).toBe(expected);
+  });
+
+  it('as it is stored now, not as it was when somebody saw it', async () => {
+    const link = await due();
+    await stand.store.saveLink(link, { next_check_at: null });
+    await lookAfter(stand.runtime, link);
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('one that the store has lost makes no call, and its loss is told', async () => {
+    await expect(lookAfter(stand.runtime, newLink({ state: 'DONE', next_check_at: NOON }))).rejects.toThrow();
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('one that is over is left alone from then on', async () => {
+    const link = await due();
+    const over = await stand.store.saveLink(link, { state: 'DONE', next_check_at: NOON });
+    expect(await looked(over)).toMatchObject({ state: 'DONE', next_check_at: null });
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('a failure is told, and it waits for its next turn', async () => {
+    const link = await due();
+    stand.answers = [
+      () => {
+        throw new Error('a defect');
+      },
+    ];
+    await expect(lookAfter(stand.runtime, link)).rejects.toThrow('a defect');
+    expect((await stand.stored(link)).next_check_at).toBe(NOON + 30_000);
+  });
+});
+
+describe('a create without an outcome', () => {
+  it('is sent again with its own bytes, once, and told to nobody', async () => {
+    const link = await due();
+    stand.restart();
+    stand.answers = [creates(), BROKEN];
+    const after = await looked(link);
+    expect(after).toMatchObject({ state: 'LIVE', client_answer: 'none', order_id: orderId(1) });
+    expect(textOf(stand.asked[0]?.body)).toBe('{"external_reference":"sale-1"}');
+    expect(stand.log.filter((line) => line.startsWith('info'))).toEqual([
+      `info create completed {"legacy_id":"${link.legacy_id}","action":"created"}`,
+    ]);
+  });
+
+  it('has the usual time for it', async () => {
+    await looked(await due());
+    expect(stand.asked.map(({ timeout_ms }) => timeout_ms)).toEqual([4_000]);
+  });
+
+  it.each<[string, Partial<Link>]>([
+    ['its bytes may not be sent any more', { first_sent_at: NOON - 900_000 }],
+    ['it has no bytes', { sealed_body: null }],
+  ])('waits, in doubt, when %s', async (_why, change) => {
+    const after = await looked(await due(change));
+    expect(after).toMatchObject({ state: 'IN_DOUBT', next_check_at: NOON + 30_000 });
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('waits, in doubt, when nobody’s token is known', async () => {
+    await forgetToken();
+    expect(await looked(await due())).toMatchObject({ state: 'IN_DOUBT', next_check_at: NOON + 30_000 });
+    const doubt = await stand.store.saveLink(await stand.link({ unit: 'PAX_2' }), {
+      state: 'IN_DOUBT',
+      next_check_at: NOON,
+    });
+    expect(await looked(doubt)).toMatchObject({ state: 'IN_DOUBT', next_check_at: NOON + 30_000 });
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('is given up when no payment can come any more, and not before', async () => {
+    const link = await due({ expires_at: NOON - LOST_AFTER_MS, sealed_body: null });
+    expect(await looked(link)).toMatchObject({ state: 'IN_DOUBT' });
+    expect(stand.counts).toEqual([]);
+    stand.now += 30_001;
+    expect(await looked(link)).toMatchObject({
+      state: 'LOST',
+      legacy_state: 'ABANDONED',
+      legacy_state_at: stand.now,
+      sealed_body: null,
+      next_check_at: null,
+    });
+    expect(stand.counts).toEqual(['lost_links']);
+    expect(stand.log).toContain(
+      `error order never resolved: reported as lost {"legacy_id":"${link.legacy_id}","merchant":"${MERCHANT}"}`,
+    );
+    const [line] = await stand.store.audits(1);
+    expect(line).toMatchObject({
+      at: stand.now,
+      who: 'puente',
+      action: 'settle',
+      subject: link.legacy_id,
+      reason: 'order never resolved',
+      detail: { merchant: MERCHANT, unit: link.unit, order_id: null, state: 'IN_DOUBT' },
+    });
+  });
+
+  it('of a QR sale is given up as expired', async () => {
+    const link = await due({ family: 'qr', unit: 'TILL1', expires_at: NOON - LOST_AFTER_MS - 1, merchant_order_id: 1 });
+    expect(await looked(link)).toMatchObject({ state: 'LOST', legacy_state: 'expired' });
+  });
+});
+
+describe('a live order', () => {
+  const TOLD = { client_answer: 'maybe' } as const;
+
+  it('waits for a token', async () => {
+    await forgetToken();
+    expect(await looked(await live(TOLD))).toMatchObject({ state: 'LIVE', next_check_at: NOON + 30_000 });
+  });
+
+  it('that is over without an event is counted', async () => {
+    stand.answers = [answered(200, orderOf(PAID, 5))];
+    expect(await looked(await live(TOLD))).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED' });
+    expect(stand.counts).toEqual(['silent_orders']);
+  });
+
+  it('that is read and still open is looked at again', async () => {
+    stand.answers = [answered(200, orderOf())];
+    expect(await looked(await live(TOLD))).toMatchObject({ state: 'LIVE', next_check_at: expect.any(Number) });
+    expect(stand.asked).toHaveLength(1);
+  });
+
+  it.each([
+    ['at its end and the time after it', LOST_AFTER_MS, 'LIVE', ['get']],
+    ['after that', LOST_AFTER_MS + 1, 'LOST', ['get', 'get']],
+  ])('that upstream does not know, %s', async (_when, after_ms, state, calls) => {
+    const link = await live({ ...TOLD, expires_at: NOON - after_ms });
+    stand.answers = [refusal(404, 'order_not_found'), refusal(404, 'order_not_found')];
+    expect((await looked(link)).state).toBe(state);
+    expect(stand.asked.map(({ name }) => name)).toEqual(calls);
+  });
+
+  it('that can not be read is not given up', async () => {
+    const link = await live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
+    expect(await looked(link)).toMatchObject({ state: 'LIVE' });
+    expect(stand.counts).toEqual([]);
+  });
+
+  it('without an id is no order that could be missing', async () => {
+    const link = await live({ ...TOLD, order_id: null, expires_at: NOON - LOST_AFTER_MS - 1 });
+    expect(await looked(link)).toMatchObject({ state: 'LIVE' });
+    expect(stand.asked).toEqual([]);
+  });
+});
+
+describe('a live order that nobody was told of', () => {
+  const SETTLED_MS = 9_000 + 30_000;
+
+  it.each([
+    [SETTLED_MS - 1, []],
+    [SETTLED_MS, ['cancel']],
+  ])('is taken away after %d ms', async (after_ms, calls) => {
+    const link = await live();
+    stand.now += after_ms;
+    stand.answers = [answered(200, orderOf()), answered(200, orderOf({ status: 'canceled' }, 50))];
+    const after = await looked(link);
+    expect(stand.asked.map(({ name }) => name)).toEqual(['get', ...calls]);
+    expect(after.legacy_state).toBe(calls.length === 0 ? 'OPEN' : 'CANCELED');
+  });
+
+  it('is taken away with a key of its own, written down first, and told in the audit', async () => {
+    const link = await live();
+    stand.now += SETTLED_MS;
+    stand.answers = [
+      answered(200, orderOf()),
+      async () => {
+        expect((await stand.stored(link)).cancel).toBe('sent');
+        return answered(200, orderOf({ status: 'canceled' }, 50));
+      },
+    ];
+    await looked(link);
+    expect(stand.asked[1]).toMatchObject({
+      method: 'POST',
+      path: `/v1/orders/${orderId(1)}/cancel`,
+      timeout_ms: 4_000,
+      headers: {},
+      idempotency_key: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    expect(stand.points).toEqual([
+      'order.applied',
+      'cancel.marked',
+      'cancel.sent',
+      'notices.committed',
+      'order.applied',
+    ]);
+    expect(stand.counts).toEqual(['settlements unacknowledged_order_canceled']);
+    expect(await stand.store.audits(1)).toMatchObject([{ reason: 'unacknowledged order canceled' }]);
+  });
+
+  it.each([
+    ['stays when somebody is at the terminal', { status: 'at_terminal' }, {}],
+    ['stays when it was told meanwhile', {}, { client_answer: 'maybe' as const }],
+  ])('%s', async (_why, order, change) => {
+    const link = await live(change);
+    stand.now += SETTLED_MS;
+    stand.answers = [answered(200, orderOf(order, 5))];
+    expect(await looked(link)).toMatchObject({ state: 'LIVE', cancel: null });
+    expect(stand.asked).toHaveLength(1);
+  });
+
+  it('is read when the cancel says nothing, and looked at again when it is still open', async () => {
+    const link = await live();
+    stand.now += SETTLED_MS;
+    stand.answers = [answered(200, orderOf()), later(BROKEN), answered(200, orderOf({}, 6))];
+    expect(await looked(link)).toMatchObject({ state: 'LIVE', cancel: 'sent', next_check_at: expect.any(Number) });
+    expect(stand.asked.map(({ name }) => name)).toEqual(['get', 'cancel', 'get']);
+    expect((await stand.stored(link)).next_check_at).toBeGreaterThan(stand.now);
+  });
+
+  it('is over when the read after the cancel says so', async () => {
+    const link = await live();
+    stand.now += SETTLED_MS;
+    stand.answers = [answered(200, orderOf()), later(BROKEN), answered(200, orderOf({ status: 'canceled' }, 60))];
+    expect(await looked(link)).toMatchObject({ state: 'DONE', next_check_at: null });
+  });
+
+  it('is taken for told where the setting says so', async () => {
+    const link = await live();
+    stand.now += SETTLED_MS;
+    stand.answers = [answered(200, orderOf())];
+    const runtime = withCreate(stand.runtime, { unclaimed: 'adopt' });
+    expect(await looked(link, runtime)).toMatchObject({ state: 'LIVE', client_answer: 'maybe' });
+    expect(stand.counts).toEqual(['settlements unacknowledged_order_adopted']);
+    expect(await stand.store.audits(1)).toMatchObject([{ reason: 'unacknowledged order adopted' }]);
+  });
+
+  it('and that was paid is told in the audit, once', async () => {
+    const link = await live();
+    stand.answers = [answered(200, orderOf(PAID, 5))];
+    await looked(link);
+    expect(stand.counts).toEqual(['settlements paid_but_unacknowledged', 'silent_orders']);
+    expect(await stand.store.audits(1)).toMatchObject([{ reason: 'paid but unacknowledged', subject: link.legacy_id }]);
+  });
+});
+
+describe('a failing store', () => {
+  it('is told, whatever was to be done', async () => {
+    const link = await due();
+    const saveLink = () => Promise.reject(new PuenteError('store_failed', 'the disk is gone'));
+    stand.restart({ store: { ...stand.store, saveLink } });
+    stand.answers = [creates()];
+    await expect(lookAfter(stand.runtime, link)).rejects.toThrow('the disk is gone');
+  });
+
+  it('of a merchant whose credential is configured, that one is used', async () => {
+    await forgetToken();
+    await setMerchant(stand.store, MERCHANT, {});
+    const merchant = await stand.store.merchant(MERCHANT);
+    if (merchant === null) throw new Error('the merchant is gone');
+    const sealed_credential = stand.runtime.vault.seal('APP_USR-configured', 'credential');
+    const line = { at: NOON, who: 'ana', action: 'credential', subject: MERCHANT, reason: 'set up', detail: {} };
+    await stand.store.saveMerchant({ ...merchant, sealed_credential }, merchant.revision, line);
+    stand.answers = [creates()];
+    await looked(await due());
+    expect(stand.asked[0]?.token.reveal()).toBe('APP_USR-configured');
+  });
+});

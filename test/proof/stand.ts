@@ -1,0 +1,244 @@
+/** The create protocol without doors: its real stories and its real store, in memory; network, clock and luck are the test's. */
+import { createRuntime } from '../../src/app/runtime.ts';
+import { loadConfig } from '../../src/config.ts';
+import type { LegacyCall } from '../../src/core/call.ts';
+import type { ExchangeDraft } from '../../src/core/exchange.ts';
+import type { Link } from '../../src/core/link.ts';
+import type { Runtime } from '../../src/core/runtime.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Store } from '../../src/core/store.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../src/core/upstream.ts';
+import { createVault } from '../../src/core/vault.ts';
+import { loadTables } from '../../src/mapping/load.ts';
+import { seeded } from '../crash/random.ts';
+import { createSimulatedClock } from '../simulation/clock.ts';
+import { openMemoryStore } from '../simulation/store.ts';
+import { MERCHANT, NOON, newLink, newMerchant, orderId, TERMINAL } from '../store/contract/harness.ts';
+
+export const TOKEN = new Secret(`APP_USR-4004001-112026-00000000000000000000000000000a01-${MERCHANT}`);
+/** What a link of `stand.link` was sent as. */
+export const REFERENCE = 'sale-1';
+
+/** What upstream does with one call; a function may look at the call, and let something happen in between. */
+export type Answer = UpstreamOutcome | ((call: UpstreamCall) => UpstreamOutcome | Promise<UpstreamOutcome>);
+
+export interface Stand {
+  runtime: Runtime;
+  store: Store;
+  /** Epoch ms; sleeping moves it on. */
+  now: number;
+  /** From 0 to 1. */
+  luck: number;
+  slept: number[];
+  /** What upstream answers, one after the other; then nothing comes back. */
+  answers: Answer[];
+  legacy_answers: Answer[];
+  /** Nothing works upstream. */
+  is_shut: boolean;
+  asked: UpstreamCall[];
+  /** `name label` of each count. */
+  counts: string[];
+  log: string[];
+  points: string[];
+  /** Runs when the code comes to a point. */
+  at: Map<string, () => void>;
+  notices: number;
+  /** Empties everything, and starts a new process at noon. */
+  reset(): Promise<void>;
+  /** Another process, with a store or tables of its own. */
+  restart(parts?: Partial<Pick<Runtime, 'store' | 'tables'>>): void;
+  /** A stored link that this process has written and not sent yet. */
+  link(change?: Partial<Link>): Promise<Link>;
+  stored(link: Pick<Link, 'legacy_id'>): Promise<Link>;
+}
+
+const tables = loadTables('mappings');
+const vault = createVault(new Secret('a key of the proofs that nobody else uses'));
+const config = loadConfig({ env: { PUENTE_ROUTING_DEFAULT_STAGE: 'orders' }, cwd: process.cwd() });
+
+/** One for each file; `reset` makes it new for each test. */
+export function createStand(): Stand {
+  const memory = openMemoryStore({
+    ...createSimulatedClock(),
+    after(delay_ms, run) {
+      const soon = setImmediate(run);
+      return { due_at_ms: delay_ms, cancel: () => clearImmediate(soon) };
+    },
+  });
+  let ids = 0;
+  const service = (answers: () => Answer[]): Upstream => ({
+    isShut: () => stand.is_shut,
+    async send(call) {
+      stand.asked.push(call);
+      const answer = answers().shift() ?? { kind: 'broken', cause: 'nothing came back' };
+      return typeof answer === 'function' ? answer(call) : answer;
+    },
+  });
+  const line =
+    (level: string) =>
+    (message: string, fields: object = {}) => {
+      stand.log.push(`${level} ${message} ${JSON.stringify(fields)}`);
+    };
+  const stand: Stand = {
+    runtime: null as unknown as Runtime, // `reset` makes it before anybody asks
+    store: memory.store,
+    now: NOON,
+    luck: 0.5,
+    slept: [],
+    answers: [],
+    legacy_answers: [],
+    is_shut: false,
+    asked: [],
+    counts: [],
+    log: [],
+    points: [],
+    at: new Map(),
+    notices: 0,
+    async reset() {
+      Object.assign(stand, { now: NOON, luck: 0.5, slept: [], answers: [], legacy_answers: [], is_shut: false });
+      Object.assign(stand, { asked: [], counts: [], log: [], points: [], at: new Map(), notices: 0 });
+      memory.wipe();
+      await memory.open({ now: () => stand.now, random: seeded(1), failpoint: () => undefined }).ready;
+      stand.restart();
+      await meetMerchant(stand);
+    },
+    restart(parts = {}) {
+      const made = createRuntime(config, {
+        store: memory.store,
+        upstream: service(() => stand.answers),
+        legacy_upstream: service(() => stand.legacy_answers),
+        tables,
+        ...parts,
+        vault,
+        clock: {
+          now: () => stand.now,
+          sleep: async (duration_ms) => {
+            stand.slept.push(duration_ms);
+            stand.now += duration_ms;
+          },
+        },
+        random: () => stand.luck,
+        log: { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') },
+        count: (name, label) => stand.counts.push(label === undefined ? name : `${name} ${label}`),
+        evidence: { finished: () => undefined, shadowed: () => undefined, settled: async () => undefined },
+        noticesWaiting: () => stand.notices++,
+        failpoint: (name) => {
+          stand.points.push(name);
+          stand.at.get(name)?.();
+        },
+      });
+      // Ids that rise, so that the rows of one moment have an order too.
+      const legacyId = () => `019b8e07-4600-7000-8000-${String(++ids).padStart(12, '0')}`;
+      stand.runtime = { ...made, ids: { ...made.ids, legacyId } };
+    },
+    async link(change = {}) {
+      const link = newLink({
+        reference_sent: REFERENCE,
+        sealed_body: vault.seal(JSON.stringify({ external_reference: REFERENCE }), 'body'),
+        boot_id: stand.runtime.boot_id,
+        first_sent_at: stand.now,
+        created_at: stand.now,
+        expires_at: stand.now + 900_000,
+        ...change,
+      });
+      return (await memory.store.openLink(link, () => ({ kind: 'open' }))).link;
+    },
+    async stored({ legacy_id }) {
+      const link = await memory.store.link(legacy_id);
+      if (link === null) throw new Error(`there is no link ${legacy_id}`);
+      return link;
+    },
+  };
+  return stand;
+}
+
+/** A merchant on orders whose token the upstream has accepted. */
+async function meetMerchant({ store, runtime, now }: Stand): Promise<void> {
+  const line = { at: now, who: 'ana', action: 'settings', subject: MERCHANT, reason: 'set up', detail: {} };
+  await store.saveMerchant(newMerchant({ sealed_notice_url: null, sealed_notice_secret: null }), 0, line);
+  await store.acceptToken(
+    {
+      fingerprint: runtime.vault.fingerprint(TOKEN.reveal()),
+      merchant_id: MERCHANT,
+      sealed_token: runtime.vault.seal(TOKEN.reveal(), 'token'),
+      accepted_until: now + 3_600_000,
+      seen_at: now,
+    },
+    'MLA',
+  );
+}
+
+/** The same process with other settings of creates. */
+export function withCreate(runtime: Runtime, change: Partial<Runtime['settings']['create']>): Runtime {
+  const { settings } = runtime;
+  return { ...runtime, settings: { ...settings, create: { ...settings.create, ...change } } };
+}
+
+export function answered(status: number, body: unknown = {}, retry_after_ms: number | null = null): UpstreamOutcome {
+  return { kind: 'answered', status, retry_after_ms, body };
+}
+
+export function refusal(status: number, code: string): UpstreamOutcome {
+  return answered(status, { errors: [{ code, message: 'said upstream' }] });
+}
+
+export const BROKEN: UpstreamOutcome = { kind: 'broken', cause: 'reset' };
+export const NOT_SENT: UpstreamOutcome = { kind: 'not_sent', cause: 'ECONNREFUSED' };
+
+/** An order as upstream tells it. @param second of noon at which it changed last. */
+export function orderOf(change: Record<string, unknown> = {}, second = 0): Record<string, unknown> {
+  return {
+    id: orderId(1),
+    type: 'point',
+    user_id: MERCHANT,
+    external_reference: REFERENCE,
+    status: 'created',
+    created_date: new Date(NOON).toISOString(),
+    last_updated_date: new Date(NOON + second * 1000).toISOString(),
+    transactions: { payments: [{ id: 'PAY1', amount: '15.00' }] },
+    ...change,
+  };
+}
+
+/** What a processed order says of its payment. */
+export const PAID = {
+  status: 'processed',
+  transactions: { payments: [{ id: 'PAY1', amount: '15.00', reference_id: '16500000001' }] },
+};
+
+/** Takes the create, as the order number `number`. */
+export function creates(change: Record<string, unknown> = {}, number = 1): Answer {
+  return ({ body }) => {
+    const { external_reference } = JSON.parse(textOf(body)) as { external_reference: string };
+    return answered(201, orderOf({ id: orderId(number), external_reference, ...change }));
+  };
+}
+
+export function textOf(body: Uint8Array | undefined): string {
+  return Buffer.from(body ?? []).toString('utf8');
+}
+
+/** A till's call as the door hands it on. */
+export function callOf(stand: Stand, name: string, change: Partial<LegacyCall> = {}): LegacyCall {
+  const operation = stand.runtime.tables.operations.find((one) => one.name === name);
+  if (operation === undefined) throw new Error(`there is no operation ${name}`);
+  const path = { device_id: TERMINAL, user_id: MERCHANT, external_pos_id: 'TILL1', ...change.path };
+  return {
+    operation,
+    received_at: stand.now,
+    target: operation.path.replaceAll(/:(\w+)/g, (_, key: string) => (path as Record<string, string>)[key] ?? ''),
+    query: {},
+    headers: {},
+    body: { amount: 1500, additional_info: { external_reference: 'mesa-4' } },
+    token: TOKEN,
+    merchant: { ...newMerchant({ sealed_notice_url: null }), trips: {}, revision: 1, updated_at: NOON },
+    link: null,
+    ...change,
+    path,
+  };
+}
+
+/** A draft as the door makes one for each call. */
+export function newDraft(): ExchangeDraft {
+  return { legacy_id: null, upstream: [], fired: [], losses: [], unknown: [], limitations: [], sent: [] };
+}

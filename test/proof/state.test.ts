@@ -1,0 +1,275 @@
+/** What the tests of states leave open: numbers of their own, notices without a subject, and words that are no numbers. */
+import { describe, expect, it } from 'vitest';
+import type { Order } from '../../src/contract/orders.ts';
+import { type AdvanceRules, advance } from '../../src/core/advance.ts';
+import { type Link, slotOf } from '../../src/core/link.ts';
+import {
+  createMint,
+  isMintedMerchantOrder,
+  isMintedPayment,
+  merchantOrderOfPayment,
+  mintedPaymentId,
+} from '../../src/core/minted.ts';
+import { comparableInstant, durationMs } from '../../src/core/moment.ts';
+import { loadTables } from '../../src/mapping/load.ts';
+import { MINUTE_MS, NOON, newLink } from '../store/contract/harness.ts';
+import { orderOf, PAID } from './stand.ts';
+
+const tables = loadTables('mappings');
+const rules: AdvanceRules = {
+  now: NOON + MINUTE_MS,
+  declined: 'error',
+  action_required_grace_ms: MINUTE_MS,
+  released: false,
+  default_lifetime_ms: 15 * MINUTE_MS,
+  exponent: 2,
+};
+const order = (change: Record<string, unknown> = {}, second = 0): Order => orderOf(change, second) as unknown as Order; // as parsed
+const live = (change: Partial<Link> = {}): Link => newLink({ state: 'LIVE', ...change });
+const SALE = { family: 'qr', legacy_state: 'payment_required', unit: 'TILL1' } as const;
+
+/** The body of the one notice that an order is worth. */
+function told(change: Record<string, unknown>): Record<string, unknown> {
+  const { notices } = advance(live(), order(change, 5), tables, rules);
+  expect(notices).toHaveLength(1);
+  return JSON.parse(notices[0]?.body ?? '') as Record<string, unknown>;
+}
+
+describe('the notice of an intent', () => {
+  it.each([
+    ['4004001', 4004001],
+    ['123456789012345', 123456789012345],
+    ['9007199254740991', 9007199254740991],
+    ['9007199254740993', undefined],
+    ['app-1', undefined],
+    ['1a', undefined],
+    ['a1', undefined],
+    [undefined, undefined],
+  ])('names the application %s as %s', (application_id, expected) => {
+    const said = application_id === undefined ? {} : { integration_data: { application_id } };
+    expect(told({ ...PAID, ...said }).client_id).toBe(expected);
+  });
+
+  it('says how the payment ended', () => {
+    const finished = { ...rules, declined: 'finished' as const };
+    const said = (status: string) => {
+      const { notices } = advance(live(), order({ ...PAID, status }, 5), tables, finished);
+      return JSON.parse(notices[0]?.body ?? '').payment.state as string;
+    };
+    expect([said('processed'), said('failed')]).toEqual(['approved', 'rejected']);
+  });
+});
+
+describe('the notices of a QR sale', () => {
+  it('are none about what has no number', () => {
+    const born = advance(live({ ...SALE, merchant_order_id: null }), order(), tables, rules);
+    expect(born.notices).toEqual([]);
+    const numbered = advance(live({ ...SALE, merchant_order_id: 8_000_000_000_000_001 }), order(), tables, rules);
+    expect(numbered.notices).toMatchObject([{ topic: 'merchant_order', subject: '8000000000000001' }]);
+  });
+
+  it('tell the application as it is', () => {
+    const sale = live({ ...SALE, merchant_order_id: 8_000_000_000_000_001 });
+    const said = { integration_data: { application_id: 'app-1' } };
+    const facts = advance(sale, order(said), tables, rules).notices.map(({ body }) => JSON.parse(body));
+    expect(facts).toEqual([{ first: true, order_status: 'payment_required', application_id: 'app-1' }]);
+    const plain = advance(sale, order(), tables, rules).notices.map(({ body }) => JSON.parse(body));
+    expect(plain).toEqual([{ first: true, order_status: 'payment_required' }]);
+  });
+
+  it('are made at the moment of the change, and due at once', () => {
+    const [notice] = advance(live({ ...SALE, merchant_order_id: 1 }), order(), tables, rules).notices;
+    expect(notice).toMatchObject({ created_at: rules.now, next_attempt_at: rules.now, merchant_id: '700100200' });
+  });
+});
+
+describe('minted numbers', () => {
+  const FIRST = 8_000_000_000_000_000;
+  const PAYMENT = 7_000_000_000_000_000;
+  const EPOCH = Date.UTC(2026, 0, 1);
+
+  it('rise from the first one, a thousand for each millisecond', () => {
+    const mint = createMint();
+    expect([mint(0), mint(EPOCH), mint(EPOCH + 1), mint(EPOCH + 1), mint(EPOCH)]).toEqual([
+      FIRST,
+      FIRST + 1,
+      FIRST + 1_000,
+      FIRST + 1_001,
+      FIRST + 1_002,
+    ]);
+  });
+
+  it('are told from real ones', () => {
+    expect([isMintedMerchantOrder(FIRST - 1), isMintedMerchantOrder(FIRST)]).toEqual([false, true]);
+    expect([isMintedPayment(String(PAYMENT - 1)), isMintedPayment(String(PAYMENT))]).toEqual([false, true]);
+    expect(merchantOrderOfPayment('16500000001')).toBeNull();
+    expect(merchantOrderOfPayment(String(PAYMENT + 5))).toBe(FIRST + 5);
+  });
+
+  it.each([
+    ['processed', String(PAYMENT + 5)],
+    ['refunded', String(PAYMENT + 5)],
+    ['created', null],
+    ['canceled', null],
+  ])('of the payment of a sale that is %s: %s', (status, expected) => {
+    expect(mintedPaymentId(live({ ...SALE, merchant_order_id: FIRST + 5 }), order({ status }))).toBe(expected);
+    expect(mintedPaymentId(live(), order({ status }))).toBeNull();
+  });
+});
+
+describe('an instant', () => {
+  it.each([
+    ['2026-01-05T12:00:05Z', '2026-01-05T12:00:05.000000000Z'],
+    ['x2026-01-05T12:00:05Z', null],
+    ['2026-01-05T12:00:05Zx', null],
+    ['2026-13-05T12:00:05Z', null],
+    [undefined, null],
+  ])('%s is %s', (text, expected) => {
+    expect(comparableInstant(text)).toBe(expected);
+  });
+});
+
+describe('a lifetime', () => {
+  it.each([
+    ['PT1H2M3S', 3_723_000],
+    ['PT3H', 10_800_000],
+    ['PT10H', 36_000_000],
+    ['PT2M', 120_000],
+    ['PT30S', 30_000],
+    ['PT', null],
+    ['P1D', null],
+    ['xPT30S', null],
+    ['PT30Sx', null],
+    ['', null],
+    [undefined, null],
+  ])('%s is %s ms', (text, expected) => {
+    expect(durationMs(text)).toBe(expected);
+  });
+});
+
+describe('which reading is newer', () => {
+  const known = (status: string, order_version: string | null, change: Partial<Link> = {}): Link =>
+    live({ order: order({ status }), order_version, legacy_state: 'ON_TERMINAL', ...change });
+  const VERSION = '2026-01-05T12:00:05.000000000Z';
+
+  it.each([
+    [
+      'without a version of the link, the rank says so',
+      known('created', null),
+      order({ status: 'at_terminal' }, 1),
+      true,
+    ],
+    ['and it says that it is not', known('at_terminal', null), order({ status: 'created' }, 9), false],
+    [
+      'without a version of the order, the rank says so',
+      known('created', VERSION),
+      order({ status: 'at_terminal', last_updated_date: undefined }),
+      true,
+    ],
+    ['a later version', known('at_terminal', VERSION), order({ status: 'created' }, 6), true],
+    ['an earlier version', known('created', VERSION), order({ status: 'at_terminal' }, 4), false],
+    ['the same version and a higher rank', known('created', VERSION), order({ status: 'at_terminal' }, 5), true],
+    ['the same version and rank', known('created', VERSION), order({ status: 'created' }, 5), false],
+  ])('%s', (_why, link, said, expected) => {
+    expect(Object.keys(advance(link, said, tables, rules).change).length > 0).toBe(expected);
+  });
+
+  it('says stale of an older one with another status alone', () => {
+    const remarks = (said: Order) => advance(known('at_terminal', VERSION), said, tables, rules).remarks;
+    expect(remarks(order({ status: 'created' }, 1))).toEqual(['stale_versions']);
+    expect(remarks(order({ status: 'at_terminal' }, 1))).toEqual([]);
+    expect(remarks(order({ status: 'teleported' }, 1))).toEqual(['unknown_states', 'stale_versions']);
+  });
+
+  const AFTER_ALL = { ...rules, now: NOON + 17 * MINUTE_MS };
+
+  it('lets go of what waits now, and of nothing that has moved on', () => {
+    const waiting = known('action_required', VERSION);
+    const lagging = order({ status: 'action_required' }, 1);
+    expect(advance(waiting, lagging, tables, AFTER_ALL).change.legacy_state).toBe('CONFIRMATION_REQUIRED');
+    expect(advance(waiting, lagging, tables, rules).change).toEqual({});
+    expect(advance(known('at_terminal', VERSION), lagging, tables, AFTER_ALL).change).toEqual({});
+    expect(advance(known('at_terminal', VERSION), order({}, 1), tables, AFTER_ALL).change).toEqual({});
+    const over = known('action_required', VERSION, { legacy_state: 'CANCELED', state: 'DONE' });
+    expect(advance(over, lagging, tables, AFTER_ALL).change).toEqual({});
+    const lost = live({ state: 'LOST', legacy_state: 'ABANDONED' });
+    expect(advance(lost, lagging, tables, AFTER_ALL)).toMatchObject({ change: {}, remarks: ['stale_versions'] });
+  });
+
+  it.each([
+    [16 * MINUTE_MS - 1, 'ON_TERMINAL'],
+    [16 * MINUTE_MS, 'CONFIRMATION_REQUIRED'],
+  ])('waits until its time and the grace after it are over: %d ms', (after_ms, expected) => {
+    const step = advance(live(), order({ status: 'action_required' }), tables, { ...rules, now: NOON + after_ms });
+    expect(step.change.legacy_state).toBe(expected);
+  });
+});
+
+describe('what a reading says', () => {
+  const read = (change: Record<string, unknown>, second = 0, link = live()) =>
+    advance(link, order(change, second), tables, rules).change;
+
+  it('of the end of its life: from its own beginning, or that of the row', () => {
+    const created_date = '2026-01-05T12:00:07Z';
+    expect(read({ created_date }).expires_at).toBe(NOON + 7_000 + 15 * MINUTE_MS);
+    expect(read({ created_date: undefined }).expires_at).toBe(NOON + 15 * MINUTE_MS);
+    expect(read({ created_date: 'soon', expiration_time: 'PT1M' }).expires_at).toBe(NOON + MINUTE_MS);
+  });
+
+  it('of the moment of its state: its version, but never the future', () => {
+    expect(read({ status: 'at_terminal' }, 5).legacy_state_at).toBe(NOON + 5_000);
+    expect(read({ status: 'at_terminal' }, 500).legacy_state_at).toBe(rules.now);
+    expect(read({ status: 'at_terminal', last_updated_date: undefined }).legacy_state_at).toBe(rules.now);
+    expect(read({}, 5, live({ legacy_state_at: 7 })).legacy_state_at, 'the state is the same').toBe(7);
+  });
+
+  it.each([
+    [undefined, null],
+    [{}, null],
+    [{ payments: [] }, null],
+    [{ payments: [{}] }, null],
+    [{ payments: [{ reference_id: 'x12' }] }, null],
+    [{ payments: [{ reference_id: '12x' }] }, null],
+    [{ payments: [{ reference_id: '16500000001' }] }, '16500000001'],
+  ])('of its payment: %j is %s', (transactions, expected) => {
+    expect(read({ status: 'processed', transactions })).toMatchObject({
+      payment_id: expected,
+      legacy_state: 'FINISHED',
+      sealed_body: null,
+    });
+    const known = live({ payment_id: '7' });
+    expect(read({ status: 'processed', transactions }, 0, known).payment_id).toBe(expected ?? '7');
+  });
+
+  it('keeps the version it had when it says none', () => {
+    const link = live({ order: order(), order_version: '2026-01-05T11:00:00.000000000Z' });
+    const step = advance(link, order({ ...PAID, last_updated_date: 'never' }), tables, rules);
+    expect(step.change.order_version).toBe('2026-01-05T11:00:00.000000000Z');
+  });
+
+  it('has topics and places of its own', () => {
+    const [notice] = advance(live(), order(PAID, 5), tables, rules).notices;
+    expect(notice).toMatchObject({ topic: 'point', merchant_id: '700100200', created_at: rules.now });
+    expect(slotOf('qr', 'TILL1')).toBe('qr:TILL1');
+  });
+});
+
+describe('what went back of a QR sale', () => {
+  const sold = (transactions: unknown, second: number): Order =>
+    order({ status: 'processed', status_detail: 'partially_refunded', transactions }, second);
+  const back = (refunded_amount?: string) => ({ payments: [{ amount: '100.00', reference_id: '1', refunded_amount }] });
+
+  it.each<[string, unknown, unknown, number]>([
+    ['the same sum', back('10.00'), back('10'), 0],
+    ['nothing in other words', back('0'), back(), 0],
+    ['no transactions', undefined, back(), 0],
+    ['no payments', {}, back(), 0],
+    ['an empty list', { payments: [] }, back(), 0],
+    ['more', back('10.00'), back('20.00'), 1],
+    ['the first of it', undefined, back('20.00'), 1],
+  ])('%s', (_what, before, after, notices) => {
+    const first = advance(live({ ...SALE, merchant_order_id: 9, payment_id: '1' }), sold(before, 1), tables, rules);
+    const link = { ...live({ ...SALE, merchant_order_id: 9 }), ...first.change };
+    expect(advance(link, sold(after, 2), tables, rules).notices).toHaveLength(notices);
+  });
+});
