@@ -6,8 +6,12 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     environment: 'node',
-    // A process for each file: native modules and worker threads of one file can't disturb another's.
+    // Processes, because of native modules and worker threads; each is kept for many files, which share what they import:
+    // nothing here has state at its top, and to import it all anew for each file costs more than most files do.
     pool: 'forks',
+    isolate: false,
+    // Node takes the types out by itself, as it does for whoever runs Puente.
+    experimental: { viteModuleRunner: false },
     // More than cores, because many files mostly wait: for sockets, disks and children.
     maxWorkers: 3,
     // Tests wait for real processes and sockets; the limits only end what hangs.
