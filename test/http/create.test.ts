@@ -133,7 +133,7 @@ describe('doubt that stays: an error for the till, the row in doubt', () => {
   it.each([
     [
       '409 idempotency_key_already_used on the first try',
-      [{ kind: 'error', status: 409, code: 'idempotency_key_already_used' }],
+      [{ kind: 'error', status: 409, code: 'idempotency_key_already_used', times: 'always' }],
       504,
       1,
       0,
@@ -155,7 +155,7 @@ describe('doubt that stays: an error for the till, the row in doubt', () => {
       2,
       1,
     ],
-    ['a redirect', [{ kind: 'error', status: 302 }], 504, 1, 0],
+    ['a redirect', [{ kind: 'error', status: 302, times: 'always' }], 504, 1, 0],
     ['a 201 that is HTML every time', [{ kind: 'html', status: 201, when: 'before', times: 'always' }], 504, null, 0],
   ])('%s', async (_name, faults, status, attempts, orders) => {
     const device = shop.freshDevice();
