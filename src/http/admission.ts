@@ -125,7 +125,10 @@ function isWithinRate(group: Group, per_second: number, now_ms: number): boolean
   return group.allowance >= 1;
 }
 
-/** The delay of the last beat: how late timers, and so every call, are served now (`reliability.md` F50). */
+/**
+ * How late timers, and so every call, are served now (`reliability.md` F50): the delay of the last beat, or of the one that
+ * is due, because after a stall calls are read before timers run.
+ */
 function watchLag(now_ms: () => number): { now(): number; stop(): void } {
   let last_beat_ms = now_ms();
   let late_ms = 0;
@@ -134,7 +137,7 @@ function watchLag(now_ms: () => number): { now(): number; stop(): void } {
     late_ms = Math.max(0, at_ms - last_beat_ms - BEAT_MS);
     last_beat_ms = at_ms;
   }, BEAT_MS).unref();
-  return { now: () => late_ms, stop: () => clearInterval(beat) };
+  return { now: () => Math.max(late_ms, now_ms() - last_beat_ms - BEAT_MS), stop: () => clearInterval(beat) };
 }
 
 function once(work: () => void): () => void {

@@ -86,6 +86,7 @@ describe('a sale that legacy may have', () => {
     expect((await putSale(other)).status).toBe(204);
     expect(await ordersAsked()).toBe(0); // it may be the one
     await bench.till(other, { method: 'DELETE' });
+    await settled('ended');
     await noFaults();
     clock.ahead_ms = 60_000; // reads are fresh for some time
     expect((await putSale(other)).status).toBe(204);
