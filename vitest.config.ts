@@ -1,6 +1,7 @@
 /** How the tests run: real sockets, worker threads and native SQLite, on a machine with two cores. */
 import { defineConfig } from 'vitest/config';
 import SummaryReporter from './test/reporter.ts';
+import { LongestFirst } from './test/sequencer.ts';
 
 export default defineConfig({
   test: {
@@ -14,6 +15,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false },
     // More than cores, because many files mostly wait: for sockets, disks and children.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     // Tests wait for real processes and sockets; the limits only end what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,

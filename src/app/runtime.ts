@@ -16,6 +16,7 @@ import type { Link } from '../core/link.ts';
 import { createMint } from '../core/minted.ts';
 import { createProofs } from '../core/proof.ts';
 import { createRecentReads } from '../core/reads.ts';
+import { createRecent } from '../core/recent.ts';
 import { LATE_EFFECT_MS } from '../core/records/routing.ts';
 import type { Clock, CoreSettings, Runtime } from '../core/runtime.ts';
 import { createSafetyWatch } from '../core/safety/watch.ts';
@@ -25,6 +26,8 @@ import { observedTables, observedUpstream } from './observed.ts';
 
 /** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
 const MAX_LEFTOVERS = 10_000;
+/** Orders that upstream lost; beyond it one is given up a look later. */
+const MISSING_REMEMBERED = 10_000;
 
 /** The parts that differ between starts; the rest is made here. */
 export type RuntimeParts = Pick<
@@ -60,6 +63,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     serial: createSerial(),
     budget: createRetryBudget(),
     unsettled: new Set(),
+    missing: createRecent(MISSING_REMEMBERED),
     telling: new Set(),
     reads: createRecentReads(parts.clock.now),
     cache: createCache(),

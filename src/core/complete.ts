@@ -11,6 +11,8 @@ import { mayReplay, sendLink } from './send.ts';
 
 /** An order that was never seen is given up this long after its lifetime: no payment can come any more. */
 const LOST_AFTER_MS = 5 * 60_000;
+/** Between the two looks that both find an order missing. */
+const MISSING_FOR_MS = 60_000;
 /** A link that can't be worked on now (no token, upstream away) is looked at again after this long. */
 const LATER_MS = 30_000;
 
@@ -56,14 +58,31 @@ async function look(runtime: Runtime, link: Link): Promise<void> {
   }
   const due = runtime.clock.now() >= settlementTime(runtime, seen);
   if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, seen.order.id, token);
-  if (await gone(runtime, seen, token)) return giveUp(runtime, seen);
+  if (await isMissing(runtime, seen, token)) return missed(runtime, seen);
+  runtime.missing.delete(seen.legacy_id);
   await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
 }
 
-/** Upstream no longer knows an order whose lifetime is long over: it can't be paid, and must not hold its terminal. */
-async function gone(runtime: Runtime, link: Link, token: Secret): Promise<boolean> {
+/** Upstream does not know an order whose lifetime is long over. */
+async function isMissing(runtime: Runtime, link: Link, token: Secret): Promise<boolean> {
   if (link.order_id === null || runtime.clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
   return (await readOrder(runtime, token, link.order_id)) === 'missing';
+}
+
+/**
+ * It can't be paid, and must not hold its terminal; but one answer may be a mistake, and so may be the clock by which its
+ * time is over (`reliability.md` F28, F47): it is given up when it is still missing some time later.
+ */
+async function missed(runtime: Runtime, link: Link): Promise<void> {
+  const { clock, missing } = runtime;
+  const tick_ms = (clock.monotonic ?? clock.now)();
+  const since_ms = missing.get(link.legacy_id);
+  if (since_ms !== undefined && tick_ms - since_ms >= MISSING_FOR_MS) {
+    missing.delete(link.legacy_id);
+    return giveUp(runtime, link);
+  }
+  if (since_ms === undefined) missing.set(link.legacy_id, tick_ms);
+  await changeLink(runtime, link, () => ({ change: { next_check_at: clock.now() + MISSING_FOR_MS } }));
 }
 
 /** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */
@@ -74,11 +93,16 @@ async function settle(runtime: Runtime, link: Link, order_id: string, token: Sec
   }
   const marked = await markSent(runtime, link);
   const order = readableOrder(await sendCancel(runtime, marked, token), order_id);
-  const after =
-    order === null
-      ? await refreshLink(runtime, marked, token, { force: true })
-      : await applyOrder(runtime, marked, order);
-  if (after.state === 'LIVE') await changeLink(runtime, after, (current) => ({ change: nextLook(runtime, current) }));
+  const after = await (order === null
+    ? refreshLink(runtime, marked, token, { force: true })
+    : applyOrder(runtime, marked, order));
+  if (after.state === 'LIVE') await stays(runtime, after, link.cancel === null);
+}
+
+/** A customer may have begun to pay. It is tried again and again; whoever answers for the shop learns of it once. */
+async function stays(runtime: Runtime, link: Link, is_first: boolean): Promise<void> {
+  if (is_first) await reportUnclaimed(runtime, link, 'unacknowledged order not canceled yet');
+  await changeLink(runtime, link, (current) => ({ change: nextLook(runtime, current) }));
 }
 
 async function giveUp(runtime: Runtime, link: Link): Promise<void> {

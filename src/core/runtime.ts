@@ -8,6 +8,7 @@ import type { Unrecorded } from './legacy-sale/unrecorded.ts';
 import type { Dialect, QrNotices, SafetyMode, Stage, UnknownPolicy } from './merchant.ts';
 import type { Proofs } from './proof.ts';
 import type { RecentReads } from './reads.ts';
+import type { Recent } from './recent.ts';
 import type { SafetyWatch } from './safety/watched.ts';
 import type { Secret } from './secret.ts';
 import type { Serial } from './serial.ts';
@@ -187,6 +188,8 @@ export interface Runtime {
   budget: RetryBudget;
   /** Legacy ids whose create was sent by this process and not committed since. */
   unsettled: Set<string>;
+  /** Since when upstream says of an order whose time is over that it doesn't know it, by legacy id, monotonic ms. */
+  missing: Recent<number>;
   /** Ids of refunds whose till is being answered by this process now. */
   telling: Set<string>;
   reads: RecentReads;

@@ -231,9 +231,13 @@ export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, Upkee
   audits(limit: number): Promise<AuditLine[]>;
   /** Counts for metrics and readiness. */
   counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
-  /** Makes everything that waits for a moment due so much earlier, because the wall clock was set back by it (`reliability.md` F47). */
-  hastenAll(by_ms: number): Promise<void>;
-  /** Epoch ms of the newest thing written: a link's change, a notice, an event that waits, an exchange; 0 without any. */
+  /**
+   * Links, events and notices that were put off by a clock that ran ahead wait from now on as long as they were meant to
+   * (`reliability.md` F47). What a right clock wrote stays as it is, and a second time changes nothing.
+   * @param now epoch ms, by the clock as it is now. @throws PuenteError store_failed
+   */
+  pullForward(now: number): Promise<void>;
+  /** Epoch ms of the newest thing written: a link's change, a notice or its attempt, an event that waits, an exchange; 0 without any. */
   newestMoment(): Promise<number>;
   /** True when the last write succeeded and the file is usable. */
   healthy(): boolean;

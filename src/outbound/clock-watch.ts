@@ -1,4 +1,4 @@
-/** Sees when the machine's wall clock was set back, and moves what is due with it: else it would wait for the old time to come again. */
+/** Sees when the machine's wall clock was set back, and pulls forward what waits: else it would wait for the old time to come again. */
 import type { Runtime } from '../core/runtime.ts';
 import { type Loop, startLoop } from './loop.ts';
 
@@ -30,9 +30,9 @@ export function watchClock({ store, clock, log }: Pick<Runtime, 'store' | 'clock
     },
     key: () => 'clock',
     async handle(back_ms) {
-      await store.hastenAll(back_ms);
+      await store.pullForward(clock.now());
       known -= back_ms;
-      log.warn('the wall clock was set back; what waits was moved with it', { duration_ms: back_ms });
+      log.warn('the wall clock was set back; what waits by it was pulled forward', { duration_ms: back_ms });
     },
     log,
   });

@@ -12,6 +12,7 @@ const stand = createStand();
 beforeEach(() => stand.reset());
 
 const LOST_AFTER_MS = 300_000;
+const MISSING = refusal(404, 'order_not_found');
 
 /** Looks after the link at once, and gives it back as it is stored then. */
 async function looked(link: Link, runtime = stand.runtime): Promise<Link> {
@@ -183,13 +184,47 @@ describe('a live order', () => {
   });
 
   it.each([
-    ['at its end and the time after it', LOST_AFTER_MS, 'LIVE', ['get']],
-    ['after that', LOST_AFTER_MS + 1, 'LOST', ['get', 'get']],
-  ])('that upstream does not know, %s', async (_when, after_ms, state, calls) => {
+    ['at its end and the time after it', LOST_AFTER_MS, ['get']],
+    ['after that', LOST_AFTER_MS + 1, ['get', 'get']],
+  ])('that upstream does not know is not given up by one look, %s', async (_when, after_ms, calls) => {
     const link = await live({ ...TOLD, expires_at: NOON - after_ms });
-    stand.answers = [refusal(404, 'order_not_found'), refusal(404, 'order_not_found')];
-    expect((await looked(link)).state).toBe(state);
+    stand.answers = [MISSING, MISSING];
+    expect((await looked(link)).state).toBe('LIVE');
     expect(stand.asked.map(({ name }) => name)).toEqual(calls);
+  });
+
+  it.each([
+    [59_999, 'LIVE'],
+    [60_000, 'LOST'],
+  ])('that upstream still does not know after %d ms is %s', async (later_ms, state) => {
+    const link = await live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
+    stand.answers = [MISSING, MISSING, MISSING, MISSING];
+    const seen = await looked(link);
+    expect(seen.next_check_at).toBe(NOON + 60_000);
+    stand.now += later_ms;
+    await stand.store.saveLink(seen, { next_check_at: stand.now });
+    expect((await looked(link)).state).toBe(state);
+  });
+
+  it('that upstream does not know is not given up because the wall clock has jumped [F47]', async () => {
+    const link = await live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
+    const clock = { ...stand.runtime.clock, monotonic: () => 5_000 };
+    stand.answers = [MISSING, MISSING, MISSING, MISSING];
+    const seen = await looked(link, { ...stand.runtime, clock });
+    stand.now += 24 * 3_600_000;
+    await stand.store.saveLink(seen, { next_check_at: stand.now });
+    expect((await looked(link, { ...stand.runtime, clock })).state).toBe('LIVE');
+  });
+
+  it('that upstream knows again meanwhile is given up by nobody', async () => {
+    const link = await live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
+    for (const answers of [[MISSING, MISSING], [answered(200, orderOf())], [MISSING, MISSING]]) {
+      stand.answers = [...answers];
+      const seen = await looked(link);
+      expect(seen.state).toBe('LIVE');
+      stand.now += 60_000;
+      await stand.store.saveLink(seen, { next_check_at: stand.now });
+    }
   });
 
   it('that can not be read is not given up', async () => {
@@ -267,6 +302,22 @@ describe('a live order that nobody was told of', () => {
     expect(await looked(link)).toMatchObject({ state: 'LIVE', cancel: 'sent', next_check_at: expect.any(Number) });
     expect(stand.asked.map(({ name }) => name)).toEqual(['get', 'cancel', 'get']);
     expect((await stand.stored(link)).next_check_at).toBeGreaterThan(stand.now);
+  });
+
+  it('that can not be taken away is told in the audit, once', async () => {
+    const link = await live();
+    stand.now += SETTLED_MS;
+    const locked = (): UpstreamOutcome[] => [answered(200, orderOf()), refusal(409, 'order_locked')];
+    stand.answers = locked();
+    const seen = await looked(link);
+    stand.now = seen.next_check_at ?? 0;
+    stand.answers = locked();
+    expect(await looked(seen)).toMatchObject({ state: 'LIVE' });
+    expect(stand.asked.map(({ name }) => name)).toEqual(['get', 'cancel', 'get', 'cancel']);
+    expect((await stand.store.audits(9)).map(({ reason }) => reason)).toEqual([
+      'unacknowledged order not canceled yet',
+      'set up',
+    ]);
   });
 
   it('is over when the read after the cancel says so', async () => {

@@ -28,7 +28,7 @@ export function readRows({ database, version }: MemoryStore): Rows {
   );
   const byAmount = database.prepare<[string, number], RowThen>(
     `SELECT state, client_answer, order_id, legacy_state FROM links WHERE merchant_id = (SELECT ?) AND amount_minor = (SELECT ?)
-     ORDER BY created_at DESC LIMIT 1`,
+     ORDER BY rowid DESC LIMIT 1`,
   );
   const event = database.prepare<[string, number], { found: number }>(
     "SELECT count(*) AS found FROM events WHERE order_id = ? AND (state = 'pending' OR received_at >= ?)",

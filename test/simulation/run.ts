@@ -92,6 +92,7 @@ async function settle(world: SimulatedWorld): Promise<void> {
   await clock.run(clock.now() + SHORT_MS, world.outside);
   clients.probe();
   await clock.run(clock.now() + SHORT_MS, world.outside);
+  await untilTold(world);
 }
 
 /** Every other customer pays or leaves; what the others left is over by itself in its time. */
@@ -114,6 +115,13 @@ async function untilQuiet(world: SimulatedWorld): Promise<void> {
     const { links, notices, events } = world.rows.open();
     if (links + notices + events + world.underWay() + openUpstream(world) === 0) return;
   }
+}
+
+/** A probe that brought a revoked token back wakes what waited for it: events, and the notices of what they tell. */
+async function untilTold({ clock, rows, outside }: SimulatedWorld): Promise<void> {
+  const began = clock.now();
+  const waits = (): boolean => rows.open().events + rows.open().notices > 0;
+  while (waits() && clock.now() < began + LOOK_MS) await clock.run(clock.now() + SHORT_MS, outside);
 }
 
 /** What can still be paid; an order that a buyer has locked stays so for ever. */

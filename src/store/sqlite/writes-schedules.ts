@@ -1,9 +1,20 @@
-/** Writes that move whole schedules; whoever changes a link at that moment decides again on its new revision. */
-
+/**
+ * Writes that pull forward what was put off by a clock that ran ahead: each takes epoch ms of now. A row that was written
+ * later than now keeps its wait from now on; what was written by a right clock stays, and so does what was moved. Sales that
+ * legacy may hold are left out: one that holds its unit too long costs a detour, one that lets go early a second charge.
+ */
 export const scheduleWrites = {
-  hasten_links: `UPDATE links SET next_check_at = next_check_at - ?, revision = revision + 1 WHERE next_check_at IS NOT NULL`,
-  hasten_events: `UPDATE events SET next_attempt_at = next_attempt_at - ? WHERE state = 'pending'`,
-  hasten_all_notices: `UPDATE notices SET next_attempt_at = next_attempt_at - ? WHERE state = 'pending'`,
-  hasten_legacy_sales: `UPDATE legacy_sales SET ends_at = ends_at - ? WHERE state <> 'ENDED'`,
+  // Whoever changes a link at that moment decides again on its new revision.
+  pull_links: `WITH clock (now) AS (SELECT ?)
+     UPDATE links SET next_check_at = now + max(0, next_check_at - updated_at), updated_at = now, revision = revision + 1
+     FROM clock WHERE next_check_at IS NOT NULL AND updated_at > now`,
+  pull_events: `WITH clock (now) AS (SELECT ?)
+     UPDATE events SET next_attempt_at = now FROM clock WHERE state = 'pending' AND next_attempt_at > now`,
+  pull_notices: `WITH clock (now) AS (SELECT ?)
+     UPDATE notices SET next_attempt_at = now + next_attempt_at - written.at
+     FROM clock, (SELECT id AS notice_id,
+         max(created_at, coalesce((SELECT max(at) FROM notice_attempts WHERE notice_id = notices.id), 0)) AS at
+       FROM notices WHERE state = 'pending') AS written
+     WHERE notices.id = written.notice_id AND written.at > now AND next_attempt_at >= written.at`,
 };
 export type ScheduleWrite = keyof typeof scheduleWrites;

@@ -32,7 +32,9 @@ export const acknowledgedResolve: Rule = (evidence) => {
 };
 
 /** F91: a sale that is asked for when its order is over is a new one, unless the upstream could not be asked. */
-function staleAnswers({ upstream }: Evidence, { sale, from, to }: TillCall, orders: Order[]): string[] {
+function staleAnswers(evidence: Evidence, call: TillCall, orders: Order[]): string[] {
+  const { upstream } = evidence;
+  const { sale, from, to } = call;
   const end = to ?? from;
   const faulty = upstream.some(
     ({ at, over_at, fault, status }) =>
@@ -44,7 +46,24 @@ function staleAnswers({ upstream }: Evidence, { sale, from, to }: TillCall, orde
       .filter(
         (order) => order.status !== 'action_required' && !faulty && order.ended_at !== null && order.ended_at < from,
       )
+      .filter((order) => isAcknowledged(evidence, call) || couldBeKnown(evidence, order, from))
       .map(({ id }) => `sale ${sale} was answered with ${id}, which was over before it was asked for`)
+  );
+}
+
+/** A till was told of it before. A first answer that comes with a retry joins without asking: its order is nobody's yet. */
+function isAcknowledged({ calls }: Evidence, { legacy_id, from }: TillCall): boolean {
+  return calls.some(
+    (call) => call.legacy_id === legacy_id && call.what === 'sell' && isTaken(call) && call.from < from,
+  );
+}
+
+/** An event or a read has told the product how it ended. */
+function couldBeKnown({ webhooks, upstream }: Evidence, { id, ended_at }: Order, from: number): boolean {
+  const isBetween = (at: number): boolean => ended_at !== null && at >= ended_at && at < from;
+  return (
+    webhooks.some((line) => line.order_id === id && isTaken(line) && isBetween(line.at)) ||
+    upstream.some(({ at, path, served }) => served && path.includes(id) && isBetween(at))
   );
 }
 
@@ -101,8 +120,13 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
     if (order.created_at < end) return [`sale ${sale.number} has two live orders: ${before.id} and ${order.id}`];
     const asked = evidence.createsOf(sale.number).some(({ to, from }) => Math.max(to ?? 0, from + WORKS_ON_MS) >= end);
     // A row in doubt is finished long after its call: nobody was told of it, and it was taken back (§3.8).
-    const isTakenBack = evidence.linkOfOrder.get(order.id)?.client_answer !== 'maybe' && isOurCancel(order);
-    return asked || isTakenBack ? [] : [`sale ${sale.number} was made again, and nobody asked for it: ${order.id}`];
+    const link = evidence.linkOfOrder.get(order.id);
+    const isTakenBack = link?.client_answer !== 'maybe' && isOurCancel(order);
+    // Or its merchant has chosen that such orders stay, and learned of it.
+    const isAdopted = evidence.audits.some(({ action, subject }) => action === 'settle' && subject === link?.legacy_id);
+    return asked || isTakenBack || isAdopted
+      ? []
+      : [`sale ${sale.number} was made again, and nobody asked for it: ${order.id}`];
   });
 }
 

@@ -22,11 +22,10 @@ export const eventsKept: Rule = (evidence) => [
     .map(({ order_id }) => `the event of ${order_id} still waits`),
 ];
 
-/** Its merchant's token was refused, and its tills call legacy now: nobody here has a token to read it with. */
-function isUnreadable({ order, merchants, upstream }: Evidence, order_id: string | null): boolean {
+/** Its merchant's token was refused, and its tills call legacy since then: nobody here has a token to read it with. */
+function isUnreadable({ order, upstream }: Evidence, order_id: string | null): boolean {
   const id = order.get(order_id ?? '')?.merchant_id;
-  const isOnLegacy = merchants.some((merchant) => merchant.id === id && merchant.stage === 'legacy');
-  return isOnLegacy && upstream.some(({ merchant_id, status }) => merchant_id === id && status === 401);
+  return upstream.findLast(({ merchant_id, status }) => merchant_id === id && status !== null)?.status === 401;
 }
 
 /** I6: every visible change has reached the receiver, and nothing was told that never was. */

@@ -19,6 +19,7 @@ import { openingTests } from './openings.ts';
 import { pageTests } from './pages.ts';
 import { qrLinkTests } from './qr-links.ts';
 import { refundTests } from './refunds.ts';
+import { scheduleTests } from './schedules.ts';
 import { unslottedTests } from './unslotted.ts';
 
 /** Runs the suite on one store, which is emptied after each test: opening one costs more than most tests. */
@@ -77,5 +78,6 @@ export function storeContract(name: string, open: OpenHarness): void {
     describe('differences', () => differenceTests(current));
     describe('moves', () => moveTests(current));
     describe('history', () => historyTests(current));
+    describe('what waits', () => scheduleTests(current));
   });
 }

@@ -1,0 +1,25 @@
+/** Which test files begin first. */
+import { relative } from 'node:path';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** These take a minute or more; one that began last would keep one worker busy while the others have nothing left to do. */
+const LONG = [
+  'simulation/simulation.test.ts',
+  'journeys/qr-fidelity.test.ts',
+  'crash/any-moment.test.ts',
+  'crash/crash.test.ts',
+  'exchanges/exchanges.test.ts',
+  'journeys/qr-limitations.test.ts',
+];
+
+export class LongestFirst extends BaseSequencer {
+  /** @returns the long ones in the order of the list, then the others as vitest has them. */
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification): number => {
+      const rank = LONG.indexOf(relative(import.meta.dirname, moduleId));
+      return rank === -1 ? LONG.length : rank;
+    };
+    const sorted = await super.sort(files);
+    return sorted.toSorted((one, other) => rankOf(one) - rankOf(other));
+  }
+}

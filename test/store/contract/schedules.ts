@@ -1,0 +1,83 @@
+/** What waits by a clock that ran ahead is pulled forward, and nothing else is (`reliability.md` F47). */
+import { expect, it } from 'vitest';
+import type { Attempt } from '../../../src/core/store.ts';
+import { type Harness, MINUTE_MS, NOON, newNotice, newSale, opened } from './harness.ts';
+
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const AHEAD = NOON + DAY_MS;
+const failed: Attempt = {
+  at: AHEAD,
+  duration_ms: 5,
+  outcome: 'theirs',
+  status: 500,
+  detail: 'answered 500',
+  url: null,
+};
+
+export function scheduleTests(current: () => Harness): void {
+  it('pulls forward a link that was put off by a clock that ran ahead, once [F47]', async () => {
+    const { store } = current();
+    const ahead = await opened(store, { updated_at: AHEAD, next_check_at: AHEAD + MINUTE_MS });
+    await store.pullForward(NOON);
+    expect(await store.link(ahead.legacy_id)).toMatchObject({
+      next_check_at: NOON + MINUTE_MS,
+      updated_at: NOON,
+      revision: ahead.revision + 1,
+    });
+    await store.pullForward(NOON + 1);
+    expect(await store.link(ahead.legacy_id)).toMatchObject({ next_check_at: NOON + MINUTE_MS });
+  });
+
+  it('leaves a link that a right clock has put off [F47]', async () => {
+    const { store } = current();
+    const right = await opened(store, { updated_at: NOON, next_check_at: NOON + DAY_MS });
+    const over = await opened(store, { unit: 'PAX_A910__2', updated_at: AHEAD, next_check_at: null });
+    await store.pullForward(NOON);
+    expect(await store.link(right.legacy_id)).toEqual(right);
+    expect(await store.link(over.legacy_id)).toEqual(over);
+  });
+
+  it('pulls forward a notice that was tried or made by a clock that ran ahead [F47]', async () => {
+    const { store } = current();
+    const tried = await opened(store);
+    await store.saveLink(tried, {}, { notices: [newNotice(tried, 'tried')] });
+    const [notice] = await store.dueNotices(NOON, 10);
+    if (notice === undefined) throw new Error('no notice is due');
+    await store.recordAttempt(notice, failed, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
+    const made = await opened(store, { unit: 'PAX_A910__2' });
+    const late = { created_at: AHEAD, next_attempt_at: AHEAD };
+    await store.saveLink(made, {}, { notices: [newNotice(made, 'made', late)] });
+    await store.pullForward(NOON);
+    expect((await store.dueNotices(NOON, 10)).map(({ body }) => body)).toEqual(['made']);
+    const later = await store.dueNotices(NOON + 15 * MINUTE_MS, 10);
+    expect(later.map(({ body }) => body).toSorted()).toEqual(['made', 'tried']);
+  });
+
+  it('leaves a notice whose receiver is given its time [F47]', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, 'waits', { next_attempt_at: NOON + DAY_MS })] });
+    await store.pullForward(NOON);
+    expect(await store.dueNotices(NOON + DAY_MS - 1, 10)).toEqual([]);
+    expect(await store.dueNotices(NOON + DAY_MS, 10)).toHaveLength(1);
+  });
+
+  it('never lets a sale of legacy hold its unit for less [F47]', async () => {
+    const { store } = current();
+    const sale = newSale({ legacy_id: 'intent-1', updated_at: AHEAD, ends_at: AHEAD + MINUTE_MS });
+    await store.openLegacySale(sale);
+    await store.pullForward(NOON);
+    expect(await store.legacySale('intent-1')).toEqual(sale);
+  });
+
+  it('knows the newest moment by an attempt alone [F47]', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
+    const [notice] = await store.dueNotices(NOON, 10);
+    if (notice === undefined) throw new Error('no notice is due');
+    const before = await store.newestMoment();
+    await store.recordAttempt(notice, { ...failed, at: before + DAY_MS }, { state: 'pending', next_attempt_at: AHEAD });
+    expect(await store.newestMoment()).toBe(before + DAY_MS);
+  });
+}
