@@ -16,22 +16,38 @@ export async function refreshLink(
   runtime: Runtime,
   link: Link,
   token: Secret,
-  options: { force?: boolean; deadline?: number } = {},
+  options: ReadOptions = {},
 ): Promise<Link> {
+  return (await lookAtLink(runtime, link, token, options)).link;
+}
+
+interface ReadOptions {
+  force?: boolean;
+  deadline?: number;
+}
+
+/** The same, for a caller that can tell its till when the read has shown that the token is none (any more). */
+export async function lookAtLink(
+  runtime: Runtime,
+  link: Link,
+  token: Secret,
+  options: ReadOptions = {},
+): Promise<{ link: Link; is_token_refused: boolean }> {
   const { order_id } = link;
-  if (order_id === null) return link;
+  const seen = (link: Link, is_token_refused = false) => ({ link, is_token_refused });
+  if (order_id === null) return seen(link);
   const asked_at = runtime.clock.now();
   return runtime.serial.run(`order:${order_id}`, async () => {
     const current = (await runtime.store.link(link.legacy_id)) ?? link;
     const last = runtime.reads.last(order_id);
     const fresh_ms = options.force === true ? 0 : runtime.settings.reads.fresh_ms;
-    if (last > 0 && last >= asked_at) return current;
+    if (last > 0 && last >= asked_at) return seen(current);
     if (last > 0 && asked_at - last < fresh_ms) {
       if (current.state === 'LIVE') markLimitation(runtime.exchange(), 'LIM-11');
-      return current;
+      return seen(current);
     }
-    const order = await readOrder(runtime, token, order_id, options.deadline);
-    return order === null || order === 'missing' ? current : applyOrder(runtime, current, order);
+    const { order, status } = await askOrder(runtime, token, order_id, options.deadline);
+    return order === null ? seen(current, status === 401) : seen(await applyOrder(runtime, current, order));
   });
 }
 
@@ -46,8 +62,19 @@ export async function readOrder(
   runtime: Runtime,
   token: Secret,
   order_id: string,
-  deadline = Number.POSITIVE_INFINITY,
+  deadline?: number,
 ): Promise<Order | 'missing' | null> {
+  const { order, status } = await askOrder(runtime, token, order_id, deadline);
+  return order === null && status === 404 ? 'missing' : order;
+}
+
+/** The order, null when it can't be read; and what was answered, null when nothing was. */
+async function askOrder(
+  runtime: Runtime,
+  token: Secret,
+  order_id: string,
+  deadline = Number.POSITIVE_INFINITY,
+): Promise<{ order: Order | null; status: number | null }> {
   const started_at = runtime.clock.now();
   const outcome = await runtime.upstream.send({
     ...routeOf('get', order_id),
@@ -55,14 +82,13 @@ export async function readOrder(
     timeout_ms: Math.min(runtime.settings.reads.timeout_ms, Math.max(deadline - started_at, SHORTEST_READ_MS)),
   });
   const order = readableOrder(outcome, order_id);
+  const status = outcome.kind === 'answered' ? outcome.status : null;
   if (order === null) {
-    if (outcome.kind === 'answered' && outcome.status === 401) await distrust(runtime, token);
+    if (status === 401) await distrust(runtime, token);
     const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
     runtime.log.warn('order could not be read; the stored state stands', { order_id, cause });
-    return outcome.kind === 'answered' && outcome.status === 404 ? 'missing' : null;
-  }
-  runtime.reads.mark(order_id, started_at);
-  return order;
+  } else runtime.reads.mark(order_id, started_at);
+  return { order, status };
 }
 
 /** The order in an answer, when it is complete and the one that was asked for. */

@@ -313,6 +313,15 @@ describe('a terminal that has something', () => {
     expect(await links()).toHaveLength(1);
   });
 
+  it('another sale whose token is none any more is told so: nobody has said that it is busy', async () => {
+    await live();
+    stand.answers = [answered(401)];
+    expect(told(await open(OTHER))).toMatchObject({ status: 401, error: '401' });
+    stand.answers = [answered(403)];
+    expect(told(await open(OTHER)).status).toBe(409);
+    expect(await links()).toMatchObject([{ state: 'LIVE' }]);
+  });
+
   it('another sale finds an order in doubt, which is nobody’s fault but ours', async () => {
     await open();
     const draft = newDraft();

@@ -4,7 +4,7 @@ import { type LegacyCall, merchantContext } from '../call.ts';
 import { isHeld, releaseHeld } from '../change.ts';
 import type { HeldFields, Link } from '../link.ts';
 import { openSale } from '../open.ts';
-import { refreshLink } from '../refresh.ts';
+import { lookAtLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 
 /**
@@ -42,7 +42,10 @@ function heldFields(body: CreateBody): HeldFields {
   return held;
 }
 
-/** The link in the way: looked at once, because a missed event must never block a terminal. */
+/**
+ * The link in the way: looked at once, because a missed event must never block a terminal. A till whose token turns out
+ * to be none at that is told so, as its create would have been: nobody has said that the terminal is busy.
+ */
 export async function makeRoom(
   runtime: Runtime,
   call: LegacyCall,
@@ -51,10 +54,11 @@ export async function makeRoom(
 ): Promise<'freed' | Answered> {
   const busy = refused('point', 'queued_intent');
   if (holder.order_id === null) return busy;
-  const read = await refreshLink(runtime, holder, call.token, { force: true, deadline });
+  const { link: read, is_token_refused } = await lookAtLink(runtime, holder, call.token, { force: true, deadline });
   const seen = isHeld(runtime, read) ? await releaseHeld(runtime, read) : read;
   const holds = seen.state === 'LIVE' || seen.state === 'SENDING' || seen.state === 'IN_DOUBT';
-  return holds ? busy : 'freed';
+  if (!holds) return 'freed';
+  return is_token_refused ? refused('point', 'unauthorized') : busy;
 }
 
 /** What the till sees of a created intent: no `state`, the fields as it sent them (`legacy-point.md` §1.3). */
