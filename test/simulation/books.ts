@@ -21,6 +21,7 @@ export function bookOf(world: SimulatedWorld): History {
     intents: [...service.legacy.intents.values()].map(intentOf),
     ...rows.all(),
     stages: world.stages,
+    starts: world.starts,
     leaks: run.leaks,
     failures: run.failures,
     left: {

@@ -141,6 +141,9 @@ export interface LinkRow {
   expires_at: number;
   /** Its merchant's, in the transaction that wrote the row; null for a merchant without a row. */
   stage_at_birth: string | null;
+  /** When it was committed, and when the outcome of its create was: epoch ms of the true clock. Null while that is in doubt. */
+  born_at: number;
+  known_at: number | null;
 }
 
 export interface History {
@@ -162,6 +165,8 @@ export interface History {
   merchants: { id: string; stage: string | null }[];
   /** Stages as they were set: [at, merchant, stage]. */
   stages: { at: number; merchant_id: string; stage: string }[];
+  /** When a process started, each life once. */
+  starts: number[];
   /** Log lines or answers that show a secret; errors that nobody expected. */
   leaks: string[];
   failures: string[];

@@ -22,7 +22,8 @@ export interface Rows {
   all(): Pick<History, 'links' | 'events' | 'notices' | 'audits' | 'merchants'>;
 }
 
-export function readRows({ database, version }: MemoryStore): Rows {
+/** @param trueNow what the world says it is, epoch ms. */
+export function readRows({ database, version }: MemoryStore, trueNow: () => number): Rows {
   const byId = database.prepare<[string], RowThen>(
     'SELECT state, client_answer, order_id, legacy_state FROM links WHERE legacy_id = ?',
   );
@@ -66,27 +67,36 @@ export function readRows({ database, version }: MemoryStore): Rows {
     },
     dueOf: (kind) => current()[kind],
     open: () => open.get() ?? { links: 0, notices: 0, events: 0 },
-    all: allRows(database),
+    all: allRows(database, trueNow),
   };
 }
 
 const NONE: Record<WorkKind, number | null> = { links: null, events: null, notices: null };
 
-/** Notes with each new link what its merchant's stage is in the same transaction: nothing outside of it can say so for sure. */
-function watchBirths(database: MemoryStore['database']): void {
-  database.exec(`CREATE TEMP TABLE births (legacy_id TEXT PRIMARY KEY, stage TEXT) STRICT;
+/**
+ * Notes with each new link what its merchant's stage is in the same transaction, because nothing outside of it can say so
+ * for sure; and by the true clock when it was in doubt.
+ */
+function watchBirths(database: MemoryStore['database'], trueNow: () => number): void {
+  database.function('true_now', () => Math.floor(trueNow()));
+  database.exec(`CREATE TEMP TABLE births (legacy_id TEXT PRIMARY KEY, stage TEXT, born_at INTEGER, known_at INTEGER) STRICT;
     CREATE TEMP TRIGGER watch_births AFTER INSERT ON main.links BEGIN
-      INSERT OR REPLACE INTO births SELECT new.legacy_id, settings ->> 'stage' FROM merchants WHERE id = new.merchant_id;
+      INSERT OR REPLACE INTO births VALUES (new.legacy_id, (SELECT settings ->> 'stage' FROM merchants WHERE id = new.merchant_id),
+        true_now(), iif(new.state IN ('SENDING', 'IN_DOUBT'), NULL, true_now()));
+    END;
+    CREATE TEMP TRIGGER watch_doubts AFTER UPDATE OF state ON main.links
+      WHEN old.state IN ('SENDING', 'IN_DOUBT') <> new.state IN ('SENDING', 'IN_DOUBT') BEGIN
+      UPDATE births SET known_at = iif(new.state IN ('SENDING', 'IN_DOUBT'), NULL, true_now()) WHERE legacy_id = new.legacy_id;
     END`);
 }
 
-function allRows(database: MemoryStore['database']): Rows['all'] {
-  watchBirths(database);
+function allRows(database: MemoryStore['database'], trueNow: () => number): Rows['all'] {
+  watchBirths(database, trueNow);
   const forget = database.prepare('DELETE FROM temp.births');
   const links = database.prepare<[], LinkRow>(
     `SELECT legacy_id, merchant_id, family, unit, slot, reference_sent, idempotency_key, amount_minor, state,
        client_answer, order_id, order_version, legacy_state, merchant_order_id, payment_id, created_at, expires_at,
-       births.stage AS stage_at_birth
+       births.stage AS stage_at_birth, births.born_at, births.known_at
      FROM links LEFT JOIN temp.births USING (legacy_id) ORDER BY created_at, legacy_id`,
   );
   const events = database.prepare<[], History['events'][number]>(

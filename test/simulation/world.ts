@@ -57,6 +57,7 @@ export interface SimulatedWorld {
   /** Calls, webhooks and notices that are under way. */
   underWay(): number;
   stages: History['stages'];
+  starts: History['starts'];
 }
 
 /** The product's settings, all default but for what the run is about. */
@@ -89,7 +90,7 @@ export function createSimulatedWorld(): SimulatedWorld {
     return () => undefined;
   };
   const wall = (): number => Math.floor(clock.now() + run.skew_ms);
-  const rows = readRows(memory);
+  const rows = readRows(memory, clock.now);
   const seen = (text: string): void => {
     if (text.includes(TOKEN_MARK)) run.leaks.push(`a token is shown: ${text.slice(0, 120)}`);
   };
@@ -108,6 +109,7 @@ export function createSimulatedWorld(): SimulatedWorld {
     rows,
     run,
     stages: [],
+    starts: [],
     outside: {
       workDue: () => (clock.now() < run.watch_until ? clock.now() : rows.workDue((wall) => wall - run.skew_ms)),
       upstreamDue: () => service.world.clock.nextDueAt(),
@@ -136,6 +138,7 @@ export function createSimulatedWorld(): SimulatedWorld {
       world.clients.reset(seeded(plan.seed ^ (LUCK + 4)));
       world.carrier.reset(seeded(plan.seed ^ (LUCK + 5)));
       world.stages = [];
+      world.starts = [];
     },
     startProcess: () => startProcess(world, luck, seen),
   };
@@ -168,6 +171,7 @@ async function startProcess(world: SimulatedWorld, luck: Random, seen: (text: st
   const { run, clock, memory } = world;
   const { declined, unclaimed, sweep, stop, looks } = run.plan.product;
   run.lives++;
+  world.starts.push(world.clock.now());
   run.watch_until = clock.now() + STARTING_MS;
   run.life = await startLife(run.lives, {
     clock,

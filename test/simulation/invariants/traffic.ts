@@ -1,6 +1,6 @@
 /** I9–I11, I13–I15: lanes, units, secrets, memory, and how often and how the upstream is called. */
 import { createHash } from 'node:crypto';
-import type { Order, TillCall, UpstreamCall } from '../history.ts';
+import type { LinkRow, Order, TillCall, UpstreamCall } from '../history.ts';
 import { type Evidence, isTaken, type Rule } from './evidence.ts';
 
 /** Replays by the completer in ten seconds, beside what tills ask for: at 1, 2 and 4 s, three tries each. */
@@ -105,7 +105,7 @@ function isLocked({ orders, links }: Evidence, { unit, merchant_id, from }: Till
   );
 }
 
-/** Nothing was open on the unit, nothing was in doubt there, and the way to the upstream was well. */
+/** Nothing was open on the unit, nothing was rightly in doubt there, and the way to the upstream was well. */
 function isClear(evidence: Evidence, call: TillCall): boolean {
   const { from, unit, merchant_id } = call;
   const to = call.to ?? from;
@@ -114,14 +114,44 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
   const open = [...evidence.orders, ...evidence.intents].some(
     (thing) => here(thing) && thing.created_at <= to && (thing.ended_at ?? Number.POSITIVE_INFINITY) >= from,
   );
-  const others = evidence.calls.filter((other) => here(other) && other.what === 'sell' && other.number !== call.number);
-  const doubtful = others.some((other) => other.from <= to && ((other.to ?? to) >= from || !isKnown(other)));
+  const carried = evidence.calls.filter(
+    (other) => here(other) && other.what === 'sell' && evidence.carriedCall.has(other.number),
+  );
+  const doubtful =
+    evidence.links.some(
+      (link) => link.slot === unit && link.merchant_id === merchant_id && isInDoubt(evidence, link, from, to),
+    ) ||
+    carried.some(
+      (other) => other.number !== call.number && other.from <= to && ((other.to ?? to) >= from || !isKnown(other)),
+    );
   const faulty = evidence.upstream.some(
     ({ at, over_at, fault }) => fault !== null && at <= to && (over_at ?? to) >= from,
   );
   return !open && !doubtful && !faulty;
 }
 
+/**
+ * While the outcome of a create is in doubt its unit is busy for everybody (`reliability.md` §3.6), and until an event, a
+ * replay or the order's end there is no read that could tell: its order has no id yet. In doubt it is as long as its row
+ * says so, and with a reason alone: a try is under way or without a clear answer, or whoever made it has died since.
+ */
+function isInDoubt({ upstream, starts }: Evidence, link: LinkRow, from: number, to: number): boolean {
+  if (link.born_at > to || (link.known_at ?? Number.POSITIVE_INFINITY) < from) return false;
+  const tries = upstream.filter(({ name, key, at }) => name === 'create' && key === link.idempotency_key && at <= to);
+  if (tries.length === 0 && from < link.born_at + FIRST_TRY_WITHIN_MS) return true;
+  const died = starts.some((at) => at > link.born_at && at <= to);
+  return (
+    died ||
+    tries.some(
+      ({ fault, status, over_at }) =>
+        over_at === null || over_at >= from || fault !== null || status === null || status >= 500,
+    )
+  );
+}
+/** From a row that is written to the first byte of its order. */
+const FIRST_TRY_WITHIN_MS = 1_000;
+
+/** Of a call that was carried. */
 function isKnown({ status }: TillCall): boolean {
   return status !== null && status < 500;
 }
