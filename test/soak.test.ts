@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isBroken, type Measure, type Sample, trendOf } from '../scripts/soak/flat.ts';
 import type { BookedOrder, History, LinkFacts, SaleFacts } from '../scripts/soak/history.ts';
 import { judge } from '../scripts/soak/judge.ts';
+import { fewFailed } from '../scripts/soak/run.ts';
 import { MEASURES } from '../scripts/soak/samples.ts';
 
 const SHOP = '700100200';
@@ -296,7 +297,7 @@ describe('the judge of slopes', () => {
       samplesOf(60, (at_s) => saw(at_s) + (at_s / 3600) * 15 * MIB),
     );
     expect(leak.verdict).toBe('rises');
-    expect(isBroken(leak)).toBe(true);
+    expect(isBroken(leak, 60)).toBe(true);
     expect(leak.slope_per_hour / MIB).toBeCloseTo(15, 1);
   });
 
@@ -329,9 +330,22 @@ describe('the judge of slopes', () => {
   it('says when a run is too short for a slope', () => {
     const short = trendOf(floor, samplesOf(3, saw));
     expect(short.verdict).toBe('too short');
-    expect(isBroken(short)).toBe(false);
+    expect(isBroken(short, 3)).toBe(false);
     const cold = samplesOf(60, saw).map((sample) => ({ ...sample, is_warm: sample.at_s > 3_500 }));
     expect(verdict(floor, cold)).toBe('too short');
+  });
+
+  it('lets no long run pass that could not judge', () => {
+    const cold = samplesOf(60, saw).map((sample) => ({ ...sample, is_warm: false }));
+    expect(isBroken(trendOf(floor, cold), 60)).toBe(true);
+    expect(isBroken(trendOf(floor, cold), 59)).toBe(false);
+  });
+
+  it('lets a delay pass that is rare, and none that is the rule', () => {
+    const typical = measureOf({ by: 'typical', limit: 20 });
+    const delays = (share: number) => samplesOf(60, (at_s) => (at_s % 100 < share ? 200 : 12));
+    expect(verdict(typical, delays(40))).toBe('within');
+    expect(verdict(typical, delays(60))).toBe('too high');
   });
 
   it('finds descriptors that creep up, and none where they only come and go', () => {
@@ -380,5 +394,40 @@ describe('the judge of slopes', () => {
   it('judges memory, descriptors, timers and the write-ahead log', () => {
     const judged = MEASURES.filter(({ judgement }) => judgement.by !== 'told').map(({ value }) => value);
     expect([...new Set(judged)]).toEqual(['heap', 'native', 'descriptors', 'timers', 'resources', 'rss', 'wal']);
+  });
+});
+
+describe('the judge of answers', () => {
+  const told = (status: number, count: number) =>
+    Array.from({ length: count }, (_, number) => sale('point', `T-${number}`, 100, { statuses: [status] }));
+  const ruled = (sales: SaleFacts[], statuses: [number, number][]) =>
+    fewFailed({ statuses: new Map(statuses), calls: statuses.reduce((sum, [, count]) => sum + count, 0) }, { sales });
+
+  it('lets a few failures pass', () => {
+    expect(
+      ruled(
+        [...told(200, 90), ...told(504, 10)],
+        [
+          [200, 990],
+          [504, 10],
+        ],
+      ).violations,
+    ).toEqual([]);
+  });
+
+  it('finds a server that refuses everything', () => {
+    expect(ruled(told(503, 100), [[503, 100]]).violations).toEqual([
+      'of 100 sales 0 were taken',
+      'of 100 calls 100 failed',
+    ]);
+  });
+
+  it('finds calls that fail more often than the service, whatever becomes of sales', () => {
+    expect(
+      ruled(told(200, 100), [
+        [200, 970],
+        [0, 30],
+      ]).violations,
+    ).toEqual(['of 1000 calls 30 failed']);
   });
 });

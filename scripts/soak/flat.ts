@@ -13,7 +13,8 @@ export interface Sample {
 
 /**
  * How a measure is judged. `floor`: what is left right after a collection may not rise, because between two of them it is a
- * saw. `level`: its middle may not rise. `most`: no sample may be above the limit. `told`: shown, never judged.
+ * saw. `level`: its middle may not rise. `most`: no sample may be above the limit. `typical`: half of them may not.
+ * `told`: shown, never judged.
  */
 export type Judgement =
   | {
@@ -23,7 +24,7 @@ export type Judgement =
       /** Counts only once caches are full. */
       once_warm: boolean;
     }
-  | { by: 'most'; limit: number }
+  | { by: 'most' | 'typical'; limit: number }
   | { by: 'told' };
 
 export interface Measure {
@@ -38,7 +39,7 @@ export interface Measure {
 export interface Trend {
   name: string;
   unit: string;
-  /** In the measure's unit: the first and the last block of what is judged, or the highest value for `most`. */
+  /** In the measure's unit: the first and the last block of what is judged; at the end the highest value for `most`. */
   start: number;
   end: number;
   /** Change in an hour, in the measure's unit. */
@@ -54,6 +55,8 @@ const WARM_UP_SHARE = 1 / 3;
 const MOST_BLOCKS = 12;
 /** Fewer have no slope. */
 const LEAST_BLOCKS = 4;
+/** So long a run has to be for memory to be warm, at the usual rate. */
+const JUDGED_FROM_MIN = 60;
 /** A block of a level is longer than a burst of calls. */
 const LEVEL_BLOCK_S = 25;
 
@@ -75,13 +78,18 @@ export function trendOf(measure: Measure, samples: readonly Sample[]): Trend {
     end: (judgement.by === 'most' ? highest : (last?.value ?? Number.NaN)) / unit.size,
     slope_per_hour: per_hour / unit.size,
     resolution_per_hour: resolution === null ? null : resolution / unit.size,
-    verdict: verdictOf(judgement, { blocks: blocks.length, per_hour, hours, highest }),
+    verdict: verdictOf(judgement, {
+      blocks: blocks.length,
+      per_hour,
+      hours,
+      highest: judgement.by === 'typical' ? median(points.map(({ value }) => value)) : highest,
+    }),
   };
 }
 
-/** Whether the run may not pass for this measure. */
-export function isBroken({ verdict }: Trend): boolean {
-  return verdict === 'rises' || verdict === 'too high';
+/** Whether a run of so many minutes may not pass for this measure: a long one that could not judge it has shown nothing. */
+export function isBroken({ verdict }: Trend, minutes: number): boolean {
+  return verdict === 'rises' || verdict === 'too high' || (verdict === 'too short' && minutes >= JUDGED_FROM_MIN);
 }
 
 /** What counts of a measure: after the warm-up, but a limit holds all the time; and where its floor is, after collections. */
@@ -105,7 +113,7 @@ function verdictOf(
 ): Trend['verdict'] {
   if (judgement.by === 'told') return 'told';
   // What was never seen is not within anything.
-  if (judgement.by === 'most') return highest >= 0 && highest <= judgement.limit ? 'within' : 'too high';
+  if ('limit' in judgement) return highest >= 0 && highest <= judgement.limit ? 'within' : 'too high';
   if (blocks < LEAST_BLOCKS) return 'too short';
   const rises = per_hour > judgement.per_hour && per_hour * hours > judgement.noise;
   return rises ? 'rises' : 'flat';

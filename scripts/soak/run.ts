@@ -51,6 +51,10 @@ export interface Result {
 
 /** Two of a hundred, of calls at the upstream, of webhooks and of deliveries. */
 const TROUBLE_SHARE = 0.02;
+/** Many tills ask while their unit is busy, and are told so. */
+const LEAST_TAKEN = 1 / 3;
+/** In a short run a few failures are no share. */
+const FEW = 20;
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 const SAMPLE_EVERY_MS = 2_000;
 const PROGRESS_EVERY_MS = 10_000;
@@ -90,7 +94,8 @@ async function loadAndJudge(stand: Stand, asked: Asked): Promise<{ result: Resul
   const history = await layOpen(stand, load, log, { seed, started_at, onProgress: asked.onProgress });
   const rulings = [
     ...judge(history),
-    allCalled(log),
+    allWorked(log),
+    fewFailed(log, history),
     { invariant: 'ops', says: 'every look of an operator was answered', looked_at: 1, violations: refused },
     { invariant: 'errors', says: 'the server logged no error', looked_at: 1, violations: stand.said.errors },
   ];
@@ -108,7 +113,8 @@ async function loadAndJudge(stand: Stand, asked: Asked): Promise<{ result: Resul
     log: Object.fromEntries(stand.said.counts),
     trends,
     rulings,
-    passed: rulings.every(({ violations }) => violations.length === 0) && !trends.some(isBroken),
+    passed:
+      rulings.every(({ violations }) => violations.length === 0) && !trends.some((trend) => isBroken(trend, minutes)),
     kept: null,
   };
   return { result, history };
@@ -161,10 +167,31 @@ function progressLine(sample: Sample | undefined, log: TillLog, sales: number, d
   ].join(' · ');
 }
 
-/** A mixed load that left a call out proves nothing about it. */
-function allCalled({ operations }: TillLog): Ruling {
+/** A mixed load that left a call out, or whose calls were all refused, proves nothing about it. */
+function allWorked({ operations, worked }: TillLog): Ruling {
   const { documents } = readDocuments(MAPPINGS);
   const names = documents.operations.map(({ name }) => name);
-  const violations = names.filter((name) => !operations.has(name)).map((name) => `${name} was never called`);
-  return { invariant: 'mix', says: 'every operation of the tables was called', looked_at: names.length, violations };
+  const violations = names
+    .filter((name) => !worked.has(name))
+    .map((name) => (operations.has(name) ? `${name} was never answered 2xx` : `${name} was never called`));
+  return { invariant: 'mix', says: 'every operation of the tables has worked', looked_at: names.length, violations };
+}
+
+/** A server that refuses everything breaks no promise about sales. */
+export function fewFailed(log: Pick<TillLog, 'statuses' | 'calls'>, { sales }: Pick<History, 'sales'>): Ruling {
+  const taken = sales.filter(({ statuses }) => statuses.some((status) => status >= 200 && status < 300)).length;
+  const failed = [...log.statuses].reduce((sum, [status, count]) => sum + (isFailure(status) ? count : 0), 0);
+  const violations: string[] = [];
+  if (taken < sales.length * LEAST_TAKEN) violations.push(`of ${sales.length} sales ${taken} were taken`);
+  if (failed > Math.max(FEW, log.calls * TROUBLE_SHARE)) violations.push(`of ${log.calls} calls ${failed} failed`);
+  return {
+    invariant: 'tills',
+    says: 'sales are taken, and calls fail no more than the service',
+    looked_at: log.calls,
+    violations,
+  };
+}
+
+function isFailure(status: number): boolean {
+  return status === 0 || status >= 500;
 }

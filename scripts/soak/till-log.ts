@@ -10,6 +10,8 @@ export interface TillLog {
   canceled: Set<string>;
   /** Calls by operation; '' for what Puente has no operation for. */
   operations: Map<string, number>;
+  /** Operations that were answered 2xx. */
+  worked: Set<string>;
   /** Calls by status; 0 when no answer came. */
   statuses: Map<number, number>;
   /** Durations of calls since somebody took them, milliseconds. */
@@ -24,6 +26,7 @@ export function newTillLog(): TillLog {
     refunds: new Map(),
     canceled: new Set(),
     operations: new Map(),
+    worked: new Set(),
     statuses: new Map(),
     durations_ms: [],
     calls: 0,
@@ -42,6 +45,7 @@ export interface Shop {
 export function noteCall(log: TillLog, operation: string, status: number, duration_ms: number): void {
   log.calls++;
   log.operations.set(operation, (log.operations.get(operation) ?? 0) + 1);
+  if (status >= 200 && status < 300) log.worked.add(operation);
   log.statuses.set(status, (log.statuses.get(status) ?? 0) + 1);
   log.durations_ms.push(duration_ms);
 }
