@@ -5,29 +5,113 @@ import { lookup, Resolver } from 'node:dns/promises';
 /** All addresses of a host name; handed in by tests. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
-/** How long a DNS server may take; the second try takes about twice as long, and both are well below a notice's 22 s. */
-const TIMEOUT_MS = 4_000;
+/** How long a DNS server may take; the second try takes longer. */
+const TIMEOUT_MS = 2_000;
 const TRIES = 2;
+/** With several servers each has its tries: a look-up must still end well before the sender's limit for connecting (10 s). */
+const LONGEST_MS = 6_000;
+/** What is waited for the other family once one has an address: some name servers never answer for IPv6. */
+const OTHER_FAMILY_MS = 300;
+/** A machine that has changed its network asks the new servers after so long. */
+const SERVERS_KEPT_MS = 5_000;
 /** The name, or its addresses, do not exist: that is its owner's fault. */
 const NOTHING_THERE: readonly string[] = ['ENOTFOUND', 'ENODATA'];
+
+/** What tests hand in. */
+export interface ResolverParts {
+  /** In place of those of this machine; asked again as those are. */
+  servers?: () => readonly string[];
+  longest_ms?: number;
+  /** Monotonic, ms. */
+  now?: () => number;
+}
 
 /**
  * Asks the DNS servers themselves. The system's own lookup waits in one of two threads of this process, behind which the
  * name of the payments service would wait too: a merchant whose names never answer could keep everybody's sales there.
- * @param servers in place of those of this machine. It rejects with ENOTFOUND, or with EAI_AGAIN as the system's would.
+ * Waits for no family for ever: one that has an address is enough. It rejects with ENOTFOUND, or with EAI_AGAIN as the
+ * system's would.
  */
-export function publicResolver(servers?: readonly string[]): Resolve {
-  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
-  if (servers !== undefined) resolver.setServers(servers);
+export function publicResolver({
+  servers,
+  longest_ms = LONGEST_MS,
+  now = () => performance.now(),
+}: ResolverParts = {}): Resolve {
+  const open = (): Resolver => {
+    const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
+    if (servers !== undefined) resolver.setServers(servers());
+    return resolver;
+  };
+  const current = currentServers(open, now);
   return async (hostname) => {
-    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-    const found = answers.flatMap((answer, index) =>
-      answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: index === 0 ? 4 : 6 })) : [],
-    );
+    const resolver = current.resolver();
+    const asked = [
+      resolver.resolve4(hostname).then(...answerOf(4)),
+      resolver.resolve6(hostname).then(...answerOf(6)),
+    ] as const;
+    const answers = await inTime(asked, longest_ms);
+    const found = answers.flatMap((answer) => answer.found).sort((one, other) => one.family - other.family);
     if (found.length > 0) return found;
-    const is_nothing = answers.every((one) => one.status === 'rejected' && NOTHING_THERE.includes(one.reason?.code));
+    const is_nothing = answers.length === asked.length && answers.every(({ code }) => NOTHING_THERE.includes(code));
+    // Perhaps these servers are not ours to ask any more.
+    if (!is_nothing) current.doubt();
     throw Object.assign(new Error('no address was found'), { code: is_nothing ? 'ENOTFOUND' : 'EAI_AGAIN' });
   };
+}
+
+/**
+ * A resolver reads the machine's servers once, when it is made. It is kept while they are the same, because it remembers
+ * which of them answer.
+ */
+function currentServers(open: () => Resolver, now: () => number): { resolver(): Resolver; doubt(): void } {
+  let kept = open();
+  let looked_at = now();
+  return {
+    resolver() {
+      if (now() - looked_at < SERVERS_KEPT_MS) return kept;
+      looked_at = now();
+      const fresh = open();
+      if (fresh.getServers().join() !== kept.getServers().join()) kept = fresh;
+      return kept;
+    },
+    doubt() {
+      looked_at = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+interface Answer {
+  found: LookupAddress[];
+  /** Empty with addresses. */
+  code: string;
+}
+
+function answerOf(family: 4 | 6): [(addresses: string[]) => Answer, (error: NodeJS.ErrnoException) => Answer] {
+  return [
+    (addresses) => ({ found: addresses.map((address) => ({ address, family })), code: '' }),
+    (error) => ({ found: [], code: error.code ?? '' }),
+  ];
+}
+
+/** The answers that came in time: all, or those that are there a moment after the first one with an address. */
+function inTime(asked: readonly Promise<Answer>[], longest_ms: number): Promise<Answer[]> {
+  return new Promise((resolve) => {
+    const answers: Answer[] = [];
+    const end = (): void => {
+      clearTimeout(timer);
+      resolve([...answers]);
+    };
+    let timer = setTimeout(end, longest_ms);
+    for (const one of asked) {
+      void one.then((answer) => {
+        answers.push(answer);
+        if (answers.length === asked.length) return end();
+        if (answer.found.length === 0) return;
+        clearTimeout(timer);
+        timer = setTimeout(end, Math.min(OTHER_FAMILY_MS, longest_ms));
+      });
+    }
+  });
 }
 
 /** What this machine makes of a name, by its hosts file and its own network, too: for a sandbox or a closed network. */

@@ -8,7 +8,7 @@ import { checkUrl, guardedConnector, type OutboundPolicy, type Resolve } from '.
 
 /** The legacy contract gives a receiver 22 s (`legacy-point.md` §3.2). */
 const TIMEOUT_MS = 22_000;
-/** Connecting takes no real receiver longer; the rest of the time is for its answer. */
+/** The look-up and connecting take no real receiver longer; the rest of the time is for its answer. */
 const MAX_CONNECT_MS = 10_000;
 /** Enough to let an ordinary answer end by itself; the rest is not worth reading (`reliability.md` §3.13). */
 const MAX_ANSWER_BYTES = 16 * 1024;
