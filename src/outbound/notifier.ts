@@ -3,7 +3,7 @@ import { inTurns } from '../core/notice.ts';
 import type { Notice, Store } from '../core/store.ts';
 import { type AttemptParts, attemptNotice, type Receiver } from './attempt.ts';
 import { createBacklog } from './backlog.ts';
-import { createPlaces } from './places.ts';
+import { createPlaces, type Look } from './places.ts';
 
 /** How often the store is asked for what became due by time alone; new notices ring `wake`. */
 const POLL_MS = 1_000;
@@ -13,7 +13,7 @@ const STOP_GRACE_MS = 3_000;
 const WOKEN = 'woken';
 
 export interface NotifierParts extends AttemptParts {
-  store: Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'recordAttempt'>;
+  store: Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind' | 'recordAttempt'>;
   /**
    * Asked for every attempt, because a merchant may change its URL while notices wait (F121). Point notices of a merchant
    * have one place at a time; those of QR sales may each have their own.
@@ -66,7 +66,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
   }
 
   /** Starts what may start of these, merchants in turns; false when there is no place left. */
-  async function startSome(due: Notice[], underWay: ReadonlySet<string>, full: Set<string>): Promise<boolean> {
+  async function startSome(due: Notice[], underWay: ReadonlySet<string>, look: Look): Promise<boolean> {
     const waiting = inTurns(
       due.filter((notice) => !underWay.has(notice.legacy_id)),
       (id) => turns.get(id) ?? 0,
@@ -75,24 +75,21 @@ export function startNotifier(parts: NotifierParts): Notifier {
       if (flights.size >= parts.concurrency || stopping.signal.aborted) return false;
       // A replayed notice and the next one of its link can both be due.
       if (flights.has(notice.legacy_id)) continue;
-      // Point notices of a merchant all go to one place; those of QR sales may go elsewhere.
-      if (notice.form === 'point' && full.has(notice.merchant_id)) continue;
+      if (look.isHeld(notice)) continue;
       const receiver = await lookUp(notice);
       const host = hostOf(receiver?.url ?? null);
-      if (notice.form === 'point' && host !== null) places.learn(notice.merchant_id, host);
-      if (host !== null && countOf(flights, host) >= parts.per_host) full.add(notice.merchant_id);
-      else takeOff(notice, receiver, host);
+      if (host === null || look.hasPlace(notice, host)) takeOff(notice, receiver, host);
     }
     return true;
   }
 
   async function startDue(): Promise<void> {
     const now = parts.clock.now();
-    const full = places.merchantsAt((host) => countOf(flights, host) >= parts.per_host, now);
+    const look = places.look((host) => countOf(flights, host) >= parts.per_host, now);
     // Taken before the store reads, because one that lands during the read is in the answer as it was before.
     let underWay = new Set(flights.keys());
-    for await (const due of backlog.pages(now, full)) {
-      if (!(await startSome(due, underWay, full))) return;
+    for await (const due of backlog.pages(now, look)) {
+      if (!(await startSome(due, underWay, look))) return;
       underWay = new Set(flights.keys());
     }
   }

@@ -58,6 +58,7 @@ it(
       store: {
         recordAttempt: store.recordAttempt,
         dueNotices: async (...parts) => seen(await store.dueNotices(...parts)),
+        dueNoticesBehind: async (...parts) => seen(await store.dueNoticesBehind(...parts)),
         async dueNoticesInTurn(turn) {
           const found = await store.dueNoticesInTurn(turn);
           seen(found.notices);

@@ -571,6 +571,7 @@ describe('the pace', () => {
         ),
         last_merchant: null,
       }),
+      dueNoticesBehind: async () => [],
       recordAttempt: async (row, _attempt, next) => {
         rows[rows.findIndex(({ id }) => id === row.id)] = { ...row, ...next };
       },
@@ -579,6 +580,47 @@ describe('the pace', () => {
     await until(() => rows.at(-1)?.state === 'delivered');
     expect(quick.told).toHaveLength(1);
     expect(hanging.told).toHaveLength(1);
+  });
+});
+
+describe("a merchant's crowded host", () => {
+  /** Merchants' notices go where `listen` says, those of these sales to a place of their own. */
+  const sales = new Map<string, string>();
+  const byNotice = async ({ legacy_id, merchant_id }: Notice): Promise<Receiver> => ({
+    url: sales.get(legacy_id) ?? receivers.get(merchant_id)?.url ?? null,
+    dialect: 'point_integration_ipn',
+    secret: null,
+  });
+
+  it('for QR notices does not hold up its Point notices, nor QR notices for another host [F117 F120]', async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    listen(ARGENTINA, quick.url);
+    for (let index = 0; index < 20; index++) sales.set(await queueSale(ARGENTINA, 'ipn'), hanging.url);
+    await queue(ARGENTINA, '{}');
+    sales.set(await queueSale(ARGENTINA, 'ipn'), quick.url);
+    start({ receiver: byNotice });
+    await until(() => quick.told.length === 3);
+    expect(hanging.told).toHaveLength(2);
+  });
+
+  it('hides none of the others behind it, however many wait there [F117 F120]', async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    listen(ARGENTINA, hanging.url);
+    // A batch is 32 of these, and nothing that waits ends.
+    for (let index = 0; index < 70; index++) sales.set(await queueSale(ARGENTINA, 'ipn'), hanging.url);
+    for (let index = 0; index < 70; index++) await queue(ARGENTINA, '{}');
+    clock.advance(1);
+    sales.set(await queueSale(ARGENTINA, 'ipn'), quick.url);
+    await queue(BRAZIL, 'behind it');
+    listen(BRAZIL, quick.url);
+    start({ receiver: byNotice, concurrency: 8 });
+    await until(() => {
+      clock.advance(1_000);
+      return quick.told.length === 3;
+    });
+    expect(hanging.told).toHaveLength(2);
   });
 });
 
@@ -613,6 +655,7 @@ describe('when things break', () => {
       store: {
         dueNotices: store.dueNotices,
         dueNoticesInTurn: store.dueNoticesInTurn,
+        dueNoticesBehind: store.dueNoticesBehind,
         recordAttempt: async (...parts) => {
           if (failures-- > 0) throw new PuenteError('store_failed', 'the disk is full');
           return store.recordAttempt(...parts);
@@ -641,6 +684,7 @@ describe('when things break', () => {
           return store.dueNotices(...parts);
         },
         dueNoticesInTurn: store.dueNoticesInTurn,
+        dueNoticesBehind: store.dueNoticesBehind,
         recordAttempt: store.recordAttempt,
       },
     });

@@ -11,6 +11,15 @@ export interface NoticeTurn {
   except_merchants: readonly string[];
 }
 
+/** The notices of one merchant behind a certain one. */
+export interface NoticesBehind {
+  now: number;
+  merchant_id: string;
+  /** Null: from the oldest on. */
+  after: Pick<Notice, 'next_attempt_at' | 'created_at' | 'sequence' | 'id'> | null;
+  limit: number;
+}
+
 export interface DeliveryStore {
   /** Due notices, oldest first: of each link and form the first undelivered, and whatever is being replayed. */
   dueNotices(now: number, limit: number): Promise<Notice[]>;
@@ -20,6 +29,8 @@ export interface DeliveryStore {
    * most `merchants`. `last_merchant` is where the next turn goes on; null when this was the last one.
    */
   dueNoticesInTurn(turn: NoticeTurn): Promise<{ notices: Notice[]; last_merchant: string | null }>;
+  /** Due notices of one merchant, oldest first, for a merchant whose oldest have to wait for their receiver's place. */
+  dueNoticesBehind(asked: NoticesBehind): Promise<Notice[]>;
   /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
   hastenNotices(merchant_id: string, now: number): Promise<void>;
   /** Writes an attempt, and the notice's new state and next attempt, in one transaction. */

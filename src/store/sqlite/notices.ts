@@ -10,7 +10,7 @@ import type { Step } from './unit.ts';
 export function noticeMethods(
   reader: Reader,
   queue: WriteQueue,
-): Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'hastenNotices' | 'recordAttempt'> {
+): Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind' | 'hastenNotices' | 'recordAttempt'> {
   const reads = prepareReads(reader);
   return {
     dueNotices: async (now, limit) => reads.due.all(now, limit).map(noticeOf),
@@ -20,6 +20,11 @@ export function noticeMethods(
         notices: asked.flatMap(({ id }) => reads.first.all(id, now, each)).map(noticeOf),
         last_merchant: asked.length < merchants ? null : (asked.at(-1)?.id ?? null),
       };
+    },
+    async dueNoticesBehind({ now, merchant_id, after, limit }) {
+      const { next_attempt_at, created_at, sequence, id } = after ?? BEFORE_ALL;
+      const place = [next_attempt_at, created_at, sequence, id] as const;
+      return reads.behind.all(merchant_id, now, ...place, limit).map(noticeOf);
     },
     async hastenNotices(merchant_id, now) {
       await queue.commit({ steps: [{ write: 'hasten_notices', values: [now, merchant_id, now] }] });
@@ -46,6 +51,9 @@ export function noticeMethods(
   };
 }
 
+/** A place in the order of notices that is before all of them. */
+const BEFORE_ALL = { next_attempt_at: Number.MIN_SAFE_INTEGER, created_at: 0, sequence: 0, id: '' };
+
 /** Each names its index: by its own estimates SQLite reads the whole backlog and sorts it, for every look. */
 function prepareReads(reader: Reader) {
   const waiting = `state = 'pending' AND is_next = 1`;
@@ -67,6 +75,11 @@ function prepareReads(reader: Reader) {
     first: reader.prepare<[string, number, number], NoticeRow>(
       `SELECT * FROM ${by_merchant} WHERE ${waiting} AND merchant_id = (SELECT ?) AND next_attempt_at <= (SELECT ?)
        ORDER BY next_attempt_at, created_at, sequence LIMIT (SELECT ?)`,
+    ),
+    behind: reader.prepare<[string, number, number, number, number, string, number], NoticeRow>(
+      `SELECT * FROM ${by_merchant} WHERE ${waiting} AND merchant_id = (SELECT ?) AND next_attempt_at <= (SELECT ?)
+       AND (next_attempt_at, created_at, sequence, id) > ((SELECT ?), (SELECT ?), (SELECT ?), (SELECT ?))
+       ORDER BY next_attempt_at, created_at, sequence, id LIMIT (SELECT ?)`,
     ),
   };
 }

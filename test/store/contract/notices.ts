@@ -1,6 +1,6 @@
 /** Notices are told in order for each link, and every attempt is kept with its outcome. */
 import { expect, it } from 'vitest';
-import type { Attempt, NoticeForm } from '../../../src/core/store.ts';
+import type { Attempt, Notice, NoticeForm } from '../../../src/core/store.ts';
 import { type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, OTHER_MERCHANT, opened } from './harness.ts';
 
 const delivered: Attempt = {
@@ -104,6 +104,34 @@ export function noticeTests(current: () => Harness): void {
     expect(await told('700100500')).toEqual({ bodies: [], last: null });
     expect(await told('', { now: NOON + 1, each: 9 })).toEqual({ bodies: ['21', '41'], last: '700100400' });
     expect(await told('', { except_merchants: merchants })).toEqual({ bodies: [], last: null });
+  });
+
+  it('goes on behind a certain notice of one merchant, also among those of one moment [F120]', async () => {
+    const { store } = current();
+    for (const [merchant_id, nth, delay_ms] of [
+      [MERCHANT, 1, -2],
+      [MERCHANT, 2, 0],
+      [MERCHANT, 3, 0],
+      [MERCHANT, 4, 0],
+      [MERCHANT, 5, 1],
+      [OTHER_MERCHANT, 6, -1],
+    ] as const) {
+      const link = await opened(store, { unit: `PAX_A910__${nth}`, merchant_id });
+      const notices = [newNotice(link, String(nth), { next_attempt_at: NOON + delay_ms })];
+      await store.saveLink(link, {}, { notices });
+    }
+    const bodies: string[] = [];
+    for (let after: Notice | null = null, page = 0; page < 5; page++) {
+      const asked = { now: NOON, merchant_id: MERCHANT, after, limit: 1 };
+      const [found]: Notice[] = await store.dueNoticesBehind(asked);
+      if (found === undefined) break;
+      bodies.push(found.body);
+      after = found;
+    }
+    expect(bodies[0]).toBe('1');
+    expect(bodies.toSorted()).toEqual(['1', '2', '3', '4']);
+    const all = await store.dueNoticesBehind({ now: NOON, merchant_id: MERCHANT, after: null, limit: 9 });
+    expect(all.map(({ body }) => body)).toEqual(bodies);
   });
 
   it('lists due notices oldest first, within the limit', async () => {
