@@ -53,7 +53,7 @@ export function observedTables(tables: Tables, current: Current): Tables {
   };
 }
 
-/** A client that does the same, and notes each call; the messages themselves only while the merchant is captured. */
+/** A client that does the same, puts what a payment needs first, and notes each call; the messages themselves only while the merchant is captured. */
 export function observedUpstream(upstream: Upstream, current: Current): Upstream {
   return {
     isShut: (method, token) => upstream.isShut?.(method, token) ?? false,
@@ -61,7 +61,7 @@ export function observedUpstream(upstream: Upstream, current: Current): Upstream
       const draft = current();
       if (draft === null) return upstream.send(call);
       const started_ms = performance.now();
-      const outcome = await upstream.send(call);
+      const outcome = await upstream.send({ for_payment: draft.is_payment === true, ...call });
       noteCall(draft, call, outcome, performance.now() - started_ms);
       return outcome;
     },

@@ -65,6 +65,8 @@ export interface ExchangeDraft {
   sent: CapturedMessages['upstream'];
   /** True when the till was refused because an earlier create of ours is in doubt: no shop did that. */
   by_doubt?: boolean;
+  /** True while a call is served that makes, cancels or refunds something: what it asks upstream goes first. */
+  is_payment?: boolean;
   /** What the merchant's settings ask of whoever adds to the draft; missing until the merchant is known. */
   rules?: { captured: boolean; unknown_field: UnknownPolicy };
 }
@@ -76,7 +78,7 @@ export interface UnknownHit {
 }
 
 /** An answered call, ready to be evaluated and kept. */
-export interface Exchange extends Omit<ExchangeDraft, 'sent' | 'rules' | 'by_doubt'> {
+export interface Exchange extends Omit<ExchangeDraft, 'sent' | 'rules' | 'by_doubt' | 'is_payment'> {
   /** UUID v7. */
   id: string;
   /** Epoch ms when the call came in. */

@@ -19,11 +19,18 @@ export async function identify(runtime: Runtime, token: Secret): Promise<Identit
   const fingerprint = runtime.vault.fingerprint(token.reveal());
   const known = await acceptedMerchant(runtime, fingerprint, runtime.clock.now());
   if (known !== null) return { kind: 'accepted', merchant: known, fingerprint };
-  return runtime.serial.run(`token:${fingerprint}`, async () => {
+  const for_payment = await isPaymentOfKnown(runtime, fingerprint);
+  // A payment doesn't stand in line behind what a look of the same till has asked.
+  return runtime.serial.run(`token${for_payment ? ' for payment' : ''}:${fingerprint}`, async () => {
     const meanwhile = await acceptedMerchant(runtime, fingerprint, runtime.clock.now());
     if (meanwhile !== null) return { kind: 'accepted', merchant: meanwhile, fingerprint };
-    return askUpstream(runtime, token, fingerprint);
+    return askUpstream(runtime, token, fingerprint, for_payment);
   });
+}
+
+/** With a token that was accepted before: invented ones must not go first, whatever they ask for. */
+async function isPaymentOfKnown(runtime: Runtime, fingerprint: string): Promise<boolean> {
+  return runtime.exchange()?.is_payment === true && (await runtime.store.token(fingerprint)) !== null;
 }
 
 /** The user id a token claims: its last segment (`APP_USR-…-<user id>`). Good for choosing a lane, proves nothing. */
@@ -68,12 +75,18 @@ async function acceptedMerchant(runtime: Runtime, fingerprint: string, at: numbe
   return runtime.store.merchant(token.merchant_id);
 }
 
-async function askUpstream(runtime: Runtime, token: Secret, fingerprint: string): Promise<Identity> {
+async function askUpstream(
+  runtime: Runtime,
+  token: Secret,
+  fingerprint: string,
+  for_payment: boolean,
+): Promise<Identity> {
   const outcome = await runtime.upstream.send({
     name: 'users_me',
     method: 'GET',
     path: '/users/me',
     token,
+    for_payment,
     timeout_ms: runtime.settings.reads.timeout_ms,
   });
   if (outcome.kind === 'answered' && (outcome.status === 401 || outcome.status === 403)) {

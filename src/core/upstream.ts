@@ -27,6 +27,11 @@ export interface UpstreamCall {
   token: Secret;
   idempotency_key?: string;
   timeout_ms: number;
+  /**
+   * A read that a payment, a cancel or a refund waits for: it goes before those of tills that only look. Unset it is told
+   * by the call that is being served; false keeps it behind.
+   */
+  for_payment?: boolean;
 }
 
 /**

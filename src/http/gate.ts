@@ -57,10 +57,15 @@ async function recognise(store: Pick<Store, 'token'>, admission: Admission, fing
   }
 }
 
+/** It makes, cancels or refunds something. */
+export function isPayment({ method, kind }: Pick<Operation, 'method' | 'kind'>): boolean {
+  return method !== 'GET' && kind !== 'devices';
+}
+
 /** What a call is, by method and path; a path that no table knows counts as a read, whatever it does at legacy. */
 export function callClasses(operations: readonly Operation[]): (method: string, target: string) => CallClass {
   const paths = operations
-    .filter(({ method, kind }) => method !== 'GET' && kind !== 'devices')
+    .filter(isPayment)
     .map(({ method, path }) => ({ method, segments: path.split('/') }));
   return (method, target) => {
     if (method === 'GET' || method === 'HEAD') return 'read';

@@ -16,6 +16,7 @@ import { errorAnswer, sendAnswer } from './answer.ts';
 import { nameMerchant, policyOf, setMerchant } from './caller.ts';
 import { carryBytes, carryOperation } from './carry.ts';
 import { markDeprecated } from './deprecation.ts';
+import { isPayment } from './gate.ts';
 import type { Observe } from './metrics.ts';
 import { type Ongoing, ongoingOf } from './ongoing.ts';
 import {
@@ -73,6 +74,7 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
   const { family } = operation;
   const tell = (answer: Answered): void => finish(door, operation, response, answer, call);
   call.operation = operation;
+  call.draft.is_payment = isPayment(operation);
   call.token = readToken(request);
   const { token } = call;
   if (token === null) {

@@ -67,6 +67,8 @@ export function createExchanges(
   const follow = async (call: Ongoing, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
       await call.work;
+      // Nobody waits for what is asked from here on.
+      call.draft.is_payment = false;
       await runtime.inExchange(call.draft, () => over(call, request, response));
     } catch (error) {
       const cause = error instanceof Error ? error.message : 'unknown';

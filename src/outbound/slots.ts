@@ -1,29 +1,40 @@
-/** Bounds how many calls run at once: writes go before reads, and those that wait leave the queue when their time is over. */
+/** Bounds how many calls run at once: payments go before reads, and those that wait leave the queue when their time is over. */
 
-/** `write`: makes, cancels or refunds something. */
-type SlotKind = 'write' | 'read';
+/** `write`: makes, cancels or refunds something. `payment_read`: such a call waits for what is read. */
+export type SlotKind = 'write' | 'payment_read' | 'read';
+
+/** Who waits is served in this order. */
+const KINDS = ['write', 'payment_read', 'read'] as const satisfies readonly SlotKind[];
 
 export interface Slots {
   /** True with a slot taken; false when `signal` aborted first. */
   take(kind: SlotKind, signal: AbortSignal): Promise<boolean>;
-  /** Gives a slot back, to the write that has waited longest, or else to such a read. */
+  /** Gives a slot back, to what has waited longest of the first kind in line. */
   give(kind: SlotKind): void;
 }
 
 /** Reads leave a quarter of the slots to writes, so that no flood of them, and no slow ones, keeps a payment waiting. */
 const READ_SHARE = 0.75;
+/** Those for payments may take more, and still leave room for what needs no read, should reads alone hang. */
+const ALL_READS_SHARE = 0.875;
 
 /**
  * The queue stands before undici's pool, because a call that timed out in the pool's own queue stays there and still
  * costs a connection attempt: while the other side is unreachable, that queue only grows.
  */
 export function createSlots(count: number): Slots {
-  const most: Record<SlotKind, number> = { write: count, read: Math.max(1, Math.floor(count * READ_SHARE)) };
-  const running: Record<SlotKind, number> = { write: 0, read: 0 };
-  const waiting: Record<SlotKind, Set<() => void>> = { write: new Set(), read: new Set() };
-  const hasRoom = (kind: SlotKind): boolean => running.write + running.read < count && running[kind] < most[kind];
+  const most_reads = Math.max(1, Math.floor(count * READ_SHARE));
+  const most_all_reads = Math.min(count, Math.max(most_reads + 1, Math.floor(count * ALL_READS_SHARE)));
+  const running: Record<SlotKind, number> = { write: 0, payment_read: 0, read: 0 };
+  const waiting: Record<SlotKind, Set<() => void>> = { write: new Set(), payment_read: new Set(), read: new Set() };
+  const hasRoom = (kind: SlotKind): boolean => {
+    const all_reads = running.payment_read + running.read;
+    if (running.write + all_reads >= count) return false;
+    if (kind === 'read' && running.read >= most_reads) return false;
+    return kind === 'write' || all_reads < most_all_reads;
+  };
   const serveNext = (): void => {
-    for (const kind of ['write', 'read'] as const) {
+    for (const kind of KINDS) {
       const next = waiting[kind].values().next().value;
       if (next === undefined || !hasRoom(kind)) continue;
       next();

@@ -31,6 +31,8 @@ export type CallResult = 'success' | 'failure' | 'neutral';
 export interface Breaker {
   /** True when a call made now would be refused. Takes nothing. */
   isShut(who?: string): boolean;
+  /** True when nothing is kept back of this merchant. */
+  isClosed(who?: string): boolean;
   /** What to tell the result of a call that may go; null when it must not. */
   admit(who?: string): ((result: CallResult) => void) | null;
   state(): BreakerState;
@@ -71,8 +73,9 @@ export function createBreaker(
     onChange(next);
   };
   const isOthers = (who: string): boolean => blamed !== null && who !== blamed;
+  const isClosed = (who = ''): boolean => state === 'closed' || isOthers(who);
   const isShut = (who = ''): boolean => {
-    if (state === 'closed' || isOthers(who)) return false;
+    if (isClosed(who)) return false;
     const pause_ms = state === 'open' ? settings.probe_ms : settings.probe_ms / TRIAL_PACE;
     return now() - let_through_at < pause_ms;
   };
@@ -93,6 +96,7 @@ export function createBreaker(
   };
   return {
     isShut,
+    isClosed,
     admit(who = '') {
       if (isShut(who)) return null;
       if (!isOthers(who)) let_through_at = now();
@@ -113,20 +117,28 @@ function onlyOne(failures: readonly { who: string }[]): string | null {
 
 /**
  * The same client behind two breakers: one for calls that change something, one for reads, so that neither sheds the
- * other. A call that is kept back is proved unsent.
+ * other. A call that is kept back is proved unsent. A read that a payment waits for is kept back only where payments are,
+ * too; it proves nothing for them, and one that goes where reads are kept back proves nothing for those.
+ * @param now monotonic, ms.
  */
 export function withBreaker(
   client: UpstreamClient,
   settings: BreakerSettings,
   onChange: (calls: 'writes' | 'reads', state: BreakerState) => void,
+  now = (): number => performance.now(),
 ): UpstreamClient & Required<Upstream> {
-  const now = (): number => performance.now();
   const writes = createBreaker(settings, now, (state) => onChange('writes', state));
   const reads = createBreaker(settings, now, (state) => onChange('reads', state));
   const breakerOf = (method: UpstreamCall['method']): Breaker => (method === 'GET' ? reads : writes);
+  const admit = ({ method, token, for_payment }: UpstreamCall): ReturnType<Breaker['admit']> => {
+    const who = whoseIs(token);
+    const tell = breakerOf(method).admit(who);
+    const goes_anyway = tell === null && method === 'GET' && for_payment === true && writes.isClosed(who);
+    return goes_anyway ? () => undefined : tell;
+  };
   return {
     async send(call) {
-      const tell = breakerOf(call.method).admit(whoseIs(call.token));
+      const tell = admit(call);
       if (tell === null) return { kind: 'not_sent', cause: 'kept back: nothing works upstream', kept_back: true };
       let result: CallResult = 'neutral';
       try {

@@ -5,7 +5,7 @@ import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.t
 import { PuenteError } from '../error.ts';
 import { Reception } from './reception.ts';
 import { type SentMark, watchSending } from './sent.ts';
-import { createSlots } from './slots.ts';
+import { createSlots, type SlotKind } from './slots.ts';
 
 /** A larger answer is not ours to read; the largest real one, a page of terminals, is below 100 KiB (F21). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
@@ -62,7 +62,7 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
   async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
     // Cleared when the answer is in, unlike AbortSignal.timeout, which would fire for every call that ended long before.
     const { signal: limit, clear } = startLimit(call.timeout_ms);
-    const kind = call.method === 'GET' ? 'read' : 'write';
+    const kind = slotKindOf(call);
     if (!(await slots.take(kind, limit))) return { kind: 'not_sent', cause: NO_FREE_CONNECTION };
     const mark: SentMark = { sent: false };
     const reception = new Reception(mark, MAX_ANSWER_BYTES, readRetryAfterHeader);
@@ -90,6 +90,11 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
       watch.stop();
     },
   };
+}
+
+function slotKindOf({ method, for_payment }: UpstreamCall): SlotKind {
+  if (method !== 'GET') return 'write';
+  return for_payment === true ? 'payment_read' : 'read';
 }
 
 /** Aborts after `timeout_ms`; what arrived while this process stood still is read first. */

@@ -242,6 +242,35 @@ describe('too much from everybody', () => {
   });
 });
 
+describe('reads that hang upstream', () => {
+  it('however many, a create whose token has to be asked about goes before them [F99]', async () => {
+    await open({
+      PUENTE_UPSTREAM_POOL_CONNECTIONS: '4',
+      PUENTE_TOKENS_ACCEPTED_FOR_MS: '1000',
+      PUENTE_READS_TIMEOUT_MS: '9000',
+    });
+    // By now nobody's token counts as accepted.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const looks = Array.from({ length: 8 }, () => puente.till(`${POINT}/devices`, { merchant: BRAZIL }));
+    const asked = (method: string): number =>
+      upstream.seen.filter((one) => one.method === method && one.path !== '/users/me').length;
+    const made_before = asked('POST');
+    await eventually(
+      async () => asked('GET'),
+      (number) => number === 3,
+    );
+    const till = create(ARGENTINA);
+    await eventually(
+      async () => asked('POST') - made_before,
+      (number) => number === 1,
+    );
+    expect(asked('GET')).toBe(3);
+    gate.resolve();
+    expect((await till).status).toBe(200);
+    await Promise.all(looks);
+  });
+});
+
 it('thousands of units, tokens and paths make no new names in the metrics [F102]', async () => {
   await open({});
   gate.resolve();

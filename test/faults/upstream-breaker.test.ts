@@ -1,6 +1,9 @@
 /** The breaker, in virtual time: what is kept back while nothing works, and how calls come back (F31, F32, P12). */
 import { describe, expect, it } from 'vitest';
-import { type BreakerState, createBreaker } from '../../src/outbound/upstream-breaker.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { UpstreamCall } from '../../src/core/upstream.ts';
+import type { UpstreamClient } from '../../src/outbound/upstream.ts';
+import { type BreakerState, createBreaker, withBreaker } from '../../src/outbound/upstream-breaker.ts';
 
 /** As in `config/default.yaml`. */
 const SETTINGS = { failures: 20, probe_ms: 1_000, steady_ms: 2_500 };
@@ -159,6 +162,50 @@ describe('one merchant at which nothing works', () => {
     ]);
     for (; at < 12 * SECOND_MS; at += 20) offerOf('broken', 'success');
     expect(breaker.state()).toBe('closed');
+  });
+});
+
+describe('a read that a payment waits for', () => {
+  const token = new Secret('APP_USR-4004001-112026-invented-700100200');
+  const read = { name: 'get', method: 'GET', path: '/v1/orders/x', token, timeout_ms: 1 } as const;
+  const sale = { name: 'create', method: 'POST', path: '/v1/orders', token, timeout_ms: 1 } as const;
+  const own = { ...read, for_payment: true };
+
+  it('goes where only reads are kept back, and is kept back where payments are, too [F31]', async () => {
+    let at = 0;
+    let works: (method: string) => boolean = (method) => method === 'POST';
+    const client: UpstreamClient = {
+      send: async ({ method }) => ({
+        kind: 'answered',
+        status: works(method) ? 200 : 503,
+        retry_after_ms: null,
+        body: {},
+      }),
+      close: async () => undefined,
+    };
+    const changes: string[] = [];
+    const guarded = withBreaker(
+      client,
+      SETTINGS,
+      (calls, state) => changes.push(`${calls} ${state}`),
+      () => at,
+    );
+    const offer = async (call: UpstreamCall): Promise<number> => {
+      let sent = 0;
+      for (const end = at + 10 * SECOND_MS; at < end; at += 50)
+        if ((await guarded.send(call)).kind === 'answered') sent++;
+      return sent;
+    };
+    await offer(read);
+    expect(changes).toEqual(['reads open']);
+    expect(await offer(read), 'probes').toBeLessThanOrEqual(11);
+    expect(await offer(own)).toBe(200);
+    expect(await offer(sale)).toBe(200);
+    expect(changes, 'they tell nothing of payments').toEqual(['reads open']);
+    works = () => false;
+    await offer(sale);
+    expect(changes).toEqual(['reads open', 'writes open']);
+    expect(await offer(own), 'probes').toBeLessThanOrEqual(11);
   });
 });
 

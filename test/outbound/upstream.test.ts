@@ -187,6 +187,46 @@ describe('reads and payments', () => {
   });
 });
 
+describe('a read that a payment waits for', () => {
+  const read = { name: 'get', method: 'GET', path: '/v1/orders/x', timeout_ms: 5_000 } as const;
+
+  it('goes behind payments and before reads that have waited longer [F99]', async () => {
+    const order: string[] = [];
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        order.push(text.slice(0, text.indexOf(' HTTP')));
+        setTimeout(() => socket.write(answer(200, '{}')), 20);
+      }),
+    );
+    const upstream = client(url, { connections: 1 });
+    const { body: _none, idempotency_key: _no, ...asked } = call(read);
+    const payments_own = { ...asked, path: '/v1/orders/paid', for_payment: true };
+    await Promise.all([asked, asked, payments_own, call()].map((one) => upstream.send(one)));
+    expect(order).toEqual(['GET /v1/orders/x', 'POST /v1/orders', 'GET /v1/orders/paid', 'GET /v1/orders/x']);
+  });
+
+  it('has room beside other reads that hang, and leaves some to payments when it hangs itself [F99]', async () => {
+    const hanging: Socket[] = [];
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        if (text.startsWith('GET')) hanging.push(socket);
+        else socket.write(answer(201, '{}'));
+      }),
+    );
+    const upstream = client(url, { connections: 16 });
+    const { body: _none, idempotency_key: _no, ...asked } = call(read);
+    const reads = Array.from({ length: 20 }, () => upstream.send(asked));
+    const own = Array.from({ length: 20 }, () => upstream.send({ ...asked, for_payment: true }));
+    expect(await upstream.send(call())).toMatchObject({ kind: 'answered', status: 201 });
+    while (hanging.length < 14) await new Promise((turn) => setTimeout(turn, 5));
+    expect(await upstream.send(call())).toMatchObject({ kind: 'answered', status: 201 });
+    expect(hanging).toHaveLength(14);
+    for (const socket of hanging) socket.destroy();
+    await upstream.close();
+    await Promise.all([...reads, ...own]);
+  });
+});
+
 describe('broken: bytes left, no whole valid answer came', () => {
   const head = 'HTTP/1.1 201 Created\r\ncontent-type: application/json\r\n';
   const cases: [string, (socket: Socket) => void][] = [
