@@ -70,7 +70,8 @@ async function backupDue({ store, clock }: ChoreParts, every_ms: number): Promis
 }
 
 /** @returns false when it was ended before it was through, or failed. */
-async function backUp({ store, log, count }: ChoreParts, keep: number, isStopped: () => boolean): Promise<boolean> {
+async function backUp(runtime: ChoreParts, keep: number, isStopped: () => boolean): Promise<boolean> {
+  const { store, log, count } = runtime;
   try {
     const making = store.backup();
     for (let step = await making.next(); ; step = await making.next()) {
@@ -83,12 +84,21 @@ async function backUp({ store, log, count }: ChoreParts, keep: number, isStopped
       await making.return(undefined as never); // nobody reads what a generator that is told to end returns
       return false;
     }
-    await store.trimBackups(keep);
-    return true;
   } catch (error) {
     count('backups', 'failed');
     log.error('no backup was made', { cause: causeOf(error) });
     return false;
+  }
+  await trim(runtime, keep);
+  return true;
+}
+
+/** The backup is made whatever becomes of the old ones; they are looked for again after the next one. */
+async function trim({ store, log }: ChoreParts, keep: number): Promise<void> {
+  try {
+    await store.trimBackups(keep);
+  } catch (error) {
+    log.warn('old backups were not deleted', { cause: causeOf(error) });
   }
 }
 

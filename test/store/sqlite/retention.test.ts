@@ -202,3 +202,36 @@ it('goes by a clock that moves no faster than twice, so that one that is wrong b
   // The backup of the wrong time went first, although it calls itself newer.
   expect((await store.backups()).map(({ made_at }) => Date.parse(made_at))).toEqual([now]);
 });
+
+it('a backup that was made counts as made, also when the old ones can not be deleted after it', async () => {
+  const told: string[] = [];
+  let steps = 0;
+  const failing: Store = {
+    ...store,
+    trimBackups: () => Promise.reject(new Error('the directory is read-only')),
+    tidyOld: (...asked) => store.tidyOld(...asked).finally(() => steps++),
+  };
+  const note = (message: string): number => told.push(message);
+  now = NOON + DAY_MS;
+  const chores = startChores(
+    {
+      store: failing,
+      count: (name, label) => told.push(`${name} ${label}`),
+      clock: { now: () => now, sleep: async () => undefined },
+      log: { debug: note, info: note, warn: note, error: note },
+    },
+    {
+      backup_every_ms: 20,
+      backup_keep: 1,
+      retention: { links_ms: DAY_MS, notices_ms: DAY_MS, sums_ms: DAY_MS, tokens_ms: DAY_MS },
+    },
+  );
+  await eventually(
+    async () => steps,
+    (done) => done > 0,
+  );
+  await chores.stop();
+  expect(told.slice(0, 3)).toEqual(['backups made', 'backup made', 'old backups were not deleted']);
+  expect(told).not.toContain('backups failed');
+  expect(await store.backups()).toHaveLength(1);
+});
