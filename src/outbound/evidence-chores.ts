@@ -10,7 +10,7 @@ import { causeOf } from './evidence-batch.ts';
 const TIDY_EVERY_MS = 60 * 60_000;
 const TIDY_ROWS = 500;
 
-export interface ChoreParts {
+export interface EvidenceChoreParts {
   store: Pick<EvidenceStore, 'noteShed' | 'tidyExchanges'> &
     Pick<RoutingStore, 'tidyLegacySales'> &
     Pick<Store, 'newestMoment'>;
@@ -20,14 +20,14 @@ export interface ChoreParts {
   settings: { kept_ms: number; messages_kept_ms: number };
 }
 
-export interface Chores {
+export interface EvidenceChores {
   /** Counts what could not be kept; the store is told with the next batch that it takes. */
   shed(reason: 'shadow' | 'evidence', count?: number): void;
   /** The store has taken a batch. Never throws: what fails comes again with the next one. */
   afterBatch(): Promise<void>;
 }
 
-export function createChores({ store, clock, log, count, settings }: ChoreParts): Chores {
+export function createEvidenceChores({ store, clock, log, count, settings }: EvidenceChoreParts): EvidenceChores {
   const untold = { shadow: 0, evidence: 0 };
   const steady = steadyTime({ store, clock });
   let tidied_at = Number.NEGATIVE_INFINITY;

@@ -2,7 +2,7 @@
 import type { Found } from '../core/evidence/findings.ts';
 import type { Exchange } from '../core/exchange.ts';
 import { type BatchParts, causeOf, writeBatch } from './evidence-batch.ts';
-import { type ChoreParts, createChores } from './evidence-chores.ts';
+import { createEvidenceChores, type EvidenceChoreParts } from './evidence-chores.ts';
 
 /** Exchanges of one transaction: the payments' own commits wait behind it, so it is kept to a few milliseconds. */
 const BATCH = 100;
@@ -10,9 +10,9 @@ const BATCH = 100;
 const WAITING_BYTES = 64 * 1024 * 1024;
 
 export type WriterParts = BatchParts &
-  ChoreParts & {
-    store: BatchParts['store'] & ChoreParts['store'];
-    settings: ChoreParts['settings'] & { queue: number; batch_ms: number };
+  EvidenceChoreParts & {
+    store: BatchParts['store'] & EvidenceChoreParts['store'];
+    settings: EvidenceChoreParts['settings'] & { queue: number; batch_ms: number };
     /** After a batch was written. */
     onRecorded?: ((batch: readonly Exchange[]) => void) | undefined;
   };
@@ -39,7 +39,7 @@ export interface EvidenceWriter {
 
 export function startWriter(parts: WriterParts): EvidenceWriter {
   const { queue, batch_ms } = parts.settings;
-  const chores = createChores(parts);
+  const chores = createEvidenceChores(parts);
   const waiting: WaitingExchange[] = [];
   let bytes = 0;
   let running = false;
