@@ -64,9 +64,7 @@ export function isPayment({ method, kind }: Pick<Operation, 'method' | 'kind'>):
 
 /** What a call is, by method and path; a path that no table knows counts as a read, whatever it does at legacy. */
 export function callClasses(operations: readonly Operation[]): (method: string, target: string) => CallClass {
-  const paths = operations
-    .filter(isPayment)
-    .map(({ method, path }) => ({ method, segments: path.split('/') }));
+  const paths = operations.filter(isPayment).map(({ method, path }) => ({ method, segments: path.split('/') }));
   return (method, target) => {
     if (method === 'GET' || method === 'HEAD') return 'read';
     const path = target.split('?', 1)[0] ?? '';
