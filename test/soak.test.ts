@@ -391,9 +391,10 @@ describe('the judge of slopes', () => {
     ).toBe('too high');
   });
 
-  it('judges memory, descriptors, timers and the write-ahead log', () => {
+  it('judges memory, descriptors, timers, the write-ahead log and the event loop', () => {
     const judged = MEASURES.filter(({ judgement }) => judgement.by !== 'told').map(({ value }) => value);
-    expect([...new Set(judged)]).toEqual(['heap', 'native', 'descriptors', 'timers', 'resources', 'rss', 'wal']);
+    const memory = ['heap', 'native', 'descriptors', 'timers', 'resources', 'rss', 'wal'];
+    expect([...new Set(judged)]).toEqual([...memory, 'loop p99']);
   });
 });
 
