@@ -1,4 +1,4 @@
-/** Covers a till's own text where it is kept: what shows a card number or a token is sealed, and can still be looked up (`reliability.md` F134). */
+/** Covers a till's own text where it is kept: what shows a card number or a token, or is long, is sealed, and can still be looked up (`reliability.md` F134). */
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { PuenteError } from '../error.ts';
 import { showsSecret } from './capture/redact-text.ts';
@@ -11,6 +11,8 @@ const ORDER_MARK = `{"covered":"${MARK}`;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
+/** Longer than what tills write; looking through as much as a body holds would keep the commits of others waiting. */
+const LONGEST_READ = 1_024;
 
 export interface Cover {
   /** The text itself, or its covered form. Equal texts have equal forms, so that a row is found by either. */
@@ -29,7 +31,7 @@ export function createCover(key: KeyObject): Cover {
   const sealing = derived(key, 'cover seal');
   const nonces = derived(key, 'cover nonce');
   const seal = (text: string): string => MARK + sealed(sealing, nonces, text);
-  const covers = (text: string): boolean => text.startsWith(MARK) || showsSecret(text);
+  const covers = (text: string): boolean => text.length > LONGEST_READ || text.startsWith(MARK) || showsSecret(text);
   const unseal = (text: string): string => opened(sealing, text.slice(MARK.length));
   return {
     text: (text) => (covers(text) ? seal(text) : text),

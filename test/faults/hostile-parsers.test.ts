@@ -6,6 +6,8 @@ import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { decodeUtf8, parseJson, stringifyJson } from '../../src/contract/json.ts';
+import { redactValue } from '../../src/core/capture/redact.ts';
+import { maskCards, maskText, showsSecret } from '../../src/core/capture/redact-text.ts';
 import { PuenteError } from '../../src/error.ts';
 import { headFault } from '../../src/http/head.ts';
 import { parseBody, readToken, repeatsParameter, scrubbedTarget, singleQuery } from '../../src/http/request.ts';
@@ -265,6 +267,67 @@ describe('request lines and headers', () => {
     );
   });
 });
+
+describe('a text of a till', () => {
+  // As much as a body may hold. Each card that was found had the rest split anew, so that one stranger stopped all payments.
+  it.each([
+    ['cards one after the other', '4 1 1 1 '.repeat(8_192)],
+    ['cards of sixteen digits', '4509 9535 6623 3704 '.repeat(3_277)],
+    ['a card behind every number', '12 4509953566233704 '.repeat(3_277)],
+    ['no card at all', '0 '.repeat(32_768)],
+  ])('is looked through once for cards: %s [F101]', (_what, text) => {
+    const looked = charactersLookedAt(() => [maskCards(text, false), showsSecret(text)]);
+    expect(looked).toBeGreaterThan(text.length);
+    expect(looked).toBeLessThan(100 * text.length);
+  });
+
+  it('of a quarter of a megabyte is masked in one go, whatever it is made of [F101]', () => {
+    const quarter = 250_000;
+    const parts = [
+      'eyJ',
+      'eyJabcdefgh.',
+      'a.',
+      'a@',
+      '4 ',
+      '%25',
+      '\\u0041',
+      '61',
+      'aZ09',
+      'TG-',
+      'token=',
+      '+1',
+      'Bearer ',
+    ];
+    for (const part of [...parts, 'http://a', '-----BEGIN PRIVATE KEY', '{"a":', '[']) {
+      const text = part.repeat(quarter / part.length);
+      expect(typeof showsSecret(text)).toBe('boolean');
+      expect(typeof maskText(text, false)).toBe('string');
+      expect(typeof redactValue(text)).toBe('string');
+    }
+  });
+});
+
+/** How many characters are taken apart and put together: what work on a text costs, whatever the machine. */
+function charactersLookedAt(work: () => unknown): number {
+  const { split, replaceAll } = String.prototype;
+  const { join } = Array.prototype;
+  let looked = 0;
+  const counting = (of: (...rest: never[]) => unknown) =>
+    function (this: unknown, ...rest: unknown[]): unknown {
+      const made = Reflect.apply(of, this, rest);
+      looked += typeof this === 'string' ? this.length : String(made).length;
+      return made;
+    };
+  Object.assign(String.prototype, { split: counting(split), replaceAll: counting(replaceAll) });
+  Object.assign(Array.prototype, { join: counting(join) });
+  try {
+    work();
+    return looked;
+  } finally {
+    Object.assign(String.prototype, { split, replaceAll });
+    Object.assign(Array.prototype, { join });
+  }
+}
 
 it('no regular expression of ours repeats what already repeats, so none takes long over any text [F101]', () => {
   const sources = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));

@@ -40,8 +40,8 @@ describe('a secret', () => {
 describe('a covered text', () => {
   const cover = createCover(createSecretKey(randomBytes(32)));
 
-  it('is what shows a card or a token, and can be opened and found again', () => {
-    for (const text of [`mesa ${CARD}`, TOKEN, 'password=hunter22', '~covered1:mine']) {
+  it('is what shows a card or a token, or is too long to be looked through, and can be opened and found again', () => {
+    for (const text of [`mesa ${CARD}`, TOKEN, 'password=hunter22', '~covered1:mine', 'mesa '.repeat(205)]) {
       const covered = cover.text(text);
       expect(covered).toMatch(/^~covered1:[A-Za-z0-9+/]+=*$/);
       expect(covered).toBe(cover.text(text));
@@ -51,7 +51,7 @@ describe('a covered text', () => {
   });
 
   it('is no other', () => {
-    for (const text of ['mesa 4', '', 'x~covered1:', '{"covered":1}']) {
+    for (const text of ['mesa 4', '', 'x~covered1:', '{"covered":1}', 'm'.repeat(1_024)]) {
       expect(cover.text(text)).toBe(text);
       expect(cover.open(text)).toBe(text);
     }
@@ -157,6 +157,10 @@ describe('cards', () => {
     expect(maskCards('7 4509953566233704 7 4509953566233704', false)).toBe('7 450995XXXXXX3704 7 450995XXXXXX3704');
     expect(maskCards('1155550000 4509953566233704', false)).toBe('1155550000 450995XXXXXX3704');
     expect(maskCards('4509 9535 6623 3704 4509 9535 6623 3704', false)).toBe('4509 95XX XXXX 3704 4509 95XX XXXX 3704');
+    expect(maskCards('4509-9535-6623-3704 7 8', false)).toBe('4509-95XX-XXXX-3704 7 8');
+    expect(maskCards(`4509 9535 6623 3704 ${'1'.repeat(20)} 4509 9535 6623 3704`, false)).toBe(
+      `4509 95XX XXXX 3704 ${'1'.repeat(20)} 4509 95XX XXXX 3704`,
+    );
   });
 
   it('of a magnetic stripe go as a whole', () => {
@@ -547,6 +551,7 @@ describe('every kind of secret in a text', () => {
     'basic   abcdefgh=',
     'eyJabcdefgh.abcd.',
     'eyJabcd-_gh.ab-_.ab-_',
+    'no_eyJ-eyJabcdefgh-eyJ.abcd.ab',
     'sk_abcdefghijkl',
     'pk-abcdefghijkl',
     'rk_abcdefghijkl',
@@ -580,6 +585,9 @@ describe('every kind of secret in a text', () => {
     'Bearer abcdefg',
     'eyJabcdefg.abcd.ab',
     'eyJabcdefgh.abc.ab',
+    'eyJabcdefgh.abcd',
+    'eyJ.abcdefgh.abcd',
+    'eyjar.abcdefgh.eyJab',
     'sk_abcdefghijk',
     'xoxc-abcdefghijkl',
     '-----BEGIN rsa KEY-----abc',

@@ -18,18 +18,20 @@ export function maskText(text: string, opaqueIsFine: boolean): string {
 
 /** Whether a text shows a token, something under the name of a secret, or digits that can be a card's (`reliability.md` F134). */
 export function showsSecret(text: string): boolean {
-  if (CARD_LIKE.test(text) && maskCards(text, false) !== text) return true;
+  for (const [run] of text.matchAll(DIGITS)) if (maskRun(run, false) !== run) return true;
   return text.search(TOKENS) !== -1 || text.search(NAMED_SECRET) !== -1;
 }
 
 /** The first six and the last four digits of a card stay; letters stand for the rest, so that lengths stay as they were. */
 export function maskCards(text: string, isId: boolean): string {
-  return text.replaceAll(DIGITS, (run) => {
-    const digits = run.replaceAll(/[ -]/g, '');
-    if (digits.length > LONGEST_CARD) return maskLong(run, isId);
-    if (isCard(digits, isId)) return maskedDigits(run);
-    return run === digits ? run : maskGroups(run, isId);
-  });
+  return text.replaceAll(DIGITS, (run) => maskRun(run, isId));
+}
+
+function maskRun(run: string, isId: boolean): string {
+  const digits = run.replaceAll(/[ -]/g, '');
+  if (digits.length > LONGEST_CARD) return maskLong(run, isId);
+  if (isCard(digits, isId)) return maskedDigits(run);
+  return run === digits ? run : maskGroups(run, isId);
 }
 
 /** More digits than any card has: a stripe, or numbers one after the other of which one may be a card. */
@@ -63,8 +65,9 @@ const SUSPECT =
   /[@%\0\\=]|:\/\/|\+\d|\d(?:[ ./-]?\d){7}|[\w+/-]{11}|\.\d{3}-[\dk]|TG-|(?:secret|token|passw|pwd|senha|signature|api_?key|cvv|bearer|basic|dni|cpf|cnpj|cui[tl]|rut|rfc|curp)/i;
 
 const URL_TEXT = /[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"'<>\\]+/gi;
+/** A signed token (`eyJ…`) is looked for once in each word, because a word may say `eyJ` thousands of times. */
 const TOKENS =
-  /(?:APP_USR|TG)-[\w-]{6,}|TEST-\d{6,}-\d{4,}-[\w-]{8,}|Bearer\s+[\w.~+/-]{8,}=*|Basic\s+[\w+/-]{8,}=*|eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*|(?:sk|pk|rk|whsec|ghp|xox[abp])[_-][\w-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*/gi;
+  /(?:APP_USR|TG)-[\w-]{6,}|TEST-\d{6,}-\d{4,}-[\w-]{8,}|Bearer\s+[\w.~+/-]{8,}=*|Basic\s+[\w+/-]{8,}=*|(?<![\w-])(?=[\w-]+\.[\w-]{4,}\.)(?=[\w-]*eyJ[\w-]{8})[\w-]+\.[\w-]{4,}\.[\w-]*|(?:sk|pk|rk|whsec|ghp|xox[abp])[_-][\w-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*/gi;
 const NAMED_SECRET =
   /(secret|token|passw(?:or)?d|senha|authorization|signature|api_?key|cvv|pwd)(["']?\s{0,3}[=:]\s{0,3}["']?)(?!\[masked\])[^\s"'&,;}]{3,}/gi;
 const EMAIL = /[^\s@"'<>()[\]{}:;,=&?]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}/gi;
@@ -76,7 +79,6 @@ const PHONE = /\+\d[\d\s().-]{6,17}\d/g;
 
 /** Thirteen digits and more, with a blank or a dash between groups. */
 const DIGITS = /\d(?:[ -]?\d){12,}/g;
-const CARD_LIKE = /\d(?:[ -]?\d){12}/;
 const SHORTEST_CARD = 13;
 const LONGEST_CARD = 19;
 /** Hexadecimal or base64 of 24 bytes, and longer; ids of the two APIs are shorter. */
@@ -114,20 +116,31 @@ function luhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** A number of the till in front of a card, with a blank between: every stretch of whole groups is looked at. */
+/**
+ * A number of the till in front of a card, with a blank between: every stretch of whole groups is looked at. One pass: a till
+ * may send as many groups as a body has room for, and payments wait meanwhile.
+ */
 function maskGroups(run: string, isId: boolean): string {
   const groups = run.split(/([ -])/);
-  for (let from = 0; from < groups.length; from += 2) {
-    let digits = '';
-    for (let end = from + 1; end <= groups.length && digits.length <= LONGEST_CARD; end += 2) {
-      const found = groups.slice(from, end).join('');
-      digits = found.replaceAll(/[ -]/g, '');
-      if (!isCard(digits, isId)) continue;
-      const before = groups.slice(0, from).join('');
-      return before + maskedDigits(found) + maskGroups(groups.slice(end).join(''), isId);
-    }
+  let masked = '';
+  for (let from = 0; from < groups.length; ) {
+    const card_end = endOfCard(groups, from, isId);
+    const end = card_end ?? from + 1;
+    const stretch = groups.slice(from, end).join('');
+    masked += (card_end === null ? stretch : maskedDigits(stretch)) + (groups[end] ?? '');
+    from = end + 1;
   }
-  return run;
+  return masked;
+}
+
+/** Behind which group the shortest card ends that begins at one of them; what stands between two groups is one too. */
+function endOfCard(groups: readonly string[], from: number, isId: boolean): number | null {
+  let digits = '';
+  for (let end = from + 1; end <= groups.length && digits.length <= LONGEST_CARD; end += 2) {
+    digits += groups[end - 1];
+    if (isCard(digits, isId)) return end;
+  }
+  return null;
 }
 
 /** Whether a longer run holds a card of the usual sixteen digits, as data of a magnetic stripe does. */
