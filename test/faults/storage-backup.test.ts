@@ -1,13 +1,25 @@
 /** Backups while sales go on, killed ones, and the drill: restore an old one and see what comes back (`reliability.md` C15). */
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { BackupProgress } from '../../src/core/backup.ts';
+import { offlineFindings } from '../../src/core/doctor/offline.ts';
 import type { BackupManifest } from '../../src/core/records/upkeep.ts';
 import { digestOf } from '../../src/store/sqlite/backup-thread.ts';
+import { examineFile } from '../../src/store/sqlite/examine.ts';
 import { restoreBackup } from '../../src/store/sqlite/restore.ts';
 import { killChildren, startChild } from '../crash/child.ts';
 import { idOf, openShop, type Shop } from '../http/till.ts';
@@ -200,6 +212,29 @@ describe('the schedule', () => {
   });
 });
 
+/** A database whose last commit is in its log alone, as a killed process leaves it. */
+async function leftByAKill(file: string): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'puente-left-'));
+  const working = join(home, 'working');
+  copyFileSync(file, working);
+  const database = new Database(working);
+  database.pragma('journal_mode = WAL');
+  database.prepare("INSERT INTO meta (name, value) VALUES ('last sale', 'told to a till')").run();
+  for (const suffix of ['', '-wal']) copyFileSync(working + suffix, join(home, `puente.db${suffix}`));
+  database.close();
+  await rm(working);
+  return home;
+}
+
+function lastSaleIn(path: string): unknown {
+  const database = new Database(path, { fileMustExist: true });
+  try {
+    return database.prepare("SELECT value FROM meta WHERE name = 'last sale'").pluck().get();
+  } finally {
+    database.close();
+  }
+}
+
 describe('a restore', () => {
   let made: BackupManifest;
   let into: string;
@@ -283,9 +318,62 @@ describe('a restore', () => {
       });
       await expect(ended).rejects.toMatchObject({ message: expect.stringContaining('ended here') });
       expect(readFileSync(path).equals(before)).toBe(true);
-      expect(readdirSync(into).filter((name) => name.includes('unfinished'))).toEqual([]);
+      expect(readdirSync(into).filter((name) => /unfinished|restoring/.test(name))).toEqual([]);
     },
   );
+
+  it('that fails when the log is already aside puts it back', async () => {
+    const home = await leftByAKill(order().file);
+    const before = readdirSync(home);
+    const ended = restoreBackup(order({ into: home, replace: true }), (name) => {
+      if (name === 'restore.aside') throw new Error('ended here');
+    });
+    await expect(ended).rejects.toMatchObject({ message: expect.stringContaining('ended here') });
+    expect(readdirSync(home).filter((name) => !name.endsWith('.lock'))).toEqual(before);
+    expect(lastSaleIn(join(home, 'puente.db'))).toBe('told to a till');
+    await rm(home, { recursive: true });
+  });
+
+  it.each(['restore.aside', 'restore.in_place'])(
+    'that is killed at %s is served by no start until it is repeated, and the log of before is kept with its database [F60]',
+    async (point) => {
+      const home = await leftByAKill(order().file);
+      const killed = await mkdtemp(join(tmpdir(), 'puente-restore-killed-'));
+      // What a kill leaves is what lies there at that moment.
+      await restoreBackup(order({ into: home, replace: true }), (name) => {
+        if (name === point) cpSync(home, killed, { recursive: true });
+      });
+      await expect(openShop({ PUENTE_DATA_DIR: killed })).rejects.toMatchObject({
+        code: 'store_unusable',
+        message: expect.stringMatching(
+          /a restore into it was cut off\. Repeat it: puente restore .*puente\.db\.replaced-/,
+        ),
+      });
+      const told = offlineFindings(examineFile(join(killed, 'puente.db')));
+      expect(told).toMatchObject([
+        { level: 'problem', says: expect.stringContaining('a restore into it was cut off') },
+      ]);
+      const done = await restoreBackup(order({ into: killed, replace: true }));
+      expect(lastSaleIn(done.path)).toBeUndefined();
+      expect(lastSaleIn(done.moved_to ?? '')).toBe('told to a till');
+      const asides = readdirSync(killed).filter((name) => /replaced-\w+$/.test(name));
+      expect(asides).toHaveLength(1);
+      expect(examineFile(done.path)).toMatchObject({ wrong: null, integrity: 'ok' });
+      await Promise.all([home, killed].map((one) => rm(one, { recursive: true })));
+    },
+  );
+
+  it('that is killed before there was any database lets no start make an empty one', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'puente-restore-new-'));
+    const killed = await mkdtemp(join(tmpdir(), 'puente-restore-killed-'));
+    await restoreBackup(order({ into: home }), (name) => {
+      if (name === 'restore.aside') cpSync(home, killed, { recursive: true });
+    });
+    await expect(openShop({ PUENTE_DATA_DIR: killed })).rejects.toMatchObject({ code: 'store_unusable' });
+    expect(existsSync(join(killed, 'puente.db'))).toBe(false);
+    expect((await restoreBackup(order({ into: killed }))).moved_to).toBeNull();
+    await Promise.all([home, killed].map((one) => rm(one, { recursive: true })));
+  });
 
   it('is refused for a database that a killed process left, whose log is a part of it', async () => {
     const left = join(into, 'left.db');

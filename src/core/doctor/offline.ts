@@ -20,9 +20,9 @@ export interface ExaminedFile {
 export function offlineFindings(file: ExaminedFile): Finding[] {
   const { path, schema, newest_schema, integrity, wrong } = file;
   const restore = 'Restore a backup: puente restore FILE --into DIR --replace';
+  if (wrong !== null) return [found('problem', 'database', `${path} can't be used: ${wrong}.`, restore)];
   if (!file.is_there)
     return [found('note', 'database', `${path} does not exist yet.`, 'The first start makes it; or restore a backup')];
-  if (wrong !== null) return [found('problem', 'database', `${path} can't be used: ${wrong}.`, restore)];
   if (file.is_in_use)
     return [
       found(

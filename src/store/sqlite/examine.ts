@@ -9,6 +9,7 @@ import { MIGRATIONS_DIRECTORY } from './file.ts';
 import { logState, RUN } from './gap.ts';
 import { takeInstanceLock } from './lock.ts';
 import { APPLICATION_ID, readMigrations, versionOf } from './migrate.ts';
+import { restoringNote } from './restoring.ts';
 
 /** @param path of the database. Never throws for what is wrong with it. */
 export function examineFile(path: string): ExaminedFile {
@@ -24,6 +25,7 @@ export function examineFile(path: string): ExaminedFile {
     is_log_lost: false,
     wrong: null,
   };
+  if (restoringNote(path) !== null) return { ...nothing, wrong: 'a restore into it was cut off, or is under way' };
   if (facts === undefined) return nothing;
   const seen = { ...nothing, is_there: true };
   if (!facts.isFile() || facts.size === 0)
@@ -33,7 +35,7 @@ export function examineFile(path: string): ExaminedFile {
     lock = takeInstanceLock(path);
     return { ...seen, ...lookInto(path) };
   } catch (error) {
-    const is_in_use = error instanceof PuenteError && error.message.includes('another Puente is using it');
+    const is_in_use = error instanceof PuenteError && error.facts.in_use === true;
     return { ...seen, is_in_use, wrong: is_in_use ? null : textOf(error) };
   } finally {
     lock?.release();

@@ -42,8 +42,17 @@ export function storeFailed(failure: Failure, text: string): PuenteError {
 }
 
 /** A file that can't be used, as PuenteError store_unusable; `repair` is what the operator does next. */
-export function storeUnusable(path: string, wrong: string, repair: string, cause?: unknown): PuenteError {
-  return new PuenteError('store_unusable', `The database ${path} can't be used: ${wrong}. ${repair}.`, { cause });
+export function storeUnusable(
+  path: string,
+  wrong: string,
+  repair: string,
+  cause?: unknown,
+  facts: Record<string, boolean> = {},
+): PuenteError {
+  return new PuenteError('store_unusable', `The database ${path} can't be used: ${wrong}. ${repair}.`, {
+    cause,
+    facts,
+  });
 }
 
 /** Turns what the driver throws while a file is being opened into store_unusable; a PuenteError passes unchanged. */

@@ -15,6 +15,7 @@ import {
   readMigrations,
   versionOf,
 } from './migrate.ts';
+import { refuseRestoring } from './restoring.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
@@ -36,11 +37,12 @@ export interface FileOptions {
 
 /**
  * Makes sure that `path` is a sound database of ours at the newest schema. The caller holds the instance lock.
- * @throws PuenteError store_unusable: missing and not to be created, empty, foreign, damaged, newer, or not writable.
+ * @throws PuenteError store_unusable: missing and not to be created, empty, foreign, damaged, newer, half restored, or not writable.
  */
 export function prepareFile(options: FileOptions): void {
   const { path } = options;
   try {
+    refuseRestoring(path);
     if (sizeOf(path) === null) createFile(options);
     refuseUnlikelyFile(path);
     const log = logState(path);

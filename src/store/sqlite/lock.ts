@@ -9,7 +9,7 @@ export interface InstanceLock {
 /**
  * Takes the lock of `<path>.lock`: an empty SQLite file whose exclusive lock is held for as long as the process lives, so
  * that a killed process leaves nothing to clean up. The file itself stays: removing it would let two processes lock two files.
- * @throws PuenteError store_unusable when another process holds it.
+ * @throws PuenteError store_unusable, with the fact `in_use`, when another process holds it.
  */
 export function takeInstanceLock(path: string): InstanceLock {
   try {
@@ -29,6 +29,7 @@ export function takeInstanceLock(path: string): InstanceLock {
         'another Puente is using it',
         'Stop that process first; one file serves one process',
         error,
+        { in_use: true },
       );
     }
     throw unusableBecause(`${path}.lock`, error);

@@ -104,7 +104,12 @@ export function copyBefore(
 export function putInPlace(from: string, to: string): void {
   synchronise(from);
   renameSync(from, to);
-  synchronise(join(dirname(to), '.'));
+  synchroniseFolderOf(to);
+}
+
+/** What was renamed or removed beside a file stays so after a power loss. */
+export function synchroniseFolderOf(path: string): void {
+  synchronise(join(dirname(path), '.'));
 }
 
 function synchronise(path: string): void {

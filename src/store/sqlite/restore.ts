@@ -11,6 +11,7 @@ import { MIGRATIONS_DIRECTORY, realPathOf } from './file.ts';
 import { writeGap } from './gap.ts';
 import { takeInstanceLock } from './lock.ts';
 import { APPLICATION_ID, type Failpoint, noFailpoint, putInPlace, readMigrations, versionOf } from './migrate.ts';
+import { forgetRestoring, noteRestoring, restoringNote } from './restoring.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 
 const DATABASE = 'puente.db';
@@ -43,7 +44,7 @@ export interface Restored {
 
 /**
  * Restores one backup. The file under its own name is untouched until the copy is proved, and at no moment is there none:
- * a start would make a new, empty one.
+ * a start would make a new, empty one. One that was cut off is repeated; until then no start serves the file.
  * @throws PuenteError store_unusable: a running Puente, a damaged or foreign or newer file; conflict when a database is there.
  */
 export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = noFailpoint): Promise<Restored> {
@@ -65,11 +66,7 @@ export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = 
     const from = madeAt(file, manifest);
     const { schema, links } = prepareCopy(file, unfinished, manifest, order, from);
     failpoint('restore.proved');
-    const moved_to = is_there ? keepAside(path, order.now) : null;
-    // A log of a database that is gone would be taken for this one's.
-    for (const suffix of COMPANIONS) rmSync(path + suffix, { force: true });
-    failpoint('restore.aside');
-    putInPlace(unfinished, path);
+    const moved_to = exchange(unfinished, path, is_there ? asideName(path, order.now) : null, failpoint);
     return { path, moved_to, schema, links, from, is_proved: manifest !== null };
   } catch (error) {
     for (const suffix of ['', ...COMPANIONS]) rmSync(unfinished + suffix, { force: true });
@@ -133,18 +130,58 @@ function madeAt(file: string, manifest: BackupManifest | null): number {
   return manifest === null ? Math.floor(facts.mtimeMs) : Date.parse(manifest.made_at);
 }
 
-/** A second name for the database that is there, which keeps its first one until the other takes it. */
-function keepAside(path: string, now: number): string {
-  const aside = `${path}.replaced-${new Date(now).toISOString().replace(/[-:.]/g, '')}`;
+/**
+ * The copy takes the name, and the database of before is kept aside with its log. What fails is undone; what is killed leaves
+ * the note, because a log can't change its name in the same instant as its database.
+ * @returns where the database of before is: where a restore that was cut off has put it, if there was one.
+ */
+function exchange(unfinished: string, path: string, aside: string | null, failpoint: Failpoint): string | null {
+  const cut_off = restoringNote(path);
+  const moved_to = cut_off?.moved_to ?? aside;
+  if (cut_off === null) noteRestoring(path, { moved_to });
   try {
-    linkSync(path, aside);
-  } catch {
-    copyFileSync(path, aside); // a file system without links
+    if (aside !== null && moved_to !== null) keepAside(path, moved_to);
+    // A log of a database that is gone would be taken for this one's.
+    for (const suffix of COMPANIONS) rmSync(path + suffix, { force: true });
+    failpoint('restore.aside');
+    putInPlace(unfinished, path);
+    failpoint('restore.in_place');
+  } catch (error) {
+    const is_undone = cut_off === null && statSync(unfinished, { throwIfNoEntry: false }) !== undefined;
+    if (is_undone) {
+      if (moved_to !== null) putBack(path, moved_to);
+      forgetRestoring(path);
+    }
+    throw error;
+  }
+  forgetRestoring(path);
+  return moved_to;
+}
+
+function asideName(path: string, now: number): string {
+  return `${path}.replaced-${new Date(now).toISOString().replace(/[-:.]/g, '')}`;
+}
+
+/** A second name for the database that is there, which keeps its first one until the other takes it; done once, however often it is repeated. */
+function keepAside(path: string, aside: string): void {
+  if (statSync(aside, { throwIfNoEntry: false }) === undefined) {
+    try {
+      linkSync(path, aside);
+    } catch {
+      copyFileSync(path, `${aside}.unfinished`); // a file system without links
+      putInPlace(`${aside}.unfinished`, aside);
+    }
   }
   for (const suffix of COMPANIONS) {
     if (statSync(path + suffix, { throwIfNoEntry: false }) !== undefined) renameSync(path + suffix, aside + suffix);
   }
-  return aside;
+}
+
+function putBack(path: string, aside: string): void {
+  for (const suffix of COMPANIONS) {
+    if (statSync(aside + suffix, { throwIfNoEntry: false }) !== undefined) renameSync(aside + suffix, path + suffix);
+  }
+  rmSync(aside, { force: true });
 }
 
 function refused(file: string, wrong: string, repair: string): PuenteError {
