@@ -136,6 +136,7 @@ function openStore(
     create: true,
     key_mark: vault.keyed('key-check', 'puente'),
     cover_key: vault.coverKey(),
+    sealNoticeUrl: (url) => vault.seal(url, 'notice-url'),
     now: clock.now,
     ...(config.backup.directory === null ? {} : { backup_directory: config.backup.directory }),
     disk: { ...config.store, ...(parts.free_bytes === undefined ? {} : { free_bytes: parts.free_bytes }) },

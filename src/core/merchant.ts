@@ -80,7 +80,7 @@ export const merchantSettings = z.strictObject({
     .nullable()
     .default(null),
   brownouts: z.array(brownout).max(100).default([]),
-  /** In clear, from a file of before the URL was sealed; the next save of the merchant moves it to `sealed_notice_url`. */
+  /** In clear, as the first builds kept it: null since a start has moved it to `sealed_notice_url`. */
   notice_url: z.string().max(2048).nullable().default(null),
   dialect: z.enum(dialects).nullable().default(null),
   qr_notices: z.enum(qrNotices).nullable().default(null),

@@ -131,16 +131,11 @@ export async function changeMerchant(
 }
 
 /**
- * The merchant as it is saved again: a URL that an older build kept in clear moves to its sealed column. One that nobody has
- * seen yet has revision 0.
+ * The merchant as it is saved again; one that nobody has seen yet has revision 0.
  * @throws PuenteError bad_request for an id that is none.
  */
-export async function merchantToChange(runtime: Runtime, id: string): Promise<Merchant> {
-  const stored = (await runtime.store.merchant(checkedId(id))) ?? newMerchant(id);
-  const clear = stored.settings.notice_url;
-  if (clear === null) return stored;
-  const settings = { ...stored.settings, notice_url: null };
-  return { ...stored, settings, sealed_notice_url: runtime.vault.seal(clear, 'notice-url') };
+export async function merchantToChange({ store }: Runtime, id: string): Promise<Merchant> {
+  return (await store.merchant(checkedId(id))) ?? newMerchant(id);
 }
 
 /** What the audit says of the URL, when the change names it. */

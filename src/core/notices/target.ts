@@ -13,8 +13,8 @@ export function targetOf(runtime: Runtime, link: Link | null, merchant: Merchant
 }
 
 /** The merchant's own URL, unsealed; null when it follows the default. */
-export function merchantUrl(runtime: Runtime, { sealed_notice_url: sealed, settings }: Merchant): string | null {
-  return sealed === null ? settings.notice_url : runtime.vault.open(sealed, 'notice-url').toString('utf8');
+export function merchantUrl(runtime: Runtime, { sealed_notice_url: sealed }: Merchant): string | null {
+  return sealed === null ? null : runtime.vault.open(sealed, 'notice-url').toString('utf8');
 }
 
 /** Samples of the vendor lack a scheme (`www.…`, `legacy-qr.md` §1.1); an empty URL is none. */

@@ -4,6 +4,7 @@ import { accessSync, constants, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Cover } from '../../core/cover.ts';
+import { type SealNoticeUrl, sealClearUrls } from './clear-urls.ts';
 import { storeUnusable, unusableBecause } from './failure.ts';
 import { logState, settleLog } from './gap.ts';
 import {
@@ -32,6 +33,8 @@ export interface FileOptions {
   key_mark?: string;
   /** Covers what older schemas have in clear; nothing without. */
   cover?: Cover;
+  /** Seals notice URLs that are in clear; without it they stay so. */
+  sealNoticeUrl?: SealNoticeUrl;
   failpoint?: Failpoint;
 }
 
@@ -57,6 +60,7 @@ export function prepareFile(options: FileOptions): void {
       refuseDamaged(database, path);
       refuseOtherKey(database, path, options.key_mark);
       settleLog(database, log, options.now());
+      if (options.sealNoticeUrl !== undefined) sealClearUrls(database, options.sealNoticeUrl);
     } finally {
       database.close();
     }

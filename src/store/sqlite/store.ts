@@ -8,6 +8,7 @@ import type { Store } from '../../core/store.ts';
 import type { PuenteError } from '../../error.ts';
 import { anyMerchantMethods } from './any-merchant.ts';
 import { auditMethods } from './audit-lines.ts';
+import type { SealNoticeUrl } from './clear-urls.ts';
 import type { DiskSettings } from './disk.ts';
 import { eventLogMethods } from './event-log.ts';
 import { eventMethods, tidyInbox } from './events.ts';
@@ -49,6 +50,8 @@ export interface SqliteStoreOptions {
   key_mark?: string;
   /** Covers a till's own text that shows a card number or a token (`core/cover.ts`); without it nothing is covered. */
   cover_key?: KeyObject;
+  /** Seals notice URLs that the first builds kept in clear. */
+  sealNoticeUrl?: SealNoticeUrl;
   /** Upper limit of the file in pages of 4 KiB; reaching it is answered as a full disk is. */
   max_pages?: number;
   /** Where backups go; beside the file unless it is said. */
@@ -73,7 +76,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   let queue: WriteQueue | null = null;
   let reader: Reader | null = null;
   try {
-    const { key_mark, cover_key } = options;
+    const { key_mark, cover_key, sealNoticeUrl } = options;
     const cover = cover_key === undefined ? noCover : createCover(cover_key);
     prepareFile({
       path,
@@ -83,6 +86,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       failpoint,
       cover,
       ...(key_mark === undefined ? {} : { key_mark }),
+      ...(sealNoticeUrl === undefined ? {} : { sealNoticeUrl }),
     });
     const writer = await startWriter(
       {

@@ -1,6 +1,6 @@
 /** A file as the first release left it, brought to today's schema: nothing that was in it is lost. */
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -122,6 +122,26 @@ describe('a file of the first schema', () => {
     } finally {
       await store.close();
     }
+  });
+
+  it('seals its notice URLs once, where it has the key: neither the file nor its log shows them then [F55]', async () => {
+    const sealed: string[] = [];
+    const sealNoticeUrl = (url: string): Uint8Array => {
+      sealed.push(url);
+      return Buffer.from(`sealed ${url.length}`);
+    };
+    for (let start = 0; start < 2; start++) {
+      const store = await openStore(path, { create: false, sealNoticeUrl });
+      expect(await store.merchant(MERCHANT)).toMatchObject({
+        settings: { stage: 'orders', notice_url: null },
+        sealed_notice_url: new Uint8Array(Buffer.from('sealed 23')),
+        revision: 4,
+      });
+      await store.close();
+    }
+    expect(sealed).toEqual(['https://pos.example/ipn']);
+    for (const suffix of ['', '-wal'])
+      if (existsSync(path + suffix)) expect(readFileSync(path + suffix).includes('pos.example')).toBe(false);
   });
 
   it('keeps merchants, tokens, events and the audit', async () => {
