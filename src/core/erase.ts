@@ -76,6 +76,10 @@ function obstacles(open: OpenWork, drop_notices: boolean): string[] {
       drop_notices ? 0 : open.notices,
       'notices are not delivered: set its notice URL, or give them up with --drop-notices',
     ],
+    [
+      open.bulk_moves,
+      'bulk moves have it waiting for its turn: wait for their end, or abort them with `puente bulk abort`',
+    ],
     [open.proposals, 'moves wait for a second person: have them approved, declined or withdrawn'],
   ];
   return told.filter(([rows]) => rows > 0).map(([rows, what]) => `${rows} ${what}.`);

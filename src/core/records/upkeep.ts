@@ -86,6 +86,8 @@ export interface Holdings {
   tokens: number;
   sums: number;
   proposals: number;
+  /** Those that name it: they stay, without its id and what was said of it. */
+  bulk_moves: number;
 }
 
 /** Work of a merchant that is not over. */
@@ -95,6 +97,8 @@ export interface OpenWork {
   legacy_sales: number;
   notices: number;
   proposals: number;
+  /** Running ones in which its turn is still to come. */
+  bulk_moves: number;
 }
 
 /** Epoch ms; what is older and over goes. */

@@ -10,7 +10,7 @@ import { LIVE } from './rows.ts';
 import type { Step, Unit } from './unit.ts';
 import type { WriteName } from './writes.ts';
 import { HOLDING } from './writes-routing.ts';
-import { OVER } from './writes-upkeep.ts';
+import { AWAITS_IN_BULK, OVER } from './writes-upkeep.ts';
 
 /** Rows of one step: payments wait behind it for some milliseconds. */
 const STEP_ROWS = 500;
@@ -40,7 +40,8 @@ export function eraseMethods(
   return {
     holdings,
     openWork: async (merchant_id) =>
-      readsNow().open.get(merchant_id, merchant_id, merchant_id, now(), merchant_id, merchant_id) ?? nothing,
+      readsNow().open.get(merchant_id, merchant_id, merchant_id, now(), merchant_id, merchant_id, merchant_id) ??
+      nothing,
     async eraseMerchant(merchant_id, audit) {
       const reads = readsNow();
       const gone = await holdings(merchant_id);
@@ -52,6 +53,10 @@ export function eraseMethods(
         await commit({ steps: [step('delete_exchanges', JSON.stringify(keys))] });
       for await (const keys of slicesOf(reads.events, merchant_id))
         await commit({ steps: [step('erase_events', JSON.stringify(keys))] });
+      for (const { id } of reads.bulks.all(merchant_id)) {
+        const values = [merchant_id, merchant_id, id, merchant_id];
+        await commit({ steps: [{ ...step('erase_from_bulk_move', ...values), changes: 1 }] });
+      }
       await commit(lastUnit(reads, merchant_id, audit(gone)));
       await emptyLog();
       return gone;
@@ -117,6 +122,7 @@ async function countAll(reads: Reads, merchant_id: string): Promise<Holdings> {
       .map(count)
       .reduce((sum, rows) => sum + rows, 0),
     proposals: count('proposals'),
+    bulk_moves: count('bulk_moves'),
   };
 }
 
@@ -125,6 +131,9 @@ async function countOf(slices: Slices, merchant_id: string): Promise<number> {
   for await (const keys of slicesOf(slices, merchant_id)) rows += keys.length;
   return rows;
 }
+
+/** As `JSON.stringify` and SQLite write it: to read each line of each bulk move would hold up the calls meanwhile. */
+const NAMED_IN_BULK = `instr(items, '"merchant_id":"' || ? || '"') > 0`;
 
 /** What a merchant's rows are counted by. */
 const counted = {
@@ -142,9 +151,10 @@ const counted = {
   unknowns: 'FROM unknowns WHERE merchant_id = ?',
   verdicts: 'FROM verdicts WHERE merchant_id = ?',
   proposals: 'FROM proposals WHERE merchant_id = ?',
+  bulk_moves: `FROM bulk_moves WHERE ${NAMED_IN_BULK}`,
 } as const;
 
-const nothing: OpenWork = { links: 0, refunds: 0, legacy_sales: 0, notices: 0, proposals: 0 };
+const nothing: OpenWork = { links: 0, refunds: 0, legacy_sales: 0, notices: 0, proposals: 0, bulk_moves: 0 };
 
 type Reads = ReturnType<typeof prepareReads>;
 
@@ -165,7 +175,8 @@ function prepareReads(reader: Reader) {
       `SELECT sequence AS key FROM exchanges INDEXED BY exchanges_by_merchant WHERE merchant_id = (SELECT ?) LIMIT ?`,
     ),
     events: slicesBy(reader, 'events', 'user_id'),
-    open: reader.prepare<[string, string, string, number, string, string], OpenWork>(OPEN_WORK),
+    bulks: reader.prepare<[string], { id: string }>(`SELECT id FROM bulk_moves WHERE ${NAMED_IN_BULK}`),
+    open: reader.prepare<[string, string, string, number, string, string, string], OpenWork>(OPEN_WORK),
   };
 }
 
@@ -176,7 +187,8 @@ export const OPEN_WORK = `SELECT
   (SELECT count(*) FROM legacy_sales WHERE merchant_id = ? AND slot IS NOT NULL AND ${HOLDING} AND ends_at > ?)
     AS legacy_sales,
   (SELECT count(*) FROM notices WHERE merchant_id = ? AND state = 'pending') AS notices,
-  (SELECT count(*) FROM proposals WHERE merchant_id = ? AND state = 'waiting') AS proposals`;
+  (SELECT count(*) FROM proposals WHERE merchant_id = ? AND state = 'waiting') AS proposals,
+  (SELECT count(*) FROM bulk_moves WHERE ${AWAITS_IN_BULK('?')}) AS bulk_moves`;
 
 function slicesBy(reader: Reader, table: 'events' | 'legacy_sales', owner: 'user_id' | 'merchant_id'): Slices {
   return {

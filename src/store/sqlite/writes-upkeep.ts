@@ -3,6 +3,10 @@ import { HOLDING } from './writes-routing.ts';
 
 /** Links that nothing is left to do for. */
 export const OVER = `state IN ('DONE', 'REJECTED', 'NOT_SENT', 'LOST')`;
+/** A bulk move that runs, in which the turn of a merchant is still to come. */
+export const AWAITS_IN_BULK = (merchant: string): string => `state = 'running' AND EXISTS (
+    SELECT 1 FROM json_each(bulk_moves.items) AS item
+    WHERE item.value ->> 'merchant_id' = ${merchant} AND item.value ->> 'state' = 'waiting')`;
 const LISTED = 'IN (SELECT value FROM json_each(?))';
 
 export const upkeepWrites = {
@@ -46,10 +50,18 @@ export const upkeepWrites = {
   erase_unknowns: `DELETE FROM unknowns WHERE merchant_id = ?`,
   erase_verdicts: `DELETE FROM verdicts WHERE merchant_id = ?`,
   erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND state <> 'waiting'`,
+  /** Its lines stay as they count; the revision has a step that is under way read them anew. The values are its id twice, the row's, its id. */
+  erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,
+    items = (SELECT json_group_array(json(CASE WHEN item.value ->> 'merchant_id' = (SELECT ?)
+      THEN json_set(item.value, '$.merchant_id', 'erased', '$.detail', '') ELSE item.value END) ORDER BY item.key)
+      FROM json_each(bulk_moves.items) AS item),
+    detail = CASE WHEN instr(detail, ?) > 0 THEN 'It told of a merchant that was erased.' ELSE detail END
+    WHERE id = ? AND NOT (${AWAITS_IN_BULK('(SELECT ?)')})`,
   erase_tokens: `DELETE FROM tokens WHERE merchant_id = ?`,
   /** Not while a row is left: then work began meanwhile. */
   erase_merchant: `DELETE FROM merchants WHERE id = ?
     AND NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = merchants.id)
     AND NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = merchants.id)
-    AND NOT EXISTS (SELECT 1 FROM proposals WHERE merchant_id = merchants.id)`,
+    AND NOT EXISTS (SELECT 1 FROM proposals WHERE merchant_id = merchants.id)
+    AND NOT EXISTS (SELECT 1 FROM bulk_moves WHERE ${AWAITS_IN_BULK('merchants.id')})`,
 } as const;

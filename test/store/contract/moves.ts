@@ -117,7 +117,7 @@ function itKeepsProposals(current: () => Harness): void {
   });
 }
 
-function newBulk(id: string, change: Partial<BulkMove> = {}): BulkMove {
+export function newBulk(id: string, change: Partial<BulkMove> = {}): BulkMove {
   return {
     id,
     move: { stage: 'shadow' },

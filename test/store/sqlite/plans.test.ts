@@ -76,9 +76,10 @@ describe('plans', () => {
 
   it('what is old, and what is open of a merchant, is found without reading all that there is', () => {
     expect(planOf(OLD_LINKS, [NOON, 200])).toContain('sqlite_autoindex_notices_2 (legacy_id=?)');
-    const plan = planOf(OPEN_WORK, Array(6).fill(null));
+    const plan = planOf(OPEN_WORK, Array(7).fill(null));
     expect(plan).toContain('links_live (merchant_id=?)');
-    expect(plan).not.toMatch(/SCAN (?!CONSTANT ROW|refunds USING INDEX refunds_open)/);
+    expect(plan).toContain('bulk_moves_by_state (state=?)');
+    expect(plan).not.toMatch(/SCAN (?!CONSTANT ROW|refunds USING INDEX refunds_open|item EXISTS VIRTUAL TABLE)/);
   });
 
   it('an opening looks for the other lane by one probe of an index', () => {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { verifyAudit } from '../../../src/core/audit.ts';
+import type { BulkItem } from '../../../src/core/records/routing.ts';
 import { tidyRound } from '../../../src/core/retention.ts';
 import type { Store } from '../../../src/core/store.ts';
 import { startChores } from '../../../src/outbound/chores.ts';
@@ -23,6 +24,7 @@ import {
   opened,
   orderId,
 } from '../contract/harness.ts';
+import { newBulk } from '../contract/moves.ts';
 import { type Folder, newFolder, openStore } from './kit.ts';
 
 let folder: Folder;
@@ -150,7 +152,8 @@ it('erases one of two merchants whose rows lie between each other, down to the b
     await store.openLegacySale(sale);
     await store.saveLegacySale(sale.id, { state: 'ENDED' });
   }
-  expect(await store.openWork(MERCHANT)).toEqual({ links: 0, refunds: 0, legacy_sales: 0, notices: 100, proposals: 0 });
+  const nothing = { links: 0, refunds: 0, legacy_sales: 0, proposals: 0, bulk_moves: 0 };
+  expect(await store.openWork(MERCHANT)).toEqual({ ...nothing, notices: 100 });
   const gone = await store.eraseMerchant(MERCHANT, (erased) => auditOf('erase', { ...erased }));
   expect(gone).toMatchObject({ links: 100, notices: 100, legacy_sales: 1 });
   expect(await store.holdings(MERCHANT)).toEqual({ ...gone, links: 0, notices: 0, legacy_sales: 0 });
@@ -158,6 +161,45 @@ it('erases one of two merchants whose rows lie between each other, down to the b
   for (const suffix of ['', '-wal']) expect(readFileSync(path + suffix).includes('words-of-the-erased')).toBe(false);
   expect(readFileSync(path).includes('words xx')).toBe(true);
   expect(verifyAudit(await store.audits(10))).toMatchObject({ intact: true });
+});
+
+it('waits for a merchant whose turn in a running bulk move is to come, and then takes it out of every bulk move', async () => {
+  await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+  const line = (merchant_id: string, state: BulkItem['state']): BulkItem => ({
+    merchant_id,
+    state,
+    detail: `${state}: words-of-${merchant_id}`,
+    at: NOON,
+    own: { stage: 'canary' },
+  });
+  const stopped = newBulk('stopped', { state: 'stopped', detail: `The safety stop of ${MERCHANT} tripped` });
+  await store.saveBulkMove({ ...stopped, items: [line(MERCHANT, 'waiting')] }, 0, null);
+  const others = [line('1', 'moved'), line(OTHER_MERCHANT, 'waiting')];
+  const running = await store.saveBulkMove(
+    newBulk('running', { items: [line(MERCHANT, 'waiting'), ...others] }),
+    0,
+    null,
+  );
+  expect(await store.openWork(MERCHANT)).toMatchObject({ bulk_moves: 1 });
+  expect(await store.holdings(MERCHANT)).toMatchObject({ bulk_moves: 2 });
+  await expect(store.eraseMerchant(MERCHANT, () => auditOf('erase'))).rejects.toMatchObject({ code: 'conflict' });
+  expect(await store.merchant(MERCHANT)).not.toBeNull();
+  const moved = await store.saveBulkMove({ ...running, items: [line(MERCHANT, 'moved'), ...others] }, 1, null);
+
+  expect(await store.openWork(MERCHANT)).toMatchObject({ bulk_moves: 0 });
+  await store.eraseMerchant(MERCHANT, () => auditOf('erase'));
+  expect((await store.bulkMove(running.id))?.items).toEqual([
+    { ...line(MERCHANT, 'moved'), merchant_id: 'erased', detail: '' },
+    ...others,
+  ]);
+  expect(await store.bulkMove(stopped.id)).toMatchObject({
+    detail: 'It told of a merchant that was erased.',
+    items: [{ merchant_id: 'erased', state: 'waiting', detail: '' }],
+  });
+  expect(await store.holdings(MERCHANT)).toMatchObject({ bulk_moves: 0 });
+  // A step that was under way must not bring it back.
+  await expect(store.saveBulkMove(moved, moved.revision, null)).rejects.toMatchObject({ code: 'conflict' });
+  for (const suffix of ['', '-wal']) expect(readFileSync(path + suffix).includes(`words-of-${MERCHANT}`)).toBe(false);
 });
 
 it('does not erase a merchant with an open sale, nor one whose sale began meanwhile', async () => {
