@@ -1,13 +1,13 @@
 /** Backups as operators ask for them: made while payments go on, told as they grow, and written down. */
+
 import { z } from 'zod';
+import { reason } from './reason.ts';
 import type { BackupManifest, BackupNews } from './records/upkeep.ts';
 import type { Runtime } from './runtime.ts';
 
-const WHY = 'say why, in 3 to 500 characters; it stands in the audit line';
-
 /** The body of `POST /api/backup`. */
 export const backupAsk = z.strictObject({
-  reason: z.string().trim().min(3, WHY).max(500, WHY).default('asked for'),
+  reason: reason.default('asked for'),
 });
 export type BackupAsk = z.infer<typeof backupAsk>;
 

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
 import type { Brownout, Merchant } from './merchant.ts';
-import { merchantToChange, reason } from './operate.ts';
+import { merchantToChange } from './operate.ts';
+import { reason } from './reason.ts';
 import type { Runtime } from './runtime.ts';
 
 /** A drill, not an end: a shop must be able to sell the next day. */

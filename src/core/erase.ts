@@ -1,15 +1,15 @@
 /** Forgetting a merchant: what there is, what is still open, and then everything but the decisions about it. */
+
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
+import { reason, SAY_WHY } from './reason.ts';
 import type { Holdings, OpenWork } from './records/upkeep.ts';
 import type { Runtime } from './runtime.ts';
-
-const WHY = 'say why, in 3 to 500 characters; it stands in the audit line';
 
 /** The body of `POST /api/merchants/:id/erase`. Without `apply` it is only counted. */
 export const eraseAsk = z.strictObject({
   apply: z.boolean().default(false),
-  reason: z.string().trim().min(3, WHY).max(500, WHY).exactOptional(),
+  reason: reason.exactOptional(),
   /** Give up notices that were never delivered; without it they keep the merchant from being erased. */
   drop_notices: z.boolean().default(false),
 });
@@ -50,7 +50,7 @@ export async function eraseMerchant(
   const counted: Erasure = { merchant_id, erased: false, holdings, open, in_the_way, backups };
   if (!ask.apply) return counted;
   const { reason } = ask;
-  if (reason === undefined) throw new PuenteError('bad_request', `reason: ${WHY}`);
+  if (reason === undefined) throw new PuenteError('bad_request', `reason: ${SAY_WHY}`);
   if (in_the_way.length > 0) throw new PuenteError('conflict', `Nothing was erased. ${in_the_way.join(' ')}`);
   await runtime.evidence.settled();
   const gone = await runtime.serial.run(`erase:${merchant_id}`, () =>

@@ -13,12 +13,10 @@ import {
 } from './merchant.ts';
 import { type MerchantView, merchantView, shownOrNull } from './merchant-view.ts';
 import { merchantUrl } from './notices/target.ts';
+import { reason } from './reason.ts';
 import type { Runtime } from './runtime.ts';
 import { Secret } from './secret.ts';
 
-/** Why something is done, for the audit trail. */
-const SAY_WHY = 'say why, in 3 to 500 characters';
-export const reason = z.string(SAY_WHY).trim().min(3, SAY_WHY).max(500, SAY_WHY);
 /** The precondition of a change: the merchant as the operator saw it. */
 export const revision = z.int().nonnegative();
 const unknown = z.enum(unknownPolicies).nullable().optional();

@@ -1,7 +1,9 @@
 /** The inbox of differences: look, and judge; each judgement with a note and an audit line, acceptance with an end. */
+
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
+import { reason } from '../reason.ts';
 import { type DifferenceGroup, differenceStates } from '../records/evidence.ts';
 import type { Runtime } from '../runtime.ts';
 import { DAY_MS } from './facts.ts';
@@ -21,7 +23,6 @@ export const merchantId = z.string().regex(USER_ID, "the vendor's user id is nee
 const instant = z.iso
   .datetime({ offset: true, error: 'an instant such as 2026-12-31T00:00:00Z is needed' })
   .transform((text) => Date.parse(text));
-const NOTE = 'say why, in 3 to 500 characters; it stands in the audit line';
 const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed`;
 
 /** The query of `GET /api/differences`. */
@@ -39,7 +40,7 @@ export const differenceJudgement = z.strictObject({
   state: z.enum(judgements),
   /** When it becomes new again; needed for `accepted`, and for nothing else. */
   accepted_until: instant.nullable().default(null),
-  note: z.string({ error: NOTE }).trim().min(3, NOTE).max(500, NOTE),
+  note: reason,
   revision: z.int().nonnegative(),
 });
 export type DifferenceJudgement = z.infer<typeof differenceJudgement>;

@@ -2,8 +2,9 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { type Merchant, stages } from '../merchant.ts';
-import { reason, revision } from '../operate.ts';
+import { revision } from '../operate.ts';
 import type { Person } from '../person.ts';
+import { reason } from '../reason.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';

@@ -1,8 +1,8 @@
 /** Moves that wait for a second person: proposed, approved, declined or withdrawn, and over after a while. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { reason } from '../operate.ts';
 import { isEnough, type Person } from '../person.ts';
+import { reason } from '../reason.ts';
 import type { Proposal } from '../records/routing.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AuditEntry } from '../store.ts';

@@ -1,8 +1,10 @@
 /** What operators do with notices: look them up, and have them told again; each replay with a reason and an audit line. */
+
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
+import { reason } from '../reason.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../store.ts';
 
@@ -18,8 +20,6 @@ const instant = z.iso
   .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
   .transform((text) => Date.parse(text));
 const merchant = z.string().regex(USER_ID, "the vendor's user id is needed, digits only");
-const REASON = 'say why, in 3 to 500 characters; it stands in the audit line';
-const reason = z.string({ error: REASON }).trim().min(3, REASON).max(500, REASON);
 const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed; reach older notices with until`;
 
 /** The query of `GET /api/notices`; `since` and `until` are when a notice was made, [since, until). */

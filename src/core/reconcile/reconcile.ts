@@ -1,7 +1,9 @@
 /** Reconciliation: open and recent links, and events that nobody matched, against the upstream; dry first, then repaired. */
+
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import type { Link } from '../link.ts';
+import { reason } from '../reason.ts';
 import type { Runtime } from '../runtime.ts';
 import { PARKED_EVENTS_LIMIT } from '../store.ts';
 import { type Compared, compare } from './compare.ts';
@@ -14,15 +16,13 @@ const PAGE = 200;
 const MOST_LIVE = 10_000;
 const DEFAULT_SINCE_MS = 24 * 3_600_000;
 
-const WHY = 'say why, in 3 to 500 characters; it stands in the audit line';
-
 /** The body of `POST /api/reconcile`. Without `apply` nothing is changed. */
 export const reconcileAsk = z.strictObject({
   merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
   /** Links changed since; open ones are looked at whatever their age. */
   since: z.iso.datetime({ offset: true }).exactOptional(),
   apply: z.boolean().default(false),
-  reason: z.string().trim().min(3, WHY).max(500, WHY).exactOptional(),
+  reason: reason.exactOptional(),
 });
 export type ReconcileAsk = z.infer<typeof reconcileAsk>;
 
