@@ -40,7 +40,7 @@ export interface Installation {
   probe(): Promise<Probe[]>;
   is_sandbox: boolean;
   has_webhook_secret: boolean;
-  disk: { low_bytes: number; log_limit_bytes: number };
+  disk: { low_bytes: number; ballast_bytes: number; log_limit_bytes: number };
   /** Null: no schedule. */
   backup_every_ms: number | null;
   backup_directory: string;

@@ -66,7 +66,7 @@ function disk({ condition: { room, file_bytes } }: StorageFacts, { disk }: Insta
     'problem',
     'disk',
     refused,
-    `Free at least ${bytesText(disk.low_bytes)} on that disk; Puente recovers by itself`,
+    `See that ${bytesText(disk.low_bytes + disk.ballast_bytes)} are free on that disk, for new sales and for the reserve; Puente recovers by itself`,
   );
 }
 
