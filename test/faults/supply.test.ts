@@ -78,6 +78,12 @@ describe('an installation', () => {
     expect(readFileSync(join(HOUSE, '.npmrc'), 'utf8'), 'npm 11 alone would only warn').toMatch(
       /^strict-allow-scripts=true$/m,
     );
+    // What is allowed ahead of time is not installed, so that nobody would see it: somebody has to say what it is for.
+    const installed = new Set(locked.map(([path]) => nameOf(path)));
+    const ahead = judged.filter((name) => house.allowScripts[name] === true && !installed.has(name));
+    const told = readFileSync(join(HOUSE, 'SECURITY.md'), 'utf8').replaceAll(/\s+/g, ' ');
+    const untold = ahead.filter((name) => !told.includes(`\`${name}\`, which is not in the lock file yet: it is for `));
+    expect(untold).toEqual([]);
     // One that would be let run must be a package of ours, never something that came with another.
     const ours = { ...house.dependencies, ...house.devDependencies };
     const allowed = running.filter((name) => house.allowScripts[name] === true);
