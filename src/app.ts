@@ -23,7 +23,7 @@ export type { AppParts };
 export interface App {
   public_url: string;
   ops_url: string;
-  /** The sole owner's; null when `ops.tokens` names people and `ops.token` is not set. */
+  /** The sole owner's; null when `ops.token` is not set and people are named, or no sandbox allows to make one. */
   ops_token: Secret | null;
   /** True when the token was made at this start, so that it has to be told. */
   ops_token_made: boolean;
@@ -80,7 +80,8 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   eventsWaiting = work.events;
   const state = { ready: true };
   if (sandbox !== null) attachSandbox(sandbox, runtime, webhook_secret, publicDoor.own_url, () => state.ready);
-  const ops_token_made = config.ops.token === null && Object.keys(config.ops.tokens).length === 0;
+  // A made token has to be printed, and what is printed is kept in logs: that is for a first try-out alone.
+  const ops_token_made = sandbox !== null && hasNoPeople(config);
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
   const opsDoor = await openOpsDoor(config, inside, metrics, admission, ops_token, policy, () => state.ready);
   return {
@@ -102,6 +103,11 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       await sandbox?.close();
     },
   };
+}
+
+/** Nobody has a token of the ops door. */
+export function hasNoPeople({ ops }: Config): boolean {
+  return ops.token === null && Object.keys(ops.tokens).length === 0;
 }
 
 /** The sandbox tells its events to our own door; a reset empties it, and what pointed there is closed. */

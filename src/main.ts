@@ -1,7 +1,7 @@
 /** The process: reads the settings, starts Puente, says where its doors are, and stops cleanly. */
 import { url as inspectorUrl } from 'node:inspector';
 import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
-import { type App, startApp } from './app.ts';
+import { type App, hasNoPeople, startApp } from './app.ts';
 import { type Config, loadConfig } from './config.ts';
 import { PuenteError } from './error.ts';
 import { listAssumptions } from './sandbox/assumptions.ts';
@@ -105,7 +105,7 @@ function banner(config: Config, app: App): string {
     'Puente is ready.',
     `  public door   ${app.public_url}      tills, and POST /webhooks/orders`,
     `  ops door      ${app.ops_url}      /api /metrics /healthz /readyz`,
-    `  ops token     ${app.ops_token_made ? `${app.ops_token?.reveal()}  (made at this start; set PUENTE_OPS_TOKEN to keep one)` : 'as set'}`,
+    `  ops token     ${opsToken(config, app)}`,
     `  upstream      ${app.sandbox === null ? config.upstream : `the sandbox, ${app.sandbox.url}`}`,
     `  legacy        ${app.sandbox !== null && config.legacy_upstream === 'sandbox' ? 'the sandbox' : config.legacy_upstream}`,
     `  new merchants ${config.routing.default_stage} (routing.default_stage)`,
@@ -116,6 +116,12 @@ function banner(config: Config, app: App): string {
   ];
   if (app.sandbox !== null) lines.push(...sandboxLines(app, app.sandbox));
   return `${lines.join('\n')}\n`;
+}
+
+function opsToken(config: Config, app: App): string {
+  if (app.ops_token_made) return `${app.ops_token?.reveal()}  (made at this start; set PUENTE_OPS_TOKEN to keep one)`;
+  if (!hasNoPeople(config)) return 'as set';
+  return 'none is set, so that the ops door lets nobody in: set PUENTE_OPS_TOKEN and start again';
 }
 
 function sandboxLines(app: App, sandbox: NonNullable<App['sandbox']>): string[] {

@@ -40,7 +40,7 @@ describe('wrong usage', () => {
 
   it('says where the token comes from when there is none', async () => {
     const { code, err } = await puente(['merchants', 'list']);
-    expect(err).toBe('Set PUENTE_OPS_TOKEN to the ops token that the start of Puente printed.\n');
+    expect(err).toBe('Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start of Puente prints one.\n');
     expect(code).toBe(1);
   });
 

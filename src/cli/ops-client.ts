@@ -79,7 +79,10 @@ async function send(
   const url = (address.ops ?? process.env.PUENTE_OPS_URL ?? DEFAULT_URL).replace(/\/$/, '');
   const token = process.env.PUENTE_OPS_TOKEN;
   if (token === undefined || token === '') {
-    throw new PuenteError('unauthorized', 'Set PUENTE_OPS_TOKEN to the ops token that the start of Puente printed.');
+    throw new PuenteError(
+      'unauthorized',
+      'Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start of Puente prints one.',
+    );
   }
   const answer = await request(url + path, {
     method,

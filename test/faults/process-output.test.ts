@@ -28,6 +28,18 @@ afterAll(async () => {
   await killChildren();
 });
 
+it('shows a token of the ops door with the sandbox alone', { timeout: LIMIT_MS }, async () => {
+  const real = await startStand({ PUENTE_OPS_TOKEN: '' });
+  try {
+    const child = await real.start();
+    expect(child?.output()).toMatch(/ops token +none is set, so that the ops door lets nobody in/);
+    for (const authorization of ['Bearer ', 'Bearer null', ''])
+      expect((await fetch(`${child?.ops_url}/api/merchants`, { headers: { authorization } })).status).toBe(401);
+  } finally {
+    await real.close();
+  }
+});
+
 describe('standard output', { timeout: LIMIT_MS }, () => {
   it('is full: its reader is stuck, and every call is answered all the same [F63]', async () => {
     const server = await startOnPipe('stuck');
