@@ -4,7 +4,10 @@ import type { Secret } from '../core/secret.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
 import { NO_FREE_CONNECTION, type UpstreamClient } from './upstream.ts';
 
-/** Failures further apart than this are no outage but a quiet shop's bad luck. */
+/**
+ * Failures further apart than this are no outage but a quiet shop's bad luck; and so long after the last one nobody knows
+ * whether there still is an outage, because while anybody calls, probes fail every second.
+ */
 const RUN_LONGEST_MS = 30_000;
 /** A blip that breaks every connection at once is over before a breaker is of use. */
 const RUN_SHORTEST_MS = 1_000;
@@ -42,7 +45,8 @@ export interface Breaker {
  * `closed` lets all calls through; a run of failures opens it. `open` lets one probe through in `probe_ms`; any success
  * starts a `trial`, in which calls are paced. A trial in which calls work for `steady_ms` closes the breaker, so that an
  * upstream that flaps faster than that is probed at a steady pace instead of being flooded at each turn (F32).
- * One merchant's failures alone keep back that merchant alone, until a call of another one fails, too (F99).
+ * One merchant's failures alone keep back that merchant alone, until a call of another one fails, too (F99). What was
+ * opened before a quiet night is closed in the morning: of two tills that call then, none is told that nothing works.
  * @param now monotonic, ms.
  */
 export function createBreaker(
@@ -58,6 +62,7 @@ export function createBreaker(
   /** Since when nothing has worked, and the last failures. */
   let run_began = 0;
   let run: { at: number; who: string }[] = [];
+  let failed_at = 0;
   let successes = 0;
   /** The only merchant whose calls have failed; null when there are several, and while it is closed. */
   let blamed: string | null = null;
@@ -73,7 +78,8 @@ export function createBreaker(
     onChange(next);
   };
   const isOthers = (who: string): boolean => blamed !== null && who !== blamed;
-  const isClosed = (who = ''): boolean => state === 'closed' || isOthers(who);
+  const isForgotten = (): boolean => state !== 'closed' && now() - failed_at >= RUN_LONGEST_MS;
+  const isClosed = (who = ''): boolean => state === 'closed' || isOthers(who) || isForgotten();
   const isShut = (who = ''): boolean => {
     if (isClosed(who)) return false;
     const pause_ms = state === 'open' ? settings.probe_ms : settings.probe_ms / TRIAL_PACE;
@@ -87,6 +93,7 @@ export function createBreaker(
   };
   const failed = (who: string): void => {
     if (isOthers(who)) blamed = null;
+    failed_at = now();
     if (run.length === 0) run_began = now();
     run = [...run, { at: now(), who }].slice(-Math.max(settings.failures, TRIAL_FAILURES));
     if (state === 'trial' && run.length >= TRIAL_FAILURES) turn('open');
@@ -99,6 +106,7 @@ export function createBreaker(
     isClosed,
     admit(who = '') {
       if (isShut(who)) return null;
+      if (isForgotten()) turn('closed');
       if (!isOthers(who)) let_through_at = now();
       const began = epoch;
       return (result) => {

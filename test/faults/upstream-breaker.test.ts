@@ -89,6 +89,31 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('trial');
   });
 
+  it.each<[BreakerState, readonly ('success' | 'failure')[]]>([
+    ['open', []],
+    ['trial', ['success']],
+  ])(
+    'forgets an outage of before a quiet time: none of the next calls is kept back when it was %s',
+    (before, probes) => {
+      let at = 0;
+      const breaker = createBreaker(SETTINGS, () => at);
+      for (; at < 2 * SECOND_MS; at += 50) breaker.admit()?.('failure');
+      at += SETTINGS.probe_ms;
+      breaker.admit()?.('failure');
+      const failed_at = at;
+      at += SETTINGS.probe_ms;
+      for (const result of probes) breaker.admit()?.(result);
+      expect(breaker.state()).toBe(before);
+      at = failed_at + 30 * SECOND_MS - 1;
+      breaker.admit();
+      expect([breaker.isShut(), breaker.admit()], 'a moment earlier one is still in doubt').toEqual([true, null]);
+      at++;
+      expect([breaker.isShut(), breaker.isShut()]).toEqual([false, false]);
+      expect([breaker.admit(), breaker.admit()]).toEqual([expect.any(Function), expect.any(Function)]);
+      expect(breaker.state()).toBe('closed');
+    },
+  );
+
   it("one failure in a trial, which may be one order's, does not open it again", () => {
     let failed = false;
     const run = offer(20, 30 * SECOND_MS, (at) => {
