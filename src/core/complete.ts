@@ -15,14 +15,19 @@ const LOST_AFTER_MS = 5 * 60_000;
 const MISSING_FOR_MS = 60_000;
 /** A link that can't be worked on now (no token, upstream away) is looked at again after this long. */
 const LATER_MS = 30_000;
+/** A look so late was kept back by more than a backlog: Puente was down, or its clock was set. */
+const UNSEEN_MS = 2 * 60_000;
+/** What ended unseen keeps its unit so long at most: the default lifetime, and the wait after it. A QR may live for months. */
+const LONGEST_HOLD_MS = 15 * 60_000 + LOST_AFTER_MS;
 
 /** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
 export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
   await runtime.serial.run(link.legacy_id, async () => {
     const current = (await runtime.store.link(link.legacy_id)) ?? link;
-    if (current.next_check_at === null || current.next_check_at > runtime.clock.now()) return;
+    const { next_check_at: due_at } = current;
+    if (due_at === null || due_at > runtime.clock.now()) return;
     try {
-      if (current.state === 'SENDING' || current.state === 'IN_DOUBT') await finish(runtime, current);
+      if (current.state === 'SENDING' || current.state === 'IN_DOUBT') await finish(runtime, current, due_at);
       else if (current.state === 'LIVE') await look(runtime, current);
       else await changeLink(runtime, current, () => ({ change: { next_check_at: null } }));
     } catch (error) {
@@ -34,9 +39,12 @@ export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
 }
 
 /** A create without an outcome: replayed inside the window, then left to an event, then reported as lost. */
-async function finish(runtime: Runtime, link: Link): Promise<void> {
+async function finish(runtime: Runtime, link: Link, due_at: number): Promise<void> {
   const now = runtime.clock.now();
-  if (now > link.expires_at + LOST_AFTER_MS) return giveUp(runtime, link);
+  if (now > link.expires_at + LOST_AFTER_MS) {
+    const expires_at = unseenEnd(link, due_at, now);
+    return expires_at === null ? giveUp(runtime, link) : postpone(runtime, link, { state: 'IN_DOUBT', expires_at });
+  }
   const token = mayReplay(runtime, link) ? await credentialOf(runtime, link.merchant_id) : null;
   if (token === null) {
     await postpone(runtime, link, link.state === 'SENDING' ? { state: 'IN_DOUBT' } : {});
@@ -45,6 +53,16 @@ async function finish(runtime: Runtime, link: Link): Promise<void> {
   const deadline = now + runtime.settings.create.deadline_ms;
   const sent = await sendLink(runtime, link.legacy_id, { token, deadline, body: null, for_client: false });
   runtime.log.info('create completed', { legacy_id: link.legacy_id, action: sent.kind });
+}
+
+/**
+ * When an order is over whose end came while nobody looked; null when somebody did. The wall clock alone can't tell whether
+ * that time has passed, or the clock was set forward and the order can still be paid (`reliability.md` F47: no mass expiry):
+ * so its unit stays held for what was left at the look that was due.
+ */
+function unseenEnd(link: Link, due_at: number, now: number): number | null {
+  const left_ms = Math.min(link.expires_at + LOST_AFTER_MS - due_at, LONGEST_HOLD_MS);
+  return now - due_at > UNSEEN_MS && left_ms > 0 ? now + left_ms - LOST_AFTER_MS : null;
 }
 
 /** A live order: settled when nobody was told of it, read otherwise, so that silence never hides an outcome. */
@@ -133,7 +151,11 @@ async function reportUnclaimed(runtime: Runtime, link: Link, what: string, chang
   await changeLink(runtime, link, () => ({ change, audit: settlementLine(runtime, link, what) }));
 }
 
-async function postpone(runtime: Runtime, link: Link, change: { state?: 'IN_DOUBT' }): Promise<void> {
+async function postpone(
+  runtime: Runtime,
+  link: Link,
+  change: { state?: 'IN_DOUBT'; expires_at?: number },
+): Promise<void> {
   const next_check_at = runtime.clock.now() + LATER_MS;
   await changeLink(runtime, link, () => ({ change: { ...change, next_check_at } }));
 }

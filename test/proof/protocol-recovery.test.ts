@@ -13,6 +13,8 @@ beforeEach(() => stand.reset());
 
 const LOST_AFTER_MS = 300_000;
 const MISSING = refusal(404, 'order_not_found');
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** Looks after the link at once, and gives it back as it is stored then. */
 async function looked(link: Link, runtime = stand.runtime): Promise<Link> {
@@ -155,6 +157,31 @@ describe('a create without an outcome', () => {
       reason: 'order never resolved',
       detail: { merchant: MERCHANT, unit: link.unit, order_id: null, state: 'IN_DOUBT' },
     });
+  });
+
+  it.each<[string, number, number, number]>([
+    ['what was left of its life', 10 * MINUTE_MS, 6 * MINUTE_MS, 9 * MINUTE_MS],
+    ['a moment', 2 * MINUTE_MS + 1, 7 * MINUTE_MS, 1],
+    ['no longer than most orders live, however long it was asked to', 365 * DAY_MS, 215 * DAY_MS, 20 * MINUTE_MS],
+  ])('whose end came while nobody looked holds its unit for %s [F47]', async (_what, late_ms, over_ms, held_ms) => {
+    let link = await due({ next_check_at: NOON - late_ms, expires_at: NOON - over_ms, sealed_body: null });
+    const until = NOON + held_ms;
+    while (stand.now < until) {
+      expect(await looked(link)).toMatchObject({ state: 'IN_DOUBT', expires_at: until - LOST_AFTER_MS });
+      link = await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      stand.now = Math.min(stand.now + MINUTE_MS, until);
+    }
+    expect((await looked(link)).state, 'to its last moment').toBe('IN_DOUBT');
+    stand.now += 30_001;
+    expect((await looked(link)).state).toBe('LOST');
+  });
+
+  it.each<[string, number, number]>([
+    ['looked in time', 2 * MINUTE_MS, LOST_AFTER_MS + 1],
+    ['should have looked when it was over already', 3 * MINUTE_MS, LOST_AFTER_MS + 3 * MINUTE_MS],
+  ])('is given up at once where somebody %s', async (_why, late_ms, over_ms) => {
+    const link = await due({ next_check_at: NOON - late_ms, expires_at: NOON - over_ms, sealed_body: null });
+    expect((await looked(link)).state).toBe('LOST');
   });
 
   it('of a QR sale is given up as expired', async () => {

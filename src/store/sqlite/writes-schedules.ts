@@ -4,9 +4,12 @@
  * legacy may hold are left out: one that holds its unit too long costs a detour, one that lets go early a second charge.
  */
 export const scheduleWrites = {
-  // Whoever changes a link at that moment decides again on its new revision.
+  // What is in doubt holds its unit until it is over by this clock; when any other is over, its order says. Whoever changes
+  // a link at that moment decides again on its new revision.
   pull_links: `WITH clock (now) AS (SELECT ?)
-     UPDATE links SET next_check_at = now + max(0, next_check_at - updated_at), updated_at = now, revision = revision + 1
+     UPDATE links SET next_check_at = now + max(0, next_check_at - updated_at), updated_at = now, revision = revision + 1,
+       expires_at = CASE WHEN state IN ('SENDING', 'IN_DOUBT') AND created_at > now
+         THEN expires_at - (updated_at - now) ELSE expires_at END
      FROM clock WHERE next_check_at IS NOT NULL AND updated_at > now`,
   pull_events: `WITH clock (now) AS (SELECT ?)
      UPDATE events SET next_attempt_at = now FROM clock WHERE state = 'pending' AND next_attempt_at > now`,

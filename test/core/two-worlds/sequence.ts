@@ -29,6 +29,9 @@ const TRIP = {
 };
 /** The longest that anything may hold a unit, and a little more: legacy's hour, and the end of an order nobody saw. */
 const LONG_MS = 65 * 60_000;
+/** What ended while Puente could not look holds its unit so long once it looks again, about twice a minute. */
+const UNSEEN_HOLD_MS = 20 * 60_000;
+const LOOK_MS = 60_000;
 
 /** What the till of a unit did last. */
 interface Last {
@@ -278,6 +281,10 @@ async function comeToRest(play: Play): Promise<void> {
   for (let round = 0; round < 4; round++) {
     worlds.pass(LONG_MS / 2);
     await Promise.all(play.waiting);
+    await work(play);
+  }
+  for (let passed_ms = 0; passed_ms <= UNSEEN_HOLD_MS; passed_ms += LOOK_MS) {
+    worlds.pass(LOOK_MS);
     await work(play);
   }
   await knowStages(play);

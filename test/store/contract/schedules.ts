@@ -28,6 +28,26 @@ export function scheduleTests(current: () => Harness): void {
     expect(await store.link(ahead.legacy_id)).toMatchObject({ next_check_at: NOON + MINUTE_MS });
   });
 
+  it('moves the end of what is in doubt with the clock that gave it, and no other end [F47]', async () => {
+    const { store } = current();
+    const ahead = {
+      created_at: AHEAD,
+      updated_at: AHEAD + 1,
+      next_check_at: AHEAD + MINUTE_MS,
+      expires_at: AHEAD + 9 * MINUTE_MS,
+    };
+    const links = await Promise.all([
+      opened(store, { ...ahead, unit: 'sending' }),
+      opened(store, { ...ahead, unit: 'in doubt', state: 'IN_DOUBT' }),
+      opened(store, { ...ahead, unit: 'live', state: 'LIVE' }),
+      opened(store, { ...ahead, unit: 'older', created_at: NOON }),
+    ]);
+    await store.pullForward(NOON);
+    const ends = await Promise.all(links.map(async ({ legacy_id }) => (await store.link(legacy_id))?.expires_at));
+    const moved = ahead.expires_at - DAY_MS - 1;
+    expect(ends).toEqual([moved, moved, ahead.expires_at, ahead.expires_at]);
+  });
+
   it('leaves a link that a right clock has put off [F47]', async () => {
     const { store } = current();
     const right = await opened(store, { updated_at: NOON, next_check_at: NOON + DAY_MS });
