@@ -67,7 +67,9 @@ export function setClock(world: SimulatedWorld, skewOf: () => number): void {
     clock.after(run.watch_until - clock.now() + 1, () => setClock(world, skewOf));
     return;
   }
-  run.skew_ms = skewOf();
+  const skew_ms = skewOf();
+  if (skew_ms !== run.skew_ms) world.clocks.push({ at: clock.now(), by_ms: skew_ms - run.skew_ms });
+  run.skew_ms = skew_ms;
   run.watch_until = clock.now() + SEEN_WITHIN_MS;
 }
 
@@ -78,14 +80,20 @@ function actAtTerminal({ service }: SimulatedWorld, step: Extract<Step, { do: 't
   permitted(() => terminal?.occupation?.operate(step.act, {}));
 }
 
-function actAsBuyer({ service, clients }: SimulatedWorld, step: Extract<Step, { do: 'buyer' }>): void {
+/** Nobody stands before the question whether to pay for longer; what was locked ends then, if its time is over. */
+const DECIDES_WITHIN_MS = 4 * 60_000;
+
+function actAsBuyer({ service, clients, clock }: SimulatedWorld, step: Extract<Step, { do: 'buyer' }>): void {
   const sale = clients.sales.get(step.sale);
   if (sale === undefined || sale.kind === 'point') return;
   const order = [...service.world.orders.values()].find(
     ({ merchant, transaction }) =>
       merchant.user_id === sale.merchant_id && transaction.amount_minor === sale.amount_minor,
   );
-  permitted(() => service.world.payables.get(order?.id ?? '')?.act(step.act, {}));
+  const does = (what: typeof step.act): void =>
+    permitted(() => service.world.payables.get(order?.id ?? '')?.act(what, {}));
+  does(step.act);
+  if (step.act === 'lock') clock.after(DECIDES_WITHIN_MS, () => does('unlock'));
 }
 
 export function permitted(deed: () => void): void {

@@ -22,6 +22,7 @@ export function bookOf(world: SimulatedWorld): History {
     ...rows.all(),
     stages: world.stages,
     starts: world.starts,
+    clocks: world.clocks,
     leaks: run.leaks,
     failures: run.failures,
     left: {

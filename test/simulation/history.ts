@@ -167,6 +167,8 @@ export interface History {
   stages: { at: number; merchant_id: string; stage: string }[];
   /** When a process started, each life once. */
   starts: number[];
+  /** When the machine's wall clock was set, true epoch ms, and by how much. */
+  clocks: { at: number; by_ms: number }[];
   /** Log lines or answers that show a secret; errors that nobody expected. */
   leaks: string[];
   failures: string[];

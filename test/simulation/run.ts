@@ -124,11 +124,9 @@ async function untilTold({ clock, rows, outside }: SimulatedWorld): Promise<void
   while (waits() && clock.now() < began + LOOK_MS) await clock.run(clock.now() + SHORT_MS, outside);
 }
 
-/** What can still be paid; an order that a buyer has locked stays so for ever. */
+/** What can still be paid. */
 function openUpstream({ service }: SimulatedWorld): number {
-  const orders = [...service.world.orders.values()].filter(
-    (order) => isOpen(service.world.settings, order) && !(order.place.type === 'qr' && order.place.is_locked),
-  );
+  const orders = [...service.world.orders.values()].filter((order) => isOpen(service.world.settings, order));
   const terminals = merchants
     .flatMap((id) => service.world.terminals(id))
     .filter(({ occupation }) => occupation?.kind === 'intent');

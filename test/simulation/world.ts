@@ -58,6 +58,7 @@ export interface SimulatedWorld {
   underWay(): number;
   stages: History['stages'];
   starts: History['starts'];
+  clocks: History['clocks'];
 }
 
 /** The product's settings, all default but for what the run is about. */
@@ -110,6 +111,7 @@ export function createSimulatedWorld(): SimulatedWorld {
     run,
     stages: [],
     starts: [],
+    clocks: [],
     outside: {
       workDue: () => (clock.now() < run.watch_until ? clock.now() : rows.workDue((wall) => wall - run.skew_ms)),
       upstreamDue: () => service.world.clock.nextDueAt(),
@@ -139,6 +141,7 @@ export function createSimulatedWorld(): SimulatedWorld {
       world.carrier.reset(seeded(plan.seed ^ (LUCK + 5)));
       world.stages = [];
       world.starts = [];
+      world.clocks = [];
     },
     startProcess: () => startProcess(world, luck, seen),
   };

@@ -1,7 +1,7 @@
 /** I9–I11, I13–I15: lanes, units, secrets, memory, and how often and how the upstream is called. */
 import { createHash } from 'node:crypto';
 import type { LinkRow, Order, TillCall, UpstreamCall } from '../history.ts';
-import { type Evidence, isTaken, type Rule } from './evidence.ts';
+import { type Evidence, isTaken, type Rule, wasHeardOf } from './evidence.ts';
 
 /** Replays by the completer in ten seconds, beside what tills ask for: at 1, 2 and 4 s, three tries each. */
 const COMPLETER_TRIES = 12;
@@ -79,11 +79,11 @@ export const unitsFree: Rule = (evidence) => {
   for (const [unit, orders] of Map.groupBy(holding, (order) => `${order.merchant_id}/${order.unit}`))
     for (const [index, order] of orders.entries()) {
       const next: Order | undefined = orders[index + 1];
-      if (next !== undefined && next.created_at < (order.ended_at ?? Number.POSITIVE_INFINITY))
-        wrong.push(`${order.id} and ${next.id} were live together on ${unit}`);
+      if (next === undefined || next.created_at >= (order.ended_at ?? Number.POSITIVE_INFINITY)) continue;
+      if (!isOutlived(evidence, order, next)) wrong.push(`${order.id} and ${next.id} were live together on ${unit}`);
     }
   for (const call of evidence.calls) {
-    if (call.what === 'probe' && !isTaken(call) && !isLocked(evidence, call))
+    if (call.what === 'probe' && !isTaken(call) && !holdsInDoubt(evidence, call))
       wrong.push(`a new sale on ${call.unit} answers ${call.status ?? 'nothing'} at the end: ${call.error ?? ''}`);
     if (call.what === 'sell' && call.status === 409 && isClear(evidence, call))
       wrong.push(`sale ${call.sale} was told that ${call.unit} is busy, and it was free`);
@@ -91,17 +91,33 @@ export const unitsFree: Rule = (evidence) => {
   return wrong;
 };
 
-/** A buyer is paying what is there, and nobody can take that away; or what is there is rightly still in doubt. */
-function isLocked({ orders, links }: Evidence, { unit, merchant_id, from }: TillCall): boolean {
-  const mine = (thing: { unit: string; merchant_id: string }): boolean =>
-    thing.unit === unit && thing.merchant_id === merchant_id;
-  const doubtful = links.some(
+/** No order lives longer, whatever its till asks for. */
+const LONGEST_LIFE_MS = 3_600 * 3_600_000;
+/** What was never learnt, and ended unseen by the product's clock, holds its unit so long. */
+const HOLD_MS = 20 * 60_000;
+
+/**
+ * Nobody ever learnt the order's id, and the clock was set forward by more than any order lives: to the product it is
+ * over, as if the machine had been off for so long, and it still held the unit for longer than most orders live. This one
+ * was asked to live for months, because that clock was slow when the till named the moment of its end.
+ */
+function isOutlived(evidence: Evidence, order: Order, next: Order): boolean {
+  const link = evidence.links.find(
+    ({ merchant_id, reference_sent }) => merchant_id === order.merchant_id && reference_sent === order.reference,
+  );
+  if (link?.state !== 'LOST' || link.order_id !== null || wasHeardOf(evidence, order.id)) return false;
+  const first = evidence.upstream.find(({ key }) => key === link.idempotency_key);
+  return evidence.clocks.some(
+    ({ at, by_ms }) =>
+      by_ms > LONGEST_LIFE_MS && first !== undefined && at > first.at && next.created_at >= at + HOLD_MS,
+  );
+}
+
+/** What is there is rightly still in doubt. */
+function holdsInDoubt({ links }: Evidence, { unit, merchant_id }: TillCall): boolean {
+  return links.some(
     ({ slot, state, merchant_id: owner }) =>
       slot === unit && owner === merchant_id && (state === 'SENDING' || state === 'IN_DOUBT'),
-  );
-  return (
-    doubtful ||
-    orders.some((order) => mine(order) && order.ended_at === null && order.created_at < from && order.mode !== null)
   );
 }
 
