@@ -80,7 +80,8 @@ export const unitsFree: Rule = (evidence) => {
     for (const [index, order] of orders.entries()) {
       const next: Order | undefined = orders[index + 1];
       if (next === undefined || next.created_at >= (order.ended_at ?? Number.POSITIVE_INFINITY)) continue;
-      if (!isOutlived(evidence, order, next)) wrong.push(`${order.id} and ${next.id} were live together on ${unit}`);
+      if (!isOutlived(evidence, order, next.created_at))
+        wrong.push(`${order.id} and ${next.id} were live together on ${unit}`);
     }
   for (const call of evidence.calls) {
     if (call.what === 'probe' && !isTaken(call) && !holdsInDoubt(evidence, call))
@@ -101,24 +102,25 @@ const HOLD_MS = 20 * 60_000;
  * over, as if the machine had been off for so long, and it still held the unit for longer than most orders live. This one
  * was asked to live for months, because that clock was slow when the till named the moment of its end.
  */
-function isOutlived(evidence: Evidence, order: Order, next: Order): boolean {
+function isOutlived(evidence: Evidence, order: Order, then: number): boolean {
   const link = evidence.links.find(
     ({ merchant_id, reference_sent }) => merchant_id === order.merchant_id && reference_sent === order.reference,
   );
   if (link?.state !== 'LOST' || link.order_id !== null || wasHeardOf(evidence, order.id)) return false;
   const first = evidence.upstream.find(({ key }) => key === link.idempotency_key);
   return evidence.clocks.some(
-    ({ at, by_ms }) =>
-      by_ms > LONGEST_LIFE_MS && first !== undefined && at > first.at && next.created_at >= at + HOLD_MS,
+    ({ at, by_ms }) => by_ms > LONGEST_LIFE_MS && first !== undefined && at > first.at && then >= at + HOLD_MS,
   );
 }
 
-/** What is there is rightly still in doubt. */
-function holdsInDoubt({ links }: Evidence, { unit, merchant_id }: TillCall): boolean {
-  return links.some(
+/** What is there is rightly still in doubt, or outlives its row, so that the upstream itself refuses another. */
+function holdsInDoubt(evidence: Evidence, { unit, merchant_id, from }: TillCall): boolean {
+  const doubtful = evidence.links.some(
     ({ slot, state, merchant_id: owner }) =>
       slot === unit && owner === merchant_id && (state === 'SENDING' || state === 'IN_DOUBT'),
   );
+  const here = evidence.orders.filter((order) => order.merchant_id === merchant_id && order.unit === unit);
+  return doubtful || here.some((order) => order.ended_at === null && isOutlived(evidence, order, from));
 }
 
 /** Nothing was open on the unit, nothing was rightly in doubt there, and the way to the upstream was well. */
