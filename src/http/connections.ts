@@ -10,14 +10,18 @@ export interface ConnectionLimits {
 }
 
 export interface Connections {
-  /** The answer that is being made for a request that has come whole, on a connection whose next bytes are none; or null. */
-  answering(socket: Socket): ServerResponse | null;
+  /**
+   * The answer that a connection must not lose when its next bytes are no request: the last one before them to a request
+   * that has come whole, or else one that has begun to leave. Null when nothing has been promised.
+   */
+  owed(socket: Socket): ServerResponse | null;
   /** False for one that was turned away, or has not shaken hands: nothing can be told on it. */
   isOpen(socket: Socket): boolean;
-  /** The connection ends with this answer. */
+  /** The connection ends with this answer, and not before. */
   endWith(response: ServerResponse): void;
   /** What came stands behind the answer that its connection ends with, and is no call any more. */
   isBehindTheEnd(response: ServerResponse): boolean;
+  /** Ends the looking at readers; connections stay. */
   stop(): void;
 }
 
@@ -86,9 +90,11 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
     for (const line of byPeer.values()) if (line.open.size > 0) look(line, limits.write_timeout_ms);
   }, LOOK_MS).unref();
   return {
-    answering(socket) {
+    owed(socket) {
       const open = [...(lines.get(socket)?.open ?? [])];
-      return open.every(({ req }) => req.complete) ? (open.at(-1) ?? null) : null;
+      const broken = open.findIndex((response) => !isSettled(response));
+      const last = open[(broken === -1 ? open.length : broken) - 1];
+      return last ?? (open[0]?.headersSent === true ? open[0] : null);
     },
     isOpen: (socket) => lines.has(socket),
     endWith(response) {
@@ -103,6 +109,11 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
   };
 }
 
+/** What follows on its connection can change nothing of its answer. */
+export function isSettled({ req, writableEnded }: ServerResponse): boolean {
+  return req.complete || writableEnded;
+}
+
 function begin(line: Line, response: ServerResponse, idle: Set<Line>): void {
   if (line.open.size === 0) waitAnew(line);
   line.open.add(response);
@@ -115,7 +126,8 @@ function begin(line: Line, response: ServerResponse, idle: Set<Line>): void {
 
 /** By ourselves, whatever the answer's own headers say. */
 function endLine(line: Line, response: ServerResponse): void {
-  line.last ??= response;
+  if (line.last === response) return; // bad bytes can come in many pieces
+  line.last = response;
   response.shouldKeepAlive = false;
   response.once('finish', () => line.socket.destroySoon());
 }

@@ -10,7 +10,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PuenteError } from '../error.ts';
-import { type Connections, watchConnections } from './connections.ts';
+import { type Connections, isSettled, watchConnections } from './connections.ts';
 import { type HeadFault, headFault } from './head.ts';
 
 export interface ListenOptions {
@@ -99,15 +99,16 @@ const STATUS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Bytes that are no request. Behind one that has come whole they must not take its answer away: a till that counts its
- * length wrong would be told 400 of a sale that is being made.
+ * Bytes that are no request. Behind one that has come whole they must not take its answer away, nor be told before it: a
+ * till that counts its length wrong would be told 400 of a sale that is being made.
  */
 function tellBadBytes(error: NodeJS.ErrnoException, duplex: Duplex, connections: Connections): void {
   const socket = duplex as Socket; // Node hands over the connection's own
   if (!connections.isOpen(socket)) return void socket.destroy();
-  const answering = connections.answering(socket);
-  if (answering === null) tellStatus(socket, STATUS[error.code ?? ''] ?? '400 Bad Request');
-  else answering.shouldKeepAlive = false;
+  const owed = connections.owed(socket);
+  if (owed === null) tellStatus(socket, STATUS[error.code ?? ''] ?? '400 Bad Request');
+  else if (isSettled(owed)) connections.endWith(owed);
+  else socket.destroy(); // half an answer has left, and a status would be read as more of it
 }
 
 function tellStatus(socket: Duplex, status: string): void {

@@ -133,6 +133,31 @@ describe('a sound head', () => {
     expect(rowsOf(orders, ['links'])).toBe(1);
   });
 
+  it.each([
+    ['one', 1],
+    ['two', 2],
+  ])(
+    'behind %s that came whole, a broken one takes no answer away, and is told nothing before it [F80]',
+    async (_name, whole) => {
+      const door = await startOutside(upstream.url, SETTINGS);
+      asking = Promise.withResolvers<void>();
+      const [seen, made] = [upstream.seen.length, rowsOf(door, ['links'])];
+      const body = '{"amount":1500}';
+      const sale = exactly(...START, `Content-Length: ${body.length}`, '', body);
+      const read = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), '', '');
+      const broken = exactly(...START, 'Transfer-Encoding: chunked', '', '5\r\n{"amo\r\nx\r\n');
+      const told = untilClosed(door.app.public_url, Buffer.concat([sale, ...Array(whole - 1).fill(read), broken]));
+      await eventually(
+        async () => upstream.seen[seen]?.path,
+        (path) => path === '/users/me', // all of it came in one packet: the broken bytes have been met by now
+      );
+      asking.resolve();
+      expect((await told).match(/HTTP\/1\.1 \d+/g)).toEqual(Array(whole).fill('HTTP/1.1 200'));
+      expect(rowsOf(door, ['links'])).toBe(made + 1);
+      await door.close();
+    },
+  );
+
   it('to make a tunnel ends the connection [F88]', async () => {
     const answer = await sendRaw(orders.app.public_url, exactly('CONNECT a.example:443 HTTP/1.1', 'Host: a', '', ''));
     expect([answer.status, answer.closed]).toEqual([405, true]);

@@ -1,7 +1,8 @@
 /** What Puente does not translate is carried to the legacy upstream byte for byte, streaming both ways (DESIGN, Words: Lane). */
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -134,6 +135,27 @@ describe('streaming', () => {
     opened.push(server, puente);
     const answer = await request(`${puente.app.public_url}/v1/report`);
     await expect(answer.body.text()).rejects.toThrow();
+  });
+
+  it('bytes that are no request are not answered in the middle of an answer [F80]', async () => {
+    const gate = Promise.withResolvers<void>();
+    const server = await streamServer(async (response) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.write('half');
+      await gate.promise;
+    });
+    puente = await startOutside(server.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+    opened.push(server, puente);
+    const socket = connect(Number(new URL(puente.app.public_url).port), '127.0.0.1');
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      if (text.endsWith('half')) socket.write('x\r\n');
+    });
+    socket.write(rawRequest('POST /v1/uploads', ['transfer-encoding: chunked'], '5\r\nbegun\r\n'));
+    await once(socket, 'close');
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhalf$/);
+    gate.resolve();
   });
 
   it('a legacy service that is away is told as 502 in the legacy shape', async () => {
