@@ -9,13 +9,16 @@ export interface AdmissionLimits {
   unknown_calls: number;
   /** Calls under way with one merchant's token. */
   merchant_calls: number;
-  /** Calls a second with one merchant's token that are nobody's loss, while Puente is busy. */
+  /**
+   * Calls a second with one merchant's token that are nobody's loss, while Puente is busy. The reads of all strangers
+   * together have as many.
+   */
   merchant_per_second: number;
   /** A delay of the event loop from which on reads are shed. */
   lag_ms: number;
 }
 
-/** `payment`: makes, cancels or refunds something. `read`: everything else that tills ask. `event`: told by upstream. */
+/** `payment`: makes, cancels or refunds something, or may do so. `read`: what else tills ask. `event`: told by upstream. */
 export type CallClass = 'payment' | 'read' | 'event';
 
 /** What gives way now: everything above a name in this list is shed before it. */
@@ -24,17 +27,20 @@ export type SheddingLevel = (typeof sheddingLevels)[number];
 
 export interface Admission {
   /**
+   * Lets a call in, or sheds it.
    * @param fingerprint of the token; null without one.
    * @returns what to call when the call is over, or null when it is shed; then nothing of it was kept, and it was counted.
    */
   enter(kind: CallClass, fingerprint: string | null): (() => void) | null;
   /** The token was accepted, so it has limits of its own from now on. */
   noteKnown(fingerprint: string): void;
-  /** It counts with those of strangers, who have no room left to speak of. */
+  /** It counts with those of strangers, who have no room left to speak of, or no more to ask this second. */
   isCrowdedOut(fingerprint: string): boolean;
+  /** What gives way now. */
   level(): SheddingLevel;
-  /** Calls under way. */
-  under_way(): number;
+  /** How many calls are under way. */
+  callsUnderWay(): number;
+  /** Ends the measuring of the delay. */
   stop(): void;
 }
 
@@ -75,6 +81,7 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
     if (under_way >= limits.calls * READ_SHARE || lag.now() >= limits.lag_ms) return 'reads';
     return under_way >= limits.calls * BUSY_SHARE || lag.now() >= limits.lag_ms * BUSY_SHARE ? 'shadow' : 'nothing';
   };
+  const refill = (group: Group): void => earn(group, limits.merchant_per_second, now_ms());
   const find = (kind: CallClass, fingerprint: string | null): Group => {
     if (kind === 'event') return events;
     return (fingerprint === null ? undefined : known.get(fingerprint)) ?? strangers;
@@ -82,8 +89,8 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
   return {
     enter(kind, fingerprint) {
       const group = find(kind, fingerprint);
-      const within = isWithinRate(group, limits.merchant_per_second, now_ms());
-      const reason = whyShed(kind, level(), group, within);
+      refill(group);
+      const reason = whyShed(kind, level(), group, group === strangers);
       if (reason !== null) {
         count('shed', `${kind} ${reason}`);
         return null;
@@ -99,30 +106,40 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
     noteKnown(fingerprint) {
       if (known.get(fingerprint) === undefined) known.set(fingerprint, groupOf(limits.merchant_calls));
     },
-    isCrowdedOut: (fingerprint) =>
-      strangers.under_way >= strangers.cap * READ_SHARE && known.get(fingerprint) === undefined,
+    isCrowdedOut(fingerprint) {
+      if (known.get(fingerprint) !== undefined) return false;
+      refill(strangers);
+      const is_rate_spent = level() !== 'nothing' && strangers.allowance < 1;
+      return is_rate_spent || strangers.under_way >= strangers.cap * READ_SHARE;
+    },
     level,
-    under_way: () => under_way,
+    callsUnderWay: () => under_way,
     stop: lag.stop,
   };
 }
 
 /** Why a call is shed; null when it may come in. */
-function whyShed(kind: CallClass, level: SheddingLevel, group: Group, within_rate: boolean): 'load' | 'share' | null {
+function whyShed(kind: CallClass, level: SheddingLevel, group: Group, is_strangers: boolean): 'load' | 'share' | null {
   const is_payment = kind === 'payment';
   if (level === 'payments' || (level === 'reads' && !is_payment)) return 'load';
   if (group.under_way >= group.cap * (is_payment ? 1 : READ_SHARE)) return 'share';
-  // While there is room, nobody loses anything by a merchant that asks a lot.
-  const rate_counts = is_payment ? level === 'reads' : level === 'shadow';
-  return rate_counts && !within_rate ? 'share' : null;
+  return doesRateCount(kind, level, is_strangers) && group.allowance < 1 ? 'share' : null;
+}
+
+/**
+ * While there is room, nobody loses anything by a merchant that asks a lot. Events are those of all merchants, and after a
+ * start strangers are: their payments must not share what one merchant may ask, so their room alone bounds them.
+ */
+function doesRateCount(kind: CallClass, level: SheddingLevel, is_strangers: boolean): boolean {
+  if (kind === 'payment') return level === 'reads' && !is_strangers;
+  return kind === 'read' && level === 'shadow';
 }
 
 /** Refills the allowance for the time that went by. */
-function isWithinRate(group: Group, per_second: number, now_ms: number): boolean {
+function earn(group: Group, per_second: number, now_ms: number): void {
   const earned = ((now_ms - group.at_ms) / 1000) * per_second;
   group.allowance = Math.min(per_second, group.allowance + Math.max(0, earned));
   group.at_ms = now_ms;
-  return group.allowance >= 1;
 }
 
 /**

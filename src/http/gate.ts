@@ -62,16 +62,24 @@ export function isPayment({ method, kind }: Pick<Operation, 'method' | 'kind'>):
   return method !== 'GET' && kind !== 'devices';
 }
 
-/** What a call is, by method and path; a path that no table knows counts as a read, whatever it does at legacy. */
+/** Of these methods nothing is made, cancelled or refunded. */
+const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * What a call is, by method and path. What no table knows is carried, and may be a payment at legacy: it counts as one
+ * unless its method only reads, and whoever floods with it has only its own room.
+ */
 export function callClasses(operations: readonly Operation[]): (method: string, target: string) => CallClass {
-  const paths = operations.filter(isPayment).map(({ method, path }) => ({ method, segments: path.split('/') }));
+  const harmless = operations
+    .filter(({ method, kind }) => method !== 'GET' && kind === 'devices')
+    .map(({ method, path }) => ({ method, segments: path.split('/') }));
   return (method, target) => {
-    if (method === 'GET' || method === 'HEAD') return 'read';
+    if (READING.has(method)) return 'read';
     const path = target.split('?', 1)[0] ?? '';
     if (path === WEBHOOK_PATH) return 'event';
     const segments = path.split('/');
     if (segments.at(-1) === '') segments.pop();
-    return paths.some((one) => one.method === method && fits(one.segments, segments)) ? 'payment' : 'read';
+    return harmless.some((one) => one.method === method && fits(one.segments, segments)) ? 'read' : 'payment';
   };
 }
 

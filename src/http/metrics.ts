@@ -19,7 +19,7 @@ export interface Metrics {
   /** One attempt at a notice. */
   notice(outcome: string): void;
   /** The page in Prometheus's text format. */
-  render(store: Store, admission: Pick<Admission, 'level' | 'under_way'>): Promise<{ type: string; text: string }>;
+  render(store: Store, admission: Pick<Admission, 'level' | 'callsUnderWay'>): Promise<{ type: string; text: string }>;
 }
 
 export function createMetrics(): Metrics {
@@ -53,7 +53,7 @@ export function createMetrics(): Metrics {
     upstream: (name, outcome, duration_ms) => upstream.observe({ call: name, outcome }, duration_ms / 1000),
     notice: (outcome) => notices.inc({ outcome }),
     async render(store, admission) {
-      underWay.set(admission.under_way());
+      underWay.set(admission.callsUnderWay());
       shedding.set(sheddingLevels.indexOf(admission.level()));
       const counts = await store.counts();
       links.reset();

@@ -37,7 +37,7 @@ export interface OpsDoor extends OpsParts {
   /** Host names under which operators reach the door, beside `localhost` and IP addresses. */
   hosts: readonly string[];
   metrics: Metrics;
-  admission: Pick<Admission, 'level' | 'under_way'>;
+  admission: Pick<Admission, 'level' | 'callsUnderWay'>;
   /** False while starting or stopping: `/readyz` answers 503. */
   ready(): boolean;
 }

@@ -54,10 +54,10 @@ describe('the order of shedding [F98]', () => {
   it('a place is free again when its call is over, once', () => {
     const { gate } = open();
     const leave = gate.enter('read', 'a');
-    expect(gate.under_way()).toBe(1);
+    expect(gate.callsUnderWay()).toBe(1);
     leave?.();
     leave?.();
-    expect(gate.under_way()).toBe(0);
+    expect(gate.callsUnderWay()).toBe(0);
   });
 });
 
@@ -95,6 +95,37 @@ describe('one flood [F99]', () => {
     expect(gate.enter('payment', 'd')).not.toBeNull();
   });
 
+  it('is no business of many: payments of strangers, and events of all merchants, share no one’s rate', () => {
+    const late = open({ calls: 1_000, unknown_calls: 400, lag_ms: 1_000 }, '');
+    late.time.now_ms += 1_500; // a stall after a start
+    expect(late.gate.level()).toBe('reads');
+    for (let nth = 0; nth < 390; nth++) expect(late.gate.enter('payment', `merchant ${nth}`)).not.toBeNull();
+    expect(fill(late.gate, 'payment', 'one more'), 'their room is all they have').toBe(10);
+    const busy = open({ calls: 1_000, unknown_calls: 400, lag_ms: 1_000 });
+    busy.time.now_ms += 900;
+    expect(busy.gate.level()).toBe('shadow');
+    for (let event = 0; event < 500; event++) busy.gate.enter('event', null)?.();
+    expect(busy.counted).toEqual([]);
+  });
+
+  it('of strangers crowds them out, so that the store is asked whose they are, once their rate or their room is spent', () => {
+    const { gate, time } = open({ calls: 1_000, unknown_calls: 400, lag_ms: 1_000 });
+    expect(fill(gate, 'read', null), 'their room').toBe(300);
+    expect([gate.isCrowdedOut('till'), gate.isCrowdedOut('a')]).toEqual([true, false]);
+    const late = open({ calls: 1_000, unknown_calls: 400, lag_ms: 1_000 });
+    for (let call = 0; call < 10; call++) late.gate.enter('read', null)?.();
+    expect(late.gate.isCrowdedOut('till'), 'there is room').toBe(false);
+    late.time.now_ms += 900;
+    for (let call = 0; call < 10; call++) late.gate.enter('read', null)?.();
+    expect([late.gate.isCrowdedOut('till'), late.gate.isCrowdedOut('a')]).toEqual([true, false]);
+    expect(late.gate.enter('read', 'till')).toBeNull();
+    late.gate.noteKnown('till');
+    expect(late.gate.isCrowdedOut('till')).toBe(false);
+    expect(late.gate.enter('read', 'till')).not.toBeNull();
+    time.now_ms += 5_000;
+    expect(gate.isCrowdedOut('till'), 'time gives a rate back, and no room').toBe(true);
+  });
+
   it('a clock that stands still, or goes back, gives and takes nothing', () => {
     const { gate, time } = open({ merchant_calls: 60 });
     for (let call = 0; call < 50; call++) gate.enter('payment', 'b');
@@ -121,18 +152,21 @@ it('any mix of calls keeps every limit, and ends with nothing under way [F98 F99
         const group = kind === 'event' ? 'event' : who === null || who === 'stranger' ? 'stranger' : who;
         if (leave !== null) inside.push({ group, leave });
         if (level === 'payments' || (level === 'reads' && kind !== 'payment')) expect(leave).toBeNull();
+        const together = inside.filter((one) => one.group === group).length;
         if (leave === null && kind === 'payment' && level === 'nothing')
-          expect(inside.filter((one) => one.group === group).length, 'only for its own share').toBeGreaterThanOrEqual(
-            20,
-          );
+          expect(together, 'only for its own share').toBeGreaterThanOrEqual(20);
+        if (leave === null && level !== 'payments' && kind === 'payment' && group === 'stranger')
+          expect(together, 'only for their room').toBe(40);
+        if (leave === null && level !== 'payments' && level !== 'reads' && kind === 'event')
+          expect(together, 'only for their room').toBe(30);
         for (let left = 0; left < leaves - 1; left++) inside.shift()?.leave();
-        expect(gate.under_way()).toBe(inside.length);
+        expect(gate.callsUnderWay()).toBe(inside.length);
         expect(inside.length).toBeLessThanOrEqual(LIMITS.calls);
         for (const [name, most] of Object.entries({ a: 20, b: 20, c: 20, stranger: 40, event: 30 }))
           expect(inside.filter((one) => one.group === name).length).toBeLessThanOrEqual(most);
       }
       for (const { leave } of inside) leave();
-      expect(gate.under_way()).toBe(0);
+      expect(gate.callsUnderWay()).toBe(0);
       gate.stop();
     }),
     { numRuns: 300 },
@@ -149,7 +183,7 @@ it('a hundred thousand tokens are not all remembered; one that is in use is [F10
   expect(fill(gate, 'payment', 'in use'), 'its own share').toBe(20);
   expect(fill(gate, 'payment', 'token 0'), 'forgotten: the room of strangers').toBe(40);
   expect(fill(gate, 'payment', 'token 99999')).toBe(20);
-  expect(gate.under_way()).toBe(80);
+  expect(gate.callsUnderWay()).toBe(80);
 });
 
 describe('what a call is', () => {
@@ -166,14 +200,26 @@ describe('what a call is', () => {
   });
 
   it.each([
-    ['POST', '/v1/payments', 'read'],
-    ['POST', '/oauth/token', 'read'],
+    ['POST', '/v1/payments', 'payment'],
+    ['POST', '/checkout/preferences?a=1', 'payment'],
+    ['PUT', '/v1/payments/5', 'payment'],
+    ['PATCH', '/v1/orders/X/', 'payment'],
+    ['DELETE', '/', 'payment'],
+    ['PUT', '', 'payment'],
+    ['POST', '/point/integration-api/devices/x/y/payment-intents', 'payment'],
+    ['PATCH', '/point/integration-api/devices/x/y', 'payment'],
+    ['POST', '/point/integration-api/devices/x', 'payment'],
+  ])('no table knows %s %s: it may be a payment, and is a %s [F98]', (method, target, wanted) => {
+    expect(classOf(method, target)).toBe(wanted);
+  });
+
+  it.each([
     ['POST', '/webhooks/orders', 'event'],
     ['GET', '/webhooks/orders', 'read'],
-    ['DELETE', '/', 'read'],
-    ['PUT', '', 'read'],
+    ['GET', '/v1/whatever', 'read'],
+    ['OPTIONS', '/v1/payments', 'read'],
     ['HEAD', '/point/integration-api/devices/x/payment-intents', 'read'],
-    ['POST', '/point/integration-api/devices/x/y/payment-intents', 'read'],
+    ['PATCH', '/point/integration-api/devices/x', 'read'],
   ])('%s %s is a %s', (method, target, wanted) => {
     expect(classOf(method, target)).toBe(wanted);
   });

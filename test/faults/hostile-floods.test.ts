@@ -176,8 +176,31 @@ describe('one merchant floods', () => {
   });
 });
 
+describe('after a start, while there is too much to do', () => {
+  it('the payments of all whose token was not heard of yet share nobody’s rate [F50 F99]', async () => {
+    await open({ PUENTE_LIMITS_CALLS: '40', PUENTE_LIMITS_MERCHANT_PER_SECOND: '1' });
+    const tokens = Array.from({ length: 10 }, (_, nth) => `APP_USR-9-9-${String(nth).padStart(32, '0')}-${BRAZIL}`);
+    const first = Array.from({ length: 30 }, () => create(ARGENTINA));
+    await underWay(30);
+    const tills = tokens.map((token) =>
+      call(`${puente.app.public_url}${POINT}/devices/PAX_A910__FLOOD0/payment-intents`, {
+        token,
+        body: { amount: 1500 },
+      }),
+    );
+    await underWay(40);
+    gate.resolve();
+    const told = await Promise.all(tills);
+    expect(
+      told.map(({ status }) => status),
+      'asked about, and not theirs',
+    ).toEqual(tokens.map(() => 401));
+    expect((await Promise.all(first)).map(({ status }) => status)).toEqual(first.map(() => 200));
+  });
+});
+
 describe('too much from everybody', () => {
-  it('reads and unknown calls are shed while payments are let in, and payments only when it is full [F98]', async () => {
+  it('reads are shed while payments, and what may be one, are let in, and payments only when it is full [F98]', async () => {
     await open({ PUENTE_LIMITS_CALLS: '8', PUENTE_LIMITS_MERCHANT_CALLS: '8' });
     const paying = Array.from({ length: 6 }, (_, nth) => create(nth % 2 === 0 ? ARGENTINA : BRAZIL));
     await underWay(6);
@@ -187,12 +210,11 @@ describe('too much from everybody', () => {
       const answer = await puente.till(path);
       expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
     }
-    expectShed(await puente.till('/v1/payments', { body: { note: 'a call that no table knows' } }));
     const event = await call(`${puente.app.public_url}/webhooks/orders`, { body: { data: { id: 'ORD01' } } });
     expect(event.status, 'upstream sends it again').toBe(503);
-    paying.push(create(ARGENTINA), create(BRAZIL));
+    paying.push(create(ARGENTINA), puente.till('/v1/payments', { body: { note: 'a call that no table knows' } }));
     await underWay(8);
-    await linked(links + 2);
+    await linked(links + 1);
     expectShed(await create(ARGENTINA));
     expect((await call(`${puente.app.ops_url}/readyz`)).body).toMatchObject({ shedding: 'payments' });
     gate.resolve();
