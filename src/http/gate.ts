@@ -15,7 +15,7 @@ import { readToken } from './request.ts';
 const RETRY_AFTER_S = 1;
 /** A short body is taken in and thrown away, so that the connection stays for the next try. */
 const SHORT_BODY_BYTES = 8_192;
-const WEBHOOK_PATH = '/webhooks/orders';
+const WEBHOOK_PATH = ['', 'webhooks', 'orders'];
 
 /**
  * Whose call it is is told by its token alone: addresses and `X-Forwarded-For` are anybody's to choose, and are never
@@ -75,10 +75,9 @@ export function callClasses(operations: readonly Operation[]): (method: string, 
     .map(({ method, path }) => ({ method, segments: path.split('/') }));
   return (method, target) => {
     if (READING.has(method)) return 'read';
-    const path = target.split('?', 1)[0] ?? '';
-    if (path === WEBHOOK_PATH) return 'event';
-    const segments = path.split('/');
+    const segments = (target.split('?', 1)[0] ?? '').split('/');
     if (segments.at(-1) === '') segments.pop();
+    if (method === 'POST' && fits(WEBHOOK_PATH, segments)) return 'event';
     return harmless.some((one) => one.method === method && fits(one.segments, segments)) ? 'read' : 'payment';
   };
 }

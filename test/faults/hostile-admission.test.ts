@@ -206,6 +206,7 @@ describe('what a call is', () => {
     ['PATCH', '/v1/orders/X/', 'payment'],
     ['DELETE', '/', 'payment'],
     ['PUT', '', 'payment'],
+    ['PUT', '/webhooks/orders', 'payment'],
     ['POST', '/point/integration-api/devices/x/y/payment-intents', 'payment'],
     ['PATCH', '/point/integration-api/devices/x/y', 'payment'],
     ['POST', '/point/integration-api/devices/x', 'payment'],
@@ -215,6 +216,7 @@ describe('what a call is', () => {
 
   it.each([
     ['POST', '/webhooks/orders', 'event'],
+    ['POST', '/webhooks/orders/?data.id=1', 'event'],
     ['GET', '/webhooks/orders', 'read'],
     ['GET', '/v1/whatever', 'read'],
     ['OPTIONS', '/v1/payments', 'read'],

@@ -212,6 +212,8 @@ describe('too much from everybody', () => {
     }
     const event = await call(`${puente.app.public_url}/webhooks/orders`, { body: { data: { id: 'ORD01' } } });
     expect(event.status, 'upstream sends it again').toBe(503);
+    const ended = await call(`${puente.app.public_url}/webhooks/orders/`, { body: { data: { id: 'ORD01' } } });
+    expect(ended.status, 'however its path ends').toBe(503);
     paying.push(create(ARGENTINA), puente.till('/v1/payments', { body: { note: 'a call that no table knows' } }));
     await underWay(8);
     await linked(links + 1);
