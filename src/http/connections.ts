@@ -62,6 +62,8 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
     socket.once('close', () => {
       idle.delete(line);
       if (byPeer.get(peer) === line) byPeer.delete(peer);
+      // Node forgets calls that wait behind others once a CONNECT has come: they would count as under way for ever.
+      for (const response of line.open) response.destroy();
     });
   });
   // With TLS, requests name the socket inside: the same line.

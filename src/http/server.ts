@@ -71,8 +71,13 @@ export function listen(listener: RequestListener, options: ListenOptions): Promi
     connections.endWith(response); // whatever follows on this connection may be a part of the same trick
     options.refuse(request, response, fault);
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => tellBadBytes(error, socket, connections));
-  server.on('connect', (_request, socket) => tellStatus(socket, '405 Method Not Allowed'));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+    endBadly(STATUS[error.code ?? ''] ?? '400 Bad Request', socket, connections),
+  );
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => undefined); // Node has let go of it: a reset that nobody hears of would end the process
+    endBadly('405 Method Not Allowed', socket, connections);
+  });
   server.once('close', () => connections.stop());
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -99,14 +104,14 @@ const STATUS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Bytes that are no request. Behind one that has come whole they must not take its answer away, nor be told before it: a
- * till that counts its length wrong would be told 400 of a sale that is being made.
+ * Ends a connection whose bytes are no request, or ask for a tunnel. Behind a request that has come whole they must not take
+ * its answer away, nor be told before it: a till that counts its length wrong would be told 400 of a sale that is being made.
  */
-function tellBadBytes(error: NodeJS.ErrnoException, duplex: Duplex, connections: Connections): void {
+function endBadly(status: string, duplex: Duplex, connections: Connections): void {
   const socket = duplex as Socket; // Node hands over the connection's own
   if (!connections.isOpen(socket)) return void socket.destroy();
   const owed = connections.owed(socket);
-  if (owed === null) tellStatus(socket, STATUS[error.code ?? ''] ?? '400 Bad Request');
+  if (owed === null) tellStatus(socket, status);
   else if (isSettled(owed)) connections.endWith(owed);
   else socket.destroy(); // half an answer has left, and a status would be read as more of it
 }

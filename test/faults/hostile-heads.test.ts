@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { sendRaw } from '../http/raw.ts';
 import {
@@ -21,6 +21,7 @@ import { ambiguousHeads, CREATE, creation, exactly, START, untilClosed } from '.
 /** HTTP/0.9 has no end of a head: the door waits for one, as it does for a slow one. */
 const SETTINGS = { PUENTE_PUBLIC_HEADERS_TIMEOUT_MS: '1000' };
 const REFUSED = [400, 405, 408, 413, 431];
+const TUNNEL = ['CONNECT a.example:443 HTTP/1.1', 'Host: a', '', ''];
 
 let upstream: Unruly;
 let sandbox: Sandbox;
@@ -133,36 +134,6 @@ describe('a sound head', () => {
     expect(rowsOf(orders, ['links'])).toBe(1);
   });
 
-  it.each([
-    ['one', 1],
-    ['two', 2],
-  ])(
-    'behind %s that came whole, a broken one takes no answer away, and is told nothing before it [F80]',
-    async (_name, whole) => {
-      const door = await startOutside(upstream.url, SETTINGS);
-      asking = Promise.withResolvers<void>();
-      const [seen, made] = [upstream.seen.length, rowsOf(door, ['links'])];
-      const body = '{"amount":1500}';
-      const sale = exactly(...START, `Content-Length: ${body.length}`, '', body);
-      const read = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), '', '');
-      const broken = exactly(...START, 'Transfer-Encoding: chunked', '', '5\r\n{"amo\r\nx\r\n');
-      const told = untilClosed(door.app.public_url, Buffer.concat([sale, ...Array(whole - 1).fill(read), broken]));
-      await eventually(
-        async () => upstream.seen[seen]?.path,
-        (path) => path === '/users/me', // all of it came in one packet: the broken bytes have been met by now
-      );
-      asking.resolve();
-      expect((await told).match(/HTTP\/1\.1 \d+/g)).toEqual(Array(whole).fill('HTTP/1.1 200'));
-      expect(rowsOf(door, ['links'])).toBe(made + 1);
-      await door.close();
-    },
-  );
-
-  it('to make a tunnel ends the connection [F88]', async () => {
-    const answer = await sendRaw(orders.app.public_url, exactly('CONNECT a.example:443 HTTP/1.1', 'Host: a', '', ''));
-    expect([answer.status, answer.closed]).toEqual([405, true]);
-  });
-
   it('to a path of another spelling is nobody of ours: legacy says what it thinks of it [F78]', async () => {
     const paths = [CREATE.toUpperCase(), `/${CREATE}`, CREATE.replace('/devices', '/./devices'), `${CREATE}//`];
     const made = (): number => upstream.seen.filter(({ path }) => path === '/v1/orders').length;
@@ -190,4 +161,69 @@ describe('a sound head', () => {
     await stopping.close();
     expect(upstream.seen.slice(seen).map(({ path }) => path)).toEqual(['/users/me']);
   });
+});
+
+it('to make a tunnel is told 405, and whoever resets the connection meanwhile ends nothing else [F88]', async () => {
+  const bytes = exactly(...TUNNEL);
+  const answer = await sendRaw(orders.app.public_url, bytes);
+  expect([answer.status, answer.closed]).toEqual([405, true]);
+  for (let nth = 0; nth < 20; nth++) {
+    const socket = connect(Number(new URL(orders.app.public_url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write(bytes);
+    socket.resetAndDestroy();
+  }
+  expect((await sendRaw(orders.app.public_url, bytes)).status).toBe(405);
+});
+
+describe('behind calls that came whole', () => {
+  const BODY = '{"amount":1500}';
+  const sale = exactly(...START, `Content-Length: ${BODY.length}`, '', BODY);
+  const read = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), '', '');
+  const behind = {
+    'half a call': exactly(...START, 'Transfer-Encoding: chunked', '', '5\r\n{"amo\r\nx\r\n'),
+    'a tunnel': exactly(...TUNNEL),
+    'no request at all': Buffer.from('\0\r\n\r\n'),
+  };
+  let door: Outside;
+  beforeEach(async () => {
+    door = await startOutside(upstream.url, SETTINGS);
+    asking = Promise.withResolvers<void>();
+  });
+  afterEach(async () => {
+    asking.resolve();
+    await door.close();
+  });
+
+  /** All comes in one packet, so what stands behind the calls has been met once they are under way. */
+  async function underWay(calls: number): Promise<void> {
+    await eventually(
+      async () => (await door.ops('/metrics')).text,
+      (text) => new RegExp(`^puente_calls_under_way ${calls}$`, 'm').test(text),
+    );
+  }
+
+  it.each(Object.entries(behind))(
+    '%s takes no answer away, and is told nothing before them [F80 F88]',
+    async (name, bytes) => {
+      const told = untilClosed(door.app.public_url, Buffer.concat([sale, read, bytes]));
+      await underWay(name === 'half a call' ? 3 : 2);
+      asking.resolve();
+      expect((await told).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
+      expect(rowsOf(door, ['links'])).toBe(1);
+      await underWay(0);
+    },
+  );
+
+  it.each(Object.entries(behind))(
+    '%s keeps no place of them once the client has gone [F80 F88 F89]',
+    async (name, bytes) => {
+      const socket = connect(Number(new URL(door.app.public_url).port), '127.0.0.1');
+      socket.write(Buffer.concat([sale, read, read, bytes]));
+      await underWay(name === 'half a call' ? 4 : 3);
+      socket.resetAndDestroy();
+      asking.resolve();
+      await underWay(0);
+    },
+  );
 });
