@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CARD, EMAIL, SECRET, tracesOf } from '../core/capture/canaries.ts';
-import { ARGENTINA, type Bench, call, POINT, startBench, tokenOf } from '../kit.ts';
+import { ARGENTINA, type Bench, call, eventually, POINT, startBench, tokenOf } from '../kit.ts';
 
 const TILL = 'SUC001POS001';
 
@@ -44,15 +44,17 @@ for (const stage of ['shadow', 'orders'] as const) {
 
     afterAll(() => bench.close());
 
-    test('the capture has the calls [F133]', async () => {
+    const captured = async (): Promise<{ messages: unknown; lane: string }[]> => {
       const { text } = await call(`${bench.app.ops_url}/api/exchanges?captured=true`, {
         token: 'ops-token-of-the-tests',
       });
-      const exchanges = text
-        .trim()
-        .split('\n')
-        .slice(1, -1)
-        .map((line) => JSON.parse(line));
+      const lines = text.trim().split('\n').slice(1, -1);
+      return lines.map((line) => JSON.parse(line));
+    };
+
+    test('the capture has the calls [F133]', async () => {
+      // A call is recorded when its answer has left.
+      const exchanges = await eventually(captured, ({ length }) => length >= 10);
       expect(exchanges).toHaveLength(10);
       expect(
         exchanges.every(({ messages, lane }) => messages !== null && (lane === 'orders') === (stage === 'orders')),
