@@ -44,10 +44,11 @@ for (const stage of ['shadow', 'orders'] as const) {
 
     afterAll(() => bench.close());
 
+    let text = '';
     const captured = async (): Promise<{ messages: unknown; lane: string }[]> => {
-      const { text } = await call(`${bench.app.ops_url}/api/exchanges?captured=true`, {
+      ({ text } = await call(`${bench.app.ops_url}/api/exchanges?captured=true`, {
         token: 'ops-token-of-the-tests',
-      });
+      }));
       const lines = text.trim().split('\n').slice(1, -1);
       return lines.map((line) => JSON.parse(line));
     };
