@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     environment: 'node',
+    setupFiles: ['test/property-seed.ts'],
     // Processes, because of native modules and worker threads; each is kept for many files, which share what they import:
     // nothing here has state at its top, and to import it all anew for each file costs more than most files do.
     pool: 'forks',

@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     ...globsOf(groups.flatMap(({ tests }) => tests)),
     environment: 'node',
+    setupFiles: ['test/property-seed.ts'],
     // None of these files changes anything that another one sees, and a worker of its own for each costs more than they do.
     isolate: false,
     pool: 'threads',

@@ -12,6 +12,8 @@ const rows = z
       expected: z.string().min(1),
       /** Why it can't be tested here, and what was done in its place. */
       instead: z.string().min(1).optional(),
+      /** What its tests can't do without, and what is left where that is missing. */
+      needs: z.string().min(1).optional(),
     }),
   )
   .min(1);
@@ -37,8 +39,18 @@ export interface FaultLedger {
  */
 export function readFaultLedger(house: string): FaultLedger {
   const matrix = rows.parse(parse(readFileSync(join(house, 'test/faults/rows.yaml'), 'utf8')));
+  const texts = sources(house, 'test').map((file) => ({ file, source: readFileSync(join(house, file), 'utf8') }));
+  const tests = texts.flatMap(({ file, source }) => namedTests(file, source));
+  const off = texts.flatMap(({ file, source }) => switchedOff(file, source));
+  return { page: render(matrix, tests), problems: [...problemsOf(matrix, tests), ...off] };
+}
+
+/** The rows that have tests, and the files of these. @param house the root of the repository. */
+export function readFaultTests(house: string): { ids: string[]; files: string[] } {
+  const matrix = rows.parse(parse(readFileSync(join(house, 'test/faults/rows.yaml'), 'utf8')));
   const tests = sources(house, 'test').flatMap((file) => namedTests(file, readFileSync(join(house, file), 'utf8')));
-  return { page: render(matrix, tests), problems: problemsOf(matrix, tests) };
+  const ids = matrix.filter((row) => row.instead === undefined).map((row) => row.id);
+  return { ids, files: [...new Set(tests.map(({ file }) => file))] };
 }
 
 /** The title of a test or of its table row: a text right behind `(` or `[` that ends with ids in brackets. */
@@ -54,6 +66,18 @@ export function namedTests(file: string, source: string): NamedTest[] {
       ids: ids.split(' ').filter((id) => id.startsWith('F')),
     }))
     .filter((test) => test.ids.length > 0);
+}
+
+/** A test that is written and doesn't run; one that finds out while it runs that it can't (`context.skip`) is told by its run. */
+const SWITCHED_OFF =
+  /\b(?:it|test|describe)(?:\.\w+)*\.(?:skip|todo|fails)\b|[`'"]\s*,\s*\{[^{}]*\b(?:skip|todo|fails)\s*:/g;
+
+/** As sentences: the title of a test that does not run would show its row all the same, wherever in the file it stands. */
+export function switchedOff(file: string, source: string): string[] {
+  if (namedTests(file, source).length === 0) return [];
+  return [...source.replace(COMMENT_LINE, '').matchAll(SWITCHED_OFF)].map(
+    ([text]) => `${file} names rows and has a test that does not run: ${text.replace(/\s+/g, ' ')}.`,
+  );
 }
 
 export function problemsOf(matrix: readonly Row[], tests: readonly NamedTest[]): string[] {
@@ -76,7 +100,8 @@ function render(matrix: readonly Row[], tests: readonly NamedTest[]): string {
   const lines = matrix.map((row) => {
     const own = tests.filter((test) => test.ids.includes(row.id));
     const proof = own.length > 0 ? own.map(link).join('<br>') : `Not tested here. ${row.instead ?? '**No test yet.**'}`;
-    return `| ${row.id} | ${cell(row.fault)} | ${cell(row.expected)} | ${proof} |`;
+    const needs = row.needs === undefined ? '' : `<br>Needs ${cell(row.needs)}.`;
+    return `| ${row.id} | ${cell(row.fault)} | ${cell(row.expected)} | ${proof}${needs} |`;
   });
   const tested = matrix.filter((row) => tests.some((test) => test.ids.includes(row.id))).length;
   return `# The fault matrix

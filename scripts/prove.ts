@@ -1,15 +1,17 @@
-/** `npm run prove`: the nightly counts of `reliability.md` §5.1 in parts, with progress, a seed to repeat, and one table. */
+/** `npm run prove`: the nightly column of `reliability.md` §5.1 in parts, with progress, a seed to repeat, and one table. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { readPlan, showPlan, showSeed } from '../test/simulation/one.ts';
 import { forgiveTheDead } from '../test/simulation/seeds.ts';
 import type { Options, Part, Result } from './prove/part.ts';
+import { programParts } from './prove/programs.ts';
+import { faultRows } from './prove/rows.ts';
 import { seededBugs } from './prove/seeded-bugs.ts';
 import { simulation } from './prove/simulation.ts';
 import { suiteParts } from './prove/suites.ts';
 import { jsonOf, summaryOf } from './prove/summary.ts';
 
-const parts: readonly Part[] = [simulation, seededBugs, ...suiteParts];
+const parts: readonly Part[] = [simulation, seededBugs, ...suiteParts, faultRows, ...programParts];
 const ALL_SEEDS = 1_000_000;
 
 const HELP = `npm run prove -- [--only PART]… [--seeds N] [--from N] [--processes N] [--remember] [--json] | --seed N | --plan FILE

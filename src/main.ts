@@ -1,5 +1,6 @@
 /** The process: reads the settings, starts Puente, says where its doors are, and stops cleanly. */
 import { url as inspectorUrl } from 'node:inspector';
+import { armedFailpoint } from './app/armed.ts';
 import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
 import { type App, hasNoPeople, startApp } from './app.ts';
 import { type Config, loadConfig } from './config.ts';
@@ -25,7 +26,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     keepDiscreet();
     outliveRejections();
     const app = await startApp(config, {
-      failpoint: armedFailpoint(environment),
+      failpoint: armedFailpoint(environment, config),
       onFatal: (error) => {
         process.stderr.write(`Puente stops: ${error.message}\n`);
         process.exit(1);
@@ -75,29 +76,6 @@ function stopOnSignals(app: App): void {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-}
-
-/**
- * For crash tests alone: ends the process hard at a named point (`reliability.md` §5.4). `CRASH_TEST_FAILPOINT` is a
- * point's name, or `name:n` for the n-th time that it is passed.
- */
-function armedFailpoint(environment: NodeJS.ProcessEnv): (name: string) => void {
-  const armed = environment.CRASH_TEST_FAILPOINT;
-  if (armed === undefined || armed === '') return () => undefined;
-  if (environment.NODE_ENV === 'production') {
-    throw new PuenteError('bad_setting', 'CRASH_TEST_FAILPOINT is set in production; remove it');
-  }
-  const [point, count = '1'] = armed.split(':');
-  let left = Number(count);
-  if (!Number.isInteger(left) || left < 1) {
-    throw new PuenteError(
-      'bad_setting',
-      `CRASH_TEST_FAILPOINT is ${armed}; write a point's name, or name:n with n from 1`,
-    );
-  }
-  return (name) => {
-    if (name === point && --left === 0) process.kill(process.pid, 'SIGKILL');
-  };
 }
 
 function banner(config: Config, app: App): string {

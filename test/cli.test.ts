@@ -83,10 +83,16 @@ describe('wrong usage', () => {
     expect((await puente(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  it('refuses to serve with a crash-test failpoint in production', async () => {
-    const env = { NODE_ENV: 'production', CRASH_TEST_FAILPOINT: 'create.settled' };
-    const { code, err } = await puente(['serve'], { env });
-    expect(err).toContain('CRASH_TEST_FAILPOINT');
+  it.each<[string, Record<string, string>]>([
+    ['in production', { NODE_ENV: 'production' }],
+    ['with real money and no NODE_ENV', { PUENTE_UPSTREAM: 'https://api.example', PUENTE_SECRET_KEY: 'k'.repeat(32) }],
+  ])('refuses to serve with a crash-test failpoint %s', async (_name, env) => {
+    const directory = mkdtempSync(join(tmpdir(), 'puente-armed-'));
+    const ports = { PUENTE_DATA_DIR: directory, PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0' };
+    const armed = { CRASH_TEST_FAILPOINT: 'migration.begun', ...ports, ...env };
+    const { code, err } = await puente(['serve'], { env: armed });
+    rmSync(directory, { recursive: true, force: true });
+    expect(err).toContain('CRASH_TEST_FAILPOINT is for crash tests alone');
     expect(code).toBe(1);
   });
 });

@@ -20,6 +20,8 @@ export interface Result {
   /** How much happened meanwhile; empty for nothing worth telling. */
   remarks: string[];
   took_ms: number;
+  /** All seeds that broke something, where there are seeds. */
+  failing_seeds?: number[];
 }
 
 export interface Options {

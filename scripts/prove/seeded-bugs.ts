@@ -13,12 +13,13 @@ export const seededBugs: Part = {
   async run(options, say) {
     const lines = [];
     for (const bug of bugs) {
-      const { by, seeds } = await look(bug, options);
-      say(`seeded bug: ${bug.name} — ${by ?? 'NOT CAUGHT'}`);
+      const { by, instead, seeds } = await look(bug, options);
+      const what = `${bug.name}: ${by ?? `NOT CAUGHT (${instead})`}`;
+      say(`seeded bug: ${what}`);
       const count = bug.test === null ? `${seeds} seeds` : '1 test';
       lines.push({
         promise: '§5.4',
-        what: `${bug.name}: ${by ?? 'NOT CAUGHT'}`,
+        what,
         count,
         violations: by === null ? 1 : 0,
       });
@@ -36,6 +37,6 @@ export const seededBugs: Part = {
 async function look(bug: Bug, { processes, remember }: Options): Promise<Caught> {
   const caught = await catchBySeeds(bug, SEEDS_FOR_A_BUG, processes, remember);
   if (bug.test !== null || caught.by === null) return caught;
-  const planned = hasPlan(bug) ? await catchByPlan(bug) : { by: null };
-  return planned.by === null ? { ...caught, by: null } : caught;
+  const planned = hasPlan(bug) ? await catchByPlan(bug) : { by: null, instead: 'it has no plan' };
+  return planned.by === null ? { ...caught, ...planned } : caught;
 }

@@ -1,6 +1,6 @@
 /** The end of a proof: one table of what was promised, what was run, and what was broken. */
 import Table from 'cli-table3';
-import type { Result } from './part.ts';
+import type { Line, Result } from './part.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -12,9 +12,9 @@ export function summaryOf(results: readonly Result[]): string {
     head: ['promise', 'what', 'checked on', 'violations'],
     colWidths: WIDTHS,
     wordWrap: true,
-    style: { head: [] },
+    style: { head: [], border: [] },
   });
-  for (const { promise, what, count, violations } of results.flatMap(({ lines }) => lines))
+  for (const { promise, what, count, violations } of byPromise(results.flatMap(({ lines }) => lines)))
     table.push([promise, what, count, String(violations)]);
   const took = results.map(({ part, took_ms }) => `${part} ${(took_ms / MINUTE_MS).toFixed(1)} min`);
   const failures = results.flatMap((result) => result.failures);
@@ -25,6 +25,12 @@ export function summaryOf(results: readonly Result[]): string {
     ...failures.map((text) => `FAILED: ${text}`),
     failures.length === 0 ? 'Every promise was kept.' : `${failures.length} failures.`,
   ].join('\n');
+}
+
+/** P1 to P16, then what stands for all of them; lines of one promise in the order of the parts. */
+function byPromise(lines: readonly Line[]): Line[] {
+  const first = ({ promise }: Line): number => Number(/P(\d+)/.exec(promise)?.[1] ?? Number.MAX_SAFE_INTEGER);
+  return lines.toSorted((one, other) => first(one) - first(other));
 }
 
 /** The same for programs. */

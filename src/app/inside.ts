@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
+import type { Failpoint } from '../core/failpoint.ts';
 import { identify } from '../core/identity.ts';
 import type { Room } from '../core/records/upkeep.ts';
 import type { Clock, Log, Runtime } from '../core/runtime.ts';
@@ -31,7 +32,7 @@ export interface AppParts {
   log?: Log;
   /** Proved and compiled already, e.g. to watch which rows fire. */
   tables?: Tables;
-  failpoint?: (name: string) => void;
+  failpoint?: Failpoint;
   /** The store can't be trusted any more. */
   onFatal?: (error: PuenteError) => void;
   /** Free bytes of the disk. */

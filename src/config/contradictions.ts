@@ -91,7 +91,8 @@ function moveWindow(text: string | null): string[] {
   }
 }
 
-function isLoopback(host: string): boolean {
+/** @param host a name, or an address without brackets. */
+export function isLoopback(host: string): boolean {
   if (host === 'localhost') return true;
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback';
 }

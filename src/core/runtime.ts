@@ -3,6 +3,7 @@ import type { Tables } from '../mapping/tables.ts';
 import type { RetryBudget } from './budget.ts';
 import type { Cache } from './cache.ts';
 import type { CapturedMessages, Exchange, ExchangeDraft } from './exchange.ts';
+import type { Failpoint } from './failpoint.ts';
 import type { UnprovenTokens } from './legacy-sale/unproven.ts';
 import type { Unrecorded } from './legacy-sale/unrecorded.ts';
 import type { Dialect, QrNotices, SafetyMode, Stage, UnknownPolicy } from './merchant.ts';
@@ -219,6 +220,5 @@ export interface Runtime {
   boot_id: string;
   /** Notices were committed: deliver them now. */
   noticesWaiting(): void;
-  /** A named point at which a crash test may stop the process; does nothing otherwise (`reliability.md` §5.4). */
-  failpoint(name: string): void;
+  failpoint: Failpoint;
 }

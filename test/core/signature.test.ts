@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { type SignedDelivery, verifyOrderSignature } from '../../src/core/signature.ts';
+import { whenComparisonsSay } from '../constant-time.ts';
 
 const SECRET = 'a-secret-that-only-the-tests-know';
 const ID = 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD';
@@ -26,6 +27,13 @@ function verify(more: Partial<SignedDelivery> = {}) {
     ...more,
   });
 }
+
+it('is decided by the constant-time comparison and by nothing else', () => {
+  const forged = { signature_header: `ts=${MS},v1=${'0'.repeat(64)}` };
+  expect(whenComparisonsSay(false, () => verify().verified)).toBe(false);
+  expect(whenComparisonsSay(true, () => verify(forged).verified)).toBe(true);
+  expect([verify().verified, verify(forged).verified]).toEqual([true, false]);
+});
 
 describe('verified', () => {
   const verbatim = digest(`id:${ID};request-id:${REQUEST};ts:${MS};`);

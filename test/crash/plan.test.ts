@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { failpoints } from '../../src/core/failpoint.ts';
 import { ROOT } from './child.ts';
 import { OUTSIDE, PLAN, REPEATS } from './plan.ts';
 
@@ -20,6 +21,10 @@ function pointsOfSources(): Set<string> {
       .filter((point) => !OF_COMMANDS.test(point)),
   );
 }
+
+it('the closed list has the points of the sources and no other', () => {
+  expect(failpoints.filter((point) => !OF_COMMANDS.test(point)).sort()).toEqual([...pointsOfSources()].sort());
+});
 
 it('every named point is in the plan of a chain, and each gets its kills [F33]', () => {
   const planned = Map.groupBy(

@@ -86,7 +86,7 @@ export async function startStand(settings: Record<string, string> = {}): Promise
     environment,
     child: null,
     async start(armed, build = usual) {
-      const arm = armed === undefined ? {} : { CRASH_TEST_FAILPOINT: armed };
+      const arm = armed === undefined ? {} : { NODE_ENV: 'test', CRASH_TEST_FAILPOINT: armed };
       address.port = null;
       stand.child = await startChild({ ...environment, ...arm }, build, (kill) => {
         stand.killStarting = kill;

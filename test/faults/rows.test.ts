@@ -1,6 +1,6 @@
 /** The ledger of fault rows: what counts as a named test, and what it refuses. */
 import { describe, expect, it } from 'vitest';
-import { namedTests, problemsOf } from '../../scripts/fault-rows.ts';
+import { namedTests, problemsOf, switchedOff } from '../../scripts/fault-rows.ts';
 
 // Pieced together, so that the ledger does not take these for tests of rows.
 const row = (...ids: string[]): string => `[${ids.join(' ')}]`;
@@ -34,6 +34,25 @@ describe('the ledger refuses', () => {
     ['a test of a row that says why it has none', [test('F1', 'F2')], /tests and an `instead`: F2/],
   ])('%s', (_name, tests, problem) => {
     expect(problemsOf(matrix, tests)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it.each([
+    `it.skip('refuses ${row('F1')}', () => {`,
+    `it.todo('refuses ${row('F1')}', );`,
+    `describe.skip.each([1])('refuses ${row('F1')}', () => {`,
+    `it.fails('refuses ${row('F1')}', () => {`,
+    `it('refuses ${row('F1')}', { timeout: 5, skip: true }, () => {`,
+    `describe.skip('all', () => {\n  it('refuses ${row('F1')}', () => {`,
+  ])('a row whose test does not run: %s', (source) => {
+    expect(switchedOff('some.test.ts', source)).toEqual([expect.stringContaining('does not run')]);
+  });
+
+  it.each([
+    `it('refuses ${row('F1')}', (context) => {\n  if (missing) return context.skip(missing);`,
+    `it.skipIf(missing)('refuses ${row('F1')}', () => {`,
+    "it.todo('later');",
+  ])('no test that runs where it can, and none that names no row: %s', (source) => {
+    expect(switchedOff('some.test.ts', source)).toEqual([]);
   });
 
   it('nothing when every row has its test or its reason', () => {

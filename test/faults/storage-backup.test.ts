@@ -185,7 +185,7 @@ describe('the schedule', () => {
       PUENTE_BACKUP_KEEP: '1',
     };
     // The second one: the first is whole, and must be there afterwards.
-    const child = await startChild({ ...settings, CRASH_TEST_FAILPOINT: 'backup.copied:2' });
+    const child = await startChild({ ...settings, NODE_ENV: 'test', CRASH_TEST_FAILPOINT: 'backup.copied:2' });
     await child?.gone;
     const left = readdirSync(kept);
     expect(left.filter((name) => name.endsWith('.unfinished'))).toHaveLength(1);

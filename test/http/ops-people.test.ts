@@ -5,6 +5,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { membersOf, personOf } from '../../src/http/ops/people.ts';
 import { opsRoutes } from '../../src/http/ops.ts';
 import { createLog } from '../../src/outbound/log.ts';
+import { whenComparisonsSay } from '../constant-time.ts';
 import { ANA, ARGENTINA, BEN, type Bench, call, EVA, OPS_TOKEN, PEOPLE, startBench, tokenOf } from '../kit.ts';
 import { auditsOf } from './till.ts';
 
@@ -123,6 +124,15 @@ describe('tokens', () => {
     expect(bench.app.ops_token).toBeNull();
     expect((await call(`${bench.app.ops_url}/api/merchants`, { token: OPS_TOKEN })).status).toBe(401);
     expect((await call(`${bench.app.ops_url}/api/merchants`, { token: ANA.token })).status).toBe(200);
+  });
+
+  it('are told apart by the constant-time comparison and by nothing else [F124]', () => {
+    const token = new Secret(OPS_TOKEN);
+    const members = membersOf({ token, tokens: {} });
+    const known = (given: string): boolean => personOf(members, `Bearer ${given}`, 0) !== null;
+    expect(whenComparisonsSay(false, () => known(OPS_TOKEN))).toBe(false);
+    expect(whenComparisonsSay(true, () => known('another token'))).toBe(true);
+    expect([known(OPS_TOKEN), known('another token')]).toEqual([true, false]);
   });
 
   it('are known by their digest alone, whatever the header looks like [F124]', () => {

@@ -42,6 +42,8 @@ export interface Tally {
 }
 
 export type Line =
+  /** What is run from here on; the last one that was said is what a process that died was at. */
+  | { kind: 'begun'; seed: number }
   /** `small`: the smallest plan that shows it, where one was asked for. */
   | { kind: 'violation'; seed: number; violations: Violation[]; small: Small | null }
   | { kind: 'progress'; tally: Tally }
@@ -79,6 +81,7 @@ export async function runSeeds(range: Range, tell: (line: Line) => void): Promis
   let tally: Tally = NOTHING;
   for (let index = 0; index < range.count; index++) {
     const seed = range.from + index * range.stride;
+    tell({ kind: 'begun', seed });
     const plan = planOf(seed);
     const { history, violations } = await judge(world, plan);
     tally = added(tally, tallyOf(history, world));
@@ -96,6 +99,7 @@ export async function runPlans(files: string[], tell: (line: Line) => void): Pro
   let tally: Tally = NOTHING;
   for (const file of files) {
     const { plan } = JSON.parse(readFileSync(file, 'utf8')) as Small; // written by `shrink`
+    tell({ kind: 'begun', seed: plan.seed });
     const { history, violations } = await judge(world, plan);
     tally = added(tally, tallyOf(history, world));
     if (violations.length > 0) tell({ kind: 'violation', seed: plan.seed, violations, small: null });

@@ -27,4 +27,27 @@ describe('the simulation', () => {
     expect(found).toEqual([]);
     expect(tally.seeds).toBe(files.length);
   });
+
+  it('tells which seed ended its process, and goes on behind it', async () => {
+    const bug = {
+      name: 'a promise that nobody waits for',
+      test: null,
+      edits: [
+        {
+          file: 'core/open.ts',
+          from: "runtime.failpoint('create.before_row');",
+          to: "void Promise.reject(new Error('nobody waits for this'));",
+        },
+      ],
+    };
+    const { tally, found } = await runInProcesses({ from: 1, count: 3, stride: 1, first: false }, 1, { bug });
+    expect(found).toEqual(
+      [1, 2, 3].map((seed) => ({
+        seed,
+        violations: [{ invariant: 'run', text: expect.stringMatching(`at seed ${seed}: [^]*nobody waits for this`) }],
+        small: null,
+      })),
+    );
+    expect(tally.seeds).toBe(3);
+  });
 });

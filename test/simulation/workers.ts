@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { type Bug, environmentOf } from './bugs/bug.ts';
 import type { Violation } from './invariants.ts';
 import { added, type Line, NOTHING, type Range, type Tally, type Work } from './seeds.ts';
 import type { Small } from './shrink.ts';
@@ -13,43 +14,74 @@ export interface Outcome {
 }
 
 export interface WorkerOptions {
-  /** Name of the bug that the product is given (`bugs/list.ts`). */
-  bug?: string;
+  /** The bug that the product is given. */
+  bug?: Bug;
   onProgress?: (tally: Tally) => void;
 }
 
+/** So many processes of a share may die; then it is not the seeds that are to blame. */
+const MOST_DEATHS = 20;
+
 /**
- * Runs a range of seeds in as many processes as are asked for.
- * @throws Error when a process fails by itself.
+ * Runs a range of seeds in as many processes as are asked for. A seed that ends its process is told as one that broke the
+ * simulation, and another process goes on behind it.
+ * @throws Error when a process fails before its first seed, or too many do.
  */
 export async function runInProcesses(range: Range, processes: number, options: WorkerOptions = {}): Promise<Outcome> {
   const tallies: Tally[] = Array.from({ length: processes }, () => NOTHING);
   const found: Outcome['found'] = [];
-  const hear = (index: number) => (line: Line) => {
-    if (line.kind === 'violation') found.push(line);
-    else tallies[index] = line.tally;
-    options.onProgress?.(tallies.reduce(added, NOTHING));
+  const share = async (index: number): Promise<void> => {
+    const stride = range.stride * processes;
+    let from = range.from + index * range.stride;
+    let count = Math.floor((range.count - index - 1) / processes) + 1;
+    for (let deaths = 0; count > 0; deaths++) {
+      const before = tallies[index] ?? NOTHING;
+      const died = await runProcess({ ...range, from, stride, count }, options.bug, (line) => {
+        if (line.kind === 'violation') found.push(line);
+        else tallies[index] = added(before, line.tally);
+        options.onProgress?.(tallies.reduce(added, NOTHING));
+      });
+      if (died === null) return;
+      if (died.seed === null || deaths === MOST_DEATHS) throw deathOf(died);
+      found.push({ seed: died.seed, violations: [{ invariant: 'run', text: deathOf(died).message }], small: null });
+      const run = (died.seed - from) / stride + 1;
+      // What it has not told any more is not known of the seeds before: they are counted, and nothing of what was in them.
+      tallies[index] = { ...(tallies[index] ?? NOTHING), seeds: before.seeds + run };
+      if (range.first) return;
+      [from, count] = [died.seed + stride, count - run];
+    }
   };
-  await Promise.all(
-    tallies.map((_, index) => {
-      const count = Math.floor((range.count - index - 1) / processes) + 1;
-      const share = { ...range, from: range.from + index * range.stride, stride: range.stride * processes, count };
-      return runProcess(share, options.bug, hear(index));
-    }),
-  );
+  await Promise.all(tallies.map((_, index) => share(index)));
   found.sort((one, other) => one.seed - other.seed);
   return { tally: tallies.reduce(added, NOTHING), found };
 }
 
-/** Replays plans from files, with a seeded bug where one is named. */
-export async function replayInProcess(files: string[], bug?: string): Promise<Outcome> {
+/**
+ * Replays plans from files, with a seeded bug where one is given.
+ * @throws Error when the process fails by itself.
+ */
+export async function replayInProcess(files: string[], bug?: Bug): Promise<Outcome> {
   const found: Outcome['found'] = [];
   let tally = NOTHING;
-  await runProcess({ files }, bug, (line) => {
+  const died = await runProcess({ files }, bug, (line) => {
     if (line.kind === 'violation') found.push(line);
     else tally = line.tally;
   });
+  if (died !== null) throw deathOf(died);
   return { tally, found };
+}
+
+type Heard = Exclude<Line, { kind: 'begun' }>;
+
+interface Death {
+  /** What it was at; null when that was none. */
+  seed: number | null;
+  code: number | null;
+  words: string;
+}
+
+function deathOf({ seed, code, words }: Death): Error {
+  return new Error(`a simulation ended with ${code}${seed === null ? '' : ` at seed ${seed}`}: ${words}`);
 }
 
 const SEEDS = join(import.meta.dirname, 'seeds.ts');
@@ -59,7 +91,8 @@ const COMPILED = join(tmpdir(), 'puente-simulation-compiled');
 /** A process that fails says why at the end of what it writes. */
 const LAST_WORDS = 2_000;
 
-function runProcess(work: Work, bug: string | undefined, hear: (line: Line) => void): Promise<void> {
+/** @returns how it ended by itself; null when it ran all of its work. */
+function runProcess(work: Work, bug: Bug | undefined, hear: (line: Heard) => void): Promise<Death | null> {
   const loader = bug === undefined ? [] : ['--import', LOADER];
   const child = spawn(process.execPath, [...loader, SEEDS, JSON.stringify(work)], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -67,18 +100,21 @@ function runProcess(work: Work, bug: string | undefined, hear: (line: Line) => v
       ...process.env,
       NODE_ENV: 'test',
       NODE_COMPILE_CACHE: COMPILED,
-      ...(bug === undefined ? {} : { PUENTE_SEEDED_BUG: bug }),
+      ...(bug === undefined ? {} : environmentOf(bug)),
     },
   });
-  createInterface({ input: child.stdout }).on('line', (line) => hear(JSON.parse(line) as Line));
+  let seed: number | null = null;
+  createInterface({ input: child.stdout }).on('line', (text) => {
+    const line = JSON.parse(text) as Line;
+    if (line.kind === 'begun') seed = line.seed;
+    else hear(line);
+  });
   let words = '';
   child.stderr.on('data', (chunk: Buffer) => {
     words = (words + chunk.toString('utf8')).slice(-LAST_WORDS);
   });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) =>
-      code === 0 ? resolve() : reject(new Error(`a simulation ended with ${code}: ${words}`)),
-    );
+    child.once('close', (code) => resolve(code === 0 ? null : { seed, code, words }));
   });
 }

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { bytesText } from '../../core/doctor/finding.ts';
+import type { Failpoint } from '../../core/failpoint.ts';
 import type { BackupManifest, BackupNews, UpkeepStore } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
 import { backupName, listBackups, placeBackup, sizeOf, trimBackups, unfinishedName } from './backup-files.ts';
 import type { CopyFacts, CopyOrder, FromCopying } from './backup-thread.ts';
 import { type DiskSettings, roomForCopy } from './disk.ts';
-import type { Failpoint } from './migrate.ts';
 
 /** People who wait want to see it move. */
 const TELL_EVERY_MS = 500;

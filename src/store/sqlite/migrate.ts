@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, 
 import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { type Cover, noCover } from '../../core/cover.ts';
+import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import { PuenteError } from '../../error.ts';
 import { teachCover } from './cover.ts';
 import { storeUnusable } from './failure.ts';
@@ -12,10 +13,6 @@ export interface Migration {
   name: string;
   sql: string;
 }
-
-/** A named point at which a crash test may stop the process (`reliability.md` §5.4). */
-export type Failpoint = (name: string) => void;
-export const noFailpoint: Failpoint = () => undefined;
 
 /** `Puen` in ASCII; marks the file as ours for `file(1)` and for the refusal of a foreign database. */
 export const APPLICATION_ID = 0x5075656e;

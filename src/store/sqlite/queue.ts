@@ -1,8 +1,8 @@
 /** The main thread's end of the writer: gathers the units of one turn into one group, and answers after its commit. */
 import { Worker } from 'node:worker_threads';
+import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import { PuenteError } from '../../error.ts';
 import { storeFailed, storeUnusable } from './failure.ts';
-import { type Failpoint, noFailpoint } from './migrate.ts';
 import type { FromWriter, ToWriter, Unit, UnitResult, WriterSetup } from './unit.ts';
 
 /** A bound on one commit, so that nobody waits for the work of a whole backlog. */

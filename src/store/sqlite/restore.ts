@@ -2,6 +2,7 @@
 import { chmodSync, copyFileSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
+import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import type { BackupManifest } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
 import { readManifest } from './backup-files.ts';
@@ -10,7 +11,7 @@ import { unusableBecause } from './failure.ts';
 import { MIGRATIONS_DIRECTORY, realPathOf } from './file.ts';
 import { writeGap } from './gap.ts';
 import { takeInstanceLock } from './lock.ts';
-import { APPLICATION_ID, type Failpoint, noFailpoint, putInPlace, readMigrations, versionOf } from './migrate.ts';
+import { APPLICATION_ID, putInPlace, readMigrations, versionOf } from './migrate.ts';
 import { forgetRestoring, noteRestoring, restoringNote } from './restoring.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 

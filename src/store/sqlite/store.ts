@@ -3,6 +3,7 @@
 import type { KeyObject } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { createCover, noCover } from '../../core/cover.ts';
+import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import type { Room } from '../../core/records/upkeep.ts';
 import type { Store } from '../../core/store.ts';
 import type { PuenteError } from '../../error.ts';
@@ -21,7 +22,7 @@ import { linkHistoryMethods } from './link-history.ts';
 import { linkMethods } from './links.ts';
 import { takeInstanceLock } from './lock.ts';
 import { merchantMethods } from './merchants.ts';
-import { type Failpoint, noFailpoint, readMigrations } from './migrate.ts';
+import { readMigrations } from './migrate.ts';
 import { moveMethods } from './moves.ts';
 import { noticeLogMethods } from './notice-log.ts';
 import { noticeMethods } from './notices.ts';

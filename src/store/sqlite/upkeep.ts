@@ -1,5 +1,6 @@
 /** The condition of a store's file, and everything that keeps it in order, as the store's methods. */
 import { statSync } from 'node:fs';
+import type { Failpoint } from '../../core/failpoint.ts';
 import type { RestoredGap, Room, StoreCondition, UpkeepStore } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
 import { backupMethods } from './backup.ts';
@@ -7,7 +8,6 @@ import { sweepBackups } from './backup-files.ts';
 import { checkInThread } from './check.ts';
 import { type DiskSettings, watchDisk } from './disk.ts';
 import { eraseMethods } from './erase.ts';
-import type { Failpoint } from './migrate.ts';
 import type { WriteQueue } from './queue.ts';
 import type { Reader } from './reader.ts';
 import { retentionMethods } from './retention.ts';

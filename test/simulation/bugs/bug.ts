@@ -15,6 +15,16 @@ export interface Bug {
   test: { file: string; name: string } | null;
 }
 
+/** How a process is told which bug it has, with `bugOfProcess` at the other end. */
+export function environmentOf(bug: Bug): { PUENTE_SEEDED_BUG: string } {
+  return { PUENTE_SEEDED_BUG: JSON.stringify(bug) };
+}
+
+/** @throws SyntaxError in a process that was told of none. */
+export function bugOfProcess(): Bug {
+  return JSON.parse(process.env.PUENTE_SEEDED_BUG ?? '') as Bug; // written by `environmentOf`
+}
+
 /** @throws Error when two bugs have one name. */
 export function readBugs(bugs: Bug[]): readonly Bug[] {
   if (new Set(bugs.map(({ name }) => name)).size < bugs.length) throw new Error('two seeded bugs have one name');

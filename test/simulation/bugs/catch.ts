@@ -1,10 +1,12 @@
 /** Lets the checker look for one seeded bug, in processes of its own. */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { snippet } from '../shrink.ts';
+import type { Violation } from '../invariants.ts';
+import { type Small, snippet } from '../shrink.ts';
 import { type Outcome, replayInProcess, runInProcesses } from '../workers.ts';
-import type { Bug } from './list.ts';
+import { type Bug, environmentOf } from './bug.ts';
+import type { Verdict } from './run-test.ts';
 
 /** A small plan for each bug that the simulation catches: on the sources as they are it breaks nothing. */
 export const PLANS = join(import.meta.dirname, 'plans');
@@ -13,17 +15,20 @@ export interface Caught {
   bug: string;
   /** What caught it; null when nothing did. */
   by: string | null;
+  /** What was seen in place of what must be; null for one that was caught. */
+  instead: string | null;
   seeds: number;
 }
 
 /**
- * By its small plan, or by the test that is there for it: quick enough for every change.
+ * By its small plan, or by the test that is there for it: quick enough for every change. The plan must break a promise that
+ * is written in it: a patch that breaks the product altogether proves nothing of the checker.
  * @throws Error when a process fails by itself.
  */
 export async function catchByPlan(bug: Bug): Promise<Caught> {
-  if (bug.test !== null) return { bug: bug.name, by: await failingTest(bug), seeds: 0 };
-  const { found } = await replayInProcess([planFile(bug)], bug.name);
-  return { bug: bug.name, by: said('its plan', found), seeds: 1 };
+  if (bug.test !== null) return { bug: bug.name, ...(await catchByTest(bug, bug.test)), seeds: 0 };
+  const { found } = await replayInProcess([planFile(bug)], bug);
+  return { bug: bug.name, ...judged('its plan', found, brokenBy(bug)), seeds: 1 };
 }
 
 /**
@@ -33,15 +38,16 @@ export async function catchByPlan(bug: Bug): Promise<Caught> {
  * @throws Error when a process fails by itself.
  */
 export async function catchBySeeds(bug: Bug, most: number, processes = 1, remember = false): Promise<Caught> {
-  if (bug.test !== null) return { bug: bug.name, by: await failingTest(bug), seeds: 0 };
+  if (bug.test !== null) return { bug: bug.name, ...(await catchByTest(bug, bug.test)), seeds: 0 };
   const range = { from: 1, count: most, stride: 1, first: true };
-  const { found, tally } = await runInProcesses(range, processes, { bug: bug.name });
+  const { found, tally } = await runInProcesses(range, processes, { bug });
   const [first] = found;
-  if (remember && first?.small) {
+  const caught = { bug: bug.name, ...judged(`seed ${first?.seed}`, found, null), seeds: tally.seeds };
+  if (remember && caught.by !== null && first?.small) {
     mkdirSync(PLANS, { recursive: true });
     writeFileSync(planFile(bug), `${snippet(first.small)}\n`);
   }
-  return { bug: bug.name, by: said(`seed ${first?.seed}`, found), seeds: tally.seeds };
+  return caught;
 }
 
 /** @returns whether a plan of the bug is kept. */
@@ -59,17 +65,51 @@ export function planFile({ name }: Bug): string {
   );
 }
 
-function said(what: string, [first]: Outcome['found']): string | null {
-  if (first === undefined) return null;
-  const [violation] = first.violations;
-  return `${what}: ${violation?.invariant} ${violation?.text.split('\n')[0]}`;
+/** The promises that its plan says it breaks. */
+function brokenBy(bug: Bug): ReadonlySet<string> {
+  const { why } = JSON.parse(readFileSync(planFile(bug), 'utf8')) as Small; // written by `shrink`
+  return new Set(why.map((sentence) => sentence.slice(0, sentence.indexOf(':'))));
 }
 
-async function failingTest(bug: Bug): Promise<string | null> {
+/** What code that can't work at all throws; no seeded bug is of that kind. */
+const BROKEN_CODE = /\b(?:Type|Reference|Range|Syntax)Error\b/;
+
+/**
+ * Whether what the first run broke shows the bug.
+ * @param wanted the promises that it must have broken; null for any.
+ */
+export function judged(
+  what: string,
+  [first]: Outcome['found'],
+  wanted: ReadonlySet<string> | null,
+): Pick<Caught, 'by' | 'instead'> {
+  if (first === undefined) return { by: null, instead: 'nothing was broken' };
+  const broken = first.violations.find(({ invariant, text }) => invariant === 'run' || BROKEN_CODE.test(text));
+  if (broken !== undefined) return { by: null, instead: `broke off: ${told(broken)}` };
+  const violation = first.violations.find(({ invariant }) => wanted?.has(invariant) ?? true);
+  if (violation !== undefined) return { by: `${what}: ${told(violation)}`, instead: null };
+  return { by: null, instead: first.violations.map(told).join('; ') };
+}
+
+function told({ invariant, text }: Violation): string {
+  return `${invariant} ${text.split('\n')[0]}`;
+}
+
+/** @throws Error when the process ends without a verdict. */
+async function catchByTest(
+  bug: Bug,
+  { file, name }: NonNullable<Bug['test']>,
+): Promise<Pick<Caught, 'by' | 'instead'>> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'run-test.ts')], {
-    stdio: 'ignore',
-    env: { ...process.env, PUENTE_SEEDED_BUG: bug.name },
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: { ...process.env, ...environmentOf(bug) },
+  });
+  let verdict: Verdict | undefined;
+  child.once('message', (message) => {
+    verdict = message as Verdict; // all that it sends
   });
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
-  return code === 0 ? `${bug.test?.file}: ${bug.test?.name || 'whole file'}` : null;
+  if (verdict === undefined) throw new Error(`the test of ${bug.name} ended with ${code} and no verdict`);
+  const what = `${file}: ${name || 'whole file'}`;
+  return verdict.instead === null ? { by: what, instead: null } : { by: null, instead: `${what}: ${verdict.instead}` };
 }

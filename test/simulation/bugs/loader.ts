@@ -1,9 +1,9 @@
 /** Loaded before everything else by a process that is to run the product with a seeded bug: patches sources as they are read. */
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { bugNamed, patched } from './list.ts';
+import { bugOfProcess, patched } from './bug.ts';
 
-const bug = bugNamed(process.env.PUENTE_SEEDED_BUG ?? '');
+const bug = bugOfProcess();
 
 registerHooks({
   load(url, context, nextLoad) {

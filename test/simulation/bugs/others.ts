@@ -38,12 +38,12 @@ export const otherBugs: Bug[] = [
   },
   {
     name: '=== on signatures',
-    test: { file: 'test/core/signature.test.ts', name: 'upper-case hex' },
+    test: { file: 'test/core/signature.test.ts', name: 'is decided by the constant-time comparison' },
     edits: [
       {
         file: 'core/signature.ts',
         from: 'verified = timingSafeEqual(given, expected) || verified;',
-        to: "verified = parts.v1 === expected.toString('hex') || verified; void timingSafeEqual;",
+        to: "verified = given.toString('hex') === expected.toString('hex') || verified; void timingSafeEqual;",
       },
     ],
   },

@@ -1,24 +1,27 @@
-/** Runs one file of tests on sources with a seeded bug; ends with 0 when a test failed, as it must. */
+/** Runs the test of a seeded bug on sources that have it, and sends whoever started it what became of the test. */
+import type { TestCase } from 'vitest/node';
 import { startVitest } from 'vitest/node';
-import { bugNamed, patched } from './list.ts';
+import { bugOfProcess, patched } from './bug.ts';
 
-/** Nothing failed: the bug was not seen. */
-const NOT_CAUGHT = 3;
+/** Null when the test failed on what it asserts, as it must; otherwise what happened instead. */
+export type Verdict = { instead: string | null };
 
-const bug = bugNamed(process.env.PUENTE_SEEDED_BUG ?? '');
-if (bug.test === null) throw new Error(`${bug.name} is caught by the simulation, not by a test`);
+const { name, test, edits } = bugOfProcess();
+if (test === null) throw new Error(`${name} is caught by the simulation, not by a test`);
 
 const vitest = await startVitest(
   'test',
-  [bug.test.file],
+  [test.file],
   {
     config: false,
     watch: false,
     reporters: [],
-    testNamePattern: bug.test.name,
-    include: [bug.test.file],
+    testNamePattern: test.name,
+    include: [test.file],
     pool: 'forks',
     maxWorkers: 1,
+    // Its key knows nothing of the edits: what one bug has changed would be run for the next.
+    fsModuleCache: false,
   },
   {
     plugins: [
@@ -26,13 +29,26 @@ const vitest = await startVitest(
         name: 'seeded-bug',
         enforce: 'pre',
         transform(code: string, id: string) {
-          const edits = bug.edits.filter(({ file }) => id.split('?')[0]?.endsWith(`/src/${file}`));
-          return edits.length === 0 ? null : patched(code, edits);
+          const mine = edits.filter(({ file }) => id.split('?')[0]?.endsWith(`/src/${file}`));
+          return mine.length === 0 ? null : patched(code, mine);
         },
       },
     ],
   },
 );
-const failed = vitest.state.getCountOfFailedTests();
+const modules = vitest.state.getTestModules();
+const tests = modules.flatMap((module) => [...module.children.allTests()]);
+const outside = [...modules.flatMap((module) => module.errors()), ...vitest.state.getUnhandledErrors()];
+const verdict: Verdict = { instead: insteadOfFailing(tests, outside) };
 await vitest.close();
-process.exit(failed > 0 ? 0 : NOT_CAUGHT);
+process.send?.(verdict, () => process.exit(0));
+
+/** A file that can't be loaded has shown nothing, and neither has a test that broke off before it asserted. */
+function insteadOfFailing(all: readonly TestCase[], errors: readonly unknown[]): string | null {
+  const ran = all.map((one) => one.result()).filter(({ state }) => state === 'passed' || state === 'failed');
+  const why = ran.flatMap((result) => result.errors ?? []);
+  if (why.some((error) => error.name === 'AssertionError')) return null;
+  const [first] = [...why, ...errors];
+  if (first !== undefined) return `broke off: ${(first as { message?: string }).message ?? String(first)}`;
+  return ran.length === 0 ? 'no test of that name ran' : 'passed';
+}

@@ -1,0 +1,35 @@
+/** The part of the proof that is the fault matrix: each row has a test that was run and passed. */
+import { join } from 'node:path';
+import { readFaultTests } from '../fault-rows.ts';
+import type { Part } from './part.ts';
+import type { Told } from './reporter.ts';
+import { runTests } from './run-tests.ts';
+
+const HOUSE = join(import.meta.dirname, '..', '..');
+
+export const faultRows: Part = {
+  name: 'rows',
+  about: 'the fault matrix of reliability.md §4: every file whose tests name a row, with the counts of every change',
+  async run(_options, say) {
+    const { ids, files } = readFaultTests(HOUSE);
+    const { tests, failures } = await runTests(files, {}, say);
+    const missing = rowsWithout(ids, tests);
+    const count = `${ids.length - missing.length}/${ids.length} rows\n${tests.length} tests`;
+    return {
+      lines: [{ promise: '§4', what: 'each row has tests, and all of them pass', count, violations: missing.length }],
+      failures: [...failures, ...missing.map((id) => `${id} has no test that passed, or one that did not`)],
+      remarks: [],
+    };
+  },
+};
+
+const IDS = /\[([FPI]\d+(?: [FPI]\d+)*)\]/g;
+
+/** The rows that no test of the run shows: by its title it must have been run, and every test of the row must have passed. */
+export function rowsWithout(ids: readonly string[], tests: readonly Told[]): string[] {
+  const named = tests.flatMap(({ name, state }) =>
+    [...name.matchAll(IDS)].flatMap(([, own = '']) => own.split(' ')).map((id) => ({ id, state })),
+  );
+  const states = Map.groupBy(named, ({ id }) => id);
+  return ids.filter((id) => states.get(id)?.every(({ state }) => state === 'passed') !== true);
+}

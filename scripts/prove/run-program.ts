@@ -1,0 +1,14 @@
+/** Runs one of our programs, and hands on what it says line by line. */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Say } from './part.ts';
+
+/**
+ * @param argv the file that Node is given, and its arguments.
+ * @returns the exit code; null when a signal ended it.
+ */
+export function runProgram(argv: readonly string[], env: Record<string, string>, say: Say): Promise<number | null> {
+  const child = spawn(process.execPath, argv, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', say);
+  return new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
+}

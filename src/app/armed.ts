@@ -1,0 +1,39 @@
+/** For crash tests alone: the one point at which this process ends itself, and when it may have one. */
+
+import { isLoopback } from '../config/contradictions.ts';
+import type { Config } from '../config.ts';
+import { type Failpoint, failpoints, noFailpoint } from '../core/failpoint.ts';
+import { PuenteError } from '../error.ts';
+
+/**
+ * `CRASH_TEST_FAILPOINT` is a point's name, or `name:n` for the n-th time that it is passed; then the process is killed hard.
+ * @throws PuenteError bad_setting outside of a test, with an upstream on another machine, and for a point that there is not.
+ */
+export function armedFailpoint(
+  environment: NodeJS.ProcessEnv,
+  { upstream, legacy_upstream }: Pick<Config, 'upstream' | 'legacy_upstream'>,
+): Failpoint {
+  const armed = environment.CRASH_TEST_FAILPOINT;
+  if (armed === undefined || armed === '') return noFailpoint;
+  // An upstream on this machine may still lead to a real one, so that a test has to say that it is one.
+  if (environment.NODE_ENV !== 'test' || !isHere(upstream) || !isHere(legacy_upstream)) {
+    throw refused('is for crash tests alone, with NODE_ENV=test and every upstream on this machine; remove it');
+  }
+  const [, point, count = '1'] = /^([a-z_.]+)(?::(\d+))?$/.exec(armed) ?? [];
+  const known = failpoints.find((name) => name === point);
+  let left = Number(count);
+  if (known === undefined || left < 1) {
+    throw refused(`is ${armed}; write name or name:n with n from 1, where name is one of ${failpoints.join(', ')}`);
+  }
+  return (name) => {
+    if (name === known && --left === 0) process.kill(process.pid, 'SIGKILL');
+  };
+}
+
+function isHere(upstream: string): boolean {
+  return upstream === 'sandbox' || isLoopback(new URL(upstream).hostname.replaceAll(/[[\]]/g, ''));
+}
+
+function refused(why: string): PuenteError {
+  return new PuenteError('bad_setting', `CRASH_TEST_FAILPOINT ${why}`);
+}
