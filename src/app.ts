@@ -93,7 +93,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     remarks,
     async close() {
       state.ready = false;
-      await Promise.all([publicDoor.close(config.shutdown.grace_ms), opsDoor.close(config.shutdown.grace_ms)]);
+      await closeDoors(publicDoor, opsDoor, config.shutdown.grace_ms);
       passthrough.close();
       admission.stop();
       await work.stop();
@@ -103,6 +103,13 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       await sandbox?.close();
     },
   };
+}
+
+/** The ops door goes last: while calls under way end, its `/readyz` tells a balancer 503 (`reliability.md` F53). */
+async function closeDoors(publicDoor: Listening, opsDoor: Listening, grace_ms: number): Promise<void> {
+  const end = performance.now() + grace_ms;
+  await publicDoor.close(grace_ms);
+  await opsDoor.close(Math.max(0, end - performance.now()));
 }
 
 /** Nobody has a token of the ops door. */

@@ -65,9 +65,9 @@ async function readFor(runtime: Runtime, link: Link, order_id: string): Promise<
     const current = (await runtime.store.link(link.legacy_id)) ?? link;
     if (current.order_id !== null) {
       if (current.order_id !== order_id) return 'foreign';
-      const before = runtime.reads.last(order_id);
+      const before = runtime.reads.number(order_id);
       await refreshLink(runtime, current, token, { force: true });
-      return runtime.reads.last(order_id) > before ? 'read' : 'unread';
+      return runtime.reads.number(order_id) > before ? 'read' : 'unread';
     }
     // A create that was refused or never sent has no order: one with its reference was made by somebody else.
     if (!ADOPTING.includes(current.state)) return 'foreign';

@@ -37,11 +37,12 @@ export async function lookAtLink(
   const seen = (link: Link, is_token_refused = false) => ({ link, is_token_refused });
   if (order_id === null) return seen(link);
   const asked_at = runtime.clock.now();
+  const begun_before = runtime.reads.begun();
   return runtime.serial.run(`order:${order_id}`, async () => {
     const current = (await runtime.store.link(link.legacy_id)) ?? link;
     const last = runtime.reads.last(order_id);
     const fresh_ms = options.force === true ? 0 : runtime.settings.reads.fresh_ms;
-    if (last > 0 && last >= asked_at) return seen(current);
+    if (runtime.reads.number(order_id) > begun_before) return seen(current);
     if (last > 0 && asked_at - last < fresh_ms) {
       if (current.state === 'LIVE') markLimitation(runtime.exchange(), 'LIM-11');
       return seen(current);
@@ -76,6 +77,7 @@ async function askOrder(
   deadline = Number.POSITIVE_INFINITY,
 ): Promise<{ order: Order | null; status: number | null }> {
   const started_at = runtime.clock.now();
+  const number = runtime.reads.begin();
   const outcome = await runtime.upstream.send({
     ...routeOf('get', order_id),
     token,
@@ -87,7 +89,7 @@ async function askOrder(
     if (status === 401) await distrust(runtime, token);
     const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
     runtime.log.warn('order could not be read; the stored state stands', { order_id, cause });
-  } else runtime.reads.mark(order_id, started_at);
+  } else runtime.reads.mark(order_id, started_at, number);
   return { order, status };
 }
 

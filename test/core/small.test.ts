@@ -141,8 +141,8 @@ describe('one thing at a time', () => {
 describe('recent reads', () => {
   it('keep the newest when there are too many', () => {
     const reads = createRecentReads(() => Number.POSITIVE_INFINITY);
-    reads.mark('first', 1);
-    for (let order = 0; order < 20_000; order++) reads.mark(`order ${order}`, 2);
+    reads.mark('first', 1, reads.begin());
+    for (let order = 0; order < 20_000; order++) reads.mark(`order ${order}`, 2, reads.begin());
     expect(reads.last('first')).toBe(0);
     expect(reads.last('order 19999')).toBe(2);
     expect(reads.last('never')).toBe(0);

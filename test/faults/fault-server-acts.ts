@@ -94,37 +94,40 @@ export function lengthAndChunked(status: number, body: string): Act {
   return raw(Buffer.concat([head(status, headers), chunk(Buffer.from(body)), Buffer.from('0\r\n\r\n')]));
 }
 
-/** A chunked body that never ends, as fast as it is read. */
-export function endlessChunked(status = 201): Act {
+/** A chunked body that begins with `start` and goes on in spaces without end, as fast as it is read. */
+export function endlessChunked(status = 201, start = ' '): Act {
   const piece = chunk(Buffer.alloc(64 * 1024, 0x20));
   return (socket) => {
     socket.write(head(status, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' }));
+    socket.write(chunk(Buffer.from(start)));
     pour(socket, piece);
   };
 }
 
-/** A body that is announced as `bytes` long and comes, as fast as it is read. */
-export function hugeBody(bytes: number, status = 201): Act {
+/** A body that is announced as `bytes` long, begins with `start` and goes on in spaces, as fast as it is read. */
+export function hugeBody(bytes: number, status = 201, start = ''): Act {
   return (socket) => {
     socket.write(head(status, { 'content-type': 'application/json', 'content-length': String(bytes) }));
+    socket.write(start);
     pour(socket, Buffer.alloc(64 * 1024, 0x20));
   };
 }
 
-/** `bytes` of spaces, compressed to a thousandth. */
-export function gzipBomb(bytes: number, status = 201): Act {
-  const squeezed = gzipSync(Buffer.alloc(bytes, 0x20));
+/** `start` and `bytes` of spaces, compressed to a thousandth. */
+export function gzipBomb(bytes: number, status = 201, start = ''): Act {
+  const squeezed = gzipSync(Buffer.concat([Buffer.from(start), Buffer.alloc(bytes, 0x20)]));
   return answer(status, squeezed, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
 }
 
 /** This many header lines before the body. */
-export function manyHeaders(count: number, status = 201): Act {
-  return raw(`HTTP/1.1 ${status} Status\r\n${'x-many: 1\r\n'.repeat(count)}content-length: 2\r\n\r\n{}`);
+export function manyHeaders(count: number, status = 201, body = '{}'): Act {
+  const length = Buffer.byteLength(body);
+  return raw(`HTTP/1.1 ${status} Status\r\n${'x-many: 1\r\n'.repeat(count)}content-length: ${length}\r\n\r\n${body}`);
 }
 
 /** One header line of this many bytes. */
-export function longHeader(bytes: number, status = 201): Act {
-  return raw(`HTTP/1.1 ${status} Status\r\nx-long: ${'a'.repeat(bytes)}\r\ncontent-length: 2\r\n\r\n{}`);
+export function longHeader(bytes: number, status = 201, body = '{}'): Act {
+  return answer(status, body, { 'x-long': 'a'.repeat(bytes) });
 }
 
 /** Informational answers (1xx) without end. */

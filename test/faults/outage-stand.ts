@@ -12,6 +12,10 @@ import { type Answer, ARGENTINA, call } from '../kit.ts';
 export interface Outage extends Outside {
   /** While true every connection is cut as soon as it asks for something. */
   down: boolean;
+  /** While true reads of orders are taken and not answered; those that wait get their answer when it turns false. */
+  holds_reads: boolean;
+  /** Creates and reads of orders in the order in which they came. */
+  seen: ('create' | 'read')[];
   /** `GET /v1/orders/…` that came so far, cut ones too. */
   reads(): number;
   /** Moves both clocks. */
@@ -25,11 +29,16 @@ export interface Outage extends Outside {
 /** @param settings on top of an outside upstream's; nobody is told by webhook. */
 export async function openOutage(settings: Record<string, string>): Promise<Outage> {
   const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: 100 } });
-  let reads = 0;
+  const seen: Outage['seen'] = [];
+  let answerReads: (() => void)[] = [];
+  let holds_reads = false;
   let offset_ms = 0;
   const server = createServer((incoming, response) => {
-    if (incoming.method === 'GET' && /^\/v1\/orders\/ORD/.test(incoming.url ?? '')) reads++;
+    const is_read = incoming.method === 'GET' && /^\/v1\/orders\/ORD/.test(incoming.url ?? '');
+    if (is_read) seen.push('read');
+    if (incoming.method === 'POST' && incoming.url === '/v1/orders') seen.push('create');
     if (outage.down) incoming.socket.destroy();
+    else if (is_read && holds_reads) answerReads.push(() => void forward(sandbox.url, incoming, response));
     else void forward(sandbox.url, incoming, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -40,7 +49,17 @@ export async function openOutage(settings: Record<string, string>): Promise<Outa
   const outage: Outage = {
     ...outside,
     down: false,
-    reads: () => reads,
+    get holds_reads() {
+      return holds_reads;
+    },
+    set holds_reads(holds) {
+      holds_reads = holds;
+      if (holds) return;
+      for (const answer of answerReads) answer();
+      answerReads = [];
+    },
+    seen,
+    reads: () => seen.filter((call) => call === 'read').length,
     control,
     async pass(ms) {
       offset_ms += ms;

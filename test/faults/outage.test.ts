@@ -34,7 +34,7 @@ const create = (number: number) =>
 
 const toldOf = (id: string): number => receiver.received.filter(({ query }) => query.get('id') === id).length;
 
-it('a day without the upstream loses nothing: what was paid is told once, at a bounded pace, and new sales go first [F31 F112]', async () => {
+it('a day without the upstream loses nothing: what was paid is told once, at a bounded pace, and new sales get through [F31 F112]', async () => {
   const ids: string[] = [];
   for (let number = 1; number <= SALES; number++) ids.push(idOf(await create(number)));
   outage.down = true;
@@ -104,6 +104,38 @@ it('hours of silence: every sale is found by looking, and told once [F112]', asy
   }
   await outage.pass(3 * HOUR_MS);
   expect(ids.map(toldOf)).toEqual(ids.map(() => 1));
+});
+
+it('new sales go first: upstream sees them before the rest of a backlog that waits for its turn [F31]', async () => {
+  const places = 4; // of which reads get three
+  const busy = await openOutage({
+    PUENTE_RECONCILE_SWEEP_PER_SECOND: '0',
+    PUENTE_RECONCILE_CONCURRENCY: '64',
+    PUENTE_READS_TIMEOUT_MS: '9999',
+    PUENTE_UPSTREAM_POOL_CONNECTIONS: String(places),
+  });
+  try {
+    const createAt = (number: number) =>
+      busy.till(`${POINT}/devices/${device(number)}/payment-intents`, { body: { amount: 1500 } });
+    for (let number = 1; number <= 12; number++) idOf(await createAt(number));
+    busy.seen.length = 0;
+    busy.holds_reads = true;
+    await busy.pass(60_000);
+    await eventually(
+      async () => busy.reads(),
+      (reads) => reads === places - 1,
+    );
+    const sales = await Promise.all(Array.from({ length: 8 }, (_, index) => createAt(20 + index)));
+    expect(sales.map(({ status }) => status)).toEqual(Array(8).fill(200));
+    busy.holds_reads = false;
+    await eventually(
+      async () => busy.reads(),
+      (reads) => reads >= 12,
+    );
+    expect(busy.seen.slice(0, places - 1 + 8)).toEqual([...Array(places - 1).fill('read'), ...Array(8).fill('create')]);
+  } finally {
+    await busy.close();
+  }
 });
 
 it('while the service asks for fewer calls the backlog rests, and payments do not [F19 F31]', async () => {

@@ -234,6 +234,17 @@ describe('another process that holds the write lock', () => {
   });
 });
 
+/** A row that makes the log grow by about `bytes`. */
+function tokenOfSize(number: number, bytes: number) {
+  return {
+    fingerprint: `token ${number}`,
+    merchant_id: MERCHANT,
+    sealed_token: new Uint8Array(bytes),
+    accepted_until: NOON,
+    seen_at: NOON,
+  };
+}
+
 describe('a long reader', () => {
   it('can not make the log grow unseen: it is told, and emptied as soon as nobody reads [F62]', async () => {
     const folder = newFolder();
@@ -241,19 +252,12 @@ describe('a long reader', () => {
     const seen: Room[] = [];
     const disk = { low_bytes: 0, ballast_bytes: 0, log_limit_bytes: 300_000 };
     const store = await openStore(path, { disk, onRoom: (room) => seen.push(room) });
-    const token = (number: number) => ({
-      fingerprint: `token ${number}`,
-      merchant_id: MERCHANT,
-      sealed_token: new Uint8Array(100_000),
-      accepted_until: NOON,
-      seen_at: NOON,
-    });
     const reader = new Database(path, { readonly: true });
     try {
-      await store.acceptToken(token(0), 'MLA');
+      await store.acceptToken(tokenOfSize(0, 100_000), 'MLA');
       const reading = reader.prepare('SELECT fingerprint FROM tokens').iterate();
       reading.next();
-      for (let number = 1; number < 12; number++) await store.acceptToken(token(number), null);
+      for (let number = 1; number < 12; number++) await store.acceptToken(tokenOfSize(number, 100_000), null);
       await eventually(
         async () => seen.length,
         (changes) => changes === 1,
@@ -268,6 +272,66 @@ describe('a long reader', () => {
       expect(seen[1]).toMatchObject({ is_log_large: false });
       expect(statSync(`${path}-wal`).size).toBeLessThan(disk.log_limit_bytes);
       expect((await store.token('token 11'))?.sealed_token.length).toBe(100_000);
+    } finally {
+      reader.close();
+      await store.close();
+      folder.remove();
+    }
+  });
+
+  it('of our own never holds the log: many times its limit is written, and it stays within it [F62]', async () => {
+    const folder = newFolder();
+    const path = folder.file('puente.db');
+    const disk = { low_bytes: 0, ballast_bytes: 0, log_limit_bytes: 32 * MIB };
+    const seen: Room[] = [];
+    const store = await openStore(path, { disk, onRoom: (room) => seen.push(room) });
+    try {
+      await store.acceptToken(tokenOfSize(0, 100), 'MLA');
+      let largest = 0;
+      let written = 0;
+      for (let number = 1; written < 3 * disk.log_limit_bytes; number++) {
+        const reading = store.token('token 0');
+        await store.acceptToken(tokenOfSize(number, MIB), null);
+        written += MIB;
+        largest = Math.max(largest, statSync(`${path}-wal`).size);
+        expect((await reading)?.fingerprint).toBe('token 0');
+      }
+      expect(largest).toBeLessThan(disk.log_limit_bytes);
+      expect(seen).toEqual([]);
+    } finally {
+      await store.close();
+      folder.remove();
+    }
+  });
+
+  it('of somebody else ends the growth at the disk: what it leaves free is too little for new sales [F62 F45]', async () => {
+    const folder = newFolder();
+    const path = folder.file('puente.db');
+    const wal = (): number => (existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0);
+    const seen: Room[] = [];
+    const disk = {
+      low_bytes: MIB,
+      ballast_bytes: 0,
+      log_limit_bytes: MIB,
+      free_bytes: async () => 4 * MIB - wal(),
+    };
+    const store = await openStore(path, { disk, onRoom: (room) => seen.push(room) });
+    const reader = new Database(path, { readonly: true });
+    try {
+      await store.acceptToken(tokenOfSize(0, 100), 'MLA');
+      const reading = reader.prepare('SELECT fingerprint FROM tokens').iterate();
+      reading.next();
+      for (let number = 1; number <= 7; number++) await store.acceptToken(tokenOfSize(number, MIB / 2), null);
+      await eventually(
+        async () => store.room(),
+        ({ level, is_log_large }) => level === 'low' && is_log_large,
+      );
+      reading.return?.();
+      await eventually(
+        async () => store.room(),
+        ({ level, is_log_large }) => level === 'enough' && !is_log_large,
+      );
+      expect(wal()).toBeLessThan(disk.log_limit_bytes);
     } finally {
       reader.close();
       await store.close();

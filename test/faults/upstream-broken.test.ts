@@ -42,6 +42,30 @@ async function expectReplayed(spoiled: Twist): Promise<void> {
   expect(upstream.orders.size).toBe(orders + 1);
 }
 
+/**
+ * The whole answer that the upstream would have given, with one thing spoiled: nothing but that keeps it from being a
+ * success. `write` gets the text of the order.
+ */
+function spoil(write: (order: string) => Act): Twist {
+  return (honest) => (socket, heard) => {
+    acts.unheard(honest, acts.silence)(socket, heard);
+    write(JSON.stringify(upstream.orders.get(heard.headers['x-idempotency-key'] ?? '')))(socket, heard);
+  };
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const asJson = (text: string | Buffer): Act => acts.answer(201, text, JSON_TYPE);
+
+/** What is taken at the first try: the control of what `spoil` spoils. */
+async function expectTaken(twist: Twist): Promise<void> {
+  upstream.onCreate = twist;
+  const device = puente.device();
+  const told = await puente.create(device);
+  expect({ status: told.status, text: told.text }).toMatchObject({ status: 200 });
+  expect(puente.row(device)).toMatchObject({ state: 'LIVE', attempts: 1 });
+  upstream.onCreate = (honest) => honest;
+}
+
 /** Spoils every try: the till is told that nobody knows, and the row stays in doubt. */
 async function expectDoubt(spoiled: Twist, least_tries = 2): Promise<string> {
   upstream.onCreate = spoiled;
@@ -73,11 +97,15 @@ describe('the connection fails after the request', () => {
     ['cut inside the headers [F8]', (honest) => acts.cutAt(40, honest)],
     ['cut inside the body [F8]', (honest) => acts.cutAt(200, honest)],
     ['reset inside the body [F8]', (honest) => acts.cutAt(200, honest, 'reset')],
-    ['a content length that promises more [F8]', () => acts.wrongLength(201, '{"id":"ORD"}', 10)],
-    ['a content length that ends too early [F8]', () => acts.wrongLength(201, '{"id":"ORD"}', -5)],
+    ['a content length that promises more [F8]', spoil((order) => acts.wrongLength(201, order, 10))],
+    ['a content length that ends too early [F8]', spoil((order) => acts.wrongLength(201, order, -5))],
     [
-      'a chunk that never ends',
-      () => acts.rawThenClose('HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{'),
+      'a last chunk that never comes [F8]',
+      spoil((order) =>
+        acts.rawThenClose(
+          `HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\n\r\n${order.length.toString(16)}\r\n${order}\r\n`,
+        ),
+      ),
     ],
   ])('%s: replayed with the same key and bytes', async (_name, twist) => {
     await expectReplayed(twist);
@@ -99,25 +127,54 @@ describe('two answers in one', () => {
   openForGroup();
 
   it.each<[string, Twist]>([
-    ['content length and chunked together [F10]', () => acts.lengthAndChunked(201, '{}')],
+    ['content length and chunked together [F10]', spoil((order) => acts.lengthAndChunked(201, order))],
     [
-      'an answer nobody asked for behind the first',
-      (honest) => acts.unheard(honest, acts.raw('HTTP/1.1 100 Continue\r\n\r\n')),
+      'two content lengths [F10]',
+      spoil((order) =>
+        acts.raw(
+          `HTTP/1.1 201 Created\r\ncontent-length: ${order.length}\r\ncontent-length: ${order.length + 1}\r\n\r\n${order} `,
+        ),
+      ),
     ],
-    ['no HTTP at all', () => acts.raw('SSH-2.0-OpenSSH_9.6\r\n')],
+    ['no HTTP at all', spoil((order) => acts.raw(`SSH-2.0-OpenSSH_9.6\r\n\r\n${order}`))],
     ['HTML that says 201 [F9]', () => acts.answer(201, '<html></html>', { 'content-type': 'text/html' })],
-    ['HTML that says it is JSON [F9]', () => acts.answer(201, '<html></html>', { 'content-type': 'application/json' })],
+    ['HTML that says it is JSON [F9]', () => acts.answer(201, '<html></html>', JSON_TYPE)],
+    ['JSON that says it is HTML [F9]', spoil((order) => acts.answer(201, order, { 'content-type': 'text/html' }))],
     [
-      'JSON that says it is HTML [F9]',
-      (_honest, heard) => acts.answer(201, heard.body, { 'content-type': 'text/html' }),
+      'JSON that says it is compressed',
+      spoil((order) => acts.answer(201, order, { ...JSON_TYPE, 'content-encoding': 'gzip' })),
     ],
+    ['two orders in a row', spoil((order) => asJson(order + order))],
+    ['an order in a list [F9]', spoil((order) => asJson(`[${order}]`))],
   ])('%s: no success, and replayed', async (_name, twist) => {
     await expectReplayed(twist);
   });
 
+  it("an answer nobody asked for behind the first is no call's answer", async () => {
+    let others = '';
+    await expectTaken(
+      spoil((order) => {
+        const other = order.replace(/"id":"ORD[^"]*"/, '"id":"ORD01K7Q2V5B8N4T6W9XJ3SOMEBODY"');
+        others = other;
+        const whole = (text: string): string =>
+          `HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
+        return acts.raw(whole(order) + whole(other));
+      }),
+    );
+    expect(others).toContain('SOMEBODY');
+    const device = puente.device();
+    expect((await puente.create(device)).status).toBe(200);
+    const { idempotency_key, order_id } = puente.row(device);
+    expect(order_id).toBe(upstream.orders.get(idempotency_key)?.id);
+  });
+
+  it('the same order unspoiled is taken at the first try', async () => {
+    await expectTaken(spoil((order) => asJson(order)));
+  });
+
   it('what is no success is told in the log [F9]', async () => {
     const before = puente.alerts.length;
-    await expectDoubt(() => acts.json(201, []));
+    await expectDoubt(spoil((order) => asJson(`[${order}]`)));
     const own = puente.alerts.slice(before).filter(({ message }) => message === 'create: ambiguous');
     expect(own.map(({ cause }) => cause)).toContain('success without a readable order');
   });
@@ -134,11 +191,12 @@ describe('silence', () => {
   });
 
   it('an answer after our deadline makes no second order [F5]', async () => {
+    const orders = upstream.orders.size;
     const device = await expectDoubt((honest) => acts.late(honest, 1_800));
     await untilLive(device);
     const { idempotency_key, order_id } = puente.row(device);
     expect(upstream.orders.get(idempotency_key)?.id).toBe(order_id);
-    expect([...upstream.orders.values()].filter(({ id }) => id === order_id)).toHaveLength(1);
+    expect(upstream.orders.size, 'whatever the key').toBe(orders + 1);
   });
 });
 
@@ -158,19 +216,30 @@ describe('an answer that does not end', () => {
 describe('an answer that is too much', () => {
   openForGroup();
 
-  it.each<[string, Act]>([
-    ['ten thousand headers [F21]', acts.manyHeaders(10_000)],
-    ['one header of a mebibyte [F21]', acts.longHeader(1024 * 1024)],
-    ['a gzip bomb of 64 MiB [F21]', acts.gzipBomb(64 * 1024 * 1024)],
-    ['an endless chunked body [F21]', acts.endlessChunked()],
-    ['a body of 5 GB [F21]', acts.hugeBody(5 * 1024 ** 3)],
-  ])('%s is cut; memory stays flat', async (_name, act) => {
+  const CAP = 1024 * 1024;
+
+  it.each<[string, (order: string) => Act]>([
+    ['ten thousand headers [F21]', (order) => acts.manyHeaders(10_000, 201, order)],
+    ['one header of a mebibyte [F21]', (order) => acts.longHeader(1024 * 1024, 201, order)],
+    ['one header of 17 KiB [F21]', (order) => acts.longHeader(17 * 1024, 201, order)],
+    ['a gzip bomb of 64 MiB [F21]', (order) => acts.gzipBomb(64 * 1024 * 1024, 201, order)],
+    ['an endless chunked body [F21]', (order) => acts.endlessChunked(201, order)],
+    ['a body of 5 GB [F21]', (order) => acts.hugeBody(5 * 1024 ** 3, 201, order)],
+    ['a body of one byte more than 1 MiB [F21]', (order) => asJson(order.padEnd(CAP + 1))],
+  ])('%s is cut; memory stays flat', async (_name, write) => {
     const written = upstream.written();
     const rss = process.memoryUsage().rss;
-    await expectReplayed(() => act);
+    await expectReplayed(spoil(write));
     // What the sockets of both ends hold beside our 1 MiB.
     expect(upstream.written() - written).toBeLessThan(32 * 1024 * 1024);
     expect(process.memoryUsage().rss - rss).toBeLessThan(128 * 1024 * 1024);
+  });
+
+  it.each<[string, (order: string) => Act]>([
+    ['three hundred headers', (order) => acts.manyHeaders(300, 201, order)],
+    ['a body of 1 MiB', (order) => asJson(order.padEnd(CAP))],
+  ])('%s is not: what is within the caps is taken at the first try [F21]', async (_name, write) => {
+    await expectTaken(spoil(write));
   });
 });
 
@@ -182,8 +251,10 @@ describe('a redirect to somebody else', () => {
   });
   afterAll(() => thief.close());
 
-  it.each([301, 302, 303, 307, 308])('%i is not followed, and the token goes nowhere [F20]', async (status) => {
-    const device = await expectDoubt(() => acts.redirect(status, `${thief.url}/v1/orders`), 1);
+  it.each([300, 301, 302, 303, 307, 308])('%i is not followed, and the token goes nowhere [F20]', async (status) => {
+    // With our own order in its body, which is no success either.
+    const to = (order: string): Act => acts.answer(status, order, { ...JSON_TYPE, location: `${thief.url}/v1/orders` });
+    const device = await expectDoubt(spoil(to), 1);
     expect(puente.row(device).attempts, 'a wrong address is not asked again while the till waits').toBe(1);
     expect([thief.accepted(), thief.heard]).toEqual([0, []]);
   });
@@ -201,14 +272,22 @@ describe('a redirect to somebody else', () => {
 describe('JSON that bites', () => {
   openForGroup();
 
+  /** The order with more in it, first, so that a parser that lets the last one win has an honest order. */
+  const withMore = (order: string, more: string): Buffer => Buffer.from(`{${more},${order.slice(1)}`, 'latin1');
+
   it.each<[string, string]>([
-    ['a nest of 100,000 lists [F24]', '['.repeat(100_000) + ']'.repeat(100_000)],
-    ['__proto__ deep inside [F24]', '{"id":"ORD","config":{"__proto__":{"polluted":true}}}'],
-    ['constructor.prototype [F24]', '{"constructor":{"prototype":{"polluted":true}}}'],
-    ['the same key twice with different values [F24]', '{"id":"ORD1","id":"ORD2"}'],
-    ['bytes that are no UTF-8 [F24]', '{"id":"\xff"}'],
-  ])('%s is no success and pollutes nothing', async (_name, text) => {
-    await expectReplayed(() => acts.answer(201, Buffer.from(text, 'latin1'), { 'content-type': 'application/json' }));
+    ['a nest of 100,000 lists [F24]', `"more":${'['.repeat(100_000)}${']'.repeat(100_000)}`],
+    ['a nest of 40 lists [F24]', `"more":${'['.repeat(40)}${']'.repeat(40)}`],
+    ['__proto__ deep inside [F24]', '"more":{"deep":{"__proto__":{"polluted":true}}}'],
+    ['constructor.prototype [F24]', '"constructor":{"prototype":{"polluted":true}}'],
+    ['the same key twice with different values [F24]', '"status":"canceled"'],
+    ['bytes that are no UTF-8 [F24]', '"more":"\xff"'],
+  ])('%s is no success and pollutes nothing', async (_name, more) => {
+    await expectReplayed(spoil((order) => asJson(withMore(order, more))));
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+  });
+
+  it('more that is harmless is taken at the first try', async () => {
+    await expectTaken(spoil((order) => asJson(withMore(order, `"more":${'['.repeat(20)}${']'.repeat(20)}`))));
   });
 });

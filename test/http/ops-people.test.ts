@@ -1,4 +1,6 @@
 /** Who may do what on the ops door: every row, without a token, with a wrong one, and with each role (F123, F124). */
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/core/runtime.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -157,5 +159,29 @@ describe('tokens', () => {
       expect([header, personOf(members, header, 4)]).toEqual([header, null]);
     }
     expect(personOf([], `Bearer ${ANA.token}`, 0)).toBeNull();
+  });
+
+  it('are compared in constant time: digests of one length, and with every member, wherever the right one stands [F124]', () => {
+    const members = membersOf({
+      token: new Secret(OPS_TOKEN),
+      tokens: { ana: { role: 'viewer', token: new Secret(ANA.token), expires_at: null } },
+    });
+    const compared: [number, number][] = [];
+    const honest = crypto.timingSafeEqual;
+    crypto.timingSafeEqual = (one, other) => {
+      compared.push([one.byteLength, other.byteLength]);
+      return honest(one, other);
+    };
+    syncBuiltinESMExports(); // so that those who import it by name call this one, too
+    try {
+      for (const token of [OPS_TOKEN, ANA.token, `${ANA.token}x`, 'x', 'x'.repeat(5_000)]) {
+        compared.length = 0;
+        personOf(members, `Bearer ${token}`, 0);
+        expect([token.length, compared]).toEqual([token.length, members.map(() => [32, 32])]);
+      }
+    } finally {
+      crypto.timingSafeEqual = honest;
+      syncBuiltinESMExports();
+    }
   });
 });

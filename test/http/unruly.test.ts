@@ -43,6 +43,11 @@ function create() {
   return puente.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
 }
 
+/** Our order, and one more property in it. */
+function withMore(seen: Seen, more: string): string {
+  return `{"more":${more},${JSON.stringify(orderFor(seen)).slice(1)}`;
+}
+
 function creates(): Seen[] {
   return upstream.seen.filter((seen) => seen.path === '/v1/orders');
 }
@@ -65,13 +70,17 @@ describe('a 201 that is not provably our order [F9]', () => {
     ['nothing', (_seen, response) => response.writeHead(201).end()],
     [
       'deep nesting [F24]',
-      (_seen, response) =>
-        response.writeHead(201, { 'content-type': 'application/json' }).end('['.repeat(5_000) + ']'.repeat(5_000)),
+      (seen, response) =>
+        response
+          .writeHead(201, { 'content-type': 'application/json' })
+          .end(withMore(seen, `${'['.repeat(5_000)}${']'.repeat(5_000)}`)),
     ],
     [
       'a prototype key [F24]',
-      (_seen, response) =>
-        response.writeHead(201, { 'content-type': 'application/json' }).end('{"__proto__":{"polluted":1}}'),
+      (seen, response) =>
+        response
+          .writeHead(201, { 'content-type': 'application/json' })
+          .end(withMore(seen, '{"__proto__":{"polluted":1}}')),
     ],
     [
       'more than a mebibyte [F21]',

@@ -8,6 +8,7 @@ const WHENEVER = Number.MAX_SAFE_INTEGER;
 
 export function eventTests(current: () => Harness): void {
   itParks(current);
+  itKeepsTheOrder(current);
 
   it('keeps an event as it came, through a restart', async () => {
     const event = newEvent();
@@ -65,6 +66,17 @@ export function eventTests(current: () => Harness): void {
     const later = await store.dueEvents(NOON + MINUTE_MS, 10);
     expect(later[1]).toEqual({ ...first, attempts: 1, next_attempt_at: NOON + MINUTE_MS });
     expect(await store.counts()).toMatchObject({ events_waiting: 2 });
+  });
+}
+
+function itKeepsTheOrder(current: () => Harness): void {
+  it('lists what came in one moment in the order in which it came, through a restart [F48]', async () => {
+    const { store } = current();
+    const orders = Array.from({ length: 40 }, (_, index) => orderId((index * 17) % 40));
+    for (const order_id of orders) await store.receiveEvent(newEvent({ order_id }));
+    expect((await store.dueEvents(NOON, 100)).map(({ order_id }) => order_id)).toEqual(orders);
+    const again = await current().reopen();
+    expect((await again.dueEvents(NOON, 100)).map(({ order_id }) => order_id)).toEqual(orders);
   });
 }
 

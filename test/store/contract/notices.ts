@@ -24,7 +24,7 @@ const ours: Attempt = { at: NOON, duration_ms: 0, outcome: 'ours', status: null,
 export function noticeTests(current: () => Harness): void {
   itKeepsAttempts(current);
 
-  it('gives one notice per link, the first undelivered, and the next after it', async () => {
+  it('gives one notice per link, the first undelivered, and the next after it, although all are of one moment [F48]', async () => {
     const { store } = current();
     let link = await opened(store);
     link = await store.saveLink(link, {}, { notices: [newNotice(link, '1')] });

@@ -1,0 +1,65 @@
+/** What is remembered by token, order, unit or answer: a hundred thousand of them leave no more than its capacity (F51). */
+import { expect, it } from 'vitest';
+import { createCache } from '../../src/core/cache.ts';
+import { createUnprovenTokens } from '../../src/core/legacy-sale/unproven.ts';
+import { createUnrecorded } from '../../src/core/legacy-sale/unrecorded.ts';
+import { createProofs } from '../../src/core/proof.ts';
+import { createRecentReads } from '../../src/core/reads.ts';
+import { Secret } from '../../src/core/secret.ts';
+
+const MANY = 100_000;
+const FOR_EVER = Number.MAX_SAFE_INTEGER;
+
+interface Memory {
+  keep(key: string): void;
+  knows(key: string): boolean;
+}
+
+function proofs(): Memory {
+  const made = createProofs();
+  return { keep: (key) => made.note(key, '1', FOR_EVER), knows: (key) => made.of(key, 0) !== null };
+}
+
+function reads(): Memory {
+  const made = createRecentReads(() => FOR_EVER);
+  return { keep: (key) => made.mark(key, 1, made.begin()), knows: (key) => made.number(key) > 0 };
+}
+
+function unproven(): Memory {
+  const made = createUnprovenTokens();
+  const token = new Secret('a token');
+  return { keep: (key) => made.keep(key, token), knows: (key) => made.get(key) !== undefined };
+}
+
+function unrecorded(): Memory {
+  const made = createUnrecorded();
+  return {
+    keep: (key) => made.hold('1', `point:${key}`, FOR_EVER),
+    knows: (key) => made.holds('1', `point:${key}`, 0),
+  };
+}
+
+function answers(): Memory {
+  const made = createCache();
+  return {
+    keep: (key) => void made.get(key, 0, FOR_EVER, async () => 1),
+    knows: (key) => made.peek(key, 0, FOR_EVER) !== undefined,
+  };
+}
+
+it.each<[string, () => Memory, number]>([
+  ['tokens that legacy took', proofs, 20_000],
+  ['reads of orders', reads, 20_000],
+  ['tokens that nobody could judge', unproven, 1_000],
+  ['units whose create was not written down', unrecorded, 10_000],
+  ['answers that are kept', answers, 20_000],
+])('%s: the newest are known, and never more than the capacity [F51]', (_what, open, capacity) => {
+  const memory = open();
+  for (let nth = 0; nth < MANY; nth++) memory.keep(`key ${nth}`);
+  let known = 0;
+  // From the oldest on, because a look at one counts as its use.
+  for (let nth = 0; nth < MANY; nth++) if (memory.knows(`key ${nth}`)) known++;
+  expect(known).toBeGreaterThan(0);
+  expect(known).toBeLessThanOrEqual(capacity);
+  expect([memory.knows(`key ${MANY - 1}`), memory.knows('key 0')]).toEqual([true, false]);
+});

@@ -1,0 +1,92 @@
+/** A clock that stands still: what came first is told by sequence, never by time (F48). */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually, POINT, type Receiver, startReceiver } from '../kit.ts';
+import { type Order, openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
+import { sendEvent } from './webhook-sender.ts';
+
+/** The one moment at which everything of this file happens; later than the dates that the upstream gives a new order. */
+const NOW = Date.now() + 60_000;
+
+let upstream: Upstream;
+let puente: Till;
+let receiver: Receiver;
+/** Moved on by one test alone: an order that has ended is read once a second, and without a second there is none. */
+let passed_ms = 0;
+/** Set while the receiver keeps its first notice waiting. */
+let hold: Promise<void> | null = null;
+beforeAll(async () => {
+  receiver = await startReceiver(async () => {
+    await hold;
+    return 200;
+  });
+  upstream = await startUpstream();
+  puente = await openTill(
+    upstream.url,
+    { PUENTE_MERCHANTS_NOTICE_URL: receiver.url },
+    { clock: { now: () => NOW + passed_ms, sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) } },
+  );
+});
+afterAll(async () => {
+  await puente.close();
+  await upstream.close();
+  await receiver.close();
+});
+
+/** The order changes, in the same millisecond as ever, and upstream tells so. */
+async function change(order: Order, status: string): Promise<void> {
+  Object.assign(order, { status, status_detail: status, last_updated_date: new Date(NOW).toISOString() });
+  const request_id = `${order.id} ${status}`;
+  const action = `order.${status}`;
+  expect((await sendEvent(puente.app.public_url, { id: order.id, action, request_id, ts: NOW })).status).toBe(200);
+}
+
+async function sale(): Promise<{ device: string; id: string; order: Order }> {
+  const device = puente.device();
+  const { id } = (await puente.create(device)).body as { id: string };
+  const order = upstream.orders.get(puente.row(device).idempotency_key);
+  if (order === undefined) throw new Error('no order was made');
+  return { device, id, order };
+}
+
+async function untilShown(device: string, state: string): Promise<void> {
+  await eventually(
+    async () => puente.row(device).legacy_state,
+    (shown) => shown === state,
+  );
+}
+
+it('changes of one moment are all followed, and told in the order in which they came [F48]', async () => {
+  const { device, id, order } = await sale();
+  const held = Promise.withResolvers<void>();
+  hold = held.promise;
+  await change(order, 'at_terminal');
+  await untilShown(device, 'ON_TERMINAL');
+  await change(order, 'canceled');
+  await untilShown(device, 'CANCELED');
+  await eventually(
+    async () => receiver.received.length,
+    (told) => told === 1,
+  );
+  await change(order, 'processed');
+  passed_ms += 1_000;
+  await untilShown(device, 'FINISHED');
+  await new Promise((resolve) => setTimeout(resolve, 300)); // for a notice that would not wait its turn
+  held.resolve();
+  await receiver.waitFor(2);
+  expect(receiver.received.map(({ body }) => body)).toMatchObject([
+    { id, state: 'CANCELED' },
+    { id, state: 'FINISHED' },
+  ]);
+});
+
+it('a late reading of the same moment changes nothing back [F48]', async () => {
+  const { device, id, order } = await sale();
+  await change(order, 'at_terminal');
+  await untilShown(device, 'ON_TERMINAL');
+  await change(order, 'created');
+  await eventually(
+    async () => upstream.heard.filter(({ method, path }) => method === 'GET' && path === `/v1/orders/${order.id}`),
+    (reads) => reads.length >= 2,
+  );
+  expect((await puente.till(`${POINT}/payment-intents/${id}`)).body).toMatchObject({ state: 'ON_TERMINAL' });
+});

@@ -1,0 +1,116 @@
+/**
+ * A restart on 100,000 rows with creates in doubt (P14): the doors open before any doubt is resolved, and then every one
+ * is, by one replay and one read, at the set pace. `npm run measure:restart` does it with 1,000, and prints how long it took.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { call, eventually } from '../kit.ts';
+import * as acts from './fault-server-acts.ts';
+import { openTill, startUpstream } from './upstream-stand.ts';
+
+const ROWS = Number(process.env.RESTART_ROWS ?? 100_000);
+const DOUBTS = Number(process.env.RESTART_DOUBTS ?? 100);
+const PER_SECOND = 200;
+const AT_ONCE = 50;
+const LIMIT_MS = 240_000;
+
+/** The promise is told on a machine of its own; here it only ends what hangs. */
+const SETTINGS = {
+  PUENTE_CREATE_ATTEMPTS: '1',
+  PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '1000',
+  PUENTE_CREATE_SETTLE_AFTER_MS: '3600000',
+  PUENTE_RECONCILE_CALLS_PER_SECOND: String(PER_SECOND),
+  PUENTE_RECONCILE_POINT_INTERVAL_MS: '3600000',
+  PUENTE_RECONCILE_MAX_INTERVAL_MS: '3600000',
+};
+
+/** Read from an index: to read the whole file again and again would hold up the server, which is in this process. */
+const IN_DOUBT = "next_check_at IS NOT NULL AND state IN ('SENDING', 'IN_DOUBT')";
+
+it(
+  'on a large file: ready before any doubt is resolved, then all are, at the set pace and by two calls each [P14]',
+  async () => {
+    const data_dir = mkdtempSync(join(tmpdir(), 'puente-restart-'));
+    const path = join(data_dir, 'puente.db');
+    const settings = { ...SETTINGS, PUENTE_DATA_DIR: data_dir };
+    const upstream = await startUpstream();
+    try {
+      const before = await openTill(upstream.url, settings);
+      upstream.onCreate = (honest, _heard, nth) => (nth % 2 === 1 ? acts.unheard(honest, acts.reset) : acts.reset);
+      for (let made = 0; made < DOUBTS; made += AT_ONCE)
+        await Promise.all(Array.from({ length: AT_ONCE }, () => before.create(before.device())));
+      await before.close();
+      expect(countOf(path, IN_DOUBT)).toBe(DOUBTS);
+      fill(path, ROWS - DOUBTS);
+      upstream.heard.length = 0;
+
+      // The upstream takes calls and says nothing: who waited for it before opening the doors would not open them.
+      upstream.onCreate = () => acts.silence;
+      const started = performance.now();
+      const after = await openTill(upstream.url, settings);
+      const ready_ms = performance.now() - started;
+      expect((await call(`${after.app.ops_url}/readyz`)).status).toBe(200);
+      expect(countOf(path, IN_DOUBT)).toBe(DOUBTS);
+      const unheard = upstream.creates().length;
+
+      upstream.onCreate = (honest) => honest;
+      const healed = performance.now();
+      await eventually(
+        async () => countOf(path, IN_DOUBT),
+        (doubts) => doubts === 0,
+      );
+      const resolved_ms = performance.now() - healed;
+      const calls = upstream.heard.length;
+      await after.close();
+      process.stdout.write(
+        `restart on ${ROWS} rows with ${DOUBTS} in doubt: listening after ${Math.round(ready_ms)} ms, all resolved ${Math.round(resolved_ms)} ms after the upstream was back, ${calls} upstream calls at ${PER_SECOND} a second at most\n`,
+      );
+      expect(countOf(path, "state = 'LIVE'")).toBe(DOUBTS);
+      expect(upstream.orders.size, 'no second order').toBe(DOUBTS);
+      expect(calls - unheard).toBeLessThanOrEqual(2 * DOUBTS + AT_ONCE);
+      expect(calls).toBeLessThanOrEqual(Math.ceil(((resolved_ms + ready_ms) / 1_000 + 1) * PER_SECOND) + unheard);
+    } finally {
+      await upstream.close();
+      rmSync(data_dir, { recursive: true, force: true });
+    }
+  },
+  LIMIT_MS,
+);
+
+function countOf(path: string, where: string): number {
+  const database = new Database(path, { readonly: true, timeout: 5_000 });
+  try {
+    return Number(database.prepare(`SELECT count(*) FROM links WHERE ${where}`).pluck().get());
+  } finally {
+    database.close();
+  }
+}
+
+/** Sales of other days: copies of one that is over, each with ids of its own. */
+function fill(path: string, rows: number): void {
+  const database = new Database(path, { timeout: 5_000 });
+  try {
+    const columns = database.prepare<[], string>("SELECT name FROM pragma_table_info('links')").pluck().all();
+    const own: Record<string, string> = {
+      legacy_id: "'filler-' || n",
+      unit: "'NEWLAND_N950__OLD' || n",
+      slot: "'point:NEWLAND_N950__OLD' || n",
+      idempotency_key: "'filler-key-' || n",
+      reference_sent: "'filler' || n",
+      fingerprint: "'filler-' || n",
+      state: "'NOT_SENT'",
+      next_check_at: 'NULL',
+      sealed_body: 'NULL',
+    };
+    database.exec(
+      `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${rows})
+       INSERT INTO links (${columns.join(', ')})
+       SELECT ${columns.map((name) => own[name] ?? name).join(', ')} FROM counted, (SELECT * FROM links LIMIT 1)`,
+    );
+  } finally {
+    database.close();
+  }
+}

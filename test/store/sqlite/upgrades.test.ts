@@ -1,0 +1,207 @@
+/** Files of every older schema with a link in every state, brought to today's; and what a kill leaves inside each statement of it. */
+import { copyFileSync, existsSync, readdirSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type LinkState, linkStates } from '../../../src/core/link.ts';
+import { MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
+import {
+  APPLICATION_ID,
+  type Migration,
+  migrate,
+  readMigrations,
+  versionOf,
+} from '../../../src/store/sqlite/migrate.ts';
+import { applySettings } from '../../../src/store/sqlite/settings.ts';
+import { NOON, opened } from '../contract/harness.ts';
+import { type Folder, newFolder, openStore } from './kit.ts';
+
+const migrations = readMigrations(MIGRATIONS_DIRECTORY);
+const newest = migrations.length;
+const older = migrations.slice(0, -1).map(({ version }) => version);
+
+type Row = Record<string, unknown>;
+
+let folder: Folder;
+let path: string;
+beforeEach(() => {
+  folder = newFolder();
+  path = folder.file('puente.db');
+});
+afterEach(() => folder.remove());
+
+/** One link in every state, as today's schema has it; an older one has some of the columns. */
+let links: Row[] = [];
+beforeAll(async () => {
+  const own = newFolder();
+  const store = await openStore(own.file('today.db'));
+  for (const state of linkStates) {
+    const link = await opened(store, { unit: `PAX_A910__${state}`, client_reference: 'mesa 4' });
+    const is_over = !(['SENDING', 'IN_DOUBT', 'LIVE'] as LinkState[]).includes(state);
+    await store.saveLink(link, { state, ...(is_over ? { sealed_body: null, next_check_at: null } : {}) });
+  }
+  await store.close();
+  const rows = rowsOf(own.file('today.db'), 'SELECT * FROM links ORDER BY legacy_id');
+  // By the names of the first schema, too.
+  links = rows.map((row) => ({ ...row, intent_state: row.legacy_state, intent_state_at: row.legacy_state_at }));
+  own.remove();
+});
+
+function rowsOf(file: string, sql: string): Row[] {
+  const database = new Database(file, { readonly: true });
+  try {
+    return database.prepare<[], Row>(sql).all();
+  } finally {
+    database.close();
+  }
+}
+
+/** The migrations up to `version`, run as their releases ran them, with the links in them. */
+function writeSchema(version: number): void {
+  const database = new Database(path);
+  applySettings(database, path);
+  for (const { sql } of migrations.slice(0, version)) {
+    database.function('cover', (text) => text);
+    database.function('cover_order', (text) => text);
+    database.exec(sql);
+  }
+  database.pragma(`application_id = ${APPLICATION_ID}`);
+  database.pragma(`user_version = ${version}`);
+  database.prepare("INSERT INTO meta (name, value) VALUES ('instance_id', 'i')").run();
+  const columns = database.prepare<[], string>("SELECT name FROM pragma_table_info('links')").pluck().all();
+  const known = columns.filter((name) => links[0] !== undefined && name in links[0]);
+  const insert = database.prepare(
+    `INSERT INTO links (${known.join(', ')}) VALUES (${known.map((name) => `@${name}`).join(', ')})`,
+  );
+  for (const link of links) insert.run(Object.fromEntries(known.map((name) => [name, link[name]])));
+  database.close();
+}
+
+/** What must never change about a link: which sale it is, what was sent for it, and where it stands. */
+const KEPT =
+  'legacy_id, merchant_id, unit, state, idempotency_key, reference_sent, sealed_body, amount_minor, client_answer';
+const kept = (file: string): Row[] => rowsOf(file, `SELECT ${KEPT} FROM links ORDER BY legacy_id`);
+
+describe('a file of an older schema, with a link in every state', () => {
+  it.each(older)('schema %i: copied first, then migrated, then served [F55]', async (version) => {
+    writeSchema(version);
+    const before = kept(path);
+    expect(before.map(({ state }) => state).sort()).toEqual([...linkStates].sort());
+    const store = await openStore(path, { create: false, now: () => NOON });
+    try {
+      const served = await Promise.all(links.map(({ legacy_id }) => store.link(String(legacy_id))));
+      expect(served.map((link) => [link?.legacy_id, link?.state, link?.idempotency_key])).toEqual(
+        links.map(({ legacy_id, state, idempotency_key }) => [legacy_id, state, idempotency_key]),
+      );
+    } finally {
+      await store.close();
+    }
+    expect(kept(path), 'nothing reinterpreted, and the bytes that may be sent again are the same').toEqual(before);
+    expect(rowsOf(path, 'PRAGMA user_version')).toEqual([{ user_version: newest }]);
+    const copy = `${path}.before-${newest}`;
+    expect(rowsOf(copy, 'PRAGMA user_version')).toEqual([{ user_version: version }]);
+    expect(kept(copy)).toEqual(before);
+  });
+});
+
+/** The statements of a migration; a trigger's own ones belong to it. */
+function statementsOf({ sql }: Migration): string[] {
+  const statements: string[] = [];
+  let open = '';
+  for (const piece of sql.split(/(?<=;)[ \t]*\n/)) {
+    open += `${piece}\n`;
+    const words = open.replace(/--.*$/gm, '').trim();
+    if (words === '' || (/^CREATE TRIGGER/.test(words) && !/\bEND;$/.test(words))) continue;
+    statements.push(open);
+    open = '';
+  }
+  return statements;
+}
+
+/** The same migrations, which say `crash_point()` behind every statement. */
+const stopping = migrations.map((migration) => ({
+  ...migration,
+  sql: statementsOf(migration)
+    .map((statement) => `${statement}\nSELECT crash_point();\n`)
+    .join(''),
+}));
+
+/** What is on the disk when a kill comes now: the files as they are, since a kill takes nothing from the system's cache. */
+function imageOf(file: string, image: string): void {
+  for (const suffix of ['', '-wal']) if (existsSync(file + suffix)) copyFileSync(file + suffix, image + suffix);
+}
+
+describe('kill -9 behind each statement of the real migrations', () => {
+  it.each(older)(
+    'from schema %i on: the old schema is there whole, or the next one, and is brought on [F57]',
+    (first) => {
+      writeSchema(first);
+      const before = kept(path);
+      const images: { file: string; version: number }[] = [];
+      const database = new Database(path);
+      let version = first;
+      const keepImage = (): void => {
+        const file = folder.file(`killed-${images.length}.db`);
+        imageOf(path, file);
+        images.push({ file, version });
+      };
+      database.function('crash_point', () => {
+        keepImage();
+        return null;
+      });
+      database.pragma('cache_size = 8'); // so that half a migration is written out before its commit
+      migrate(database, path, stopping, (point) => {
+        if (point === 'migration.committed') version++;
+        keepImage();
+      });
+      database.close();
+      const statements = migrations.slice(first).flatMap(statementsOf).length;
+      expect(images).toHaveLength(statements + 3 * (newest - first));
+      for (const { file, version: expected } of images) {
+        const image = new Database(file);
+        try {
+          expect(versionOf(image), file).toBe(expected);
+          expect(image.pragma('integrity_check', { simple: true })).toBe('ok');
+          expect(schemaOf(image), 'old or new, never mixed').toEqual(schemaOfVersion(expected));
+          migrate(image, file, migrations);
+          expect(schemaOf(image)).toEqual(schemaOfVersion(newest));
+        } finally {
+          image.close();
+        }
+        expect(kept(file)).toEqual(before);
+      }
+    },
+  );
+});
+
+function schemaOf(database: Database.Database): string[] {
+  return database
+    .prepare<[], string>('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name')
+    .pluck()
+    .all();
+}
+
+const schemas = new Map<number, string[]>();
+function schemaOfVersion(version: number): string[] {
+  const known = schemas.get(version);
+  if (known !== undefined) return known;
+  const database = new Database(':memory:');
+  migrate(database, ':memory:', migrations.slice(0, version));
+  const schema = schemaOf(database);
+  database.close();
+  schemas.set(version, schema);
+  return schema;
+}
+
+it('every migration has been cut into its statements', () => {
+  for (const migration of migrations) {
+    const database = new Database(':memory:');
+    try {
+      migrate(database, ':memory:', migrations.slice(0, migration.version - 1));
+      // `prepare` takes one statement alone, and `statementsOf` must not have joined or torn any.
+      for (const statement of statementsOf(migration)) database.prepare(statement).run();
+    } finally {
+      database.close();
+    }
+  }
+  expect(readdirSync(MIGRATIONS_DIRECTORY)).toHaveLength(newest);
+});
