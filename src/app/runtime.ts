@@ -7,6 +7,7 @@ import type { Config } from '../config.ts';
 import { createRetryBudget } from '../core/budget.ts';
 import { createCache } from '../core/cache.ts';
 import { changeLink } from '../core/change.ts';
+import { rememberingClock } from '../core/clock.ts';
 import { lost } from '../core/complete.ts';
 import type { ExchangeDraft } from '../core/exchange.ts';
 import { uuidV7 } from '../core/identifier.ts';
@@ -53,6 +54,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
   const settings = coreSettings(config);
   return {
     ...parts,
+    clock: rememberingClock(parts.clock),
     tables: observedTables(parts.tables, exchange),
     upstream: observedUpstream(parts.upstream, exchange),
     legacy_upstream: observedUpstream(parts.legacy_upstream, exchange),

@@ -1,7 +1,7 @@
 /** From what upstream says of an order to what legacy clients see: pure, and never back in time. */
 import type { Order } from '../contract/orders.ts';
 import type { StateRow, Tables } from '../mapping/tables.ts';
-import { announcements } from './announce.ts';
+import { announcements, refundedMinor } from './announce.ts';
 import { hasEnded, isPaid, type LegacyState, type Link, type LinkChange } from './link.ts';
 import { mintedPaymentId } from './minted.ts';
 import { comparableInstant, durationMs, instantMs } from './moment.ts';
@@ -83,7 +83,9 @@ function isNewer(
   if (version !== null && link.order_version !== null && version !== link.order_version) {
     return version > link.order_version;
   }
-  return row.rank > before.rank;
+  if (row.rank !== before.rank) return row.rank > before.rank;
+  // Two refunds in one tick of upstream's clock: the later reading is the one with more given back.
+  return refundedMinor(order, rules.exponent) > refundedMinor(link.order, rules.exponent);
 }
 
 /** An order held back because it might still move can't any more: its time is over, or its terminal is wanted. */

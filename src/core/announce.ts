@@ -37,11 +37,11 @@ function topicsOf(link: Link, next: Link, row: StateRow): readonly NoticeTopic[]
 /** A QR sale is announced when it is born, when its state changes, and at every further refund. */
 function isNews(link: Link, next: Link, exponent: number): boolean {
   if (link.order === null || next.legacy_state !== link.legacy_state) return true;
-  return refunded(link.order, exponent) !== refunded(next.order, exponent);
+  return refundedMinor(link.order, exponent) !== refundedMinor(next.order, exponent);
 }
 
-/** Minor units, so that `0` and `0.00`, or nothing at all, are the same. */
-function refunded(order: Order | null, exponent: number): number {
+/** What an order says of its payment was given back, in minor units, so that `0` and `0.00`, or nothing at all, are the same. */
+export function refundedMinor(order: Order | null, exponent: number): number {
   return minorUnits(order?.transactions?.payments?.[0]?.refunded_amount, exponent) ?? 0;
 }
 
@@ -58,6 +58,11 @@ function intentNotice(link: Link, order: Order, tables: Tables, rules: AdvanceRu
     payment_state: order.status === 'failed' ? 'rejected' : 'approved',
   });
   return { ...common(link, 'point', rules.now), subject: link.legacy_id, body: stringifyJson(value.body) };
+}
+
+/** The end of a merchant order whose order nobody can find any more. */
+export function endOfMerchantOrder(link: Link, next: Link, now: number): News[] {
+  return link.order === null ? [] : qrNotice('merchant_order', link, next, now);
 }
 
 /** IPN bodies are made when they are sent; here are the facts that the webhook form tells (`legacy-qr.md` §5.3). */

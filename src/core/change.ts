@@ -131,7 +131,7 @@ export function settlementTime(runtime: Runtime, link: Link): number {
 }
 
 /** News in the forms that the receiver wants. */
-function told(runtime: Runtime, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
+export function told(runtime: Runtime, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
   if (news.length === 0) return [];
   const setting = merchant?.settings.qr_notices ?? runtime.settings.merchants.qr_notices;
   return inForms(news, targetOf(runtime, link, merchant), setting);

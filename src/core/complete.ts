@@ -1,9 +1,11 @@
 /** What happens to a link nobody is waiting for: finish it, settle it, look at it, or give it up (`reliability.md` §3.7, §3.8). */
 
+import { endOfMerchantOrder } from './announce.ts';
 import { markSent, sendCancel } from './cancel-order.ts';
-import { applyOrder, changeLink, nextLook, settlementLine, settlementTime, unclaimed } from './change.ts';
+import { applyOrder, changeLink, nextLook, settlementLine, settlementTime, told, unclaimed } from './change.ts';
 import { credentialOf } from './identity.ts';
 import type { Link, LinkChange } from './link.ts';
+import { lookAfterRefunds } from './payments/look-after.ts';
 import { readableOrder, readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
@@ -29,7 +31,7 @@ export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
     try {
       if (current.state === 'SENDING' || current.state === 'IN_DOUBT') await finish(runtime, current, due_at);
       else if (current.state === 'LIVE') await look(runtime, current);
-      else await changeLink(runtime, current, () => ({ change: { next_check_at: null } }));
+      else await lookAfterRefunds(runtime, current);
     } catch (error) {
       // Left due, it would be taken again at once, and enough of its kind would keep every other link waiting.
       await postpone(runtime, current, {});
@@ -129,10 +131,14 @@ async function giveUp(runtime: Runtime, link: Link): Promise<void> {
     legacy_id: link.legacy_id,
     merchant: link.merchant_id,
   });
-  await changeLink(runtime, link, () => ({
-    change: lost(link, runtime.clock.now()),
-    audit: settlementLine(runtime, link, 'order never resolved'),
-  }));
+  const now = runtime.clock.now();
+  const merchant = await runtime.store.merchant(link.merchant_id);
+  await changeLink(runtime, link, (current) => {
+    const change = lost(current, now);
+    const news = current.family === 'qr' ? endOfMerchantOrder(current, { ...current, ...change }, now) : [];
+    const notices = told(runtime, current, merchant, news);
+    return { change, notices, audit: settlementLine(runtime, current, 'order never resolved') };
+  });
 }
 
 /** What is given up: reported, never deleted, and no longer in the way of its terminal. */

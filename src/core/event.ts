@@ -14,6 +14,9 @@ const READ_INTERVAL_MS = 1_000;
 const RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 60_000;
 
+/** So often, for about an hour, it is tried at least: its age alone may be a clock that was set forward (`reliability.md` F47). */
+const FEWEST_TRIES = 60;
+
 /** Links without an order id whose create may have reached upstream. */
 const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
 
@@ -106,7 +109,8 @@ async function inTurn(runtime: Runtime, event: InboxEvent, wait_ms: number): Pro
 /** The order could not be read: again after a pause that grows with the attempts. */
 async function later(runtime: Runtime, event: InboxEvent): Promise<void> {
   // Without an end an order that can't be read any more (no token, too old) would be asked for every minute for ever.
-  if (event.received_at + PARKED_FOR_MS <= runtime.clock.now()) return park(runtime, event);
+  const isOld = event.received_at + PARKED_FOR_MS <= runtime.clock.now();
+  if (isOld && event.attempts >= FEWEST_TRIES) return park(runtime, event);
   const pause_ms = Math.min(RETRY_MS * 2 ** event.attempts, LONGEST_RETRY_MS);
   await runtime.store.saveEvent(event.sequence, {
     state: 'pending',

@@ -23,6 +23,8 @@ export interface Clock {
   sleep(duration_ms: number): Promise<void>;
   /** Ms of a clock that nobody can set; without it nobody watches for the wall clock being set back. */
   monotonic?(): number;
+  /** How far `now` was read ahead of `monotonic` at most, ms, since this was asked before; -Infinity without a reading. */
+  furthest?(): number;
 }
 
 /** The only fields a log line may have; nothing a caller sent goes to the log by another name. */
@@ -189,7 +191,10 @@ export interface Runtime {
   budget: RetryBudget;
   /** Legacy ids whose create was sent by this process and not committed since. */
   unsettled: Set<string>;
-  /** Since when upstream says of an order whose time is over that it doesn't know it, by legacy id, monotonic ms. */
+  /**
+   * Since when upstream says of an order whose time is over that it doesn't know it, by legacy id, or of a refund in doubt
+   * that it has none, by its id: monotonic ms.
+   */
   missing: Recent<number>;
   /** Ids of refunds whose till is being answered by this process now. */
   telling: Set<string>;

@@ -233,7 +233,8 @@ export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, Upkee
   counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
   /**
    * Links, events and notices that were put off by a clock that ran ahead wait from now on as long as they were meant to
-   * (`reliability.md` F47). What a right clock wrote stays as it is, and a second time changes nothing.
+   * (`reliability.md` F47), and what was opened by it and is in doubt holds its unit no longer than it was meant to. What a
+   * right clock wrote stays as it is, and a second time changes nothing.
    * @param now epoch ms, by the clock as it is now. @throws PuenteError store_failed
    */
   pullForward(now: number): Promise<void>;

@@ -24,6 +24,8 @@ export function watchClock({ store, clock, log }: Pick<Runtime, 'store' | 'clock
     async take() {
       if (is_start) known = Math.max(known, (await store.newestMoment()) - monotonic());
       is_start = false;
+      // Set forward and back between two looks, it has put off what was written meanwhile.
+      known = Math.max(known, clock.furthest?.() ?? known);
       const back_ms = Math.round(known - offset());
       if (back_ms < 0) known = offset();
       return back_ms > TOLERANCE_MS ? [back_ms] : [];

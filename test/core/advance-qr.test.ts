@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { type AdvanceRules, advance } from '../../src/core/advance.ts';
+import { endOfMerchantOrder } from '../../src/core/announce.ts';
 import { hasEnded, isPaid, type Link } from '../../src/core/link.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { newLink } from '../store/contract/harness.ts';
@@ -153,10 +154,29 @@ describe('the merchant order of a QR sale', () => {
 });
 
 describe('what the merchant is told of a QR sale', () => {
+  it('its end when nobody can find its order any more, and nothing when there never was one', () => {
+    const { link } = read([order('created', 1)]);
+    const told = (of: Link): string[] =>
+      endOfMerchantOrder(of, { ...of, legacy_state: 'expired' }, BORN).map(
+        ({ topic, subject, body }) => `${topic} ${subject} ${body}`,
+      );
+    expect(told(link)).toEqual([`${OWN} {"first":false,"order_status":"expired"}`]);
+    expect(told(sale())).toEqual([]);
+  });
+
   it('its birth, the payment before its merchant order, and every refund', () => {
     const { told } = read([order('created', 1), paid(5), paid(6, '10.00'), paid(7, '10.50'), order('refunded', 8)]);
     const refunded = [`payment ${PAYMENT}`];
     expect(told).toEqual([[OWN], PAID, refunded, refunded, refunded]);
+  });
+
+  it.each([
+    ['a further refund at the same instant is news [F48]', [paid(5, '10.00'), paid(5, '15.00')], 2],
+    ['an older reading of the same instant is none', [paid(5, '15.00'), paid(5, '10.00')], 1],
+  ])('%s', (_name, readings, news) => {
+    const { link, told } = read(readings);
+    expect(link.order?.transactions?.payments?.[0]?.refunded_amount).toBe('15.00');
+    expect(told.filter((one) => one.length > 0)).toHaveLength(news);
   });
 
   it('a second partial refund, although the state stays the same', () => {

@@ -1,6 +1,7 @@
 /** Refunds of which Puente doesn't learn at once what became: exactly one, or none, upstream (`reliability.md` §3.9). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/core/runtime.ts';
+import { eventually } from '../kit.ts';
 import { openPayments, payment, type RefundShown, refund, refundsAsked, type Sale, sellByQr } from './payment-sale.ts';
 import type { QrShop } from './qr-till.ts';
 
@@ -16,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => shop.close());
 afterEach(async () => {
   await shop.clearFaults();
-  await shop.upstreamSettings({ replay_actions: 'saved' });
+  await shop.upstreamSettings({ replay_actions: 'saved', partial_refund_action: 'order.refunded' });
 });
 
 const REFUND = { method: 'POST', path: '/v1/orders/*/refund' };
@@ -101,6 +102,22 @@ describe('a refund whose answer is lost', () => {
     const again = await refund(shop, sale.payment, { amount: 10 }, key);
     expect(again.status, again.text).toBe(201);
     expect(await refundsAsked(shop, sale)).toHaveLength(2);
+  });
+});
+
+describe('a refund that was made', () => {
+  it('shows on its merchant order by itself, where neither a read nor an event told of it', async () => {
+    await shop.upstreamSettings({ partial_refund_action: 'none' });
+    const sale = await sellByQr(shop);
+    const order = (await payment(shop, sale.payment)).order?.id;
+    const shown = async () => (await shop.till(`/merchant_orders/${order}`)).body;
+    await hideOrder(sale);
+    expect((await refund(shop, sale.payment, { amount: 10 })).status).toBe(201);
+    await shop.clearFaults();
+    expect(await shown()).toMatchObject({ order_status: 'paid', refunded_amount: 0 });
+    ahead_ms += 60_000;
+    const seen = await eventually(shown, (one) => (one as { order_status: string }).order_status !== 'paid');
+    expect(seen).toMatchObject({ order_status: 'partially_reverted', refunded_amount: 10 });
   });
 });
 

@@ -12,9 +12,9 @@ const stand = createStand();
 beforeEach(() => stand.reset());
 
 const LOST_AFTER_MS = 300_000;
-const MISSING = refusal(404, 'order_not_found');
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
+const MISSING = refusal(404, 'order_not_found');
 
 /** Looks after the link at once, and gives it back as it is stored then. */
 async function looked(link: Link, runtime = stand.runtime): Promise<Link> {
@@ -241,6 +241,21 @@ describe('a live order', () => {
     stand.now += 24 * 3_600_000;
     await stand.store.saveLink(seen, { next_check_at: stand.now });
     expect((await looked(link, { ...stand.runtime, clock })).state).toBe('LIVE');
+  });
+
+  it('of a QR sale that is given up is told as expired', async () => {
+    const merchant_order_id = 8_000_000_000_000_001;
+    const { order } = await live();
+    const link = await stand.link({ family: 'qr', unit: 'TILL1', slot: null, merchant_order_id, order_id: orderId(2) });
+    await stand.store.saveLink(link, { ...TOLD, state: 'LIVE', order, expires_at: NOON - LOST_AFTER_MS - 1 });
+    for (const state of ['LIVE', 'LOST']) {
+      stand.answers = [MISSING, MISSING];
+      const due = await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      expect((await looked(due)).state).toBe(state);
+      stand.now += 60_000;
+    }
+    const told = await stand.store.dueNotices(stand.now, 10);
+    expect(told.map(({ topic, subject }) => `${topic} ${subject}`)).toEqual([`merchant_order ${merchant_order_id}`]);
   });
 
   it('that upstream knows again meanwhile is given up by nobody', async () => {

@@ -2,7 +2,7 @@
 import { moveStage } from '../../src/core/moves/move.ts';
 import { SOLE_OWNER } from '../../src/core/person.ts';
 import { PuenteError } from '../../src/error.ts';
-import { tokenOf } from './clients.ts';
+import { tokenOf } from './asks.ts';
 import { Killed } from './clock.ts';
 import { merchants, type Step, tills } from './steps.ts';
 import type { SimulatedWorld } from './world.ts';
@@ -21,6 +21,8 @@ const acts: Acts = {
   again: ({ clients }, { sale, patience_ms }) => clients.again(sale, patience_ms),
   read: ({ clients }, { sale }) => clients.read(sale),
   cancel: ({ clients }, { sale }) => clients.cancel(sale),
+  refund: ({ clients }, step) => clients.refund(step),
+  'refund again': ({ clients }, { sale, patience_ms }) => clients.refundAgain(sale, patience_ms),
   spy: ({ clients }, { sale }) => clients.spy(sale),
   terminal: actAtTerminal,
   buyer: actAsBuyer,
@@ -28,7 +30,7 @@ const acts: Acts = {
   move,
   kill,
   stop,
-  clock: (world, { by_ms }) => setClock(world, () => world.run.skew_ms + by_ms),
+  clock: (world, { by_ms }) => setClock(world, world.run.skew_ms + by_ms),
   fault: ({ network }, { call, what, times }) => void network.armed.push({ call, what, times }),
   mail: (world, { what, times }) => void world.mail.armed.push({ what, times }),
   forge,
@@ -57,17 +59,9 @@ export function setToken({ service }: SimulatedWorld, id: string, good: boolean)
   else service.world.tokens.delete(tokenOf(id));
 }
 
-/**
- * The machine's wall clock is set, and its process has a moment to see it: what is set and set again between two of its
- * looks can't be seen by anybody, so the second time waits.
- */
-export function setClock(world: SimulatedWorld, skewOf: () => number): void {
+/** The machine's wall clock is set, also between two of the product's looks at it. */
+export function setClock(world: SimulatedWorld, skew_ms: number): void {
   const { run, clock } = world;
-  if (run.watch_until > clock.now()) {
-    clock.after(run.watch_until - clock.now() + 1, () => setClock(world, skewOf));
-    return;
-  }
-  const skew_ms = skewOf();
   if (skew_ms !== run.skew_ms) world.clocks.push({ at: clock.now(), by_ms: skew_ms - run.skew_ms });
   run.skew_ms = skew_ms;
   run.watch_until = clock.now() + SEEN_WITHIN_MS;

@@ -2,6 +2,7 @@
 import type { Order as SandboxOrder } from '../../src/sandbox/order.ts';
 import { slotOf } from './clients.ts';
 import type { History, Intent, Order } from './history.ts';
+import type { Service } from './service.ts';
 import type { SimulatedWorld } from './world.ts';
 
 const OPEN: ReadonlySet<string> = new Set(['created', 'at_terminal']);
@@ -17,7 +18,7 @@ export function bookOf(world: SimulatedWorld): History {
     carried: carrier.log,
     webhooks: mail.log,
     deliveries: receivers.log,
-    orders: [...service.world.orders.values()].map((order) => orderOf(order, isOpen(service.world.settings, order))),
+    orders: [...service.world.orders.values()].map((order) => orderOf(service, order)),
     intents: [...service.legacy.intents.values()].map(intentOf),
     ...rows.all(),
     stages: world.stages,
@@ -43,8 +44,9 @@ export function isOpen(
   return OPEN.has(status) || (status === 'action_required' && action_required === 'moves_on');
 }
 
-function orderOf(order: SandboxOrder, is_open: boolean): Order {
+function orderOf({ world }: Service, order: SandboxOrder): Order {
   const { place, transaction, merchant } = order;
+  const payment = world.payments.get(transaction.reference_id ?? 0);
   const unit = place.type === 'qr' ? slotOf('static', place.external_pos_id) : slotOf('point', place.terminal_id);
   return {
     id: order.id,
@@ -56,8 +58,14 @@ function orderOf(order: SandboxOrder, is_open: boolean): Order {
     status: order.status,
     detail: transaction.status_detail,
     payment_id: transaction.reference_id === null ? null : String(transaction.reference_id),
+    refunds: order.refunds.map(({ id, reference_id, amount_minor }) => ({
+      id,
+      number: reference_id,
+      amount_minor,
+      at: payment?.refunds.find((one) => String(one.id) === reference_id)?.created_at_ms ?? order.updated_at_ms,
+    })),
     created_at: order.created_at_ms,
-    ended_at: is_open ? null : order.updated_at_ms,
+    ended_at: isOpen(world.settings, order) ? null : (order.paid_at_ms ?? order.updated_at_ms),
   };
 }
 

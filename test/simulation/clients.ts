@@ -1,14 +1,20 @@
 /** The tills: they sell, retry, read, cancel, hang up when their patience ends, and remember every answer. */
 import type { Random } from '../crash/random.ts';
+import {
+  cancelAsk,
+  headersOf,
+  merchantOrderAsk,
+  pointSale,
+  qrSale,
+  readAsk,
+  refundAsk,
+  refundsAsk,
+  tokenOf,
+} from './asks.ts';
 import type { SimulatedClock } from './clock.ts';
 import type { Ask, Reply } from './door.ts';
-import type { RowThen, SaleFacts, TillCall } from './history.ts';
+import type { Delivery, RefundAsk, RowThen, SaleFacts, TillCall } from './history.ts';
 import { merchants, type Step, tills } from './steps.ts';
-
-/** The invented token of a merchant of the sandbox's cast. */
-export function tokenOf(merchant_id: string): string {
-  return `APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant_id}`;
-}
 
 /** Between a till and the product. */
 const FASTEST_MS = 1;
@@ -16,13 +22,15 @@ const SLOWEST_MS = 40;
 /** Sales differ by an odd number of cents, so that each has an amount of its own and every fraction comes up. */
 const LEAST_MINOR = 1_507;
 const APART_MINOR = 137;
-/** How long a QR sale can be paid. */
-const QR_LIFE_MS = 12 * 60_000;
+/** How many receivers look at a merchant order once more. */
+const READS_SHARE = 0.3;
 
 /** What the tills need of the world. */
 export interface Counter {
   /** A call at the product's door; returns what hangs up. */
   ask(ask: Ask, over: (reply: Reply | null) => void): () => void;
+  /** What the product has of a sale: the checker's last reads are of everything. */
+  thingsOf(sale: SaleFacts): SaleThings[];
   /** The committed row behind an answer. */
   rowOf(sale: SaleFacts, legacy_id: string | null): RowThen | null;
   /** Text that a till may see; a secret in it is a leak. */
@@ -33,8 +41,19 @@ export interface Sale extends SaleFacts {
   ask: Ask;
   /** Set by the first answer that names one. */
   legacy_id: string | null;
-  /** What a dynamic sale's code was told as. */
+  /** Of its newest merchant order, as a notice has told it. */
   merchant_order_id: number | null;
+  /** As a read or a notice has told it. */
+  payment_id: string | null;
+  refunds: RefundAsk[];
+}
+
+/** One row of a sale. */
+export interface SaleThings {
+  legacy_id: string;
+  merchant_order_id: number | null;
+  /** Set where something of it was asked back. */
+  refunded_payment_id: string | null;
 }
 
 export interface Clients {
@@ -42,8 +61,15 @@ export interface Clients {
   calls: TillCall[];
   sell(step: Extract<Step, { do: 'sell' }>): void;
   again(sale: number, patience_ms: number | null): void;
-  read(sale: number, what?: 'read' | 'last read'): void;
+  read(sale: number): void;
+  /** Everything of a sale, once more at the end. */
+  lastRead(sale: number): void;
   cancel(sale: number): void;
+  /** A sale whose payment is not known yet is read first. */
+  refund(step: Extract<Step, { do: 'refund' }>): void;
+  refundAgain(sale: number, patience_ms: number | null): void;
+  /** A notice has come to a merchant, who reads what it is about. */
+  told(delivery: Delivery): void;
   /** A sale on every unit that was used. */
   probe(): void;
   /** Somebody else's token asks for a sale's intent. */
@@ -51,6 +77,16 @@ export interface Clients {
   pending(): number;
   reset(random: Random): void;
 }
+
+interface OrderRead {
+  what?: 'read' | 'last read';
+  /** For the checker's own reads. */
+  legacy_id?: string | null;
+  over?: () => void;
+}
+
+/** Of a receiver, before it knows which sale its notice is about. */
+const NOBODYS_SALE = { number: 0, unit: '', legacy_id: null };
 
 export function createClients(clock: SimulatedClock, counter: Counter): Clients {
   let random: Random | null = null;
@@ -73,6 +109,7 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     };
     clock.after(chance().between(FASTEST_MS, SLOWEST_MS), () => {
       const hangUp = counter.ask({ ...ask, call: line.number }, (reply) => {
+        line.left = reply?.status ?? null;
         const sale = clients.sales.get(line.sale);
         if (reply !== null && sale !== undefined) line.row = counter.rowOf(sale, idOf(reply) ?? line.legacy_id);
         clock.after(chance().between(FASTEST_MS, SLOWEST_MS), () => end(reply));
@@ -86,7 +123,7 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     });
   }
 
-  function lineOf(what: TillCall['what'], sale: Sale): TillCall {
+  function lineOf(what: TillCall['what'], sale: Pick<Sale, 'number' | 'merchant_id' | 'unit' | 'legacy_id'>): TillCall {
     const { number, merchant_id, unit, legacy_id } = sale;
     return {
       number: clients.calls.length,
@@ -98,8 +135,12 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
       to: null,
       status: null,
       legacy_id: what === 'sell' || what === 'probe' ? null : legacy_id,
+      merchant_order_id: null,
       state: null,
       amount: null,
+      refund: null,
+      refund_id: null,
+      left: null,
       row: null,
       error: null,
     };
@@ -115,6 +156,65 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     });
   }
 
+  /** What is there now; on a counter with a code of its own it may be another sale. */
+  function readPlace(sale: Sale, what: 'read' | 'last read', over: () => void = () => undefined): void {
+    if (sale.kind === 'dynamic' || (sale.kind === 'point' && sale.legacy_id === null)) return;
+    const line = lineOf(what, sale);
+    send(line, readAsk(sale), null, (reply) => {
+      noteRead(line, reply);
+      sale.payment_id ??= sale.kind === 'point' ? paymentIn(reply) : null;
+      over();
+    });
+  }
+
+  /** @param sale null for a receiver that has heard of the merchant order a moment ago: which sale it is, the answer says. */
+  function readMerchantOrder(
+    merchant_id: string,
+    merchant_order_id: number,
+    sale: Sale | null,
+    { what = 'read', legacy_id = null, over }: OrderRead = {},
+  ): void {
+    const owner = sale ?? { ...NOBODYS_SALE, merchant_id };
+    const line = { ...lineOf(what, owner), merchant_order_id, legacy_id };
+    send(line, merchantOrderAsk(merchant_id, merchant_order_id), null, (reply) => {
+      noteRead(line, reply);
+      const about = sale ?? saleOf(merchant_id, line.amount);
+      if (about !== null && line.status === 200) {
+        line.sale = about.number;
+        about.merchant_order_id = Math.max(about.merchant_order_id ?? 0, merchant_order_id);
+        about.payment_id = paymentIn(reply) ?? about.payment_id;
+      }
+      over?.();
+    });
+  }
+
+  function saleOf(merchant_id: string, amount: string | null): Sale | null {
+    const found = [...clients.sales.values()].find(
+      (sale) => sale.merchant_id === merchant_id && amount !== null && Number(amount) === sale.amount_minor / 100,
+    );
+    return found ?? null;
+  }
+
+  function sendRefund(sale: Sale, refund: RefundAsk, patience_ms: number | null): void {
+    const line = { ...lineOf('refund', sale), refund };
+    send(line, refundAsk(sale.merchant_id, refund), patience_ms, (reply) => {
+      noteRead(line, reply);
+      if (reply !== null && reply.status < 300) line.refund_id = String((JSON.parse(reply.text) as { id: unknown }).id);
+      else if (reply !== null) line.error = errorOf(reply);
+    });
+  }
+
+  /** Runs when the payment of a sale is known, which a read may have to tell. */
+  function withPayment(sale: Sale, run: (payment_id: string) => void): void {
+    const known = (): void => {
+      if (sale.payment_id !== null) run(sale.payment_id);
+    };
+    const { payment_id, kind, merchant_order_id } = sale;
+    if (payment_id !== null) known();
+    else if (kind === 'point') readPlace(sale, 'read', known);
+    else if (merchant_order_id !== null) readMerchantOrder(sale.merchant_id, merchant_order_id, sale, { over: known });
+  }
+
   const clients: Clients = {
     sales: new Map(),
     calls: [],
@@ -128,12 +228,44 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
       const sale = clients.sales.get(number);
       if (sale !== undefined) create(sale, patience_ms);
     },
-    read(number, what = 'read') {
+    read(number) {
       const sale = clients.sales.get(number);
-      if (sale === undefined || (sale.kind === 'point' && sale.legacy_id === null)) return;
-      if (sale.kind === 'dynamic') return;
-      const line = lineOf(what, sale);
-      send(line, readAsk(sale), null, (reply) => noteRead(line, reply));
+      if (sale === undefined) return;
+      readPlace(sale, 'read');
+      if (sale.merchant_order_id !== null) readMerchantOrder(sale.merchant_id, sale.merchant_order_id, sale);
+    },
+    lastRead(number) {
+      const sale = clients.sales.get(number);
+      if (sale === undefined) return;
+      readPlace(sale, 'last read');
+      for (const { legacy_id, merchant_order_id, refunded_payment_id } of counter.thingsOf(sale)) {
+        if (refunded_payment_id !== null)
+          send(lineOf('refunds read', sale), refundsAsk(sale.merchant_id, refunded_payment_id), null, () => undefined);
+        if (merchant_order_id !== null)
+          readMerchantOrder(sale.merchant_id, merchant_order_id, sale, { what: 'last read', legacy_id });
+      }
+    },
+    refund({ sale: number, minor, keyed, copies, patience_ms }) {
+      const sale = clients.sales.get(number);
+      if (sale === undefined) return;
+      withPayment(sale, (payment_id) => {
+        const key = keyed ? `refund-key-${number}-${sale.refunds.length}` : null;
+        const refund = { payment_id, minor, key };
+        sale.refunds.push(refund);
+        for (let copy = 0; copy < copies; copy++) sendRefund(sale, refund, patience_ms);
+      });
+    },
+    refundAgain(number, patience_ms) {
+      const sale = clients.sales.get(number);
+      const refund = sale?.refunds.at(-1);
+      if (sale !== undefined && refund !== undefined) sendRefund(sale, refund, patience_ms);
+    },
+    told({ url, topic, subject, status }) {
+      if (topic !== 'merchant_order' || status !== 200) return;
+      const merchant_id = merchants.find((id) => url.includes(`/${id}?`)) ?? '';
+      const merchant_order_id = Number(subject);
+      const isKnown = [...clients.sales.values()].some((sale) => sale.merchant_order_id === merchant_order_id);
+      if (!isKnown || chance().chance(READS_SHARE)) readMerchantOrder(merchant_id, merchant_order_id, null);
     },
     cancel(number) {
       const sale = clients.sales.get(number);
@@ -155,12 +287,18 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     },
     spy(number) {
       const sale = clients.sales.get(number);
-      if (sale?.kind !== 'point' || sale.legacy_id === null) return;
+      if (sale === undefined) return;
       const spy = merchants.find((id) => id !== sale.merchant_id) ?? '';
       const line = { ...lineOf('read', sale), merchant_id: spy };
-      const ask = readAsk(sale);
-      const headers = { ...ask.headers, authorization: `Bearer ${tokenOf(spy)}` };
-      send(line, { ...ask, headers }, null, (reply) => noteRead(line, reply));
+      const { legacy_id, merchant_order_id, kind } = sale;
+      if (kind === 'point' && legacy_id !== null) {
+        const ask = readAsk(sale);
+        const headers = { ...ask.headers, authorization: `Bearer ${tokenOf(spy)}` };
+        send(line, { ...ask, headers }, null, (reply) => noteRead(line, reply));
+      } else if (merchant_order_id !== null) {
+        const seen = { ...line, legacy_id: null, merchant_order_id };
+        send(seen, merchantOrderAsk(spy, merchant_order_id), null, (reply) => noteRead(seen, reply));
+      }
     },
     reset(next) {
       random = next;
@@ -201,54 +339,26 @@ function newSale(step: Extract<Step, { do: 'sell' }>, now: number): Sale {
     ask: { method, url, headers, body: Buffer.from(body) },
     legacy_id: null,
     merchant_order_id: null,
+    payment_id: null,
+    refunds: [],
   };
 }
 
-function headersOf(merchant_id: string): Record<string, string> {
-  return { authorization: `Bearer ${tokenOf(merchant_id)}`, 'content-type': 'application/json' };
-}
-
-function pointSale(unit: string, amount: number, external_reference: string) {
-  const body = { amount, additional_info: { external_reference, print_on_terminal: true } };
-  const url = `/point/integration-api/devices/${unit}/payment-intents`;
-  return { method: 'POST', url, body: JSON.stringify(body) };
-}
-
-function qrSale(
-  { kind, unit }: { kind: string; unit: string },
-  merchant_id: string,
-  amount_minor: number,
-  external_reference: string,
-  now: number,
-) {
-  // Written as text: the amount never goes through a double.
-  const amount = `${Math.floor(amount_minor / 100)}.${String(amount_minor % 100).padStart(2, '0')}`;
-  const item = `{"sku_number":"A1","category":"food","title":"Sale","unit_price":${amount},"quantity":1,"unit_measure":"unit","total_amount":${amount}}`;
-  const until = new Date(now + QR_LIFE_MS).toISOString();
-  const body = `{"external_reference":"${external_reference}","title":"Shop","description":"Counter","total_amount":${amount},"expiration_date":"${until}","items":[${item}]}`;
-  const url =
-    kind === 'dynamic'
-      ? `/instore/orders/qr/seller/collectors/${merchant_id}/pos/${unit}/qrs`
-      : `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders`;
-  return { method: kind === 'dynamic' ? 'POST' : 'PUT', url, body };
-}
-
-function readAsk(sale: Sale): Ask {
-  const url = sale.kind === 'point' ? `/point/integration-api/payment-intents/${sale.legacy_id}` : sale.ask.url;
-  return { method: 'GET', url, headers: headersOf(sale.merchant_id), body: null };
-}
-
-function cancelAsk(sale: Sale): Ask {
-  const url = sale.kind === 'point' ? `${sale.ask.url}/${sale.legacy_id}` : sale.ask.url;
-  return { method: 'DELETE', url, headers: headersOf(sale.merchant_id), body: null };
-}
-
 function noteRead(line: TillCall, reply: Reply | null): void {
-  if (reply === null || reply.status !== 200) return;
-  const body = JSON.parse(reply.text) as { state?: unknown; amount?: unknown; total_amount?: unknown };
-  if (typeof body.state === 'string') line.state = body.state;
+  if (reply === null || reply.status >= 300 || reply.text === '') return;
+  const body = JSON.parse(reply.text) as Record<'state' | 'order_status' | 'amount' | 'total_amount', unknown>;
+  const state = body.state ?? body.order_status;
+  if (typeof state === 'string') line.state = state;
   const amount = body.amount ?? body.total_amount;
   if (amount !== undefined) line.amount = String(amount);
+}
+
+/** The number of the payment that an intent, or a merchant order, tells. */
+function paymentIn(reply: Reply | null): string | null {
+  if (reply?.status !== 200) return null;
+  const { payment, payments } = JSON.parse(reply.text) as { payment?: { id?: number }; payments?: { id?: number }[] };
+  const id = payment?.id ?? payments?.[0]?.id;
+  return id === undefined ? null : String(id);
 }
 
 function idOf({ text, status }: Reply): string | null {

@@ -5,7 +5,7 @@ import type { Plan } from './steps.ts';
 /** One call of a till. */
 export interface TillCall {
   number: number;
-  what: 'sell' | 'read' | 'cancel' | 'probe' | 'last read';
+  what: 'sell' | 'read' | 'cancel' | 'probe' | 'last read' | 'refund' | 'refunds read';
   /** The sale that it is about. */
   sale: number;
   merchant_id: string;
@@ -18,12 +18,28 @@ export interface TillCall {
   status: number | null;
   /** Of the intent, where an answer or the call names one. */
   legacy_id: string | null;
+  /** Of the merchant order that was read; null for every other call. */
+  merchant_order_id: number | null;
   /** As an answer shows them. */
   state: string | null;
   amount: string | null;
+  /** What was asked back; null for every other call. */
+  refund: RefundAsk | null;
+  /** Number of the refund, as an answer shows it. */
+  refund_id: string | null;
+  /** Status of the answer that the product gave, whether the till heard it or not; null while it has given none. */
+  left: number | null;
   /** The committed row when the answer left. */
   row: RowThen | null;
   error: string | null;
+}
+
+export interface RefundAsk {
+  payment_id: string;
+  /** Null asks for everything that is left. */
+  minor: number | null;
+  /** The till's own; null for one that sends none. */
+  key: string | null;
 }
 
 export interface RowThen {
@@ -87,7 +103,7 @@ export interface Webhook {
 export interface Delivery {
   at: number;
   url: string;
-  /** `point`, `payment` or `merchant_order`. */
+  /** `point`, `payment`, `merchant_order`, or `topic_merchant_order_wh`, which tells a state. */
   topic: string;
   subject: string;
   state: string | null;
@@ -106,8 +122,9 @@ export interface Order {
   /** Who canceled it. */
   detail: string | null;
   payment_id: string | null;
+  refunds: { id: string; number: string; amount_minor: number; at: number }[];
   created_at: number;
-  /** Null while it is open. */
+  /** When it was paid, or was over without; null while it is open. */
   ended_at: number | null;
 }
 
@@ -146,6 +163,20 @@ export interface LinkRow {
   known_at: number | null;
 }
 
+/** A refund that was asked for, as the product has written it down. */
+export interface RefundRow {
+  id: string;
+  number: string;
+  legacy_id: string;
+  payment_id: string;
+  idempotency_key: string;
+  state: string;
+  upstream_id: string | null;
+  reference_id: string | null;
+  refunded_minor: number | null;
+  created_at: number;
+}
+
 export interface History {
   seed: number;
   /** When it was over, epoch ms. */
@@ -159,16 +190,17 @@ export interface History {
   orders: Order[];
   intents: Intent[];
   links: LinkRow[];
+  refunds: RefundRow[];
   events: { order_id: string | null; reference: string | null; state: string; received_at: number }[];
   notices: { legacy_id: string; state: string; topic: string }[];
   audits: AuditRow[];
   merchants: { id: string; stage: string | null }[];
   /** Stages as they were set: [at, merchant, stage]. */
   stages: { at: number; merchant_id: string; stage: string }[];
-  /** When a process started, each life once. */
-  starts: number[];
   /** When the machine's wall clock was set, true epoch ms, and by how much. */
   clocks: { at: number; by_ms: number }[];
+  /** When a process started, each life once. */
+  starts: number[];
   /** Log lines or answers that show a secret; errors that nobody expected. */
   leaks: string[];
   failures: string[];

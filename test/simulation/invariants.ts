@@ -11,6 +11,7 @@ import {
   paidOnce,
 } from './invariants/creates.ts';
 import { evidenceOf, type Rule } from './invariants/evidence.ts';
+import { refundedOnce, refundsEqual, refundsKnown } from './invariants/refunds.ts';
 import { changesTold, eventsKept, neverBack, statesEqual } from './invariants/states.ts';
 import { auditsHold, callsBounded, lanesKept, nothingLeaks, nothingLeft, unitsFree } from './invariants/traffic.ts';
 
@@ -32,6 +33,9 @@ export const invariants: readonly (readonly [name: string, rule: Rule, what: str
   ['I15', callsBounded, 'upstream calls are bounded, never blind'],
   ['I16', committedFirst, 'no 2xx before its commit'],
   ['P2', paidOnce, 'nothing is paid more often than it was asked for'],
+  ['P2 refunds', refundedOnce, 'nothing is refunded more often than it was asked for, or beyond what was paid'],
+  ['I12 refunds', refundsEqual, 'an acknowledged refund exists, over its amount'],
+  ['I4 refunds', refundsKnown, 'every refund is known, and none is in doubt without a reason'],
   ['P10', ownersAlone, "nobody reads another's intent"],
   ['P16', auditsHold, 'the audit chain is whole'],
 ];

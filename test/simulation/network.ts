@@ -6,7 +6,7 @@ import type { SimulatedClock } from './clock.ts';
 import type { Reply } from './door.ts';
 import type { UpstreamCall } from './history.ts';
 import type { Service } from './service.ts';
-import type { FaultName, Variant } from './steps.ts';
+import type { FaultName, FaultyCall, Variant } from './steps.ts';
 
 /** Until the request is there, and until the answer is back. */
 const FASTEST_MS = 5;
@@ -17,7 +17,7 @@ const REFUSED_MS = 2;
 const RATE_WAIT_MS = 1_000;
 
 export interface Armed {
-  call: 'create' | 'get' | 'cancel' | 'any';
+  call: FaultyCall;
   what: FaultName;
   times: number;
 }
@@ -135,7 +135,8 @@ function faultFor(clock: SimulatedClock, network: Network, call: Call): FaultNam
 
 function fits(what: FaultName, { name }: Call): boolean {
   if (what === 'stale' || what === 'missing') return name === 'get';
-  if (what === 'idempotency error' || what === 'foreign') return name === 'create';
+  if (what === 'idempotency error') return name === 'create' || name === 'refund';
+  if (what === 'foreign') return name === 'create';
   return true;
 }
 

@@ -32,12 +32,12 @@ export function readPlan(path: string): Plan {
 
 /** Bodies are long and say little; times are told from the start. */
 function linesOf(history: History): string[] {
-  const { links, calls, upstream, webhooks, deliveries, orders, events } = history;
+  const { links, refunds, calls, upstream, webhooks, deliveries, orders, events } = history;
   const shown = (name: string, value: unknown): unknown => {
     if (name === 'body' || name === 'ask') return undefined;
     return typeof value === 'number' && value > START_MS ? value - START_MS : value;
   };
-  const parts = { links, calls, upstream, webhooks, deliveries, orders, events };
+  const parts = { links, refunds, calls, upstream, webhooks, deliveries, orders, events };
   return Object.entries(parts).flatMap(([name, lines]) =>
     lines.map((line) => `${name} ${JSON.stringify(line, shown)}`),
   );

@@ -10,6 +10,8 @@ const CALL_MS = 45;
 const LAST_MS = 10_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+/** Parts that are asked back, minor units: less than the least sale. */
+const PARTS_MINOR = [1, 250, 500] as const;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
 /** Where a process may be killed by name; the crash rig has more of them, on a real disk. */
@@ -24,6 +26,9 @@ export const points = [
   'notices.committed',
   'notice.sent',
   'notice.recorded',
+  'refund.row_written',
+  'refund.answer_read',
+  'refund.settled',
   'cancel.marked',
   'cancel.sent',
   'event.before_inbox',
@@ -38,6 +43,7 @@ export function planOf(seed: number): Plan {
   const variant = variants[seed % variants.length] ?? 'V1';
   const steps: Step[] = [];
   const moving = random.chance(0.3);
+  const refunding = random.chance(0.3);
   const count = random.between(FEWEST_STEPS, MOST_STEPS);
   const used = [random.between(0, tills.length - 1), random.between(0, tills.length - 1)] as const;
   let sales = 0;
@@ -45,11 +51,18 @@ export function planOf(seed: number): Plan {
     const after_ms = pause(random);
     const till = random.pick(used);
     const sale = random.between(Math.max(1, sales - 2), Math.max(1, sales));
-    const make = sales === 0 ? newSale : random.pick(moving ? [...usual, ...odd, moveOf, moveOf] : [...usual, ...odd]);
+    const makers: [Maker, ...Maker[]] = [...usual, ...odd];
+    if (moving) makers.push(moveOf, moveOf);
+    if (refunding) makers.push(...back);
+    const make = sales === 0 ? newSale : random.pick(makers);
     if (make === newSale) sales++;
-    if (make === moveOf && random.chance(0.5))
+    if (make === newSale && refunding && random.chance(0.5))
+      steps.push(...saleThatIsRefunded(random, after_ms, { till, sale: sales }));
+    else if (make === moveOf && random.chance(0.5))
       steps.push(...saleThatMeetsMove(random, after_ms, { till, sale: ++sales }));
     else steps.push({ after_ms, ...make(random, { till, sale: make === newSale ? sales : sale }) });
+    if (make === clock && random.chance(0.3))
+      steps.push(...clockSetTwice(random, { till, sale: sales + 1 }, () => sales++));
   }
   // What goes wrong in the last step has its time too, before everything is well again.
   steps.push({ after_ms: random.between(0, LAST_MS), do: 'wait' });
@@ -74,6 +87,38 @@ function saleThatMeetsMove(random: Random, after_ms: number, chosen: Chosen): St
   const merchant = tills[chosen.till]?.merchant ?? 0;
   const move: Step = { ...moveOf(random, chosen), merchant, after_ms: random.between(0, CALL_MS) } as Step; // a move, of another merchant
   return [{ after_ms, ...newSale(random, chosen) }, move];
+}
+
+/** Before the product has looked at its clock again it is set once more, mostly back to where it was, and a sale may fall between. */
+function clockSetTwice(random: Random, chosen: Chosen, sold: () => void): Step[] {
+  const between: Step[] = [];
+  if (random.chance(0.6)) {
+    sold();
+    between.push({ after_ms: random.between(0, 1_500), ...newSale(random, chosen) });
+  }
+  return [...between, { after_ms: random.between(0, 3_000), ...clock(random, chosen) }];
+}
+
+/** A sale is paid, and asked back a while later; something may go wrong with it, and the till may ask again. */
+function saleThatIsRefunded(random: Random, after_ms: number, chosen: Chosen): Step[] {
+  const { till, sale } = chosen;
+  const soon = (): number => random.between(200, 5_000);
+  const paid: Made<Step> =
+    tills[till]?.kind === 'point' ? { do: 'terminal', till, act: 'pay' } : { do: 'buyer', sale, act: 'pay' };
+  const trouble = random.chance(0.6)
+    ? [{ after_ms: 0, ...random.pick([refundFault, refundFault, refundDeath])(random, chosen) } as Step] // the makers' own
+    : [];
+  const repeats = Array.from({ length: random.between(0, 2) }, () => ({
+    after_ms: pause(random),
+    ...random.pick([refundAgain, refundAgain, refund])(random, chosen),
+  })) as Step[];
+  return [
+    { after_ms, ...newSale(random, chosen) },
+    { after_ms: soon(), ...paid },
+    ...trouble,
+    { after_ms: soon(), ...refund(random, chosen) },
+    ...repeats,
+  ];
 }
 
 /** Mostly at once or a moment later, sometimes long after. */
@@ -162,6 +207,31 @@ const clock: Maker = (random) => ({
   do: 'clock',
   by_ms: random.chance(0.08) ? -YEAR_MS : random.pick([-HOUR_MS, -5_000, 5_000, HOUR_MS, 24 * HOUR_MS]),
 });
+const refund: Maker = (random, { sale }) => ({
+  do: 'refund',
+  sale,
+  minor: random.chance(0.4) ? null : random.pick(PARTS_MINOR),
+  keyed: random.chance(0.4),
+  copies: random.chance(0.1) ? 2 : 1,
+  patience_ms: random.chance(0.2) ? random.between(20, 10_000) : null,
+});
+const refundAgain: Maker = (random, { sale }) => ({
+  do: 'refund again',
+  sale,
+  patience_ms: random.chance(0.2) ? random.between(20, 10_000) : null,
+});
+const refundFault: Maker = (random) => ({
+  do: 'fault',
+  call: random.chance(0.8) ? 'refund' : 'get',
+  what: random.pick(faults),
+  times: random.between(1, 2),
+});
+const refundDeath: Maker = (random) => ({
+  do: 'kill',
+  point: random.pick(['refund.row_written', 'refund.answer_read', 'refund.settled', 'answer.sent']),
+  nth: 1,
+  down_ms: random.between(100, 5_000),
+});
 const forge: Maker = (random, { sale }) => ({
   do: 'forge',
   sale,
@@ -183,6 +253,9 @@ const moveOf: Maker = (random) => ({
   merchant: random.between(0, 1),
   stage: random.pick(['legacy', 'canary', 'orders']),
 });
+
+/** More of these where something is asked back. */
+const back: readonly Maker[] = [refund, refund, refundAgain, refundAgain, refundFault, refundDeath];
 
 const usual: [Maker, ...Maker[]] = [
   newSale,

@@ -89,12 +89,16 @@ function failed(detail: string): SendResult {
   return { outcome: 'theirs', status: null, detail, retry_after_ms: null };
 }
 
-/** The two kinds of notices: the flat intent, and the feed's `topic` and `id` (`legacy-point.md` §3.1, `legacy-qr.md` §5.1). */
+/** The kinds of notices: the flat intent, the feed's `topic` and `id`, and webhooks (`legacy-point.md` §3.1, `legacy-qr.md` §5.1, §5.3). */
 function readNotice({ url, body }: NoticeRequest): Pick<Delivery, 'topic' | 'subject' | 'state'> {
   const query = new URL(url).searchParams;
   const topic = query.get('topic') ?? query.get('type') ?? '';
   const subject = query.get('id') ?? query.get('data.id') ?? '';
-  const said = JSON.parse(body) as { state?: unknown }; // notices are JSON objects
-  const state = typeof said.state === 'string' ? said.state : null;
-  return { topic: topic.startsWith('point') ? 'point' : topic, subject, state };
+  const said = JSON.parse(body) as { state?: unknown; status?: unknown }; // notices are JSON objects
+  if (topic === 'topic_merchant_order_wh') return { topic, subject, state: String(said.status) };
+  return {
+    topic: topic.startsWith('point') ? 'point' : topic,
+    subject,
+    state: said.state === undefined ? null : String(said.state),
+  };
 }

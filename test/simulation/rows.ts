@@ -1,5 +1,7 @@
 /** The database's rows as plain SQL shows them: the checker's view, which shares no code with the product's own. */
-import type { AuditRow, History, LinkRow, RowThen, SaleFacts } from './history.ts';
+
+import type { SaleThings } from './clients.ts';
+import type { AuditRow, History, LinkRow, RefundRow, RowThen, SaleFacts } from './history.ts';
 import type { MemoryStore } from './store.ts';
 
 export type WorkKind = 'links' | 'events' | 'notices';
@@ -10,6 +12,8 @@ export interface Rows {
   /** A row of the order that came since then (the product's wall clock, epoch ms), or still waits. */
   hasEvent(order_id: string, since: number): boolean;
   orderOf(legacy_id: string): string | null;
+  /** Rows of a sale, with what can be read of them. */
+  thingsOf(sale: SaleFacts): SaleThings[];
   /**
    * When stored work falls due, true epoch ms.
    * @param toTrue from the product's wall clock.
@@ -19,7 +23,9 @@ export interface Rows {
   dueOf(kind: WorkKind): number | null;
   /** Rows that are not over, and work that waits. */
   open(): { links: number; notices: number; events: number };
-  all(): Pick<History, 'links' | 'events' | 'notices' | 'audits' | 'merchants'>;
+  /** Refunds whose outcome is not known. */
+  openRefunds(): number;
+  all(): Pick<History, 'links' | 'refunds' | 'events' | 'notices' | 'audits' | 'merchants'>;
 }
 
 /** @param trueNow what the world says it is, epoch ms. */
@@ -37,10 +43,18 @@ export function readRows({ database, version }: MemoryStore, trueNow: () => numb
   const order = database.prepare<[string], { order_id: string | null }>(
     'SELECT order_id FROM links WHERE legacy_id = ?',
   );
+  const things = database.prepare<[string, number], SaleThings>(
+    `SELECT legacy_id, iif(order_id IS NULL, NULL, merchant_order_id) AS merchant_order_id,
+       (SELECT payment_id FROM refunds WHERE refunds.legacy_id = links.legacy_id LIMIT 1) AS refunded_payment_id
+     FROM links WHERE merchant_id = (SELECT ?) AND amount_minor = (SELECT ?)`,
+  );
   const due = database.prepare<[], Record<WorkKind, number | null>>(
     `SELECT (SELECT min(next_check_at) FROM links WHERE next_check_at IS NOT NULL) AS links,
        (SELECT min(next_attempt_at) FROM events WHERE state = 'pending') AS events,
        (SELECT min(next_attempt_at) FROM notices WHERE state = 'pending' AND is_next = 1) AS notices`,
+  );
+  const openRefunds = database.prepare<[], { found: number }>(
+    "SELECT count(*) AS found FROM refunds WHERE state IN ('SENDING', 'IN_DOUBT')",
   );
   const open = database.prepare<[], { links: number; notices: number; events: number }>(
     `SELECT (SELECT count(*) FROM links WHERE state IN ('SENDING', 'IN_DOUBT', 'LIVE')) AS links,
@@ -60,12 +74,14 @@ export function readRows({ database, version }: MemoryStore, trueNow: () => numb
     rowOf: ({ merchant_id, amount_minor }, legacy_id) =>
       (legacy_id === null ? byAmount.get(merchant_id, amount_minor) : byId.get(legacy_id)) ?? null,
     hasEvent: (order_id, since) => (event.get(order_id, since)?.found ?? 0) > 0,
+    thingsOf: ({ merchant_id, amount_minor }) => things.all(merchant_id, amount_minor),
     orderOf: (legacy_id) => order.get(legacy_id)?.order_id ?? null,
     workDue(toTrue) {
       const { first } = current();
       return first === null ? null : toTrue(first);
     },
     dueOf: (kind) => current()[kind],
+    openRefunds: () => openRefunds.get()?.found ?? 0,
     open: () => open.get() ?? { links: 0, notices: 0, events: 0 },
     all: allRows(database, trueNow),
   };
@@ -102,6 +118,12 @@ function allRows(database: MemoryStore['database'], trueNow: () => number): Rows
   const events = database.prepare<[], History['events'][number]>(
     'SELECT order_id, reference, state, received_at FROM events',
   );
+  // Numbers above 2^53 there are none; those of the service are text.
+  const refunds = database.prepare<[], RefundRow>(
+    `SELECT id, CAST(number AS TEXT) AS number, legacy_id, payment_id, idempotency_key, state, upstream_id, reference_id,
+       refunded_minor, created_at
+     FROM refunds ORDER BY rowid`,
+  );
   const notices = database.prepare<[], History['notices'][number]>('SELECT legacy_id, state, topic FROM notices');
   const audits = database.prepare<[], Omit<AuditRow, 'detail'> & { detail: string }>(
     'SELECT sequence, at, who, action, subject, reason, detail, hash FROM audit ORDER BY sequence',
@@ -114,6 +136,7 @@ function allRows(database: MemoryStore['database'], trueNow: () => number): Rows
   };
   return () => ({
     links: linksAndBirths(),
+    refunds: refunds.all(),
     events: events.all(),
     notices: notices.all(),
     audits: audits.all().map((row) => ({ ...row, detail: JSON.parse(row.detail) as unknown })),

@@ -12,6 +12,8 @@ const LOOK_MS = 10 * 60_000;
 /** So long no till calls: longer than an order lives, so that what ends by itself is seen to do so. */
 const ALONE_MS = 3 * LOOK_MS;
 const SHORT_MS = 60_000;
+/** So long a refund in doubt may be sent again, as it is set (`reliability.md` §3.5). */
+const REPLAY_WINDOW_MS = 15 * 60_000;
 
 /** @returns what clients, upstream, receivers and database say of the run. */
 export async function runPlan(
@@ -55,7 +57,12 @@ async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
     const merchant = {
       id,
       site: null,
-      settings: merchantSettings.parse({ stage, share: stage === 'canary' ? 50 : 0 }),
+      settings: merchantSettings.parse({
+        stage,
+        share: stage === 'canary' ? 50 : 0,
+        // Webhooks tell the state of a merchant order, IPN alone does not.
+        qr_notices: index === 0 ? 'both' : null,
+      }),
       sealed_notice_url: runtime.vault.seal(`https://receiver.example/notices/${id}`, 'notice-url'),
       sealed_notice_secret: null,
       sealed_credential: null,
@@ -82,17 +89,21 @@ async function settle(world: SimulatedWorld): Promise<void> {
   mail.armed = [];
   receivers.moods.clear();
   run.deadly = null;
-  setClock(world, () => 0);
+  setClock(world, 0);
   for (const id of merchants) setToken(world, id, true);
   await clock.run(clock.now() + SHORT_MS, world.outside);
   if (run.life === null) await start(world);
   finishSome(world);
   await untilQuiet(world);
-  for (const sale of [...clients.sales.keys()]) clients.read(sale, 'last read');
+  // Then a look at its order is the last word on a refund in doubt.
+  if (world.rows.openRefunds() > 0) await clock.run(clock.now() + REPLAY_WINDOW_MS, world.outside);
+  for (const sale of [...clients.sales.keys()]) clients.lastRead(sale);
   await clock.run(clock.now() + SHORT_MS, world.outside);
   clients.probe();
   await clock.run(clock.now() + SHORT_MS, world.outside);
   await untilTold(world);
+  // Where a token was missing until then, the last read was the first look.
+  if (world.rows.openRefunds() > 0) await clock.run(clock.now() + REPLAY_WINDOW_MS + SHORT_MS, world.outside);
 }
 
 /** Every other customer pays or leaves; what the others left is over by itself in its time. */

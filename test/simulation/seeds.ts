@@ -30,6 +30,7 @@ export interface Tally {
   creates: number;
   orders: number;
   paid: number;
+  refunds: number;
   upstream_calls: number;
   faults: number;
   webhooks: number;
@@ -54,6 +55,7 @@ export const NOTHING: Readonly<Tally> = {
   creates: 0,
   orders: 0,
   paid: 0,
+  refunds: 0,
   upstream_calls: 0,
   faults: 0,
   webhooks: 0,
@@ -113,7 +115,8 @@ function tallyOf(history: History | null, { clock, run }: SimulatedWorld): Tally
     seeds: 1,
     creates: history.calls.filter(({ what }) => what === 'sell' || what === 'probe').length,
     orders: history.orders.length,
-    paid: history.orders.filter(({ status }) => status === 'processed').length,
+    paid: history.orders.filter(({ payment_id, status }) => payment_id !== null && status !== 'failed').length,
+    refunds: history.orders.reduce((sum, { refunds }) => sum + refunds.length, 0),
     upstream_calls: history.upstream.length,
     faults: history.upstream.filter(({ fault }) => fault !== null).length,
     webhooks: history.webhooks.length,

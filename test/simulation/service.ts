@@ -8,6 +8,7 @@ import { createQrState } from '../../src/sandbox/legacy/qr/state.ts';
 import { legacyRouter } from '../../src/sandbox/legacy/router.ts';
 import { createLegacyState, feedAccount, type LegacyState } from '../../src/sandbox/legacy/state.ts';
 import { ordersRouter } from '../../src/sandbox/orders.ts';
+import { paymentsRouter } from '../../src/sandbox/payments/router.ts';
 import { createWebhooks } from '../../src/sandbox/webhooks.ts';
 import { createWorld, type World } from '../../src/sandbox/world.ts';
 import { type Ask, type Reply, SimulatedResponse, simulatedRequest } from './door.ts';
@@ -37,6 +38,7 @@ export function createService(now: () => number, random: () => number, post: (le
   announcePayments(qr);
   const routers: [prefix: string, router: Router][] = [
     ['/v1/orders', ordersRouter(desk)],
+    ['/v1/payments', paymentsRouter(desk)],
     ['/users/', usersRouter(world)],
     ['/point/', legacyRouter(world, legacy)],
     ['/', legacyQrRouter(qr)],

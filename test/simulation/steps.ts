@@ -22,6 +22,9 @@ export const faults = [
 ] as const;
 export type FaultName = (typeof faults)[number];
 
+/** Calls that a fault may be armed for. */
+export type FaultyCall = 'create' | 'get' | 'cancel' | 'refund' | 'any';
+
 /** What may happen to the next webhooks. */
 export const mails = ['lost', 'lost once', 'late', 'twice', 'slow', 'forged first'] as const;
 export type MailName = (typeof mails)[number];
@@ -45,6 +48,17 @@ export type Step = { after_ms: number } & (
   | { do: 'again'; sale: number; patience_ms: number | null }
   | { do: 'read'; sale: number }
   | { do: 'cancel'; sale: number }
+  /** Of a part in minor units, or with null of everything that is left. */
+  | {
+      do: 'refund';
+      sale: number;
+      minor: number | null;
+      keyed: boolean;
+      copies: number;
+      patience_ms: number | null;
+    }
+  /** The last refund of the sale, with the same key, if it had one. */
+  | { do: 'refund again'; sale: number; patience_ms: number | null }
   | { do: 'spy'; sale: number }
   | { do: 'terminal'; till: number; act: TerminalAct }
   | { do: 'buyer'; sale: number; act: 'pay' | 'lock' | 'unlock' }
@@ -53,7 +67,7 @@ export type Step = { after_ms: number } & (
   | { do: 'kill'; point: string | null; nth: number; down_ms: number }
   | { do: 'stop'; down_ms: number }
   | { do: 'clock'; by_ms: number }
-  | { do: 'fault'; call: 'create' | 'get' | 'cancel' | 'any'; what: FaultName; times: number }
+  | { do: 'fault'; call: FaultyCall; what: FaultName; times: number }
   | { do: 'mail'; what: MailName; times: number }
   | { do: 'forge'; sale: number; action: string; signed: boolean }
   | { do: 'resend'; nth: number }

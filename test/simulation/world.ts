@@ -57,8 +57,8 @@ export interface SimulatedWorld {
   /** Calls, webhooks and notices that are under way. */
   underWay(): number;
   stages: History['stages'];
-  starts: History['starts'];
   clocks: History['clocks'];
+  starts: History['starts'];
 }
 
 /** The product's settings, all default but for what the run is about. */
@@ -97,7 +97,10 @@ export function createSimulatedWorld(): SimulatedWorld {
   };
   const service: Service = createService(clock.now, draw, (letter) => mail.post(letter));
   const mail: Mail = createMail(clock, { ask, wall, isKept: rows.hasEvent });
-  const receivers = createReceivers(clock, ({ url, subject }) => seen(`${url} ${subject}`));
+  const receivers = createReceivers(clock, (delivery) => {
+    seen(`${delivery.url} ${delivery.subject}`);
+    world.clients.told(delivery);
+  });
   const world: SimulatedWorld = {
     clock,
     memory,
@@ -105,13 +108,13 @@ export function createSimulatedWorld(): SimulatedWorld {
     network: createNetwork(clock, service),
     mail,
     receivers,
-    clients: createClients(clock, { ask, rowOf: rows.rowOf, seen }),
+    clients: createClients(clock, { ask, rowOf: rows.rowOf, thingsOf: rows.thingsOf, seen }),
     carrier: createCarrier(clock, service),
     rows,
     run,
     stages: [],
-    starts: [],
     clocks: [],
+    starts: [],
     outside: {
       workDue: () => (clock.now() < run.watch_until ? clock.now() : rows.workDue((wall) => wall - run.skew_ms)),
       upstreamDue: () => service.world.clock.nextDueAt(),
@@ -140,8 +143,8 @@ export function createSimulatedWorld(): SimulatedWorld {
       world.clients.reset(seeded(plan.seed ^ (LUCK + 4)));
       world.carrier.reset(seeded(plan.seed ^ (LUCK + 5)));
       world.stages = [];
-      world.starts = [];
       world.clocks = [];
+      world.starts = [];
     },
     startProcess: () => startProcess(world, luck, seen),
   };

@@ -2,6 +2,7 @@
 import type { Order } from '../../contract/orders.ts';
 import { applyOrder } from '../change.ts';
 import type { Link } from '../link.ts';
+import { LATE_EFFECT_MS } from '../records/routing.ts';
 import { readOrder } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
@@ -45,8 +46,8 @@ export async function hasDoubt(runtime: Runtime, link: Link): Promise<boolean> {
 }
 
 /**
- * One that the order still doesn't show when it may not be repeated any more never happened: were it held on, the
- * payment could never be refunded again.
+ * One that the order still doesn't show when it may not be repeated any more, and has not for a while, never happened: were
+ * it held on, the payment could never be refunded again.
  */
 async function settleDoubt(
   runtime: Runtime,
@@ -59,11 +60,24 @@ async function settleDoubt(
   if (doubtful === undefined) return null;
   const claimed = refunds.map((one) => one.upstream_id);
   const facts = findRefund(order, doubtful, claimed, exponent);
+  const unseen_ms = facts === null ? unseenFor(runtime, doubtful) : 0;
   if (facts !== null) return runtime.store.saveRefund(doubtful, { ...facts, state: 'DONE' });
   // Where nothing is left, it neither happened nor can.
-  if (mayRepeat(runtime, doubtful) && order.status !== 'refunded') return null;
+  const isOver = !mayRepeat(runtime, doubtful) && unseen_ms >= LATE_EFFECT_MS;
+  if (!isOver && order.status !== 'refunded') return null;
   runtime.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
   return runtime.store.saveRefund(doubtful, { state: 'REFUSED' });
+}
+
+/**
+ * How long looks of this process have not shown it, by the clock that nobody can set: one that was set forward or back
+ * closes the window at once, while the refund itself may still be on its way (`reliability.md` F47).
+ */
+function unseenFor({ clock, missing }: Runtime, { id }: Refund): number {
+  const tick_ms = clock.monotonic?.() ?? clock.now();
+  const since_ms = missing.get(id);
+  if (since_ms === undefined) missing.set(id, tick_ms);
+  return tick_ms - (since_ms ?? tick_ms);
 }
 
 /** The same key may be sent again for as long as upstream surely remembers it (`reliability.md` §3.5, retry rules). */

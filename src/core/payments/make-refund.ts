@@ -10,6 +10,7 @@ import type { Runtime } from '../runtime.ts';
 import { routeOf, type UpstreamOutcome } from '../upstream.ts';
 import { isEverything, judgeRefund, type Sums, sumsOf } from './judge.ts';
 import { type LookPlan, lookAtOrder, mayRepeat } from './look.ts';
+import { expectRefund } from './look-after.ts';
 import { type Recognised, recognise } from './recognise.ts';
 import type { Refund } from './refund.ts';
 
@@ -66,10 +67,12 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
   const { exponent } = runtime.tables.site(call.merchant.site);
   const plan = { token: call.token, exponent, deadline };
   // What was refunded before must be known, or an unknown outcome could not be told from it afterwards.
-  const { link, order, settled } = await lookAtOrder(runtime, named, plan);
-  const sums = sumsOf(order ?? link.order, link.amount_minor, exponent);
+  const { link, settled } = await lookAtOrder(runtime, named, plan);
+  // What is stored never goes back, as a read that lags does.
+  const sums = sumsOf(link.order, link.amount_minor, exponent);
   const asked = newRefund(runtime, call, link, asked_minor, sums);
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
+  await expectRefund(runtime, link);
   const { opened, refund } = await runtime.store.openRefund(asked, (earlier) => {
     seen.recognised = recognise(earlier, asked, settled?.id ?? null, runtime.telling);
     if (seen.recognised.kind !== 'new') return seen.recognised.refund;

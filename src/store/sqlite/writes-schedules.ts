@@ -13,10 +13,11 @@ export const scheduleWrites = {
      FROM clock WHERE next_check_at IS NOT NULL AND updated_at > now`,
   pull_events: `WITH clock (now) AS (SELECT ?)
      UPDATE events SET next_attempt_at = now FROM clock WHERE state = 'pending' AND next_attempt_at > now`,
+  // An attempt is written when it ends.
   pull_notices: `WITH clock (now) AS (SELECT ?)
      UPDATE notices SET next_attempt_at = now + next_attempt_at - written.at
      FROM clock, (SELECT id AS notice_id,
-         max(created_at, coalesce((SELECT max(at) FROM notice_attempts WHERE notice_id = notices.id), 0)) AS at
+         max(created_at, coalesce((SELECT max(at + duration_ms) FROM notice_attempts WHERE notice_id = notices.id), 0)) AS at
        FROM notices WHERE state = 'pending') AS written
      WHERE notices.id = written.notice_id AND written.at > now AND next_attempt_at >= written.at`,
 };

@@ -2,8 +2,9 @@
 import { readBugs } from './bug.ts';
 import { createBugs } from './creates.ts';
 import { otherBugs } from './others.ts';
+import { refundBugs } from './refunds.ts';
 import { stateBugs } from './states.ts';
 
 export { type Bug, patched } from './bug.ts';
 
-export const bugs = readBugs([...createBugs, ...stateBugs, ...otherBugs]);
+export const bugs = readBugs([...createBugs, ...stateBugs, ...refundBugs, ...otherBugs]);

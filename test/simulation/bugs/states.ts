@@ -25,6 +25,17 @@ export const stateBugs: Bug[] = [
     ],
   },
   {
+    name: 'merchant order announced at its birth alone',
+    test: null,
+    edits: [
+      {
+        file: 'core/announce.ts',
+        from: 'if (!isNews(link, next, rules.exponent)) return [];',
+        to: "if (!isNews(link, next, rules.exponent)) return []; if (link.order !== null) return topicsOf(link, next, row).filter((topic) => topic === 'payment').flatMap((topic) => qrNotice(topic, link, next, rules.now));",
+      },
+    ],
+  },
+  {
     name: 'outbox in a second transaction',
     test: null,
     edits: [

@@ -6,12 +6,15 @@ export interface Evidence extends History {
   link: Map<string, LinkRow>;
   linkOfOrder: Map<string, LinkRow>;
   linkOfKey: Map<string, LinkRow>;
+  linkOfMerchantOrder: Map<number, LinkRow>;
   order: Map<string, Order>;
   intent: Map<string, Intent>;
   carriedCall: Map<number, CarriedCall>;
   /** Orders of a sale, oldest first: no two sales have the same amount. */
   ordersOf(sale: SaleFacts): Order[];
   linksOf(sale: SaleFacts): LinkRow[];
+  /** The product's wall clock at a true moment, epoch ms. */
+  wallAt(at: number): number;
   /** Create calls of a sale, probes too. */
   createsOf(sale: number): TillCall[];
 }
@@ -36,7 +39,11 @@ const INTENT_STATE: Readonly<Record<string, string>> = {
 };
 
 /** The same of a QR order, as a merchant order shows it (`legacy-qr.md` §2). */
-export const QR_STATE: Readonly<Record<string, string>> = {
+export function merchantOrderStateOf({ status, refunds }: Order): string | undefined {
+  return status === 'processed' && refunds.length > 0 ? 'partially_reverted' : QR_STATE[status];
+}
+
+const QR_STATE: Readonly<Record<string, string>> = {
   created: 'payment_required',
   processed: 'paid',
   refunded: 'reverted',
@@ -65,6 +72,12 @@ export function evidenceOf(history: History): Evidence {
     link: new Map(history.links.map((link) => [link.legacy_id, link])),
     linkOfOrder: new Map(withOrder),
     linkOfKey: new Map(history.links.map((link) => [link.idempotency_key, link])),
+    linkOfMerchantOrder: new Map(
+      history.links.flatMap((link) =>
+        link.merchant_order_id === null ? [] : [[link.merchant_order_id, link] as const],
+      ),
+    ),
+    wallAt: (at) => history.clocks.reduce((wall, set) => (set.at <= at ? wall + set.by_ms : wall), at),
     order: new Map(history.orders.map((order) => [order.id, order])),
     intent: new Map(history.intents.map((intent) => [intent.id, intent])),
     carriedCall: new Map(carried),

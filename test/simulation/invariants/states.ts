@@ -1,13 +1,14 @@
 /** I5–I8: no event is lost, every change is told, nothing goes back in time, and in the end all say the same. */
 import type { Delivery, LinkRow, Order } from '../history.ts';
+import { merchants } from '../steps.ts';
 import {
   ANNOUNCED,
   type Evidence,
   HARMLESS,
   intentStateOf,
   isTaken,
+  merchantOrderStateOf,
   PAID,
-  QR_STATE,
   type Rule,
   wasHeardOf,
 } from './evidence.ts';
@@ -31,16 +32,21 @@ function isUnreadable({ order, upstream }: Evidence, order_id: string | null): b
 /** I6: every visible change has reached the receiver, and nothing was told that never was. */
 export const changesTold: Rule = (evidence) => {
   const wrong: string[] = [];
-  const told = new Set(evidence.deliveries.filter(isTaken).map(markOf));
+  const told = evidence.deliveries.filter(isTaken);
+  const point = new Set(told.filter(({ topic }) => topic === 'point').map(markOf));
+  const ofSubject = Map.groupBy(told, (delivery) => delivery.subject);
   for (const link of evidence.links) {
     if (link.order_id === null) continue;
-    for (const mark of dueOf(link))
-      if (!told.has(mark)) wrong.push(`${link.legacy_id} is ${link.legacy_state}, and nobody was told (${mark})`);
+    for (const due of dueOf(evidence, link))
+      if (!(ofSubject.get(due.subject) ?? []).some((delivery) => tells(delivery, due)))
+        wrong.push(
+          `${link.legacy_id} is ${link.legacy_state}, and nobody was told (${due.topic} ${due.subject} ${due.state})`,
+        );
   }
   for (const { what, sale, state, legacy_id, status } of evidence.calls) {
     if (!what.endsWith('read') || status !== 200 || state === null || !ANNOUNCED.has(state)) continue;
     const ours = evidence.link.has(legacy_id ?? '');
-    if (ours && !told.has(`point ${legacy_id} ${state}`))
+    if (ours && !point.has(`point ${legacy_id} ${state}`))
       wrong.push(`sale ${sale} was shown ${state}, and nobody was told`);
   }
   for (const { state, legacy_id, topic } of evidence.notices)
@@ -48,16 +54,50 @@ export const changesTold: Rule = (evidence) => {
   return [...wrong, ...evidence.deliveries.flatMap((delivery) => invented(evidence, delivery))];
 };
 
-/** What the row's last state calls for. */
-function dueOf(link: LinkRow): string[] {
-  if (link.family === 'point')
-    return ANNOUNCED.has(link.legacy_state) ? [`point ${link.legacy_id} ${link.legacy_state}`] : [];
-  const order = `merchant_order ${link.merchant_order_id}`;
-  return link.legacy_state === 'paid' ? [order, `payment ${link.payment_id}`] : [order];
+interface Due {
+  topic: string;
+  subject: string;
+  /** As the notice tells it; null for one that tells none. */
+  state: string | null;
+  /** Not before this: what IPN tells of a merchant order is that something became of it, not what. */
+  from: number;
 }
 
-function markOf({ topic, subject, state }: Delivery): string {
-  return topic === 'point' ? `point ${subject} ${state}` : `${topic} ${subject}`;
+/** What the row's last state calls for (`legacy-qr.md` §5: birth, payment, end, and each refund as news of its payment). */
+function dueOf(evidence: Evidence, link: LinkRow): Due[] {
+  const { family, legacy_id, legacy_state: state } = link;
+  if (family === 'point') return ANNOUNCED.has(state) ? [{ topic: 'point', subject: legacy_id, state, from: 0 }] : [];
+  const order = evidence.order.get(link.order_id ?? '');
+  const told_state = TOLD_STATE[state];
+  const isOver = told_state !== undefined && order !== undefined;
+  const from = isOver ? (order.ended_at ?? 0) : 0;
+  const subject = String(link.merchant_order_id);
+  const due: Due[] = [{ topic: 'merchant_order', subject, state: null, from }];
+  // The receivers of the first merchant are told both ways.
+  if (isOver && link.merchant_id === merchants[0])
+    due.push({ topic: 'topic_merchant_order_wh', subject, state: told_state, from });
+  const paid = told_state === 'closed' ? String(link.payment_id) : null;
+  if (paid !== null) due.push({ topic: 'payment', subject: paid, state: null, from });
+  const refund = order?.refunds.at(-1);
+  if (paid !== null && refund !== undefined)
+    due.push({ topic: 'payment', subject: paid, state: null, from: refund.at });
+  return due;
+}
+
+/** How a webhook tells the end of a merchant order. */
+const TOLD_STATE: Readonly<Record<string, string>> = {
+  paid: 'closed',
+  partially_reverted: 'closed',
+  reverted: 'closed',
+  expired: 'expired',
+};
+
+function tells({ topic, state, at }: Delivery, due: Due): boolean {
+  return topic === due.topic && at >= due.from && (due.state === null || state === due.state);
+}
+
+function markOf({ subject, state }: Delivery): string {
+  return `point ${subject} ${state}`;
 }
 
 /** A notice tells what the books have at the end, or what a late approval has replaced. */
@@ -67,6 +107,7 @@ function invented(evidence: Evidence, { topic, subject, state, url }: Delivery):
     const known = evidence.orders.some(({ payment_id }) => payment_id === subject) || isMinted(evidence, subject);
     return known ? [] : [`payment ${subject} was announced, and the books don't have it`];
   }
+  if (topic.includes('merchant_order')) return inventedOrder(evidence, subject, state);
   if (topic !== 'point') return [];
   const link = evidence.link.get(subject);
   const order = evidence.order.get(link?.order_id ?? '');
@@ -74,6 +115,15 @@ function invented(evidence: Evidence, { topic, subject, state, url }: Delivery):
   const final = intentStateOf(order, evidence.product.declined);
   const replaced = final === 'FINISHED' && state !== 'FINISHED';
   return state === final || replaced || movedOn(order) ? [] : [`${subject} was announced ${state} and is ${final}`];
+}
+
+/** A merchant order that ended as nobody's order did. */
+function inventedOrder(evidence: Evidence, subject: string, state: string | null): string[] {
+  const link = evidence.linkOfMerchantOrder.get(Number(subject));
+  const order = evidence.order.get(link?.order_id ?? '');
+  if (order === undefined) return [`a notice came for the merchant order ${subject}, which has no order`];
+  const wrong = (state === 'closed' && !PAID.has(order.status)) || (state === 'expired' && !HARMLESS.has(order.status));
+  return wrong ? [`the merchant order ${subject} was announced ${state}, its order is ${order.status}`] : [];
 }
 
 function isMinted(evidence: Evidence, payment_id: string): boolean {
@@ -85,25 +135,46 @@ function movedOn({ status }: Order): boolean {
   return HARMLESS.has(status);
 }
 
-const RANK: Readonly<Record<string, number>> = { OPEN: 1, ON_TERMINAL: 2, PROCESSING: 3, PROCESSED: 4 };
+const RANK: Readonly<Record<string, number>> = {
+  OPEN: 1,
+  ON_TERMINAL: 2,
+  PROCESSING: 3,
+  PROCESSED: 4,
+  payment_required: 1,
+  payment_in_process: 2,
+  partially_paid: 2,
+};
 const FINAL = 8;
-const FINISHED = 9;
+/** After a refund there is only more of it. */
+const PAID_RANK: Readonly<Record<string, number>> = {
+  FINISHED: 9,
+  paid: 9,
+  closed: 9,
+  partially_reverted: 10,
+  reverted: 11,
+};
 
 function rankOf(state: string): number {
-  return state === 'FINISHED' ? FINISHED : (RANK[state] ?? FINAL);
+  return PAID_RANK[state] ?? RANK[state] ?? FINAL;
 }
 
 /** I7: what a till has read, or was told, is never followed by something older. */
 export const neverBack: Rule = (evidence) => {
   const wrong: string[] = [];
-  const seen = evidence.calls.flatMap(({ what, legacy_id, state, from, to, status }) =>
-    what.endsWith('read') && status === 200 && legacy_id !== null && state !== null && to !== null
+  const seen = evidence.calls.flatMap(({ what, legacy_id: id, merchant_order_id, state, from, to, status }) => {
+    const legacy_id = evidence.linkOfMerchantOrder.get(merchant_order_id ?? 0)?.legacy_id ?? id;
+    return what.endsWith('read') && status === 200 && legacy_id !== null && state !== null && to !== null
       ? [{ legacy_id, state, from, to }]
-      : [],
-  );
-  const told = evidence.deliveries.flatMap(({ topic, subject, state, at }) =>
-    topic === 'point' && state !== null ? [{ legacy_id: subject, state, from: at, to: at }] : [],
-  );
+      : [];
+  });
+  const told = evidence.deliveries.flatMap(({ topic, subject, state, at }) => {
+    if (state === null) return [];
+    if (topic === 'point') return [{ legacy_id: subject, state, from: at, to: at }];
+    const legacy_id = evidence.linkOfMerchantOrder.get(Number(subject))?.legacy_id;
+    return topic === 'topic_merchant_order_wh' && legacy_id !== undefined && state !== 'opened'
+      ? [{ legacy_id, state, from: at, to: at }]
+      : [];
+  });
   for (const [legacy_id, looks] of Map.groupBy([...seen, ...told], (look) => look.legacy_id)) {
     for (const later of looks.filter((look) => seen.includes(look)))
       for (const earlier of looks) {
@@ -122,11 +193,14 @@ export const statesEqual: Rule = (evidence) => {
   for (const link of evidence.links) {
     const order = evidence.order.get(link.order_id ?? '') ?? unlearned(evidence, link);
     if (order === undefined) continue;
-    const expected = link.family === 'point' ? intentStateOf(order, evidence.product.declined) : QR_STATE[order.status];
+    const expected =
+      link.family === 'point' ? intentStateOf(order, evidence.product.declined) : merchantOrderStateOf(order);
     if (link.legacy_state !== expected && !wasLetGo(link, order))
       wrong.push(`${link.legacy_id} is ${link.legacy_state}, its order ${order.status}`);
     const read = evidence.calls.find(({ what, legacy_id }) => what === 'last read' && legacy_id === link.legacy_id);
-    if (read?.status === 200 && read.state !== null && read.state !== link.legacy_state)
+    // The very last sale of its counter may have replaced it since.
+    const isReplaced = order.ended_at !== null && order.ended_at >= (read?.from ?? 0);
+    if (read?.status === 200 && read.state !== null && read.state !== link.legacy_state && !isReplaced)
       wrong.push(`the last read of ${link.legacy_id} says ${read.state}, its row ${link.legacy_state}`);
   }
   return wrong;

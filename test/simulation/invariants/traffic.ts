@@ -182,7 +182,6 @@ export const nothingLeft: Rule = ({ left }) =>
 export const callsBounded: Rule = (evidence) => {
   const wrong: string[] = [];
   const creates = evidence.upstream.filter(({ name }) => name === 'create');
-  const jumps = evidence.steps.some((step) => step.do === 'clock');
   for (const [key, calls] of Map.groupBy(creates, (call) => call.key ?? '')) {
     const tills = tillsOf(evidence, key);
     for (const first of calls) {
@@ -194,7 +193,8 @@ export const callsBounded: Rule = (evidence) => {
     const [first] = calls;
     const last = calls.at(-1);
     if (first === undefined || last === undefined) continue;
-    if (!jumps && last.at - first.at > REPLAY_WINDOW_MS + WINDOW_MS)
+    // By the true clock: one that is set back doesn't open the window again (§3.5).
+    if (last.at - first.at > REPLAY_WINDOW_MS + WINDOW_MS)
       wrong.push(`${key} was sent again after ${last.at - first.at} ms`);
     // A process that finds a row of an earlier one can't know that it was never sent: then no refusal is definite (§3.5).
     const [asked] = tills;
@@ -240,15 +240,15 @@ function readAfterReplay({ upstream, order, linkOfKey }: Evidence, key: string, 
   return read || died ? [] : [`${order_id} was replayed and not read`];
 }
 
-/** Between two cancels of one order stands a read, unless the first had a clear answer. */
+/** Between two cancels or refunds of one order stands a read, unless the first had a clear answer. */
 function blindCancels({ upstream }: Evidence): string[] {
-  const about = upstream.filter(({ name }) => name === 'cancel' || name === 'get');
+  const about = upstream.filter(({ name }) => name === 'cancel' || name === 'refund' || name === 'get');
   const wrong: string[] = [];
   for (const [order_id, calls] of Map.groupBy(about, ({ path }) => path.split('/')[3] ?? '')) {
     let unsure: UpstreamCall | null = null;
     for (const call of calls) {
-      if (call.name === 'cancel' && unsure !== null && unsure.life === call.life)
-        wrong.push(`${order_id} was canceled again blindly`);
+      if (call.name !== 'get' && unsure !== null && unsure.life === call.life)
+        wrong.push(`a ${call.name} of ${order_id} was sent again blindly`);
       if (call.name === 'get') unsure = null;
       else unsure = call.fault !== 'refused' && (call.status === null || call.status >= 500) ? call : null;
     }

@@ -73,6 +73,19 @@ export function scheduleTests(current: () => Harness): void {
     expect(later.map(({ body }) => body).toSorted()).toEqual(['made', 'tried']);
   });
 
+  it('pulls forward a notice whose attempt began before the clock ran ahead [F47]', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
+    const [notice] = await store.dueNotices(NOON, 10);
+    if (notice === undefined) throw new Error('no notice is due');
+    const attempt = { ...failed, at: NOON, duration_ms: DAY_MS };
+    await store.recordAttempt(notice, attempt, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
+    await store.pullForward(NOON);
+    expect(await store.dueNotices(NOON + 15 * MINUTE_MS - 1, 10)).toEqual([]);
+    expect(await store.dueNotices(NOON + 15 * MINUTE_MS, 10)).toHaveLength(1);
+  });
+
   it('leaves a notice whose receiver is given its time [F47]', async () => {
     const { store } = current();
     const link = await opened(store);

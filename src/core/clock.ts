@@ -1,0 +1,22 @@
+/** A clock that remembers how far ahead it was read: what was put off by such a reading has to be pulled forward. */
+import type { Clock } from './runtime.ts';
+
+/** @returns the same clock; without a monotonic one nobody can tell, and it is left as it is. */
+export function rememberingClock(clock: Clock): Clock {
+  const { monotonic } = clock;
+  if (monotonic === undefined) return clock;
+  let furthest_ms = Number.NEGATIVE_INFINITY;
+  return {
+    ...clock,
+    now() {
+      const at = clock.now();
+      furthest_ms = Math.max(furthest_ms, at - monotonic());
+      return at;
+    },
+    furthest() {
+      const seen_ms = furthest_ms;
+      furthest_ms = Number.NEGATIVE_INFINITY;
+      return seen_ms;
+    },
+  };
+}

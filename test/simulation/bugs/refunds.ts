@@ -1,0 +1,43 @@
+/** Seeded bugs of refunds: key, repetition, look. */
+import type { Bug } from './bug.ts';
+
+export const refundBugs: Bug[] = [
+  {
+    name: 'new key per refund retry',
+    test: null,
+    edits: [
+      {
+        file: 'core/payments/make-refund.ts',
+        from: 'function post(runtime: Runtime, call: LegacyCall, { refund, link, plan }: Sending)',
+        to: 'function post(runtime: Runtime, call: LegacyCall, { refund, link, plan, repeated }: Sending)',
+      },
+      {
+        file: 'core/payments/make-refund.ts',
+        from: '    idempotency_key,\n    timeout_ms: Math.min(left_ms',
+        to: '    idempotency_key: repeated ? runtime.ids.idempotencyKey() : idempotency_key,\n    timeout_ms: Math.min(left_ms',
+      },
+    ],
+  },
+  {
+    name: 'refund asked for again is a new one',
+    test: null,
+    edits: [
+      {
+        file: 'core/payments/recognise.ts',
+        from: 'if (untold !== undefined && untold.fingerprint === fingerprint && client_key === null) {',
+        to: 'if (untold !== undefined && untold.fingerprint === fingerprint && client_key === null && isOpen(untold)) {',
+      },
+    ],
+  },
+  {
+    name: 'refund never sent',
+    test: null,
+    edits: [
+      {
+        file: 'core/payments/make-refund.ts',
+        from: "runtime.failpoint('refund.answer_read');",
+        to: "runtime.failpoint('refund.answer_read'); if (plan.deadline > 0) return { kind: 'made', refund: await runtime.store.saveRefund(refund, { state: 'DONE' }), link };",
+      },
+    ],
+  },
+];
