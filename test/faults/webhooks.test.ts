@@ -159,7 +159,8 @@ describe('a flood', () => {
     try {
       const statuses = new Map<number, number>();
       const forge = async (from: number): Promise<void> => {
-        for (let nth = from; nth < 2_000; nth += 20) {
+        // What waits is counted once a second, so a fast machine takes more before it is too much.
+        for (let nth = from; nth < 50_000 && !statuses.has(503); nth += 20) {
           const { status } = await sendEvent(small.app.public_url, { id: inventedOrder(nth), header: () => null });
           statuses.set(status, (statuses.get(status) ?? 0) + 1);
         }
@@ -170,7 +171,8 @@ describe('a flood', () => {
       await flood;
       expect(created).toEqual(Array(10).fill(200));
       expect([...statuses.keys()].sort()).toEqual([200, 503]);
-      expect(inboxOf(small.data_dir).length).toBeLessThan(1_990);
+      const forged = inboxOf(small.data_dir).filter(({ order_id }) => order_id?.startsWith('ORD01K7FFD') === true);
+      expect(forged).toHaveLength(statuses.get(200) ?? 0);
       expect((await small.requests('/v1/orders/ORD01K7FFD')).length).toBe(0);
       expect((await sendEvent(small.app.public_url, { id: inventedOrder(9_999) })).status).toBe(200);
       const refused = await sendEvent(small.app.public_url, { id: inventedOrder(9_998), header: () => null });

@@ -349,13 +349,17 @@ describe('a live order that nobody was told of', () => {
   it('that can not be taken away is told in the audit, once', async () => {
     const link = await live();
     stand.now += SETTLED_MS;
-    const locked = (): UpstreamOutcome[] => [answered(200, orderOf()), refusal(409, 'order_locked')];
+    const locked = (): UpstreamOutcome[] => [
+      answered(200, orderOf()),
+      refusal(409, 'order_locked'),
+      answered(200, orderOf()),
+    ];
     stand.answers = locked();
     const seen = await looked(link);
     stand.now = seen.next_check_at ?? 0;
     stand.answers = locked();
     expect(await looked(seen)).toMatchObject({ state: 'LIVE' });
-    expect(stand.asked.map(({ name }) => name)).toEqual(['get', 'cancel', 'get', 'cancel']);
+    expect(stand.asked.map(({ name }) => name)).toEqual(['get', 'cancel', 'get', 'get', 'cancel', 'get']);
     expect((await stand.store.audits(9)).map(({ reason }) => reason)).toEqual([
       'unacknowledged order not canceled yet',
       'set up',
