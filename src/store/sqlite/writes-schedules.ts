@@ -4,13 +4,16 @@
  * legacy may hold are left out: one that holds its unit too long costs a detour, one that lets go early a second charge.
  */
 export const scheduleWrites = {
-  // What is in doubt holds its unit until it is over by this clock; when any other is over, its order says. Whoever changes
-  // a link at that moment decides again on its new revision.
+  // What is in doubt holds its unit until it is over by this clock; when any other is over, its order says. How long
+  // ago it was first sent nobody can tell, so it is not sent again. Whoever changes a link at that moment decides again on its
+  // new revision.
   pull_links: `WITH clock (now) AS (SELECT ?)
-     UPDATE links SET next_check_at = now + max(0, next_check_at - updated_at), updated_at = now, revision = revision + 1,
-       expires_at = CASE WHEN state IN ('SENDING', 'IN_DOUBT') AND created_at > now
-         THEN expires_at - (updated_at - now) ELSE expires_at END
-     FROM clock WHERE next_check_at IS NOT NULL AND updated_at > now`,
+     UPDATE links SET revision = revision + 1, updated_at = min(updated_at, now),
+       next_check_at = CASE WHEN updated_at > now THEN now + max(0, next_check_at - updated_at) ELSE next_check_at END,
+       expires_at = CASE WHEN state IN ('SENDING', 'IN_DOUBT') AND first_sent_at > now
+         THEN expires_at - (max(updated_at, first_sent_at) - now) ELSE expires_at END,
+       first_sent_at = CASE WHEN first_sent_at > now THEN NULL ELSE first_sent_at END
+     FROM clock WHERE next_check_at IS NOT NULL AND (updated_at > now OR first_sent_at > now)`,
   pull_events: `WITH clock (now) AS (SELECT ?)
      UPDATE events SET next_attempt_at = now FROM clock WHERE state = 'pending' AND next_attempt_at > now`,
   // An attempt is written when it ends.

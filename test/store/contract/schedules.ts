@@ -31,7 +31,7 @@ export function scheduleTests(current: () => Harness): void {
   it('moves the end of what is in doubt with the clock that gave it, and no other end [F47]', async () => {
     const { store } = current();
     const ahead = {
-      created_at: AHEAD,
+      first_sent_at: AHEAD,
       updated_at: AHEAD + 1,
       next_check_at: AHEAD + MINUTE_MS,
       expires_at: AHEAD + 9 * MINUTE_MS,
@@ -40,12 +40,34 @@ export function scheduleTests(current: () => Harness): void {
       opened(store, { ...ahead, unit: 'sending' }),
       opened(store, { ...ahead, unit: 'in doubt', state: 'IN_DOUBT' }),
       opened(store, { ...ahead, unit: 'live', state: 'LIVE' }),
-      opened(store, { ...ahead, unit: 'older', created_at: NOON }),
+      opened(store, { ...ahead, unit: 'older', first_sent_at: NOON }),
     ]);
     await store.pullForward(NOON);
     const ends = await Promise.all(links.map(async ({ legacy_id }) => (await store.link(legacy_id))?.expires_at));
     const moved = ahead.expires_at - DAY_MS - 1;
     expect(ends).toEqual([moved, moved, ahead.expires_at, ahead.expires_at]);
+  });
+
+  it('forgets when something was first sent by a clock that ran ahead, so that it is not sent again [F47]', async () => {
+    const { store } = current();
+    const ahead = { updated_at: AHEAD, next_check_at: AHEAD };
+    const late = await opened(store, { ...ahead, first_sent_at: AHEAD });
+    const right = await opened(store, { ...ahead, unit: 'PAX_A910__2', first_sent_at: NOON });
+    // It was tried once more when the clock was right again.
+    const again = { first_sent_at: AHEAD, updated_at: NOON - 1, next_check_at: NOON + MINUTE_MS };
+    const tried = await opened(store, { ...again, unit: 'PAX_A910__3', expires_at: AHEAD + MINUTE_MS });
+    await store.pullForward(NOON);
+    expect(await store.link(late.legacy_id)).toMatchObject({ first_sent_at: null });
+    expect(await store.link(right.legacy_id)).toMatchObject({ first_sent_at: NOON });
+    const moved = {
+      first_sent_at: null,
+      created_at: NOON,
+      next_check_at: NOON + MINUTE_MS,
+      expires_at: NOON + MINUTE_MS,
+    };
+    expect(await store.link(tried.legacy_id)).toMatchObject(moved);
+    await store.pullForward(NOON + 1);
+    expect(await store.link(tried.legacy_id)).toMatchObject(moved);
   });
 
   it('leaves a link that a right clock has put off [F47]', async () => {
