@@ -1,7 +1,7 @@
 /** One legacy call on the orders lane, and the errors of upstream calls told in legacy words. */
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import type { MappingContext, Operation } from '../mapping/tables.ts';
-import { type LegacyAnswer, refused } from './answer.ts';
+import { type Answered, type LegacyAnswer, refused } from './answer.ts';
 import { distrust } from './identity.ts';
 import type { Link } from './link.ts';
 import type { Merchant } from './merchant.ts';
@@ -49,7 +49,7 @@ export async function upstreamRefusal(
   call: LegacyCall,
   name: UpstreamCallName,
   outcome: UpstreamOutcome,
-): Promise<LegacyAnswer> {
+): Promise<Answered> {
   if (outcome.kind === 'not_sent') return refused(call.operation.family, 'bad_gateway');
   if (outcome.kind === 'broken') return refused(call.operation.family, 'outcome_unknown');
   if (outcome.status === 401) await distrust(runtime, call.token);
@@ -64,7 +64,7 @@ export function errorAnswer(
   status: number,
   body: unknown,
   retry_after_ms: number | null = null,
-): LegacyAnswer {
+): Answered {
   const row = runtime.tables.error(call.operation.family, name, status, body, merchantContext(runtime, call.merchant));
   if (row.default) {
     runtime.count('default_rows', name);

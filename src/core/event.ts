@@ -14,6 +14,8 @@ const READ_INTERVAL_MS = 1_000;
 const RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 60_000;
 
+/** So often, for two minutes, a signed event of an order that is not there is tried, while its create is in doubt. */
+const ABSENT_TRIES = 6;
 /** So often, for about an hour, it is tried at least: its age alone may be a clock that was set forward (`reliability.md` F47). */
 const FEWEST_TRIES = 60;
 
@@ -43,7 +45,9 @@ async function followEvent(runtime: Runtime, event: InboxEvent): Promise<void> {
   const urgent = event.verified && link.state === 'LIVE';
   if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(runtime, event, READ_INTERVAL_MS - since_read_ms);
   const read = await readFor(runtime, link, order_id);
-  if (read === 'foreign') return park(runtime, event);
+  // An order that upstream tells of and says not to have: one answer may be a mistake, and no other event may come (F28).
+  if (read === 'absent' && event.verified && event.attempts < ABSENT_TRIES) return later(runtime, event);
+  if (read === 'foreign' || read === 'absent') return park(runtime, event);
   if (read === 'unread') return later(runtime, event);
   return done(runtime, event);
 }
@@ -60,7 +64,11 @@ async function matchingLink(runtime: Runtime, event: InboxEvent): Promise<Link |
  * Reads the order an event points at. A create that is still running is waited for; if it ends without an order id,
  * the event's order is adopted, provided that it carries the reference this link sent.
  */
-async function readFor(runtime: Runtime, link: Link, order_id: string): Promise<'read' | 'unread' | 'foreign'> {
+async function readFor(
+  runtime: Runtime,
+  link: Link,
+  order_id: string,
+): Promise<'read' | 'unread' | 'absent' | 'foreign'> {
   if (!ORDER_ID.test(order_id)) return 'foreign';
   const token = await credentialOf(runtime, link.merchant_id);
   if (token === null) return 'unread';
@@ -75,7 +83,7 @@ async function readFor(runtime: Runtime, link: Link, order_id: string): Promise<
     // A create that was refused or never sent has no order: one with its reference was made by somebody else.
     if (!ADOPTING.includes(current.state)) return 'foreign';
     const order = await readOrder(runtime, token, order_id);
-    if (order === 'missing') return 'foreign';
+    if (order === 'missing') return 'absent';
     if (order === null) return 'unread';
     const { point, qr } = order.config ?? {};
     const unit = point?.terminal_id ?? qr?.external_pos_id ?? current.unit;

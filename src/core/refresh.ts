@@ -93,8 +93,8 @@ async function askOrder(
   return { order, status };
 }
 
-/** The order in an answer, when it is complete and the one that was asked for. */
-export function readableOrder(outcome: UpstreamOutcome, order_id: string): Order | null {
+/** The order in an answer, when it is complete and the one that was asked for; null fits none. */
+export function readableOrder(outcome: UpstreamOutcome, order_id: string | null): Order | null {
   if (outcome.kind !== 'answered' || outcome.status < 200 || outcome.status > 299) return null;
   const parsed = orderSchema.safeParse(outcome.body);
   return parsed.success && parsed.data.id === order_id ? parsed.data : null;

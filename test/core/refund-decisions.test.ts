@@ -108,9 +108,8 @@ describe('a refund in doubt on its order', () => {
 
   it("is not another of ours, nor somebody else's of another amount", () => {
     const both = orderOf({ refunded_amount: '15.00' }, [ten, { ...ten, id: 'REF2', amount: '5.00' }]);
-    expect(findRefund(both, refundOf({ refunded_before_minor: 500 }), ['REF1'], 2)).toMatchObject({
-      upstream_id: null,
-    });
+    // The read at its opening lagged behind, and had missed the first one.
+    expect(findRefund(both, refundOf({ refunded_before_minor: 500 }), ['REF1'], 2)).toBeNull();
     expect(findRefund(both, refundOf({ amount_minor: 700 }), ['REF1'], 2)).toBeNull();
   });
 

@@ -150,7 +150,7 @@ describe('what is not an event of ours', () => {
     const device = shop.freshDevice();
     await shop.fault(LEFT_IN_DOUBT);
     await shop.create(device, { additional_info: { external_reference: 'mine' } });
-    await tell({ id: unknown(), reference: 'mine' });
+    await tell({ id: unknown(), reference: 'mine', signed: false });
     expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
     expect(shop.rows(device)).toMatchObject([{ state: 'IN_DOUBT', order_id: null }]);
   });

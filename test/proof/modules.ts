@@ -26,13 +26,15 @@ export function globsOf(globs: readonly string[]): { include: string[]; exclude:
 export const groups: readonly Group[] = [
   {
     name: 'money',
-    why: 'Every amount that is read, converted, compared or refunded goes through these; what sends a refund is a story, shown by the golden exchanges and by the simulation.',
+    why: 'Every amount that is read, converted, compared or refunded goes through these, and the refund protocol goes from the row to the outcome here; the stories that read what a till asks for and tell it are shown by the golden exchanges, what a crash leaves by the crash rig.',
     files: [
       'src/mapping/amount.ts',
       'src/mapping/asked-amount.ts',
       'src/contract/legacy-amount.ts',
       'src/contract/json.ts',
       'src/core/payments/judge.ts',
+      'src/core/payments/look.ts',
+      'src/core/payments/make-refund.ts',
       'src/core/payments/recognise.ts',
     ],
     tests: [
@@ -63,7 +65,7 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'protocol',
-    why: 'The create protocol from the row to the committed outcome, and what recovery does with it; the stories of the families above it are shown by the golden exchanges, the carried creates below the legacy lane by the simulation.',
+    why: 'Which lane a call takes; the create protocol from the row to the committed outcome, and what recovery and events do with it; how a till is freed for its next sale. The stories of the families above it are shown by the golden exchanges, the carried creates below the legacy lane by the simulation.',
     files: [
       'src/core/open.ts',
       'src/core/opening.ts',
@@ -77,6 +79,9 @@ export const groups: readonly Group[] = [
       'src/core/refresh.ts',
       'src/core/cancel-order.ts',
       'src/core/complete.ts',
+      'src/core/qr/clear.ts',
+      'src/core/event.ts',
+      'src/core/lane.ts',
       'src/core/retry.ts',
       'src/core/serial.ts',
       'src/core/routing.ts',
@@ -113,6 +118,18 @@ export const groups: readonly Group[] = [
     why: 'Which addresses a notice may go to, judged before and after the name is resolved; the sender around it follows no redirect, which its own test shows.',
     files: ['src/outbound/guard.ts', 'src/outbound/address.ts'],
     tests: ['test/outbound/guard.test.ts', 'test/proof/guard*.test.ts'],
+  },
+  {
+    name: 'upstream',
+    why: 'What one upstream call came to, and whether its bytes left; the client around them, with its pool and its timeouts, is shown by its own test over real sockets.',
+    files: ['src/outbound/sent.ts', 'src/outbound/reception.ts'],
+    tests: ['test/proof/upstream*.test.ts'],
+  },
+  {
+    name: 'keys',
+    why: 'Whose word counts, and what is readable at rest: the signature of a webhook, and the seals and fingerprints under the installation key. That every door asks them is shown by the tests of the doors and by the canary run.',
+    files: ['src/core/signature.ts', 'src/core/vault.ts'],
+    tests: ['test/core/signature.test.ts', 'test/core/vault.test.ts', 'test/proof/keys*.test.ts'],
   },
   {
     name: 'redaction',

@@ -63,8 +63,7 @@ export function sumsOf(order: Order | null, sale_minor: number, exponent: number
   const payment = order?.transactions?.payments?.[0];
   const amount_minor = minorUnits(payment?.amount, exponent) ?? sale_minor;
   const own = nodesOf(order).filter((node) => node.transaction_id === undefined || node.transaction_id === payment?.id);
-  const listed_minor = own.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
-  const refunded_minor = Math.max(minorUnits(payment?.refunded_amount, exponent) ?? 0, listed_minor);
+  const refunded_minor = Math.max(minorUnits(payment?.refunded_amount, exponent) ?? 0, sumOf(own, exponent));
   return {
     paid_minor: minorUnits(payment?.paid_amount, exponent) ?? amount_minor,
     refunded_minor,
@@ -91,18 +90,25 @@ export function findRefund(
   claimed: readonly (string | null)[],
   exponent: number,
 ): RefundFacts | null {
-  const sums = sumsOf(order, 0, exponent);
-  const risen_minor = sums.refunded_minor - refund.refunded_before_minor;
+  const isClaimed = (node: Node): boolean => node.id !== undefined && claimed.includes(node.id);
+  // A read that lagged behind may have missed them when this one was opened; they were made before it all the same.
+  const others_minor = sumOf(nodesOf(order).filter(isClaimed), exponent);
+  const before_minor = Math.max(refund.refunded_before_minor, others_minor);
+  const risen_minor = sumsOf(order, 0, exponent).refunded_minor - before_minor;
   if (risen_minor <= 0) return null;
   const { amount_minor } = refund;
   if (amount_minor === null && order.status !== 'refunded') return null;
   if (amount_minor !== null && risen_minor < amount_minor) return null;
-  const free = nodesOf(order).filter((node) => node.id === undefined || !claimed.includes(node.id));
+  const free = nodesOf(order).filter((node) => !isClaimed(node));
   const node = free.findLast((one) => amount_minor === null || minorUnits(one.amount, exponent) === amount_minor);
   if (node !== undefined) return factsOf(node, exponent);
   // A sum that rose by something else was somebody else's refund.
   if (amount_minor !== null && risen_minor !== amount_minor) return null;
   return { upstream_id: null, reference_id: null, refunded_minor: risen_minor, upstream_status: 'processed' };
+}
+
+function sumOf(nodes: readonly Node[], exponent: number): number {
+  return nodes.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
 }
 
 export function nodesOf(order: Order | null): readonly Node[] {

@@ -22,6 +22,7 @@ const SHORTEST_REFUND_MS = 250;
 /**
  * Refunds a part of a payment, or with null all that is left. Others that come for the same payment meanwhile wait.
  * @param asked_minor minor units.
+ * @throws PuenteError refused, while there is no room for its row; Error for a link whose order is not known, a defect.
  */
 export function makeRefund(runtime: Runtime, call: LegacyCall, link: Link, asked_minor: number | null): Promise<Made> {
   return runtime.serial.run(link.legacy_id, async () => {
@@ -64,6 +65,8 @@ export async function tellRefund(
 async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_minor: number | null): Promise<Made> {
   const deadline = call.received_at + runtime.settings.create.deadline_ms;
   if (deadline - runtime.clock.now() < SHORTEST_REFUND_MS) return told(call, 'unavailable');
+  const { order_id } = named;
+  if (order_id === null) throw new Error(`the link ${named.legacy_id} has no order to refund`);
   const { exponent } = runtime.tables.site(call.merchant.site);
   const plan = { token: call.token, exponent, deadline };
   // What was refunded before must be known, or an unknown outcome could not be told from it afterwards.
@@ -86,7 +89,7 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
   if (!opened && !mayRepeat(runtime, refund)) return told(call, 'outcome_unknown');
   runtime.failpoint('refund.row_written');
   try {
-    return await sendRefund(runtime, call, { refund, link, plan, repeated: !opened });
+    return await sendRefund(runtime, call, { refund, link, order_id, plan, repeated: !opened });
   } catch (error) {
     // The bytes may have left, and the row is durable: the next look at the order finds what became of it.
     if (!(error instanceof PuenteError) || error.code === 'refused') throw error;
@@ -98,16 +101,17 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
 interface Sending {
   refund: Refund;
   link: Link;
+  order_id: string;
   plan: LookPlan;
   repeated: boolean;
 }
 
 /** Sends it once, and commits what came of it before the till is told. */
 async function sendRefund(runtime: Runtime, call: LegacyCall, sending: Sending): Promise<Made> {
-  const { refund, link, plan, repeated } = sending;
+  const { refund, link, order_id, plan, repeated } = sending;
   const outcome = await post(runtime, call, sending);
   runtime.failpoint('refund.answer_read');
-  const verdict = judgeRefund(outcome, link.order_id ?? '', plan.exponent, repeated);
+  const verdict = judgeRefund(outcome, order_id, plan.exponent, repeated);
   if (verdict.kind === 'made') {
     const saved = await runtime.store.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
     runtime.failpoint('refund.settled');
@@ -145,18 +149,19 @@ async function findOut(
 }
 
 /** `POST /v1/orders/{id}/refund` with the key and the bytes of the row, which are the same at every repeat. */
-function post(runtime: Runtime, call: LegacyCall, { refund, link, plan }: Sending): Promise<UpstreamOutcome> {
+function post(runtime: Runtime, call: LegacyCall, sending: Sending): Promise<UpstreamOutcome> {
+  const { refund, link, order_id, plan } = sending;
   const { amount_minor, idempotency_key } = refund;
   const transaction_id = link.order?.transactions?.payments?.[0]?.id;
   const part = amount_minor === null ? {} : { refund_minor: amount_minor, transaction_id };
   const { value } = runtime.tables.request(
     call.operation,
     { path: call.path, query: call.query, headers: call.headers, body: call.body },
-    { ...merchantContext(runtime, call.merchant), order_id: link.order_id, ...part },
+    { ...merchantContext(runtime, call.merchant), order_id, ...part },
   );
   const left_ms = Math.max(plan.deadline - runtime.clock.now(), SHORTEST_REFUND_MS);
   return runtime.upstream.send({
-    ...routeOf('refund', link.order_id ?? ''),
+    ...routeOf('refund', order_id),
     ...(value.body === undefined ? {} : { body: Buffer.from(stringifyJson(value.body), 'utf8') }),
     token: call.token,
     idempotency_key,

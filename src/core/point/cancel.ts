@@ -69,7 +69,7 @@ async function judgeCancel(
   outcome: UpstreamOutcome,
 ): Promise<LegacyAnswer> {
   if (outcome.kind === 'answered' && (outcome.status === 200 || outcome.status === 202)) {
-    const order = readableOrder(outcome, link.order_id ?? '');
+    const order = readableOrder(outcome, link.order_id);
     if (order !== null) return accepted(runtime, call, link, order);
   }
   const known =

@@ -61,7 +61,7 @@ async function cancelLive(
   const marked = await markSent(runtime, link);
   const timeout_ms = Math.min(left_ms, runtime.settings.create.attempt_timeout_ms);
   const outcome = await sendCancel(runtime, marked, call.token, cancelHeaders(runtime, call, marked), timeout_ms);
-  const order = readableOrder(outcome, marked.order_id ?? '');
+  const order = readableOrder(outcome, marked.order_id);
   if (order !== null) {
     const applied = await applyOrder(runtime, marked, order, () => ({ change: { cancel: 'acknowledged' } }));
     if (applied.state !== 'LIVE') return 'freed';
@@ -72,8 +72,7 @@ async function cancelLive(
   const seen = await refreshLink(runtime, marked, call.token, { force: true, deadline });
   if (seen.state !== 'LIVE') return 'freed';
   if (outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500) {
-    const answer = await upstreamRefusal(runtime, call, 'cancel', outcome);
-    if (answer.kind === 'answer') return answer;
+    return upstreamRefusal(runtime, call, 'cancel', outcome);
   }
   return refused(family, outcome.kind === 'not_sent' ? 'bad_gateway' : 'outcome_unknown');
 }

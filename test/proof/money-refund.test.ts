@@ -1,0 +1,613 @@
+/** The refund protocol without doors: what is written, sent, found out and told, one refund of a payment at a time (`reliability.md` §3.9). */
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { refused } from '../../src/core/answer.ts';
+import type { LegacyCall } from '../../src/core/call.ts';
+import type { Link } from '../../src/core/link.ts';
+import { hasDoubt, lookAtOrder, mayRepeat } from '../../src/core/payments/look.ts';
+import { type Made, makeRefund, tellRefund } from '../../src/core/payments/make-refund.ts';
+import type { Refund } from '../../src/core/payments/refund.ts';
+import { LATE_EFFECT_MS } from '../../src/core/records/routing.ts';
+import type { UpstreamOutcome } from '../../src/core/upstream.ts';
+import { PuenteError } from '../../src/error.ts';
+import { MERCHANT, NOON, orderId } from '../store/contract/harness.ts';
+import {
+  type Answer,
+  answered,
+  BROKEN,
+  callOf,
+  createStand,
+  NOT_SENT,
+  orderOf,
+  PAID,
+  refusal,
+  TOKEN,
+  textOf,
+} from './stand.ts';
+
+const stand = createStand();
+beforeEach(() => stand.reset());
+
+const PAYMENT = '16500000001';
+/** Refused bodies are the catalogue's. */
+const answerOf = (name: Parameters<typeof refused>[1]) => ({ kind: 'answer', answer: refused('payments', name) });
+
+/** Rises with every read that is prepared, so that each order is newer than the one before. */
+let second = 0;
+
+/** The paid order with these refunds on it, as it is read; each element is [id, amount]. */
+function seen(...refunds: [string, string][]): UpstreamOutcome {
+  const nodes = refunds.map(([id, amount]) => ({ id, amount, transaction_id: 'PAY1', status: 'processed' }));
+  const transactions = { ...PAID.transactions, refunds: nodes };
+  const sum_minor = refunds.reduce((sum, [, amount]) => sum + Math.round(Number(amount) * 100), 0);
+  return answered(
+    200,
+    orderOf({ ...PAID, status: sum_minor >= 1500 ? 'refunded' : 'processed', transactions }, ++second),
+  );
+}
+
+/** Upstream makes the refund. */
+function makes(id: string, amount: string): Answer {
+  const node = { id, amount, reference_id: '99', status: 'processed', transaction_id: 'PAY1' };
+  return answered(201, { id: orderId(1), status: 'processed', transactions: { refunds: [node] } });
+}
+
+async function paid(change: Partial<Link> = {}): Promise<Link> {
+  const link = await stand.link();
+  const order = orderOf(PAID) as unknown as Link['order']; // as it would be parsed
+  return stand.store.saveLink(link, {
+    state: 'DONE',
+    legacy_state: 'FINISHED',
+    order_id: orderId(1),
+    order,
+    order_version: '2026-01-05T12:00:00.000000000Z',
+    payment_id: PAYMENT,
+    client_answer: 'maybe',
+    sealed_body: null,
+    ...change,
+  });
+}
+
+const call = (change: Partial<LegacyCall> = {}): LegacyCall =>
+  callOf(stand, 'payments.create_refund', { path: { payment_id: PAYMENT }, body: {}, ...change });
+const keyed = (key: string): LegacyCall => call({ headers: { 'x-idempotency-key': key } });
+const refund = (link: Link, asked_minor: number | null, asked = call()): Promise<Made> =>
+  makeRefund(stand.runtime, asked, link, asked_minor);
+const rows = (link: Link): Promise<Refund[]> => stand.store.refunds(link.legacy_id);
+const posts = () => stand.asked.filter(({ name }) => name === 'refund');
+const names = () => stand.asked.map(({ name }) => name);
+
+/** A refund whose outcome nobody knows. */
+async function doubt(link: Link, asked_minor: number | null, asked = call()): Promise<Refund> {
+  stand.answers = [seen(), BROKEN, BROKEN];
+  expect(await refund(link, asked_minor, asked)).toEqual(answerOf('outcome_unknown'));
+  stand.asked.length = 0;
+  stand.points.length = 0;
+  return last(link);
+}
+
+async function last(link: Link): Promise<Refund> {
+  const row = (await rows(link)).at(-1);
+  if (row === undefined) throw new Error('there is no refund');
+  return row;
+}
+
+describe('a refund', () => {
+  it('of a part: looks, writes its row, sends it with its own key, and looks again', async () => {
+    const link = await paid();
+    stand.at.set('refund.row_written', () => expect(names()).toEqual(['get']));
+    stand.answers = [seen(), makes('REF1', '5.00'), seen(['REF1', '5.00'])];
+    const made = await refund(link, 500);
+    const row = await last(link);
+    expect(made).toMatchObject({ kind: 'made', refund: row, link: { order: { status: 'processed' } } });
+    expect(row).toMatchObject({
+      legacy_id: link.legacy_id,
+      merchant_id: MERCHANT,
+      payment_id: PAYMENT,
+      client_key: null,
+      amount_minor: 500,
+      refunded_before_minor: 0,
+      state: 'DONE',
+      upstream_id: 'REF1',
+      reference_id: '99',
+      refunded_minor: 500,
+      upstream_status: 'processed',
+      told_at: null,
+      created_at: NOON,
+      updated_at: NOON,
+      revision: 2,
+    });
+    expect(names()).toEqual(['get', 'refund', 'get']);
+    expect(posts()[0]).toMatchObject({
+      method: 'POST',
+      path: `/v1/orders/${orderId(1)}/refund`,
+      idempotency_key: row.idempotency_key,
+      token: TOKEN,
+    });
+    const sent = JSON.parse(textOf(posts()[0]?.body));
+    expect(sent).toEqual({ transactions: [{ id: 'PAY1', amount: '5.00' }] });
+    const order = ['refund.row_written', 'refund.answer_read', 'refund.settled'];
+    expect(stand.points.filter((point) => point.startsWith('refund'))).toEqual(order);
+    expect((await stand.stored(link)).order?.transactions?.refunds).toHaveLength(1);
+  });
+
+  it.each<[string, number | null, [string, string][]]>([
+    ['all that is left', null, []],
+    ['the whole amount by name', 1500, []],
+    ['the rest by name', 1000, [['REF0', '5.00']]],
+  ])('of %s goes without a body', async (_what, asked_minor, before) => {
+    const link = await paid();
+    stand.answers = [seen(...before), makes('REF1', '10.00'), seen(['REF0', '5.00'], ['REF1', '10.00'])];
+    expect((await refund(link, asked_minor)).kind).toBe('made');
+    expect(posts()[0]?.body).toBeUndefined();
+    expect(await last(link)).toMatchObject({ amount_minor: null, refunded_before_minor: before.length * 500 });
+  });
+
+  it('counts what was refunded before by what the order says now, else by what is known of it', async () => {
+    const link = await paid();
+    stand.answers = [seen(['REF0', '2.00']), makes('REF1', '5.00'), BROKEN];
+    await refund(link, 500);
+    expect(await last(link)).toMatchObject({ refunded_before_minor: 200 });
+    stand.answers = [BROKEN, makes('REF2', '1.00'), BROKEN];
+    await refund(await stand.stored(link), 100);
+    expect(await last(link)).toMatchObject({ refunded_before_minor: 200, amount_minor: 100 });
+  });
+
+  it('that was made is made, whether or not its order can be read afterwards', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00'), BROKEN];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { state: 'DONE' } });
+  });
+
+  it('keeps no key of a till, only what recognises it', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00')];
+    await refund(link, 500, keyed('till-key-1'));
+    const { client_key, idempotency_key } = await last(link);
+    expect(client_key).toBe(stand.runtime.vault.keyed('client-key', 'till-key-1'));
+    expect(idempotency_key).not.toContain('till-key-1');
+    expect(posts()[0]?.idempotency_key).toBe(idempotency_key);
+  });
+
+  it('of an order that is not known is a defect, and writes nothing', async () => {
+    const link = await stand.link();
+    await expect(refund(link, 500)).rejects.toThrow(`the link ${link.legacy_id} has no order to refund`);
+    expect([stand.asked, await rows(link)]).toEqual([[], []]);
+  });
+
+  it('of a payment whose number nobody has told yet goes by its order', async () => {
+    const link = await paid({ payment_id: null, order: null });
+    stand.answers = [BROKEN, makes('REF1', '5.00')];
+    expect((await refund(link, null)).kind).toBe('made');
+    expect(await last(link)).toMatchObject({ payment_id: '', amount_minor: null });
+  });
+
+  it('with less than 250 ms left is not begun', async () => {
+    const { deadline_ms } = stand.runtime.settings.create;
+    const link = await paid();
+    const late = call();
+    stand.now = NOON + deadline_ms - 249;
+    expect(await refund(link, 500, late)).toEqual(answerOf('unavailable'));
+    expect([stand.asked, await rows(link)]).toEqual([[], []]);
+    stand.now = NOON + deadline_ms - 250;
+    stand.answers = [seen(), makes('REF1', '5.00')];
+    expect((await refund(link, 500, late)).kind).toBe('made');
+    expect(posts()[0]?.timeout_ms).toBe(250);
+  });
+
+  it('has the time of an attempt, and no more than is left of its call', async () => {
+    const { deadline_ms, attempt_timeout_ms } = stand.runtime.settings.create;
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '1.00')];
+    await refund(link, 100);
+    expect(posts()[0]?.timeout_ms).toBe(attempt_timeout_ms);
+    const late = call();
+    stand.now += deadline_ms - 1_000;
+    stand.answers = [seen(), makes('REF2', '2.00')];
+    await refund(link, 200, late);
+    expect(posts()[1]?.timeout_ms).toBe(1_000);
+    // The look took all that was left: the row is written by then.
+    const slow = call();
+    const looks = seen();
+    stand.answers = [
+      () => {
+        stand.now = NOON + 2 * deadline_ms;
+        return looks;
+      },
+      makes('REF3', '3.00'),
+    ];
+    await refund(link, 300, slow);
+    expect(posts()[2]?.timeout_ms).toBe(250);
+  });
+
+  it('is not begun without room on the disk', async () => {
+    const link = await paid();
+    const room = { level: 'low', free_bytes: 1, log_bytes: 0, is_log_large: false } as const;
+    stand.restart({ store: { ...stand.store, room: () => room } });
+    stand.answers = [seen()];
+    await expect(refund(link, 500)).rejects.toMatchObject({ code: 'refused', facts: { error: 'unavailable' } });
+    expect([posts(), await rows(link)]).toEqual([[], []]);
+  });
+});
+
+describe('a refusal', () => {
+  it('is the end of the row, in the words of the family', async () => {
+    const link = await paid();
+    stand.answers = [seen(), refusal(400, 'bad_request')];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'answer', answer: { status: 400 } });
+    expect(await last(link)).toMatchObject({ state: 'REFUSED', upstream_id: null });
+    expect(names()).toEqual(['get', 'refund']);
+  });
+
+  it.each<[string, Answer, number]>([
+    ['without a byte sent', NOT_SENT, refused('payments', 'bad_gateway').status],
+    ['by a rate limit', answered(429), 429],
+  ])('%s was not executed', async (_what, answer, status) => {
+    const link = await paid();
+    stand.answers = [seen(), answer];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'answer', answer: { status } });
+    expect(await last(link)).toMatchObject({ state: 'NOT_SENT' });
+  });
+
+  it('leaves the payment free for the next one', async () => {
+    const link = await paid();
+    stand.answers = [seen(), refusal(400, 'bad_request'), seen(), makes('REF1', '5.00')];
+    await refund(link, 500);
+    expect((await refund(link, 500)).kind).toBe('made');
+    const [first, second] = posts();
+    expect(second?.idempotency_key).not.toBe(first?.idempotency_key);
+  });
+});
+
+describe('an outcome that is not known', () => {
+  it('is found on the order', async () => {
+    const link = await paid();
+    stand.answers = [seen(), BROKEN, seen(['REF1', '5.00'])];
+    expect(await refund(link, 500)).toMatchObject({
+      kind: 'made',
+      refund: { state: 'DONE', upstream_id: 'REF1', refunded_minor: 500 },
+      link: { order: { transactions: { refunds: [{ id: 'REF1' }] } } },
+    });
+    expect(posts()).toHaveLength(1);
+    expect(stand.log).toContainEqual(expect.stringMatching(/^warn refund: outcome not known .*"cause":"reset"/));
+  });
+
+  it.each<[string, Answer]>([
+    ['does not show it', seen()],
+    ['can not be read', BROKEN],
+  ])('while the order %s is in doubt, and not sent again by itself', async (_what, look) => {
+    const link = await paid();
+    stand.answers = [seen(), answered(500), look];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    expect(await last(link)).toMatchObject({ state: 'IN_DOUBT' });
+    expect(posts()).toHaveLength(1);
+    expect(stand.log).toContainEqual(expect.stringContaining('"cause":"status 500"'));
+  });
+
+  it('that an unreadable success leaves is no refusal', async () => {
+    const link = await paid();
+    stand.answers = [seen(), answered(201, { id: orderId(2), status: 'processed' }), seen()];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    expect(await last(link)).toMatchObject({ state: 'IN_DOUBT' });
+  });
+
+  it('is sent again by its till, with the same key and bytes, after a look', async () => {
+    const link = await paid();
+    const row = await doubt(link, 500);
+    stand.answers = [seen(), makes('REF1', '5.00')];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { id: row.id, state: 'DONE' } });
+    expect(names()).toEqual(['get', 'refund', 'get']);
+    expect(posts()[0]?.idempotency_key).toBe(row.idempotency_key);
+    expect(JSON.parse(textOf(posts()[0]?.body))).toEqual({ transactions: [{ id: 'PAY1', amount: '5.00' }] });
+    expect(await rows(link)).toHaveLength(1);
+  });
+
+  it('is not sent again when the look finds it', async () => {
+    const link = await paid();
+    const row = await doubt(link, 500);
+    stand.answers = [seen(['REF1', '5.00'])];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { id: row.id, upstream_id: 'REF1' } });
+    expect(posts()).toEqual([]);
+  });
+
+  it('found as late as this is the answer to the call that found it, and no new refund', async () => {
+    const link = await paid();
+    const row = await doubt(link, 500);
+    stand.now = NOON + 16 * 60_000;
+    stand.answers = [seen(['REF1', '5.00']), makes('REF2', '5.00')];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { id: row.id, upstream_id: 'REF1' } });
+    expect(posts()).toEqual([]);
+  });
+
+  it('is not sent again when the key may have been forgotten upstream', async () => {
+    const link = await paid();
+    await doubt(link, 500);
+    stand.now = NOON + stand.runtime.settings.create.replay_window_ms;
+    stand.answers = [BROKEN];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    expect(names()).toEqual(['get']);
+    expect(stand.points).not.toContain('refund.row_written');
+    expect(await last(link)).toMatchObject({ state: 'IN_DOUBT' });
+  });
+
+  it('holds the payment for every other refund of it', async () => {
+    const link = await paid();
+    await doubt(link, 500, keyed('a'));
+    for (const other of [keyed('b'), call()]) {
+      stand.answers = [seen()];
+      expect(await refund(link, 700, other)).toEqual(answerOf('refund_in_progress'));
+    }
+    stand.answers = [seen()];
+    expect(await refund(link, 700, keyed('a'))).toEqual(answerOf('key_reused'));
+    expect([posts(), (await rows(link)).length]).toEqual([[], 1]);
+  });
+
+  it('of a repeat that is refused now is over when the order never showed it', async () => {
+    const link = await paid();
+    await doubt(link, 500);
+    stand.answers = [seen(), refusal(400, 'bad_request'), seen()];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'answer', answer: { status: 400 } });
+    expect(await last(link)).toMatchObject({ state: 'REFUSED' });
+  });
+
+  it('of a repeat that is refused now stays when the order can not be read', async () => {
+    const link = await paid();
+    await doubt(link, 500);
+    stand.answers = [seen(), refusal(400, 'bad_request'), BROKEN];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    expect(await last(link)).toMatchObject({ state: 'IN_DOUBT' });
+  });
+
+  it('of a repeat that is refused now was made when the order shows it', async () => {
+    const link = await paid();
+    await doubt(link, 500);
+    stand.answers = [seen(), refusal(409, 'refund_already_made'), seen(['REF1', '5.00'])];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { upstream_id: 'REF1' } });
+  });
+
+  it('of a repeat that proves nothing stays in doubt', async () => {
+    const link = await paid();
+    await doubt(link, 500);
+    for (const proof of [NOT_SENT, answered(429), refusal(409, 'idempotency_key_already_used')]) {
+      stand.answers = [seen(), proof, seen()];
+      expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+      expect(await last(link)).toMatchObject({ state: 'IN_DOUBT' });
+    }
+  });
+
+  it('with the order fully refunded by others can not happen any more', async () => {
+    const link = await paid();
+    await doubt(link, 500);
+    stand.answers = [seen(), BROKEN, seen(['REF8', '15.00'])];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    expect(await last(link)).toMatchObject({ state: 'REFUSED' });
+  });
+
+  it('by a token that died meanwhile makes the token be asked about again', async () => {
+    const link = await paid();
+    await doubt(link, 500);
+    stand.answers = [seen(), refusal(401, 'unauthorized'), seen()];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    const fingerprint = stand.runtime.vault.fingerprint(TOKEN.reveal());
+    expect(await stand.store.token(fingerprint)).toMatchObject({ accepted_until: 0 });
+  });
+
+  it.each<[string, Answer]>([
+    ['another refusal', refusal(400, 'bad_request')],
+    ['nothing', BROKEN],
+  ])('by %s says nothing of the token', async (_what, answer) => {
+    const link = await paid();
+    await doubt(link, 500);
+    stand.answers = [seen(), answer, BROKEN];
+    await refund(link, 500);
+    const fingerprint = stand.runtime.vault.fingerprint(TOKEN.reveal());
+    expect((await stand.store.token(fingerprint))?.accepted_until).toBeGreaterThan(NOON);
+  });
+});
+
+describe('an outcome that could not be stored', () => {
+  const failing = (error: Error) => ({ ...stand.store, saveRefund: () => Promise.reject(error) });
+
+  it('is told as not known: the row is durable, and its bytes may have left', async () => {
+    const link = await paid();
+    stand.restart({ store: failing(new PuenteError('store_failed', 'the disk is gone')) });
+    stand.answers = [seen(), makes('REF1', '5.00')];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    expect(await last(link)).toMatchObject({ state: 'SENDING' });
+    expect(stand.log).toContainEqual(
+      `error refund: outcome could not be stored {"legacy_id":"${link.legacy_id}","cause":"the disk is gone"}`,
+    );
+    // The next process finds it on the order.
+    stand.restart();
+    stand.answers = [seen(['REF1', '5.00'])];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { upstream_id: 'REF1' } });
+    expect(posts()).toHaveLength(1);
+  });
+
+  it.each([new TypeError('a defect'), new PuenteError('refused', 'said so')])('%s is no such thing', async (error) => {
+    const link = await paid();
+    stand.restart({ store: failing(error) });
+    stand.answers = [seen(), makes('REF1', '5.00')];
+    await expect(refund(link, 500)).rejects.toBe(error);
+  });
+});
+
+describe('refunds of one payment', () => {
+  it('go one after the other, and two equal parts are two', async () => {
+    const link = await paid();
+    stand.answers = [
+      seen(),
+      makes('REF1', '5.00'),
+      seen(['REF1', '5.00']),
+      seen(['REF1', '5.00']),
+      makes('REF2', '5.00'),
+      seen(['REF1', '5.00'], ['REF2', '5.00']),
+    ];
+    const both = await Promise.all([refund(link, 500), refund(link, 500)]);
+    expect(both).toMatchObject([{ refund: { upstream_id: 'REF1' } }, { refund: { upstream_id: 'REF2' } }]);
+    expect(names()).toEqual(['get', 'refund', 'get', 'get', 'refund', 'get']);
+    expect([...stand.runtime.telling]).toEqual((await rows(link)).map(({ id }) => id));
+  });
+
+  it('the same once more, that nobody heard of, is answered and not sent', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00')];
+    await refund(link, 500);
+    stand.restart();
+    stand.answers = [seen(['REF1', '5.00'])];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { upstream_id: 'REF1' } });
+    expect(posts()).toHaveLength(1);
+  });
+
+  it('equal in amount and not in payment have fingerprints of their own', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00'), BROKEN, seen(), makes('REF2', '6.00')];
+    await refund(link, 500);
+    await refund(link, 600);
+    const prints = (await rows(link)).map(({ fingerprint }) => fingerprint);
+    expect(new Set(prints).size).toBe(2);
+  });
+});
+
+describe('a refund that is told', () => {
+  const ANSWER = { kind: 'answer', status: 201, body: {} } as const;
+
+  async function made(): Promise<{ link: Link; refund: Refund }> {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00')];
+    const done = await refund(link, 500);
+    if (done.kind !== 'made') throw new Error('it was not made');
+    return { link, refund: done.refund };
+  }
+
+  it('is marked as told when its answer has left', async () => {
+    const { link, refund } = await made();
+    const answer = await tellRefund(stand.runtime, refund, () => ANSWER);
+    expect(answer).toMatchObject(ANSWER);
+    expect(stand.runtime.telling.has(refund.id)).toBe(true);
+    stand.now += 7;
+    await answer.over?.(true);
+    expect(await last(link)).toMatchObject({ told_at: NOON + 7, state: 'DONE' });
+    expect(stand.runtime.telling.has(refund.id)).toBe(false);
+  });
+
+  it('is not when nobody waited for it: the same call is a repetition', async () => {
+    const { link, refund } = await made();
+    await (await tellRefund(stand.runtime, refund, () => ANSWER)).over?.(false);
+    expect(await last(link)).toMatchObject({ told_at: null });
+    expect(stand.runtime.telling.has(refund.id)).toBe(false);
+  });
+
+  it('keeps the time at which it was first told', async () => {
+    const { link, refund } = await made();
+    const told = await stand.store.saveRefund(refund, { told_at: NOON - 1 });
+    await (await tellRefund(stand.runtime, told, () => ANSWER)).over?.(true);
+    expect(await last(link)).toMatchObject({ told_at: NOON - 1, revision: told.revision });
+  });
+
+  it('twice at once is told once', async () => {
+    const { link, refund } = await made();
+    const answers = await Promise.all([1, 2].map(() => tellRefund(stand.runtime, refund, () => ANSWER)));
+    for (const { over } of answers) await over?.(true);
+    expect(await last(link)).toMatchObject({ told_at: NOON, revision: refund.revision + 1 });
+  });
+
+  it.each([new PuenteError('store_failed', 'the disk is gone'), new TypeError('a defect')])(
+    'and could not be marked: %s',
+    async (error) => {
+      const { refund } = await made();
+      const runtime = { ...stand.runtime, store: { ...stand.store, saveRefund: () => Promise.reject(error) } };
+      const { over } = await tellRefund(runtime, refund, () => ANSWER);
+      await expect(over?.(true)).rejects.toBe(error);
+      expect(stand.runtime.telling.has(refund.id)).toBe(false);
+    },
+  );
+
+  it('and whose answer could not be made is not being told any more', async () => {
+    const { refund } = await made();
+    const telling = tellRefund(stand.runtime, refund, () => {
+      throw new Error('a defect');
+    });
+    await expect(telling).rejects.toThrow('a defect');
+    expect(stand.runtime.telling.has(refund.id)).toBe(false);
+  });
+});
+
+describe('a look', () => {
+  const plan = { token: TOKEN, exponent: 2, deadline: NOON + 9_000 };
+  const look = (link: Link) => lookAtOrder(stand.runtime, link, plan);
+
+  it('at a link without an order is none', async () => {
+    const link = await stand.link();
+    expect(await look(link)).toEqual({ link, order: null, settled: null });
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('that reads nothing gives the link as it is stored', async () => {
+    const link = await paid();
+    const stored = await stand.store.saveLink(link, { attempts: 5 });
+    for (const answer of [BROKEN, refusal(404, 'order_not_found')]) {
+      stand.answers = [answer];
+      expect(await look(link)).toEqual({ link: stored, order: null, settled: null });
+    }
+  });
+
+  it('at a link that is gone is decided on what was known of it', async () => {
+    const link = await paid();
+    stand.restart({ store: { ...stand.store, link: async () => null } });
+    stand.answers = [BROKEN];
+    expect(await look(link)).toEqual({ link, order: null, settled: null });
+  });
+
+  it('that reads it moves the link, within the time of its caller', async () => {
+    const link = await paid();
+    stand.answers = [seen(['REF1', '15.00'])];
+    const found = await lookAtOrder(stand.runtime, link, { ...plan, deadline: NOON + 400 });
+    expect(found).toMatchObject({ link: { order: { status: 'refunded' } }, order: { status: 'refunded' } });
+    expect(found.settled).toBeNull();
+    expect(stand.asked[0]?.timeout_ms).toBe(400);
+  });
+
+  it('settles only what is in doubt, and claims no refund twice', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00'), BROKEN];
+    await refund(link, 500);
+    // The order was read before it showed the first one: what it shows later is no sign of the second.
+    await doubt(link, 500);
+    stand.answers = [seen(['REF1', '5.00'])];
+    expect((await look(link)).settled).toBeNull();
+    stand.answers = [seen(['REF1', '5.00'], ['REF2', '5.00'])];
+    expect((await look(link)).settled).toMatchObject({ state: 'DONE', upstream_id: 'REF2' });
+    stand.answers = [seen(['REF1', '5.00'], ['REF2', '5.00'])];
+    expect((await look(link)).settled).toBeNull();
+  });
+
+  it('gives up what its order never showed while it could be repeated', async () => {
+    const link = await paid();
+    const row = await doubt(link, 500);
+    expect(await hasDoubt(stand.runtime, link)).toBe(true);
+    expect(await hasDoubt(stand.runtime, await stand.link())).toBe(false);
+    stand.now = row.created_at + stand.runtime.settings.create.replay_window_ms - 1;
+    stand.answers = [seen()];
+    expect((await look(link)).settled).toBeNull();
+    stand.now++;
+    stand.answers = [seen()];
+    expect((await look(link)).settled).toBeNull(); // it may still be on its way
+    stand.now += LATE_EFFECT_MS;
+    stand.answers = [seen()];
+    expect((await look(link)).settled).toMatchObject({ id: row.id, state: 'REFUSED' });
+    expect(await hasDoubt(stand.runtime, link)).toBe(false);
+    expect(stand.log).toContainEqual(
+      `warn a refund in doubt never showed on its order {"legacy_id":"${link.legacy_id}","order_id":"${orderId(1)}"}`,
+    );
+  });
+
+  it('after the clock was put back trusts no key: the order decides', async () => {
+    const link = await paid();
+    const row = await doubt(link, 500);
+    stand.now = row.created_at;
+    expect(mayRepeat(stand.runtime, row)).toBe(true);
+    stand.now--;
+    expect(mayRepeat(stand.runtime, row)).toBe(false);
+  });
+});

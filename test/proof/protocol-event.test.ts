@@ -1,0 +1,373 @@
+/** What becomes of an event: matched, read, adopted, parked, tried later or dropped; never taken as the truth (`reliability.md` §3.11). */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { handleEvent } from '../../src/core/event.ts';
+import type { Link, LinkState } from '../../src/core/link.ts';
+import { derivedReference } from '../../src/core/reference.ts';
+import { type InboxEvent, type NewEvent, PARKED_FOR_MS, type Store } from '../../src/core/store.ts';
+import { MERCHANT, NOON, newEvent, orderId } from '../store/contract/harness.ts';
+import { type Answer, answered, BROKEN, createStand, orderOf, PAID, REFERENCE, refusal, TOKEN } from './stand.ts';
+
+const stand = createStand();
+/** What was written of the event, one after the other. */
+let saved: object[];
+
+/** The store, with what it is asked to keep of an event on the side. */
+function watched(parts: Partial<Store> = {}): void {
+  const saveEvent: Store['saveEvent'] = async (sequence, change) => {
+    saved.push(change);
+    await stand.store.saveEvent(sequence, change);
+  };
+  stand.restart({ store: { ...stand.store, saveEvent, ...parts } });
+}
+
+beforeEach(async () => {
+  await stand.reset();
+  saved = [];
+  watched();
+});
+
+/** An event of the stand's order, taken out of the inbox. */
+async function received(change: Partial<NewEvent> = {}): Promise<InboxEvent> {
+  await stand.store.receiveEvent(newEvent({ received_at: stand.now, reference: REFERENCE, ...change }));
+  const event = (await stand.store.dueEvents(Number.MAX_SAFE_INTEGER, 100)).at(-1);
+  if (event === undefined) throw new Error('nothing was received');
+  return event;
+}
+
+async function handled(change: Partial<NewEvent> = {}): Promise<object[]> {
+  await handleEvent(stand.runtime, await received(change));
+  return saved;
+}
+
+async function live(change: Partial<Link> = {}): Promise<Link> {
+  const link = await stand.link();
+  const order = orderOf() as unknown as Link['order']; // as it would be parsed
+  return stand.store.saveLink(link, {
+    state: 'LIVE',
+    order_id: orderId(1),
+    order,
+    order_version: '2026-01-05T12:00:00.000000000Z',
+    client_answer: 'maybe',
+    ...change,
+  });
+}
+
+/** The order as it is read now, which takes a moment. */
+const reads =
+  (change: Record<string, unknown> = {}): Answer =>
+  () => {
+    stand.now++;
+    return answered(200, orderOf(change, 9));
+  };
+
+const DONE = { state: 'done', attempts: 1 };
+const PARKED = { state: 'parked', attempts: 1 };
+const soon = () => ({ state: 'pending', attempts: 1, next_attempt_at: stand.now + 2_000 });
+
+describe('an event of an order', () => {
+  it('makes it be read, with the credential of its merchant, and is done', async () => {
+    const link = await live();
+    stand.answers = [reads(PAID)];
+    expect(await handled({ action: 'order.canceled' })).toEqual([DONE]);
+    expect(stand.asked).toMatchObject([{ name: 'get', path: `/v1/orders/${orderId(1)}` }]);
+    expect(stand.asked[0]?.token.reveal()).toBe(TOKEN.reveal());
+    // What the event says of it counts for nothing.
+    expect(await stand.stored(link)).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED' });
+    expect(stand.counts).toContain('events done');
+  });
+
+  it.each<[string, Partial<NewEvent>]>([
+    ['that names no merchant', { user_id: null }],
+    ['that names no reference', { reference: null }],
+    ['that names another reference', { reference: 'other' }],
+    ['that names no order, only the reference that was sent', { order_id: null }],
+    ['of the same reference and another id', { order_id: orderId(2) }],
+  ])('%s: the order of the link is read', async (_which, change) => {
+    await live();
+    stand.answers = [reads()];
+    expect(await handled(change)).toEqual([DONE]);
+    expect(stand.asked.map(({ path }) => path)).toEqual([`/v1/orders/${orderId(1)}`]);
+  });
+
+  it.each<[string, Partial<NewEvent>]>([
+    ['that names another merchant', { user_id: '700100201' }],
+    ['by its reference with another merchant', { order_id: null, user_id: '700100201' }],
+    ['by its reference without a merchant', { order_id: null, user_id: null }],
+    ['without order and reference', { order_id: null, reference: null }],
+    ['nobody knows', { order_id: orderId(5), reference: 'other' }],
+  ])('%s is parked, and nothing is asked [F108]', async (_which, change) => {
+    await live();
+    expect(await handled(change)).toEqual([PARKED]);
+    expect(stand.asked).toEqual([]);
+    expect(stand.counts).toEqual(['events parked']);
+  });
+
+  it('that was read after the event had come needs no other read', async () => {
+    await live();
+    stand.runtime.reads.mark(orderId(1), NOON, stand.runtime.reads.begin());
+    const event = await received({ received_at: NOON - 1 });
+    await handleEvent(stand.runtime, event);
+    expect([saved, stand.asked]).toEqual([[DONE], []]);
+  });
+
+  it('that was read as the event came is read again', async () => {
+    await live();
+    stand.runtime.reads.mark(orderId(1), NOON, stand.runtime.reads.begin());
+    stand.now = NOON + 1;
+    stand.answers = [reads()];
+    await handleEvent(stand.runtime, await received({ received_at: NOON }));
+    expect([saved, stand.asked.length]).toEqual([[DONE], 1]);
+  });
+
+  it.each<[string, Partial<NewEvent>, Partial<Link>]>([
+    ['an unsigned event of an open order', { verified: false }, {}],
+    ['a signed event of an order that is over', {}, { state: 'DONE', legacy_state: 'FINISHED' }],
+  ])('%s waits for its turn: one read a second [F109]', async (_which, change, of) => {
+    await live(of);
+    stand.runtime.reads.mark(orderId(1), NOON, stand.runtime.reads.begin());
+    stand.now = NOON + 999;
+    expect(await handled({ received_at: NOON, ...change })).toEqual([{ next_attempt_at: NOON + 1_000 }]);
+    expect(stand.asked).toEqual([]);
+    stand.now = NOON + 1_000;
+    stand.answers = [reads()];
+    await handleEvent(stand.runtime, await received({ received_at: NOON, ...change }));
+    expect([saved.at(-1), stand.asked.length]).toEqual([DONE, 1]);
+  });
+
+  it('that can not be read is tried later, and its stored state stands', async () => {
+    const link = await live();
+    stand.answers = [BROKEN];
+    expect(await handled()).toEqual([soon()]);
+    expect(await stand.stored(link)).toMatchObject({ state: 'LIVE', revision: link.revision });
+  });
+
+  it('whose merchant has left no credential is tried later', async () => {
+    await live();
+    await stand.store.forgetToken(stand.runtime.vault.fingerprint(TOKEN.reveal()));
+    expect(await handled()).toEqual([soon()]);
+    expect(stand.asked).toEqual([]);
+  });
+});
+
+describe('an event that is tried later', () => {
+  it.each([
+    [0, 2_000],
+    [1, 4_000],
+    [4, 32_000],
+    [5, 60_000],
+    [500, 60_000],
+  ])('after %d attempts is after %d ms', async (attempts, pause_ms) => {
+    await live();
+    await handleEvent(stand.runtime, { ...(await received()), attempts });
+    expect(saved).toEqual([{ state: 'pending', attempts: attempts + 1, next_attempt_at: NOON + pause_ms }]);
+  });
+
+  it('for three days expires', async () => {
+    await live();
+    await handled({ received_at: NOON - PARKED_FOR_MS + 1 });
+    expect(saved).toEqual([soon()]);
+    const old = { ...(await received()), received_at: NOON - PARKED_FOR_MS };
+    await handleEvent(stand.runtime, { ...old, attempts: 59 });
+    expect(saved.at(-1)).toMatchObject({ state: 'pending', attempts: 60 }); // a clock may have jumped
+    await handleEvent(stand.runtime, { ...old, attempts: 60 });
+    expect(saved.at(-1)).toEqual({ state: 'expired', attempts: 61 });
+    expect(stand.counts).toContain('events expired');
+    expect(stand.log).toContainEqual('warn an event matched no order until it expired {"action":"order.processed"}');
+  });
+
+  it('because of a defect is told, and leaves the others their turn', async () => {
+    watched({ linkByOrder: () => Promise.reject(new TypeError('a defect')) });
+    await expect(handled()).rejects.toThrow('a defect');
+    expect(saved).toEqual([soon()]);
+  });
+});
+
+describe('an event that is parked', () => {
+  it('expires when it is three days old', async () => {
+    expect(await handled({ received_at: NOON - PARKED_FOR_MS })).toEqual([{ state: 'expired', attempts: 1 }]);
+    expect(stand.log).toHaveLength(1);
+    await handled({ received_at: NOON - PARKED_FOR_MS + 1 });
+    expect(saved.at(-1)).toEqual(PARKED);
+    expect(stand.log).toHaveLength(1);
+  });
+
+  it('while its create settles is called again at once', async () => {
+    const link = await live();
+    let looks = 0;
+    watched({ linkByOrder: async () => (looks++ === 0 ? null : link), linkByReference: async () => null });
+    expect(await handled()).toEqual([PARKED, { state: 'pending', next_attempt_at: NOON }]);
+  });
+});
+
+describe('an event ahead of the answer to its create', () => {
+  /** A create without an order id, as a crash or a lost answer leaves it. */
+  const open = async (state: LinkState, change: Partial<Link> = {}): Promise<Link> =>
+    stand.store.saveLink(await stand.link(), { state, ...change });
+
+  it.each<LinkState>(['SENDING', 'IN_DOUBT', 'LOST'])(
+    'whose link is %s: the order is adopted [F107]',
+    async (state) => {
+      const link = await open(state);
+      stand.answers = [reads()];
+      expect(await handled()).toEqual([DONE]);
+      expect(await stand.stored(link)).toMatchObject({ state: 'LIVE', order_id: orderId(1) });
+      expect(stand.counts).toContain('settlements adopted_by_event');
+    },
+  );
+
+  it.each<LinkState>(['REJECTED', 'NOT_SENT', 'DONE'])(
+    'whose link is %s, or became so as the event waited: the order is not ours',
+    async (state) => {
+      const link = await open(state);
+      expect(await handled()).toEqual([PARKED]);
+      watched({ linkByReference: async () => ({ ...link, state: 'SENDING' }) });
+      await handleEvent(stand.runtime, await received());
+      expect(saved.at(-1)).toEqual(PARKED);
+      expect([stand.asked, (await stand.stored(link)).order_id]).toEqual([[], null]);
+    },
+  );
+
+  it.each<[string, Record<string, unknown>]>([
+    ['another reference', { external_reference: 'other' }],
+    ['another terminal', { config: { point: { terminal_id: 'PAX_OTHER' } } }],
+    ['another till', { config: { qr: { external_pos_id: 'TILL9' } } }],
+  ])('with %s is not ours', async (_what, change) => {
+    const link = await open('SENDING');
+    stand.answers = [reads(change)];
+    await handled();
+    expect(saved[0]).toEqual(PARKED);
+    expect(await stand.stored(link)).toMatchObject({ state: 'SENDING', order_id: null });
+    expect(stand.counts).not.toContain('settlements adopted_by_event');
+  });
+
+  it('with its own terminal or till is ours', async () => {
+    const point = await open('SENDING');
+    stand.answers = [reads({ config: { point: { terminal_id: point.unit } } })];
+    await handled();
+    expect(await stand.stored(point)).toMatchObject({ state: 'LIVE' });
+    const qr = await stand.link({
+      family: 'qr',
+      unit: 'TILL1',
+      reference_sent: 'sale-2',
+      legacy_state: 'payment_required',
+    });
+    const config = { qr: { external_pos_id: 'TILL1' } };
+    stand.answers = [
+      () => answered(200, orderOf({ id: orderId(2), external_reference: 'sale-2', type: 'qr', config }, 9)),
+    ];
+    await handled({ order_id: orderId(2), reference: 'sale-2' });
+    expect(await stand.stored(qr)).toMatchObject({ state: 'LIVE', order_id: orderId(2) });
+  });
+
+  it('whose order upstream does not have is not ours', async () => {
+    await open('SENDING');
+    stand.answers = [refusal(404, 'order_not_found')];
+    expect((await handled({ verified: false }))[0]).toEqual(PARKED);
+  });
+
+  it('that is signed, and whose order upstream does not have, is tried some times more [F28]', async () => {
+    await open('SENDING');
+    const event = await received({ verified: true });
+    stand.answers = [refusal(404, 'order_not_found'), refusal(404, 'order_not_found')];
+    await handleEvent(stand.runtime, { ...event, attempts: 5 });
+    expect(saved.at(-1)).toMatchObject({ state: 'pending', attempts: 6 });
+    await handleEvent(stand.runtime, { ...event, attempts: 6 });
+    expect(saved).toContainEqual({ state: 'parked', attempts: 7 });
+  });
+
+  it('whose order can not be read is tried later', async () => {
+    const link = await open('SENDING');
+    stand.answers = [BROKEN];
+    expect(await handled()).toEqual([soon()]);
+    expect(await stand.stored(link)).toMatchObject({ state: 'SENDING' });
+  });
+
+  it('that names no order is tried later', async () => {
+    await open('SENDING');
+    expect(await handled({ order_id: null })).toEqual([soon()]);
+    expect(stand.asked).toEqual([]);
+  });
+
+  it.each(['ORD', '../users/me', 'ORDER01'])('that names %s, which is no order, asks nothing', async (order_id) => {
+    await open('SENDING');
+    expect((await handled({ order_id }))[0]).toEqual(PARKED);
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('is read also when the order was read before for somebody else', async () => {
+    await open('SENDING');
+    stand.runtime.reads.mark(orderId(1), NOON + 1, stand.runtime.reads.begin());
+    stand.now = NOON + 2_000;
+    stand.answers = [reads()];
+    expect(await handled({ received_at: NOON })).toEqual([DONE]);
+    expect(stand.counts).toContain('settlements adopted_by_event');
+  });
+
+  it('waits for the create that is under way, and follows what it settled', async () => {
+    const link = await open('SENDING');
+    let finish = (): void => undefined;
+    const creating = stand.runtime.serial.run(link.legacy_id, async () => {
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      const order = orderOf() as unknown as Link['order']; // as it would be parsed
+      await stand.store.saveLink(link, { state: 'LIVE', order_id: orderId(1), order, client_answer: 'maybe' });
+    });
+    stand.answers = [reads(PAID)];
+    const handling = handled();
+    await new Promise((turn) => setImmediate(turn));
+    expect(stand.asked).toEqual([]);
+    finish();
+    await Promise.all([creating, handling]);
+    expect(saved).toEqual([DONE]);
+    expect(await stand.stored(link)).toMatchObject({ state: 'DONE' });
+    expect(stand.counts).not.toContain('settlements adopted_by_event');
+  });
+
+  it('whose create ended with another order is not ours', async () => {
+    const link = await open('SENDING');
+    const creating = stand.runtime.serial.run(link.legacy_id, () =>
+      stand.store.saveLink(link, { state: 'LIVE', order_id: orderId(7), client_answer: 'maybe' }),
+    );
+    const event = await received();
+    watched({ linkByOrder: async () => null, linkByReference: async () => link });
+    const running = stand.runtime.serial.run(link.legacy_id, () => creating);
+    await handleEvent(stand.runtime, event);
+    await running;
+    expect(saved[0]).toEqual(PARKED);
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('whose link has gone meanwhile is followed as it was seen', async () => {
+    const link = await open('SENDING');
+    watched({ link: async () => null });
+    stand.answers = [reads()];
+    expect(await handled()).toEqual([DONE]);
+    expect(await stand.stored(link)).toMatchObject({ state: 'LIVE', order_id: orderId(1) });
+  });
+});
+
+describe('an event of a sale that a restored file lacks', () => {
+  const LOST = '019b8e07-4600-7000-8000-00000000abcd'; // its id says noon
+  const reference = derivedReference(LOST);
+  const gap = () => ({ from: NOON - 60_000, until: NOON + 60_000 }) as ReturnType<Store['restoredGap']>;
+
+  it('gives it its link again, and is done [F60]', async () => {
+    watched({ restoredGap: gap });
+    const config = { point: { terminal_id: 'PAX_LOST' } };
+    stand.answers = [reads({ external_reference: reference, config })];
+    expect(await handled({ reference })).toEqual([DONE]);
+    expect(await stand.store.link(LOST)).toMatchObject({
+      merchant_id: MERCHANT,
+      unit: 'PAX_LOST',
+      order_id: orderId(1),
+    });
+  });
+
+  it('is parked where the order is not that sale', async () => {
+    watched({ restoredGap: gap });
+    stand.answers = [reads({ external_reference: 'other' })];
+    expect(await handled({ reference })).toEqual([PARKED]);
+    expect(await stand.store.link(LOST)).toBeNull();
+  });
+});
