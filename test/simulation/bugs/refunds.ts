@@ -8,8 +8,8 @@ export const refundBugs: Bug[] = [
     edits: [
       {
         file: 'core/payments/make-refund.ts',
-        from: 'function post(runtime: Runtime, call: LegacyCall, { refund, link, plan }: Sending)',
-        to: 'function post(runtime: Runtime, call: LegacyCall, { refund, link, plan, repeated }: Sending)',
+        from: 'const { refund, link, order_id, plan } = sending;',
+        to: 'const { refund, link, order_id, plan, repeated } = sending;',
       },
       {
         file: 'core/payments/make-refund.ts',
