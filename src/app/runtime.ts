@@ -65,6 +65,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     serial: createSerial(),
     budget: createRetryBudget(),
     unsettled: new Set(),
+    flights: new Map(),
     missing: createRecent(MISSING_REMEMBERED),
     telling: new Set(),
     reads: createRecentReads(parts.clock.now),

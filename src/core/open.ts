@@ -4,6 +4,7 @@ import type { Loss } from '../mapping/tables.ts';
 import { type LegacyAnswer, refused } from './answer.ts';
 import { errorAnswer, type LegacyCall } from './call.ts';
 import { isHeld } from './change.ts';
+import { sendInTurn } from './flight.ts';
 import { distrust } from './identity.ts';
 import { hasOwnWork } from './lane.ts';
 import { legacyDoubts } from './legacy-sale/doubts.ts';
@@ -21,7 +22,7 @@ import { needRoom } from './room.ts';
 import { isOnOrders } from './routing.ts';
 import type { Runtime } from './runtime.ts';
 import type { Sale } from './sale.ts';
-import { type SendPlan, type Sent, sendLink } from './send.ts';
+import type { SendPlan, Sent } from './send.ts';
 import type { Opening } from './store.ts';
 
 /** How often one create may find its place taken by something that turns out to be over. */
@@ -199,7 +200,7 @@ async function isDone(runtime: Runtime, call: LegacyCall, holder: Link, deadline
 /** A store that fails after the bytes left means unknown: the row is durable, so recovery finds the truth. */
 async function sendOrDoubt(runtime: Runtime, link: Link, plan: SendPlan): Promise<Sent> {
   try {
-    return await runtime.serial.run(link.legacy_id, () => sendLink(runtime, link.legacy_id, plan));
+    return await sendInTurn(runtime, link, plan);
   } catch (error) {
     if (!(error instanceof PuenteError) || error.code !== 'store_failed') throw error;
     runtime.log.error('create: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });

@@ -4,6 +4,7 @@ import type { RetryBudget } from './budget.ts';
 import type { Cache } from './cache.ts';
 import type { CapturedMessages, Exchange, ExchangeDraft } from './exchange.ts';
 import type { Failpoint } from './failpoint.ts';
+import type { Flight } from './flight.ts';
 import type { UnprovenTokens } from './legacy-sale/unproven.ts';
 import type { Unrecorded } from './legacy-sale/unrecorded.ts';
 import type { Dialect, QrNotices, SafetyMode, Stage, UnknownPolicy } from './merchant.ts';
@@ -191,6 +192,8 @@ export interface Runtime {
   budget: RetryBudget;
   /** Legacy ids whose create was sent by this process and not committed since. */
   unsettled: Set<string>;
+  /** Creates that a till of this process waits for now, by legacy id. */
+  flights: Map<string, Flight>;
   /**
    * Since when upstream says of an order whose time is over that it doesn't know it, by legacy id, or of a refund in doubt
    * that it has none, by its id: monotonic ms.

@@ -71,6 +71,7 @@ export const groups: readonly Group[] = [
       'src/core/opening.ts',
       'src/core/new-link.ts',
       'src/core/reference.ts',
+      'src/core/flight.ts',
       'src/core/send.ts',
       'src/core/attempt.ts',
       'src/core/outcome.ts',

@@ -10,7 +10,9 @@ import { createIntent } from '../../src/core/point/create.ts';
 import { createDynamicCode } from '../../src/core/qr/create.ts';
 import { derivedReference } from '../../src/core/reference.ts';
 import type { Sale } from '../../src/core/sale.ts';
+import { Secret } from '../../src/core/secret.ts';
 import type { Store } from '../../src/core/store.ts';
+import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { PuenteError } from '../../src/error.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
 import { MERCHANT, NOON, newLink, newSale, orderId, TERMINAL } from '../store/contract/harness.ts';
@@ -384,6 +386,43 @@ describe('a terminal that has something', () => {
     stand.answers = [creates({}, 2)];
     expect(told(await open()).status).toBe(200);
     expect(await links()).toMatchObject([{ order_id: orderId(2) }, { legacy_state: 'CANCELED' }]);
+  });
+
+  const slowly = (answer: UpstreamOutcome) => () =>
+    new Promise<UpstreamOutcome>((done) => setTimeout(done, 10, answer));
+
+  it.each([
+    ['refuses it', refusal(401, 'unauthorized'), 401, 1],
+    ['limits it', answered(429, null, 60_000), 429, 1],
+    ['can not be reached', NOT_SENT, 502, 3],
+  ])('many tries at once are one while upstream %s, and told the same', async (_what, answer, status, sent) => {
+    for (const once of [open, openCode]) {
+      stand.answers = Array.from({ length: 9 }, () => slowly(answer));
+      const answers = await Promise.all(Array.from({ length: 6 }, () => once()));
+      expect(answers.map((one) => told(one).status)).toEqual(answers.map(() => status));
+      expect(names().filter((name) => name === 'create')).toHaveLength(sent);
+      expect(stand.runtime.flights.size).toBe(0);
+      stand.asked.length = 0;
+    }
+  });
+
+  it('a retry with another token is not told what the first one was refused for', async () => {
+    stand.answers = [slowly(refusal(401, 'unauthorized')), creates()];
+    const token = new Secret(`APP_USR-4004001-112026-00000000000000000000000000000b02-${MERCHANT}`);
+    const answers = await Promise.all([open(), open({ token })]);
+    expect(answers.map((one) => told(one).status)).toEqual([401, 200]);
+  });
+
+  it('what could not be stored is told to its own till alone', async () => {
+    let saves = 0;
+    const saveLink: Store['saveLink'] = async (...asked) => {
+      if (++saves === 1) throw new PuenteError('store_failed', 'the disk is gone');
+      return stand.store.saveLink(...asked);
+    };
+    stand.restart({ store: { ...stand.store, saveLink } });
+    stand.answers = [slowly(answered(500)), slowly(answered(500)), slowly(answered(500)), creates(), BROKEN];
+    const answers = await Promise.all([open(), open()]);
+    expect(answers.map((one) => told(one).status)).toEqual([504, 200]);
   });
 
   it('a retry whose terminal is busy with the first try says what a busy terminal says', async () => {

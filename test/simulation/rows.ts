@@ -101,7 +101,7 @@ function watchBirths(database: MemoryStore['database'], trueNow: () => number): 
         true_now(), iif(new.state IN ('SENDING', 'IN_DOUBT'), NULL, true_now()));
     END;
     CREATE TEMP TRIGGER watch_doubts AFTER UPDATE OF state ON main.links
-      WHEN old.state IN ('SENDING', 'IN_DOUBT') <> new.state IN ('SENDING', 'IN_DOUBT') BEGIN
+      WHEN (old.state IN ('SENDING', 'IN_DOUBT')) <> (new.state IN ('SENDING', 'IN_DOUBT')) BEGIN
       UPDATE births SET known_at = iif(new.state IN ('SENDING', 'IN_DOUBT'), NULL, true_now()) WHERE legacy_id = new.legacy_id;
     END`);
 }

@@ -137,7 +137,10 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
   );
   const doubtful =
     evidence.links.some(
-      (link) => link.slot === unit && link.merchant_id === merchant_id && isInDoubt(evidence, link, from, to),
+      (link) =>
+        link.merchant_id === merchant_id &&
+        (link.slot === unit || isOwnCode(evidence, link, call)) &&
+        isInDoubt(evidence, link, from, to),
     ) ||
     carried.some(
       (other) => other.number !== call.number && other.from <= to && ((other.to ?? to) >= from || !isKnown(other)),
@@ -146,6 +149,16 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
     ({ at, over_at, fault }) => fault !== null && at <= to && (over_at ?? to) >= from,
   );
   return !open && !doubtful && !faulty;
+}
+
+/**
+ * A dynamic code holds no unit, and is in the way of its own retry alone: that one joins it (`reliability.md` §3.9), and is
+ * told so when its outcome was still unknown at the moment of the answer.
+ */
+function isOwnCode({ sale }: Evidence, link: LinkRow, { sale: number, unit, row }: TillCall): boolean {
+  const same = sale.get(number)?.amount_minor === link.amount_minor; // no two sales have the same
+  const unknown = row?.state === 'SENDING' || row?.state === 'IN_DOUBT';
+  return link.slot === null && `qr:${link.unit}` === unit && same && unknown;
 }
 
 /**
