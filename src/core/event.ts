@@ -6,13 +6,12 @@ import type { Link, LinkState } from './link.ts';
 import { adoptLost } from './reconcile/orphans.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
-import { type InboxEvent, PARKED_FOR_MS } from './store.ts';
+import { type InboxEvent, LONGEST_EVENT_WAIT_MS, PARKED_FOR_MS } from './store.ts';
 
 /** At most one read a second per order, so that a flood of forged events can't be amplified. */
 const READ_INTERVAL_MS = 1_000;
 /** An event whose order can't be read is tried again at this pace, growing with its attempts. */
 const RETRY_MS = 2_000;
-const LONGEST_RETRY_MS = 60_000;
 
 /** So often, for two minutes, a signed event of an order that is not there is tried, while its create is in doubt. */
 const ABSENT_TRIES = 6;
@@ -119,7 +118,7 @@ async function later(runtime: Runtime, event: InboxEvent): Promise<void> {
   // Without an end an order that can't be read any more (no token, too old) would be asked for every minute for ever.
   const isOld = event.received_at + PARKED_FOR_MS <= runtime.clock.now();
   if (isOld && event.attempts >= FEWEST_TRIES) return park(runtime, event);
-  const pause_ms = Math.min(RETRY_MS * 2 ** event.attempts, LONGEST_RETRY_MS);
+  const pause_ms = Math.min(RETRY_MS * 2 ** event.attempts, LONGEST_EVENT_WAIT_MS);
   await runtime.store.saveEvent(event.sequence, {
     state: 'pending',
     attempts: event.attempts + 1,

@@ -62,6 +62,11 @@ export function noticePause_ms(attempts: number): number {
   return PAUSES_MS[Math.max(1, attempts) - 1] ?? LAST_PAUSE_MS;
 }
 
+/** The longest that a notice may wait after attempt 1, 2, 3 … in ms, whatever its receiver asks for; the last one repeats. */
+export function longestNoticeWaits_ms(): number[] {
+  return [...PAUSES_MS, LAST_PAUSE_MS].map((pause_ms) => RETRY_AFTER_FACTOR * pause_ms);
+}
+
 /**
  * Reads a `Retry-After` header, seconds or an HTTP date, as ms from `now`, clamped to 0 … `max_ms`.
  * Null when there is none or it can't be read (F19).

@@ -13,6 +13,8 @@ import type { UpkeepStore } from './records/upkeep.ts';
 export const PARKED_EVENTS_LIMIT = 10_000;
 /** An event that no link matched for so long is reported, not tried (`reliability.md` §3.11.5). */
 export const PARKED_FOR_MS = 72 * 60 * 60_000;
+/** The longest pause between two tries of an event. */
+export const LONGEST_EVENT_WAIT_MS = 60_000;
 
 /** What `openLink`'s decision makes of the link that holds the unit, or of its absence. */
 export type Opening = { kind: 'open' } | { kind: 'join' } | { kind: 'busy' };
@@ -238,7 +240,10 @@ export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, Upkee
    * @param now epoch ms, by the clock as it is now. @throws PuenteError store_failed
    */
   pullForward(now: number): Promise<void>;
-  /** Epoch ms of the newest thing written: a link's change, a notice or its attempt, an event that waits, an exchange; 0 without any. */
+  /**
+   * Epoch ms of the newest thing written: a link's change, a notice or its attempt, an event that waits, an exchange; 0
+   * without any. A try of an event leaves only when the next one is due, and was made that pause before it or later.
+   */
   newestMoment(): Promise<number>;
   /** True when the last write succeeded and the file is usable. */
   healthy(): boolean;

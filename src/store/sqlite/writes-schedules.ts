@@ -1,3 +1,9 @@
+import { longestNoticeWaits_ms } from '../../core/retry.ts';
+
+/** By attempts, the last for all more; the schedule counts from one. */
+const WAITS = longestNoticeWaits_ms();
+const LONGEST_WAIT = `json_extract('${JSON.stringify(WAITS)}', '$[' || (min(max(attempts, 1), ${WAITS.length}) - 1) || ']')`;
+
 /**
  * Writes that pull forward what was put off by a clock that ran ahead: each takes epoch ms of now. A row that was written
  * later than now keeps its wait from now on; what was written by a right clock stays, and so does what was moved. Sales that
@@ -16,12 +22,14 @@ export const scheduleWrites = {
      FROM clock WHERE next_check_at IS NOT NULL AND (updated_at > now OR first_sent_at > now)`,
   pull_events: `WITH clock (now) AS (SELECT ?)
      UPDATE events SET next_attempt_at = now FROM clock WHERE state = 'pending' AND next_attempt_at > now`,
-  // An attempt is written when it ends.
+  // An attempt is written when it ends. What was moved or made due since by a clock that still ran ahead doesn't say when:
+  // it waits no longer than any notice of as many attempts does, and so a right clock's waits stay.
   pull_notices: `WITH clock (now) AS (SELECT ?)
-     UPDATE notices SET next_attempt_at = now + next_attempt_at - written.at
-     FROM clock, (SELECT id AS notice_id,
-         max(created_at, coalesce((SELECT max(at + duration_ms) FROM notice_attempts WHERE notice_id = notices.id), 0)) AS at
+     UPDATE notices SET next_attempt_at = CASE WHEN written.at > now AND next_attempt_at >= written.at
+       THEN now + next_attempt_at - written.at ELSE min(next_attempt_at, now + ${LONGEST_WAIT}) END
+     FROM clock, (SELECT id AS notice_id, coalesce((SELECT at + duration_ms FROM notice_attempts WHERE notice_id = notices.id
+         ORDER BY rowid DESC LIMIT 1), created_at) AS at
        FROM notices WHERE state = 'pending') AS written
-     WHERE notices.id = written.notice_id AND written.at > now AND next_attempt_at >= written.at`,
+     WHERE notices.id = written.notice_id AND next_attempt_at > now`,
 };
 export type ScheduleWrite = keyof typeof scheduleWrites;

@@ -1,7 +1,7 @@
 /** What waits by a clock that ran ahead is pulled forward, and nothing else is (`reliability.md` F47). */
 import { expect, it } from 'vitest';
 import type { Attempt } from '../../../src/core/store.ts';
-import { type Harness, MINUTE_MS, NOON, newNotice, newSale, opened } from './harness.ts';
+import { type Harness, MINUTE_MS, NOON, newEvent, newNotice, newSale, opened } from './harness.ts';
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const AHEAD = NOON + DAY_MS;
@@ -108,13 +108,34 @@ export function scheduleTests(current: () => Harness): void {
     expect(await store.dueNotices(NOON + 15 * MINUTE_MS, 10)).toHaveLength(1);
   });
 
-  it('leaves a notice whose receiver is given its time [F47]', async () => {
+  it('pulls a notice forward again when the clock is set back in two steps [F47]', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, 'waits', { next_attempt_at: NOON + DAY_MS })] });
+    await store.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
+    const [notice] = await store.dueNotices(NOON, 10);
+    if (notice === undefined) throw new Error('no notice is due');
+    await store.recordAttempt(notice, failed, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
+    await store.pullForward(NOON + DAY_MS / 2);
     await store.pullForward(NOON);
-    expect(await store.dueNotices(NOON + DAY_MS - 1, 10)).toEqual([]);
-    expect(await store.dueNotices(NOON + DAY_MS, 10)).toHaveLength(1);
+    // How long it was meant to wait is not known any more, only how long it may.
+    expect(await store.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
+    await store.pullForward(NOON + MINUTE_MS);
+    expect(await store.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
+  });
+
+  it('leaves a notice whose receiver is given its time, also after a try by a clock that ran ahead [F47]', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, 'waits')] });
+    for (const at of [AHEAD, NOON]) {
+      const [notice] = await store.dueNotices(AHEAD, 10);
+      if (notice === undefined) throw new Error('no notice is due');
+      const next_attempt_at = at === NOON ? NOON + 30 * MINUTE_MS : AHEAD;
+      await store.recordAttempt(notice, { ...failed, at, duration_ms: 0 }, { state: 'pending', next_attempt_at });
+    }
+    await store.pullForward(NOON);
+    expect(await store.dueNotices(NOON + 30 * MINUTE_MS - 1, 10)).toEqual([]);
+    expect(await store.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
   });
 
   it('never lets a sale of legacy hold its unit for less [F47]', async () => {
@@ -132,7 +153,22 @@ export function scheduleTests(current: () => Harness): void {
     const [notice] = await store.dueNotices(NOON, 10);
     if (notice === undefined) throw new Error('no notice is due');
     const before = await store.newestMoment();
-    await store.recordAttempt(notice, { ...failed, at: before + DAY_MS }, { state: 'pending', next_attempt_at: AHEAD });
+    await store.recordAttempt(
+      notice,
+      { ...failed, at: before + DAY_MS, duration_ms: 0 },
+      { state: 'pending', next_attempt_at: AHEAD },
+    );
     expect(await store.newestMoment()).toBe(before + DAY_MS);
+  });
+
+  it('knows the newest moment by the pause that a try of an event has left [F47]', async () => {
+    const { store } = current();
+    await store.receiveEvent(newEvent());
+    const [event] = await store.dueEvents(NOON, 10);
+    if (event === undefined) throw new Error('no event is due');
+    await store.saveEvent(event.sequence, { attempts: 1, next_attempt_at: AHEAD + 2_000 });
+    const newest = await store.newestMoment();
+    expect(newest).toBeLessThanOrEqual(AHEAD);
+    expect(newest).toBeGreaterThan(AHEAD - MINUTE_MS);
   });
 }
