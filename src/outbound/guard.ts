@@ -57,7 +57,8 @@ export function checkUrl(text: string, policy: OutboundPolicy): URL {
   return url;
 }
 const PRINTABLE_ASCII = /^[\x21-\x7e]+$/;
-const EMPTY_LABEL = /^\.|\.\./;
+/** With two dots at its end even `127.0.0.1..` is a name for the URL parser. */
+const EMPTY_LABEL = /^\.|\.\.|\.$/;
 const AUTHORITY_WITH_USER = /^[a-z]+:\/*[^/?]*@/i;
 
 /**
@@ -132,9 +133,9 @@ function portOf(url: URL): number {
   return url.protocol === 'https:' ? 443 : 80;
 }
 
-/** The host without IPv6 brackets and without root dots: `localhost.` is `localhost`. */
+/** The host without IPv6 brackets and without the root's dot: `localhost.` is `localhost`. */
 function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
+  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 
 function isOwn(host: string, port: number, policy: OutboundPolicy): boolean {

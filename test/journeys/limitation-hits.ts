@@ -20,9 +20,9 @@ export async function reportOnClosed(
   database: string,
   { since, clock, notice_agent }: { since: number; clock: Clock; notice_agent: string },
 ): Promise<Report> {
-  const store = await openStore(database, { create: false });
+  const vault = createVault(new Secret(WORLD_KEY));
+  const store = await openStore(database, { create: false, cover_key: vault.coverKey() });
   try {
-    const vault = createVault(new Secret(WORLD_KEY));
     const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock, vault });
     const ask = { merchant_id: null, since, until: clock.now() + 1 };
     return await gatherReport(runtime, ask, { assumptions: [], notice_agent });
