@@ -1,6 +1,7 @@
 /** From a stored create to its committed outcome: what is sent, what is stored, and what the till may be told (`reliability.md` §3.3, §3.5). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type AttemptPlan, attemptCreate } from '../../src/core/attempt.ts';
+import { sendInTurn } from '../../src/core/flight.ts';
 import type { Link } from '../../src/core/link.ts';
 import type { Runtime } from '../../src/core/runtime.ts';
 import { mayReplay, type SendPlan, sendLink } from '../../src/core/send.ts';
@@ -36,6 +37,16 @@ async function known(change: Partial<Link>): Promise<Link> {
   const link = await stand.link();
   return stand.store.saveLink(link, { order_id: orderId(1), sealed_body: null, ...change });
 }
+
+describe('a retry that waited for a create', () => {
+  const PLAN = { token: TOKEN, deadline: DEADLINE, body: null };
+
+  it('is no refusal when that one was made, and its order is over by now: it is a new sale', async () => {
+    const link = await known({ state: 'DONE', legacy_state: 'CANCELED' });
+    stand.runtime.flights.set(link.legacy_id, { token: TOKEN, sent: Promise.resolve({ kind: 'created', link }) });
+    expect(await sendInTurn(stand.runtime, link, PLAN)).toMatchObject({ kind: 'over' });
+  });
+});
 
 describe('a create that has its outcome', () => {
   it('is a defect when its row is gone', async () => {
