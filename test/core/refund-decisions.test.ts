@@ -6,40 +6,15 @@ import type { Order } from '../../src/contract/orders.ts';
 
 import { findRefund, isEverything, judgeRefund, sumsOf } from '../../src/core/payments/judge.ts';
 import { recognise } from '../../src/core/payments/recognise.ts';
-import type { Refund } from '../../src/core/payments/refund.ts';
 import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { askedAmount } from '../../src/mapping/asked-amount.ts';
+import { refundOf } from './refund-kit.ts';
 
 const ORDER_ID = 'ORD01KG9Z8Q7X4V20000000000001';
 
 function answered(status: number, code: string | null = null, body?: unknown): UpstreamOutcome {
   const errors = code === null ? {} : { errors: [{ code }] };
   return { kind: 'answered', status, retry_after_ms: null, body: body ?? errors };
-}
-
-function refundOf(change: Partial<Refund> = {}): Refund {
-  return {
-    id: 'r1',
-    number: 1,
-    legacy_id: 'l1',
-    merchant_id: '700100200',
-    payment_id: '131313131313',
-    client_key: null,
-    fingerprint: 'ten',
-    amount_minor: 1000,
-    refunded_before_minor: 0,
-    idempotency_key: 'k1',
-    state: 'SENDING',
-    upstream_id: null,
-    reference_id: null,
-    refunded_minor: null,
-    upstream_status: null,
-    told_at: 1,
-    created_at: 0,
-    updated_at: 0,
-    revision: 1,
-    ...change,
-  };
 }
 
 function orderOf(payment: object, refunds: object[] = [], status = 'processed'): Order {

@@ -10,6 +10,7 @@ import { isOpen, recognise } from '../../src/core/payments/recognise.ts';
 import type { Refund } from '../../src/core/payments/refund.ts';
 import { decimalText, minorUnits } from '../../src/mapping/amount.ts';
 import { askedAmount } from '../../src/mapping/asked-amount.ts';
+import { refundOf } from '../core/refund-kit.ts';
 import { answered } from './stand.ts';
 
 const exact = (text: string) => new LosslessNumber(text);
@@ -222,28 +223,6 @@ describe('the amount of a refund', () => {
 });
 
 const ORDER_ID = 'ORD01KG9Z8Q7X4V20000000000001';
-const refundOf = (change: Partial<Refund> = {}): Refund => ({
-  id: 'r1',
-  number: 1,
-  legacy_id: 'l1',
-  merchant_id: '700100200',
-  payment_id: '131313131313',
-  client_key: null,
-  fingerprint: 'ten',
-  amount_minor: 1000,
-  refunded_before_minor: 0,
-  idempotency_key: 'k1',
-  state: 'SENDING',
-  upstream_id: null,
-  reference_id: null,
-  refunded_minor: null,
-  upstream_status: null,
-  told_at: 1,
-  created_at: 0,
-  updated_at: 0,
-  revision: 1,
-  ...change,
-});
 const paid = (payment: object, refunds: object[] = [], status = 'processed'): Order => ({
   id: ORDER_ID,
   status,
