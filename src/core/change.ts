@@ -7,12 +7,10 @@ import type { Merchant } from './merchant.ts';
 import { inForms, type News } from './notices/forms.ts';
 import { targetOf } from './notices/target.ts';
 import type { Runtime } from './runtime.ts';
-import type { AuditEntry, NewNotice } from './store.ts';
+import type { AuditEntry, LinkExtra, NewNotice } from './store.ts';
 
-export interface Decision {
+export interface Decision extends LinkExtra {
   change: LinkChange;
-  notices?: NewNotice[];
-  audit?: AuditEntry;
 }
 
 /** Races on one link are rare, because work on it is serial; more than this many lost in a row is a defect. */
@@ -32,14 +30,11 @@ export async function changeLink(
   for (let race = 0; race < MAX_RACES; race++) {
     const decision = decide(current);
     if (decision === null) return current;
-    const change = { ...decision.change, updated_at: runtime.clock.now() };
-    const extra = {
-      notices: decision.notices ?? [],
-      ...(decision.audit === undefined ? {} : { audit: decision.audit }),
-    };
+    const { change: decided, ...extra } = decision;
+    const change = { ...decided, updated_at: runtime.clock.now() };
     try {
       const saved = await runtime.store.saveLink(current, change, extra);
-      if (extra.notices.length > 0) {
+      if (extra.notices !== undefined && extra.notices.length > 0) {
         runtime.failpoint('notices.committed');
         runtime.noticesWaiting();
       }

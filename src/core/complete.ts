@@ -45,7 +45,7 @@ async function finish(runtime: Runtime, link: Link, due_at: number): Promise<voi
   const now = runtime.clock.now();
   if (now > link.expires_at + LOST_AFTER_MS) {
     const expires_at = unseenEnd(link, due_at, now);
-    return expires_at === null ? giveUp(runtime, link) : postpone(runtime, link, { state: 'IN_DOUBT', expires_at });
+    return expires_at === null ? hearOut(runtime, link) : postpone(runtime, link, { state: 'IN_DOUBT', expires_at });
   }
   const token = mayReplay(runtime, link) ? await credentialOf(runtime, link.merchant_id) : null;
   if (token === null) {
@@ -55,6 +55,21 @@ async function finish(runtime: Runtime, link: Link, due_at: number): Promise<voi
   const deadline = now + runtime.settings.create.deadline_ms;
   const sent = await sendLink(runtime, link.legacy_id, { token, deadline, body: null, for_client: false });
   runtime.log.info('create completed', { legacy_id: link.legacy_id, action: sent.kind });
+}
+
+/**
+ * Before a create is given up, the events that named its reference are looked at once more: their order may have been
+ * missing for one read only, and nobody else will ask for it (`reliability.md` F28).
+ */
+async function hearOut(runtime: Runtime, link: Link): Promise<void> {
+  const { clock, missing } = runtime;
+  if (missing.get(link.legacy_id) !== undefined) {
+    missing.delete(link.legacy_id);
+    return giveUp(runtime, link);
+  }
+  missing.set(link.legacy_id, (clock.monotonic ?? clock.now)());
+  const change = { state: 'IN_DOUBT', next_check_at: clock.now() + LATER_MS } as const;
+  await changeLink(runtime, link, () => ({ change, recall_events: true }));
 }
 
 /**

@@ -40,6 +40,14 @@ export interface AuditLine extends AuditEntry {
 /** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`legacy-qr.md` §5). */
 export type NoticeForm = 'point' | 'ipn' | 'webhook';
 
+/** What is committed together with a change of a link. */
+export interface LinkExtra {
+  notices?: NewNotice[];
+  audit?: AuditEntry;
+  /** Parked events of its reference are pending again, as they are when a link learns its order id. */
+  recall_events?: boolean;
+}
+
 /** A notification to be told to a merchant: which state of which link, with the facts as they were at that moment. */
 export interface NewNotice {
   legacy_id: string;
@@ -182,7 +190,7 @@ export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, Upkee
    * A link that learns its order id makes parked events of that order, or of its reference, pending again.
    * @throws PuenteError conflict when it is another.
    */
-  saveLink(link: Link, change: LinkChange, extra?: { notices?: NewNotice[]; audit?: AuditEntry }): Promise<Link>;
+  saveLink(link: Link, change: LinkChange, extra?: LinkExtra): Promise<Link>;
   /**
    * Links whose `next_check_at` is due, oldest first, and creates without an outcome before the others, in half of the
    * places at most while others wait; those of `except_merchants` are left out.

@@ -22,6 +22,13 @@ async function looked(link: Link, runtime = stand.runtime): Promise<Link> {
   return stand.stored(link);
 }
 
+/** Past the look that asks its events once more. */
+async function heardOut(link: Link): Promise<Link> {
+  expect(await looked(link)).toMatchObject({ state: 'IN_DOUBT', next_check_at: stand.now + 30_000 });
+  stand.now += 30_000;
+  return looked(link);
+}
+
 /** A create that is due, in the state that a crash leaves. */
 const due = (change: Partial<Link> = {}): Promise<Link> => stand.link({ next_check_at: NOON, ...change });
 
@@ -137,7 +144,7 @@ describe('a create without an outcome', () => {
     expect(await looked(link)).toMatchObject({ state: 'IN_DOUBT' });
     expect(stand.counts).toEqual([]);
     stand.now += 30_001;
-    expect(await looked(link)).toMatchObject({
+    expect(await heardOut(link)).toMatchObject({
       state: 'LOST',
       legacy_state: 'ABANDONED',
       legacy_state_at: stand.now,
@@ -173,20 +180,32 @@ describe('a create without an outcome', () => {
     }
     expect((await looked(link)).state, 'to its last moment').toBe('IN_DOUBT');
     stand.now += 30_001;
-    expect((await looked(link)).state).toBe('LOST');
+    expect((await heardOut(link)).state).toBe('LOST');
   });
 
   it.each<[string, number, number]>([
     ['looked in time', 2 * MINUTE_MS, LOST_AFTER_MS + 1],
     ['should have looked when it was over already', 3 * MINUTE_MS, LOST_AFTER_MS + 3 * MINUTE_MS],
-  ])('is given up at once where somebody %s', async (_why, late_ms, over_ms) => {
+  ])('is not held any longer where somebody %s', async (_why, late_ms, over_ms) => {
     const link = await due({ next_check_at: NOON - late_ms, expires_at: NOON - over_ms, sealed_body: null });
-    expect((await looked(link)).state).toBe('LOST');
+    expect((await heardOut(link)).state).toBe('LOST');
+  });
+
+  it('calls for the events of its reference once more before it is given up [F28]', async () => {
+    const link = await due({ expires_at: NOON - LOST_AFTER_MS - 1, sealed_body: null });
+    for (const reference of [link.reference_sent, 'somebody-elses']) {
+      const event = { order_id: orderId(1), reference, user_id: MERCHANT, action: 'order.processed' };
+      await stand.store.receiveEvent({ ...event, received_at: NOON, verified: false });
+    }
+    for (const { sequence } of await stand.store.dueEvents(NOON, 10))
+      await stand.store.saveEvent(sequence, { state: 'parked' });
+    await looked(link);
+    expect(await stand.store.dueEvents(stand.now, 10)).toMatchObject([{ reference: link.reference_sent }]);
   });
 
   it('of a QR sale is given up as expired', async () => {
     const link = await due({ family: 'qr', unit: 'TILL1', expires_at: NOON - LOST_AFTER_MS - 1, merchant_order_id: 1 });
-    expect(await looked(link)).toMatchObject({ state: 'LOST', legacy_state: 'expired' });
+    expect(await heardOut(link)).toMatchObject({ state: 'LOST', legacy_state: 'expired' });
   });
 });
 

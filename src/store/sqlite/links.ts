@@ -37,9 +37,7 @@ export function linkMethods(reader: Reader, queue: WriteQueue, now: () => number
       const steps: Step[] = [
         { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
         ...(extra.notices ?? []).map((notice) => insertNotice(notice)),
-        ...(link.order_id === null && next.order_id !== null
-          ? unparking(next.order_id, next.reference_sent, now())
-          : []),
+        ...(next.order_id !== link.order_id || extra.recall_events === true ? unparking(next, now()) : []),
       ];
       const result = await queue.commit(extra.audit === undefined ? { steps } : { steps, audit: extra.audit });
       if (result.kind === 'done') return next;
@@ -112,11 +110,9 @@ function prepareReads(reader: Reader) {
 }
 
 /** Events that came before the order was known have waited for this commit. */
-function unparking(order_id: string, reference: string, at: number): Step[] {
-  return [
-    { write: 'unpark_by_reference', values: [at, reference] },
-    { write: 'unpark_by_order', values: [at, order_id] },
-  ];
+function unparking({ reference_sent, order_id }: Link, at: number): Step[] {
+  const byReference: Step = { write: 'unpark_by_reference', values: [at, reference_sent] };
+  return order_id === null ? [byReference] : [byReference, { write: 'unpark_by_order', values: [at, order_id] }];
 }
 
 /** The values of `update_link`; large columns travel only when they changed. */

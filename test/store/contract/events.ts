@@ -96,12 +96,15 @@ function itParks(current: () => Harness): void {
     expect(await store.dueEvents(WHENEVER, 10)).toHaveLength(2);
   });
 
-  it('leaves events parked when a link changes without learning its order', async () => {
+  it('leaves events parked when a link changes without learning its order, unless they are recalled', async () => {
     const { store } = current();
     await park(store, { order_id: orderId(1), reference: 'a' });
     const link = await opened(store, { reference_sent: 'a' });
-    await store.saveLink(link, { state: 'IN_DOUBT' });
+    const doubt = await store.saveLink(link, { state: 'IN_DOUBT' });
     expect(await store.dueEvents(WHENEVER, 10)).toEqual([]);
+    await park(store, { reference: 'b' });
+    await store.saveLink(doubt, {}, { recall_events: true });
+    expect(await store.dueEvents(WHENEVER, 10)).toMatchObject([{ order_id: orderId(1), reference: 'a' }]);
   });
 
   it('keeps a bounded number parked: verified events push out unverified ones, oldest first [F109]', async () => {
