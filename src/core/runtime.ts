@@ -171,7 +171,9 @@ export interface Evidence {
   finished(exchange: Exchange): void;
   /** The same, with the shadow computed first; when that is shed, the exchange is kept without it. */
   shadowed(task: ShadowTask): void;
-  /** Until everything handed over so far is in the store. */
+  /** A call whose answer has left is being brought to one of the two above; `work` never rejects. */
+  coming(work: Promise<void>): void;
+  /** Until everything that was answered or handed over so far is in the store. */
   settled(): Promise<void>;
 }
 

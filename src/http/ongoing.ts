@@ -84,6 +84,8 @@ export function createExchanges(
         call.closed_tick_ms = performance.now();
         const done = follow(call, request, response).finally(() => following.delete(done));
         following.add(done);
+        // A till that has left early may leave work behind that takes its time; nobody counts that call yet.
+        if (response.writableFinished) runtime.evidence.coming(done);
       });
       runtime.inExchange(call.draft, () => next());
     },

@@ -4,7 +4,7 @@ import type { Exchange } from '../core/exchange.ts';
 import type { Evidence } from '../core/runtime.ts';
 import { createShadowLine, type WaitingTask } from './evidence-line.ts';
 import { createShadow, exchangeOf, foundOf, type ShadowParts } from './evidence-shadow.ts';
-import { createTurns } from './evidence-turns.ts';
+import { createTurns, nextTurn } from './evidence-turns.ts';
 import { exchangeBytes } from './evidence-weight.ts';
 import { startWriter, type WriterParts } from './evidence-writer.ts';
 
@@ -43,6 +43,7 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
   let stopping: Promise<void> | null = null;
   /** Who waits for everything to be written doesn't wait for a beat. */
   let waiters = 0;
+  const coming = new Set<Promise<void>>();
 
   const record = (exchange: Exchange, found: Found, ticket: number): void => {
     writer.add({ exchange, found, bytes: exchangeBytes(exchange), done: () => turns.done(ticket) });
@@ -80,7 +81,14 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
       const waiting = { task, ticket: turns.begin() };
       if (parts.isBusy?.() === true || writer.isBehind() || !line.join(waiting)) leaveOut(waiting);
     },
+    coming(work) {
+      const done = work.finally(() => coming.delete(done));
+      coming.add(done);
+    },
     async settled() {
+      // Whoever has just had an answer may ask before the process has noticed that it has left.
+      await nextTurn();
+      await Promise.all(coming);
       const all = turns.settled();
       waiters++;
       writer.hasten();

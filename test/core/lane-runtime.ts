@@ -27,7 +27,12 @@ export function laneRuntime(
     log: createLog('silent'),
     count: () => undefined,
     // Nobody looks at the exchanges here: there is no door that makes any.
-    evidence: { finished: () => undefined, shadowed: () => undefined, settled: async () => undefined },
+    evidence: {
+      finished: () => undefined,
+      shadowed: () => undefined,
+      coming: () => undefined,
+      settled: async () => undefined,
+    },
     noticesWaiting: () => undefined,
     failpoint: () => undefined,
     ...parts,

@@ -261,6 +261,16 @@ describe('the recorder', () => {
     ]);
   });
 
+  it('waits for calls that were answered and are still being worked up', async () => {
+    const evidence = start();
+    const answered = new Promise<void>((resolve) => setTimeout(resolve, 20)).then(() =>
+      evidence.finished(newExchange()),
+    );
+    evidence.coming(answered);
+    await evidence.settled();
+    expect(await kept()).toHaveLength(1);
+  });
+
   it('adds the would-be order to captured messages', async () => {
     const evidence = start();
     const request = { method: 'POST', target: '/x', headers: {}, body: { amount: 1500 } };

@@ -120,7 +120,12 @@ export function createStand(): Stand {
         random: () => stand.luck,
         log: { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') },
         count: (name, label) => stand.counts.push(label === undefined ? name : `${name} ${label}`),
-        evidence: { finished: () => undefined, shadowed: () => undefined, settled: async () => undefined },
+        evidence: {
+          finished: () => undefined,
+          shadowed: () => undefined,
+          coming: () => undefined,
+          settled: async () => undefined,
+        },
         noticesWaiting: () => stand.notices++,
         failpoint: (name) => {
           stand.points.push(name);

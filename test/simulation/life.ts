@@ -203,7 +203,12 @@ function runtimeOf(world: Surroundings, number: number, { now, life, failpoint, 
     random: draw,
     log,
     count: () => undefined,
-    evidence: { finished: () => undefined, shadowed: () => undefined, settled: async () => undefined },
+    evidence: {
+      finished: () => undefined,
+      shadowed: () => undefined,
+      coming: () => undefined,
+      settled: async () => undefined,
+    },
     noticesWaiting: notices,
     failpoint,
   });
