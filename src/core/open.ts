@@ -1,29 +1,25 @@
 /** The story of a new sale, whatever its family: row first, then the order, then the answer (`reliability.md` §3.3). */
 import { PuenteError } from '../error.ts';
-import type { Loss } from '../mapping/tables.ts';
 import { type LegacyAnswer, refused } from './answer.ts';
-import { errorAnswer, type LegacyCall } from './call.ts';
-import { isHeld } from './change.ts';
+import type { LegacyCall } from './call.ts';
 import { sendInTurn } from './flight.ts';
-import { distrust } from './identity.ts';
 import { hasOwnWork } from './lane.ts';
 import { legacyDoubts } from './legacy-sale/doubts.ts';
 import { isOver } from './legacy-sale/over.ts';
-import { markLimitation } from './limitation-mark.ts';
 import { type Link, slotOf } from './link.ts';
 import type { Merchant } from './merchant.ts';
 import { newLink } from './new-link.ts';
-import { judgeOpening } from './opening.ts';
+import { answerOf, counted, isOwn, markOpening, noteId, noteLosses } from './open-answer.ts';
+import { openRow } from './open-row.ts';
 import { noteOwnDoubt } from './own-doubt.ts';
-import type { LegacySale } from './records/routing.ts';
-import { derivedReference } from './reference.ts';
 import { refreshLink } from './refresh.ts';
-import { needRoom } from './room.ts';
 import { isOnOrders } from './routing.ts';
 import type { Runtime } from './runtime.ts';
 import type { Sale } from './sale.ts';
 import type { SendPlan, Sent } from './send.ts';
-import type { Opening } from './store.ts';
+
+/** Upstream is probed every second; what was not written can be tried again. */
+const SOON = { 'retry-after': '1' };
 
 /** How often one create may find its place taken by something that turns out to be over. */
 const MAX_ROUNDS = 4;
@@ -145,49 +141,6 @@ async function leaveToLegacy(runtime: Runtime, call: LegacyCall, sale: Sale, dea
 }
 
 /**
- * Nothing was written. `left`: the stage says legacy and nothing on orders is in the way any more. `shut`: nothing works
- * upstream. `moved`: its merchant was set meanwhile.
- */
-type Unwritten = { kind: 'elsewhere' | 'left' | 'shut' | 'moved' };
-type Row = { opening: Opening | Unwritten; link: Link; elsewhere: LegacySale | null };
-/** Upstream is probed every second; what was not written can be tried again. */
-const SOON = { 'retry-after': '1' };
-
-async function openRow(
-  runtime: Runtime,
-  { token }: LegacyCall,
-  sale: Sale,
-  link: Link,
-  { on_orders, revision }: Round,
-): Promise<Row> {
-  const window_ms = runtime.settings.create.join_window_ms;
-  let unwritten: Unwritten['kind'] | null = null;
-  const leave = (kind: Unwritten['kind']): never => {
-    unwritten = kind;
-    throw new PuenteError('conflict', 'Nothing is written for this sale.');
-  };
-  try {
-    return await runtime.store.openLink(
-      link,
-      (holder) => {
-        if (holder === null && !on_orders) return leave('left');
-        if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
-        const judged = judgeOpening(holder, link, window_ms);
-        if (judged.kind === 'join' || (judged.kind === 'busy' && sale.holds_unit)) return judged;
-        // What holds no unit is in nobody's way: it was only looked at as a possible retry.
-        if (!on_orders) return leave('left');
-        needRoom(runtime);
-        return runtime.upstream.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
-      },
-      revision,
-    );
-  } catch (error) {
-    if (unwritten !== null) return { opening: { kind: unwritten }, link, elsewhere: null };
-    throw error;
-  }
-}
-
-/**
  * A sale that its till was told of is joined by its retry, but not by the next equal sale: the order says which it is,
  * because the event of its payment may be late or lost (`legacy-qr.md` §0 row 17). What can't be read is joined.
  */
@@ -208,73 +161,7 @@ async function sendOrDoubt(runtime: Runtime, link: Link, plan: SendPlan): Promis
   }
 }
 
-/** What the till asked for with its own reference has another one upstream; an equal sale without a key was taken for a retry. */
-function markOpening(runtime: Runtime, { kind }: Row['opening'], asked: Link): void {
-  const draft = runtime.exchange();
-  if (kind === 'open' && asked.client_reference !== null && !isOwn(asked)) markLimitation(draft, 'LIM-08');
-  if (kind === 'join' && asked.client_key === null) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
-}
-
-/** The legacy answer for a create whose outcome has been committed. */
-async function answerOf(
-  runtime: Runtime,
-  call: LegacyCall,
-  sale: Sale,
-  sent: Exclude<Sent, { kind: 'over' }>,
-): Promise<LegacyAnswer> {
-  const { family } = call.operation;
-  switch (sent.kind) {
-    case 'created':
-      return counted(runtime, 'created', sale.created(sent.link));
-    case 'refused': {
-      if (sent.status === 401) await distrust(runtime, call.token);
-      return counted(
-        runtime,
-        'refused',
-        errorAnswer(runtime, call, 'create', sent.status, sent.body, sent.retry_after_ms),
-      );
-    }
-    case 'not_sent':
-      return counted(runtime, 'not_sent', refused(family, 'bad_gateway'));
-    case 'in_doubt': {
-      const support = { 'x-puente-intent': sent.link.legacy_id };
-      const error = sent.busy ? sale.busy_error : 'outcome_unknown';
-      await noteOwnDoubt(runtime, sent.link);
-      return counted(runtime, 'in_doubt', refused(family, error, null, support));
-    }
-  }
-}
-
-/** The client's own reference went upstream, not a derived one. */
-function isOwn(link: Link): boolean {
-  return link.reference_sent !== derivedReference(link.legacy_id);
-}
-
 /** A refusal about the reference itself: `property_value` naming `external_reference`. */
 function namesReference(sent: Extract<Sent, { kind: 'refused' }>): boolean {
   return sent.status === 400 && JSON.stringify(sent.body ?? '').includes('external_reference');
-}
-
-/** For the exchange record: whose life the call belongs to. */
-function noteId(runtime: Runtime, { legacy_id }: Link): void {
-  const draft = runtime.exchange();
-  if (draft !== null) draft.legacy_id = legacy_id;
-}
-
-/** Once for each sale that is opened; its retries lose nothing more. */
-function noteLosses(runtime: Runtime, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
-  for (const loss of losses) {
-    runtime.count('losses', loss.table);
-    runtime.log.info('a field did not reach the order', {
-      merchant: merchant_id,
-      legacy_id,
-      table: loss.table,
-      path: loss.path,
-    });
-  }
-}
-
-function counted(runtime: Runtime, outcome: string, answer: LegacyAnswer): LegacyAnswer {
-  runtime.count('creates', outcome);
-  return answer;
 }

@@ -4,7 +4,6 @@ import { type Answered, type LegacyAnswer, refused } from '../core/answer.ts';
 import { noteUnknown } from '../core/exchange-unknown.ts';
 import { chooseLane, type Lane } from '../core/lane.ts';
 import { markLimitation } from '../core/limitation-mark.ts';
-import { slotOf } from '../core/link.ts';
 import { provenMerchant } from '../core/proof.ts';
 import { isShadowed } from '../core/routing.ts';
 import type { Runtime } from '../core/runtime.ts';
@@ -17,6 +16,8 @@ import { nameMerchant, policyOf, setMerchant } from './caller.ts';
 import { carryBytes, carryOperation } from './carry.ts';
 import { markDeprecated } from './deprecation.ts';
 import { isPayment } from './gate.ts';
+import { finish } from './legacy-finish.ts';
+import { isPathValue, methodOf, pathsOf, pathValues, slotNamed } from './legacy-route.ts';
 import type { Observe } from './metrics.ts';
 import { type Ongoing, ongoingOf } from './ongoing.ts';
 import {
@@ -30,8 +31,6 @@ import {
 } from './request.ts';
 import { unknownHeaders } from './unknown-headers.ts';
 
-/** Allow-list of everything a path parameter may be before it reaches a table or a path (`reliability.md` F76). */
-const PATH_VALUE = /^[A-Za-z0-9_-]{1,64}$/;
 /** How often one call may find that what its lane was chosen by is over, or has begun, meanwhile. */
 const MAX_CHOICES = 4;
 
@@ -147,7 +146,7 @@ async function translate(
     return refused(family, 'bad_request');
   }
   for (const [name, value] of Object.entries(call.path)) {
-    if (!PATH_VALUE.test(value)) return refused(family, 'invalid_property', name);
+    if (!isPathValue(value)) return refused(family, 'invalid_property', name);
   }
   const [invented] = noteHeaders(call, request);
   if (invented !== undefined && policyOf(door.runtime, lane.merchant, 'unknown_header') === 'refuse')
@@ -179,42 +178,6 @@ function noteHeaders(call: Ongoing, request: Handled[0]): string[] {
   return names;
 }
 
-function finish(
-  door: LegacyDoor,
-  operation: Operation,
-  response: Parameters<RequestHandler>[1],
-  answer: Answered,
-  { started_tick_ms }: Ongoing,
-): void {
-  const duration_ms = performance.now() - started_tick_ms;
-  door.observe(operation.name, `${Math.floor(answer.status / 100)}xx`, duration_ms);
-  door.runtime.log.info('call', {
-    operation: operation.name,
-    status: answer.status,
-    lane: 'orders',
-    duration_ms: Math.round(duration_ms),
-  });
-  if (answer.over !== undefined) afterwards(door, operation, response, answer.over);
-  sendAnswer(response, answer);
-  door.runtime.failpoint('answer.sent');
-}
-
-/** A client that has gone already is told nothing, and what follows knows it. */
-function afterwards(
-  door: LegacyDoor,
-  operation: Operation,
-  response: Parameters<RequestHandler>[1],
-  over: (whole: boolean) => Promise<void>,
-): void {
-  const settle = (): void => {
-    over(response.writableFinished).catch((error: unknown) =>
-      door.runtime.log.error('what follows an answer failed', { operation: operation.name, cause: String(error) }),
-    );
-  };
-  if (response.closed) settle();
-  else response.once('close', settle);
-}
-
 /** @param optional nothing at all counts as `{}`, as the refund of a whole payment is asked for (`legacy-qr.md` §3). */
 async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0], optional: boolean): Promise<unknown> {
   const bytes = await peekBody(request, door.body_limit_bytes);
@@ -224,31 +187,4 @@ async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0]
   const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
   if (!object) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });
   return body;
-}
-
-/** The slot of the unit that a path names by itself. */
-function slotNamed({ device_id, external_pos_id }: Record<string, string>): string | null {
-  const [family, unit] = device_id === undefined ? (['qr', external_pos_id] as const) : (['point', device_id] as const);
-  return unit !== undefined && PATH_VALUE.test(unit) ? slotOf(family, unit) : null;
-}
-
-function pathValues(parameters: Record<string, string | string[]>): Record<string, string> {
-  const values: Record<string, string> = {};
-  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) values[name] = String(value);
-  return values;
-}
-
-/**
- * Official clients end some paths of payments with a slash, and legacy took it on all of them, and on merchant orders
- * (`legacy-qr.md` §2, §3). It took it on sales too (DESIGN decision 12), and work on a unit that went by unseen could be a
- * second charge.
- */
-function pathsOf({ family, path }: Operation): string[] {
-  const isOfUnit = family === 'point' || family === 'qr' || family === 'qr_v1';
-  const mayEndSo = isOfUnit || family === 'payments' || /^\/merchant_orders\/./.test(path);
-  return mayEndSo ? [path, `${path}/`] : [path];
-}
-
-function methodOf(operation: Operation): 'get' | 'post' | 'patch' | 'put' | 'delete' {
-  return operation.method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete'; // lower case of a closed list
 }

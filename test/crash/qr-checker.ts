@@ -93,7 +93,7 @@ function oneExactOrder(books: Books): string[] {
     const orders = books.ordersOf.get(sale.number) ?? [];
     const counting = orders.filter(({ id }) => !books.reported.includes(id));
     if (isTold(books, sale) && counting.length !== 1)
-      wrong.push(`sale ${sale.number} was answered 2xx and has ${counting.length} orders`);
+      wrong.push(`sale ${sale.number} was answered 2xx and has ${counting.length} orders: ${story(books, sale)}`);
     if (!isTold(books, sale) && orders.filter(({ status }) => PAID.has(status)).length > 1)
       wrong.push(`sale ${sale.number} was paid more than once`);
     for (const { id, total_minor, amount_minor } of orders)
@@ -150,6 +150,16 @@ function isMade(ask: RefundAsk): boolean {
   return ask.is_found || ask.calls.some(({ status }) => status === 201);
 }
 
+/** What the books and the till's log have of a sale, for whoever has to find out. */
+function story(books: Books, sale: Pick<SaleFacts, 'number'>): string {
+  const facts = books.sales.find(({ number }) => number === sale.number);
+  return JSON.stringify({ facts, orders: books.ordersOf.get(sale.number), calls: books.callsOf.get(sale.number) });
+}
+
+function storyOf(books: Books, ask: RefundAsk): string {
+  return `${JSON.stringify(ask)} ${story(books, { number: ask.sale })}`;
+}
+
 /** No answer, or one that leaves it open; a refusal that comes after it proves nothing about what came before. */
 function isDoubtful(ask: RefundAsk): boolean {
   return ask.calls.some(({ status }) => status === null || status >= 500);
@@ -166,7 +176,8 @@ function refundsAsTold(books: Books): string[] {
     const booked = paidOrderOf(books, ask.sale)?.refunds ?? [];
     for (const { refund_id, amount_minor } of made) {
       const found = booked.find(({ id }) => id === refund_id);
-      if (found === undefined) wrong.push(`refund ${ask.number} was told as ${refund_id}, which the books don't have`);
+      if (found === undefined)
+        wrong.push(`refund ${ask.number} was told as ${refund_id}, which the books don't have: ${storyOf(books, ask)}`);
       else if (found.amount_minor !== amount_minor)
         wrong.push(`refund ${ask.number} was told ${amount_minor}, the books have ${found.amount_minor}`);
       if (ask.amount_minor !== null && amount_minor !== ask.amount_minor)

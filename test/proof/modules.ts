@@ -68,6 +68,8 @@ export const groups: readonly Group[] = [
     why: 'Which lane a call takes; the create protocol from the row to the committed outcome, and what recovery and events do with it; how a till is freed for its next sale. The stories of the families above it are shown by the golden exchanges, the carried creates below the legacy lane by the simulation.',
     files: [
       'src/core/open.ts',
+      'src/core/open-row.ts',
+      'src/core/open-answer.ts',
       'src/core/opening.ts',
       'src/core/new-link.ts',
       'src/core/reference.ts',

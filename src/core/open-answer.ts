@@ -1,0 +1,80 @@
+/** What a create is answered with, and what is noted about it. */
+import type { Loss } from '../mapping/tables.ts';
+import { type LegacyAnswer, refused } from './answer.ts';
+import { errorAnswer, type LegacyCall } from './call.ts';
+import { distrust } from './identity.ts';
+import { markLimitation } from './limitation-mark.ts';
+import type { Link } from './link.ts';
+import type { Row } from './open-row.ts';
+import { noteOwnDoubt } from './own-doubt.ts';
+import { derivedReference } from './reference.ts';
+import type { Runtime } from './runtime.ts';
+import type { Sale } from './sale.ts';
+import type { Sent } from './send.ts';
+
+/** The legacy answer for a create whose outcome has been committed. */
+export async function answerOf(
+  runtime: Runtime,
+  call: LegacyCall,
+  sale: Sale,
+  sent: Exclude<Sent, { kind: 'over' }>,
+): Promise<LegacyAnswer> {
+  const { family } = call.operation;
+  switch (sent.kind) {
+    case 'created':
+      return counted(runtime, 'created', sale.created(sent.link));
+    case 'refused': {
+      if (sent.status === 401) await distrust(runtime, call.token);
+      return counted(
+        runtime,
+        'refused',
+        errorAnswer(runtime, call, 'create', sent.status, sent.body, sent.retry_after_ms),
+      );
+    }
+    case 'not_sent':
+      return counted(runtime, 'not_sent', refused(family, 'bad_gateway'));
+    case 'in_doubt': {
+      const support = { 'x-puente-intent': sent.link.legacy_id };
+      const error = sent.busy ? sale.busy_error : 'outcome_unknown';
+      await noteOwnDoubt(runtime, sent.link);
+      return counted(runtime, 'in_doubt', refused(family, error, null, support));
+    }
+  }
+}
+
+/** What the till asked for with its own reference has another one upstream; an equal sale without a key was taken for a retry. */
+export function markOpening(runtime: Runtime, { kind }: Row['opening'], asked: Link): void {
+  const draft = runtime.exchange();
+  if (kind === 'open' && asked.client_reference !== null && !isOwn(asked)) markLimitation(draft, 'LIM-08');
+  if (kind === 'join' && asked.client_key === null) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
+}
+
+/** The client's own reference went upstream, not a derived one. */
+export function isOwn(link: Link): boolean {
+  return link.reference_sent !== derivedReference(link.legacy_id);
+}
+
+/** For the exchange record: whose life the call belongs to. */
+export function noteId(runtime: Runtime, { legacy_id }: Link): void {
+  const draft = runtime.exchange();
+  if (draft !== null) draft.legacy_id = legacy_id;
+}
+
+/** Once for each sale that is opened; its retries lose nothing more. */
+export function noteLosses(runtime: Runtime, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
+  for (const loss of losses) {
+    runtime.count('losses', loss.table);
+    runtime.log.info('a field did not reach the order', {
+      merchant: merchant_id,
+      legacy_id,
+      table: loss.table,
+      path: loss.path,
+    });
+  }
+}
+
+/** @param outcome the label under which the create is counted. */
+export function counted(runtime: Runtime, outcome: string, answer: LegacyAnswer): LegacyAnswer {
+  runtime.count('creates', outcome);
+  return answer;
+}
