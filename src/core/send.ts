@@ -1,9 +1,9 @@
 /** From a stored create to its committed outcome; the request path and the completer share it. */
 import type { Order } from '../contract/orders.ts';
 import { type AttemptResult, attemptCreate } from './attempt.ts';
-import { applyOrder, changeLink } from './change.ts';
+import { applyOrder, changeLink, unclaimed } from './change.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
-import { readOrder } from './refresh.ts';
+import { readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 
@@ -30,8 +30,10 @@ export interface SendPlan {
  * What the client may be told is committed before it is told (`reliability.md` §3.3 e).
  */
 export async function sendLink(runtime: Runtime, legacy_id: string, plan: SendPlan): Promise<Sent> {
-  const link = await runtime.store.link(legacy_id);
-  if (link === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
+  const stored = await runtime.store.link(legacy_id);
+  if (stored === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
+  const link = await seenSinceCancel(runtime, stored, plan);
+  if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
   if (link.state === 'LIVE') return acknowledge(runtime, link, plan);
   // A retry that waited for this create is the same sale, also when it was paid meanwhile: a second order would charge twice.
   if (link.state === 'DONE' && (isPaid(link) || link.legacy_state === 'CONFIRMATION_REQUIRED')) {
@@ -54,6 +56,19 @@ export async function sendLink(runtime: Runtime, legacy_id: string, plan: SendPl
     attempts: plan.for_client === false ? 1 : runtime.settings.create.attempts,
   });
   return settle(runtime, link, result, plan);
+}
+
+/**
+ * An order that nobody was told of, and whose cancel was sent by a process that has died since, is looked at before a retry
+ * is told that it is there (`reliability.md` §3.8).
+ * @returns the link as it is by now; null when its order can't be read.
+ */
+async function seenSinceCancel(runtime: Runtime, link: Link, plan: SendPlan): Promise<Link | null> {
+  const { order_id } = link;
+  if (link.state !== 'LIVE' || link.cancel === null || order_id === null || !unclaimed(link)) return link;
+  const before = runtime.reads.number(order_id);
+  const seen = await refreshLink(runtime, link, plan.token, { force: true, deadline: plan.deadline });
+  return runtime.reads.number(order_id) > before ? seen : null;
 }
 
 /**

@@ -90,7 +90,8 @@ export function startTill(stand: Stand, random: Random): Till {
     const number = sales.length + 1;
     const amount_minor = random.between(LEAST_MINOR, MOST_MINOR);
     // One till names its sales by the rules of the new API, one does not, one gives no name at all.
-    const names = [{ external_reference: `sale-${number}` }, { external_reference: `Pedido ${number}` }, {}] as const;
+    // QR tills of the same shop have names of their own: who looks for a payment by its name must find one.
+    const names = [{ external_reference: `point-${number}` }, { external_reference: `Venta ${number}` }, {}] as const;
     const body = { amount: amount_minor, additional_info: { ...random.pick(names), print_on_terminal: true } };
     const sale: Sale = {
       number,

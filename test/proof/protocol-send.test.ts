@@ -84,6 +84,35 @@ describe('a create that has its outcome', () => {
   });
 });
 
+describe('an order that nobody was told of and that a dead process may have taken away', () => {
+  const MARKED = { state: 'LIVE', cancel: 'sent', client_answer: 'error' } as const;
+
+  it('is over when its cancel has worked, and the report says so', async () => {
+    stand.answers = [answered(200, orderOf({ status: 'canceled' }, 50))];
+    const link = await known(MARKED);
+    expect(await send(link)).toMatchObject({ kind: 'over' });
+    expect(await stand.store.audits(1)).toMatchObject([
+      { reason: 'unacknowledged order canceled', subject: link.legacy_id },
+    ]);
+  });
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ['still there', {}, 'LIVE'],
+    ['paid', PAID, 'DONE'],
+  ])('is told when it is %s', async (_what, facts, state) => {
+    stand.answers = [answered(200, orderOf(facts))];
+    expect(await send(await known(MARKED))).toMatchObject({ kind: 'created', link: { state, client_answer: 'maybe' } });
+    expect(stand.asked.map(({ name }) => name)).toEqual(['get']);
+  });
+
+  it('is told to nobody while it can’t be read', async () => {
+    stand.answers = [BROKEN];
+    const link = await known(MARKED);
+    expect(await send(link)).toEqual({ kind: 'in_doubt', link, busy: false });
+    expect(await stand.stored(link)).toMatchObject({ client_answer: 'error' });
+  });
+});
+
 describe('the same bytes may go again', () => {
   it.each<[string, Partial<Link>, number, boolean]>([
     ['at once', {}, 0, true],
