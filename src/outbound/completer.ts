@@ -5,7 +5,7 @@ import type { Runtime } from '../core/runtime.ts';
 import { type Loop, startLoop } from './loop.ts';
 
 const POLL_MS = 250;
-/** One merchant's backlog takes a quarter of the places at most, so that it never keeps others waiting. */
+/** One merchant's backlog takes a quarter of the places while others have work, and leaves a quarter free while nobody has. */
 const SHARE = 4;
 
 /** Read together, so that a backlog of thousands is not asked for once for every link of it. */
@@ -16,15 +16,19 @@ const PAGE = 64;
  * @param rests true while the service asked for fewer calls.
  */
 export function startCompleter(runtime: Runtime, concurrency: number, rests: () => boolean): Loop {
-  const places = Math.max(1, Math.floor(concurrency / SHARE));
+  const share = Math.max(1, Math.floor(concurrency / SHARE));
   const running = new Map<string, number>();
   const count = (merchant_id: string, change: number): void => {
     const next = (running.get(merchant_id) ?? 0) + change;
     if (next > 0) running.set(merchant_id, next);
     else running.delete(merchant_id);
   };
-  const mayStart = (link: Link): boolean => (running.get(link.merchant_id) ?? 0) < places;
-  const full = (): string[] => [...running].filter(([, links]) => links >= places).map(([merchant_id]) => merchant_id);
+  const isFull = (merchant_id: string): boolean => {
+    const isAlone = running.size === 0 || (running.size === 1 && running.has(merchant_id));
+    return (running.get(merchant_id) ?? 0) >= (isAlone ? Math.max(share, concurrency - share) : share);
+  };
+  const mayStart = (link: Link): boolean => !isFull(link.merchant_id);
+  const full = (): string[] => [...running.keys()].filter(isFull);
   const pages = createPages(runtime, mayStart, full);
   return startLoop({
     name: 'completer',
