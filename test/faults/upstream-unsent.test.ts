@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { legacyErrorOf } from '../http/till.ts';
 import { POINT } from '../kit.ts';
 import { type Gate, refusedUrl, startFaultServer, startGate } from './fault-server.ts';
@@ -22,8 +22,9 @@ beforeAll(async () => {
   gate = await startGate(upstream.port);
   data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
   puente = await openTill(`https://localhost:${gate.port}`, { PUENTE_DATA_DIR: data_dir });
-  // Whose the token is gets known while there is somebody to ask.
-  expect((await puente.create(puente.device())).status).toBe(200);
+  // Whose the token is gets known while there is somebody to ask; on a busy machine the short time of the first call runs out.
+  const first = async () => expect((await puente.create(puente.device())).status).toBe(200);
+  await vi.waitFor(first, { timeout: 10_000 });
 });
 afterAll(async () => {
   await gate.close();
