@@ -93,6 +93,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     remarks,
     async close() {
       state.ready = false;
+      await publicDoor.farewell(config.shutdown.farewell_ms);
       await closeDoors(publicDoor, opsDoor, config.shutdown.grace_ms);
       passthrough.close();
       admission.stop();

@@ -58,6 +58,7 @@ export async function openPublicDoor(parts: PublicParts): Promise<Listening & { 
   return {
     port: listening.port,
     own_url: doorUrl(tls === null ? 'http' : 'https', door.host, listening.port),
+    farewell: listening.farewell,
     async close(grace_ms) {
       await listening.close(grace_ms);
       await exchanges.settled();

@@ -210,7 +210,7 @@ export const settings = z.strictObject({
     breaker_steady_ms: milliseconds(0, 600_000),
   }),
   log: z.strictObject({ level: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']) }),
-  shutdown: z.strictObject({ grace_ms: milliseconds(0, 600_000) }),
+  shutdown: z.strictObject({ farewell_ms: milliseconds(0, 600_000), grace_ms: milliseconds(0, 600_000) }),
 });
 
 export type Settings = z.output<typeof settings>;

@@ -9,6 +9,8 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { PuenteError } from '../error.ts';
 import { type Connections, isSettled, watchConnections } from './connections.ts';
 import { type HeadFault, headFault } from './head.ts';
@@ -40,6 +42,11 @@ export interface Listening {
   port: number;
   /** Stops accepting, waits for running calls up to `grace_ms`, then cuts what is left. */
   close(grace_ms: number): Promise<void>;
+  /**
+   * Every answer from now on is the last of its connection, and for `duration_ms` or until there is none, idle connections
+   * are left open: a client that sends its next call at this moment is answered, and goes elsewhere with the one after it.
+   */
+  farewell(duration_ms: number): Promise<void>;
 }
 
 /** Without it a 10 s header timeout would only be looked at every 30 s (`reliability.md` F94). */
@@ -64,7 +71,9 @@ export function listen(listener: RequestListener, options: ListenOptions): Promi
     : createHttpServer(limits);
   server.maxHeadersCount = 0; // those beyond a count would be left out in silence; `headFault` refuses them
   const connections = watchConnections(server, options, options.dropped);
+  let is_leaving = false;
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (is_leaving) response.shouldKeepAlive = false;
     if (connections.isBehindTheEnd(response)) return;
     const fault = headFault(request);
     if (fault === null) return listener(request, response);
@@ -91,7 +100,14 @@ export function listen(listener: RequestListener, options: ListenOptions): Promi
     });
     server.listen(options.port, options.host, () => {
       const { port } = server.address() as AddressInfo; // a TCP server that listens has one
-      resolve({ port, close: (grace_ms) => close(server, grace_ms) });
+      resolve({
+        port,
+        close: (grace_ms) => close(server, grace_ms),
+        farewell(duration_ms) {
+          is_leaving = true;
+          return untilAlone(server, duration_ms);
+        },
+      });
     });
   });
 }
@@ -124,6 +140,13 @@ function tellStatus(socket: Duplex, status: string): void {
     clearTimeout(limit);
     socket.destroy();
   });
+}
+
+/** Resolves when no connection is left, or the time is over. */
+async function untilAlone(server: Server, duration_ms: number): Promise<void> {
+  const count = promisify(server.getConnections.bind(server));
+  const end = performance.now() + duration_ms;
+  while (performance.now() < end && (await count()) > 0) await pause(Math.min(SWEEP_MS, end - performance.now()));
 }
 
 /** A connection whose last answer leaves while we stop would otherwise stay open for its keep-alive time. */

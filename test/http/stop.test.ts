@@ -1,12 +1,13 @@
 /** Stopping: what is under way ends, nothing new begins, and the next start goes on where this one left (`reliability.md` F53). */
 import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/outbound/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { ARGENTINA, call, DEVICE, eventually, POINT } from '../kit.ts';
+import { ARGENTINA, call, DEVICE, eventually, POINT, tokenOf } from '../kit.ts';
 import { idOf, rowsOf } from './till.ts';
 import { startOutside } from './unruly.ts';
 
@@ -85,6 +86,42 @@ describe('with a create under way', () => {
     await second.close();
   });
 });
+
+describe('behind a balancer that has yet to notice', () => {
+  it('calls are still taken, their answers end their connections, and the stop waits for no more than that', async () => {
+    const puente = await startOutside(sandbox.url, { PUENTE_DATA_DIR: data_dir, PUENTE_SHUTDOWN_FAREWELL_MS: '60000' });
+    const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+    const read = (agent: Agent) => answerOf(puente.app.public_url, agent);
+    const before = await read(kept);
+    expect(before).toEqual({ status: 200, connection: 'keep-alive' });
+    const closing = puente.close();
+    expect((await call(`${puente.app.ops_url}/readyz`)).status).toBe(503);
+    expect(await read(kept), 'on the connection of before').toEqual({ status: 200, connection: 'close' });
+    await closing;
+    await expect(read(new Agent())).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('a connection that stays idle is closed when the time is over', async () => {
+    const puente = await startOutside(sandbox.url, { PUENTE_DATA_DIR: data_dir, PUENTE_SHUTDOWN_FAREWELL_MS: '200' });
+    const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+    await answerOf(puente.app.public_url, kept);
+    await puente.close();
+    await expect(answerOf(puente.app.public_url, kept)).rejects.toThrow();
+  });
+});
+
+/** A list of devices, with the name of what becomes of its connection. */
+function answerOf(url: string, agent: Agent): Promise<{ status: number | undefined; connection: string | undefined }> {
+  return new Promise((resolve, reject) => {
+    const path = `${url}${POINT}/devices`;
+    const headers = { authorization: `Bearer ${tokenOf(ARGENTINA)}` };
+    const asking = get(path, { agent, headers }, (response) => {
+      response.resume();
+      response.once('end', () => resolve({ status: response.statusCode, connection: response.headers.connection }));
+    });
+    asking.once('error', reject);
+  });
+}
 
 describe('with nothing under way', () => {
   it('it is quick, twice does no harm, and the file opens again', async () => {
