@@ -29,6 +29,8 @@ import { observedTables, observedUpstream } from './observed.ts';
 const MAX_LEFTOVERS = 10_000;
 /** Orders that upstream lost; beyond it one is given up a look later. */
 const MISSING_REMEMBERED = 10_000;
+/** Refunds whose age is known by this process's own clock; of one beyond it, by the wall clock. */
+const REFUNDS_REMEMBERED = 10_000;
 
 /** The parts that differ between starts; the rest is made here. */
 export type RuntimeParts = Pick<
@@ -67,6 +69,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     unsettled: new Set(),
     flights: new Map(),
     missing: createRecent(MISSING_REMEMBERED),
+    asked: createRecent(REFUNDS_REMEMBERED),
     telling: new Set(),
     reads: createRecentReads(parts.clock.now),
     cache: createCache(),

@@ -99,11 +99,18 @@ function settlementOf(before: Link, after: Link): string | null {
   return after.order?.status === 'canceled' && after.cancel !== null ? 'unacknowledged order canceled' : null;
 }
 
-/** A live link is looked at again soon, then ever less often; the end of its lifetime is never slept through. */
+/** True for an order that was shown as CONFIRMATION_REQUIRED because its terminal was wanted, and may yet be paid there. */
+export function isReleased(runtime: Runtime, link: Link): boolean {
+  if (link.state !== 'DONE' || link.legacy_state !== 'CONFIRMATION_REQUIRED' || link.order === null) return false;
+  return runtime.tables.state(link.family, link.order, 'error').held;
+}
+
+/** What may still be paid is looked at again soon, then ever less often; the end of its lifetime is never slept through. */
 export function nextLook(runtime: Runtime, link: Link): { next_check_at: number | null } {
-  if (link.state !== 'LIVE') return { next_check_at: null };
   const now = runtime.clock.now();
   const { point_interval_ms, qr_interval_ms, max_interval_ms, action_required_grace_ms } = runtime.settings.reconcile;
+  const isAwaited = isReleased(runtime, link) && now < link.expires_at + action_required_grace_ms;
+  if (link.state !== 'LIVE' && !isAwaited) return { next_check_at: null };
   const age_ms = Math.max(0, now - link.created_at);
   const first_ms = link.family === 'qr' ? qr_interval_ms : point_interval_ms;
   // A QR may live for months, so its looks go on growing apart.

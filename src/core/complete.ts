@@ -2,9 +2,18 @@
 
 import { endOfMerchantOrder } from './announce.ts';
 import { markSent, sendCancel } from './cancel-order.ts';
-import { applyOrder, changeLink, nextLook, settlementLine, settlementTime, told, unclaimed } from './change.ts';
+import {
+  applyOrder,
+  changeLink,
+  isReleased,
+  nextLook,
+  settlementLine,
+  settlementTime,
+  told,
+  unclaimed,
+} from './change.ts';
 import { credentialOf } from './identity.ts';
-import type { Link, LinkChange } from './link.ts';
+import { type Link, type LinkChange, LONGEST_UNSEEN_MS } from './link.ts';
 import { lookAfterRefunds } from './payments/look-after.ts';
 import { readableOrder, readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
@@ -19,8 +28,8 @@ const MISSING_FOR_MS = 60_000;
 const LATER_MS = 30_000;
 /** A look so late was kept back by more than a backlog: Puente was down, or its clock was set. */
 const UNSEEN_MS = 2 * 60_000;
-/** What ended unseen keeps its unit so long at most: the default lifetime, and the wait after it. A QR may live for months. */
-const LONGEST_HOLD_MS = 15 * 60_000 + LOST_AFTER_MS;
+/** What ended unseen keeps its unit so long at most. */
+const LONGEST_HOLD_MS = LONGEST_UNSEEN_MS + LOST_AFTER_MS;
 
 /** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
 export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
@@ -31,6 +40,7 @@ export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
     try {
       if (current.state === 'SENDING' || current.state === 'IN_DOUBT') await finish(runtime, current, due_at);
       else if (current.state === 'LIVE') await look(runtime, current);
+      else if (isReleased(runtime, current)) await lookAtReleased(runtime, current);
       else await lookAfterRefunds(runtime, current);
     } catch (error) {
       // Left due, it would be taken again at once, and enough of its kind would keep every other link waiting.
@@ -45,7 +55,7 @@ async function finish(runtime: Runtime, link: Link, due_at: number): Promise<voi
   const now = runtime.clock.now();
   if (now > link.expires_at + LOST_AFTER_MS) {
     const expires_at = unseenEnd(link, due_at, now);
-    return expires_at === null ? hearOut(runtime, link) : postpone(runtime, link, { state: 'IN_DOUBT', expires_at });
+    return expires_at === null ? hearOut(runtime, link) : wait(runtime, link, { expires_at });
   }
   const token = mayReplay(runtime, link) ? await credentialOf(runtime, link.merchant_id) : null;
   if (token === null) {
@@ -68,8 +78,15 @@ async function hearOut(runtime: Runtime, link: Link): Promise<void> {
     return giveUp(runtime, link);
   }
   missing.set(link.legacy_id, (clock.monotonic ?? clock.now)());
-  const change = { state: 'IN_DOUBT', next_check_at: clock.now() + LATER_MS } as const;
-  await changeLink(runtime, link, () => ({ change, recall_events: true }));
+  return wait(runtime, link, {});
+}
+
+async function wait(runtime: Runtime, link: Link, change: { expires_at?: number }): Promise<void> {
+  const next_check_at = runtime.clock.now() + LATER_MS;
+  await changeLink(runtime, link, () => ({
+    change: { ...change, state: 'IN_DOUBT', next_check_at },
+    recall_events: true,
+  }));
 }
 
 /**
@@ -95,6 +112,13 @@ async function look(runtime: Runtime, link: Link): Promise<void> {
   if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, seen.order.id, token);
   if (await isMissing(runtime, seen, token)) return missed(runtime, seen);
   runtime.missing.delete(seen.legacy_id);
+  await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
+}
+
+/** Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. */
+async function lookAtReleased(runtime: Runtime, link: Link): Promise<void> {
+  const token = await credentialOf(runtime, link.merchant_id);
+  const seen = token === null ? link : await refreshLink(runtime, link, token, { force: true });
   await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
 }
 
@@ -172,11 +196,7 @@ async function reportUnclaimed(runtime: Runtime, link: Link, what: string, chang
   await changeLink(runtime, link, () => ({ change, audit: settlementLine(runtime, link, what) }));
 }
 
-async function postpone(
-  runtime: Runtime,
-  link: Link,
-  change: { state?: 'IN_DOUBT'; expires_at?: number },
-): Promise<void> {
+async function postpone(runtime: Runtime, link: Link, change: { state?: 'IN_DOUBT' }): Promise<void> {
   const next_check_at = runtime.clock.now() + LATER_MS;
   await changeLink(runtime, link, () => ({ change: { ...change, next_check_at } }));
 }

@@ -201,6 +201,8 @@ export interface Runtime {
    * that it has none, by its id: monotonic ms.
    */
   missing: Recent<number>;
+  /** When refunds were asked for of this process, by their id: monotonic ms. */
+  asked: Recent<number>;
   /** Ids of refunds whose till is being answered by this process now. */
   telling: Set<string>;
   reads: RecentReads;

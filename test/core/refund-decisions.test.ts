@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 
 import { findRefund, isEverything, judgeRefund, sumsOf } from '../../src/core/payments/judge.ts';
-import { recognise } from '../../src/core/payments/recognise.ts';
+import { recognise as recogniseBy } from '../../src/core/payments/recognise.ts';
+import type { Refund } from '../../src/core/payments/refund.ts';
 import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { askedAmount } from '../../src/mapping/asked-amount.ts';
 import { refundOf } from './refund-kit.ts';
@@ -115,6 +116,10 @@ describe('everything that is left', () => {
     expect(isEverything(1500, sumsOf(null, 1500, 2))).toBe(true);
   });
 });
+
+/** By a clock that was right all the time. */
+const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null, telling: ReadonlySet<string>) =>
+  recogniseBy(earlier, asked, settled_id, telling, (one) => asked.created_at - one.created_at);
 
 /** No till is being answered right now. */
 const NOBODY: ReadonlySet<string> = new Set();

@@ -533,6 +533,26 @@ describe('a refund that is told', () => {
   });
 });
 
+describe('a clock that is set forward between a refund and its repetition [F47]', () => {
+  it.each([
+    ['with a key', { 'x-idempotency-key': 'a key of the till' }],
+    ['without one, whose till heard nothing', {}],
+  ])('makes no second one, %s', async (_how, headers) => {
+    const link = await paid();
+    let tick = 0;
+    stand.runtime.clock = { ...stand.runtime.clock, monotonic: () => tick };
+    stand.answers = [seen(), makes('REF1', '5.00'), seen(['REF1', '5.00']), seen(['REF1', '5.00'])];
+    const asked = (): LegacyCall => call({ headers, received_at: stand.now });
+    const first = await makeRefund(stand.runtime, asked(), link, 500);
+    stand.runtime.telling.clear();
+    stand.now += 86_400_000;
+    tick += 1_000;
+    const again = await makeRefund(stand.runtime, asked(), await stand.stored(link), 500);
+    expect(again).toMatchObject({ kind: 'made', refund: { id: (first as { refund: Refund }).refund.id } });
+    expect(stand.asked.filter(({ name }) => name === 'refund')).toHaveLength(1);
+  });
+});
+
 describe('a look', () => {
   const plan = { token: TOKEN, exponent: 2, deadline: NOON + 9_000 };
   const look = (link: Link) => lookAtOrder(stand.runtime, link, plan);

@@ -6,7 +6,7 @@ import { decodeUtf8, isExactNumber, jsonObject, parseJson, stringifyJson } from 
 import { decimalOf, jsonNumber, quantityOf, writtenAmount, writtenQuantity } from '../../src/contract/legacy-amount.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { factsOf, findRefund, isEverything, judgeRefund, nodesOf, sumsOf } from '../../src/core/payments/judge.ts';
-import { isOpen, recognise } from '../../src/core/payments/recognise.ts';
+import { isOpen, recognise as recogniseBy } from '../../src/core/payments/recognise.ts';
 import type { Refund } from '../../src/core/payments/refund.ts';
 import { decimalText, minorUnits } from '../../src/mapping/amount.ts';
 import { askedAmount } from '../../src/mapping/asked-amount.ts';
@@ -367,6 +367,10 @@ describe('what an order says of refunds', () => {
     else expect(found).toMatchObject(expected as object);
   });
 });
+
+/** By a clock that was right all the time. */
+const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null, telling: ReadonlySet<string>) =>
+  recogniseBy(earlier, asked, settled_id, telling, (one) => asked.created_at - one.created_at);
 
 describe('a refund is recognised', () => {
   const nobody: ReadonlySet<string> = new Set();

@@ -1,5 +1,6 @@
 /** What becomes of a link nobody waits for: finished, settled, looked at ever less often, or given up (`reliability.md` §3.7, §3.8). */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { releaseHeld } from '../../src/core/change.ts';
 import { lookAfter } from '../../src/core/complete.ts';
 import type { Link } from '../../src/core/link.ts';
 import type { UpstreamOutcome } from '../../src/core/upstream.ts';
@@ -206,6 +207,39 @@ describe('a create without an outcome', () => {
   it('of a QR sale is given up as expired', async () => {
     const link = await due({ family: 'qr', unit: 'TILL1', expires_at: NOON - LOST_AFTER_MS - 1, merchant_order_id: 1 });
     expect(await heardOut(link)).toMatchObject({ state: 'LOST', legacy_state: 'expired' });
+  });
+});
+
+describe('an order that was let go because its terminal was wanted', () => {
+  const waiting = { status: 'action_required' };
+
+  /** Shown as CONFIRMATION_REQUIRED, and due for its next look. */
+  async function released(): Promise<Link> {
+    const held = await live({ client_answer: 'maybe', expires_at: NOON + 900_000 }, waiting);
+    const link = await releaseHeld(stand.runtime, held);
+    expect(link).toMatchObject({ state: 'DONE', legacy_state: 'CONFIRMATION_REQUIRED' });
+    stand.now = link.next_check_at ?? 0;
+    expect(stand.now).toBeGreaterThan(NOON);
+    return link;
+  }
+
+  it('is looked at, and its payment at the terminal is seen', async () => {
+    const link = await released();
+    stand.answers = [answered(200, orderOf(PAID, 90))];
+    expect(await looked(link)).toMatchObject({ legacy_state: 'FINISHED', next_check_at: null });
+  });
+
+  it('is looked at again and again, also when nobody’s token is known, until no payment can come any more', async () => {
+    const link = await released();
+    stand.answers = Array.from({ length: 99 }, () => answered(200, orderOf(waiting, 2)));
+    const again = await looked(link);
+    expect(again.next_check_at).toBeGreaterThan(stand.now);
+    await forgetToken();
+    stand.now = again.next_check_at ?? 0;
+    expect((await looked(again)).next_check_at).toBeGreaterThan(stand.now);
+    const { action_required_grace_ms } = stand.runtime.settings.reconcile;
+    stand.now = again.expires_at + action_required_grace_ms;
+    expect(await looked(again)).toMatchObject({ legacy_state: 'CONFIRMATION_REQUIRED', next_check_at: null });
   });
 });
 

@@ -26,6 +26,9 @@ export interface Doorstep {
   isKept(order_id: string, since: number): boolean;
 }
 
+/** An identical one that came so shortly before may have taken this one in, and been read before this one was answered. */
+const TOGETHER_MS = 50;
+
 export interface Mail {
   log: Webhook[];
   armed: { what: MailName; times: number }[];
@@ -73,7 +76,7 @@ export function createMail(clock: SimulatedClock, door: Doorstep): Mail {
     const { pathname, search } = new URL(url);
     const line: Webhook = { at: clock.now(), order_id, action, from, status: null, kept: false };
     mail.log.push(line);
-    const since = door.wall();
+    const since = door.wall() - TOGETHER_MS;
     const ask = { method: 'POST', url: pathname + search, headers, body: Buffer.from(body) };
     door.ask(ask, (reply) => {
       line.status = reply?.status ?? null;

@@ -77,11 +77,12 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
   await expectRefund(runtime, link);
   const { opened, refund } = await runtime.store.openRefund(asked, (earlier) => {
-    seen.recognised = recognise(earlier, asked, settled?.id ?? null, runtime.telling);
+    seen.recognised = recognise(earlier, asked, settled?.id ?? null, runtime.telling, (one) => ageOf(runtime, one));
     if (seen.recognised.kind !== 'new') return seen.recognised.refund;
     needRoom(runtime);
     return 'open';
   });
+  if (opened) runtime.asked.set(refund.id, tickOf(runtime));
   const { recognised } = seen;
   if (recognised.kind === 'key_reused') return told(call, 'key_reused');
   if (recognised.kind === 'in_progress') return told(call, 'refund_in_progress');
@@ -96,6 +97,20 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
     runtime.log.error('refund: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
     return told(call, 'outcome_unknown');
   }
+}
+
+/**
+ * How long ago a refund was asked for: of one that this process was asked for, by the clock that nobody can set. One set
+ * forward would make a new refund of a repetition (`reliability.md` F47).
+ */
+function ageOf(runtime: Runtime, { id, created_at }: Refund): number {
+  const age_ms = runtime.clock.now() - created_at;
+  const asked_ms = runtime.asked.get(id);
+  return asked_ms === undefined ? age_ms : Math.min(age_ms, tickOf(runtime) - asked_ms);
+}
+
+function tickOf({ clock }: Runtime): number {
+  return clock.monotonic?.() ?? clock.now();
 }
 
 interface Sending {

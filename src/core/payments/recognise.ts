@@ -20,23 +20,22 @@ const KEY_MEMORY_MS = 24 * 60 * 60_000;
  * @param earlier refunds of the same payment, oldest first.
  * @param settled_id a refund whose outcome was found only now, on behalf of this call: nobody was told of it.
  * @param telling refunds whose tills are being answered right now.
+ * @param ageOf how long ago a refund was asked for, ms.
  */
 export function recognise(
   earlier: readonly Refund[],
   asked: Refund,
   settled_id: string | null,
   telling: ReadonlySet<string>,
+  ageOf: (refund: Refund) => number,
 ): Recognised {
   const held = earlier.filter((one) => one.state === 'DONE' || isOpen(one));
-  const { client_key, fingerprint, created_at } = asked;
+  const { client_key, fingerprint } = asked;
   if (client_key !== null) {
-    const known = held.findLast(
-      (one) => one.client_key === client_key && (isOpen(one) || created_at - one.created_at < KEY_MEMORY_MS),
-    );
+    const known = held.findLast((one) => one.client_key === client_key && (isOpen(one) || ageOf(one) < KEY_MEMORY_MS));
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
   }
-  const isUntold = (one: Refund): boolean =>
-    one.told_at === null && !telling.has(one.id) && created_at - one.created_at < UNTOLD_FOR_MS;
+  const isUntold = (one: Refund): boolean => one.told_at === null && !telling.has(one.id) && ageOf(one) < UNTOLD_FOR_MS;
   const untold =
     held.find((one) => isOpen(one)) ??
     held.find((one) => one.fingerprint === fingerprint && (one.id === settled_id || isUntold(one)));

@@ -1,3 +1,4 @@
+import { LONGEST_UNSEEN_MS } from '../../core/link.ts';
 import { longestNoticeWaits_ms } from '../../core/retry.ts';
 
 /** By attempts, the last for all more; the schedule counts from one. */
@@ -11,13 +12,17 @@ const LONGEST_WAIT = `json_extract('${JSON.stringify(WAITS)}', '$[' || (min(max(
  */
 export const scheduleWrites = {
   // What is in doubt holds its unit until it is over by this clock; when any other is over, its order says. How long
-  // ago it was first sent nobody can tell, so it is not sent again. Whoever changes a link at that moment decides again on its
+  // ago it was first sent nobody can tell, so it is not sent again. One that ended unseen by that clock was given its time
+  // anew by it (`core/complete.ts`), and keeps at most that. Whoever changes a link at that moment decides again on its
   // new revision.
   pull_links: `WITH clock (now) AS (SELECT ?)
      UPDATE links SET revision = revision + 1, updated_at = min(updated_at, now),
        next_check_at = CASE WHEN updated_at > now THEN now + max(0, next_check_at - updated_at) ELSE next_check_at END,
        expires_at = CASE WHEN state IN ('SENDING', 'IN_DOUBT') AND first_sent_at > now
-         THEN expires_at - (max(updated_at, first_sent_at) - now) ELSE expires_at END,
+         THEN expires_at - (max(updated_at, first_sent_at) - now)
+         WHEN state IN ('SENDING', 'IN_DOUBT') AND expires_at > now + ${LONGEST_UNSEEN_MS}
+           AND expires_at <= updated_at + ${LONGEST_UNSEEN_MS} THEN now + ${LONGEST_UNSEEN_MS}
+         ELSE expires_at END,
        first_sent_at = CASE WHEN first_sent_at > now THEN NULL ELSE first_sent_at END
      FROM clock WHERE next_check_at IS NOT NULL AND (updated_at > now OR first_sent_at > now)`,
   pull_events: `WITH clock (now) AS (SELECT ?)

@@ -51,19 +51,22 @@ function staleAnswers(evidence: Evidence, call: TillCall, orders: Order[]): stri
   );
 }
 
-/** A till was told of it before. A first answer that comes with a retry joins without asking: its order is nobody's yet. */
+/** A till had been told of it by then. A first answer that comes with a retry joins without asking: its order is nobody's yet. */
 function isAcknowledged({ calls }: Evidence, { legacy_id, from }: TillCall): boolean {
   return calls.some(
-    (call) => call.legacy_id === legacy_id && call.what === 'sell' && isTaken(call) && call.from < from,
+    (call) =>
+      call.legacy_id === legacy_id && call.what === 'sell' && isTaken(call) && call.to !== null && call.to < from,
   );
 }
 
-/** An event or a read has told the product how it ended. */
+/** A read has told the product how it ended, or an event, which only has it read. */
 function couldBeKnown({ webhooks, upstream }: Evidence, { id, ended_at }: Order, from: number): boolean {
-  const isBetween = (at: number): boolean => ended_at !== null && at >= ended_at && at < from;
+  const isBetween = (at: number, known_at: number): boolean => ended_at !== null && at >= ended_at && known_at < from;
   return (
-    webhooks.some((line) => line.order_id === id && isTaken(line) && isBetween(line.at)) ||
-    upstream.some(({ at, path, served }) => served && path.includes(id) && isBetween(at))
+    webhooks.some((line) => line.order_id === id && isTaken(line) && isBetween(line.at, line.at + FRESH_MS)) ||
+    upstream.some(
+      ({ at, over_at, path, served }) => served && over_at !== null && path.includes(id) && isBetween(at, over_at),
+    )
   );
 }
 

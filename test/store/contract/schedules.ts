@@ -1,5 +1,6 @@
 /** What waits by a clock that ran ahead is pulled forward, and nothing else is (`reliability.md` F47). */
 import { expect, it } from 'vitest';
+import type { Link } from '../../../src/core/link.ts';
 import type { Attempt } from '../../../src/core/store.ts';
 import { type Harness, MINUTE_MS, NOON, newEvent, newNotice, newSale, opened } from './harness.ts';
 
@@ -40,12 +41,26 @@ export function scheduleTests(current: () => Harness): void {
       opened(store, { ...ahead, unit: 'sending' }),
       opened(store, { ...ahead, unit: 'in doubt', state: 'IN_DOUBT' }),
       opened(store, { ...ahead, unit: 'live', state: 'LIVE' }),
-      opened(store, { ...ahead, unit: 'older', first_sent_at: NOON }),
+      opened(store, { ...ahead, unit: 'older', first_sent_at: NOON, expires_at: NOON + 9 * MINUTE_MS }),
+      opened(store, { ...ahead, unit: 'a code for months', first_sent_at: NOON, expires_at: AHEAD + 90 * DAY_MS }),
     ]);
     await store.pullForward(NOON);
     const ends = await Promise.all(links.map(async ({ legacy_id }) => (await store.link(legacy_id))?.expires_at));
     const moved = ahead.expires_at - DAY_MS - 1;
-    expect(ends).toEqual([moved, moved, ahead.expires_at, ahead.expires_at]);
+    expect(ends).toEqual([moved, moved, ahead.expires_at, NOON + 9 * MINUTE_MS, AHEAD + 90 * DAY_MS]);
+  });
+
+  it('lets what a clock that ran ahead took for ended unseen hold its unit no longer than it may [F47]', async () => {
+    const { store } = current();
+    const held = { first_sent_at: NOON, updated_at: AHEAD, next_check_at: AHEAD, expires_at: AHEAD + 9 * MINUTE_MS };
+    const ends = async (state: Link['state']): Promise<number | undefined> => {
+      const link = await opened(store, { ...held, unit: state, state });
+      await store.pullForward(NOON);
+      return (await store.link(link.legacy_id))?.expires_at;
+    };
+    expect(await ends('IN_DOUBT')).toBe(NOON + 15 * MINUTE_MS);
+    expect(await ends('SENDING')).toBe(NOON + 15 * MINUTE_MS);
+    expect(await ends('LIVE')).toBe(held.expires_at);
   });
 
   it('forgets when something was first sent by a clock that ran ahead, so that it is not sent again [F47]', async () => {
