@@ -269,7 +269,13 @@ const WARM_S = 100;
 function samplesOf(minutes: number, value: (at_s: number) => number): Sample[] {
   return Array.from({ length: minutes * 30 }, (_, index) => {
     const at_s = (index + 1) * 2;
-    return { at_s, is_collected: at_s % 60 === 0, is_warm: at_s >= WARM_S, values: { heap: value(at_s) } };
+    return {
+      at_s,
+      is_collected: at_s % 60 === 0,
+      is_warm: at_s >= WARM_S,
+      is_at_rest: false,
+      values: { heap: value(at_s) },
+    };
   });
 }
 
@@ -298,7 +304,7 @@ describe('the judge of slopes', () => {
     );
     expect(leak.verdict).toBe('rises');
     expect(isBroken(leak, 60)).toBe(true);
-    expect(leak.slope_per_hour / MIB).toBeCloseTo(15, 1);
+    expect((leak.slope_per_hour ?? 0) / MIB).toBeCloseTo(15, 1);
   });
 
   it('finds a smaller leak in a longer run, and says what a run can tell', () => {
@@ -348,7 +354,7 @@ describe('the judge of slopes', () => {
     expect(verdict(typical, delays(60))).toBe('too high');
   });
 
-  it('finds descriptors that creep up, and none where they only come and go', () => {
+  it('finds a level that creeps up, and none that only comes and goes', () => {
     expect(
       verdict(
         level,
@@ -367,6 +373,22 @@ describe('the judge of slopes', () => {
         samplesOf(60, (at_s) => 50 + uneven(at_s) + at_s / 120),
       ),
     ).toBe('rises');
+  });
+
+  it('finds descriptors that are left over, and takes nothing for left over that a busy machine had under way', () => {
+    const rest = measureOf({ by: 'rest', noise: 6 });
+    const busier = samplesOf(60, (at_s) => 50 + at_s / 100);
+    const left = (heap: number): Sample[] => [
+      ...busier,
+      { at_s: 4_000, is_collected: false, is_warm: true, is_at_rest: true, values: { heap } },
+    ];
+    expect([verdict(rest, left(40)), verdict(rest, left(56)), verdict(rest, left(57))]).toEqual([
+      'flat',
+      'flat',
+      'rises',
+    ]);
+    const unseen = trendOf(rest, busier);
+    expect([unseen.verdict, isBroken(unseen, 60)]).toEqual(['too short', true]);
   });
 
   it('finds a limit broken once, even in the warm-up, and takes nothing that was never seen for held', () => {

@@ -8,13 +8,16 @@ export interface Sample {
   is_collected: boolean;
   /** Caches with a bound are full: what memory takes from here on, it keeps. */
   is_warm: boolean;
+  /** The load is over, and nothing waits any more. */
+  is_at_rest: boolean;
   values: Readonly<Record<string, number>>;
 }
 
 /**
  * How a measure is judged. `floor`: what is left right after a collection may not rise, because between two of them it is a
  * saw. `level`: its middle may not rise. `most`: no sample may be above the limit. `typical`: half of them may not.
- * `told`: shown, never judged.
+ * `rest`: once the load is over there may be no more of it than while it began, because during it there are as many as
+ * calls are under way, which is up to the machine. `told`: shown, never judged.
  */
 export type Judgement =
   | {
@@ -25,6 +28,7 @@ export type Judgement =
       once_warm: boolean;
     }
   | { by: 'most' | 'typical'; limit: number }
+  | { by: 'rest'; noise: number }
   | { by: 'told' };
 
 export interface Measure {
@@ -42,8 +46,8 @@ export interface Trend {
   /** In the measure's unit: the first and the last block of what is judged; at the end the highest value for `most`. */
   start: number;
   end: number;
-  /** Change in an hour, in the measure's unit. */
-  slope_per_hour: number;
+  /** Change in an hour, in the measure's unit; null where none is judged. */
+  slope_per_hour: number | null;
   /** The least slope that a run of this length can tell from noise, in the measure's unit; null where none is judged. */
   resolution_per_hour: number | null;
   verdict: 'flat' | 'within' | 'told' | 'too short' | 'rises' | 'too high';
@@ -60,9 +64,11 @@ const JUDGED_FROM_MIN = 60;
 /** A block of a level is longer than a burst of calls. */
 const LEVEL_BLOCK_S = 25;
 
-/** @param samples of the whole load, oldest first. */
-export function trendOf(measure: Measure, samples: readonly Sample[]): Trend {
+/** @param looks of the whole load, oldest first, and one at rest. */
+export function trendOf(measure: Measure, looks: readonly Sample[]): Trend {
   const { name, unit, judgement } = measure;
+  if (judgement.by === 'rest') return restOf(measure, judgement, looks);
+  const samples = looks.filter(({ is_at_rest }) => !is_at_rest);
   const points = pointsOf(measure, samples);
   const blocks = judgement.by === 'floor' ? blocksOf(points, points.length, least) : levelBlocks(points);
   const [first, last] = [blocks[0], blocks.at(-1)];
@@ -87,6 +93,23 @@ export function trendOf(measure: Measure, samples: readonly Sample[]): Trend {
   };
 }
 
+/** What was there as the load began, against what is left of it. */
+function restOf({ name, value, unit }: Measure, { noise }: { noise: number }, looks: readonly Sample[]): Trend {
+  const first = looks.filter(({ at_s }) => at_s <= LEVEL_BLOCK_S).map(({ values }) => values[value] ?? Number.NaN);
+  const start = median(first);
+  const end = looks.find(({ is_at_rest }) => is_at_rest)?.values[value] ?? Number.NaN;
+  const isKnown = !Number.isNaN(end - start);
+  return {
+    name,
+    unit: unit.word,
+    start: start / unit.size,
+    end: end / unit.size,
+    slope_per_hour: null,
+    resolution_per_hour: null,
+    verdict: isKnown ? (end - start > noise ? 'rises' : 'flat') : 'too short',
+  };
+}
+
 /** Whether a run of so many minutes may not pass for this measure: a long one that could not judge it has shown nothing. */
 export function isBroken({ verdict }: Trend, minutes: number): boolean {
   return verdict === 'rises' || verdict === 'too high' || (verdict === 'too short' && minutes >= JUDGED_FROM_MIN);
@@ -108,7 +131,7 @@ function counts(judgement: Judgement, { is_collected, is_warm }: Sample): boolea
 }
 
 function verdictOf(
-  judgement: Judgement,
+  judgement: Exclude<Judgement, { by: 'rest' }>,
   { blocks, per_hour, hours, highest }: { blocks: number; per_hour: number; hours: number; highest: number },
 ): Trend['verdict'] {
   if (judgement.by === 'told') return 'told';

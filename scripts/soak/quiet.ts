@@ -23,10 +23,13 @@ export interface Ending {
   /** Epoch ms, before the first notice. */
   started_at: number;
   onProgress(line: string): void;
+  /** Nothing waits any more, and nobody asks for anything. */
+  atRest(): Promise<void>;
 }
 
 export async function layOpen(stand: Stand, load: Load, log: TillLog, ending: Ending): Promise<History> {
   const first = await untilQuiet(stand, ending, (what) => !what.endsWith('live links'));
+  await ending.atRest();
   ending.onProgress('quiet; the time of what nobody paid runs out');
   await stand.advance(LATER_MS);
   const over = await untilQuiet(stand, ending);

@@ -84,14 +84,17 @@ async function loadAndJudge(stand: Stand, asked: Asked): Promise<{ result: Resul
   const [first = '', ...others] = stand.receivers.urls.keys();
   const looking = stand.operators.lookAround(seeded(seed + 3), [first, ...others]);
   await stand.setTrouble(true);
-  const samples = await watch(stand, log, load.sales, asked);
+  const look = lookAt(stand, log);
+  const samples = await watch(stand, look, log, load.sales, asked);
   await stand.setTrouble(false);
   const refused = await looking.stop();
   await load.stop();
   asked.onProgress('the load is over; what waits is seen to');
   const statuses = Object.fromEntries(log.statuses);
   const sales = load.sales();
-  const history = await layOpen(stand, load, log, { seed, started_at, onProgress: asked.onProgress });
+  const { onProgress } = asked;
+  const atRest = async () => void samples.push(await look((Date.now() - started_at) / 1000, true));
+  const history = await layOpen(stand, load, log, { seed, started_at, onProgress, atRest });
   const rulings = [
     ...judge(history),
     allWorked(log),
@@ -121,24 +124,15 @@ async function loadAndJudge(stand: Stand, asked: Asked): Promise<{ result: Resul
 }
 
 /** Looks at the server until the time is over. @returns all looks, oldest first. */
-async function watch(stand: Stand, log: TillLog, sales: () => number, asked: Asked): Promise<Sample[]> {
+async function watch(stand: Stand, look: Look, log: TillLog, sales: () => number, asked: Asked): Promise<Sample[]> {
   const began = performance.now();
   const end = began + asked.minutes * 60_000;
   const samples: Sample[] = [];
   let since_progress: number[] = [];
-  const look = startLooking({
-    pid: stand.child.pid,
-    database: stand.database,
-    metrics: async () => String(await stand.operators.ask('GET', '/metrics')),
-    takeDurations: () => {
-      const taken = log.durations_ms.splice(0);
-      since_progress.push(...taken);
-      return taken;
-    },
-  });
   for (let progress_at = began + PROGRESS_EVERY_MS; performance.now() < end; ) {
     await pause(Math.min(SAMPLE_EVERY_MS, end - performance.now()));
     if (!stand.child.alive()) throw new Error(`the server ended by itself:\n${stand.child.output()}`);
+    since_progress.push(...log.durations_ms);
     samples.push(await look((performance.now() - began) / 1000));
     if (performance.now() < progress_at) continue;
     asked.onProgress(progressLine(samples.at(-1), log, sales(), since_progress));
@@ -146,6 +140,17 @@ async function watch(stand: Stand, log: TillLog, sales: () => number, asked: Ask
     progress_at += PROGRESS_EVERY_MS;
   }
   return samples;
+}
+
+type Look = ReturnType<typeof startLooking>;
+
+function lookAt(stand: Stand, log: TillLog): Look {
+  return startLooking({
+    pid: stand.child.pid,
+    database: stand.database,
+    metrics: async () => String(await stand.operators.ask('GET', '/metrics')),
+    takeDurations: () => log.durations_ms.splice(0),
+  });
 }
 
 function progressLine(sample: Sample | undefined, log: TillLog, sales: number, durations: number[]): string {

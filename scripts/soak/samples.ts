@@ -28,8 +28,8 @@ const WARM_FILE = 80 * MIB;
  */
 const HEAP_NOISE = 6 * MIB;
 const NATIVE_NOISE = 8 * MIB;
-/** Connections and timers come and go with the calls under way; what leaks grows beyond that. */
-const COUNT_NOISE = 12;
+/** A connection or a timer more or less is nobody's leak. */
+const COUNT_NOISE = 6;
 
 const memory = (name: string, value: string, by: 'floor' | 'level', noise: number): Measure => ({
   name,
@@ -41,7 +41,7 @@ const count = (name: string): Measure => ({
   name,
   value: name,
   unit: one,
-  judgement: { by: 'level', per_hour: 1, noise: COUNT_NOISE, once_warm: false },
+  judgement: { by: 'rest', noise: COUNT_NOISE },
 });
 const most = (name: string, limit: number): Measure => ({
   name: `${name} at most`,
@@ -82,9 +82,14 @@ export interface Watched {
 }
 
 /** @returns takes a look; `at_s`: seconds since the load began. */
-export function startLooking({ pid, database, metrics, takeDurations }: Watched): (at_s: number) => Promise<Sample> {
+export function startLooking({
+  pid,
+  database,
+  metrics,
+  takeDurations,
+}: Watched): (at_s: number, is_at_rest?: boolean) => Promise<Sample> {
   let collections = Number.POSITIVE_INFINITY;
-  return async (at_s) => {
+  return async (at_s, is_at_rest = false) => {
     const page = await metrics();
     const rss = residentBytes(pid);
     const of = (name: string, label = ''): number => readValue(page, name, label);
@@ -95,6 +100,7 @@ export function startLooking({ pid, database, metrics, takeDurations }: Watched)
       at_s,
       is_collected: collections > before,
       is_warm: sizeOf(database) >= WARM_FILE,
+      is_at_rest,
       values: {
         rss,
         heap: of('nodejs_heap_size_used_bytes'),

@@ -47,7 +47,7 @@ function trendTable(trends: readonly Trend[]): string {
       `${name} ${unit}`.trim(),
       start.toFixed(1),
       end.toFixed(1),
-      slope_per_hour.toFixed(1),
+      slope_per_hour?.toFixed(1) ?? '',
       resolution,
       verdict,
     ]);
