@@ -1,9 +1,10 @@
 /** Facts of the machine and the versions, without which figures say nothing. */
 import { spawnSync } from 'node:child_process';
-import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { type AddressInfo, createServer } from 'node:net';
 import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { percentile } from './statistics.ts';
 
 export interface Machine {
@@ -55,10 +56,45 @@ export function cpuSeconds(pid: number): number | null {
   }
 }
 
+/** Resident memory of a process now, MB; null where the system doesn't say. */
+export function residentMb(pid: number): number | null {
+  try {
+    const kb = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kb === undefined ? null : Number(kb) / 1024;
+  } catch {
+    return null;
+  }
+}
+
+const hidden = new Set<string>();
+
+/** From now on the program counts as not installed. */
+export function hideProgram(name: string): void {
+  hidden.add(name);
+}
+
+/** Path of an installed program; null when there is none. Servers often lie in /usr/sbin, which is not in every PATH. */
+export function findProgram(name: string): string | null {
+  if (hidden.has(name)) return null;
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
+}
+
+/** A port that was free a moment ago, for programs that can't choose one themselves. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo; // a TCP server's address is never text
+      server.close(() => resolve(port));
+    });
+  });
+}
+
 /** Fixed for user space on every architecture that Linux still supports. */
 const TICKS_PER_SECOND = 100;
 
-function measureFsync(directory: string): number {
+/** Median ms of one durable 4 KiB write in the directory. */
+export function measureFsync(directory: string): number {
   const path = join(directory, 'fsync-probe');
   const file = openSync(path, 'w');
   const times_ms: number[] = [];

@@ -1,44 +1,59 @@
 /** Starts the processes of the benchmark, each on its core, and stops them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { TASKSET } from './machine.ts';
+import { slowDiskCommand } from './slow-disk.ts';
 
 export interface Running {
   pid: number;
-  /** What the first group of `ready` caught, usually the URL. */
+  /** Where it takes requests, or what else the first group of `ready` caught. */
   said: string;
   child: ChildProcess;
+  /** File of its output. */
+  log: string;
+  /** Milliseconds from the start to the first word that it is ready. */
+  ready_ms: number;
   /** @throws Error when the process does not end cleanly. */
   stop(): Promise<void>;
 }
 
 export interface ProcessPlan {
   name: string;
-  /** Path below the repository's root. */
-  script: string;
+  /** A script of ours below the repository's root, run by Node; or `command`, a program with its arguments. */
+  script?: string;
   arguments?: string[];
+  command?: string[];
   env?: Record<string, string>;
   /** Null leaves it to the system. */
   core: number | null;
   /** Where its output goes: a file, so that reading it costs nobody anything during a measurement. */
   directory: string;
-  /** What it prints when it is ready. */
-  ready: RegExp;
+  /** What it prints when it is ready; or `port`, on which it takes connections then. */
+  ready?: RegExp;
+  port?: number;
   node_options?: string[];
+  /** A program that runs it and looks on, with its options. */
+  wrapper?: readonly string[];
+  /** Makes every fsync of the process take this much longer. */
+  fsync_delay_us?: number;
+  /** Longest start; a large database needs longer than an empty one. */
+  start_limit_ms?: number;
 }
 
 const ROOT = join(import.meta.dirname, '..');
-const START_LIMIT_MS = 20_000;
-const STOP_LIMIT_MS = 30_000;
-const POLL_MS = 20;
+const START_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 60_000;
+const POLL_MS = 5;
 
 /** @throws Error with the process's own output when it ends, or says nothing in time. */
 export async function startProcess(plan: ProcessPlan): Promise<Running> {
   const log = join(plan.directory, `${plan.name}.log`);
   const output = openSync(log, 'w');
-  const node = [process.execPath, ...(plan.node_options ?? []), join(ROOT, plan.script), ...(plan.arguments ?? [])];
-  const [command = '', ...rest] = plan.core === null ? node : [TASKSET, '-c', String(plan.core), ...node];
+  const [command = '', ...rest] = commandOf(plan);
+  const started = performance.now();
   const child = spawn(command, rest, {
     cwd: plan.directory,
     env: { ...process.env, NODE_ENV: 'production', ...plan.env },
@@ -47,8 +62,10 @@ export async function startProcess(plan: ProcessPlan): Promise<Running> {
   closeSync(output);
   running.add(child);
   child.once('exit', () => running.delete(child));
+  child.on('error', () => undefined); // a program that is not there: told below, with its name
   const said = await untilReady(plan, child, log);
-  return { pid: child.pid ?? 0, said, child, stop: () => stop(plan.name, child) };
+  const ready_ms = performance.now() - started;
+  return { pid: child.pid ?? 0, said, child, log, ready_ms, stop: () => stop(plan, child) };
 }
 
 const running = new Set<ChildProcess>();
@@ -58,26 +75,50 @@ export function killAll(): void {
   for (const child of running) child.kill('SIGKILL');
 }
 
+function commandOf(plan: ProcessPlan): string[] {
+  const node = [
+    process.execPath,
+    ...(plan.node_options ?? []),
+    join(ROOT, plan.script ?? ''),
+    ...(plan.arguments ?? []),
+  ];
+  const own = plan.command ?? [...(plan.wrapper ?? []), ...node];
+  const pinned = plan.core === null ? own : [TASKSET, '-c', String(plan.core), ...own];
+  return plan.fsync_delay_us === undefined ? pinned : slowDiskCommand(plan.fsync_delay_us, plan.core, pinned);
+}
+
 async function untilReady(plan: ProcessPlan, child: ChildProcess, log: string): Promise<string> {
-  const limit = Date.now() + START_LIMIT_MS;
+  const limit = Date.now() + (plan.start_limit_ms ?? START_LIMIT_MS);
   for (;;) {
     const text = readFileSync(log, 'utf8');
-    const found = plan.ready.exec(text);
-    if (found !== null) return found[1] ?? '';
-    if (child.exitCode !== null || child.signalCode !== null || Date.now() > limit) {
+    const found = plan.ready?.exec(text);
+    if (found != null) return found[1] ?? '';
+    if (plan.port !== undefined && (await takesConnections(plan.port))) return `http://127.0.0.1:${plan.port}`;
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null || Date.now() > limit) {
       child.kill('SIGKILL');
-      throw new Error(`${plan.name} did not start: ${text}`);
+      throw new Error(`${plan.name} did not start: ${text.trim() || 'it said nothing'}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await pause(POLL_MS);
   }
 }
 
-async function stop(name: string, child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+function takesConnections(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+async function stop({ name, command }: ProcessPlan, child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const limit = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
   child.kill('SIGTERM');
   await ended;
   clearTimeout(limit);
-  if (child.exitCode !== 0) throw new Error(`${name} did not stop cleanly: ${child.signalCode ?? child.exitCode}.`);
+  // Ours end by themselves when they are asked to; HAProxy is ended by the signal, and that is well.
+  const isEnded = child.exitCode === 0 || (command !== undefined && child.signalCode === 'SIGTERM');
+  if (!isEnded) throw new Error(`${name} did not stop cleanly: ${child.signalCode ?? child.exitCode}.`);
 }

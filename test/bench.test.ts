@@ -4,6 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { changesOf } from '../bench/result/compare.ts';
+import type { Line } from '../bench/result/lines.ts';
+import type { Result } from '../bench/result/result.ts';
 import { percentile, spreadOf } from '../bench/statistics.ts';
 
 const BENCH = join(import.meta.dirname, '..', 'bench', 'bench.ts');
@@ -21,68 +24,96 @@ function runBench(...options: string[]) {
   return spawnSync(process.execPath, [BENCH, ...options], { encoding: 'utf8', timeout: LIMIT_MS });
 }
 
-interface Result {
-  machine: { node: string; cpu: string; cores: number };
-  rounds: {
-    lines: { contestant: string; in_flight: number; per_second: { median: number }; ratio: { median: number } }[];
-    checks: { what: string; expected: number; found: number }[];
-    faults: string[];
-  }[];
-}
+/** As little as it takes to go once through every part of a round. */
+const SMALLEST = ['--seconds', '0.2', '--warm-up', '20', '--repetitions', '1', '--concurrency', '1,4', '--pin', 'free'];
 
 describe('npm run bench', () => {
   test(
-    'measures every contestant, proves the counts, and leaves only its result',
+    'measures the contestants on a fresh machine, proves the counts, judges the goals, and leaves only its result',
     () => {
-      const options = [
-        '--seconds',
-        '0.2',
-        '--warm-up',
-        '20',
-        '--repetitions',
-        '1',
-        '--in-flight',
-        '1,4',
-        '--pin',
-        'free',
-        '--json',
-      ];
-      const { status, stdout, stderr } = runBench(...options, '--results', directory);
-      expect(status, stderr).toBe(0);
-      const result = JSON.parse(stdout) as Result; // printed by the benchmark
-      expect(result.machine.node).toBe(process.version);
-      const [round, ...others] = result.rounds;
-      expect(others).toEqual([]);
-      expect(round?.faults).toEqual([]);
-      expect(round?.lines.map(({ contestant, in_flight }) => `${contestant} ${in_flight}`).sort()).toEqual([
-        'bare proxy 1',
-        'bare proxy 4',
-        'direct 1',
-        'direct 4',
-        'puente 1',
-        'puente 4',
-      ]);
-      for (const { expected, found } of round?.checks ?? []) {
-        expect(found).toBeGreaterThan(0);
-        expect(found).toBe(expected);
-      }
-      expect(round?.checks).toHaveLength(3);
+      const cases = 'create,get-live,get-final,payment-search,merchant-order,carried,event';
+      const { status, stdout, stderr } = runBench(...SMALLEST, '--plain', '--case', cases, '--results', directory);
+      expect(status, stderr + stdout).toBe(0);
       const [file = '', ...left] = readdirSync(directory);
       expect(left).toEqual([]);
-      expect(JSON.parse(readFileSync(join(directory, file), 'utf8'))).toEqual(result);
+      const result = JSON.parse(readFileSync(join(directory, file), 'utf8')) as Result; // written by the benchmark
+      expect(result.machine.node).toBe(process.version);
+      expect(result).toMatchObject({ upstream: 'Node', load: 'own', faults: [] });
+      const expected = cases
+        .split(',')
+        .flatMap((name) =>
+          [1, 4].flatMap((in_flight) => ['bare proxy', 'direct', 'puente'].map((who) => `${name} ${in_flight} ${who}`)),
+        );
+      const found = result.lines.map((line) => `${line.case_name} ${line.in_flight} ${line.contestant}`);
+      expect(found.sort()).toEqual(expected.sort());
+      for (const { what, expected: right, found: counted } of result.checks) expect(counted, what).toBe(right);
+      expect(result.checks.find(({ what }) => what.startsWith('rows'))?.found).toBeGreaterThan(600);
+      expect(result.goals.map(({ verdict }) => verdict)).toContain('not measured');
+      expect(stdout).toContain('added over direct');
     },
     LIMIT_MS,
   );
 
-  test(
-    'refuses what it can not measure',
-    () => {
-      const { status, stderr } = runBench('--in-flight', '0');
-      expect(stderr).toContain('Give whole numbers above 0.');
+  test.each([
+    { options: ['--concurrency', '0'], told: 'Give whole numbers above 0.' },
+    { options: ['--case', 'create,no-such-case'], told: 'There is no no-such-case; there are create, get-live' },
+    { options: ['--contestants', 'nobody'], told: 'There is no nobody' },
+  ])(
+    'refuses $options',
+    ({ options, told }) => {
+      const { status, stderr } = runBench(...options);
+      expect(stderr).toContain(told);
       expect(status).toBe(1);
     },
     LIMIT_MS,
   );
+
+  test(
+    'refuses to compare with nothing before it measures for minutes',
+    () => {
+      const { status, stderr } = runBench('--compare', '--results', join(directory, 'empty'));
+      expect(stderr).toContain('There is no saved run at');
+      expect(stderr).toContain('--save-baseline');
+      expect(status).toBe(1);
+      rmSync(join(directory, 'empty'), { recursive: true });
+    },
+    LIMIT_MS,
+  );
+});
+
+describe('comparing with a saved run', () => {
+  const line = (median: number): Line => ({
+    case_name: 'create',
+    arrangement: 'free',
+    fsync_delay_us: null,
+    in_flight: 64,
+    rate: null,
+    contestant: 'puente',
+    generator: 'own',
+    per_second: spreadOf([1]),
+    ratio: spreadOf([median * 0.99, median, median * 1.01]),
+    p50_ms: spreadOf([1]),
+    p99_ms: spreadOf([1]),
+    p999_ms: spreadOf([1]),
+    added: null,
+    cpu_us: null,
+    cpu_ratio: null,
+    resident_mb: null,
+    loop_p99_ms: null,
+  });
+  const resultOf = (median: number, per_create: number) =>
+    // Only these parts are read.
+    ({ lines: [line(median)], instructions: { counter: 'perf', creates: 1, per_create } }) as Partial<Result> as Result;
+
+  test.each([
+    { ratio: 0.5, instructions: 1000, verdicts: ['worse', 'same'] },
+    { ratio: 0.97, instructions: 1000, verdicts: ['same', 'same'] },
+    { ratio: 2, instructions: 500, verdicts: ['better', 'better'] },
+    { ratio: 1, instructions: 1200, verdicts: ['same', 'worse'] },
+  ])('ratio 1 before and $ratio now, 1000 instructions and $instructions: $verdicts', (now) => {
+    const changes = changesOf(resultOf(1, 1000), resultOf(now.ratio, now.instructions));
+    expect(changes.map(({ verdict }) => verdict)).toEqual(now.verdicts);
+  });
 });
 
 describe('statistics', () => {

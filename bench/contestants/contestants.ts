@@ -1,0 +1,146 @@
+/** Who is measured, as data: each contestant carries the same requests to the same upstream. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { findProgram, freePort } from '../machine.ts';
+import { type Running, startProcess } from '../processes.ts';
+import { haproxyPassThrough, nginxPassThrough } from './pass-through.ts';
+import { startPuente } from './puente.ts';
+
+export interface Ground {
+  /** URL of the upstream. */
+  upstream: string;
+  /** The contestant's core; null leaves it to the system. */
+  core: number | null;
+  directory: string;
+  /** For Node of every contestant, e.g. to profile it. */
+  node_options: string[];
+  /** Makes every fsync of the contestant take this much longer. */
+  fsync_delay_us?: number;
+  /** A program that runs it and looks on, with its options. */
+  wrapper?: readonly string[];
+}
+
+/** A contestant that takes requests at `said`. */
+export interface Contestant {
+  name: string;
+  what: string;
+  /** Null where it can be started; otherwise why it can't. */
+  missing(): string | null;
+  start(ground: Ground): Promise<Running>;
+}
+
+/** Ratios are taken against this one. */
+export const BASELINE = 'bare proxy';
+/** Added latency is counted from this one. */
+export const DIRECT = 'direct';
+export const PUENTE = 'puente';
+
+/** Answers questions about the event loop by messages of the parent; the same in both, so that it favours nobody. */
+const PROBE = ['--import', join(import.meta.dirname, 'probe.ts')];
+const LISTENING = /(http:\/\/127\.0\.0\.1:\d+)/;
+const always = (): null => null;
+
+export const contestants: readonly Contestant[] = [
+  {
+    name: DIRECT,
+    what: 'to the upstream, no proxy: the ceiling',
+    missing: always,
+    start: async ({ upstream }) => ({
+      pid: 0,
+      said: upstream,
+      // Nothing of its own runs; whoever asks this process something would ask the wrong one.
+      child: null as never,
+      log: '',
+      ready_ms: 0,
+      stop: async () => undefined,
+    }),
+  },
+  {
+    name: BASELINE,
+    what: 'Express 5 + http-proxy-middleware 4, kept-alive pool, bytes untouched',
+    missing: always,
+    start: (ground) => startNode('bare-proxy', ground),
+  },
+  {
+    name: 'fast-proxy',
+    what: 'fast-proxy on plain Node http, bytes untouched',
+    missing: () => (isInstalled('fast-proxy') ? null : 'not installed (npm install --no-save fast-proxy)'),
+    start: (ground) => startNode('fast-proxy', ground),
+  },
+  {
+    name: 'nginx',
+    what: 'nginx as pass-through, kept-alive pool',
+    missing: () => missingProgram('nginx'),
+    start: (ground) =>
+      startProgram('nginx', ground, nginxPassThrough, (file, directory) => ['-p', directory, '-c', file]),
+  },
+  {
+    name: 'HAProxy',
+    what: 'HAProxy as pass-through, one thread, connections reused',
+    missing: () => missingProgram('haproxy'),
+    start: (ground) => startProgram('haproxy', ground, haproxyPassThrough, (file) => ['-db', '-f', file]),
+  },
+  {
+    name: PUENTE,
+    what: 'translated, with its durable row',
+    missing: always,
+    start: (ground) => startPuente({ ...ground, node_options: [...PROBE, ...ground.node_options] }),
+  },
+];
+
+/** @throws Error for a name that is nobody. */
+export function contestantOf(name: string): Contestant {
+  const found = contestants.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`There is no contestant ${name}.`);
+  return found;
+}
+
+function startNode(
+  name: string,
+  { upstream, core, directory, node_options, fsync_delay_us }: Ground,
+): Promise<Running> {
+  return startProcess({
+    name,
+    script: `bench/contestants/${name}.ts`,
+    arguments: [upstream],
+    core,
+    directory,
+    node_options: [...PROBE, ...node_options],
+    ready: LISTENING,
+    ...(fsync_delay_us === undefined ? {} : { fsync_delay_us }),
+  });
+}
+
+async function startProgram(
+  name: string,
+  { upstream, core, directory }: Ground,
+  configure: (directory: string, port: number, upstream: URL) => string,
+  options: (file: string, directory: string) => string[],
+): Promise<Running> {
+  const own = join(directory, name);
+  mkdirSync(own, { recursive: true });
+  const file = join(own, 'configuration');
+  const port = await freePort();
+  writeFileSync(file, configure(own, port, new URL(upstream)));
+  return startProcess({
+    name,
+    command: [findProgram(name) ?? name, ...options(file, own)],
+    core,
+    directory: own,
+    port,
+  });
+}
+
+function missingProgram(name: string): string | null {
+  return findProgram(name) === null ? `${name} is not installed` : null;
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    createRequire(import.meta.url).resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+}

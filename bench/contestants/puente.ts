@@ -1,0 +1,55 @@
+/** Puente as an operator runs it, with the few settings that a benchmark needs. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Running, startProcess } from '../processes.ts';
+import type { Ground } from './contestants.ts';
+
+/** Signs the events of the benchmark. */
+export const WEBHOOK_SECRET = 'the webhook secret of the benchmark';
+/** The same at every start on one database: what one start sealed the next one reads. */
+const SECRET_KEY = 'the sealing key of the benchmark, 32 characters or more';
+export const OPS_TOKEN = 'the-ops-token-of-the-benchmark-0001';
+/** The bench's terminals never report back; looks at open orders would only be noise, and production has events instead. */
+const NO_LOOKS_MS = '3600000';
+
+/** Where Puente's database lies under the ground's directory. */
+export function databaseOf(directory: string): string {
+  return join(directory, 'puente-data', 'puente.db');
+}
+
+/**
+ * Everything but addresses, keys and looks at open orders stands as shipped.
+ * @param settings over these, as environment variables.
+ */
+export function startPuente(
+  { upstream, core, directory, node_options, fsync_delay_us, wrapper = [] }: Ground,
+  settings: Record<string, string> = {},
+  start_limit_ms?: number,
+): Promise<Running> {
+  mkdirSync(join(directory, 'puente-data'), { recursive: true });
+  return startProcess({
+    name: 'puente',
+    script: 'src/main.ts',
+    core,
+    directory,
+    ready: /public door +(http:\/\/127\.0\.0\.1:\d+)/,
+    node_options,
+    wrapper,
+    ...(start_limit_ms === undefined ? {} : { start_limit_ms }),
+    ...(fsync_delay_us === undefined ? {} : { fsync_delay_us }),
+    env: {
+      PUENTE_UPSTREAM: upstream,
+      PUENTE_SECRET_KEY: SECRET_KEY,
+      PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
+      PUENTE_DATA_DIR: join(directory, 'puente-data'),
+      PUENTE_PUBLIC_PORT: '0',
+      PUENTE_OPS_PORT: '0',
+      PUENTE_OPS_TOKEN: OPS_TOKEN,
+      PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      PUENTE_RECONCILE_POINT_INTERVAL_MS: NO_LOOKS_MS,
+      PUENTE_RECONCILE_QR_INTERVAL_MS: NO_LOOKS_MS,
+      PUENTE_RECONCILE_MAX_INTERVAL_MS: NO_LOOKS_MS,
+      ...settings,
+    },
+  });
+}

@@ -1,0 +1,96 @@
+/** wrk as the load generator, where it is installed: so fast that it never is what is measured. For repeatable requests alone. */
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { caseOf } from '../cases/cases.ts';
+import type { BenchRequest } from '../cases/requests.ts';
+import { TASKSET } from '../machine.ts';
+import type { LoadPlan, LoadResult } from './plan.ts';
+
+/** What the script prints at its end. */
+interface Told {
+  requests: number;
+  duration_us: number;
+  p50_us: number;
+  p99_us: number;
+  p999_us: number;
+  bad_statuses: number;
+  broken: number;
+}
+
+/**
+ * wrk cuts off what is under way at its end, and reads no answer but its status; the caller looks at some answers with the
+ * other generator before.
+ * @param core null leaves it to the system.
+ * @throws Error when wrk fails, with its own words.
+ */
+export async function runWrk(plan: LoadPlan, core: number | null, directory: string): Promise<LoadResult> {
+  const bench = caseOf(plan.case_name);
+  const targets = plan.targets.length === 0 ? [''] : plan.targets;
+  const file = join(directory, 'wrk.lua');
+  writeFileSync(file, script(targets.map((target) => bench.request(plan.first, target))));
+  const wrk = [
+    'wrk',
+    '-t1',
+    `-c${plan.in_flight}`,
+    `-d${Math.max(1, Math.round(plan.duration_ms / 1000))}s`,
+    '-s',
+    file,
+    plan.url,
+  ];
+  const text = await output(core === null ? wrk : [TASKSET, '-c', String(core), ...wrk]);
+  const told = JSON.parse(/^told (.*)$/m.exec(text)?.[1] ?? 'null') as Told | null; // our own script printed it
+  if (told === null) throw new Error(`wrk said nothing: ${text}`);
+  const faults: string[] = [];
+  if (told.bad_statuses > 0) faults.push(`${told.bad_statuses} answers were not 2xx`);
+  if (told.broken > 0) faults.push(`${told.broken} connections broke`);
+  return {
+    sent: told.requests,
+    succeeded: told.requests - told.bad_statuses,
+    per_second: told.requests / (told.duration_us / 1e6),
+    p50_ms: told.p50_us / 1000,
+    p99_ms: told.p99_us / 1000,
+    p999_ms: told.p999_us / 1000,
+    faults,
+  };
+}
+
+/** Takes the requests in turn. A server that says `Connection: close` is connected to again by wrk itself. */
+function script(requests: readonly BenchRequest[]): string {
+  const list = requests.map(({ method, path, headers, body }) => {
+    const lines = Object.entries(headers).map(([name, value]) => `["${name}"]=[[${value}]]`);
+    return `wrk.format("${method}", [[${path}]], {${lines.join(', ')}}, ${body === '' ? 'nil' : `[[${body}]]`})`;
+  });
+  return `local requests = {}
+local at = 0
+function init()
+  requests = {
+${list.join(',\n')}
+  }
+end
+function request()
+  at = at + 1
+  return requests[at % #requests + 1]
+end
+function done(summary, latency)
+  io.write(string.format('told {"requests":%d,"duration_us":%d,"p50_us":%d,"p99_us":%d,"p999_us":%d,"bad_statuses":%d,"broken":%d}\\n',
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), latency:percentile(99.9),
+    summary.errors.status, summary.errors.connect + summary.errors.timeout))
+end
+`;
+}
+
+function output([command = '', ...rest]: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const chunks: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
+    child.once('error', reject);
+    child.once('close', (status) => {
+      const text = Buffer.concat(chunks).toString('utf8');
+      if (status === 0) resolve(text);
+      else reject(new Error(`wrk failed (${status}): ${text}`));
+    });
+  });
+}

@@ -1,0 +1,66 @@
+/** Notices: how fast paid sales are told to a receiver of their merchant, over the real notifier with its attempts on disk. */
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { prepareSales } from '../cases/prepare.ts';
+import { databaseOf, OPS_TOKEN, startPuente } from '../contestants/puente.ts';
+import type { Running } from '../processes.ts';
+import { startUpstream } from '../upstream/start.ts';
+import { type Check, checkCounts } from './checks.ts';
+
+export interface NoticesResult {
+  sales: number;
+  /** From the first notice that was taken to the last. */
+  took_ms: number;
+  per_second: number;
+  checks: Check[];
+}
+
+/** Enough for a second or two at the notifier's own pace. */
+const SALES = 1000;
+const LIMIT_MS = 120_000;
+const LOOK_EVERY_MS = 25;
+
+/**
+ * One receiver on one host, which takes two at a time as shipped. Reads of orders are not held at 200 a second here, or
+ * that pace would be the only figure.
+ */
+export async function measureNotices(directory: string): Promise<NoticesResult> {
+  const upstream = await startUpstream(directory, null);
+  const ground = { upstream: upstream.said, core: null, directory, node_options: [] };
+  const puente = await startPuente(ground, {
+    PUENTE_MERCHANTS_NOTICE_URL: `${upstream.said}/bench/notices`,
+    PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
+    PUENTE_OUTBOUND_ALLOW_HTTP: 'true',
+    PUENTE_RECONCILE_CALLS_PER_SECOND: '10000',
+  });
+  const [took_ms] = await Promise.all([untilTold(puente), prepareSales(puente.said, 'F', 1, SALES)]);
+  await puente.stop();
+  await upstream.stop();
+  const seen = upstream.seen();
+  return {
+    sales: SALES,
+    took_ms,
+    per_second: SALES / (took_ms / 1000),
+    checks: [
+      ...checkCounts(databaseOf(directory), seen, { translated: SALES, untouched: 0 }),
+      { what: 'notices received', expected: SALES, found: seen.notices },
+    ],
+  };
+}
+
+/** From the first notice that was taken to the last, ms. */
+async function untilTold(puente: Running): Promise<number> {
+  const ops = /ops door +(http:\/\/\S+)/.exec(readFileSync(puente.log, 'utf8'))?.[1];
+  let first = 0;
+  for (const limit = Date.now() + LIMIT_MS; ; ) {
+    const page = await (await fetch(`${ops}/metrics`, { headers: { authorization: `Bearer ${OPS_TOKEN}` } })).text();
+    const taken = Number(/^puente_notice_attempts_total\{outcome="[^"]*"\} (\d+)/m.exec(page)?.[1] ?? 0);
+    if (taken > 0 && first === 0) first = performance.now();
+    if (taken >= SALES) return performance.now() - first;
+    if (Date.now() > limit)
+      throw new Error(
+        `Only ${taken} of ${SALES} notices were sent:\n${page.match(/^puente_(notice|waiting).*/gm)?.join('\n')}`,
+      );
+    await pause(LOOK_EVERY_MS);
+  }
+}

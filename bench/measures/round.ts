@@ -1,0 +1,86 @@
+/** Cases measured in one arrangement: interleaved repetitions of all contestants, then the proof of the counts. */
+import { caseOf } from '../cases/cases.ts';
+import { BASELINE, PUENTE } from '../contestants/contestants.ts';
+import type { Check } from './checks.ts';
+import { type Arrangement, type Measured, openStand, type StandPlan } from './stand.ts';
+
+export interface RoundPlan extends StandPlan {
+  cases: readonly string[];
+  in_flight: readonly number[];
+  /** Fixed arrivals a second; null is the closed loop. */
+  rate: number | null;
+  repetitions: number;
+  duration_ms: number;
+  /** Requests that each contestant answers before it is measured: the compiler has to see the hot path often. */
+  warm_up: number;
+  progress(text: string): void;
+}
+
+/** One measurement of one contestant. */
+export interface Sample extends Omit<Measured, 'faults' | 'sent' | 'succeeded'> {
+  case_name: string;
+  contestant: string;
+  in_flight: number;
+  rate: number | null;
+  repetition: number;
+}
+
+export interface Round {
+  arrangement: Arrangement;
+  fsync_delay_us: number | null;
+  upstream: 'nginx' | 'Node';
+  samples: Sample[];
+  checks: Check[];
+  faults: string[];
+}
+
+/** The warm-up ends after this time even if it has not seen its requests, so that a slow machine ends at all. */
+const WARM_UP_LIMIT_MS = 15_000;
+const WARM_UP_STEP_MS = 500;
+const WARM_UP_IN_FLIGHT = 16;
+
+export async function runRound(plan: RoundPlan): Promise<Round> {
+  const stand = await openStand(plan);
+  const samples: Sample[] = [];
+  const words = `${plan.arrangement}${plan.fsync_delay_us === null ? '' : `, fsync +${plan.fsync_delay_us} µs`}`;
+  for (const case_name of plan.cases) {
+    const list = caseOf(case_name).in_flight ?? plan.in_flight;
+    // Only Node compiles while it runs; the first repetition of the others is as good as the last.
+    for (const contestant of [BASELINE, 'fast-proxy', PUENTE].filter((name) => stand.contestants.has(name))) {
+      plan.progress(`${words}, ${case_name}: warming up ${contestant}`);
+      const limit = performance.now() + WARM_UP_LIMIT_MS;
+      const asked = { case_name, duration_ms: WARM_UP_STEP_MS, rate: null };
+      for (let done = 0; done < warmUpOf(plan, case_name) && performance.now() < limit; ) {
+        done += (
+          await stand.measure(contestant, { ...asked, in_flight: Math.min(WARM_UP_IN_FLIGHT, Math.max(...list)) })
+        ).sent;
+      }
+    }
+    for (const in_flight of list) {
+      for (let repetition = 0; repetition < plan.repetitions; repetition++) {
+        for (const contestant of turned(plan.contestants, repetition)) {
+          const { duration_ms, rate } = plan;
+          const measured = await stand.measure(contestant, { case_name, in_flight, duration_ms, rate });
+          const { faults: _told, sent: _sent, succeeded: _succeeded, ...figures } = measured;
+          samples.push({ case_name, contestant, in_flight, rate, repetition, ...figures });
+          plan.progress(
+            `${words}, ${case_name}, ${rate === null ? `${in_flight} in flight` : `${rate}/s arriving`}, ${repetition + 1}/${plan.repetitions}: ${contestant} ${Math.round(measured.per_second)}/s, p50 ${measured.p50_ms.toFixed(2)} ms`,
+          );
+        }
+      }
+    }
+  }
+  const { arrangement, fsync_delay_us } = plan;
+  return { arrangement, fsync_delay_us, upstream: stand.upstream.program, samples, ...(await stand.close()) };
+}
+
+/** A large body is a request of thousands of parts; a few of them are warm. */
+function warmUpOf({ warm_up }: RoundPlan, case_name: string): number {
+  return caseOf(case_name).in_flight === null ? warm_up : Math.ceil(warm_up / 200);
+}
+
+/** Another one begins each time, so that a slow minute hits all alike. */
+function turned<Entry>(entries: readonly Entry[], by: number): Entry[] {
+  const start = by % entries.length;
+  return [...entries.slice(start), ...entries.slice(0, start)];
+}

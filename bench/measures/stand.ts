@@ -1,0 +1,150 @@
+/** The processes of one arrangement, all started: an upstream, a load generator and the contestants; and one measurement of one of them. */
+import { mkdirSync } from 'node:fs';
+import { caseOf, type Sale } from '../cases/cases.ts';
+import { prepareSales } from '../cases/prepare.ts';
+import { contestantOf, PUENTE } from '../contestants/contestants.ts';
+import type { LoopDelay } from '../contestants/probe.ts';
+import { databaseOf } from '../contestants/puente.ts';
+import type { LoadPlan, LoadResult } from '../load/plan.ts';
+import { askLoad, startLoad } from '../load/start.ts';
+import { runWrk } from '../load/wrk.ts';
+import { cpuSeconds, findProgram, residentMb } from '../machine.ts';
+import type { Running } from '../processes.ts';
+import { startUpstream, type Upstream } from '../upstream/start.ts';
+import { type Check, type Created, checkCounts } from './checks.ts';
+import { untilQuiet } from './quiet.ts';
+
+/** `one core`: the contestant alone on core 1, upstream and load on core 0; `free`: as the system likes. */
+export type Arrangement = 'one core' | 'free';
+
+export interface StandPlan {
+  arrangement: Arrangement;
+  contestants: readonly string[];
+  directory: string;
+  /** Makes every fsync of the contestants take this much longer; null leaves the disk as it is. */
+  fsync_delay_us: number | null;
+  /** Where CPU profiles of the contestants go; null makes none. */
+  profile: string | null;
+}
+
+/** What is asked of one contestant. */
+export type Asked = Pick<LoadPlan, 'case_name' | 'in_flight' | 'duration_ms' | 'rate'>;
+
+/** What came of it, and what it cost the contestant. */
+export interface Measured extends LoadResult {
+  generator: 'wrk' | 'own';
+  /** Processor time for one request, all threads, with the work that was put off until after the answers; null: not known. */
+  cpu_us: number | null;
+  /** How long it went on working after the last answer. */
+  settled_ms: number;
+  resident_mb: number | null;
+  /** How late its event loop was meanwhile; null where it has none that can be asked. */
+  loop_p99_ms: number | null;
+}
+
+export interface Stand {
+  upstream: Upstream;
+  contestants: ReadonlyMap<string, Running>;
+  measure(contestant: string, asked: Asked): Promise<Measured>;
+  /** Memory of a contestant now, MB. */
+  resident(contestant: string): number | null;
+  /** Stops everything, and proves the counts. */
+  close(): Promise<{ checks: Check[]; faults: string[] }>;
+}
+
+/** Asked of the own generator before wrk, which reads no answers. */
+const LOOK_MS = 100;
+
+export async function openStand(plan: StandPlan): Promise<Stand> {
+  mkdirSync(plan.directory, { recursive: true });
+  const [own, shared] = plan.arrangement === 'one core' ? [1, 0] : [null, null];
+  const upstream = await startUpstream(plan.directory, shared);
+  const load = await startLoad(plan.directory, shared);
+  const field = new Map<string, Running>();
+  const node_options = plan.profile === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${plan.profile}`];
+  const slow = plan.fsync_delay_us === null ? {} : { fsync_delay_us: plan.fsync_delay_us };
+  for (const name of plan.contestants) {
+    const ground = { upstream: upstream.said, core: own, directory: plan.directory, node_options, ...slow };
+    field.set(name, await contestantOf(name).start(ground));
+  }
+
+  const faults: string[] = [];
+  const created: Created = { translated: 0, untouched: 0 };
+  const sales = new Map<string, Sale[]>();
+  let first = 1;
+
+  const targetsOf = async (case_name: string): Promise<string[]> => {
+    const { needs } = caseOf(case_name);
+    if (needs === null) return [];
+    const { kind, count, names } = needs;
+    const puente = field.get(PUENTE);
+    if (puente === undefined)
+      throw new Error(`The case ${case_name} reads what Puente made, so Puente must take part.`);
+    const made = sales.get(kind) ?? (await prepareSales(puente.said, kind, first, count));
+    if (!sales.has(kind)) {
+      sales.set(kind, made);
+      first += count;
+      created.translated += count;
+    }
+    return made.map((sale) => String(sale[names]));
+  };
+
+  const measure = async (contestant: string, asked: Asked): Promise<Measured> => {
+    const running = field.get(contestant);
+    if (running === undefined) throw new Error(`${contestant} was not started.`);
+    const common = {
+      ...asked,
+      targets: await targetsOf(asked.case_name),
+      url: running.said,
+      translated: contestant === PUENTE,
+    };
+    const withWrk = caseOf(asked.case_name).is_repeatable && asked.rate === null && findProgram('wrk') !== null;
+    if (withWrk) {
+      const look = await askLoad(load, { ...common, first, duration_ms: LOOK_MS, in_flight: 1 });
+      first += look.sent;
+      faults.push(...look.faults.map((fault) => `${contestant}, ${asked.case_name}: ${fault}`));
+    }
+    await untilQuiet(running.pid);
+    await loopDelay(running, contestant);
+    const before = cpuSeconds(running.pid);
+    const plan_now: LoadPlan = { ...common, first };
+    const result = withWrk ? await runWrk(plan_now, shared, plan.directory) : await askLoad(load, plan_now);
+    const delay = await loopDelay(running, contestant);
+    const settled_ms = await untilQuiet(running.pid);
+    const after = cpuSeconds(running.pid);
+    first += result.sent;
+    if (asked.case_name === 'create') created[contestant === PUENTE ? 'translated' : 'untouched'] += result.succeeded;
+    faults.push(...result.faults.map((fault) => `${contestant}, ${asked.case_name}: ${fault}`));
+    return {
+      ...result,
+      generator: withWrk ? 'wrk' : 'own',
+      cpu_us: before === null || after === null ? null : ((after - before) / Math.max(1, result.sent)) * 1e6,
+      settled_ms,
+      resident_mb: residentMb(running.pid),
+      loop_p99_ms: delay?.p99_ms ?? null,
+    };
+  };
+
+  return {
+    upstream,
+    contestants: field,
+    measure,
+    resident: (contestant) => residentMb(field.get(contestant)?.pid ?? 0),
+    async close() {
+      for (const running of field.values()) await running.stop();
+      load.child.disconnect();
+      await upstream.stop();
+      const checks = field.has(PUENTE) ? checkCounts(databaseOf(plan.directory), upstream.seen(), created) : [];
+      return { checks, faults };
+    },
+  };
+}
+
+/** Since the last question. Only Node contestants can be asked. */
+function loopDelay(running: Running, contestant: string): Promise<LoopDelay | null> {
+  if (!['bare proxy', 'fast-proxy', PUENTE].includes(contestant)) return Promise.resolve(null);
+  return new Promise((resolve) => {
+    running.child.once('message', (answer) => resolve(answer as LoopDelay)); // what our own probe sends
+    running.child.send('loop delay');
+  });
+}

@@ -1,0 +1,36 @@
+/** What one run of the benchmark found: the content of its JSON file. */
+import type { Machine } from '../machine.ts';
+import type { Check } from '../measures/checks.ts';
+import type { InstructionsResult } from '../measures/instructions.ts';
+import type { MemoryResult } from '../measures/memory.ts';
+import type { NoticesResult } from '../measures/notices.ts';
+import type { SizeResult } from '../measures/sizes.ts';
+import type { Goal } from './goals.ts';
+import type { Line } from './lines.ts';
+
+export interface Result {
+  started_at: string;
+  took_s: number;
+  machine: Machine;
+  /** Which programs took part, so that two files are compared only when they are alike. */
+  upstream: 'nginx' | 'Node';
+  load: 'wrk and own' | 'own';
+  options: Record<string, unknown>;
+  lines: Line[];
+  /** Measured ms of one fsync, by the delay that was asked for. */
+  slow_fsync_ms: Record<string, number>;
+  notices: NoticesResult | null;
+  sizes: SizeResult[] | null;
+  memory: MemoryResult | null;
+  instructions: InstructionsResult | null;
+  /** Why something that was asked for could not be measured. */
+  not_measured: string[];
+  checks: (Check & { where: string })[];
+  faults: string[];
+  goals: Goal[];
+}
+
+/** True when every answer was right and every count is as it must be. */
+export function isProved({ checks, faults }: Pick<Result, 'checks' | 'faults'>): boolean {
+  return faults.length === 0 && checks.every(({ expected, found }) => expected === found);
+}

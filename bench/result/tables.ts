@@ -1,0 +1,176 @@
+/** A result for people. */
+import Table from 'cli-table3';
+import { BASELINE, contestants } from '../contestants/contestants.ts';
+import type { SizeResult } from '../measures/sizes.ts';
+import type { Spread } from '../statistics.ts';
+import type { Change } from './compare.ts';
+import type { Goal } from './goals.ts';
+import type { Line } from './lines.ts';
+import type { Result } from './result.ts';
+
+export function renderResult(result: Result): string {
+  const arrangements = Map.groupBy(
+    result.lines,
+    ({ arrangement, fsync_delay_us }) => `${arrangement} ${fsync_delay_us}`,
+  );
+  return [
+    renderHead(result),
+    ...[...arrangements.values()].map((lines) => renderLines(lines, result.slow_fsync_ms)),
+    ...renderExtras(result),
+    renderGoals(result.goals),
+    renderChecks(result),
+  ].join('\n\n');
+}
+
+function renderHead({ machine, upstream, load, took_s }: Result): string {
+  const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`);
+  return [
+    `Node ${machine.node}, ${machine.cpu}, ${machine.cores} cores, ${machine.memory_gib} GiB, ${machine.system}; one fsync ${machine.fsync_ms.toFixed(2)} ms`,
+    `${versions.join(', ')}; upstream ${upstream}; load ${load}; ${Math.round(took_s / 60)} min`,
+    ...contestants.map(({ name, what, missing }) => `${name}: ${what}${missing() === null ? '' : ` – ${missing()}`}`),
+    'Absolute figures are noise; the ratios, taken inside each repetition, are the result. CPU counts what was put off, too.',
+  ].join('\n');
+}
+
+function renderLines(lines: readonly Line[], slow_fsync_ms: Result['slow_fsync_ms']): string {
+  const [first] = lines;
+  const table = tableOf(
+    [
+      'case',
+      'load',
+      'contestant',
+      'req/s (min–max)',
+      `ratio to ${BASELINE}`,
+      'p50 ms',
+      'p99 ms',
+      'p99.9 ms',
+      'added p50/p99/p99.9',
+      'CPU µs',
+      'CPU ratio',
+      'MB',
+      'loop p99 ms',
+    ],
+    3,
+  );
+  for (const line of lines) {
+    const { added } = line;
+    table.push([
+      line.case_name,
+      line.rate === null ? `${line.in_flight} in flight` : `${line.rate}/s`,
+      line.contestant,
+      withSpread(line.per_second, 0),
+      line.ratio === null ? '–' : line.contestant === BASELINE ? '1' : withSpread(line.ratio, 2),
+      line.p50_ms.median.toFixed(2),
+      line.p99_ms.median.toFixed(2),
+      line.p999_ms.median.toFixed(2),
+      added === null
+        ? '–'
+        : [added.p50_ms, added.p99_ms, added.p999_ms].map(({ median }) => median.toFixed(2)).join(' / '),
+      medianOf(line.cpu_us, 0),
+      medianOf(line.cpu_ratio, 2),
+      medianOf(line.resident_mb, 0),
+      medianOf(line.loop_p99_ms, 1),
+    ]);
+  }
+  const cores =
+    first?.arrangement === 'one core'
+      ? 'each contestant alone on core 1, upstream and load on core 0'
+      : 'cores as the system likes';
+  const delay = first?.fsync_delay_us ?? null;
+  const slow =
+    delay === null ? '' : `; fsync +${delay / 1000} ms, measured ${slow_fsync_ms[String(delay)]?.toFixed(2) ?? '?'} ms`;
+  return `Arrangement: ${first?.arrangement} (${cores}${slow})\n${table.toString()}`;
+}
+
+function renderExtras({ notices, sizes, memory, instructions, not_measured }: Result): string[] {
+  const parts: string[] = [];
+  if (notices !== null)
+    parts.push(
+      `Notices: ${notices.per_second.toFixed(0)} a second to one receiver (${notices.sales} in ${(notices.took_ms / 1000).toFixed(1)} s)`,
+    );
+  if (sizes !== null) parts.push(renderSizes(sizes));
+  if (memory !== null) {
+    const points = memory.points.filter((_point, index) => index % 6 === 5 || index === memory.points.length - 1);
+    parts.push(
+      `Memory: ${memory.at_start_mb?.toFixed(0)} MB at the start; ${points.map(({ requests, resident_mb }) => `${resident_mb?.toFixed(0)} MB after ${requests}`).join(', ')}`,
+    );
+  }
+  if (instructions !== null)
+    parts.push(
+      `Instructions: ${Math.round(instructions.per_create / 1000)} thousand for one create (${instructions.counter}, ${instructions.creates} creates)`,
+    );
+  if (not_measured.length > 0) parts.push(not_measured.map((why) => `Not measured: ${why}`).join('\n'));
+  return parts;
+}
+
+function renderSizes(sizes: readonly SizeResult[]): string {
+  const table = tableOf(
+    [
+      'links',
+      'in doubt',
+      'database MB',
+      'ready ms',
+      'memory MB',
+      'create/s',
+      'create CPU µs',
+      'get-final/s',
+      'get-final CPU µs',
+    ],
+    0,
+  );
+  for (const size of sizes) {
+    table.push([
+      size.links,
+      size.in_doubt,
+      size.database_mb.toFixed(0),
+      size.ready_ms.toFixed(0),
+      size.resident_mb?.toFixed(0) ?? '–',
+      withSpread(size.create.per_second, 0),
+      withSpread(size.create.cpu_us, 0),
+      withSpread(size.get_final.per_second, 0),
+      withSpread(size.get_final.cpu_us, 0),
+    ]);
+  }
+  return `Sizes of the database, 64 in flight\n${table.toString()}`;
+}
+
+function renderGoals(goals: readonly Goal[]): string {
+  const table = tableOf(['goal', 'measured', 'verdict'], 3);
+  for (const { goal, measured, verdict, why } of goals)
+    table.push([goal, measured ?? '–', why === null ? verdict : `${verdict}: ${why}`]);
+  return `Goals\n${table.toString()}`;
+}
+
+/** What was proved, or what was found wrong. */
+function renderChecks({ checks, faults }: Result): string {
+  return [
+    ...checks.map(
+      ({ where, what, expected, found }) =>
+        `${found === expected ? 'ok   ' : 'WRONG'} ${where}: ${what} ${found}, must be ${expected}`,
+    ),
+    ...faults.map((fault) => `WRONG ${fault}`),
+  ].join('\n');
+}
+
+export function renderChanges(changes: readonly Change[]): string {
+  const table = tableOf(['against the saved run', 'before', 'now', 'change', 'verdict'], 1);
+  for (const { what, before, now, better, verdict } of changes)
+    table.push([what, before.toPrecision(3), now.toPrecision(3), `${((better - 1) * 100).toFixed(0)} %`, verdict]);
+  return table.toString();
+}
+
+function tableOf(head: string[], left: number): Table.Table {
+  return new Table({
+    head,
+    style: { head: [], border: [], compact: true },
+    colAligns: head.map((_name, index) => (index < left ? 'left' : 'right')),
+  });
+}
+
+function medianOf(spread: Spread | null, decimals: number): string {
+  return spread === null ? '–' : spread.median.toFixed(decimals);
+}
+
+function withSpread({ median, min, max }: Spread, decimals: number): string {
+  return `${median.toFixed(decimals)} (${min.toFixed(decimals)}–${max.toFixed(decimals)})`;
+}

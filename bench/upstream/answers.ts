@@ -1,0 +1,177 @@
+/** What the upstream of the benchmark answers, as data: one list for nginx and for Node, so that both say the same bytes. */
+
+/**
+ * One route. `text` may hold what the request said: `$path_kind` and `$path_number` (captured by `path`), `$body_kind`,
+ * `$body_number`, `$body_reference` and `$body_amount`, and `$born`, `$born_later` (when the upstream started).
+ */
+export interface Route {
+  name: string;
+  /** A regular expression for the whole path, in the words that JavaScript and PCRE share. */
+  path: string;
+  /** The method, where a path has several. */
+  method?: 'GET' | 'POST' | 'PUT';
+  status: number;
+  text: string;
+  /** The body must be read to its end before the answer, because the answer needs it, or because it is the case. */
+  reads_body: boolean;
+  /** Every request is written down: `order` and `intent` are counted against the database. */
+  counted: boolean;
+}
+
+/** The number of a request, in the id of its unit and so in the id of its order; the upstream needs no memory then. */
+export const NUMBER_DIGITS = 10;
+/** `N` stays new; `F` is final when it is read; `Q` is a sale at a code, and stays new. */
+export type Kind = 'N' | 'F' | 'Q';
+
+/** The unit of request `n`. */
+export function unitOf(kind: Kind, n: number): string {
+  return `BENCH${kind}${String(n).padStart(NUMBER_DIGITS, '0')}`;
+}
+
+/** The order that the upstream makes for that unit: `ORD` and 26 characters of Crockford's alphabet (`orders-api.md` §1.4). */
+export function orderIdOf(kind: Kind, n: number): string {
+  return `ORD01BENCH00000000${kind}${String(n).padStart(NUMBER_DIGITS, '0')}`;
+}
+
+/** How the body of a create is read, by both upstreams. */
+export const BODY = {
+  unit: `"(?:terminal_id|external_pos_id)":"BENCH(?<kind>[NFQ])(?<number>[0-9]{${NUMBER_DIGITS}})"`,
+  reference: '"external_reference":"(?<reference>[^"]+)"',
+  amount: '"amount":"(?<amount>[0-9.]+)"',
+};
+
+/** Size of a large body. */
+export const LARGE_BYTES = 10 * 1024 * 1024;
+
+const UNIT = `BENCH(?<path_kind>[NFQ])(?<path_number>[0-9]{${NUMBER_DIGITS}})`;
+const ORDER = `/v1/orders/ORD01BENCH00000000(?<path_kind>[NFQ])(?<path_number>[0-9]{${NUMBER_DIGITS}})`;
+const PAYMENT = '{"id":7$path_number,"status":"approved","status_detail":"accredited","external_reference":null';
+
+export const routes: readonly Route[] = [
+  {
+    name: 'order',
+    path: '/v1/orders',
+    status: 201,
+    text: order('body', '$body_kind', '"external_reference":"$body_reference",', '"status":"created"', '$born'),
+    reads_body: true,
+    counted: true,
+  },
+  {
+    name: 'order-final',
+    path: ORDER.replace('[NFQ]', 'F'),
+    status: 200,
+    text: order('path', 'F', '', '"status":"processed","status_detail":"accredited"', '$born_later'),
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'order-new',
+    path: ORDER.replace('[NFQ]', '[NQ]'),
+    status: 200,
+    text: order('path', '$path_kind', '', '"status":"created"', '$born'),
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'order-canceled',
+    path: `${ORDER}/cancel`,
+    status: 200,
+    text: order('path', '$path_kind', '', '"status":"canceled"', '$born_later'),
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'intent',
+    path: `/point/integration-api/devices/${UNIT}/payment-intents`,
+    status: 201,
+    text: order('path', '$path_kind', '"external_reference":"$body_reference",', '"status":"created"', '$born'),
+    reads_body: true,
+    counted: true,
+  },
+  {
+    name: 'intent-read',
+    path: '/point/integration-api/payment-intents/(?<path_number>[0-9a-f-]{36})',
+    status: 200,
+    text: '{"id":"$path_number","state":"OPEN","amount":1500,"device_id":"BENCH","payment":{"type":"credit_card","installments":1},"additional_info":{"external_reference":"untouched","print_on_terminal":true}}',
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'merchant-order',
+    path: '/merchant_orders/(?<path_number>[0-9]+)',
+    status: 200,
+    text: '{"id":$path_number,"status":"opened","external_reference":"untouched","preference_id":"","payments":[],"shipments":[],"collector":{"id":700100200,"nickname":"BENCH"},"marketplace":"NONE","total_amount":301,"paid_amount":0,"refunded_amount":0,"order_status":"payment_required","items":[{"title":"Coffee","unit_price":150.5,"quantity":2}]}',
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'merchant-order-search',
+    path: '/merchant_orders/search',
+    status: 200,
+    text: '{"elements":[],"next_offset":0,"total":0}',
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'payment-search',
+    path: '/v1/payments/search',
+    status: 200,
+    text: '{"paging":{"total":0,"limit":30,"offset":0},"results":[]}',
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'payment',
+    path: `/v1/payments/7(?<path_number>[0-9]{${NUMBER_DIGITS}})`,
+    status: 200,
+    text: `${PAYMENT},"transaction_amount":15,"transaction_amount_refunded":0,"currency_id":"ARS","collector_id":700100200,"operation_type":"regular_payment","payment_method_id":"visa","payment_type_id":"credit_card","installments":1,"date_created":"$born","date_approved":"$born_later","date_last_updated":"$born_later","refunds":[],"captured":true,"live_mode":true,"metadata":{}}`,
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'account',
+    path: '/users/me',
+    status: 200,
+    text: '{"id":700100200,"nickname":"BENCH","site_id":"MLA","country_id":"AR"}',
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'event',
+    path: '/webhooks/orders',
+    status: 200,
+    text: '{"received":true}',
+    reads_body: true,
+    counted: false,
+  },
+  { name: 'notice', path: '/bench/notices', status: 200, text: '{}', reads_body: true, counted: true },
+  {
+    name: 'carried',
+    path: '/v1/customers',
+    status: 200,
+    text: `{"id":"700100200-customer","email":"buyer@example.com","description":"${'x'.repeat(500)}"}`,
+    reads_body: true,
+    counted: false,
+  },
+  {
+    name: 'upload',
+    path: '/v1/documents',
+    status: 200,
+    text: '{"id":"document","status":"received"}',
+    reads_body: true,
+    counted: false,
+  },
+];
+
+/** The one large answer; nginx takes it from a file. */
+export const LARGE_PATH = '/v1/documents/large';
+
+function order(from: 'path' | 'body', kind: string, reference: string, status: string, updated: string): string {
+  const number = `$${from}_number`;
+  const amount = from === 'body' ? '$body_amount' : '15.00';
+  const paid = status.includes('processed')
+    ? `"status":"processed","paid_amount":"15.00","reference_id":"7${number}"`
+    : '"status":"created"';
+  const place = `"point":{"terminal_id":"BENCH${kind}${number}","print_on_terminal":"seller_ticket"}`;
+  return `{"id":"ORD01BENCH00000000${kind}${number}","type":"point","user_id":"700100200",${reference}"expiration_time":"PT15M","processing_mode":"automatic","country_code":"ARG","currency":"ARS","integration_data":{"application_id":"4004001"},${status},"created_date":"$born","last_updated_date":"${updated}","config":{${place}},"type_response":{"qr_data":"00020101021243650016COM.MERCADOLIBRE"},"transactions":{"payments":[{"id":"PAY01BENCH00000000${kind}${number}","amount":"${amount}",${paid}}]}}`;
+}

@@ -1,0 +1,92 @@
+/** Starts the upstream that all contestants share: nginx where it is installed, else Node; and reads what it has seen. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { findProgram, freePort } from '../machine.ts';
+import { type Running, startProcess } from '../processes.ts';
+import { LARGE_BYTES } from './answers.ts';
+import { nginxUpstream } from './nginx.ts';
+
+export interface Upstream extends Running {
+  /** For the table: which program it is. */
+  program: 'nginx' | 'Node';
+  /** What it was asked, route by route; it must have been stopped. */
+  seen(): Seen;
+}
+
+/** For each counted route, the numbers in the order of their requests. */
+export interface Seen {
+  orders: readonly string[];
+  intents: number;
+  notices: number;
+  /** Idempotency keys of the orders; every order has one of its own. */
+  keys: number;
+  /** Requests that it had no answer to. */
+  unknown: number;
+}
+
+/** nginx writes its log this long after the request; counted only after that. */
+const LOG_DELAY_MS = 400;
+
+/** @throws Error when the program does not start. */
+export async function startUpstream(
+  directory: string,
+  core: number | null,
+  program = upstreamProgram(),
+): Promise<Upstream> {
+  const born_at = Date.now();
+  const [born, born_later] = [born_at, born_at + 1000].map((at) => new Date(at).toISOString()) as [string, string]; // two in, two out
+  const common = { name: 'upstream', core, directory };
+  const running =
+    program === 'nginx'
+      ? await startNginx(directory, core, born, born_later)
+      : await startProcess({
+          ...common,
+          script: 'bench/upstream/node.ts',
+          arguments: [directory, born, born_later],
+          ready: /(http:\S+)/,
+        });
+  return {
+    ...running,
+    program,
+    async stop() {
+      await pause(LOG_DELAY_MS);
+      await running.stop();
+    },
+    seen: () => readSeen(directory),
+  };
+}
+
+/** Which program the upstream is here. */
+export function upstreamProgram(): Upstream['program'] {
+  return findProgram('nginx') === null ? 'Node' : 'nginx';
+}
+
+async function startNginx(directory: string, core: number | null, born: string, later: string): Promise<Running> {
+  const port = await freePort();
+  const file = join(directory, 'nginx.conf');
+  writeFileSync(join(directory, 'large'), Buffer.alloc(LARGE_BYTES, 'x'));
+  writeFileSync(file, nginxUpstream(directory, port, born, later));
+  return startProcess({
+    name: 'upstream',
+    command: [findProgram('nginx') ?? 'nginx', '-p', directory, '-c', file],
+    core,
+    directory,
+    port,
+  });
+}
+
+function readSeen(directory: string): Seen {
+  const lines = (name: string): string[] => {
+    const path = join(directory, `${name}.log`);
+    return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
+  };
+  const orders = lines('order');
+  return {
+    orders: orders.map((line) => line.split(' ', 1)[0] ?? ''),
+    intents: lines('intent').length,
+    notices: lines('notice').length,
+    unknown: lines('unknown').length,
+    keys: new Set(orders.map((line) => line.split(' ')[1])).size,
+  };
+}
