@@ -5,6 +5,7 @@ import { type AppParts, type Inside, openInside } from './app/inside.ts';
 import { installationOf } from './app/installation.ts';
 import { doorUrl, openPublicDoor } from './app/public.ts';
 import { closeLeftovers } from './app/runtime.ts';
+import { observe } from './app/telemetry.ts';
 import { startWork } from './app/work.ts';
 import { assumptionsOf } from './config/assumptions.ts';
 import type { Config } from './config.ts';
@@ -45,12 +46,8 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const admission = createAdmission(config.limits, () => performance.now(), metrics.count);
   const inside = await openInside(config, parts, metrics, admission, remarks);
   const { runtime, sandbox } = inside;
-  const policy: OutboundPolicy = {
-    allow_private: config.outbound.allow_private,
-    allow_http: config.outbound.allow_http,
-    ports: [...config.outbound.ports],
-    own_hosts: [],
-  };
+  const telemetry = await observe(config, parts, inside, () => metrics.read(runtime.store, admission), remarks);
+  const policy = outboundPolicy(config);
   const { keep_alive_timeout_ms } = config.public;
   const passthrough = createPassthrough(
     inside.legacy_url,
@@ -67,6 +64,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     admission,
     webhook_secret,
     eventsWaiting: () => eventsWaiting(),
+    telemetry,
   });
   const public_url = config.public.url ?? publicDoor.own_url;
   policy.own_hosts.push(new URL(public_url).host);
@@ -75,7 +73,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     remarks.push(
       `public.url is not set: notices of QR sales send receivers to ${public_url}; set it to what they reach.`,
     );
-  const work = startWork(runtime, config, metrics, policy, public_url);
+  const work = startWork(runtime, config, metrics, policy, public_url, telemetry);
   inside.onNotices(work.notices);
   eventsWaiting = work.events;
   const state = { ready: true };
@@ -100,10 +98,16 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       await work.stop();
       await runtime.safety.settled();
       await inside.settle();
+      await telemetry?.stop();
       await runtime.store.close();
       await sandbox?.close();
     },
   };
+}
+
+function outboundPolicy({ outbound }: Config): OutboundPolicy {
+  const { allow_private, allow_http, ports } = outbound;
+  return { allow_private, allow_http, ports: [...ports], own_hosts: [] };
 }
 
 /** The ops door goes last: while calls under way end, its `/readyz` tells a balancer 503 (`reliability.md` F53). */

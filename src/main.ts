@@ -26,6 +26,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     keepDiscreet();
     outliveRejections();
     const app = await startApp(config, {
+      environment,
       failpoint: armedFailpoint(environment, config),
       onFatal: (error) => {
         process.stderr.write(`Puente stops: ${error.message}\n`);

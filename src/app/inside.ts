@@ -37,6 +37,8 @@ export interface AppParts {
   onFatal?: (error: PuenteError) => void;
   /** Free bytes of the disk. */
   free_bytes?: () => Promise<number>;
+  /** With the standard variables of OpenTelemetry; without it there is no telemetry. */
+  environment?: NodeJS.ProcessEnv;
   /** Upper limit of the database in pages: a disk that is full. */
   max_pages?: number;
 }
@@ -45,6 +47,8 @@ const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 
 export interface Inside {
   runtime: Runtime;
+  /** For what is about no call: the runtime's own names the sale of the call that something was started in. */
+  log: Log;
   sandbox: Sandbox | null;
   /** Base URL of the legacy API. */
   legacy_url: string;
@@ -113,6 +117,7 @@ export async function openInside(
     remarks.push(`${leftovers} open payments of an earlier sandbox were closed: the sandbox starts empty.`);
   return {
     runtime,
+    log,
     sandbox,
     legacy_url,
     async settle() {

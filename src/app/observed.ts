@@ -4,6 +4,7 @@ import { parseJson } from '../contract/json.ts';
 import type { ExchangeDraft } from '../core/exchange.ts';
 import { noteUnknown } from '../core/exchange-unknown.ts';
 import { markLimitation } from '../core/limitation-mark.ts';
+import type { Log, LogFields } from '../core/runtime.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { readError } from '../mapping/errors.ts';
@@ -62,17 +63,37 @@ export function observedUpstream(upstream: Upstream, current: Current): Upstream
       if (draft === null) return upstream.send(call);
       const started_ms = performance.now();
       const outcome = await upstream.send({ for_payment: draft.is_payment === true, ...call });
-      noteCall(draft, call, outcome, performance.now() - started_ms);
+      noteCall(draft, call, outcome, started_ms);
       return outcome;
     },
   };
 }
 
-function noteCall(draft: ExchangeDraft, call: UpstreamCall, outcome: UpstreamOutcome, duration_ms: number): void {
+/** A log whose lines name the sale that the work at hand is about, unless they name one themselves. */
+export function observedLog(log: Log, current: Current): Log {
+  const about = (fields?: LogFields): LogFields | undefined => {
+    const legacy_id = current()?.legacy_id ?? null;
+    return legacy_id === null ? fields : { legacy_id, ...fields };
+  };
+  return {
+    debug: (message, fields) => log.debug(message, about(fields)),
+    info: (message, fields) => log.info(message, about(fields)),
+    warn: (message, fields) => log.warn(message, about(fields)),
+    error: (message, fields) => log.error(message, about(fields)),
+  };
+}
+
+function noteCall(draft: ExchangeDraft, call: UpstreamCall, outcome: UpstreamOutcome, started_ms: number): void {
   if (draft.upstream.length >= MAX_NOTES) return;
   const status = outcome.kind === 'answered' ? outcome.status : null;
   const code = outcome.kind === 'answered' && outcome.status >= 400 ? readError(outcome.body).code : '';
-  draft.upstream.push({ name: call.name, status, code: code === '' ? null : code.slice(0, MAX_CODE), duration_ms });
+  draft.upstream.push({
+    name: call.name,
+    status,
+    code: code === '' ? null : code.slice(0, MAX_CODE),
+    duration_ms: performance.now() - started_ms,
+    began_ms: started_ms - draft.started_tick_ms,
+  });
   if (draft.rules?.captured !== true) return;
   draft.sent.push({
     method: call.method,

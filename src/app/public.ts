@@ -6,6 +6,7 @@ import type { Config } from '../config.ts';
 import { refused } from '../core/answer.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
+import type { Telemetry } from '../core/telemetry.ts';
 import { PuenteError } from '../error.ts';
 import type { Admission } from '../http/admission.ts';
 import { createAfter } from '../http/after.ts';
@@ -27,6 +28,7 @@ export interface PublicParts {
   admission: Admission;
   webhook_secret: Secret | null;
   eventsWaiting: () => void;
+  telemetry: Telemetry | null;
 }
 
 /**
@@ -36,7 +38,7 @@ export interface PublicParts {
 export async function openPublicDoor(parts: PublicParts): Promise<Listening & { own_url: string }> {
   const door = parts.config.public;
   const tls = readTls(parts.config);
-  const exchanges = createExchanges(parts.runtime, createAfter(parts.runtime, parts.admission));
+  const exchanges = createExchanges(parts.runtime, createAfter(parts.runtime, parts.admission, parts.telemetry));
   const listening = await listen(publicApp(parts, exchanges), {
     name: 'public.port',
     host: door.host,

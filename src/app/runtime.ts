@@ -23,7 +23,7 @@ import type { Clock, CoreSettings, Runtime } from '../core/runtime.ts';
 import { createSafetyWatch } from '../core/safety/watch.ts';
 import { Secret } from '../core/secret.ts';
 import { createSerial } from '../core/serial.ts';
-import { observedTables, observedUpstream } from './observed.ts';
+import { observedLog, observedTables, observedUpstream } from './observed.ts';
 
 /** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
 const MAX_LEFTOVERS = 10_000;
@@ -60,6 +60,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     tables: observedTables(parts.tables, exchange),
     upstream: observedUpstream(parts.upstream, exchange),
     legacy_upstream: observedUpstream(parts.legacy_upstream, exchange),
+    log: observedLog(parts.log, exchange),
     exchange,
     inExchange: (draft, work) => drafts.run(draft, work),
     settings,

@@ -4,6 +4,7 @@ import { targetOf } from '../core/notices/target.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { Secret } from '../core/secret.ts';
 import type { Notice } from '../core/store.ts';
+import type { Telemetry } from '../core/telemetry.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { startBulkMoves } from '../outbound/bulk.ts';
 import { startChores } from '../outbound/chores.ts';
@@ -31,9 +32,10 @@ export function startWork(
   metrics: Metrics,
   policy: OutboundPolicy,
   public_url: string,
+  telemetry: Telemetry | null,
 ): Work {
   const sender = createSender({ policy, userAgent: config.notices.user_agent, timeout_ms: config.notices.timeout_ms });
-  const loops = startLoops(runtime, config, metrics, sender, public_url);
+  const loops = startLoops(runtime, config, metrics, sender, public_url, telemetry);
   const { backup, retention, tokens } = config;
   const chores = startChores(runtime, {
     backup_every_ms: backup.every_ms,
@@ -55,6 +57,7 @@ export function startLoops(
   metrics: Pick<Metrics, 'notice'>,
   sender: Sender,
   public_url: string,
+  telemetry: Telemetry | null,
 ): Work {
   const notifier = startNotifier({
     store: runtime.store,
@@ -72,14 +75,17 @@ export function startLoops(
     per_host: config.notices.per_host,
     public_url,
     receiver: (notice) => receiverOf(runtime, notice),
-    onAttempt: noteAttempt(runtime, metrics),
-    onFault: (error) =>
-      runtime.log.error('notifier failed', { cause: error instanceof Error ? error.message : 'unknown' }),
+    onAttempt: noteAttempt(runtime, metrics, telemetry),
+    onFault: (error, notice) =>
+      runtime.log.error('notifier failed', {
+        ...(notice === undefined ? {} : { legacy_id: notice.legacy_id, merchant: notice.merchant_id }),
+        cause: error instanceof Error ? error.message : 'unknown',
+      }),
   });
   const paced = paceUpstream(runtime.upstream, config.reconcile.calls_per_second, runtime.clock);
   const background: Runtime = { ...runtime, upstream: paced };
-  const events = startReconciler(background, config.reconcile.concurrency, paced.rests);
-  const links = startCompleter(background, config.reconcile.concurrency, paced.rests);
+  const events = startReconciler(background, config.reconcile.concurrency, paced.rests, telemetry);
+  const links = startCompleter(background, config.reconcile.concurrency, paced.rests, telemetry);
   const others = [startBulkMoves(runtime), startSweep(background, paced.rests), ...watchClock(runtime)];
   return {
     notices: notifier.wake,
@@ -103,9 +109,14 @@ async function receiverOf(runtime: Runtime, notice: Notice): ReturnType<Notifier
   };
 }
 
-function noteAttempt(runtime: Runtime, metrics: Pick<Metrics, 'notice'>): NonNullable<NotifierParts['onAttempt']> {
+function noteAttempt(
+  runtime: Runtime,
+  metrics: Pick<Metrics, 'notice'>,
+  telemetry: Telemetry | null,
+): NonNullable<NotifierParts['onAttempt']> {
   return (notice, attempt) => {
     metrics.notice(attempt.outcome);
+    telemetry?.noticed(notice, attempt);
     const fields = {
       legacy_id: notice.legacy_id,
       merchant: notice.merchant_id,

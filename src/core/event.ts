@@ -3,6 +3,7 @@ import { ORDER_ID } from '../contract/identifiers.ts';
 import { applyOrder } from './change.ts';
 import { credentialOf } from './identity.ts';
 import type { Link, LinkState } from './link.ts';
+import { noteId } from './open-answer.ts';
 import { adoptLost } from './reconcile/orphans.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
@@ -21,10 +22,13 @@ const FEWEST_TRIES = 60;
 /** Links without an order id whose create may have reached upstream. */
 const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
 
+/** What became of an event that was looked at; `in_turn`: it waits for its turn, nothing was tried. */
+export type EventEnd = 'done' | 'parked' | 'expired' | 'later' | 'in_turn';
+
 /** Handles one inbox event: matched and read → done; nobody's yet → parked; unreadable now → later. */
-export async function handleEvent(runtime: Runtime, event: InboxEvent): Promise<void> {
+export async function handleEvent(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
   try {
-    await followEvent(runtime, event);
+    return await followEvent(runtime, event);
   } catch (error) {
     // Left due, it would be taken again at once, and enough of its kind would keep every other event waiting.
     await later(runtime, event);
@@ -32,10 +36,11 @@ export async function handleEvent(runtime: Runtime, event: InboxEvent): Promise<
   }
 }
 
-async function followEvent(runtime: Runtime, event: InboxEvent): Promise<void> {
+async function followEvent(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
   const link = await matchingLink(runtime, event);
   if (link === null)
     return (await adoptLost(runtime, event)) ? done(runtime, event) : parkUnlessMatched(runtime, event);
+  noteId(runtime, link);
   const order_id = link.order_id ?? event.order_id;
   if (order_id === null) return later(runtime, event);
   const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);
@@ -94,27 +99,34 @@ async function readFor(
 }
 
 /** A create that settled between the look and the parking has already called for its events: look once more. */
-async function parkUnlessMatched(runtime: Runtime, event: InboxEvent): Promise<void> {
-  await park(runtime, event);
-  if ((await matchingLink(runtime, event)) === null) return;
+async function parkUnlessMatched(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
+  const end = await park(runtime, event);
+  if ((await matchingLink(runtime, event)) === null) return end;
   await runtime.store.saveEvent(event.sequence, { state: 'pending', next_attempt_at: runtime.clock.now() });
+  return 'in_turn';
 }
 
-async function park(runtime: Runtime, event: InboxEvent): Promise<void> {
+async function park(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
   const too_old = event.received_at + PARKED_FOR_MS <= runtime.clock.now();
   runtime.count('events', too_old ? 'expired' : 'parked');
-  if (too_old) runtime.log.warn('an event matched no order until it expired', { action: event.action });
+  if (too_old)
+    runtime.log.warn('an event matched no order until it expired', {
+      action: event.action,
+      order_id: event.order_id ?? 'none',
+    });
   const state = too_old ? 'expired' : 'parked';
   await runtime.store.saveEvent(event.sequence, { state, attempts: event.attempts + 1 });
+  return state;
 }
 
 /** Nothing was tried: the order was read a moment ago, and the next read has to wait. */
-async function inTurn(runtime: Runtime, event: InboxEvent, wait_ms: number): Promise<void> {
+async function inTurn(runtime: Runtime, event: InboxEvent, wait_ms: number): Promise<EventEnd> {
   await runtime.store.saveEvent(event.sequence, { next_attempt_at: runtime.clock.now() + wait_ms });
+  return 'in_turn';
 }
 
 /** The order could not be read: again after a pause that grows with the attempts. */
-async function later(runtime: Runtime, event: InboxEvent): Promise<void> {
+async function later(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
   // Without an end an order that can't be read any more (no token, too old) would be asked for every minute for ever.
   const isOld = event.received_at + PARKED_FOR_MS <= runtime.clock.now();
   if (isOld && event.attempts >= FEWEST_TRIES) return park(runtime, event);
@@ -124,9 +136,11 @@ async function later(runtime: Runtime, event: InboxEvent): Promise<void> {
     attempts: event.attempts + 1,
     next_attempt_at: runtime.clock.now() + pause_ms,
   });
+  return 'later';
 }
 
-async function done(runtime: Runtime, event: InboxEvent): Promise<void> {
+async function done(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
   runtime.count('events', 'done');
   await runtime.store.saveEvent(event.sequence, { state: 'done', attempts: event.attempts + 1 });
+  return 'done';
 }

@@ -21,6 +21,8 @@ export interface UpstreamNote {
   /** `already_queued_order_for_terminal`, …: the code of an upstream error body; null where there is none. */
   code: string | null;
   duration_ms: number;
+  /** Ms from when the call came in to when this one began; missing in exchanges of earlier versions. */
+  began_ms?: number;
 }
 
 /** The messages of an exchange, redacted when they were captured; bodies are parsed JSON, or text. */
@@ -52,6 +54,8 @@ export interface ShadowFinding {
 
 /** What is gathered while a call is served; the door makes it, stories and clients add to it. */
 export interface ExchangeDraft {
+  /** Instant of the process's own clock when the call came in. */
+  readonly started_tick_ms: number;
   legacy_id: string | null;
   upstream: UpstreamNote[];
   /** Rows that fired, as `table#row`. */
@@ -71,6 +75,20 @@ export interface ExchangeDraft {
   rules?: { captured: boolean; unknown_field: UnknownPolicy };
 }
 
+/** @param started_tick_ms of `performance.now()`. */
+export function openDraft(started_tick_ms: number): ExchangeDraft {
+  return {
+    started_tick_ms,
+    legacy_id: null,
+    upstream: [],
+    fired: [],
+    losses: [],
+    unknown: [],
+    limitations: [],
+    sent: [],
+  };
+}
+
 export interface UnknownHit {
   what: 'endpoint' | 'field' | 'header';
   /** `PUT /stores/:id`, `body.tip`, `x-shop`: ids replaced, at most 200 characters. */
@@ -78,7 +96,8 @@ export interface UnknownHit {
 }
 
 /** An answered call, ready to be evaluated and kept. */
-export interface Exchange extends Omit<ExchangeDraft, 'sent' | 'rules' | 'by_doubt' | 'is_payment'> {
+export interface Exchange
+  extends Omit<ExchangeDraft, 'started_tick_ms' | 'sent' | 'rules' | 'by_doubt' | 'is_payment'> {
   /** UUID v7. */
   id: string;
   /** Epoch ms when the call came in. */

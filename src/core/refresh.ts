@@ -4,7 +4,7 @@ import { applyOrder } from './change.ts';
 import { distrust } from './identity.ts';
 import { markLimitation } from './limitation-mark.ts';
 import type { Link } from './link.ts';
-import type { Runtime } from './runtime.ts';
+import type { LogFields, Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 import { routeOf, type UpstreamOutcome } from './upstream.ts';
 
@@ -47,7 +47,9 @@ export async function lookAtLink(
       if (current.state === 'LIVE') markLimitation(runtime.exchange(), 'LIM-11');
       return seen(current);
     }
-    const { order, status } = await askOrder(runtime, token, order_id, options.deadline);
+    const { order, status } = await askOrder(runtime, token, order_id, options.deadline, {
+      legacy_id: link.legacy_id,
+    });
     return order === null ? seen(current, status === 401) : seen(await applyOrder(runtime, current, order));
   });
 }
@@ -69,12 +71,13 @@ export async function readOrder(
   return order === null && status === 404 ? 'missing' : order;
 }
 
-/** The order, null when it can't be read; and what was answered, null when nothing was. */
+/** The order, null when it can't be read; and what was answered, null when nothing was. @param about for the log. */
 async function askOrder(
   runtime: Runtime,
   token: Secret,
   order_id: string,
   deadline = Number.POSITIVE_INFINITY,
+  about: LogFields = {},
 ): Promise<{ order: Order | null; status: number | null }> {
   const started_at = runtime.clock.now();
   const number = runtime.reads.begin();
@@ -88,7 +91,7 @@ async function askOrder(
   if (order === null) {
     if (status === 401) await distrust(runtime, token);
     const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
-    runtime.log.warn('order could not be read; the stored state stands', { order_id, cause });
+    runtime.log.warn('order could not be read; the stored state stands', { ...about, order_id, cause });
   } else runtime.reads.mark(order_id, started_at, number);
   return { order, status };
 }

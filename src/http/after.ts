@@ -5,15 +5,18 @@ import { noteCarriedEnd } from '../core/legacy-sale/ended.ts';
 import { noteTaken, provenMerchant } from '../core/proof.ts';
 import { isShadowed } from '../core/routing.ts';
 import type { Runtime } from '../core/runtime.ts';
+import type { Telemetry } from '../core/telemetry.ts';
 import type { Admission } from './admission.ts';
 import { policyOf } from './caller.ts';
 import { exchangeOf, messagesOf, shadowOf, stageOf, type Told, toldBy } from './finished.ts';
 import type { Ongoing } from './ongoing.ts';
+import { singleHeaders } from './request.ts';
 
-/** What `createExchanges` runs once a call is over. @param admission told of tokens that were proven. */
+/** What `createExchanges` runs once a call is over. @param admission told of tokens that were proven. @param telemetry told of every call. */
 export function createAfter(
   runtime: Runtime,
   admission: Pick<Admission, 'noteKnown'> | null = null,
+  telemetry: Telemetry | null = null,
 ): (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (call, request, response) => {
     const closed_at = call.closed_at ?? runtime.clock.now();
@@ -30,11 +33,15 @@ export function createAfter(
       admission?.noteKnown(runtime.vault.fingerprint(call.token.reveal()));
     noteUnknowns(runtime, call);
     const messages = messagesOf(call, request, told);
-    const exchange = exchangeOf(runtime, call, told, closed_tick_ms - call.started_tick_ms, messages);
+    const exchange = exchangeOf(runtime, call, told, closed_tick_ms - call.draft.started_tick_ms, messages);
     const task = shadowOf(runtime, call, exchange, request, told, messages);
     if (task === null) runtime.evidence.finished(exchange);
     else runtime.evidence.shadowed(task);
     if (exchange.lane === 'orders') runtime.safety.note(exchange);
+    telemetry?.called(exchange, {
+      method: request.method ?? '',
+      traceparent: singleHeaders(request).traceparent ?? null,
+    });
   };
 }
 
@@ -98,6 +105,7 @@ function noteCarried(call: Ongoing, closed_tick_ms: number): void {
     status,
     code: null,
     duration_ms: closed_tick_ms - call.carried_tick_ms,
+    began_ms: call.carried_tick_ms - call.draft.started_tick_ms,
   });
 }
 

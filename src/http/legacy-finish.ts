@@ -1,6 +1,7 @@
 /** The end of a translated call: counted, logged, answered, and followed up. */
 import type { Response } from 'express';
 import type { Answered } from '../core/answer.ts';
+import type { ExchangeDraft } from '../core/exchange.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Operation } from '../mapping/tables.ts';
 import { sendAnswer } from './answer.ts';
@@ -18,9 +19,9 @@ export function finish(
   operation: Operation,
   response: Response,
   answer: Answered,
-  { started_tick_ms }: Ongoing,
+  { draft }: Ongoing,
 ): void {
-  const duration_ms = performance.now() - started_tick_ms;
+  const duration_ms = performance.now() - draft.started_tick_ms;
   door.observe(operation.name, `${Math.floor(answer.status / 100)}xx`, duration_ms);
   door.runtime.log.info('call', {
     operation: operation.name,
@@ -28,7 +29,7 @@ export function finish(
     lane: 'orders',
     duration_ms: Math.round(duration_ms),
   });
-  if (answer.over !== undefined) afterwards(door, operation, response, answer.over);
+  if (answer.over !== undefined) afterwards(door, operation, response, answer.over, draft);
   sendAnswer(response, answer);
   door.runtime.failpoint('answer.sent');
 }
@@ -39,10 +40,15 @@ function afterwards(
   operation: Operation,
   response: Response,
   over: (whole: boolean) => Promise<void>,
+  { legacy_id }: ExchangeDraft,
 ): void {
   const settle = (): void => {
     over(response.writableFinished).catch((error: unknown) =>
-      door.runtime.log.error('what follows an answer failed', { operation: operation.name, cause: String(error) }),
+      door.runtime.log.error('what follows an answer failed', {
+        ...(legacy_id === null ? {} : { legacy_id }),
+        operation: operation.name,
+        cause: String(error),
+      }),
     );
   };
   if (response.closed) settle();

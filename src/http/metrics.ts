@@ -19,8 +19,13 @@ export interface Metrics {
   /** One attempt at a notice. */
   notice(outcome: string): void;
   /** The page in Prometheus's text format. */
-  render(store: Store, admission: Pick<Admission, 'level' | 'callsUnderWay'>): Promise<{ type: string; text: string }>;
+  render(store: Store, admission: Pressure): Promise<{ type: string; text: string }>;
+  /** The same as values. */
+  read(store: Store, admission: Pressure): Promise<Reading[]>;
 }
+
+type Pressure = Pick<Admission, 'level' | 'callsUnderWay'>;
+type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
@@ -47,21 +52,28 @@ export function createMetrics(): Metrics {
   const underWay = gauge(registry, 'puente_calls_under_way', 'Calls of the public door under way', []);
   const shedding = gauge(registry, 'puente_shedding', 'What gives way: 0 nothing, 1 shadows, 2 reads, 3 all', []);
   const room = roomGauges(registry);
+  const refresh = async (store: Store, admission: Pressure): Promise<void> => {
+    underWay.set(admission.callsUnderWay());
+    shedding.set(sheddingLevels.indexOf(admission.level()));
+    const counts = await store.counts();
+    links.reset();
+    for (const [state, count] of Object.entries(counts.links)) links.set({ state }, count);
+    waiting.set({ kind: 'notices' }, counts.notices_pending);
+    waiting.set({ kind: 'events' }, counts.events_waiting);
+    room(store.room());
+  };
   return {
     count: (name, label = '') => counters.inc({ what: name, label }),
     observe: (operation, outcome, duration_ms) => calls.observe({ operation, outcome }, duration_ms / 1000),
     upstream: (name, outcome, duration_ms) => upstream.observe({ call: name, outcome }, duration_ms / 1000),
     notice: (outcome) => notices.inc({ outcome }),
     async render(store, admission) {
-      underWay.set(admission.callsUnderWay());
-      shedding.set(sheddingLevels.indexOf(admission.level()));
-      const counts = await store.counts();
-      links.reset();
-      for (const [state, count] of Object.entries(counts.links)) links.set({ state }, count);
-      waiting.set({ kind: 'notices' }, counts.notices_pending);
-      waiting.set({ kind: 'events' }, counts.events_waiting);
-      room(store.room());
+      await refresh(store, admission);
       return { type: registry.contentType, text: await registry.metrics() };
+    },
+    async read(store, admission) {
+      await refresh(store, admission);
+      return registry.getMetricsAsJSON();
     },
   };
 }

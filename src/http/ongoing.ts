@@ -1,7 +1,7 @@
 /** The exchange of a call while it is under way: opened when the call comes in, closed when its answer has left. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
-import type { ExchangeDraft } from '../core/exchange.ts';
+import { type ExchangeDraft, openDraft } from '../core/exchange.ts';
 import type { CarriedSale } from '../core/legacy-sale/carry.ts';
 import type { Merchant, Stage } from '../core/merchant.ts';
 import type { Runtime } from '../core/runtime.ts';
@@ -38,7 +38,6 @@ export interface Ongoing {
   /** Epoch ms when the bytes began to be carried; null when they were not. */
   carried_at: number | null;
   /** Instants of the process's own clock, which nobody can set: durations come from these, never from epoch times. */
-  started_tick_ms: number;
   carried_tick_ms: number | null;
   closed_tick_ms: number | null;
   /** The answer of legacy; null while there is none. */
@@ -72,7 +71,12 @@ export function createExchanges(
       await runtime.inExchange(call.draft, () => over(call, request, response));
     } catch (error) {
       const cause = error instanceof Error ? error.message : 'unknown';
-      runtime.log.error('what follows an answer failed', { operation: call.operation?.name ?? 'none', cause });
+      const { legacy_id } = call.draft;
+      runtime.log.error('what follows an answer failed', {
+        ...(legacy_id === null ? {} : { legacy_id }),
+        operation: call.operation?.name ?? 'none',
+        cause,
+      });
     }
   };
   return {
@@ -125,7 +129,7 @@ function openCall(runtime: Runtime): Ongoing {
   return {
     id: runtime.ids.legacyId(at),
     at,
-    draft: { legacy_id: null, upstream: [], fired: [], losses: [], unknown: [], limitations: [], sent: [] },
+    draft: openDraft(performance.now()),
     operation: null,
     token: null,
     merchant_id: null,
@@ -139,7 +143,6 @@ function openCall(runtime: Runtime): Ongoing {
     body: undefined,
     is_drill: false,
     carried_at: null,
-    started_tick_ms: performance.now(),
     carried_tick_ms: null,
     closed_tick_ms: null,
     watched: null,

@@ -32,8 +32,8 @@ export interface AttemptParts {
   horizon_ms: number | null;
   /** After every recorded attempt, for logs and counters. */
   onAttempt?: (notice: Notice, attempt: Attempt) => void;
-  /** When the store fails; the loop goes on. */
-  onFault?: (error: unknown) => void;
+  /** When the store fails; the loop goes on. Without a notice it was none in particular. */
+  onFault?: (error: unknown, notice?: Notice) => void;
 }
 
 /**
@@ -110,7 +110,7 @@ async function record(
       parts.onAttempt?.(notice, attempt);
       return;
     } catch (error) {
-      parts.onFault?.(error);
+      parts.onFault?.(error, notice);
       // Somebody else has changed the notice, so it is not ours to record any more.
       if (error instanceof PuenteError && error.code === 'conflict') return;
       if (stopping.aborted) return;

@@ -2,7 +2,9 @@
 import { lookAfter } from '../core/complete.ts';
 import type { Link } from '../core/link.ts';
 import type { Runtime } from '../core/runtime.ts';
+import type { Telemetry } from '../core/telemetry.ts';
 import { type Loop, startLoop } from './loop.ts';
+import { workOn } from './work-on.ts';
 
 const POLL_MS = 250;
 /** One merchant's backlog takes a quarter of the places while others have work, and leaves a quarter free while nobody has. */
@@ -15,7 +17,12 @@ const PAGE = 64;
  * @param concurrency how many links are worked on at once (`reliability.md` §3.7: 8).
  * @param rests true while the service asked for fewer calls.
  */
-export function startCompleter(runtime: Runtime, concurrency: number, rests: () => boolean): Loop {
+export function startCompleter(
+  runtime: Runtime,
+  concurrency: number,
+  rests: () => boolean,
+  telemetry: Telemetry | null,
+): Loop {
   const share = Math.max(1, Math.floor(concurrency / SHARE));
   const running = new Map<string, number>();
   const count = (merchant_id: string, change: number): void => {
@@ -41,13 +48,18 @@ export function startCompleter(runtime: Runtime, concurrency: number, rests: () 
     handle: async (link) => {
       count(link.merchant_id, 1);
       pages.started(link);
+      const { legacy_id, merchant_id } = link;
       try {
-        await lookAfter(runtime, link);
+        await workOn(runtime, telemetry, { name: 'recovery', legacy_id, merchant_id }, async () => {
+          await lookAfter(runtime, link);
+          return null;
+        });
       } finally {
         count(link.merchant_id, -1);
         pages.ended(link);
       }
     },
+    about: ({ legacy_id, merchant_id }) => ({ merchant: merchant_id, legacy_id }),
     log: runtime.log,
   });
 }

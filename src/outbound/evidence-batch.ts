@@ -2,7 +2,7 @@
 import { type Found, recordedOf } from '../core/evidence/findings.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { EvidenceStore, RecordedExchange } from '../core/records/evidence.ts';
-import type { Clock, Log } from '../core/runtime.ts';
+import type { Clock, Log, LogFields } from '../core/runtime.ts';
 import type { Tables } from '../mapping/tables.ts';
 import { nextTurn } from './evidence-turns.ts';
 
@@ -46,9 +46,14 @@ function evaluated(tables: Tables, log: Log, exchange: Exchange, found: Found): 
   try {
     return recordedOf(tables, exchange, found);
   } catch (error) {
-    log.error('exchange not evaluated', { cause: causeOf(error), operation: exchange.operation ?? 'none' });
+    log.error('exchange not evaluated', { ...aboutExchange(exchange), cause: causeOf(error) });
     return { ...exchange, limitations: null, cells: [], lost: [], differences: [], compared: false };
   }
+}
+
+/** What a log line about an exchange names. */
+export function aboutExchange({ legacy_id, operation }: Exchange): LogFields {
+  return { ...(legacy_id === null ? {} : { legacy_id }), operation: operation ?? 'none' };
 }
 
 export function causeOf(error: unknown): string {

@@ -13,7 +13,7 @@ import { type DoubleReadTools, doubleRead, isDoubleRead } from '../core/shadow/d
 import { hasShadow, type ShadowTools, shadowOf } from '../core/shadow/shadow.ts';
 import type { Upstream } from '../core/upstream.ts';
 import type { Tables } from '../mapping/tables.ts';
-import { causeOf } from './evidence-batch.ts';
+import { aboutExchange, causeOf } from './evidence-batch.ts';
 import { createGauge } from './evidence-turns.ts';
 
 /** A double read that nobody waits for; a slower side is no evidence. */
@@ -98,7 +98,7 @@ export function createShadow(parts: ShadowParts): Shadow {
       try {
         return await look(task);
       } catch (error) {
-        log.error('shadow failed', { cause: causeOf(error), operation: task.exchange.operation ?? 'none' });
+        log.error('shadow failed', { ...aboutExchange(task.exchange), cause: causeOf(error) });
         return plain(task, false);
       }
     },

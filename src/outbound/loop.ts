@@ -1,5 +1,5 @@
 /** A loop over due work: polls the store, works on a bounded number of items at once, never twice on one at a time. */
-import type { Log } from '../core/runtime.ts';
+import type { Log, LogFields } from '../core/runtime.ts';
 
 export interface Loop {
   /** There may be work now: don't wait for the next poll. */
@@ -21,6 +21,8 @@ export interface LoopPlan<Item> {
   rests?(): boolean;
   /** False while an item has to wait for others of its kind; it is taken again later. */
   mayStart?(item: Item): boolean;
+  /** What a log line about the item names. */
+  about?(item: Item): LogFields;
   log: Log;
 }
 
@@ -38,7 +40,9 @@ export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
     const key = plan.key(item);
     const work = plan
       .handle(item)
-      .catch((error: unknown) => plan.log.error(`${plan.name} failed`, { cause: describe(error) }))
+      .catch((error: unknown) =>
+        plan.log.error(`${plan.name} failed`, { ...plan.about?.(item), cause: describe(error) }),
+      )
       .finally(() => {
         running.delete(key);
         if (backlog) tick();

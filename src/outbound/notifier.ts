@@ -60,7 +60,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
     try {
       return await parts.receiver(notice);
     } catch (error) {
-      parts.onFault?.(error);
+      parts.onFault?.(error, notice);
       return null;
     }
   }

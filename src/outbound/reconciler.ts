@@ -1,7 +1,10 @@
 /** Reads the orders that events point at: the inbox, taken from the store. */
 import { handleEvent } from '../core/event.ts';
 import type { Runtime } from '../core/runtime.ts';
+import type { InboxEvent } from '../core/store.ts';
+import type { Telemetry } from '../core/telemetry.ts';
 import { type Loop, startLoop } from './loop.ts';
+import { workOn } from './work-on.ts';
 
 const POLL_MS = 250;
 
@@ -9,7 +12,12 @@ const POLL_MS = 250;
  * Events of one order are handled one after the other.
  * @param rests true while the service asked for fewer calls.
  */
-export function startReconciler(runtime: Runtime, concurrency: number, rests: () => boolean): Loop {
+export function startReconciler(
+  runtime: Runtime,
+  concurrency: number,
+  rests: () => boolean,
+  telemetry: Telemetry | null,
+): Loop {
   return startLoop({
     rests,
     name: 'reconciler',
@@ -17,7 +25,17 @@ export function startReconciler(runtime: Runtime, concurrency: number, rests: ()
     concurrency,
     take: (limit) => runtime.store.dueEvents(runtime.clock.now(), limit),
     key: (event) => event.order_id ?? event.reference ?? String(event.sequence),
-    handle: (event) => handleEvent(runtime, event),
+    about: (event) => (event.order_id === null ? {} : { order_id: event.order_id }),
+    handle: (event) =>
+      workOn(runtime, telemetry, { name: 'event', legacy_id: null, merchant_id: event.user_id }, () =>
+        follow(runtime, event),
+      ),
     log: runtime.log,
   });
+}
+
+/** An event that only waits for its turn came to nothing yet. */
+async function follow(runtime: Runtime, event: InboxEvent): Promise<string | null> {
+  const end = await handleEvent(runtime, event);
+  return end === 'in_turn' ? null : end;
 }

@@ -15,7 +15,7 @@ beforeEach(async () => {
     release = resolve;
   });
   stand.answers = Array.from({ length: 50 }, () => () => held.then(() => BROKEN));
-  completer = startCompleter(stand.runtime, PLACES, () => false);
+  completer = startCompleter(stand.runtime, PLACES, () => false, null);
 });
 
 afterEach(async () => {

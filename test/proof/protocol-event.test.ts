@@ -5,7 +5,18 @@ import type { Link, LinkState } from '../../src/core/link.ts';
 import { derivedReference } from '../../src/core/reference.ts';
 import { type InboxEvent, type NewEvent, PARKED_FOR_MS, type Store } from '../../src/core/store.ts';
 import { MERCHANT, NOON, newEvent, orderId } from '../store/contract/harness.ts';
-import { type Answer, answered, BROKEN, createStand, orderOf, PAID, REFERENCE, refusal, TOKEN } from './stand.ts';
+import {
+  type Answer,
+  answered,
+  BROKEN,
+  createStand,
+  newDraft,
+  orderOf,
+  PAID,
+  REFERENCE,
+  refusal,
+  TOKEN,
+} from './stand.ts';
 
 const stand = createStand();
 /** What was written of the event, one after the other. */
@@ -172,7 +183,32 @@ describe('an event that is tried later', () => {
     await handleEvent(stand.runtime, { ...old, attempts: 60 });
     expect(saved.at(-1)).toEqual({ state: 'expired', attempts: 61 });
     expect(stand.counts).toContain('events expired');
-    expect(stand.log).toContainEqual('warn an event matched no order until it expired {"action":"order.processed"}');
+    expect(stand.log).toContainEqual(
+      `warn an event matched no order until it expired {"action":"order.processed","order_id":"${orderId(1)}"}`,
+    );
+  });
+
+  it.each<[string, Partial<NewEvent>, string]>([
+    ['of an order that nobody knows', { order_id: orderId(9), reference: null }, orderId(9)],
+    ['that names no order', { order_id: null, reference: 'unknown' }, 'none'],
+  ])('%s expires when it is found after its time', async (_which, change, order_id) => {
+    await handled({ received_at: NOON - PARKED_FOR_MS, ...change });
+    expect(saved).toEqual([{ state: 'expired', attempts: 1 }]);
+    expect(stand.log).toEqual([
+      `warn an event matched no order until it expired {"action":"order.processed","order_id":"${order_id}"}`,
+    ]);
+  });
+
+  it('tells what became of it, and which sale it was about', async () => {
+    const link = await live();
+    const draft = newDraft();
+    stand.answers = [BROKEN, reads()];
+    const event = await received();
+    const end = (): Promise<string> => stand.runtime.inExchange(draft, () => handleEvent(stand.runtime, event));
+    expect(await end()).toBe('later');
+    expect(draft.legacy_id).toBe(link.legacy_id);
+    expect(await end()).toBe('done');
+    expect(await handleEvent(stand.runtime, await received({ order_id: orderId(9), reference: null }))).toBe('parked');
   });
 
   it('because of a defect is told, and leaves the others their turn', async () => {

@@ -2,7 +2,7 @@
 import { createRuntime } from '../../src/app/runtime.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { LegacyCall } from '../../src/core/call.ts';
-import type { ExchangeDraft } from '../../src/core/exchange.ts';
+import { type ExchangeDraft, openDraft } from '../../src/core/exchange.ts';
 import type { Link } from '../../src/core/link.ts';
 import type { Runtime } from '../../src/core/runtime.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -245,5 +245,5 @@ export function callOf(stand: Stand, name: string, change: Partial<LegacyCall> =
 
 /** A draft as the door makes one for each call. */
 export function newDraft(): ExchangeDraft {
-  return { legacy_id: null, upstream: [], fired: [], losses: [], unknown: [], limitations: [], sent: [] };
+  return openDraft(0);
 }

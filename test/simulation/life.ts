@@ -115,7 +115,7 @@ export async function startLife(number: number, world: Surroundings): Promise<Li
   };
   const exchanges = createExchanges(runtime, createAfter(runtime));
   const sender = world.sender(life as Life);
-  const started = startLoops(runtime, config, { notice: () => undefined }, sender, 'https://puente.example');
+  const started = startLoops(runtime, config, { notice: () => undefined }, sender, 'https://puente.example', null);
   work = started;
   const whole: Life = {
     ...life,

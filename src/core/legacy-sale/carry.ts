@@ -111,6 +111,7 @@ export async function endCarried(
     if (change.state !== 'REFUSED' && row.slot !== null) holdInMemory(runtime, row.merchant_id, row.slot);
     runtime.log.error('carried create: its outcome could not be stored', {
       merchant: row.merchant_id,
+      ...(change.legacy_id ? { legacy_id: change.legacy_id } : {}),
       cause: String(error),
     });
   }

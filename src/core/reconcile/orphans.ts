@@ -4,6 +4,7 @@ import type { Order } from '../../contract/orders.ts';
 import { applyOrder } from '../change.ts';
 import { credentialOf } from '../identity.ts';
 import type { Link, LinkState } from '../link.ts';
+import { noteId } from '../open-answer.ts';
 import { derivedReference } from '../reference.ts';
 import { readOrder } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
@@ -81,8 +82,10 @@ export async function adopt(runtime: Runtime, { link, order, repair }: Orphan): 
     if (current === null || (await inTheWay(runtime, current, order)) !== null) return false;
     return (await applyOrder(runtime, current, order)).order_id === order.id;
   });
-  if (adopted) runtime.count('settlements', 'adopted_by_reconciliation');
-  return adopted;
+  if (!adopted) return false;
+  noteId(runtime, link);
+  runtime.count('settlements', 'adopted_by_reconciliation');
+  return true;
 }
 
 /** The row of a sale that was lost; null while legacy has a sale at its unit. */
