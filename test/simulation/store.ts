@@ -85,6 +85,10 @@ class CurrentQueue extends WriteQueue {
     return this.current === null ? Promise.reject(new Error('nobody has opened the store')) : this.current.commit(unit);
   }
 
+  override known(): ReturnType<WriteQueue['known']> {
+    return this.current?.known() ?? super.known();
+  }
+
   override healthy(): boolean {
     return this.current?.healthy() ?? false;
   }

@@ -28,10 +28,11 @@ export function merchantMethods(reader: Reader, queue: WriteQueue, now: () => nu
     return row === undefined ? {} : merchantOf(row).trips;
   };
   return {
-    merchant: async (id) => {
-      const row = byId.get(id);
-      return row === undefined ? null : merchantOf(row);
-    },
+    merchant: async (id) =>
+      queue.known().get('merchant', id, () => {
+        const row = byId.get(id);
+        return row === undefined ? null : merchantOf(row);
+      }),
     merchants: async () => all.all().map(merchantOf),
     async saveMerchant(merchant, expected_revision, audit) {
       const { id, site, settings } = merchant;
@@ -77,10 +78,11 @@ export function merchantMethods(reader: Reader, queue: WriteQueue, now: () => nu
         ],
       });
     },
-    token: async (fingerprint) => {
-      const row = byFingerprint.get(fingerprint);
-      return row === undefined ? null : tokenOf(row);
-    },
+    token: async (fingerprint) =>
+      queue.known().get('token', fingerprint, () => {
+        const row = byFingerprint.get(fingerprint);
+        return row === undefined ? null : tokenOf(row);
+      }),
     latestToken: async (merchant_id) => {
       const row = latest.get(merchant_id);
       return row === undefined ? null : tokenOf(row);

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import { PuenteError } from '../../error.ts';
 import { storeFailed, storeUnusable } from './failure.ts';
+import { createKnownRows, type KnownRows } from './known-rows.ts';
 import type { FromWriter, ToWriter, Unit, UnitResult, WriterSetup } from './unit.ts';
 
 /** A bound on one commit, so that nobody waits for the work of a whole backlog. */
@@ -67,6 +68,7 @@ export class WriteQueue {
   readonly #onFatal: (error: PuenteError) => void;
   readonly #failpoint: Failpoint;
   readonly #exited: Promise<void>;
+  readonly #known = createKnownRows();
   readonly #waiting: Waiting[] = [];
   #inFlight: Waiting[] = [];
   #scheduled = false;
@@ -102,10 +104,16 @@ export class WriteQueue {
     if (this.#waiting.length >= WAITING_LIMIT) {
       return Promise.reject(storeFailed('failed', `${WAITING_LIMIT} writes are waiting`));
     }
-    return new Promise((resolve, reject) => {
+    const committed = new Promise<CommitResult>((resolve, reject) => {
       this.#waiting.push({ unit, resolve, reject });
       this.#schedule();
     });
+    return this.#known.during(unit, committed);
+  }
+
+  /** What was read lately and nothing has changed since; a queue knows of every change. */
+  known(): KnownRows {
+    return this.#known;
   }
 
   healthy(): boolean {
