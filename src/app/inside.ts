@@ -95,7 +95,7 @@ export async function openInside(
     isBusy: () => admission.level() !== 'nothing',
     // The runtime has the evidence as a part, and is there before anything is shadowed.
     identify: (token) => sellerOf(runtime, token),
-    fingerprint: (token) => vault.fingerprint(token.reveal()),
+    fingerprint: (token) => vault.fingerprint(token),
   });
   let wake = (): void => undefined;
   const runtime = createRuntime(config, {

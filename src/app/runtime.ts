@@ -9,8 +9,9 @@ import { createCache } from '../core/cache.ts';
 import { changeLink } from '../core/change.ts';
 import { rememberingClock } from '../core/clock.ts';
 import { lost } from '../core/complete.ts';
+import { takeRandom } from '../core/entropy.ts';
 import type { ExchangeDraft } from '../core/exchange.ts';
-import { uuidV7 } from '../core/identifier.ts';
+import { RANDOM_BYTES, uuidV7 } from '../core/identifier.ts';
 import { createUnprovenTokens } from '../core/legacy-sale/unproven.ts';
 import { createUnrecorded } from '../core/legacy-sale/unrecorded.ts';
 import type { Link } from '../core/link.ts';
@@ -77,7 +78,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     unrecorded: createUnrecorded(),
     unproven_tokens: createUnprovenTokens(),
     proofs: createProofs(),
-    ids: { legacyId: (now) => uuidV7(now, randomBytes(16)), number: createMint(), idempotencyKey: randomUUID },
+    ids: { legacyId: (now) => uuidV7(now, takeRandom(RANDOM_BYTES)), number: createMint(), idempotencyKey: randomUUID },
     boot_id: randomUUID(),
   };
 }

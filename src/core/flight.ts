@@ -13,10 +13,13 @@ export interface Flight {
  * Runs a link's create, or waits for its turn. A retry that was waiting while upstream refused the sale is told the same:
  * one of its own would only be refused again, and of many at once the last would find no room to try.
  */
-export async function sendInTurn(runtime: Runtime, { legacy_id }: Link, plan: SendPlan): Promise<Sent> {
-  const { flights } = runtime;
+export async function sendInTurn(runtime: Runtime, link: Link, plan: SendPlan): Promise<Sent> {
+  const { flights, serial } = runtime;
+  const { legacy_id } = link;
+  // Whoever has just written the row has it in hand, and nobody else was at it.
+  const fresh = plan.body !== null && !serial.busy(legacy_id) ? link : null;
   const before = flights.get(legacy_id);
-  const sent = runtime.serial.run(legacy_id, () => sendLink(runtime, legacy_id, plan));
+  const sent = serial.run(legacy_id, () => sendLink(runtime, legacy_id, plan, fresh));
   if (before === undefined) flights.set(legacy_id, { token: plan.token, sent });
   try {
     const mine = await sent;
@@ -28,7 +31,7 @@ export async function sendInTurn(runtime: Runtime, { legacy_id }: Link, plan: Se
 
 /** Another token may be good for what this one was refused. */
 async function refusalOf(runtime: Runtime, before: Flight, token: Secret, mine: Sent): Promise<Sent> {
-  const fingerprint = (one: Secret): string => runtime.vault.fingerprint(one.reveal());
+  const fingerprint = (one: Secret): string => runtime.vault.fingerprint(one);
   if (fingerprint(before.token) !== fingerprint(token)) return mine;
   const theirs = await before.sent.catch(() => mine);
   return theirs.kind === 'refused' || theirs.kind === 'not_sent' ? theirs : mine;

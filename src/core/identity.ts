@@ -16,7 +16,7 @@ export type Identity =
  * A token accepted before stays good while the upstream can't be reached: the upstream judges it on the call itself.
  */
 export async function identify(runtime: Runtime, token: Secret): Promise<Identity> {
-  const fingerprint = runtime.vault.fingerprint(token.reveal());
+  const fingerprint = runtime.vault.fingerprint(token);
   const known = await acceptedMerchant(runtime, fingerprint, runtime.clock.now());
   if (known !== null) return { kind: 'accepted', merchant: known, fingerprint };
   const for_payment = await isPaymentOfKnown(runtime, fingerprint);
@@ -41,7 +41,7 @@ export function claimedMerchant(token: Secret): string | null {
 
 /** Whose a token was when the upstream last accepted it, however long ago; for choosing a lane alone. */
 export async function rememberedMerchant(runtime: Runtime, token: Secret): Promise<string | null> {
-  const known = await runtime.store.token(runtime.vault.fingerprint(token.reveal()));
+  const known = await runtime.store.token(runtime.vault.fingerprint(token));
   return known?.merchant_id ?? null;
 }
 
@@ -50,7 +50,7 @@ export async function rememberedMerchant(runtime: Runtime, token: Secret): Promi
  * one wrong 401 must not leave events and recovery without a credential.
  */
 export async function distrust(runtime: Runtime, token: Secret): Promise<void> {
-  const known = await runtime.store.token(runtime.vault.fingerprint(token.reveal()));
+  const known = await runtime.store.token(runtime.vault.fingerprint(token));
   if (known !== null && known.accepted_until > 0)
     await runtime.store.acceptToken({ ...known, accepted_until: 0 }, null);
 }

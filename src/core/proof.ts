@@ -34,7 +34,7 @@ export function createProofs(): Proofs {
  * took it lately. Null while nobody has said so, whatever the token looks like.
  */
 export async function provenMerchant(runtime: Runtime, token: Secret): Promise<string | null> {
-  const fingerprint = runtime.vault.fingerprint(token.reveal());
+  const fingerprint = runtime.vault.fingerprint(token);
   const accepted = await runtime.store.token(fingerprint);
   return accepted?.merchant_id ?? runtime.proofs.of(fingerprint, runtime.clock.now());
 }
@@ -53,5 +53,5 @@ export async function askWhose(runtime: Runtime, token: Secret): Promise<string 
  */
 export function noteTaken(runtime: Runtime, token: Secret, merchant_id: string): void {
   const until = runtime.clock.now() + runtime.settings.tokens.accepted_for_ms;
-  runtime.proofs.note(runtime.vault.fingerprint(token.reveal()), merchant_id, until);
+  runtime.proofs.note(runtime.vault.fingerprint(token), merchant_id, until);
 }

@@ -28,9 +28,15 @@ export interface SendPlan {
 /**
  * Runs a link's create to a committed outcome. Must be called inside `runtime.serial` for this link.
  * What the client may be told is committed before it is told (`reliability.md` §3.3 e).
+ * @param fresh the link, where nobody can have changed it since it was written; otherwise it is read.
  */
-export async function sendLink(runtime: Runtime, legacy_id: string, plan: SendPlan): Promise<Sent> {
-  const stored = await runtime.store.link(legacy_id);
+export async function sendLink(
+  runtime: Runtime,
+  legacy_id: string,
+  plan: SendPlan,
+  fresh: Link | null = null,
+): Promise<Sent> {
+  const stored = fresh ?? (await runtime.store.link(legacy_id));
   if (stored === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
   const link = await seenSinceCancel(runtime, stored, plan);
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };

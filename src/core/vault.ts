@@ -6,10 +6,10 @@ import {
   createSecretKey,
   hkdfSync,
   type KeyObject,
-  randomBytes,
   scryptSync,
 } from 'node:crypto';
 import { PuenteError } from '../error.ts';
+import { takeRandom } from './entropy.ts';
 import type { Secret } from './secret.ts';
 
 /** First byte of every sealed value, so that a later form can be told apart. */
@@ -26,8 +26,8 @@ export interface Vault {
   seal(value: string | Uint8Array, purpose: string): Uint8Array;
   /** @throws PuenteError store_unusable when the key is another one or the bytes were changed. */
   open(sealed: Uint8Array, purpose: string): Buffer;
-  /** HMAC-SHA256 of a secret, hex; recognises a token without keeping it. */
-  fingerprint(secret_text: string): string;
+  /** HMAC-SHA256 of a secret, hex; recognises a token without keeping it. Made once for each object. */
+  fingerprint(secret: Secret): string;
   /** HMAC-SHA256 of any text under the purpose's own key, hex. */
   keyed(purpose: string, text: string): string;
   /** The key that covers texts in the store (`core/cover.ts`), which other threads are handed too. */
@@ -41,6 +41,8 @@ export interface Vault {
 export function createVault(key: Secret): Vault {
   const root = readKey(key.reveal().trim());
   const subkeys = new Map<string, KeyObject>();
+  /** A call asks for its token's several times. */
+  const fingerprints = new WeakMap<Secret, string>();
   const subkey = (label: string): KeyObject => {
     const known = subkeys.get(label);
     if (known !== undefined) return known;
@@ -53,7 +55,11 @@ export function createVault(key: Secret): Vault {
   return {
     seal: (value, purpose) => seal(subkey(`seal:${purpose}`), value, purpose),
     open: (sealed, purpose) => open(subkey(`seal:${purpose}`), sealed, purpose),
-    fingerprint: (secret_text) => keyed('fingerprint', secret_text),
+    fingerprint: (secret) => {
+      const made = fingerprints.get(secret) ?? keyed('fingerprint', secret.reveal());
+      fingerprints.set(secret, made);
+      return made;
+    },
     keyed: (purpose, text) => keyed(`keyed:${purpose}`, text),
     coverKey: () => subkey('cover'),
   };
@@ -75,7 +81,7 @@ function readKey(text: string): Buffer {
 
 /** The nonce is made here and can't be handed in, because one used twice gives the content away. */
 function seal(key: KeyObject, value: string | Uint8Array, purpose: string): Uint8Array {
-  const nonce = randomBytes(NONCE_BYTES);
+  const nonce = takeRandom(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(boundText(purpose));
   const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;

@@ -29,8 +29,7 @@ export function createAfter(
       return seen;
     });
     call.proven_id ??= await proved(runtime, call);
-    if (call.proven_id !== null && call.token !== null)
-      admission?.noteKnown(runtime.vault.fingerprint(call.token.reveal()));
+    if (call.proven_id !== null && call.token !== null) admission?.noteKnown(runtime.vault.fingerprint(call.token));
     noteUnknowns(runtime, call);
     const messages = messagesOf(call, request, told);
     const exchange = exchangeOf(runtime, call, told, closed_tick_ms - call.draft.started_tick_ms, messages);
@@ -56,7 +55,7 @@ function inTurn<Result>(
 ): Promise<Result> {
   const where = unit ?? path.pos_id ?? null;
   if (carried_at === null || token === null || where === null) return work();
-  return runtime.serial.run(`after:${runtime.vault.fingerprint(token.reveal())}:${where}`, work);
+  return runtime.serial.run(`after:${runtime.vault.fingerprint(token)}:${where}`, work);
 }
 
 /** Whose the call was for certain, by what is known of its token or by what legacy has just done for it. Never throws. */

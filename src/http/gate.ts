@@ -40,7 +40,7 @@ export function admissionGate(
   };
   return (...handled) => {
     const token = readToken(handled[0]);
-    const fingerprint = token === null ? null : runtime.vault.fingerprint(token.reveal());
+    const fingerprint = token === null ? null : runtime.vault.fingerprint(token);
     if (fingerprint === null || !admission.isCrowdedOut(fingerprint)) return admit(fingerprint, ...handled);
     void recognise(runtime.store, admission, fingerprint).finally(() => admit(fingerprint, ...handled));
   };

@@ -7,8 +7,21 @@ import { PuenteError } from '../error.ts';
 /** Longest token that is looked at; the vendor's are about 80 characters. */
 const MAX_TOKEN = 512;
 
-/** The bearer token of a request: from the header, or lifted from the query, where old tills put it; null without one. */
+/**
+ * The bearer token of a request: from the header, or lifted from the query, where old tills put it; null without one. The same
+ * object each time, so that what is made of it is made once.
+ */
 export function readToken(request: IncomingMessage): Secret | null {
+  const read = tokens.get(request);
+  if (read !== undefined) return read;
+  const token = tokenOf(request);
+  tokens.set(request, token);
+  return token;
+}
+
+const tokens = new WeakMap<IncomingMessage, Secret | null>();
+
+function tokenOf(request: IncomingMessage): Secret | null {
   const header = /^Bearer[ ]+([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1];
   const text = header ?? new URLSearchParams(queryText(request)).get('access_token') ?? '';
   return text === '' || text.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(text) ? null : new Secret(text);

@@ -70,7 +70,7 @@ function runtimeOn(its_store: Store): Runtime {
 
 /** The token was accepted once, however long ago. */
 async function prove(): Promise<void> {
-  const fingerprint = runtime.vault.fingerprint(token.reveal());
+  const fingerprint = runtime.vault.fingerprint(token);
   const sealed_token = runtime.vault.seal(token.reveal(), 'token');
   await store.acceptToken({ fingerprint, merchant_id, sealed_token, accepted_until: 0, seen_at: NOON }, 'MLA');
 }
@@ -128,7 +128,7 @@ describe('before the bytes leave', () => {
     await begin('point.create_intent');
     expect(await held(POINT_SLOT, clock.now + HOUR_MS - 1)).toMatchObject({
       ...{ state: 'SENDING', client_reference: 'mesa 4' },
-      unproven_token: runtime.vault.fingerprint(token.reveal()),
+      unproven_token: runtime.vault.fingerprint(token),
     });
     expect(await held(POINT_SLOT, clock.now + HOUR_MS)).toBeNull();
     await prove();
@@ -140,7 +140,7 @@ describe('before the bytes leave', () => {
     await prove();
     merchant_id = String(++merchants); // claimed by the token's look, or remembered wrongly
     await begin('point.create_intent');
-    expect((await held(POINT_SLOT))?.unproven_token).toBe(runtime.vault.fingerprint(token.reveal()));
+    expect((await held(POINT_SLOT))?.unproven_token).toBe(runtime.vault.fingerprint(token));
   });
 
   it('one that orders refuse is written down only when legacy takes it', async () => {

@@ -23,7 +23,7 @@ describe('the key', () => {
       `${BYTES.toString('base64')}\n`,
     ];
     for (const text of spellings) {
-      expect(createVault(new Secret(text)).fingerprint('x')).toBe(vault.fingerprint('x'));
+      expect(createVault(new Secret(text)).fingerprint(new Secret('x'))).toBe(vault.fingerprint(new Secret('x')));
     }
   });
 
@@ -34,8 +34,8 @@ describe('the key', () => {
         .open(sealed, 'token')
         .toString(),
     ).toBe('value');
-    expect(createVault(new Secret(`${PASSPHRASE}!`)).fingerprint('x')).not.toBe(
-      createVault(new Secret(PASSPHRASE)).fingerprint('x'),
+    expect(createVault(new Secret(`${PASSPHRASE}!`)).fingerprint(new Secret('x'))).not.toBe(
+      createVault(new Secret(PASSPHRASE)).fingerprint(new Secret('x')),
     );
   });
 });
@@ -91,15 +91,15 @@ describe('fingerprints', () => {
   it('are stable, hex, and differ by value, purpose and key', () => {
     const other = createVault(new Secret(PASSPHRASE));
     const made = [
-      vault.fingerprint('a'),
-      vault.fingerprint('b'),
+      vault.fingerprint(new Secret('a')),
+      vault.fingerprint(new Secret('b')),
       vault.keyed('one', 'a'),
       vault.keyed('two', 'a'),
       vault.keyed('one', 'b'),
-      other.fingerprint('a'),
+      other.fingerprint(new Secret('a')),
     ];
     expect(new Set(made).size).toBe(made.length);
     for (const text of made) expect(text).toMatch(/^[0-9a-f]{64}$/);
-    expect(vault.fingerprint('a')).toBe(made[0]);
+    expect(vault.fingerprint(new Secret('a'))).toBe(made[0]);
   });
 });

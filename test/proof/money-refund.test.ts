@@ -388,7 +388,7 @@ describe('an outcome that is not known', () => {
     await doubt(link, 500);
     stand.answers = [seen(), refusal(401, 'unauthorized'), seen()];
     expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
-    const fingerprint = stand.runtime.vault.fingerprint(TOKEN.reveal());
+    const fingerprint = stand.runtime.vault.fingerprint(TOKEN);
     expect(await stand.store.token(fingerprint)).toMatchObject({ accepted_until: 0 });
   });
 
@@ -400,7 +400,7 @@ describe('an outcome that is not known', () => {
     await doubt(link, 500);
     stand.answers = [seen(), answer, BROKEN];
     await refund(link, 500);
-    const fingerprint = stand.runtime.vault.fingerprint(TOKEN.reveal());
+    const fingerprint = stand.runtime.vault.fingerprint(TOKEN);
     expect((await stand.store.token(fingerprint))?.accepted_until).toBeGreaterThan(NOON);
   });
 });

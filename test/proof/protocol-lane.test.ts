@@ -104,7 +104,7 @@ describe('whose a call is', () => {
     expect(await lane(TILL, 'qr', FORGED)).toEqual(legacy('legacy'));
     await stand.store.acceptToken(
       {
-        fingerprint: stand.runtime.vault.fingerprint(BLANK.reveal()),
+        fingerprint: stand.runtime.vault.fingerprint(BLANK),
         merchant_id: MERCHANT,
         sealed_token: stand.runtime.vault.seal(BLANK.reveal(), 'token'),
         accepted_until: 0,

@@ -55,7 +55,7 @@ const later = (outcome: UpstreamOutcome) => () => {
 };
 
 async function forgetToken(): Promise<void> {
-  await stand.store.forgetToken(stand.runtime.vault.fingerprint(TOKEN.reveal()));
+  await stand.store.forgetToken(stand.runtime.vault.fingerprint(TOKEN));
 }
 
 describe('a link is looked after', () => {

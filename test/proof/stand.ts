@@ -163,7 +163,7 @@ async function meetMerchant({ store, runtime, now }: Stand): Promise<void> {
   await store.saveMerchant(newMerchant({ sealed_notice_url: null, sealed_notice_secret: null }), 0, line);
   await store.acceptToken(
     {
-      fingerprint: runtime.vault.fingerprint(TOKEN.reveal()),
+      fingerprint: runtime.vault.fingerprint(TOKEN),
       merchant_id: MERCHANT,
       sealed_token: runtime.vault.seal(TOKEN.reveal(), 'token'),
       accepted_until: now + 3_600_000,

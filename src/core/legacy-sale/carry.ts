@@ -76,7 +76,7 @@ async function newRow(
     legacy_id: null,
     client_reference: clientReference(family, call.body),
     state: 'SENDING',
-    unproven_token: is_proven ? null : runtime.vault.fingerprint(call.token.reveal()),
+    unproven_token: is_proven ? null : runtime.vault.fingerprint(call.token),
     ends_at: holdsUntil(runtime, call, is_proven),
     created_at: now,
     updated_at: now,

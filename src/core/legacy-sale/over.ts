@@ -52,7 +52,7 @@ export async function isOver(runtime: Runtime, sale: LegacySale, token: Secret, 
   const question = questionOf(sale);
   if (question === null) return false;
   const over = await runtime.cache.get(
-    `legacy sale ${sale.id} ${runtime.vault.fingerprint(token.reveal())}`,
+    `legacy sale ${sale.id} ${runtime.vault.fingerprint(token)}`,
     clock.now(),
     settings.reads.fresh_ms,
     async () => {

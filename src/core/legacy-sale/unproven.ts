@@ -38,7 +38,7 @@ export async function judgeUnproven(
     return 'proven';
   }
   if (identity.kind === 'refused' && identity.error !== 'unauthorized') {
-    runtime.unproven_tokens.keep(runtime.vault.fingerprint(token.reveal()), token);
+    runtime.unproven_tokens.keep(runtime.vault.fingerprint(token), token);
     return 'unknown';
   }
   await runtime.store.saveLegacySale(sale.id, { state: 'REFUSED' });

@@ -38,7 +38,7 @@ export async function lookUpPos(
   const key = keyOf(merchant_id, pos_id);
   const { pos_fresh_ms } = runtime.settings.reads;
   const lookup = await runtime.cache.get(
-    `${key} ${runtime.vault.fingerprint(token.reveal())}`,
+    `${key} ${runtime.vault.fingerprint(token)}`,
     runtime.clock.now(),
     pos_fresh_ms,
     () => ask(runtime, token, pos_id, timeout_ms),

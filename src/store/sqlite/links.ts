@@ -1,6 +1,6 @@
 /** Links in SQLite: every change of one after its opening, and the ways to find it. */
-import { randomBytes } from 'node:crypto';
-import { uuidV7 } from '../../core/identifier.ts';
+import { takeRandom } from '../../core/entropy.ts';
+import { RANDOM_BYTES, uuidV7 } from '../../core/identifier.ts';
 import type { Link } from '../../core/link.ts';
 import type { NewNotice, Store } from '../../core/store.ts';
 import { PuenteError } from '../../error.ts';
@@ -144,7 +144,7 @@ function valuesOfChange(next: Link, link: Link): Value[] {
 
 function insertNotice(notice: NewNotice): Step {
   const { legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at } = notice;
-  const id = uuidV7(created_at, randomBytes(16));
+  const id = uuidV7(created_at, takeRandom(RANDOM_BYTES));
   return {
     write: 'insert_notice',
     values: [id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at, form, legacy_id],
