@@ -35,7 +35,7 @@ export function exchangeOf(row: ExchangeRow): StoredExchange {
   };
 }
 
-/** One row of `insert_exchanges`, in its order. */
+/** One row of `insert_exchange`, in its order. */
 export function valuesOfExchange(exchange: RecordedExchange): Value[] {
   return [
     exchange.id,

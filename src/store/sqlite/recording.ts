@@ -9,6 +9,7 @@ import { nameKeeper } from './names.ts';
 import type { WriteQueue } from './queue.ts';
 import type { Reader } from './reader.ts';
 import { sumSteps } from './sums.ts';
+import type { Step } from './unit.ts';
 
 /** Calls where no token told whose they are, and calls of no operation, count in no sum but the unknown names. */
 export function recordingMethods(reader: Reader, queue: WriteQueue, room: () => Room): Pick<Store, 'recordExchanges'> {
@@ -25,11 +26,9 @@ export function recordingMethods(reader: Reader, queue: WriteQueue, room: () => 
     const once = new Map(batch.map((exchange) => [exchange.id, exchange]));
     const fresh = [...once.values()].filter((exchange) => !known.has(exchange.id));
     if (fresh.length === 0) return;
-    const rows = JSON.stringify(fresh.map(valuesOfExchange));
+    const rows = fresh.map((exchange): Step => ({ write: 'insert_exchange', values: valuesOfExchange(exchange) }));
     // An id that came in unseen breaks the rule that ids are unique, and with it the whole unit: no sum counts it twice.
-    const result = await queue.commit({
-      steps: [{ write: 'insert_exchanges', values: [rows], changes: fresh.length }, ...sumSteps(fresh, keepNames())],
-    });
+    const result = await queue.commit({ steps: [...rows, ...sumSteps(fresh, keepNames())] });
     if (result.kind === 'done') return;
     const cause = result.kind === 'constraint' ? result.text : result.kind;
     throw new PuenteError('store_failed', `${fresh.length} exchanges were not recorded (${cause}): record them again.`);
