@@ -1,5 +1,6 @@
 /** What the tests of amounts leave open: JSON that is refused, refunds that name too little, and the limits of what is an amount. */
-import { LosslessNumber } from 'lossless-json';
+import fc from 'fast-check';
+import { LosslessNumber, parse, stringify } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { decodeUtf8, isExactNumber, jsonObject, parseJson, stringifyJson } from '../../src/contract/json.ts';
@@ -24,6 +25,49 @@ describe('JSON', () => {
       expect(stringifyJson(value)).toBe(text);
     }
     expect([isExactNumber(1), isExactNumber('1')]).toEqual([false, false]);
+  });
+
+  it('is read and written the same by the quick way and by the careful one', () => {
+    const digits = fc.stringMatching(/^-?(?:0|[1-9]\d{0,17})(?:\.\d{1,3})?(?:[eE]-?\d)?$/);
+    const leaf = fc.oneof(
+      fc.string({ unit: 'grapheme' }).map((text) => JSON.stringify(text)),
+      digits,
+      fc.constantFrom('true', 'false', 'null', '"a:1e5"', '"\\"-1.5"'),
+    );
+    const key = fc.constantFrom('"a"', '"b"', '"c:d"', '"e1"', '"\\u0061"');
+    const { text } = fc.letrec((tie) => ({
+      text: fc.oneof({ maxDepth: 3 }, leaf, tie('list'), tie('object')),
+      list: fc.array(tie('text'), { maxLength: 3 }).map((items) => `[${items.join(' , ')}]`),
+      object: fc
+        .array(fc.tuple(key, tie('text')), { maxLength: 3 })
+        .map((pairs) => `{ ${pairs.map(([name, value]) => `${name} : ${value}`).join(',')} }`),
+    }));
+    const tried = (read: () => unknown): unknown => {
+      try {
+        return read();
+      } catch {
+        return 'refused';
+      }
+    };
+    const parseNumber = (source: string) =>
+      /^-?(?:0|[1-9]\d{0,14})$/.test(source) && source !== '-0' ? Number(source) : new LosslessNumber(source);
+    const check = (json: string): void => {
+      const value = tried(() => parseJson(json));
+      expect(value).toEqual(tried(() => parse(json, null, { parseNumber })));
+      expect(stringifyJson(value)).toBe(stringify(value));
+    };
+    fc.assert(fc.property(text.map(String), check), { numRuns: 3_000 });
+  });
+
+  it('that gives a key twice is refused, unless it says the same both times', () => {
+    expect(() => parseJson('{"a":1,"a":2}')).toThrow(SyntaxError);
+    expect(parseJson('{"a":1,"\\u0061":1}')).toEqual({ a: 1 });
+    expect(() => parseJson('{"a":[{"b":1,"b":2}]}')).toThrow(SyntaxError);
+  });
+
+  it('is written by the careful way for what the engine can not write', () => {
+    expect(stringifyJson({ long: 12345678901234567890n })).toBe('{"long":12345678901234567890}');
+    expect(stringifyJson(Object.assign(Object.create(null), { a: exact('1.50') }))).toBe('{"a":1.50}');
   });
 
   it('of nothing is null', () => {
