@@ -56,7 +56,8 @@ export function singleQuery(request: IncomingMessage): Record<string, string> {
 }
 
 function parameters(request: IncomingMessage): [string, string][] {
-  return [...new URLSearchParams(queryText(request))].filter(([name]) => name !== 'access_token');
+  const text = queryText(request);
+  return text === '' ? [] : [...new URLSearchParams(text)].filter(([name]) => name !== 'access_token');
 }
 
 /** Headers with one value each; Node has joined or dropped repeats of those that only count once. */
