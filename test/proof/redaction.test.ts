@@ -110,6 +110,9 @@ describe('a text shows a secret', () => {
     ['cvv=123', true],
     ['Bearer abcdefgh', true],
     ['Bearer abc', false],
+    ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJl', true],
+    ['{"note":"EYJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2ln"}', true],
+    ['keyjacket.eyj', false],
     ['mesa 4', false],
   ])('%s: %s', (text, expected) => {
     expect(showsSecret(text)).toBe(expected);
