@@ -1,14 +1,12 @@
 /** Everything behind the doors: tables, store, upstreams, evidence, and the runtime that is made of them. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { Failpoint } from '../core/failpoint.ts';
 import { identify } from '../core/identity.ts';
-import type { Room } from '../core/records/upkeep.ts';
 import type { Clock, Log, Runtime } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Store } from '../core/store.ts';
-import { createVault, type Vault } from '../core/vault.ts';
+import { createVault } from '../core/vault.ts';
 import { PuenteError } from '../error.ts';
 import type { Admission } from '../http/admission.ts';
 import type { Metrics } from '../http/metrics.ts';
@@ -20,7 +18,7 @@ import { standardOutput } from '../outbound/standard-output.ts';
 import { createUpstream, type UpstreamClient } from '../outbound/upstream.ts';
 import { withBreaker } from '../outbound/upstream-breaker.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/server.ts';
-import { openSqliteStore } from '../store/sqlite/store.ts';
+import { openStore } from './open-store.ts';
 import { readTls } from './public.ts';
 import { closeLeftovers, createRuntime, secretKey, systemClock } from './runtime.ts';
 
@@ -76,9 +74,7 @@ export async function openInside(
   const tables = parts.tables ?? loadTables(MAPPINGS);
   makeDirectory(config.data_dir);
   const vault = createVault(secretKey(config, remarks));
-  const path = join(config.data_dir, 'puente.db');
-  if (!existsSync(path)) remarks.push(`A new database was made: ${path}.`);
-  const store = await openStore(path, config, parts, { clock, log, vault, metrics });
+  const store = await openStore(config, parts, { clock, log, vault, metrics }, remarks);
   const sandbox = config.upstream === 'sandbox' ? await startSandbox(sandboxOptions(config)) : null;
   const legacy_url = config.legacy_upstream === 'sandbox' ? (sandbox?.url ?? '') : config.legacy_upstream;
   const upstream = upstreamClient('orders', sandbox?.url ?? config.upstream, config, metrics, log);
@@ -127,40 +123,6 @@ export async function openInside(
     onNotices: (named) => {
       wake = named;
     },
-  };
-}
-
-/** @throws PuenteError store_unusable. */
-function openStore(
-  path: string,
-  config: Config,
-  parts: AppParts,
-  { clock, log, vault, metrics }: { clock: Clock; log: Log; vault: Vault; metrics: Metrics },
-): Promise<Store> {
-  return openSqliteStore({
-    path,
-    create: true,
-    key_mark: vault.keyed('key-check', 'puente'),
-    cover_key: vault.coverKey(),
-    sealNoticeUrl: (url) => vault.seal(url, 'notice-url'),
-    now: clock.now,
-    ...(config.backup.directory === null ? {} : { backup_directory: config.backup.directory }),
-    disk: { ...config.store, ...(parts.free_bytes === undefined ? {} : { free_bytes: parts.free_bytes }) },
-    onRoom: tellRoom(log, metrics),
-    ...(parts.max_pages === undefined ? {} : { max_pages: parts.max_pages }),
-    ...(parts.onFatal === undefined ? {} : { onFatal: parts.onFatal }),
-    ...(parts.failpoint === undefined ? {} : { failpoint: parts.failpoint }),
-  });
-}
-
-/** Each change is an alert, also the one for the better. */
-function tellRoom(log: Log, metrics: Metrics): (room: Room) => void {
-  return ({ level, is_log_large, free_bytes, log_bytes }) => {
-    metrics.count('disk', is_log_large ? 'log_large' : level);
-    if (level === 'enough') log.warn('the disk has room again', { action: level, count: free_bytes ?? 0 });
-    else log.error('the disk is nearly full: new sales are refused', { action: level, count: free_bytes ?? 0 });
-    if (is_log_large)
-      log.error('the write-ahead log can not be emptied: something reads the file', { count: log_bytes });
   };
 }
 

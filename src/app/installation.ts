@@ -7,6 +7,7 @@ import type { Installation } from '../core/doctor/installation.ts';
 import type { Clock } from '../core/runtime.ts';
 import { probeUpstream } from '../outbound/probe.ts';
 import { version } from '../version.ts';
+import { backupEvery_ms } from './open-store.ts';
 
 /** @param urls base URLs of the upstreams as they are in force. */
 export function installationOf(
@@ -31,7 +32,7 @@ export function installationOf(
     is_sandbox: config.upstream === 'sandbox',
     has_webhook_secret: config.webhook.secret !== null,
     disk: config.store,
-    backup_every_ms: config.backup.every_ms,
+    backup_every_ms: backupEvery_ms(config),
     backup_directory: config.backup.directory ?? join(config.data_dir, 'backups'),
   };
 }

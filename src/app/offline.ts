@@ -1,7 +1,7 @@
 /** The doctor's look at a Puente that is not running: its settings, and its database file. */
 import { join } from 'node:path';
 import { settingsInForce } from '../config/in-force.ts';
-import { loadConfig } from '../config.ts';
+import { type Config, loadConfig } from '../config.ts';
 import { worstOf } from '../core/doctor/doctor.ts';
 import { type Finding, fine, found } from '../core/doctor/finding.ts';
 import type { SettingInForce } from '../core/doctor/installation.ts';
@@ -16,8 +16,7 @@ export async function examineOffline(
 ): Promise<{ level: Finding['level']; findings: Finding[]; settings: SettingInForce[] }> {
   try {
     const config = loadConfig({ env, cwd });
-    const file = examineFile(join(config.data_dir, 'puente.db'));
-    const findings = [fine('settings', 'they hold'), ...offlineFindings(file)];
+    const findings = [fine('settings', 'they hold'), ...storageFindings(config)];
     return { level: worstOf(findings), findings, settings: settingsInForce(config) };
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
@@ -26,4 +25,10 @@ export async function examineOffline(
     ];
     return { level: 'problem', findings, settings: [] };
   }
+}
+
+/** A server's database is looked at by a Puente that runs. */
+function storageFindings(config: Config): Finding[] {
+  if (config.postgres.url !== null) return [fine('database', 'it is on a PostgreSQL server; ask a Puente that runs')];
+  return offlineFindings(examineFile(join(config.data_dir, 'puente.db')));
 }

@@ -16,6 +16,7 @@ import { paceUpstream } from '../outbound/pace.ts';
 import { startReconciler } from '../outbound/reconciler.ts';
 import { createSender, type Sender } from '../outbound/sender.ts';
 import { startSweep } from '../outbound/sweep.ts';
+import { backupEvery_ms } from './open-store.ts';
 
 export interface Work {
   /** Notices were committed: deliver them now. */
@@ -38,7 +39,7 @@ export function startWork(
   const loops = startLoops(runtime, config, metrics, sender, public_url, telemetry);
   const { backup, retention, tokens } = config;
   const chores = startChores(runtime, {
-    backup_every_ms: backup.every_ms,
+    backup_every_ms: backupEvery_ms(config),
     backup_keep: backup.keep,
     retention: { ...retention, tokens_ms: tokens.kept_for_ms },
   });

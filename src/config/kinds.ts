@@ -85,6 +85,19 @@ export function secret(shortest: number) {
 /** More operators than one installation has; each is compared with every token that comes. */
 const MOST_PEOPLE = 100;
 
+/** A database server's address, which holds a password. */
+export function databaseUrl() {
+  return z
+    .string()
+    .max(LONGEST_TEXT)
+    .refine((text) => {
+      const url = URL.parse(text);
+      return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.hostname !== '' && url.pathname.length > 1;
+    })
+    .transform((value) => new Secret(value))
+    .meta({ allowed: 'an address such as postgres://user:password@host:5432/database', secret: true });
+}
+
 /** Names, each with a role and a token of its own; the whole is never shown. */
 export function people(shortest: number) {
   const name = z

@@ -4,6 +4,7 @@ import { dialects, qrNotices, safetyModes, stages, unknownPolicies } from '../co
 import {
   baseUrl,
   choice,
+  databaseUrl,
   flag,
   line,
   listeningPort,
@@ -130,6 +131,12 @@ export const settings = z.strictObject({
     low_bytes: wholeNumber(0, 1_099_511_627_776, 'bytes'),
     ballast_bytes: wholeNumber(0, 1_073_741_824, 'bytes'),
     log_limit_bytes: wholeNumber(33_554_432, 1_099_511_627_776, 'bytes'),
+  }),
+  postgres: z.strictObject({
+    url: orNull(databaseUrl()),
+    connections: wholeNumber(1, 1000, 'connections'),
+    connect_timeout_ms: milliseconds(100, 60_000),
+    statement_timeout_ms: milliseconds(100, 60_000),
   }),
   backup: z.strictObject({
     directory: orNull(path('the path of a directory')),

@@ -2,9 +2,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LegacySale } from '../../core/records/routing.ts';
 import type { Store } from '../../core/store.ts';
-import { SALE } from './legacy-sales.ts';
+import { SALE } from '../legacy-sales.ts';
+import { type LinkRow, linkOf } from '../rows.ts';
 import type { Reader } from './reader.ts';
-import { type LinkRow, linkOf } from './rows.ts';
 
 /** Merchants looked at in one go: a few ms, so that nothing waits longer for it. */
 const SELLERS_A_TURN = 200;

@@ -3,10 +3,10 @@ import type Database from 'better-sqlite3';
 import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
 import { type Cover, noCover } from '../../core/cover.ts';
 import type { AuditEntry } from '../../core/store.ts';
+import type { Unit, UnitResult, Value } from '../unit.ts';
+import { type WriteName, writes } from '../writes.ts';
 import { teachCover } from './cover.ts';
 import { failureOf, textOf } from './failure.ts';
-import type { Unit, UnitResult, Value } from './unit.ts';
-import { type WriteName, writes } from './writes.ts';
 
 /** Commits a group; a unit that is refused is undone alone. Nothing is answered before the commit is on the disk. */
 export function commitGroup(connection: Connection, units: Unit[]): UnitResult[] {

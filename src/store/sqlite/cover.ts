@@ -1,9 +1,7 @@
 /** Covering as SQL sees it: functions for what is written and looked up, and the columns that are opened when rows are read. */
 import type Database from 'better-sqlite3';
 import type { Cover } from '../../core/cover.ts';
-
-/** Columns, of whatever table, whose text may be covered. */
-const COVERED_COLUMNS = ['client_reference', 'reference_sent', 'held', 'order_json', 'body', 'reference'] as const;
+import { COVERED_COLUMNS } from '../covered.ts';
 
 /**
  * Gives a connection `cover(text)` and `cover_order(json)`; NULL stays NULL. No statement that writes one of the columns, or

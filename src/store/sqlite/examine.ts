@@ -3,12 +3,13 @@ import { rmSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { ExaminedFile } from '../../core/doctor/offline.ts';
 import { PuenteError } from '../../error.ts';
+import { readMigrations } from '../migrations.ts';
 import { checkFile } from './check.ts';
 import { textOf } from './failure.ts';
 import { MIGRATIONS_DIRECTORY } from './file.ts';
 import { logState, RUN } from './gap.ts';
 import { takeInstanceLock } from './lock.ts';
-import { APPLICATION_ID, readMigrations, versionOf } from './migrate.ts';
+import { APPLICATION_ID, versionOf } from './migrate.ts';
 import { restoringNote } from './restoring.ts';
 
 /** @param path of the database. Never throws for what is wrong with it. */

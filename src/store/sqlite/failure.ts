@@ -1,18 +1,12 @@
-/** What an SQLite error means for the writes that met it, and the domain error it becomes at this border. */
+/** What an SQLite error means for the writes that met it, and the domain error that an unusable file becomes. */
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
-
-/**
- * `constraint`: the statement alone was refused. `full`: nothing was written, and it heals when space returns.
- * `busy`: another process holds the write lock. `fatal`: the disk or the file can't be trusted any more; the process must
- * stop (`reliability.md` §3.3 a, §3.14). `failed`: anything else; nothing was written.
- */
-export type Failure = 'constraint' | 'full' | 'busy' | 'fatal' | 'failed';
+import type { Failure } from '../failure.ts';
 
 /** READONLY_DBMOVED: the file was moved or replaced under the running process, so what is written would be lost. */
 const FATAL = /^SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY_DBMOVED)/;
 
-export function failureOf(error: unknown): Failure {
+export function failureOf(error: unknown): Exclude<Failure, 'gone'> {
   if (!(error instanceof Database.SqliteError)) return 'failed';
   if (error.code.startsWith('SQLITE_CONSTRAINT')) return 'constraint';
   if (error.code.startsWith('SQLITE_FULL')) return 'full';
@@ -24,21 +18,6 @@ export function failureOf(error: unknown): Failure {
 export function textOf(error: unknown): string {
   if (error instanceof Database.SqliteError) return `${error.code}: ${error.message}`;
   return error instanceof Error ? error.message : String(error);
-}
-
-const repairs: Record<Failure, string> = {
-  constraint: 'this is a fault of Puente; report it',
-  full: 'free disk space; Puente recovers by itself',
-  busy: 'another process is writing to the file; stop it',
-  fatal: 'Puente stops; check the disk, then start again or restore a backup',
-  failed: 'nothing was written; try again',
-};
-
-/** A write or read that could not be done, as PuenteError store_failed. */
-export function storeFailed(failure: Failure, text: string): PuenteError {
-  return new PuenteError('store_failed', `The store could not do its work (${text}): ${repairs[failure]}.`, {
-    facts: { failure },
-  });
 }
 
 /** A file that can't be used, as PuenteError store_unusable; `repair` is what the operator does next. */

@@ -5,10 +5,11 @@ import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Cover } from '../../core/cover.ts';
 import type { Failpoint } from '../../core/failpoint.ts';
+import { readMigrations } from '../migrations.ts';
 import { type SealNoticeUrl, sealClearUrls } from './clear-urls.ts';
 import { storeUnusable, unusableBecause } from './failure.ts';
 import { logState, settleLog } from './gap.ts';
-import { APPLICATION_ID, copyBefore, migrate, putInPlace, readMigrations, versionOf } from './migrate.ts';
+import { APPLICATION_ID, copyBefore, migrate, putInPlace, versionOf } from './migrate.ts';
 import { refuseRestoring } from './restoring.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 

@@ -2,7 +2,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
-import { LIVE } from './rows.ts';
+import { LIVE } from '../rows.ts';
 
 /** What `meta` says while a writer has the file, and after it has left it in order. */
 export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;

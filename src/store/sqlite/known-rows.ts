@@ -1,6 +1,7 @@
 /** Rows of merchants and tokens that are kept as they were read: every call looks at both several times, and they change rarely. */
-import type { Unit } from './unit.ts';
-import { type WriteName, writes } from './writes.ts';
+import type { Store } from '../../core/store.ts';
+import type { Unit } from '../unit.ts';
+import { type WriteName, writes } from '../writes.ts';
 
 /** So many of either are kept; beyond it all are forgotten, and read again as they are called for. */
 const LIMIT = 10_000;
@@ -11,7 +12,7 @@ const changing: ReadonlySet<string> = new Set(
 
 export interface KnownRows {
   /** The row as it was read last, while nothing that is being written could have changed it. What is not there is not kept. */
-  get<Row>(table: 'merchant' | 'token', key: string, read: () => Row | null): Row | null;
+  get<Row>(table: 'merchant' | 'token', key: string, read: () => Promise<Row | null>): Promise<Row | null>;
   /** Hands on the commit of a unit; until one that may change such rows has ended, they are read from the file. */
   during<Result>(unit: Unit, commit: Promise<Result>): Promise<Result>;
 }
@@ -20,18 +21,22 @@ export interface KnownRows {
 export function createKnownRows(): KnownRows {
   const rows = { merchant: new Map<string, unknown>(), token: new Map<string, unknown>() };
   let under_way = 0;
+  /** Rises with each change that may have been made, so that nothing is kept that was read before it. */
+  let changed = 0;
   const forget = (): void => {
+    changed++;
     rows.merchant.clear();
     rows.token.clear();
   };
   return {
-    get<Row>(table: keyof typeof rows, key: string, read: () => Row | null): Row | null {
+    async get<Row>(table: keyof typeof rows, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
       const known = rows[table];
       if (under_way > 0) return read();
       const kept = known.get(key);
       if (kept !== undefined) return kept as Row; // a table's rows are all of one form
-      const row = read();
-      if (row === null) return null;
+      const before = changed;
+      const row = await read();
+      if (row === null || changed !== before) return row;
       if (known.size >= LIMIT) known.clear();
       known.set(key, Object.freeze(row));
       return row;
@@ -45,5 +50,17 @@ export function createKnownRows(): KnownRows {
         forget();
       });
     },
+  };
+}
+
+/** The same methods, which read a row from the file only when it is not known. */
+export function withKnownRows<Methods extends Pick<Store, 'merchant' | 'token'>>(
+  methods: Methods,
+  known: () => KnownRows,
+): Methods {
+  return {
+    ...methods,
+    merchant: (id) => known().get('merchant', id, () => methods.merchant(id)),
+    token: (fingerprint) => known().get('token', fingerprint, () => methods.token(fingerprint)),
   };
 }

@@ -1,22 +1,15 @@
 /** Numbered SQL migrations: each runs in one transaction together with the version it leads to. */
-import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { type Cover, noCover } from '../../core/cover.ts';
 import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
-import { PuenteError } from '../../error.ts';
+import type { Migration } from '../migrations.ts';
 import { teachCover } from './cover.ts';
 import { storeUnusable } from './failure.ts';
 
-export interface Migration {
-  version: number;
-  name: string;
-  sql: string;
-}
-
 /** `Puen` in ASCII; marks the file as ours for `file(1)` and for the refusal of a foreign database. */
 export const APPLICATION_ID = 0x5075656e;
-const MIGRATION_NAME = /^(\d{3})_[a-z0-9_]+\.sql$/;
 
 /**
  * Brings a database to the newest version; each step is wholly done or not at all, so a killed start repeats it (C14).
@@ -57,25 +50,6 @@ export function migrate(
 /** Schema version of an open database; 0 for one that was never migrated. */
 export function versionOf(database: Database.Database): number {
   return Number(database.pragma('user_version', { simple: true }));
-}
-
-/**
- * Reads a folder of migrations in order.
- * @throws PuenteError store_unusable when a name or the numbering has a gap: a file that is skipped silently would be worse.
- */
-export function readMigrations(directory: string): Migration[] {
-  return readdirSync(directory)
-    .sort()
-    .map((name, index) => {
-      const version = Number(MIGRATION_NAME.exec(name)?.[1] ?? Number.NaN);
-      if (version !== index + 1) {
-        throw new PuenteError(
-          'store_unusable',
-          `${join(directory, name)} is not migration ${index + 1}: name it 00N_words.sql.`,
-        );
-      }
-      return { version, name, sql: readFileSync(join(directory, name), 'utf8') };
-    });
 }
 
 /**

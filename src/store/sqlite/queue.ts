@@ -2,9 +2,12 @@
 import { Worker } from 'node:worker_threads';
 import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import { PuenteError } from '../../error.ts';
-import { storeFailed, storeUnusable } from './failure.ts';
+import type { CommitResult } from '../engine.ts';
+import { storeFailed } from '../failure.ts';
+import type { Unit, UnitResult } from '../unit.ts';
+import { storeUnusable } from './failure.ts';
 import { createKnownRows, type KnownRows } from './known-rows.ts';
-import type { FromWriter, ToWriter, Unit, UnitResult, WriterSetup } from './unit.ts';
+import type { FromWriter, ToWriter, WriterSetup } from './messages.ts';
 
 /** A bound on one commit, so that nobody waits for the work of a whole backlog. */
 const GROUP_LIMIT = 512;
@@ -18,9 +21,6 @@ const PROBE: Unit = {
     { write: 'probe_clear', values: [] },
   ],
 };
-
-/** What a unit can come to when the store itself is well. */
-type CommitResult = Extract<UnitResult, { kind: 'done' | 'conflict' | 'constraint' }>;
 
 interface Waiting {
   unit: Unit;

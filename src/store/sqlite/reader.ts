@@ -1,14 +1,15 @@
 /** The main thread's own connection, for reads only; a read takes microseconds and needs no round trip to the writer. */
 import Database from 'better-sqlite3';
 import { type Cover, noCover } from '../../core/cover.ts';
+import { storeFailed } from '../failure.ts';
+import type { Value } from '../unit.ts';
 import { rowOpener, teachCover } from './cover.ts';
-import { failureOf, storeFailed, textOf } from './failure.ts';
+import { failureOf, textOf } from './failure.ts';
 import { BUSY_TIMEOUT_MS } from './settings.ts';
-import type { Value } from './unit.ts';
 
 /** A prepared read of rows of one form. */
 export interface Read<Values extends Value[], Row> {
-  get(...values: Values): Row | undefined;
+  get(...values: Values): NoInfer<Row> | undefined;
   all(...values: Values): Row[];
 }
 

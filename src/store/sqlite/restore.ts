@@ -5,13 +5,14 @@ import Database from 'better-sqlite3';
 import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import type { BackupManifest } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
+import { readMigrations } from '../migrations.ts';
 import { readManifest } from './backup-files.ts';
 import { digestOf } from './backup-thread.ts';
 import { unusableBecause } from './failure.ts';
 import { MIGRATIONS_DIRECTORY, realPathOf } from './file.ts';
 import { writeGap } from './gap.ts';
 import { takeInstanceLock } from './lock.ts';
-import { APPLICATION_ID, putInPlace, readMigrations, versionOf } from './migrate.ts';
+import { APPLICATION_ID, putInPlace, versionOf } from './migrate.ts';
 import { forgetRestoring, noteRestoring, restoringNote } from './restoring.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 

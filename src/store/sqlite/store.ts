@@ -7,32 +7,37 @@ import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import type { Room } from '../../core/records/upkeep.ts';
 import type { Store } from '../../core/store.ts';
 import type { PuenteError } from '../../error.ts';
+import { auditMethods } from '../audit-lines.ts';
+import { countMethods } from '../counts.ts';
+import { eventLogMethods } from '../event-log.ts';
+import { eventMethods, tidyInbox } from '../events.ts';
+import { exchangeMethods } from '../exchanges.ts';
+import { storeFailed } from '../failure.ts';
+import { findingMethods } from '../findings.ts';
+import { doubtLegacySales, legacySaleMethods } from '../legacy-sales.ts';
+import { linkHistoryMethods } from '../link-history.ts';
+import { linkMethods } from '../links.ts';
+import { merchantMethods } from '../merchants.ts';
+import { readMigrations } from '../migrations.ts';
+import { moveMethods } from '../moves.ts';
+import { noticeLogMethods } from '../notice-log.ts';
+import { noticeMethods } from '../notices.ts';
+import { openingMethods } from '../openings.ts';
+import { recordingMethods } from '../recording.ts';
+import { refundMethods } from '../refunds.ts';
+import { scheduleMethods } from '../schedules.ts';
+import { trafficMethods } from '../traffic.ts';
 import { anyMerchantMethods } from './any-merchant.ts';
-import { auditMethods } from './audit-lines.ts';
 import type { SealNoticeUrl } from './clear-urls.ts';
 import type { DiskSettings } from './disk.ts';
-import { eventLogMethods } from './event-log.ts';
-import { eventMethods, tidyInbox } from './events.ts';
-import { exchangeMethods } from './exchanges.ts';
-import { storeFailed } from './failure.ts';
+import { dueLinkMethods } from './due-links.ts';
+import { dueNoticeMethods } from './due-notices.ts';
 import { MIGRATIONS_DIRECTORY, prepareFile, realPathOf } from './file.ts';
-import { findingMethods } from './findings.ts';
-import { doubtLegacySales, legacySaleMethods } from './legacy-sales.ts';
-import { linkHistoryMethods } from './link-history.ts';
-import { linkMethods } from './links.ts';
+import { inboxMethods } from './inbox.ts';
+import { withKnownRows } from './known-rows.ts';
 import { takeInstanceLock } from './lock.ts';
-import { merchantMethods } from './merchants.ts';
-import { readMigrations } from './migrate.ts';
-import { moveMethods } from './moves.ts';
-import { noticeLogMethods } from './notice-log.ts';
-import { noticeMethods } from './notices.ts';
-import { openingMethods } from './openings.ts';
 import { startWriter, type WriteQueue } from './queue.ts';
 import { openReader, type Reader } from './reader.ts';
-import { recordingMethods } from './recording.ts';
-import { refundMethods } from './refunds.ts';
-import { scheduleMethods } from './schedules.ts';
-import { trafficMethods } from './traffic.ts';
 import { openUpkeep, type Upkept, upkeepInMemory } from './upkeep.ts';
 
 const TIDY_INTERVAL_MS = 60 * 60_000;
@@ -137,8 +142,8 @@ export function assembleStore(parts: {
     () => void queue.commit(tidyInbox(now())).catch(() => undefined),
     TIDY_INTERVAL_MS,
   ).unref();
-  const events = eventMethods(reader, queue);
-  const openings = openingMethods(reader, queue);
+  const inbox = inboxMethods(reader, queue);
+  const openings = openingMethods(reader, queue, 'first');
   let closing: Promise<void> | null = null;
   const close = async () => {
     clearInterval(tidying);
@@ -148,10 +153,13 @@ export function assembleStore(parts: {
     parts.release();
   };
   return {
-    ...merchantMethods(reader, queue, now),
+    ...withKnownRows(merchantMethods(reader, queue, now), () => queue.known()),
     ...linkMethods(reader, queue, now),
-    ...events,
-    ...noticeMethods(reader, queue),
+    ...inbox,
+    ...eventMethods(queue),
+    ...dueLinkMethods(reader),
+    ...dueNoticeMethods(reader),
+    ...noticeMethods(queue),
     ...noticeLogMethods(reader, queue),
     ...refundMethods(reader, queue, now),
     ...openings,
@@ -168,7 +176,7 @@ export function assembleStore(parts: {
     ...countMethods(reader),
     ...scheduleMethods(reader, queue),
     ...upkeep,
-    ...whereThereIsRoom({ ...events, ...openings }, upkeep.room),
+    ...whereThereIsRoom({ ...inbox, ...openings }, upkeep.room),
     healthy: () => queue.healthy(),
     close: () => {
       closing ??= close();
@@ -190,20 +198,5 @@ function whereThereIsRoom(
   return {
     receiveEvent: (event) => (is_full() ? full() : receiveEvent(event)),
     openLegacySale: (sale) => (is_full() ? full() : openLegacySale(sale)),
-  };
-}
-
-function countMethods(reader: Reader): Pick<Store, 'counts'> {
-  const links = reader.prepare<[], { state: string; links: number }>('SELECT state, links FROM link_counts');
-  const backlog = reader.prepare<[], { notices_pending: number; events_waiting: number }>(
-    `SELECT (SELECT count(*) FROM notices WHERE state = 'pending') AS notices_pending,
-       (SELECT count(*) FROM events WHERE state = 'pending') + (SELECT count(*) FROM events WHERE state = 'parked')
-       AS events_waiting`,
-  );
-  return {
-    counts: async () => ({
-      links: Object.fromEntries(links.all().map((row) => [row.state, row.links])),
-      ...(backlog.get() ?? { notices_pending: 0, events_waiting: 0 }),
-    }),
   };
 }

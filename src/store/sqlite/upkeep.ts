@@ -3,14 +3,14 @@ import { statSync } from 'node:fs';
 import type { Failpoint } from '../../core/failpoint.ts';
 import type { RestoredGap, Room, StoreCondition, UpkeepStore } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
+import { eraseMethods } from '../erase.ts';
+import { retentionMethods } from '../retention.ts';
 import { backupMethods } from './backup.ts';
 import { sweepBackups } from './backup-files.ts';
 import { checkInThread } from './check.ts';
 import { type DiskSettings, watchDisk } from './disk.ts';
-import { eraseMethods } from './erase.ts';
 import type { WriteQueue } from './queue.ts';
 import type { Reader } from './reader.ts';
-import { retentionMethods } from './retention.ts';
 
 export interface UpkeepOptions {
   path: string;

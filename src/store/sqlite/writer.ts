@@ -2,12 +2,13 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { createCover, noCover } from '../../core/cover.ts';
+import type { Unit, UnitResult } from '../unit.ts';
 import { type Connection, commitGroup, prepareCommits } from './commit.ts';
 import { releaseBallast } from './disk.ts';
 import { failureOf, textOf, unusableBecause } from './failure.ts';
 import { RUN } from './gap.ts';
+import type { FromWriter, ToWriter, WriterSetup } from './messages.ts';
 import { applySettings, assertSettings, BUSY_TIMEOUT_MS } from './settings.ts';
-import type { FromWriter, ToWriter, Unit, UnitResult, WriterSetup } from './unit.ts';
 
 /** Long enough to stay out of the way of payments, short enough that the log never rests large or with erased bytes in it. */
 const IDLE_BEFORE_CHECKPOINT_MS = 1_000;

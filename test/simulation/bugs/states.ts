@@ -91,12 +91,12 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'store/sqlite/writes.ts',
+        file: 'store/writes.ts',
         from: "WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND order_id IS ?",
         to: 'WHERE NOT EXISTS (SELECT 1 FROM events WHERE order_id IS ?',
       },
       {
-        file: 'store/sqlite/writes.ts',
+        file: 'store/writes.ts',
         from: 'AND action = ? AND sequence > ?)`',
         to: 'AND action = ? AND ? IS NOT NULL)`',
       },

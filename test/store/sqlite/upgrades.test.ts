@@ -3,14 +3,9 @@ import { copyFileSync, existsSync, readdirSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type LinkState, linkStates } from '../../../src/core/link.ts';
+import { type Migration, readMigrations } from '../../../src/store/migrations.ts';
 import { MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
-import {
-  APPLICATION_ID,
-  type Migration,
-  migrate,
-  readMigrations,
-  versionOf,
-} from '../../../src/store/sqlite/migrate.ts';
+import { APPLICATION_ID, migrate, versionOf } from '../../../src/store/sqlite/migrate.ts';
 import { applySettings } from '../../../src/store/sqlite/settings.ts';
 import { NOON, opened } from '../contract/harness.ts';
 import { type Folder, newFolder, openStore } from './kit.ts';

@@ -1,0 +1,59 @@
+/** Which store the settings name, and what it is told. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import type { Room } from '../core/records/upkeep.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import type { Store } from '../core/store.ts';
+import type { Vault } from '../core/vault.ts';
+import type { Metrics } from '../http/metrics.ts';
+import { openPostgresStore } from '../store/postgres/store.ts';
+import { openSqliteStore } from '../store/sqlite/store.ts';
+import type { AppParts } from './inside.ts';
+
+interface StoreParts {
+  clock: Clock;
+  log: Log;
+  vault: Vault;
+  metrics: Metrics;
+}
+
+/** @param remarks told at the start. @throws PuenteError store_unusable. */
+export function openStore(config: Config, parts: AppParts, around: StoreParts, remarks: string[]): Promise<Store> {
+  const { clock, vault } = around;
+  const sealing = { key_mark: vault.keyed('key-check', 'puente'), cover_key: vault.coverKey(), now: clock.now };
+  const failpoint = parts.failpoint === undefined ? {} : { failpoint: parts.failpoint };
+  const { url, ...server } = config.postgres;
+  if (url !== null) return openPostgresStore({ url, ...server, ...sealing, ...failpoint });
+  const path = join(config.data_dir, 'puente.db');
+  if (!existsSync(path)) remarks.push(`A new database was made: ${path}.`);
+  return openSqliteStore({ path, create: true, ...sealing, ...failpoint, ...fileOptions(config, parts, around) });
+}
+
+/** Null: no schedule. The copies of a server's database are made by the server. */
+export function backupEvery_ms({ postgres, backup }: Config): number | null {
+  return postgres.url === null ? backup.every_ms : null;
+}
+
+function fileOptions(config: Config, parts: AppParts, { log, vault, metrics }: StoreParts) {
+  const { free_bytes, max_pages, onFatal } = parts;
+  return {
+    sealNoticeUrl: (url: string) => vault.seal(url, 'notice-url'),
+    ...(config.backup.directory === null ? {} : { backup_directory: config.backup.directory }),
+    disk: { ...config.store, ...(free_bytes === undefined ? {} : { free_bytes }) },
+    onRoom: tellRoom(log, metrics),
+    ...(max_pages === undefined ? {} : { max_pages }),
+    ...(onFatal === undefined ? {} : { onFatal }),
+  };
+}
+
+/** Each change is an alert, also the one for the better. */
+function tellRoom(log: Log, metrics: Metrics): (room: Room) => void {
+  return ({ level, is_log_large, free_bytes, log_bytes }) => {
+    metrics.count('disk', is_log_large ? 'log_large' : level);
+    if (level === 'enough') log.warn('the disk has room again', { action: level, count: free_bytes ?? 0 });
+    else log.error('the disk is nearly full: new sales are refused', { action: level, count: free_bytes ?? 0 });
+    if (is_log_large)
+      log.error('the write-ahead log can not be emptied: something reads the file', { count: log_bytes });
+  };
+}

@@ -1,0 +1,43 @@
+/** The audit as it is read; the writer chains and writes each line inside the unit that it belongs to. */
+import type { AuditLine, Store } from '../core/store.ts';
+import { PuenteError } from '../error.ts';
+import type { Reader, Writer } from './engine.ts';
+import { filteredReads, whereOf } from './filtered.ts';
+
+export function auditMethods(
+  reader: Reader,
+  writer: Writer,
+): Pick<Store, 'appendAudit' | 'audits' | 'auditsAfter' | 'auditsOf'> {
+  const run = filteredReads(reader);
+  const newest = reader.prepare<[number], LineRow>('SELECT * FROM audit ORDER BY sequence DESC LIMIT ?');
+  const after = reader.prepare<[number, number], LineRow>(
+    'SELECT * FROM audit WHERE sequence > (SELECT ?) ORDER BY sequence LIMIT ?',
+  );
+  return {
+    async appendAudit(audit) {
+      const result = await writer.commit({ steps: [], audit });
+      if (result.kind === 'done') return;
+      throw new PuenteError('store_failed', `The audit line ${audit.action} was not written: try again.`);
+    },
+    audits: async (limit) => (await newest.all(limit)).map(lineOf),
+    auditsAfter: async (sequence, limit) => (await after.all(sequence, limit)).map(lineOf),
+    async auditsOf(filter, limit) {
+      const { where, values } = whereOf([
+        ['subject = ?', filter.subject],
+        ['action = ?', filter.action],
+        ['at >= ?', filter.since],
+        ['at < ?', filter.until],
+      ]);
+      const sql = `SELECT * FROM audit WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
+      return (await run<LineRow>(sql, [...values, limit])).map(lineOf);
+    },
+  };
+}
+
+interface LineRow extends Omit<AuditLine, 'detail'> {
+  detail: string;
+}
+
+function lineOf(row: LineRow): AuditLine {
+  return { ...row, detail: JSON.parse(row.detail) };
+}

@@ -1,0 +1,217 @@
+/** Forgetting a merchant: counted first, deleted in steps, and at last the bytes leave the file and its log. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Holdings, OpenWork, UpkeepStore } from '../core/records/upkeep.ts';
+import type { AuditEntry } from '../core/store.ts';
+import { PuenteError } from '../error.ts';
+import type { Read, Reader, Writer } from './engine.ts';
+import { merchantLock } from './locks.ts';
+import { linkSteps } from './retention.ts';
+import { LIVE } from './rows.ts';
+import type { Step, Unit } from './unit.ts';
+import type { WriteName } from './writes.ts';
+import { HOLDING } from './writes-routing.ts';
+import { AWAITS_IN_BULK, OVER } from './writes-upkeep.ts';
+
+/** Rows of one step: payments wait behind it for some milliseconds. */
+const STEP_ROWS = 500;
+/** Rows looked at in one go of what is kept in the order of arrival, not of merchants: the inbox, and sales born on legacy. */
+const SLICE_ROWS = 20_000;
+const SUM_TABLES = ['traffic', 'seen_units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts'] as const;
+const SUMS = ['traffic', 'units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts'] as const;
+
+type EraseMethods = Pick<UpkeepStore, 'holdings' | 'openWork' | 'eraseMerchant'>;
+
+export function eraseMethods(
+  reader: Reader,
+  writer: Writer,
+  now: () => number,
+  emptyLog: () => Promise<void>,
+): EraseMethods {
+  // It is rarely asked for, and a start should not pay for it.
+  let prepared: Reads | null = null;
+  const readsNow = (): Reads => {
+    prepared ??= prepareReads(reader);
+    return prepared;
+  };
+  const holdings = (merchant_id: string): Promise<Holdings> => countAll(readsNow(), merchant_id);
+  const commit = async (unit: Unit): Promise<void> => {
+    const result = await writer.commit(unit);
+    if (result.kind !== 'done') throw began();
+  };
+  return {
+    holdings,
+    openWork: async (merchant_id) =>
+      (await readsNow().open.get(
+        merchant_id,
+        merchant_id,
+        merchant_id,
+        now(),
+        merchant_id,
+        merchant_id,
+        merchant_id,
+      )) ?? nothing,
+    async eraseMerchant(merchant_id, audit) {
+      const reads = readsNow();
+      const gone = await holdings(merchant_id);
+      for await (const keys of listsOf(reads.links, merchant_id))
+        await commit({ steps: linkSteps(keys, 'erase_links') });
+      const at = now();
+      for await (const keys of slicesOf(reads.sales, merchant_id))
+        await commit({ steps: [{ ...step('erase_legacy_sales', JSON.stringify(keys), at), changes: keys.length }] });
+      for await (const keys of listsOf(reads.exchanges, merchant_id))
+        await commit({ steps: [step('delete_exchanges', JSON.stringify(keys))] });
+      for await (const keys of slicesOf(reads.events, merchant_id))
+        await commit({ steps: [step('erase_events', JSON.stringify(keys))] });
+      for (const { id } of await reads.bulks.all(merchant_id)) {
+        const values = [merchant_id, merchant_id, id, merchant_id];
+        await commit({ steps: [{ ...step('erase_from_bulk_move', ...values), changes: 1 }] });
+      }
+      const is_known = (await reads.merchant.get(merchant_id)) !== undefined;
+      await commit(lastUnit(merchant_id, is_known, audit(gone)));
+      await emptyLog();
+      return gone;
+    },
+  };
+}
+
+/** Tokens hang on the merchant, and sums must not outlive it. */
+function lastUnit(merchant_id: string, is_known: boolean, audit: AuditEntry): Unit {
+  const steps: Step[] = [
+    ...SUMS.map((name) => step(`erase_${name}`, merchant_id)),
+    step('erase_proposals', merchant_id),
+    step('erase_tokens', merchant_id),
+    { ...step('erase_merchant', merchant_id), changes: is_known ? 1 : 0 },
+  ];
+  return { steps, audit, locks: { alone: [merchantLock(merchant_id)] } };
+}
+
+function step(write: WriteName, ...values: Step['values']): Step {
+  return { write, values };
+}
+
+/** Keys in lists, read anew each time because the ones before are gone; a list that can't be deleted ends it. */
+async function* listsOf(read: Read<[string, number], { key: string | number }>, merchant_id: string) {
+  for (let before = ''; ; ) {
+    const keys = (await read.all(merchant_id, STEP_ROWS)).map(({ key }) => key as string); // ids of links, numbers of the rest
+    if (keys.length === 0) return;
+    const list = JSON.stringify(keys);
+    if (list === before) throw began();
+    before = list;
+    yield keys;
+  }
+}
+
+interface Slices {
+  ends: Read<[], { first: number | null; last: number | null }>;
+  /** Of the sequences after the first value, up to the second. */
+  rows: Read<[number, number, string], { key: number }>;
+}
+
+async function* slicesOf({ ends, rows }: Slices, merchant_id: string): AsyncGenerator<number[]> {
+  const { first, last } = (await ends.get()) ?? { first: null, last: null };
+  for (let after = (first ?? 1) - 1; after < (last ?? 0); after += SLICE_ROWS) {
+    const keys = (await rows.all(after, after + SLICE_ROWS, merchant_id)).map(({ key }) => key);
+    if (keys.length > 0) yield keys;
+    await nextTurn();
+  }
+}
+
+async function countAll(reads: Reads, merchant_id: string): Promise<Holdings> {
+  const [events, legacy_sales] = [await countOf(reads.events, merchant_id), await countOf(reads.sales, merchant_id)];
+  const count = async (of: keyof typeof counted): Promise<number> =>
+    (await reads.counts[of].get(merchant_id))?.count ?? 0;
+  let sums = 0;
+  for (const table of SUM_TABLES) sums += await count(table);
+  return {
+    links: await count('links'),
+    refunds: await count('refunds'),
+    notices: await count('notices'),
+    legacy_sales,
+    exchanges: await count('exchanges'),
+    events,
+    tokens: await count('tokens'),
+    sums,
+    proposals: await count('proposals'),
+    bulk_moves: await count('bulk_moves'),
+  };
+}
+
+async function countOf(slices: Slices, merchant_id: string): Promise<number> {
+  let rows = 0;
+  for await (const keys of slicesOf(slices, merchant_id)) rows += keys.length;
+  return rows;
+}
+
+/** As `JSON.stringify` and SQLite write it: to read each line of each bulk move would hold up the calls meanwhile. */
+const NAMED_IN_BULK = `instr(items, '"merchant_id":"' || ? || '"') > 0`;
+
+/** What a merchant's rows are counted by. */
+const counted = {
+  links: 'FROM links WHERE merchant_id = ?',
+  // Through their links, because refunds have no index of merchants.
+  refunds: 'FROM refunds WHERE legacy_id IN (SELECT legacy_id FROM links WHERE merchant_id = ?)',
+  notices: 'FROM notices WHERE merchant_id = ?',
+  exchanges: 'FROM exchanges WHERE merchant_id = ?',
+  tokens: 'FROM tokens WHERE merchant_id = ?',
+  traffic: 'FROM traffic WHERE merchant_id = ?',
+  seen_units: 'FROM seen_units WHERE merchant_id = ?',
+  ledger: 'FROM ledger WHERE merchant_id = ?',
+  coverage: 'FROM coverage WHERE merchant_id = ?',
+  differences: 'FROM differences WHERE merchant_id = ?',
+  unknowns: 'FROM unknowns WHERE merchant_id = ?',
+  verdicts: 'FROM verdicts WHERE merchant_id = ?',
+  proposals: 'FROM proposals WHERE merchant_id = ?',
+  bulk_moves: `FROM bulk_moves WHERE ${NAMED_IN_BULK}`,
+} as const;
+
+const nothing: OpenWork = { links: 0, refunds: 0, legacy_sales: 0, notices: 0, proposals: 0, bulk_moves: 0 };
+
+type Reads = ReturnType<typeof prepareReads>;
+
+function prepareReads(reader: Reader) {
+  const counts = Object.entries(counted).map(([name, sql]) => [
+    name,
+    reader.prepare<[string], { count: number }>(`SELECT count(*) AS count ${sql}`),
+  ]);
+  return {
+    // The keys are exactly those of `counted`, which the type of Object.entries can't say.
+    counts: Object.fromEntries(counts) as Record<keyof typeof counted, Read<[string], { count: number }>>,
+    merchant: reader.prepare<[string], { id: string }>('SELECT id FROM merchants WHERE id = ?'),
+    links: reader.prepare<[string, number], { key: string }>(
+      `SELECT legacy_id AS key FROM links WHERE merchant_id = (SELECT ?) AND ${OVER} LIMIT ?`,
+    ),
+    sales: slicesBy(reader, 'legacy_sales', 'merchant_id'),
+    exchanges: reader.prepare<[string, number], { key: number }>(
+      `SELECT sequence AS key FROM exchanges INDEXED BY exchanges_by_merchant WHERE merchant_id = (SELECT ?) LIMIT ?`,
+    ),
+    events: slicesBy(reader, 'events', 'user_id'),
+    bulks: reader.prepare<[string], { id: string }>(`SELECT id FROM bulk_moves WHERE ${NAMED_IN_BULK}`),
+    open: reader.prepare<[string, string, string, number, string, string, string], OpenWork>(OPEN_WORK),
+  };
+}
+
+/** Live links have an index of their own; by all of a merchant's this would take as long as it has sold. */
+export const OPEN_WORK = `SELECT
+  (SELECT count(*) FROM links INDEXED BY links_live WHERE merchant_id = ? AND ${LIVE}) AS links,
+  (SELECT count(*) FROM refunds WHERE merchant_id = ? AND state IN ('SENDING', 'IN_DOUBT')) AS refunds,
+  (SELECT count(*) FROM legacy_sales WHERE merchant_id = ? AND slot IS NOT NULL AND ${HOLDING} AND ends_at > ?)
+    AS legacy_sales,
+  (SELECT count(*) FROM notices WHERE merchant_id = ? AND state = 'pending') AS notices,
+  (SELECT count(*) FROM proposals WHERE merchant_id = ? AND state = 'waiting') AS proposals,
+  (SELECT count(*) FROM bulk_moves WHERE ${AWAITS_IN_BULK('?')}) AS bulk_moves`;
+
+function slicesBy(reader: Reader, table: 'events' | 'legacy_sales', owner: 'user_id' | 'merchant_id'): Slices {
+  return {
+    ends: reader.prepare(
+      `SELECT (SELECT min(sequence) FROM ${table}) AS first, (SELECT max(sequence) FROM ${table}) AS last`,
+    ),
+    rows: reader.prepare(`SELECT sequence AS key FROM ${table} WHERE sequence > ? AND sequence <= ? AND ${owner} = ?`),
+  };
+}
+
+function began(): PuenteError {
+  return new PuenteError(
+    'conflict',
+    'Work of this merchant began while it was being erased: see that its tills call no more, and erase it again.',
+  );
+}

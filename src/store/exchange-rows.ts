@@ -1,0 +1,75 @@
+/** Rows of exchanges, and how they become what the core knows; empty lists are nulls, which cost nothing to read. */
+import { parseJson, stringifyJson } from '../contract/json.ts';
+import type { CapturedMessages } from '../core/exchange.ts';
+import type { RecordedExchange, StoredExchange } from '../core/records/evidence.ts';
+import type { Value } from './unit.ts';
+
+const jsonColumns = [
+  'upstream',
+  'fired',
+  'losses',
+  'lost',
+  'unknown',
+  'shadow',
+  'signatures',
+  'messages',
+  'limitations',
+] as const;
+type JsonColumn = (typeof jsonColumns)[number];
+
+export type ExchangeRow = Omit<StoredExchange, JsonColumn> & Record<JsonColumn, string | null>;
+
+export function exchangeOf(row: ExchangeRow): StoredExchange {
+  return {
+    ...row,
+    upstream: listIn(row.upstream),
+    fired: listIn(row.fired),
+    losses: listIn(row.losses),
+    lost: listIn(row.lost),
+    unknown: listIn(row.unknown),
+    signatures: listIn(row.signatures),
+    limitations: row.limitations === null ? null : listIn(row.limitations),
+    shadow: row.shadow === null ? null : JSON.parse(row.shadow),
+    // Numbers of bodies keep their source text.
+    messages: row.messages === null ? null : (parseJson(row.messages) as unknown as CapturedMessages), // the column holds nothing else
+  };
+}
+
+/** One row of `insert_exchange`, in its order. */
+export function valuesOfExchange(exchange: RecordedExchange): Value[] {
+  return [
+    exchange.id,
+    exchange.at,
+    exchange.merchant_id,
+    exchange.operation,
+    exchange.kind,
+    exchange.lane,
+    exchange.stage,
+    exchange.unit,
+    exchange.legacy_id,
+    exchange.status,
+    exchange.error,
+    exchange.outcome,
+    exchange.duration_ms,
+    exchange.tables_revision,
+    listAs(exchange.upstream),
+    listAs(exchange.fired),
+    listAs(exchange.losses),
+    listAs(exchange.lost),
+    listAs(exchange.unknown),
+    exchange.shadow === null ? null : JSON.stringify(exchange.shadow),
+    listAs([...new Set(exchange.differences.map((one) => one.signature))]),
+    exchange.messages === null ? null : stringifyJson(exchange.messages),
+    // An empty list says that they were counted.
+    exchange.limitations === null ? null : JSON.stringify(exchange.limitations),
+  ];
+}
+
+function listAs(list: readonly unknown[]): string | null {
+  return list.length === 0 ? null : JSON.stringify(list);
+}
+
+/** The column holds what `listAs` wrote of a list of that type. */
+function listIn<Item>(text: string | null): Item[] {
+  return text === null ? [] : JSON.parse(text);
+}

@@ -1,0 +1,139 @@
+/** Links: every change of one after its opening, and the ways to find it. */
+import { takeRandom } from '../core/entropy.ts';
+import { RANDOM_BYTES, uuidV7 } from '../core/identifier.ts';
+import type { Link } from '../core/link.ts';
+import type { NewNotice, Store } from '../core/store.ts';
+import { PuenteError } from '../error.ts';
+import type { Reader, Writer } from './engine.ts';
+import { noticesLock } from './locks.ts';
+import { exactBytes, jsonOf, LINK, LIVE, type LinkRow, linkOf, oneOf } from './rows.ts';
+import type { Step, Value } from './unit.ts';
+
+const FINAL = `legacy_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR', 'ABANDONED')`;
+
+type LinkMethods = Pick<
+  Store,
+  | 'saveLink'
+  | 'link'
+  | 'liveLink'
+  | 'linkByOrder'
+  | 'linkByReference'
+  | 'linkByPayment'
+  | 'liveSlots'
+  | 'linkByMerchantOrder'
+  | 'linksByClientReference'
+  | 'linksOf'
+  | 'finishedLinks'
+>;
+
+export function linkMethods(reader: Reader, writer: Writer, now: () => number): LinkMethods {
+  const reads = prepareReads(reader);
+  return {
+    async saveLink(link, change, extra = {}) {
+      const next: Link = { ...link, updated_at: now(), ...change, revision: link.revision + 1 };
+      const steps: Step[] = [
+        { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
+        ...(extra.notices ?? []).map((notice) => insertNotice(notice)),
+        ...(next.order_id !== link.order_id || extra.recall_events === true ? unparking(next, now()) : []),
+      ];
+      const result = await writer.commit({
+        steps,
+        ...(extra.audit === undefined ? {} : { audit: extra.audit }),
+        ...(extra.notices === undefined ? {} : { locks: { alone: [noticesLock(link.legacy_id)] } }),
+      });
+      if (result.kind === 'done') return next;
+      const cause = result.kind === 'constraint' ? result.text : `its stored revision is not ${link.revision} any more`;
+      throw new PuenteError('conflict', `The link ${link.legacy_id} was not changed: ${cause}. Read it again.`);
+    },
+    link: async (legacy_id) => oneOf(await reads.byId.get(legacy_id)),
+    liveLink: async (merchant_id, slot) => oneOf(await reads.holder.get(merchant_id, slot)),
+    linkByOrder: async (order_id) => oneOf(await reads.byOrder.get(order_id)),
+    linkByReference: async (merchant_id, reference) => oneOf(await reads.byReference.get(merchant_id, reference)),
+    linkByPayment: async (payment_id) => oneOf(await reads.byPayment.get(payment_id)),
+    liveSlots: async (merchant_id) => (await reads.liveSlots.all(merchant_id)).map(({ slot }) => slot),
+    linkByMerchantOrder: async (id) => oneOf(await reads.byMerchantOrder.get(id)),
+    linksByClientReference: async (merchant_id, reference, limit) =>
+      (await reads.byClientReference.all(merchant_id, reference, limit)).map(linkOf),
+    linksOf: async (merchant_id, from, to, limit) =>
+      (await reads.ofMerchant.all(merchant_id, from, to, limit)).map(linkOf),
+    finishedLinks: async (merchant_id, from, to, limit) =>
+      (await reads.finished.all(merchant_id, from, to, limit)).map(linkOf),
+  };
+}
+
+function prepareReads(reader: Reader) {
+  return {
+    byId: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE legacy_id = ?`),
+    byOrder: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE order_id = ?`),
+    // A reference can be used again once its link is over, so the live one is meant if there is one. (SELECT ?) keeps
+    // SQLite from planning this query anew for every value, which costs ten times the lookup; so does a bound LIMIT.
+    byReference: reader.prepare<[string, string], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
+    ),
+    byPayment: reader.prepare<[string], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE payment_id = (SELECT ?) ORDER BY created_at DESC LIMIT 1`,
+    ),
+    liveSlots: reader.prepare<[string], { slot: string }>(
+      `SELECT slot FROM links WHERE merchant_id = ? AND slot IS NOT NULL AND ${LIVE}`,
+    ),
+    byMerchantOrder: reader.prepare<[number], LinkRow>(`SELECT ${LINK} FROM links WHERE merchant_order_id = ?`),
+    byClientReference: reader.prepare<[string, string, number], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
+       ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)`,
+    ),
+    ofMerchant: reader.prepare<[string, number, number, number], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?)
+       ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)`,
+    ),
+    finished: reader.prepare<[string, number, number, number], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
+       ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`,
+    ),
+    holder: reader.prepare<[string, string], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
+    ),
+  };
+}
+
+/** Events that came before the order was known have waited for this commit. */
+function unparking({ reference_sent, order_id }: Link, at: number): Step[] {
+  const byReference: Step = { write: 'unpark_by_reference', values: [at, reference_sent] };
+  return order_id === null ? [byReference] : [byReference, { write: 'unpark_by_order', values: [at, order_id] }];
+}
+
+/** The values of `update_link`; large columns travel only when they changed. */
+function valuesOfChange(next: Link, link: Link): Value[] {
+  const bodyChanged = next.sealed_body !== link.sealed_body;
+  const orderChanged = next.order !== link.order;
+  return [
+    next.state,
+    next.attempts,
+    next.first_sent_at,
+    next.client_answer,
+    next.order_id,
+    next.order_version,
+    next.payment_id,
+    next.legacy_state,
+    next.legacy_state_at,
+    next.cancel,
+    next.expires_at,
+    next.next_check_at,
+    next.updated_at,
+    bodyChanged ? 1 : 0,
+    bodyChanged ? exactBytes(next.sealed_body) : null,
+    orderChanged ? 1 : 0,
+    orderChanged ? jsonOf(next.order) : null,
+    link.legacy_id,
+    link.revision,
+  ];
+}
+
+function insertNotice(notice: NewNotice): Step {
+  const { legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at } = notice;
+  const id = uuidV7(created_at, takeRandom(RANDOM_BYTES));
+  return {
+    write: 'insert_notice',
+    values: [id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at, form, legacy_id],
+    changes: 1,
+  };
+}

@@ -1,0 +1,33 @@
+/** Notices: what came of an attempt, and who is to be told at once. */
+import type { Store } from '../core/store.ts';
+import { PuenteError } from '../error.ts';
+import type { Writer } from './engine.ts';
+import { noticesLock } from './locks.ts';
+import type { Step } from './unit.ts';
+
+export function noticeMethods(writer: Writer): Pick<Store, 'hastenNotices' | 'recordAttempt'> {
+  return {
+    async hastenNotices(merchant_id, now) {
+      await writer.commit({ steps: [{ write: 'hasten_notices', values: [now, merchant_id, now] }] });
+    },
+    async recordAttempt(notice, attempt, next) {
+      const { at, duration_ms, outcome, status, detail, url } = attempt;
+      // Our own faults must not lengthen the waiting for a receiver that was never asked.
+      const counted = outcome === 'ours' ? 0 : 1;
+      const steps: Step[] = [
+        {
+          write: 'update_notice',
+          values: [next.state, counted, next.next_attempt_at, next.state, notice.id, notice.attempts],
+          changes: 1,
+        },
+        { write: 'record_attempt', values: [notice.id, at, duration_ms, outcome, status, detail, url], changes: 1 },
+      ];
+      if (next.state !== 'pending') {
+        steps.push({ write: 'advance_notices', values: [notice.legacy_id, notice.legacy_id, notice.form] });
+      }
+      const result = await writer.commit({ steps, locks: { alone: [noticesLock(notice.legacy_id)] } });
+      if (result.kind === 'done') return;
+      throw new PuenteError('conflict', `The notice ${notice.id} was changed by another attempt: read it again.`);
+    },
+  };
+}

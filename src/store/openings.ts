@@ -1,0 +1,175 @@
+/** The openings of sales on orders and on legacy: a unit never has live work in both lanes. */
+import type { Link } from '../core/link.ts';
+import { ANY_POINT_OF_SALE, type LegacySale } from '../core/records/routing.ts';
+import type { Opening, Store } from '../core/store.ts';
+import { PuenteError } from '../error.ts';
+import type { Reader, Writer } from './engine.ts';
+import { SALE, valuesOfSale } from './legacy-sales.ts';
+import { merchantLock, requestLock, slotLock } from './locks.ts';
+import { LINK, LIVE, type LinkRow, oneOf, valuesOfLink } from './rows.ts';
+import type { Locks, Step } from './unit.ts';
+import { HOLDING } from './writes-routing.ts';
+
+/** Each lost race means that another create of the unit was committed; more in a row is a fault, not traffic. */
+const OPENING_ATTEMPTS = 5;
+/** Without a slot every equal sale that is opened makes the others look again, so a whole burst of them may have to. */
+const UNSLOTTED_ATTEMPTS = 100;
+
+/**
+ * `first`: an engine in this process sees the holder at no cost. `in the way`: over a network most units are free, so the row
+ * is written as for a free one, and the holder is looked at only when that was refused.
+ */
+type Look = 'first' | 'in the way';
+/** The rule that one link holds a unit, as the engines name it. */
+const UNIT_IS_HELD = /links\.merchant_id, links\.slot|links_live/;
+
+export function openingMethods(
+  reader: Reader,
+  writer: Writer,
+  look: Look,
+): Pick<Store, 'openLink' | 'openLegacySale' | 'heldByLegacy'> {
+  const reads = prepareReads(reader);
+  return {
+    openLink: (link, decide, revision) => openLink(reads, writer, look, link, decide, revision),
+    openLegacySale: (sale) => openLegacySale(reads, writer, sale),
+    heldByLegacy: async (merchant_id, slot, now, which = 'any') => {
+      const read = which === 'proven' ? reads.elsewhereProven : reads.elsewhere;
+      return (await read.get(merchant_id, slot, anyOf(slot), now)) ?? null;
+    },
+  };
+}
+
+/**
+ * Reads the holder, decides, and writes under the unique index of the unit, and only while no sale of the other lane holds
+ * it. Whatever was committed unseen makes the insert fail, and the decision is made again.
+ */
+async function openLink(
+  reads: Reads,
+  writer: Writer,
+  look: Look,
+  link: Link,
+  decide: (holder: Link | null) => Opening,
+  revision: number | null | undefined,
+): ReturnType<Store['openLink']> {
+  let cause = '';
+  const { slot, merchant_id } = link;
+  const attempts = slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const is_seen = look === 'first' || attempt > 0;
+    const found = is_seen ? holderOf(reads, link) : undefined;
+    // What is there at once is not waited for, so that the unit goes to whoever asked for it first.
+    const holder = oneOf(found instanceof Promise ? await found : found);
+    const opening = decide(holder);
+    if (opening.kind !== 'open' && !is_seen) continue;
+    if (opening.kind !== 'open' && holder !== null) return { opening, link: holder, elsewhere: null };
+    const result = await writer.commit({ steps: [insertLink(link, holder, revision)], locks: locksOfLink(link) });
+    if (result.kind === 'done') return { opening, link, elsewhere: null };
+    if (revision !== undefined && ((await reads.revision.get(merchant_id))?.revision ?? null) !== revision)
+      return { opening: { kind: 'moved' }, link, elsewhere: null };
+    cause = result.kind === 'constraint' ? result.text : result.kind;
+    // With a slot, no row was written because the other lane holds it; or held it, and then the opening is tried again.
+    const elsewhere =
+      slot === null ? undefined : await reads.elsewhere.get(merchant_id, slot, anyOf(slot), link.created_at);
+    if (result.kind === 'conflict' && elsewhere !== undefined) {
+      return { opening: { kind: 'elsewhere' }, link, elsewhere };
+    }
+    if (result.kind === 'constraint' && !UNIT_IS_HELD.test(cause)) break;
+  }
+  const message = `The link ${link.legacy_id} was not opened (${cause}): send the sale again as a new one.`;
+  throw new PuenteError('conflict', message, { facts: { unit: link.unit } });
+}
+
+/** @throws PuenteError conflict when its id is known already. */
+async function openLegacySale(reads: Reads, writer: Writer, sale: LegacySale): Promise<Link | null> {
+  let cause = '';
+  const [first, last] = sale.slot === ANY_POINT_OF_SALE ? ALL_QR : [sale.slot, sale.slot];
+  const steps: Step[] = [
+    { write: 'insert_legacy_sale', values: [...valuesOfSale(sale), sale.merchant_id, first, last], changes: 1 },
+  ];
+  for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
+    const result = await writer.commit({ steps, locks: locksOfSale(sale) });
+    if (result.kind === 'done') return null;
+    cause = result.kind === 'constraint' ? result.text : result.kind;
+    if (result.kind === 'constraint') break;
+    // The link that was in the way may be over by now: then the slot is asked for again.
+    const between = first === null || last === null ? undefined : reads.between.get(sale.merchant_id, first, last);
+    const holder = oneOf(await between);
+    if (holder !== null) return holder;
+  }
+  const message = `The sale ${sale.id} was not written down (${cause}): send it again as a new one.`;
+  throw new PuenteError('conflict', message, { facts: { unit: sale.unit } });
+}
+
+function insertLink(link: Link, seen: Link | null, revision: number | null | undefined): Step {
+  const values = valuesOfLink(link);
+  const still_there = [revision === undefined ? WHICHEVER : (revision ?? 0), link.merchant_id];
+  if (link.slot !== null) {
+    const guard = [link.merchant_id, link.slot, anyOf(link.slot), link.created_at];
+    return { write: 'insert_link', values: [...values, ...guard, ...still_there], changes: 1 };
+  }
+  const key = link.client_key;
+  const guard = [link.merchant_id, link.fingerprint, key, key, key, seen?.legacy_id ?? null];
+  return { write: 'insert_unslotted_link', values: [...values, ...guard, ...still_there], changes: 1 };
+}
+
+/** Nobody else opens work on the unit meanwhile, in either lane, and the merchant does not change. */
+function locksOfLink({ merchant_id, slot, fingerprint }: Link): Locks {
+  if (slot !== null) return locksOfSlot(merchant_id, slot);
+  return { alone: [requestLock(merchant_id, fingerprint)], shared: [merchantLock(merchant_id)] };
+}
+
+function locksOfSale({ merchant_id, slot }: LegacySale): Locks {
+  return slot === null ? { shared: [merchantLock(merchant_id)] } : locksOfSlot(merchant_id, slot);
+}
+
+/** What stands for any point of sale is kept from each of them, and they are not kept from each other. */
+function locksOfSlot(merchant_id: string, slot: string): Locks {
+  const any = anyOf(slot);
+  const shared = [merchantLock(merchant_id), ...(any === slot ? [] : [slotLock(merchant_id, any)])];
+  return { alone: [slotLock(merchant_id, slot)], shared };
+}
+
+/** No revision at all. */
+const WHICHEVER = -1;
+/** From the first slot of QR to the first that is none. */
+const ALL_QR = ['qr:', 'qr;'] as const;
+
+/** The slot that stands for a slot too; itself where none does. */
+function anyOf(slot: string): string {
+  return slot.startsWith('qr:') ? ANY_POINT_OF_SALE : slot;
+}
+
+type Reads = ReturnType<typeof prepareReads>;
+
+function holderOf(reads: Reads, link: Link): ReturnType<Reads['holder']['get']> {
+  const { merchant_id, slot, fingerprint, client_key } = link;
+  if (slot !== null) return reads.holder.get(merchant_id, slot);
+  return reads.sameRequest.get(merchant_id, fingerprint, client_key, client_key, client_key);
+}
+
+function prepareReads(reader: Reader) {
+  return {
+    revision: reader.prepare<[string], { revision: number }>('SELECT revision FROM merchants WHERE id = ?'),
+    holder: reader.prepare<[string, string], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
+    ),
+    sameRequest: reader.prepare<[string, string, string | null, string | null, string | null], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL AND ${LIVE}
+         AND (client_key IS NOT DISTINCT FROM (SELECT ?) OR client_key IS NULL OR CAST((SELECT ?) AS TEXT) IS NULL)
+       ORDER BY client_key IS NOT DISTINCT FROM (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1`,
+    ),
+    between: reader.prepare<[string, string, string], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot BETWEEN ? AND ? AND ${LIVE} LIMIT 1`,
+    ),
+    elsewhere: reader.prepare<[string, string, string, number], LegacySale>(newestHolding('')),
+    elsewhereProven: reader.prepare<[string, string, string, number], LegacySale>(
+      newestHolding(`AND (unproven_token IS NULL OR EXISTS (SELECT 1 FROM tokens
+        WHERE fingerprint = unproven_token AND tokens.merchant_id = legacy_sales.merchant_id))`),
+    ),
+  };
+}
+
+function newestHolding(which: string): string {
+  return `SELECT ${SALE} FROM legacy_sales WHERE merchant_id = (SELECT ?) AND slot IN ((SELECT ?), (SELECT ?))
+    AND ${HOLDING} AND ends_at > (SELECT ?) ${which} ORDER BY sequence DESC LIMIT 1`;
+}

@@ -1,0 +1,61 @@
+/** The shared statements in PostgreSQL's words: the few forms in which they differ, and what becomes of the values. */
+import { createHash } from 'node:crypto';
+import type { Cover } from '../../core/cover.ts';
+import type { Value } from '../unit.ts';
+import { storable, storableJson } from './text.ts';
+
+/** What the server is sent. */
+export interface Statement {
+  /** The same for the same text, so that a connection prepares it once. */
+  name: string;
+  text: string;
+  /** @returns parameters of one use. */
+  parametersOf(values: readonly Value[]): Parameter[];
+}
+
+export type Parameter = Value | readonly Value[];
+type Kind = 'plain' | 'cover' | 'cover_order' | 'list' | 'json';
+
+/** SQLite's advice to its own planner. */
+const HINT = /\b(?:INDEXED BY \w+|NOT INDEXED)\b/g;
+/** The same: it keeps SQLite from planning anew for every value. */
+const BOXED = /\(SELECT (cover\(\?\)|\?)\)/g;
+const IN_LIST = / (NOT )?IN \(SELECT value FROM json_each\(\?\)\)/g;
+/** The migration indexes so much of what others wrote (`left(…, 200)`). */
+const LOOKED_UP = /([\w.]+) = cover\(\?\)/g;
+const VALUE = /\?list|\?::json|cover_order\(\?\)|lookup\(([\w.]+)\)|cover\(\?\)|\?/g;
+
+/** @param sql with `?` for each value; `cover` and `cover_order` are done here, because the server has no key. */
+export function statementOf(sql: string, cover: Cover): Statement {
+  const kinds: Kind[] = [];
+  const text = sql
+    .replace(HINT, '')
+    .replace(BOXED, '$1')
+    .replace(IN_LIST, (_, not?: string) => (not === undefined ? ' = ANY (?list)' : ' <> ALL (?list)'))
+    .replace(LOOKED_UP, 'lookup($1)')
+    .replace(VALUE, (form, column?: string) => {
+      const value = `$${kinds.length + 1}`;
+      kinds.push(kindOf(form));
+      if (column !== undefined) return `(left(${column}, 200) = left(${value}, 200) AND ${column} = ${value})`;
+      return form.endsWith('::json') ? `${value}::json` : value;
+    });
+  const name = createHash('sha256').update(text).digest('hex').slice(0, 32);
+  return { name, text, parametersOf: (values) => values.map((value, at) => parameterOf(kinds[at], value, cover)) };
+}
+
+function kindOf(form: string): Kind {
+  if (form.startsWith('?list')) return 'list';
+  if (form.startsWith('?::')) return 'json';
+  if (form.startsWith('cover_order')) return 'cover_order';
+  return form === '?' ? 'plain' : 'cover';
+}
+
+function parameterOf(kind: Kind | undefined, value: Value, cover: Cover): Parameter {
+  if (typeof value !== 'string') return value;
+  // A list of keys: ids, or numbers.
+  if (kind === 'list')
+    return (JSON.parse(value) as Value[]).map((one) => (typeof one === 'string' ? storable(one) : one));
+  if (kind === 'json') return storableJson(value);
+  if (kind === 'cover') return storable(cover.text(value));
+  return storable(kind === 'cover_order' ? cover.order(value) : value);
+}

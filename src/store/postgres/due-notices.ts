@@ -1,0 +1,75 @@
+/** Notices that are due, each handed to one store only. */
+import type { Store } from '../../core/store.ts';
+import { NOTICE, type NoticeRow, noticeOf } from '../rows.ts';
+import type { Value } from '../unit.ts';
+import { claimOf, isFree } from './leases.ts';
+import type { AwaitedRead, PostgresReader } from './reader.ts';
+
+const WAITING = `state = 'pending' AND is_next = 1`;
+/** A place in the order of notices that is before all of them. */
+const BEFORE_ALL = { next_attempt_at: Number.MIN_SAFE_INTEGER, created_at: 0, sequence: 0, id: '' };
+
+type DueMethods = Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind'>;
+
+export function dueNoticeMethods(reader: PostgresReader, holder: string): DueMethods {
+  const reads = prepareReads(reader);
+  return {
+    dueNotices: async (now, limit) => (await reads.due.all(now, holder, limit, holder)).map(noticeOf),
+    async dueNoticesInTurn({ now, after_merchant, merchants, each, except_merchants }) {
+      const asked = await reads.merchants.all(after_merchant, JSON.stringify(except_merchants), merchants);
+      const ids = JSON.stringify(asked.map(({ id }) => id));
+      return {
+        notices: (await reads.first.all(ids, now, holder, each, holder)).map(noticeOf),
+        last_merchant: asked.length < merchants ? null : (asked.at(-1)?.id ?? null),
+      };
+    },
+    async dueNoticesBehind({ now, merchant_id, after, limit }) {
+      const { next_attempt_at, created_at, sequence, id } = after ?? BEFORE_ALL;
+      const place = [next_attempt_at, created_at, sequence, id] as const;
+      return (await reads.behind.all(merchant_id, now, ...place, holder, limit, holder)).map(noticeOf);
+    },
+  };
+}
+
+function prepareReads(reader: PostgresReader) {
+  return {
+    due: claiming<[number, string, number, string]>(
+      reader,
+      `SELECT ${NOTICE} FROM notices WHERE ${WAITING} AND next_attempt_at <= ? AND ${isFree('notice', 'notices.id')}
+       ORDER BY next_attempt_at, created_at, sequence LIMIT ? FOR NO KEY UPDATE SKIP LOCKED`,
+      'next_attempt_at, created_at, sequence',
+    ),
+    // From one merchant to the next through the index, never through its notices.
+    merchants: reader.prepare<[string, string, number], { id: string }>(
+      `WITH RECURSIVE merchant (id) AS (
+         SELECT min(merchant_id) FROM notices WHERE ${WAITING} AND merchant_id > ?
+         UNION ALL
+         SELECT (SELECT min(merchant_id) FROM notices WHERE ${WAITING} AND merchant_id > merchant.id)
+         FROM merchant WHERE id IS NOT NULL)
+       SELECT id FROM merchant WHERE id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?)) LIMIT ?`,
+    ),
+    first: claiming<[string, number, string, number, string]>(
+      reader,
+      `SELECT first.* FROM json_array_elements_text(?::json) AS merchant (id) CROSS JOIN LATERAL (
+         SELECT ${NOTICE} FROM notices WHERE ${WAITING} AND merchant_id = merchant.id AND next_attempt_at <= ?
+         AND ${isFree('notice', 'notices.id')}
+         ORDER BY next_attempt_at, created_at, sequence LIMIT ? FOR NO KEY UPDATE SKIP LOCKED) AS first`,
+      'merchant_id, next_attempt_at, created_at, sequence',
+    ),
+    behind: claiming<[string, number, number, number, number, string, string, number, string]>(
+      reader,
+      `SELECT ${NOTICE} FROM notices WHERE ${WAITING} AND merchant_id = ? AND next_attempt_at <= ?
+       AND (next_attempt_at, created_at, sequence, id) > (?, ?, ?, ?) AND ${isFree('notice', 'notices.id')}
+       ORDER BY next_attempt_at, created_at, sequence, id LIMIT ? FOR NO KEY UPDATE SKIP LOCKED`,
+      'next_attempt_at, created_at, sequence, chosen.id',
+    ),
+  };
+}
+
+function claiming<Values extends Value[]>(
+  reader: PostgresReader,
+  chosen: string,
+  order: string,
+): AwaitedRead<Values, NoticeRow> {
+  return reader.prepare<Values, NoticeRow>(`${claimOf('notice', 'id', chosen)} ORDER BY ${order}`);
+}

@@ -1,0 +1,160 @@
+/** The store of several processes and hosts: a PostgreSQL database, one round trip for each write, no leader. */
+import { type KeyObject, randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { createCover, noCover } from '../../core/cover.ts';
+import type { Failpoint } from '../../core/failpoint.ts';
+import type { UpkeepStore } from '../../core/records/upkeep.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { Store } from '../../core/store.ts';
+import { auditMethods } from '../audit-lines.ts';
+import { countMethods } from '../counts.ts';
+import { eventLogMethods } from '../event-log.ts';
+import { eventMethods, tidyInbox } from '../events.ts';
+import { exchangeMethods } from '../exchanges.ts';
+import { findingMethods } from '../findings.ts';
+import { doubtLegacySales, legacySaleMethods } from '../legacy-sales.ts';
+import { linkHistoryMethods } from '../link-history.ts';
+import { linkMethods } from '../links.ts';
+import { merchantMethods } from '../merchants.ts';
+import { moveMethods } from '../moves.ts';
+import { noticeLogMethods } from '../notice-log.ts';
+import { noticeMethods } from '../notices.ts';
+import { openingMethods } from '../openings.ts';
+import { recordingMethods } from '../recording.ts';
+import { refundMethods } from '../refunds.ts';
+import { scheduleMethods } from '../schedules.ts';
+import { trafficMethods } from '../traffic.ts';
+import { anyMerchantMethods } from './any-merchant.ts';
+import { dueLinkMethods } from './due-links.ts';
+import { dueNoticeMethods } from './due-notices.ts';
+import { type Health, watchHealth } from './health.ts';
+import { inboxMethods } from './inbox.ts';
+import { type Leases, leasesOf } from './leases.ts';
+import { postgresMigrations } from './migrate.ts';
+import { openPool, type PoolSettings, withConnection } from './pool.ts';
+import { prepareDatabase } from './prepare.ts';
+import { type PostgresReader, readerOn } from './reader.ts';
+import { openUpkeep } from './upkeep.ts';
+import { openWriter, type PostgresWriter } from './writer.ts';
+
+/** What another process left half done is looked after so often: as soon as its requests can't arrive any more. */
+const TIDY_INTERVAL_MS = 60_000;
+
+export interface PostgresStoreOptions extends PoolSettings {
+  /** `postgres://user:password@host:port/database?sslmode=…`. */
+  url: Secret;
+  /** Epoch ms. */
+  now: () => number;
+  failpoint?: Failpoint;
+  /** Refuses a database whose values were sealed with another key. */
+  key_mark?: string;
+  /** Covers a till's own text that shows a card number or a token (`core/cover.ts`); without it nothing is covered. */
+  cover_key?: KeyObject;
+}
+
+/**
+ * Opens the store on a server of which any number of processes may have it open.
+ * @throws PuenteError store_unusable, naming what is wrong with the server or the database and the repair.
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const { url, now, key_mark, failpoint, connect_timeout_ms } = options;
+  const cover = options.cover_key === undefined ? noCover : createCover(options.cover_key);
+  const location = locationOf(url.reveal());
+  const migrations = postgresMigrations();
+  await prepareDatabase({
+    url: url.reveal(),
+    location,
+    connect_timeout_ms,
+    now,
+    migrations,
+    ...(key_mark === undefined ? {} : { key_mark }),
+    ...(failpoint === undefined ? {} : { failpoint }),
+  });
+  const pool = openPool(url.reveal(), options);
+  const health = watchHealth(() => takesWrites(pool));
+  const reader = readerOn(pool, cover);
+  const writer = openWriter(pool, health.note, cover);
+  try {
+    await writer.commit(tidyInbox(now()));
+    await writer.commit(doubtLegacySales(now()));
+    const upkeep = await openUpkeep(reader, writer, { location, newest_schema: migrations.length, now });
+    return assembleStore({ pool, reader, writer, health, upkeep, now });
+  } catch (error) {
+    health.stop();
+    await pool.end();
+    throw error;
+  }
+}
+
+interface Parts {
+  pool: Pool;
+  reader: PostgresReader;
+  writer: PostgresWriter;
+  health: Health;
+  upkeep: UpkeepStore;
+  now: () => number;
+}
+
+function assembleStore({ pool, reader, writer, health, upkeep, now }: Parts): Store {
+  const holder = randomUUID();
+  const leases = leasesOf(reader, holder);
+  const tidying = setInterval(() => void tidy(writer, leases, now()).catch(() => undefined), TIDY_INTERVAL_MS).unref();
+  let closing: Promise<void> | null = null;
+  const close = async (): Promise<void> => {
+    clearInterval(tidying);
+    health.stop();
+    await writer.close();
+    // Without an answer they end by themselves.
+    await leases.release().catch(() => undefined);
+    await pool.end();
+  };
+  return {
+    ...merchantMethods(reader, writer, now),
+    ...linkMethods(reader, writer, now),
+    ...dueLinkMethods(reader, holder),
+    ...eventMethods(writer),
+    ...inboxMethods(reader, writer, holder),
+    ...noticeMethods(writer),
+    ...dueNoticeMethods(reader, holder),
+    ...noticeLogMethods(reader, writer),
+    ...refundMethods(reader, writer, now),
+    ...openingMethods(reader, writer, 'in the way'),
+    ...legacySaleMethods(reader, writer, now),
+    ...linkHistoryMethods(reader),
+    ...anyMerchantMethods(reader),
+    ...eventLogMethods(reader),
+    ...moveMethods(reader, writer, now),
+    ...auditMethods(reader, writer),
+    ...recordingMethods(reader, writer, upkeep.room),
+    ...exchangeMethods(reader, writer),
+    ...trafficMethods(reader, writer),
+    ...findingMethods(reader, writer),
+    ...countMethods(reader),
+    ...scheduleMethods(reader, writer),
+    ...upkeep,
+    healthy: health.healthy,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+async function tidy(writer: PostgresWriter, leases: Leases, now: number): Promise<void> {
+  await writer.commit(tidyInbox(now));
+  await writer.commit(doubtLegacySales(now));
+  await leases.tidy();
+}
+
+async function takesWrites(pool: Pool): Promise<boolean> {
+  const { rows } = await withConnection(pool, (client) =>
+    client.query<{ read_only: string }>(`SELECT current_setting('transaction_read_only') AS read_only`),
+  );
+  return rows[0]?.read_only === 'off';
+}
+
+/** Where the data lies, without user, password and parameters. */
+function locationOf(url: string): string {
+  const parsed = URL.parse(url);
+  return parsed === null ? 'PostgreSQL' : `postgres://${parsed.host}${parsed.pathname}`;
+}

@@ -1,0 +1,162 @@
+/** Commits units: all statements of one are sent at once, so that it takes one round trip, however many they are. */
+import type { Pool, PoolClient, QueryResult } from 'pg';
+import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
+import { type Cover, noCover } from '../../core/cover.ts';
+import type { AuditEntry } from '../../core/store.ts';
+import { PuenteError } from '../../error.ts';
+import type { CommitResult, Writer } from '../engine.ts';
+import { storeFailed } from '../failure.ts';
+import type { Step, Unit, Value } from '../unit.ts';
+import type { WriteName } from '../writes.ts';
+import { type Statement, statementOf } from './dialect.ts';
+import { failureOf, textOf } from './failure.ts';
+import { withConnection } from './pool.ts';
+import { createTurns } from './turns.ts';
+import { postgresWrites } from './writes.ts';
+
+/** Each deadlock ends one of two transactions wholly; more in a row is a fault, not traffic. */
+const ATTEMPTS = 4;
+/** Hashed as the others; the last that a unit takes, so that it is held the shortest. */
+const AUDIT_LOCK = 'audit';
+
+const lockAlone = 'SELECT pg_advisory_xact_lock(hashtextextended(?, 0))';
+const lockShared = 'SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 0))';
+const lastLine = 'SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1';
+
+export interface PostgresWriter extends Writer {
+  /** Waits for what is being written, and refuses whatever comes after. */
+  close(): Promise<void>;
+}
+
+/** @param note told after each unit whether the database did its work. */
+export function openWriter(pool: Pool, note: (is_well: boolean) => void, cover: Cover = noCover): PostgresWriter {
+  const turns = createTurns();
+  const statements = statementsWith(cover);
+  const underWay = new Set<Promise<unknown>>();
+  let is_closed = false;
+  return {
+    commit(unit) {
+      if (is_closed) {
+        const message = 'The store is closed: nothing more can be written.';
+        return Promise.reject(new PuenteError('store_failed', message));
+      }
+      const committing = turns.take(unit.locks ?? {}, () => commitUnit(pool, statements, unit));
+      underWay.add(committing);
+      committing
+        .then(
+          () => note(true),
+          () => note(false),
+        )
+        .finally(() => underWay.delete(committing));
+      return committing;
+    },
+    async close() {
+      is_closed = true;
+      await Promise.allSettled(underWay);
+    },
+  };
+}
+
+async function commitUnit(pool: Pool, statements: Statements, unit: Unit): Promise<CommitResult> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await withConnection(pool, (client) => send(client, statements, unit));
+    } catch (error) {
+      if (error instanceof PuenteError) throw error;
+      const failure = failureOf(error);
+      if (failure === 'conflict') return { kind: 'conflict' };
+      if (failure === 'constraint') return { kind: 'constraint', text: textOf(error) };
+      if (failure === 'again' && attempt < ATTEMPTS) continue;
+      // Of a commit without an answer nobody knows whether it took place: the row may exist, and recovery finds it.
+      throw storeFailed(failure === 'again' ? 'failed' : failure, textOf(error), error);
+    }
+  }
+}
+
+/** @throws the driver's error; then nothing is left of the unit, or nobody knows. */
+async function send(client: PoolClient, statements: Statements, unit: Unit): Promise<CommitResult> {
+  const [step, ...others] = unit.steps;
+  const is_alone = others.length === 0 && unit.locks === undefined && unit.audit === undefined;
+  if (is_alone && step !== undefined && (step.changes ?? 1) === 1) {
+    const { rowCount } = await ask(client, statements.plain(step.write), step.values);
+    return step.changes !== undefined && rowCount !== step.changes ? { kind: 'conflict' } : { kind: 'done' };
+  }
+  const asked = [client.query('BEGIN ISOLATION LEVEL READ COMMITTED')];
+  for (const [name, sql] of locksOf(unit)) asked.push(ask(client, sql, [name]));
+  for (const one of unit.steps) asked.push(askGuarded(client, statements, one));
+  if (unit.audit !== undefined) return commitAudited(client, statements, asked, unit.audit);
+  await allOf([...asked, client.query('COMMIT')]);
+  return { kind: 'done' };
+}
+
+/** A line hangs on the one before it, so that one is read first: a second round trip, which only changes by people and doubts cost. */
+async function commitAudited(
+  client: PoolClient,
+  statements: Statements,
+  asked: Promise<QueryResult>[],
+  entry: AuditEntry,
+): Promise<CommitResult> {
+  try {
+    const results = await allOf([...asked, ask(client, LOCK_ALONE, [AUDIT_LOCK]), ask(client, LAST_LINE, [])]);
+    const last: { sequence: number; hash: string } | undefined = results.at(-1)?.rows[0];
+    const detail = JSON.stringify(entry.detail);
+    // Hashed as it will be read back: what JSON can't hold must not be in the hash either.
+    const line = { ...entry, detail: JSON.parse(detail), sequence: (last?.sequence ?? 0) + 1 };
+    const { sequence, at, who, action, subject, reason } = line;
+    const hash = chainHash(last?.hash ?? AUDIT_GENESIS, line);
+    const values = [sequence, at, who, action, subject, reason, detail, hash];
+    await allOf([ask(client, statements.plain('insert_audit'), values), client.query('COMMIT')]);
+    return { kind: 'done' };
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+/** In one order for all, so that no two units wait for each other. */
+function locksOf({ locks = {} }: Unit): [string, Statement][] {
+  const alone = (locks.alone ?? []).map((name): [string, Statement] => [name, LOCK_ALONE]);
+  const shared = (locks.shared ?? []).map((name): [string, Statement] => [name, LOCK_SHARED]);
+  return [...alone, ...shared].sort(([first], [second]) => (first < second ? -1 : 1));
+}
+
+function askGuarded(client: PoolClient, statements: Statements, { write, values, changes }: Step) {
+  if (changes === undefined) return ask(client, statements.plain(write), values);
+  return ask(client, statements.guarded(write), [...values, changes]);
+}
+
+function ask(client: PoolClient, { name, text, parametersOf }: Statement, values: readonly Value[]) {
+  return client.query({ name, text, values: parametersOf(values) });
+}
+
+/** The first error says why; those behind it only say that the transaction had ended. */
+async function allOf(asked: Promise<QueryResult>[]): Promise<QueryResult[]> {
+  const settled = await Promise.allSettled(asked);
+  const failed = settled.find((one) => one.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+}
+
+const LOCK_ALONE = statementOf(lockAlone, noCover);
+const LOCK_SHARED = statementOf(lockShared, noCover);
+const LAST_LINE = statementOf(lastLine, noCover);
+
+interface Statements {
+  plain(write: WriteName): Statement;
+  /** With one more value: how many rows it must change; with another number the transaction ends. */
+  guarded(write: WriteName): Statement;
+}
+
+function statementsWith(cover: Cover): Statements {
+  const known = new Map<string, Statement>();
+  const once = (sql: string): Statement => {
+    const statement = known.get(sql) ?? statementOf(sql, cover);
+    known.set(sql, statement);
+    return statement;
+  };
+  return {
+    plain: (write) => once(postgresWrites[write]),
+    guarded: (write) =>
+      once(`WITH step AS (${postgresWrites[write]} RETURNING 1) SELECT must_be((SELECT count(*) FROM step), ?)`),
+  };
+}

@@ -1,0 +1,63 @@
+/** Every statement that writes, by name: the shared ones, but for those that only PostgreSQL's own words can say. */
+import { ANY_POINT_OF_SALE, LATE_EFFECT_MS } from '../../core/records/routing.ts';
+import { PARKED_EVENTS_LIMIT } from '../../core/store.ts';
+import { type WriteName, writes } from '../writes.ts';
+import { HOLDING } from '../writes-routing.ts';
+import { postgresEvidenceWrites } from './writes-evidence.ts';
+import { postgresScheduleWrites } from './writes-schedules.ts';
+
+/** Parked events beyond the limit; the tally spares counting them each time. */
+const TOO_MANY = `greatest(0, (SELECT sum(rows) FROM tallies WHERE what = 'parked') - ${PARKED_EVENTS_LIMIT})`;
+const LISTED = 'IN (SELECT value FROM json_each(?))';
+
+const own: Partial<Record<WriteName, string>> = {
+  /** Identical and unread, and nobody has taken it yet: then this hint says nothing new. */
+  receive_event: `INSERT INTO events (received_at, order_id, reference, user_id, verified, action, state, attempts,
+    next_attempt_at) SELECT ?, ?, cover(?), ?, ?, ?, 'pending', 0, ?
+    WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND order_id IS NOT DISTINCT FROM ?
+    AND reference IS NOT DISTINCT FROM CAST(cover(?) AS TEXT) AND user_id IS NOT DISTINCT FROM ?
+    AND verified = ? AND action = ?
+    AND NOT EXISTS (SELECT 1 FROM leases WHERE what = 'event' AND leases.id = CAST(events.sequence AS TEXT)))`,
+  drop_parked: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked' AND verified = 0
+    ORDER BY sequence LIMIT ${TOO_MANY})`,
+  evict_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
+    ORDER BY verified, sequence LIMIT ${TOO_MANY})`,
+  hasten_replayed: `UPDATE notices SET next_attempt_at = ? WHERE next_attempt_at > ? AND id IN (SELECT earlier.id
+    FROM notices AS asked JOIN notices AS earlier
+    ON earlier.legacy_id = asked.legacy_id AND earlier.sequence <= asked.sequence
+    WHERE asked.id ${LISTED} AND asked.state = 'pending' AND earlier.state = 'pending' AND earlier.form = asked.form
+    AND (earlier.id = asked.id OR (asked.replayed = 0 AND earlier.replayed = 0)))`,
+  end_earlier_legacy_sales: `UPDATE legacy_sales AS earlier SET state = 'ENDED', updated_at = ? FROM legacy_sales AS sale
+    WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot
+    AND earlier.sequence < sale.sequence AND earlier.slot IS NOT NULL AND earlier.${HOLDING}
+    AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
+    AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?)`,
+  /** Another process may be carrying it, but for so long at most. */
+  doubt_legacy_sales: `WITH clock (now) AS (SELECT CAST(? AS BIGINT))
+    UPDATE legacy_sales SET state = 'IN_DOUBT', updated_at = now FROM clock
+    WHERE slot IS NOT NULL AND ${HOLDING} AND state = 'SENDING' AND updated_at <= now - ${LATE_EFFECT_MS}`,
+  delete_events_of_links: `DELETE FROM events WHERE sequence IN (
+    SELECT events.sequence FROM links JOIN events ON events.order_id = links.order_id WHERE links.legacy_id ${LISTED} UNION
+    SELECT events.sequence FROM links JOIN events ON left(events.reference, 200) = left(links.reference_sent, 200)
+      AND events.reference = links.reference_sent
+    WHERE links.legacy_id ${LISTED} AND events.state IN ('done', 'expired') AND events.user_id = links.merchant_id
+    AND (events.order_id IS NULL OR events.order_id = links.order_id))`,
+  delete_attempts_of_links: `DELETE FROM notice_attempts
+    WHERE notice_id IN (SELECT id FROM notices WHERE legacy_id ${LISTED})`,
+  blank_tokens: `UPDATE tokens SET sealed_token = '\\x' WHERE fingerprint ${LISTED} AND seen_at < ?`,
+  erase_from_bulk_move: `WITH erased (merchant) AS (SELECT CAST(? AS TEXT))
+    UPDATE bulk_moves SET revision = revision + 1,
+    items = (SELECT json_agg(CASE WHEN item.value ->> 'merchant_id' = merchant
+      THEN (item.value::jsonb || '{"merchant_id":"erased","detail":""}')::json ELSE item.value END ORDER BY item.place)
+      FROM json_array_elements(bulk_moves.items::json) WITH ORDINALITY AS item (value, place)),
+    detail = CASE WHEN strpos(detail, ?) > 0 THEN 'It told of a merchant that was erased.' ELSE detail END
+    FROM erased WHERE id = ? AND NOT (state = 'running' AND EXISTS (SELECT 1 FROM json_each(bulk_moves.items) AS item
+    WHERE item.value ->> 'merchant_id' = ? AND item.value ->> 'state' = 'waiting'))`,
+};
+
+export const postgresWrites: Readonly<Record<WriteName, string>> = {
+  ...writes,
+  ...own,
+  ...postgresEvidenceWrites,
+  ...postgresScheduleWrites,
+};

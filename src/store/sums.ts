@@ -1,0 +1,145 @@
+/** The sums of a batch of exchanges, made in memory so that each sum is written once a batch. */
+import type { CoverageCell, LossSeen, RecordedExchange } from '../core/records/evidence.ts';
+import type { NameKeeper } from './names.ts';
+import { newSums, onceEach, type Shown, type Span, shownBy, spanFrom, widen } from './tally.ts';
+import type { Step, Value } from './unit.ts';
+import type { WriteName } from './writes.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** An exchange of a known merchant and operation. */
+interface Attributed extends RecordedExchange {
+  merchant_id: string;
+  operation: string;
+  kind: NonNullable<RecordedExchange['kind']>;
+}
+
+/** The steps that add a batch to all sums; sums that it does not touch have none. */
+export function sumSteps(batch: readonly RecordedExchange[], names: NameKeeper): Step[] {
+  const attributed = batch.filter(
+    (exchange): exchange is Attributed =>
+      exchange.merchant_id !== null && exchange.operation !== null && exchange.kind !== null,
+  );
+  const sums: [WriteName, Value[][]][] = [
+    ['add_traffic', trafficOf(attributed)],
+    ['add_units', unitsOf(attributed)],
+    ['add_losses', lossesOf(attributed)],
+    ['add_coverage', coverageOf(attributed)],
+    ['add_differences', differencesOf(attributed)],
+    ['add_unknowns', unknownsOf(batch, names)],
+    ['add_verdicts', verdictsOf(attributed, names)],
+  ];
+  return sums.filter(([, rows]) => rows.length > 0).map(([write, rows]) => ({ write, values: [JSON.stringify(rows)] }));
+}
+
+function trafficOf(batch: Attributed[]): Value[][] {
+  const sums = newSums<{ calls: number }>();
+  for (const { merchant_id, at, operation, kind, lane, outcome } of batch) {
+    const key = [merchant_id, Math.floor(at / DAY_MS), operation, kind, lane, outcome];
+    sums.of(key, () => ({ calls: 0 })).calls += 1;
+  }
+  return sums.rows(({ calls }) => [calls]);
+}
+
+function unitsOf(batch: Attributed[]): Value[][] {
+  const sums = newSums<Span & { calls: number; last_lane: string }>();
+  for (const { merchant_id, unit, at, lane } of batch) {
+    if (unit === null) continue;
+    const sum = sums.of([merchant_id, unit], () => ({ ...spanFrom(at), calls: 0, last_lane: lane }));
+    if (at >= sum.last_at) sum.last_lane = lane;
+    widen(sum, at);
+    sum.calls += 1;
+  }
+  return sums.rows(({ first_at, last_at, calls, last_lane }) => [first_at, last_at, calls, last_lane]);
+}
+
+/** A call that lost a field twice counts once for it; it counts as would-be when it lost it on paper only. */
+function lossesOf(batch: Attributed[]): Value[][] {
+  const sums = newSums<Span & { why: string; weight: string; count: number; would_be: number; shown: Shown }>();
+  for (const exchange of batch) {
+    const { merchant_id, at, lost } = exchange;
+    for (const loss of onceEach(realLast(lost), ({ operation, table, path }) => [operation, table, path])) {
+      const { operation, table, path, why, weight } = loss;
+      const shown = shownBy(exchange);
+      const start = () => ({ ...spanFrom(at), why, weight, count: 0, would_be: 0, shown });
+      const sum = sums.of([merchant_id, operation, table, path], start);
+      widen(sum, at);
+      Object.assign(sum, { why, weight, shown, count: sum.count + 1 });
+      if (loss.would_be) sum.would_be += 1;
+    }
+  }
+  return sums.rows((sum) => {
+    const { why, weight, count, would_be, first_at, last_at, shown } = sum;
+    return [why, weight, count, would_be, first_at, last_at, shown.sample, shown.tables_revision];
+  });
+}
+
+/** What was really lost stands for what was lost on paper too. */
+function realLast(lost: readonly LossSeen[]): LossSeen[] {
+  return [...lost.filter((loss) => loss.would_be), ...lost.filter((loss) => !loss.would_be)];
+}
+
+/** A field that a call shows both ways, as in a list of items, counts as different. */
+function coverageOf(batch: Attributed[]): Value[][] {
+  const sums = newSums<{ equal: number; different: number; last_at: number }>();
+  for (const { merchant_id, at, cells } of batch) {
+    for (const { operation, field, outcome } of onceEach(differentLast(cells), (cell) => [
+      cell.operation,
+      cell.field,
+    ])) {
+      const sum = sums.of([merchant_id, operation, field], () => ({ equal: 0, different: 0, last_at: at }));
+      sum[outcome] += 1;
+      sum.last_at = Math.max(sum.last_at, at);
+    }
+  }
+  return sums.rows(({ equal, different, last_at }) => [equal, different, last_at]);
+}
+
+function differentLast(cells: readonly CoverageCell[]): CoverageCell[] {
+  return [...cells.filter((cell) => cell.outcome === 'equal'), ...cells.filter((cell) => cell.outcome === 'different')];
+}
+
+function differencesOf(batch: Attributed[]): Value[][] {
+  const sums = newSums<Span & { facts: string[]; count: number; shown: Shown }>();
+  for (const exchange of batch) {
+    const { merchant_id, at, differences } = exchange;
+    for (const difference of onceEach(differences, ({ signature }) => [signature])) {
+      const { signature, operation, what, path, legacy, orders } = difference;
+      const now = { facts: [operation, what, path, legacy, orders], shown: shownBy(exchange) };
+      const sum = sums.of([merchant_id, signature], () => ({ ...spanFrom(at), ...now, count: 0 }));
+      widen(sum, at);
+      Object.assign(sum, now, { count: sum.count + 1 });
+    }
+  }
+  return sums.rows(({ facts, count, first_at, last_at, shown }) => {
+    return [...facts, count, first_at, last_at, shown.sample, shown.tables_revision];
+  });
+}
+
+/** Every hit counts; the merchant is '' where no token told whose call it was. */
+function unknownsOf(batch: readonly RecordedExchange[], names: NameKeeper): Value[][] {
+  const sums = newSums<Span & { count: number }>();
+  for (const { merchant_id, at, unknown } of batch) {
+    const whose = merchant_id ?? '';
+    for (const { what, name } of unknown) {
+      const key = [whose, what, names.unknown(whose, what, name)];
+      const sum = sums.of(key, () => ({ ...spanFrom(at), count: 0 }));
+      widen(sum, at);
+      sum.count += 1;
+    }
+  }
+  return sums.rows(({ count, first_at, last_at }) => [count, first_at, last_at]);
+}
+
+function verdictsOf(batch: Attributed[], names: NameKeeper): Value[][] {
+  const sums = newSums<{ count: number; last_at: number; sample: string }>();
+  for (const { id, merchant_id, operation, at, shadow } of batch) {
+    if (shadow === null) continue;
+    const { verdict, code, error } = shadow;
+    const detail = shadow.detail === null ? '' : names.detail(merchant_id, operation, shadow.detail);
+    const key = [merchant_id, operation, verdict, code ?? '', error ?? '', detail];
+    const sum = sums.of(key, () => ({ count: 0, last_at: at, sample: id }));
+    Object.assign(sum, { count: sum.count + 1, last_at: Math.max(sum.last_at, at), sample: id });
+  }
+  return sums.rows(({ count, last_at, sample }) => [count, last_at, sample]);
+}

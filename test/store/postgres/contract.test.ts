@@ -1,0 +1,5 @@
+/** The engine for several processes keeps the store contract. */
+import { storeContract } from '../contract/suite.ts';
+import { openHarness } from './kit.ts';
+
+storeContract('PostgreSQL', openHarness);

@@ -1,0 +1,56 @@
+/** Opens stores on a PostgreSQL database, and takes their rows away. */
+import { Secret } from '../../../src/core/secret.ts';
+import type { Store } from '../../../src/core/store.ts';
+import { openPostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/store.ts';
+import type { Harness } from '../contract/harness.ts';
+import { startServer } from './server.ts';
+
+export function openStore(url: string, options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
+  return openPostgresStore({
+    url: new Secret(url),
+    now: Date.now,
+    connections: 10,
+    connect_timeout_ms: 60_000,
+    statement_timeout_ms: 20_000,
+    ...options,
+  });
+}
+
+export async function openHarness(): Promise<Harness> {
+  const server = await startServer();
+  const url = await server.database();
+  const harness: Harness = {
+    store: await openStore(url),
+    async reopen() {
+      await harness.store.close();
+      harness.store = await openStore(url);
+      return harness.store;
+    },
+    async empty() {
+      if (!harness.store.healthy()) await harness.reopen();
+      await server.run(url, DELETE_ROWS);
+    },
+    async dispose() {
+      await harness.store.close();
+      await server.remove();
+    },
+  };
+  return harness;
+}
+
+/** Guards and counts are away meanwhile, so the counts are set to none, and every table counts its rows from one again. */
+const DELETE_ROWS = `DO $$
+DECLARE
+  one RECORD;
+  found BOOLEAN;
+BEGIN
+  SET LOCAL session_replication_role = replica;
+  FOR one IN SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'
+    AND tablename NOT IN ('meta', 'puente_schema', 'tallies')
+  LOOP
+    EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I)', one.name) INTO found;
+    IF found THEN EXECUTE format('DELETE FROM %I', one.name); END IF;
+  END LOOP;
+  UPDATE tallies SET rows = 0;
+  PERFORM setval(format('%I.%I', schemaname, sequencename)::regclass, 1, false) FROM pg_sequences WHERE last_value IS NOT NULL;
+END $$`;

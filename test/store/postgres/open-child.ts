@@ -1,0 +1,7 @@
+/** A process that opens the store on the database that it is given, says which schema it found, and closes it. */
+import { openStore } from './kit.ts';
+
+const store = await openStore(process.argv[2] ?? '');
+const { schema, instance_id } = await store.condition();
+process.stdout.write(`${schema} ${instance_id}\n`);
+await store.close();

@@ -1,0 +1,149 @@
+/** A database that is gone, slow or another one than before: clear errors before anything is sent, nothing told that is not so, and recovery by itself. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/core/store.ts';
+import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
+import { openStore } from './kit.ts';
+import { type Server, startServer } from './server.ts';
+
+const open = () => ({ kind: 'open' }) as const;
+const TERMINATE = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE application_name = 'puente' AND datname = current_database()`;
+
+describe('a database that is in trouble', () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await startServer();
+  });
+  afterAll(() => server.remove());
+
+  it('whose connections break under load loses nothing that was told, and is used again by itself', async () => {
+    const url = await server.database();
+    const store = await openStore(url);
+    const told: string[] = [];
+    const refused: unknown[] = [];
+    const sell = async (unit: string): Promise<void> => {
+      for (let sale = 0; sale < 30; sale++) {
+        const link = newLink({ unit: `${unit} ${sale}` });
+        await store.openLink(link, open).then(
+          () => told.push(link.legacy_id),
+          (error: unknown) => refused.push(error),
+        );
+      }
+    };
+    const load = Promise.all(['A', 'B', 'C', 'D', 'E', 'F'].map(sell));
+    for (let time = 0; time < 6; time++) {
+      await server.run(url, TERMINATE);
+      await pause(15);
+    }
+    await load;
+    for (const error of refused) expect(error).toMatchObject({ code: 'store_failed', facts: { failure: 'gone' } });
+    for (const legacy_id of told) expect(await store.link(legacy_id)).not.toBeNull();
+    expect(told.length).toBeGreaterThan(0);
+    expect((await store.openLink(newLink({ unit: 'after' }), open)).opening).toEqual({ kind: 'open' });
+    expect(store.healthy()).toBe(true);
+    await store.close();
+  });
+
+  it('that stops refuses each write and read, is not healthy, and is healthy again when it is back', async () => {
+    const store = await openStore(await server.database(), { connect_timeout_ms: 1_000 });
+    const before = await opened(store);
+    await server.stop();
+    const late = newLink({ unit: 'late' });
+    await expect(store.openLink(late, open)).rejects.toMatchObject({
+      code: 'store_failed',
+      facts: { failure: 'gone' },
+    });
+    await expect(store.link(before.legacy_id)).rejects.toMatchObject({ code: 'store_failed' });
+    expect(store.healthy()).toBe(false);
+    await server.start();
+    await until(() => store.healthy());
+    expect(await store.link(before.legacy_id)).toEqual(before);
+    expect(await store.link(late.legacy_id)).toBeNull();
+    expect((await store.openLink(late, open)).opening).toEqual({ kind: 'open' });
+    await store.close();
+  });
+
+  it('that takes no writes any more, as a standby, refuses them, and takes them again', async () => {
+    const url = await server.database();
+    const store = await openStore(url);
+    const name = new URL(url).pathname.slice(1);
+    await server.run(url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    await server.run(url, TERMINATE);
+    await refusedAtLast(store);
+    expect(store.healthy()).toBe(false);
+    await server.run(url, `BEGIN READ WRITE; ALTER DATABASE ${name} RESET default_transaction_read_only; COMMIT`);
+    await server.run(url, TERMINATE);
+    await until(() => store.healthy());
+    expect((await store.openLink(newLink(), open)).opening).toEqual({ kind: 'open' });
+    await store.close();
+  });
+
+  it('that is slow is not waited for longer than it may take, and then says nothing of what is written', async () => {
+    const url = await server.database();
+    const store = await openStore(url, { statement_timeout_ms: 300, connections: 2 });
+    const link = await opened(store);
+    const release = await holdTable(server, url);
+    await expect(store.saveLink(link, { attempts: 1 })).rejects.toMatchObject({ code: 'store_failed' });
+    await expect(store.openLink(newLink({ unit: 'B' }), open)).rejects.toMatchObject({ facts: { failure: 'gone' } });
+    await release();
+    expect(await store.link(link.legacy_id)).toEqual(link);
+    expect(await store.saveLink(link, { attempts: 1 })).toMatchObject({ attempts: 1, revision: 2 });
+    await store.close();
+  });
+
+  it('keeps what a killed process had taken, and another process finishes it', async () => {
+    const url = await server.database();
+    const store = await openStore(url);
+    const EVENTS = 60;
+    for (let index = 0; index < EVENTS; index++) await store.receiveEvent(newEvent({ reference: `ref ${index}` }));
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'sell-child.ts'), url], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let said = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      said += String(chunk);
+      if (said.split('done').length > 12) child.kill('SIGKILL');
+    });
+    await once(child, 'close');
+    const numbers = (word: string) =>
+      [...said.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map(([, number]) => Number(number));
+    const finished = new Set(numbers('done'));
+    // What it had taken and not finished is nobody's yet; the rest is there for others at once.
+    const rest = await store.dueEvents(NOON, EVENTS);
+    expect(rest.filter(({ sequence }) => finished.has(sequence))).toEqual([]);
+    await server.run(url, 'UPDATE leases SET until = clock_timestamp()');
+    const all = await store.dueEvents(NOON, EVENTS);
+    expect(all.length).toBeGreaterThanOrEqual(rest.length);
+    for (const { sequence } of all) await store.saveEvent(sequence, { state: 'done' });
+    expect(await server.run(url, `SELECT state, count(*)::int AS count FROM events GROUP BY state`)).toEqual([
+      { state: 'done', count: EVENTS },
+    ]);
+    await store.close();
+  });
+});
+
+/** Until the old connections are gone, whose sessions still write. */
+async function refusedAtLast(store: Store): Promise<void> {
+  await expect(store.openLink(newLink({ unit: 'refused' }), open)).rejects.toMatchObject({ code: 'store_failed' });
+}
+
+/** Somebody holds the table of links, as a careless change of the schema does. @returns lets it go. */
+async function holdTable(server: Server, url: string): Promise<() => Promise<void>> {
+  const held = server.run(url, 'BEGIN; LOCK TABLE links IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT');
+  await until(async () => {
+    const locks = await server.run(
+      url,
+      `SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted AND relation = 'links'::regclass`,
+    );
+    return locks.length > 0;
+  });
+  return async () => void (await held);
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await pause(20);
+}

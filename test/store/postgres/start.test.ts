@@ -1,0 +1,141 @@
+/** Starting on a database: twenty processes at once, and what is refused. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { postgresMigrations } from '../../../src/store/postgres/migrate.ts';
+import { messages, newExchange } from '../contract/evidence-kit.ts';
+import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
+import { openStore } from './kit.ts';
+import { type Server, startServer } from './server.ts';
+
+const newest = postgresMigrations().length;
+
+describe('a start on a database', () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await startServer();
+  });
+  afterAll(() => server.remove());
+
+  it('of twenty at once migrates it once', async () => {
+    const url = await server.database();
+    const stores = await Promise.all(Array.from({ length: 20 }, () => openStore(url, { connections: 2 })));
+    const conditions = await Promise.all(stores.map((store) => store.condition()));
+    await Promise.all(stores.map((store) => store.close()));
+    expect(new Set(conditions.map(({ schema }) => schema))).toEqual(new Set([newest]));
+    expect(new Set(conditions.map(({ instance_id }) => instance_id)).size).toBe(1);
+    expect(await server.run(url, 'SELECT version FROM puente_schema')).toHaveLength(newest);
+  });
+
+  it('of several processes at once does no harm', async () => {
+    const url = await server.database();
+    const start = () => promisify(execFile)(process.execPath, [join(import.meta.dirname, 'open-child.ts'), url]);
+    const said = await Promise.all(Array.from({ length: 4 }, start));
+    expect(new Set(said.map(({ stdout }) => stdout)).size).toBe(1);
+    expect(said[0]?.stdout).toMatch(new RegExp(`^${newest} `));
+  });
+
+  it('that was ended in the middle of a migration is repeated by the next one', async () => {
+    const url = await server.database();
+    for (const name of ['migration.begun', 'migration.applied']) {
+      const failing = openStore(url, {
+        failpoint: (at) => {
+          if (at === name) throw new Error('ended here');
+        },
+      });
+      await expect(failing).rejects.toMatchObject({ code: 'store_unusable' });
+      expect(await server.run(url, `SELECT 1 FROM pg_tables WHERE tablename = 'links'`)).toEqual([]);
+    }
+    const store = await openStore(url);
+    expect((await store.condition()).schema).toBe(newest);
+    await store.close();
+  });
+
+  it('is refused on a newer schema, which stays as it is', async () => {
+    const url = await server.database();
+    await (await openStore(url)).close();
+    await server.run(url, `INSERT INTO puente_schema (version, name, applied_at) VALUES (${newest + 1}, 'later', 0)`);
+    const refused = openStore(url);
+    await expect(refused).rejects.toMatchObject({ code: 'store_unusable' });
+    await expect(refused).rejects.toThrow(`it has schema ${newest + 1} and this build knows up to ${newest}`);
+  });
+
+  it.each([
+    ['synchronous_commit', 'off'],
+    ['synchronous_commit', 'local'],
+    ['default_transaction_isolation', 'serializable'],
+    ['default_transaction_read_only', 'on'],
+  ])('is refused where %s is %s', async (setting, value) => {
+    const url = await server.database();
+    await server.run(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${setting} = '${value}'`);
+    await expect(openStore(url)).rejects.toMatchObject({ code: 'store_unusable' });
+    await expect(openStore(url)).rejects.toThrow(/its setting \w+ is/);
+  });
+
+  it('is refused with another key', async () => {
+    const url = await server.database();
+    await (await openStore(url, { key_mark: 'first' })).close();
+    await (await openStore(url, { key_mark: 'first' })).close();
+    await expect(openStore(url, { key_mark: 'second' })).rejects.toThrow('PUENTE_SECRET_KEY is not the key');
+  });
+
+  it('that can not reach the server says so, without the password', async () => {
+    const url = 'postgres://puente:very-secret@127.0.0.1:1/puente';
+    const refused = openStore(url, { connect_timeout_ms: 500 }).then(
+      () => '',
+      (error: Error) => `${error.message} ${error.stack}`,
+    );
+    expect(await refused).toContain('postgres://127.0.0.1:1/puente');
+    expect(await refused).not.toContain('very-secret');
+  });
+
+  it('keeps text that the server would refuse, and finds it again', async () => {
+    const store = await openStore(await server.database());
+    const odd = 'mesa \0 4 \uFDD0';
+    const link = await opened(store, { client_reference: odd, unit: 'PAX\0' });
+    expect(await store.link(link.legacy_id)).toEqual(link);
+    expect(await store.linksByClientReference(link.merchant_id, odd, 9)).toEqual([link]);
+    const order = { id: 'ORD01', status: 'created', description: odd };
+    const saved = await store.saveLink(link, { order });
+    expect(await store.link(link.legacy_id)).toEqual(saved);
+    expect((await store.linkHistory(link.legacy_id)).at(-1)).toMatchObject({ order_status: 'created' });
+    await store.receiveEvent(newEvent({ reference: odd }));
+    expect(await store.eventsOf(null, odd, 9)).toHaveLength(1);
+    const name = 'body.\0 \\u0000 \uFDD0 \ud800';
+    const said = { ...messages, answer: { status: 200, headers: {}, body: odd } };
+    const exchange = newExchange({ unknown: [{ what: 'field', name }], error: odd, messages: said });
+    await store.recordExchanges([exchange]);
+    expect(await store.exchange(exchange.id)).toMatchObject({ error: odd, messages: said });
+    expect((await store.unknowns())[0]?.name).toBe(name.replace('\ud800', '\uFFFD'));
+    await store.close();
+  });
+
+  it('keeps text that is longer than an index takes', async () => {
+    const store = await openStore(await server.database());
+    const long = Array.from({ length: 3_000 }, (_, index) => ((index * 48_271) % 2_147_483_647).toString(36)).join(' ');
+    const link = await opened(store, { client_reference: long, reference_sent: long });
+    expect(await store.linksByClientReference(link.merchant_id, long, 9)).toEqual([link]);
+    expect(await store.linksByClientReference(link.merchant_id, `${long}.`, 9)).toEqual([]);
+    expect(await store.linkByReference(link.merchant_id, long)).toEqual(link);
+    await store.receiveEvent(newEvent({ reference: long, received_at: NOON }));
+    expect(await store.eventsOf(null, long, 9)).toHaveLength(1);
+    await store.recordExchanges([
+      newExchange({ unknown: [{ what: 'field', name: long }], unit: long, legacy_id: long }),
+    ]);
+    expect(await store.unknowns()).toHaveLength(1);
+    await store.close();
+  });
+
+  it('has no file of its own to back up, and says what to use', async () => {
+    const store = await openStore(await server.database());
+    await expect(store.backup().next()).rejects.toMatchObject({ code: 'refused' });
+    expect(await store.backups()).toEqual([]);
+    expect(await store.trimBackups(1)).toEqual([]);
+    expect(await store.integrity()).toBe('ok');
+    expect(store.restoredGap()).toBeNull();
+    expect(store.room()).toMatchObject({ level: 'enough', free_bytes: null });
+    expect((await store.openLink(newLink(), () => ({ kind: 'open' }))).opening.kind).toBe('open');
+    await store.close();
+  });
+});

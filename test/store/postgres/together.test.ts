@@ -1,0 +1,218 @@
+/** Several stores on one database, as several processes have it: nothing is handed to two of them, and no unit has two lanes. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { verifyAudit } from '../../../src/core/audit.ts';
+import type { Link } from '../../../src/core/link.ts';
+import type { Opening, Store } from '../../../src/core/store.ts';
+import { newExchange } from '../contract/evidence-kit.ts';
+import {
+  attempt,
+  auditOf,
+  MERCHANT,
+  NOON,
+  newEvent,
+  newLink,
+  newMerchant,
+  newNotice,
+  newSale,
+  opened,
+} from '../contract/harness.ts';
+import { openStore } from './kit.ts';
+import { type Server, startServer } from './server.ts';
+
+const busyUnlessFree = (holder: Link | null): Opening => (holder === null ? { kind: 'open' } : { kind: 'busy' });
+
+describe('stores of several processes', () => {
+  let server: Server;
+  let url: string;
+  let stores: Store[] = [];
+  beforeAll(async () => {
+    server = await startServer();
+  });
+  afterEach(async () => {
+    await Promise.all(stores.map((store) => store.close()));
+  });
+  afterAll(() => server.remove());
+
+  const open = async (count: number): Promise<Store[]> => {
+    url = await server.database();
+    stores = await Promise.all(Array.from({ length: count }, () => openStore(url, { connections: 4 })));
+    return stores;
+  };
+  const of = (index: number): Store => {
+    const store = stores[index % stores.length];
+    if (store === undefined) throw new Error('no store is open');
+    return store;
+  };
+
+  it('hand each due link, notice and event to one of them', async () => {
+    await open(4);
+    for (let unit = 0; unit < 40; unit++) {
+      const link = await opened(of(unit), { unit: `PAX_A910__${unit}`, merchant_id: String(700 + (unit % 5)) });
+      await of(unit).saveLink(link, {}, { notices: [newNotice(link, String(unit))] });
+      await of(unit).receiveEvent(newEvent({ reference: `ref ${unit}` }));
+    }
+    const turn = { now: NOON, after_merchant: '', merchants: 9, each: 3, except_merchants: [] };
+    const behind = { now: NOON, merchant_id: '701', after: null, limit: 3 };
+    const took = await Promise.all(
+      stores.map(async (store) => ({
+        links: [...(await store.dueLinks(NOON + 3_600_000, 7)), ...(await store.dueLinks(NOON + 3_600_000, 9))],
+        notices: [
+          ...(await store.dueNotices(NOON, 5)),
+          ...(await store.dueNoticesInTurn(turn)).notices,
+          ...(await store.dueNoticesBehind(behind)),
+        ],
+        events: await store.dueEvents(NOON, 40),
+      })),
+    );
+    const owners = new Map<string, Set<number>>();
+    for (const [index, { links, notices, events }] of took.entries()) {
+      const ids = [
+        ...links.map((one) => one.legacy_id),
+        ...notices.map((one) => one.id),
+        ...events.map((one) => String(one.sequence)),
+      ];
+      for (const id of ids) owners.set(id, (owners.get(id) ?? new Set()).add(index));
+    }
+    expect([...owners.values()].filter((who) => who.size > 1)).toEqual([]);
+    expect(took.flatMap(({ events }) => events)).toHaveLength(40);
+    expect(owners.size).toBeGreaterThan(40 + 28);
+  });
+
+  it('hand on what one of them had when it is closed, and not before', async () => {
+    const [first, second] = await open(2);
+    if (first === undefined || second === undefined) return;
+    await first.receiveEvent(newEvent());
+    expect(await first.dueEvents(NOON, 9)).toHaveLength(1);
+    expect(await first.dueEvents(NOON, 9)).toHaveLength(1);
+    expect(await second.dueEvents(NOON, 9)).toEqual([]);
+    await first.close();
+    expect(await second.dueEvents(NOON, 9)).toHaveLength(1);
+  });
+
+  it('hand on what one of them had when its lease has ended, as after a crash', async () => {
+    const [first, second] = await open(2);
+    if (first === undefined || second === undefined) return;
+    await opened(first);
+    expect(await first.dueLinks(NOON + 3_600_000, 9)).toHaveLength(1);
+    expect(await second.dueLinks(NOON + 3_600_000, 9)).toEqual([]);
+    await server.run(url, `UPDATE leases SET until = clock_timestamp()`);
+    expect(await second.dueLinks(NOON + 3_600_000, 9)).toHaveLength(1);
+    expect(await first.dueLinks(NOON + 3_600_000, 9)).toEqual([]);
+  });
+
+  it('do not merge a hint into one that another has taken', async () => {
+    const [first, second] = await open(2);
+    if (first === undefined || second === undefined) return;
+    await Promise.all([...stores, ...stores].map((store) => store.receiveEvent(newEvent())));
+    expect(await first.dueEvents(NOON, 9)).toHaveLength(1);
+    await second.receiveEvent(newEvent());
+    await first.receiveEvent(newEvent());
+    expect(await second.dueEvents(NOON, 9)).toHaveLength(1);
+  });
+
+  it('record one attempt of a notice, and tell the next one of the link whoever tells it', async () => {
+    const [first, second] = await open(2);
+    if (first === undefined || second === undefined) return;
+    const link = await opened(first);
+    const saved = await first.saveLink(link, {}, { notices: [newNotice(link, '1')] });
+    const [notice] = await first.dueNotices(NOON, 9);
+    if (notice === undefined) throw new Error('no notice is due');
+    const next = { state: 'delivered', next_attempt_at: NOON } as const;
+    // A delivery and news of the same link at one moment: the news must not be left waiting for what is over.
+    await Promise.all([
+      first.recordAttempt(notice, attempt('delivered', 200), next),
+      second.saveLink(saved, {}, { notices: [newNotice(link, '2')] }),
+    ]);
+    await expect(second.recordAttempt(notice, attempt('delivered', 200), next)).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    expect((await second.dueNotices(NOON, 9)).map(({ body }) => body)).toEqual(['2']);
+  });
+
+  it('open a unit once, on one lane, however many ask at once', async () => {
+    await open(4);
+    for (const slot of ['point:A', 'qr:B'] as const) {
+      const [family, unit] = slot === 'point:A' ? (['point', 'A'] as const) : (['qr', 'B'] as const);
+      const asks = Array.from({ length: 24 }, (_, index) =>
+        index % 2 === 0
+          ? of(index / 2)
+              .openLink(newLink({ family, unit }), busyUnlessFree)
+              .then(({ opening }) => opening.kind === 'open')
+          : of(index)
+              .openLegacySale(newSale({ family, unit, slot: family === 'qr' && index % 3 === 0 ? 'qr:*' : slot }))
+              .then((holder) => (holder === null ? 'sale' : false)),
+      );
+      const results = await Promise.all(asks);
+      const lanes = new Set(results.filter((result) => result !== false));
+      expect(lanes.size).toBe(1);
+      if (lanes.has(true)) expect(results.filter((result) => result === true)).toHaveLength(1);
+    }
+  });
+
+  it('open one of equal sales without a unit', async () => {
+    await open(4);
+    const dynamic = { family: 'qr', slot: null, fingerprint: 'same' } as const;
+    const results = await Promise.all(
+      Array.from({ length: 16 }, (_, index) =>
+        of(index).openLink(newLink(dynamic), (holder) => ({ kind: holder === null ? 'open' : 'join' })),
+      ),
+    );
+    expect(results.filter(({ opening }) => opening.kind === 'open')).toHaveLength(1);
+    expect(new Set(results.map(({ link }) => link.legacy_id)).size).toBe(1);
+  });
+
+  it('write no sale on a lane that its merchant has left', async () => {
+    const [first, second] = await open(2);
+    if (first === undefined || second === undefined) return;
+    let revision = 0;
+    for (let round = 0; round < 15; round++) {
+      const unit = `PAX_A910__${round}`;
+      const [{ opening, link }, moved] = await Promise.all([
+        first.openLink(newLink({ unit }), busyUnlessFree, revision === 0 ? null : revision),
+        second.saveMerchant(newMerchant(), revision, auditOf(`round ${round}`)),
+      ]);
+      // Whoever was first: what was opened was opened before the move was committed.
+      const is_written = (await second.link(link.legacy_id)) !== null;
+      expect(is_written).toBe(opening.kind === 'open');
+      revision = moved.revision;
+    }
+  });
+
+  it('chain one audit', async () => {
+    await open(4);
+    await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        of(index).saveMerchant(newMerchant({ id: String(index + 1) }), 0, auditOf(`action ${index}`)),
+      ),
+    );
+    const lines = await of(0).audits(100);
+    expect(lines.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 40 }, (_, index) => 40 - index));
+    expect(verifyAudit(lines)).toEqual({ intact: true, lines: 40 });
+  });
+
+  it('add up the evidence of all, and number it in the order in which it can be read', async () => {
+    await open(4);
+    const seen: number[] = [];
+    let is_over = false;
+    const reading = (async () => {
+      for (let after = 0; ; ) {
+        const was_over = is_over;
+        const page = await of(0).exchanges({}, after, 100);
+        seen.push(...page.map(({ sequence }) => sequence));
+        after = page.at(-1)?.sequence ?? after;
+        if (was_over && page.length === 0) return;
+      }
+    })();
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        of(index).recordExchanges([newExchange(), newExchange({ unknown: [{ what: 'field', name: randomUUID() }] })]),
+      ),
+    );
+    is_over = true;
+    await reading;
+    expect(seen).toHaveLength(40);
+    expect(await of(1).traffic({ merchant_id: MERCHANT })).toMatchObject([{ calls: 40 }]);
+    expect(await of(2).unknowns(MERCHANT)).toHaveLength(20);
+  });
+});
