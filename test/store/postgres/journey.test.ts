@@ -1,0 +1,106 @@
+/** A till's day on two Puentes that share a database: what one began the other goes on with, and a shop is told once. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type App, startApp } from '../../../src/app.ts';
+import { loadConfig } from '../../../src/config.ts';
+import {
+  ARGENTINA,
+  type Bench,
+  call,
+  DEVICE,
+  eventually,
+  POINT,
+  startBench,
+  startReceiver,
+  tables,
+  tokenOf,
+} from '../../kit.ts';
+import { type Server, startServer } from './server.ts';
+
+const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
+
+describe('two Puentes on one database', () => {
+  let server: Server;
+  let url: string;
+  let first: Bench;
+  let second: App;
+  let data_dir: string | undefined;
+  beforeAll(async () => {
+    server = await startServer();
+    url = await server.database();
+    const shared = {
+      PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
+      PUENTE_POSTGRES_URL: url,
+      PUENTE_SECRET_KEY: 'the-same-key-of-both-processes-of-the-shop',
+    };
+    first = await startBench(shared);
+    const upstream = first.sandbox.url;
+    data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
+    const own = {
+      PUENTE_DATA_DIR: data_dir,
+      PUENTE_PUBLIC_PORT: '0',
+      PUENTE_OPS_PORT: '0',
+      PUENTE_LOG_LEVEL: 'silent',
+    };
+    const elsewhere = { PUENTE_UPSTREAM: upstream, PUENTE_LEGACY_UPSTREAM: upstream, PUENTE_LIMITS_LAG_MS: '600000' };
+    second = await startApp(loadConfig({ env: { ...shared, ...own, ...elsewhere }, cwd: process.cwd() }), {
+      tables: tables(),
+    });
+  });
+  afterAll(async () => {
+    await second?.close();
+    await first?.close();
+    await server?.remove();
+    if (data_dir !== undefined) rmSync(data_dir, { recursive: true, force: true });
+  });
+
+  const at = (app: App, path: string, body?: unknown) =>
+    call(`${app.public_url}${path}`, { token: tokenOf(ARGENTINA), ...(body === undefined ? {} : { body }) });
+
+  it('sell, refuse a second sale of the terminal, show each other the state, and tell the shop once', async () => {
+    const receiver = await startReceiver();
+    await first.notify(ARGENTINA, { notice_url: receiver.url });
+    const created = await at(first.app, INTENTS, { amount: 1500 });
+    expect(created.status).toBe(200);
+    const { id } = created.body as { id: string }; // the door's own form
+    expect((await at(second, `${POINT}/payment-intents/${id}`)).body).toMatchObject({
+      id,
+      state: 'OPEN',
+      amount: 1500,
+    });
+    const busy = await at(second, INTENTS, { amount: 1900 });
+    expect(busy.status).toBe(409);
+    await first.atTerminal('pay');
+    const [notice] = await receiver.waitFor(1);
+    expect(notice?.body).toMatchObject({ id, state: 'FINISHED', amount: 1500 });
+    const shown = await eventually(
+      async () => (await at(second, `${POINT}/payment-intents/${id}`)).body as { state: string },
+      ({ state }) => state === 'FINISHED',
+    );
+    expect(shown).toMatchObject({ id, state: 'FINISHED' });
+    expect((await at(second, INTENTS, { amount: 1900 })).status).toBe(200);
+    expect(await server.run(url, `SELECT state, attempts::int AS attempts FROM notices`)).toEqual([
+      { state: 'delivered', attempts: 1 },
+    ]);
+    expect(receiver.received).toHaveLength(1);
+    await receiver.close();
+  });
+
+  it('tell a till clearly that nothing was sent while the database is gone, and sell when it is back', async () => {
+    const device = `${POINT}/devices/NEWLAND_N950__SBX0000001/payment-intents`;
+    const before = first.sandbox.world.orders.size;
+    await server.stop();
+    const refused = await at(first.app, device, { amount: 1700 });
+    expect(refused.status).toBe(503);
+    expect(first.sandbox.world.orders.size).toBe(before);
+    await server.start();
+    const sold = await eventually(
+      () => at(first.app, device, { amount: 1700 }),
+      ({ status }) => status === 200,
+    );
+    expect(sold.body).toMatchObject({ amount: 1700 });
+  });
+});
