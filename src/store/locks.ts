@@ -20,5 +20,10 @@ export function noticesLock(legacy_id: string): string {
   return `notices ${legacy_id}`;
 }
 
+/** A row that is changed by its id alone. */
+export function rowLock(id: string): string {
+  return `row ${id}`;
+}
+
 /** Exchanges: their sequences then rise in the order in which they can be read, and sums meet in no two orders. */
 export const EXCHANGES_LOCK = 'exchanges';

@@ -4,6 +4,7 @@ import type { AuditEntry, Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Reader, Writer } from './engine.ts';
 import { filteredReads, whereOf } from './filtered.ts';
+import { rowLock } from './locks.ts';
 import type { Step, Unit } from './unit.ts';
 
 type MoveMethods = Pick<Store, 'saveProposal' | 'proposal' | 'proposals' | 'saveBulkMove' | 'bulkMove' | 'bulkMoves'>;
@@ -31,7 +32,7 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number): 
         decided_by,
         decided_at,
       ];
-      const result = await writer.commit(unitOf({ write: 'save_proposal', values, changes: 1 }, audit));
+      const result = await writer.commit(unitOf({ write: 'save_proposal', values, changes: 1 }, audit, id));
       if (result.kind === 'done') return;
       throw new PuenteError('conflict', `The proposal ${id} was decided by somebody else: read it again.`);
     },
@@ -46,7 +47,7 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number): 
     },
     async saveBulkMove(one, expected_revision, audit) {
       const updated_at = now();
-      const result = await writer.commit(unitOf(bulkStep(one, expected_revision, updated_at), audit));
+      const result = await writer.commit(unitOf(bulkStep(one, expected_revision, updated_at), audit, one.id));
       if (result.kind === 'done') return { ...one, revision: expected_revision + 1, updated_at };
       const message = `The bulk move ${one.id} is not at revision ${expected_revision} any more: read it again.`;
       throw new PuenteError('conflict', message);
@@ -86,6 +87,8 @@ function bulkStep(one: BulkMove, expected_revision: number, updated_at: number):
   return { write: 'update_bulk_move', values, changes: 1 };
 }
 
-function unitOf(step: Step, audit: AuditEntry | null): Unit {
-  return audit === null ? { steps: [step] } : { steps: [step], audit };
+/** Of two that change one row at a time the one that asked first is the one that did. */
+function unitOf(step: Step, audit: AuditEntry | null, id: string): Unit {
+  const locks = { alone: [rowLock(id)] };
+  return audit === null ? { steps: [step], locks } : { steps: [step], audit, locks };
 }
