@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { type Cover, noCover } from '../../core/cover.ts';
+import { PuenteError } from '../../error.ts';
 import { coverOpener } from '../covered.ts';
 import type { Read, Reader } from '../engine.ts';
 import { storeFailed } from '../failure.ts';
@@ -56,6 +57,7 @@ async function ask(pool: Pool, { name, text, parametersOf }: Statement, values: 
 }
 
 function failedBecause(error: unknown): unknown {
+  if (error instanceof PuenteError) return error;
   const failure = failureOf(error);
   return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
 }
