@@ -7,6 +7,7 @@ import { doorUrl, openPublicDoor } from './app/public.ts';
 import { closeLeftovers } from './app/runtime.ts';
 import { observe } from './app/telemetry.ts';
 import { startWork } from './app/work.ts';
+import type { WorkerSide } from './app/worker.ts';
 import { assumptionsOf } from './config/assumptions.ts';
 import type { Config } from './config.ts';
 import type { Runtime } from './core/runtime.ts';
@@ -32,6 +33,8 @@ export interface App {
   sandbox: Sandbox | null;
   /** What the start decided by itself, as sentences for the operator. */
   remarks: string[];
+  /** Set in one of several processes of this host. */
+  worker: WorkerSide | null;
   /** Stops accepting, lets running calls end within the grace period, and closes the store. */
   close(): Promise<void>;
 }
@@ -46,7 +49,9 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const admission = createAdmission(config.limits, () => performance.now(), metrics.count);
   const inside = await openInside(config, parts, metrics, admission, remarks);
   const { runtime, sandbox } = inside;
-  const telemetry = await observe(config, parts, inside, () => metrics.read(runtime.store, admission), remarks);
+  const readings = () => metrics.read(runtime.store, admission);
+  const telemetry = await observe(config, parts, inside, readings, remarks);
+  const worker = parts.joinWorkers?.(readings) ?? null;
   const policy = outboundPolicy(config);
   const { keep_alive_timeout_ms } = config.public;
   const passthrough = createPassthrough(
@@ -81,7 +86,8 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   // A made token has to be printed, and what is printed is kept in logs: that is for a first try-out alone.
   const ops_token_made = sandbox !== null && hasNoPeople(config);
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
-  const opsDoor = await openOpsDoor(config, inside, metrics, admission, ops_token, policy, () => state.ready);
+  const shown = worker === null ? metrics : { ...metrics, render: worker.pageOfAll };
+  const opsDoor = await openOpsDoor(config, inside, shown, admission, ops_token, policy, () => state.ready);
   return {
     public_url,
     ops_url: doorUrl('http', config.ops.host, opsDoor.port),
@@ -89,10 +95,10 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     ops_token_made,
     sandbox,
     remarks,
+    worker,
     async close() {
       state.ready = false;
-      await publicDoor.farewell(config.shutdown.farewell_ms);
-      await closeDoors(publicDoor, opsDoor, config.shutdown.grace_ms);
+      await closeDoors(publicDoor, opsDoor, config.shutdown, worker !== null);
       passthrough.close();
       admission.stop();
       await work.stop();
@@ -110,8 +116,18 @@ function outboundPolicy({ outbound }: Config): OutboundPolicy {
   return { allow_private, allow_http, ports: [...ports], own_hosts: [] };
 }
 
-/** The ops door goes last: while calls under way end, its `/readyz` tells a balancer 503 (`reliability.md` F53). */
-async function closeDoors(publicDoor: Listening, opsDoor: Listening, grace_ms: number): Promise<void> {
+/**
+ * The ops door goes last: while calls under way end, its `/readyz` tells a balancer 503 (`reliability.md` F53). That of a
+ * worker goes first: the others go on answering for the host, and its leaving is no news to a balancer.
+ */
+async function closeDoors(
+  publicDoor: Listening,
+  opsDoor: Listening,
+  { farewell_ms, grace_ms }: Config['shutdown'],
+  is_worker: boolean,
+): Promise<void> {
+  if (is_worker) await opsDoor.close(grace_ms);
+  await publicDoor.farewell(farewell_ms);
   const end = performance.now() + grace_ms;
   await publicDoor.close(grace_ms);
   await opsDoor.close(Math.max(0, end - performance.now()));

@@ -1,7 +1,10 @@
 /** The process: reads the settings, starts Puente, says where its doors are, and stops cleanly. */
+import cluster from 'node:cluster';
 import { url as inspectorUrl } from 'node:inspector';
 import { armedFailpoint } from './app/armed.ts';
 import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
+import { joinWorkers } from './app/worker.ts';
+import { superviseWorkers } from './app/workers.ts';
 import { type App, hasNoPeople, startApp } from './app.ts';
 import { type Config, loadConfig } from './config.ts';
 import { PuenteError } from './error.ts';
@@ -12,6 +15,9 @@ const FIRST_CALL = {
   token: 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200',
   device: 'PAX_A910__SMARTPOS0000000001',
 };
+
+/** Calls come more often than this on a connection that is in use. */
+const WORKER_FAREWELL_MS = 1_000;
 
 /**
  * Starts and runs until a signal. The exit code is 0 after a clean stop, 1 when the start is refused or the store fails.
@@ -25,8 +31,11 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     refuseOnlookers(circumstances(environment, config));
     keepDiscreet();
     outliveRejections();
-    const app = await startApp(config, {
+    if (config.workers > 1 && cluster.isPrimary)
+      process.exit(await superviseWorkers(config, environment, (line) => process.stdout.write(line)));
+    const app = await startApp(cluster.isWorker ? asWorker(config) : config, {
       environment,
+      ...(cluster.isWorker ? { joinWorkers } : {}),
       failpoint: armedFailpoint(environment, config),
       onFatal: (error) => {
         process.stderr.write(`Puente stops: ${error.message}\n`);
@@ -35,7 +44,8 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     });
     // Whoever reads that it is ready may ask it to end at once.
     stopOnSignals(app);
-    process.stdout.write(banner(config, app));
+    if (app.worker === null) process.stdout.write(banner(config, app));
+    else app.worker.ready(banner(config, app));
   } catch (error) {
     const message = error instanceof PuenteError ? error.message : lastWords(error);
     process.stderr.write(`Puente did not start: ${message}\n`);
@@ -66,7 +76,7 @@ function stopOnSignals(app: App): void {
     stopping = true;
     app.close().then(
       () => {
-        process.stdout.write('Puente has stopped.\n');
+        if (app.worker === null) process.stdout.write('Puente has stopped.\n');
         process.exit(0);
       },
       (error: unknown) => {
@@ -76,7 +86,14 @@ function stopOnSignals(app: App): void {
     );
   };
   process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
+  // A terminal signals the whole group: a worker stops when the first process says so.
+  process.on('SIGINT', app.worker === null ? stop : () => undefined);
+}
+
+/** Whoever is connected to a worker that leaves learns so from an answer, and finds the others by the same door. */
+function asWorker(config: Config): Config {
+  const { grace_ms, farewell_ms } = config.shutdown;
+  return { ...config, shutdown: { grace_ms, farewell_ms: Math.max(farewell_ms, WORKER_FAREWELL_MS) } };
 }
 
 function banner(config: Config, app: App): string {

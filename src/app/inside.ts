@@ -21,6 +21,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/serv
 import { openStore } from './open-store.ts';
 import { readTls } from './public.ts';
 import { closeLeftovers, createRuntime, secretKey, systemClock } from './runtime.ts';
+import type { joinWorkers } from './worker.ts';
 
 /** What a test may hand in instead of the real thing. */
 export interface AppParts {
@@ -31,6 +32,8 @@ export interface AppParts {
   /** Proved and compiled already, e.g. to watch which rows fire. */
   tables?: Tables;
   failpoint?: Failpoint;
+  /** In one of several processes of this host: tells the others this one's numbers, and knows theirs. */
+  joinWorkers?: typeof joinWorkers;
   /** The store can't be trusted any more. */
   onFatal?: (error: PuenteError) => void;
   /** Free bytes of the disk. */

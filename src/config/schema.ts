@@ -132,6 +132,7 @@ export const settings = z.strictObject({
     ballast_bytes: wholeNumber(0, 1_073_741_824, 'bytes'),
     log_limit_bytes: wholeNumber(33_554_432, 1_099_511_627_776, 'bytes'),
   }),
+  workers: wholeNumber(1, 256, 'processes'),
   postgres: z.strictObject({
     url: orNull(databaseUrl()),
     connections: wholeNumber(1, 1000, 'connections'),

@@ -25,7 +25,8 @@ export interface Metrics {
 }
 
 type Pressure = Pick<Admission, 'level' | 'callsUnderWay'>;
-type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
+/** A metric with its values, as they can be added to those of other processes. */
+export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
 
 export function createMetrics(): Metrics {
   const registry = new Registry();

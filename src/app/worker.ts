@@ -1,0 +1,42 @@
+/** A worker's side: says that it is ready, and answers for the numbers of all workers. */
+import process from 'node:process';
+import { AggregatorRegistry } from 'prom-client';
+import type { Reading } from '../http/metrics.ts';
+import { type FromWorker, readMessage, type ToWorker } from './worker-messages.ts';
+
+export interface WorkerSide {
+  ready(banner: string): void;
+  /** The page of `/metrics`, over all workers. Another worker that does not answer in time is left out. */
+  pageOfAll(): Promise<{ type: string; text: string }>;
+}
+
+/** @param read this worker's own numbers. */
+export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
+  const waiting = new Map<number, (readings: Reading[][]) => void>();
+  let asked = 0;
+  const tell = (message: FromWorker): void => void process.send?.(message);
+  process.on('message', (raw) => {
+    const message = readMessage<ToWorker>(raw);
+    if (message?.puente === 'read') {
+      // Who asked waits a bounded time, and goes without these numbers.
+      read().then(
+        (readings) => tell({ puente: 'readings', id: message.id, readings }),
+        () => undefined,
+      );
+    }
+    if (message?.puente === 'all') {
+      waiting.get(message.id)?.(message.readings);
+      waiting.delete(message.id);
+    }
+  });
+  return {
+    ready: (banner) => tell({ puente: 'ready', banner }),
+    async pageOfAll() {
+      const id = ++asked;
+      const all = new Promise<Reading[][]>((resolve) => waiting.set(id, resolve));
+      tell({ puente: 'asks', id });
+      const registry = AggregatorRegistry.aggregate(await all);
+      return { type: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}

@@ -1,0 +1,179 @@
+/** Several processes on one host that share its doors: started, watched, and replaced one after the other. */
+import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Config } from '../config.ts';
+import { PuenteError } from '../error.ts';
+import type { Reading } from '../http/metrics.ts';
+import { type FromWorker, readMessage, type ToWorker } from './worker-messages.ts';
+
+/** A worker that ended by itself is replaced after this long, and after twice as long each time it happens again soon. */
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 30_000;
+/** Who has lived so long has not ended because of how it was started. */
+const STEADY_MS = 60_000;
+/** Numbers of a worker that doesn't answer by then are left out. */
+const READINGS_MS = 1_000;
+
+/**
+ * Starts the workers and runs until a signal: SIGTERM and SIGINT stop all, SIGHUP replaces one after the other, so that
+ * calls are taken all the time.
+ * @param environment of the workers. @param say writes a line for whoever watches. @returns the exit code.
+ * @throws PuenteError bad_setting when the settings allow one process only.
+ */
+export async function superviseWorkers(
+  config: Config,
+  environment: NodeJS.ProcessEnv,
+  say: (line: string) => void,
+): Promise<number> {
+  refuseAlone(config);
+  cluster.schedulingPolicy = cluster.SCHED_RR;
+  const crew = createCrew(environment, say);
+  const stopped = crew.untilSignal();
+  const banners = await Promise.all(Array.from({ length: config.workers }, () => crew.start()));
+  if (banners.includes(null)) {
+    await crew.stop();
+    return 1;
+  }
+  say(`${banners[0]?.trimEnd()}\n  workers       ${config.workers}; SIGHUP replaces them one after the other\n`);
+  crew.watch();
+  await stopped;
+  const isClean = await crew.stop();
+  say(isClean ? 'Puente has stopped.\n' : 'Puente has stopped; a worker did not end cleanly.\n');
+  return isClean ? 0 : 1;
+}
+
+function refuseAlone({ postgres, upstream, public: door, ops, data_dir }: Config): void {
+  const why =
+    postgres.url === null
+      ? `the file in ${data_dir} belongs to one process; set PUENTE_POSTGRES_URL, or leave workers at 1`
+      : upstream === 'sandbox'
+        ? 'the sandbox lives in one process; name an upstream, or leave workers at 1'
+        : door.port === 0 || ops.port === 0
+          ? 'workers share a door by its number; give public.port and ops.port one'
+          : null;
+  if (why !== null) throw new PuenteError('bad_setting', `workers: ${why}`);
+}
+
+interface Crew {
+  /** Starts one more. @returns what it prints when it is ready; null when it ended before. */
+  start(): Promise<string | null>;
+  /** From now on a worker that ends by itself is replaced. */
+  watch(): void;
+  /** Resolves at the first signal that ends everything. */
+  untilSignal(): Promise<void>;
+  /** Ends all. @returns true when each ended cleanly. */
+  stop(): Promise<boolean>;
+}
+
+function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void): Crew {
+  const wanted = new Set<Worker>();
+  const ready = new WeakSet<Worker>();
+  let is_watching = false;
+  let is_stopping = false;
+  let pause_ms = FIRST_PAUSE_MS;
+  let renewal: Promise<void> = Promise.resolve();
+
+  const start = (): Promise<string | null> => {
+    const worker = cluster.fork(environment);
+    const began = performance.now();
+    wanted.add(worker);
+    return new Promise((resolve) => {
+      worker.on('message', (raw) => {
+        const message = readMessage<FromWorker>(raw);
+        if (message?.puente === 'ready') {
+          ready.add(worker);
+          resolve(message.banner);
+        }
+        if (message?.puente === 'asks') void tellAll(worker, message.id);
+      });
+      worker.once('exit', (code, signal) => {
+        resolve(null);
+        if (wanted.delete(worker) && is_watching && !is_stopping) void replace(code, signal, performance.now() - began);
+      });
+    });
+  };
+  const replace = async (code: number | null, signal: string | null, lived_ms: number): Promise<void> => {
+    pause_ms = lived_ms >= STEADY_MS ? FIRST_PAUSE_MS : Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
+    say(`A worker ended (${signal ?? `code ${code}`}); another one starts in ${pause_ms} ms.\n`);
+    await pause(pause_ms);
+    if (!is_stopping) await start();
+  };
+  /** The new one is ready before the old one goes; when it does not get ready, the old one stays. */
+  const renew = async (): Promise<void> => {
+    for (const worker of [...wanted]) {
+      if (is_stopping) return;
+      if ((await start()) === null) return say('A new worker did not get ready; the others stay as they are.\n');
+      wanted.delete(worker);
+      await end(worker);
+    }
+    say('All workers were replaced.\n');
+  };
+  return {
+    start,
+    watch() {
+      is_watching = true;
+      process.on('SIGHUP', () => {
+        renewal = renewal.then(renew);
+      });
+    },
+    untilSignal: () =>
+      new Promise((resolve) => {
+        let signals = 0;
+        const note = (): void => {
+          // The second one ends everything at once; what was running is recovered at the next start.
+          if (++signals > 1) for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL');
+          is_stopping = true;
+          resolve();
+        };
+        process.on('SIGTERM', note);
+        process.on('SIGINT', note);
+      }),
+    async stop() {
+      is_stopping = true;
+      const ends = Object.values(cluster.workers ?? {}).map(async (worker) => {
+        if (worker === undefined) return true;
+        // One that is still starting has nothing to bring to an end, and the signal takes it as it is.
+        const isReady = ready.has(worker);
+        return (await end(worker)) === 0 || !isReady;
+      });
+      return (await Promise.all(ends)).every(Boolean);
+    },
+  };
+}
+
+/** @returns its exit code; null when a signal ended it. */
+function end(worker: Worker): Promise<number | null> {
+  if (worker.isDead()) return Promise.resolve(worker.process.exitCode);
+  const ended = new Promise<number | null>((resolve) => worker.once('exit', (code) => resolve(code)));
+  worker.process.kill('SIGTERM');
+  return ended;
+}
+
+/** Asks every worker for its numbers, and hands all to the one that wants them. */
+async function tellAll(asking: Worker, id: number): Promise<void> {
+  const readings = await Promise.all(
+    Object.values(cluster.workers ?? {}).map((worker) => worker && readingsOf(worker)),
+  );
+  const message: ToWorker = { puente: 'all', id, readings: readings.filter((one) => one !== undefined) };
+  if (asking.isConnected()) asking.send(message);
+}
+
+let read = 0;
+function readingsOf(worker: Worker): Promise<Reading[] | undefined> {
+  const id = ++read;
+  return new Promise((resolve) => {
+    const limit = setTimeout(() => over(undefined), READINGS_MS);
+    const hear = (raw: unknown): void => {
+      const message = readMessage<FromWorker>(raw);
+      if (message?.puente === 'readings' && message.id === id) over(message.readings);
+    };
+    const over = (readings: Reading[] | undefined): void => {
+      clearTimeout(limit);
+      worker.off('message', hear);
+      resolve(readings);
+    };
+    worker.on('message', hear);
+    if (worker.isConnected()) worker.send({ puente: 'read', id } satisfies ToWorker);
+    else over(undefined);
+  });
+}

@@ -1,0 +1,160 @@
+/** Several processes on one host: they share the doors and the database, are replaced without a failed call, and stop together. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
+import { type Child, killChildren, startChild } from '../../crash/child.ts';
+import { type Answer, ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
+import { type Server, startServer } from './server.ts';
+
+const LIMIT_MS = 120_000;
+const WORKERS = 2;
+
+let server: Server;
+let sandbox: Sandbox;
+let settings: Record<string, string>;
+let puente: Child;
+let sold = 0;
+
+beforeAll(async () => {
+  server = await startServer();
+  sandbox = await startSandbox({ port: 0, host: '127.0.0.1', settings: { extra_terminals: 5_000 } });
+  settings = {
+    PUENTE_WORKERS: String(WORKERS),
+    PUENTE_POSTGRES_URL: await server.database(),
+    PUENTE_UPSTREAM: sandbox.url,
+    PUENTE_LEGACY_UPSTREAM: sandbox.url,
+    PUENTE_PUBLIC_PORT: String(await freePort()),
+    PUENTE_OPS_PORT: String(await freePort()),
+    PUENTE_OPS_TOKEN: OPS_TOKEN,
+    PUENTE_SECRET_KEY: 'a key of the tests that is long enough',
+    PUENTE_WEBHOOK_SECRET: 'a webhook secret of the tests',
+    PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
+    PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
+    PUENTE_LOG_LEVEL: 'silent',
+    PUENTE_LIMITS_LAG_MS: '600000',
+  };
+  puente = (await startChild(settings)) as Child; // nothing kills it while it starts
+}, LIMIT_MS);
+
+afterAll(async () => {
+  await killChildren();
+  await sandbox.close();
+  await server.remove();
+}, LIMIT_MS);
+
+/** A sale on a terminal of its own, and a look at it. @returns the statuses; null for a call that got no answer. */
+async function sell(): Promise<(number | null)[]> {
+  const device = `NEWLAND_N950__LOAD${String(++sold).padStart(7, '0')}`;
+  const created = await ask(`${POINT}/devices/${device}/payment-intents`, { amount: 1500 });
+  const { id } = (created?.body ?? {}) as { id?: unknown }; // of a create that went well
+  const seen = await ask(`${POINT}/payment-intents/${id}`);
+  return [created?.status ?? null, seen?.status ?? null];
+}
+
+/** Null when no answer came. */
+function ask(path: string, body?: object): Promise<Answer | null> {
+  const options = { token: tokenOf(ARGENTINA), ...(body === undefined ? {} : { body }) };
+  return call(puente.public_url + path, options).catch(() => null);
+}
+
+/** Processes whose parent it is. */
+function childrenOf(pid: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => parentOf(name) === pid)
+    .map(Number);
+}
+
+function parentOf(pid: string): number | null {
+  try {
+    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  } catch {
+    return null; // it has ended meanwhile
+  }
+}
+
+async function created(): Promise<{ all: number; pages: string[] }> {
+  const pages: string[] = [];
+  for (let look = 0; look < 4; look++) {
+    const { body } = await call(`${puente.ops_url}/metrics`, { token: OPS_TOKEN });
+    pages.push(
+      /^puente_call_seconds_count\{operation="point\.create_intent",outcome="2xx"\} (\d+)$/m.exec(String(body))?.[1] ??
+        '',
+    );
+  }
+  return { all: Number(pages[0]), pages };
+}
+
+describe('workers', { timeout: LIMIT_MS }, () => {
+  it('sell at the same doors, and each tells the numbers of all', async () => {
+    expect(childrenOf(puente.pid)).toHaveLength(WORKERS);
+    const statuses = (await Promise.all(Array.from({ length: 20 }, sell))).flat();
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    expect(sandbox.world.orders.size).toBe(20);
+    expect(await created()).toEqual({ all: 20, pages: ['20', '20', '20', '20'] });
+  });
+
+  it('are replaced one after the other without a failed call', async () => {
+    const before = childrenOf(puente.pid);
+    process.kill(puente.pid, 'SIGHUP');
+    const statuses: (number | null)[] = [];
+    const tills = Array.from({ length: 4 }, async () => {
+      while (!puente.output().includes('All workers were replaced.')) {
+        statuses.push(...(await sell()));
+        await pause(20);
+      }
+    });
+    await Promise.all(tills);
+    expect(statuses.length).toBeGreaterThan(20);
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    expect(sandbox.world.orders.size).toBe(sold);
+    const after = childrenOf(puente.pid);
+    expect(after).toHaveLength(WORKERS);
+    expect(after.filter((pid) => before.includes(pid))).toEqual([]);
+  });
+
+  it('are replaced when one dies, and the other goes on', async () => {
+    const [first = 0] = childrenOf(puente.pid);
+    process.kill(first, 'SIGKILL');
+    await eventually(
+      async () => childrenOf(puente.pid),
+      (pids) => pids.length === WORKERS && !pids.includes(first),
+    );
+    expect(puente.output()).toContain('A worker ended (SIGKILL)');
+    await eventually(sell, (statuses) => statuses.every((status) => status === 200));
+  });
+
+  it('end together, cleanly', async () => {
+    const pids = childrenOf(puente.pid);
+    await puente.stop();
+    expect(puente.process.exitCode).toBe(0);
+    expect(puente.output()).toContain('Puente has stopped.');
+    await pause(50);
+    expect(pids.map((pid) => parentOf(String(pid)))).toEqual(pids.map(() => null));
+  });
+
+  it.each([
+    ['a file', { PUENTE_POSTGRES_URL: undefined }, 'set PUENTE_POSTGRES_URL'],
+    ['the sandbox', { PUENTE_UPSTREAM: 'sandbox' }, 'name an upstream'],
+    ['any port', { PUENTE_PUBLIC_PORT: '0' }, 'give public.port and ops.port one'],
+  ])('are refused with %s', async (_what, change, words) => {
+    const all = Object.entries({ ...settings, ...change }).filter(
+      (pair): pair is [string, string] => pair[1] !== undefined,
+    );
+    await expect(startChild(Object.fromEntries(all))).rejects.toMatchObject({
+      code: 1,
+      message: expect.stringContaining(words),
+    });
+  });
+});
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
+    });
+  });
+}
