@@ -16,6 +16,10 @@ const program = puenteProgram({
     const { restoreBackup } = await import('./store/sqlite/restore.ts');
     return restoreBackup(order);
   },
+  migrateStore: async (order) => {
+    const { migrateStore } = await import('./app/migrate-store.ts');
+    return migrateStore(process.env, process.cwd(), order);
+  },
   examineOffline: async () => {
     const { examineOffline } = await import('./app/offline.ts');
     return examineOffline(process.env, process.cwd());

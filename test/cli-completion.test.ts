@@ -12,7 +12,13 @@ import { puenteProgram } from '../src/cli/program.ts';
 import { elsewhere, puente } from './run-cli.ts';
 
 const nodes = nodesOf(
-  puenteProgram({ version: '0.0.0', serve: async () => undefined, restore: elsewhere, examineOffline: elsewhere }),
+  puenteProgram({
+    version: '0.0.0',
+    serve: async () => undefined,
+    restore: elsewhere,
+    migrateStore: elsewhere,
+    examineOffline: elsewhere,
+  }),
 );
 const directory = mkdtempSync(join(tmpdir(), 'puente-completion-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -21,13 +21,18 @@ interface StoreParts {
 /** @param remarks told at the start. @throws PuenteError store_unusable. */
 export function openStore(config: Config, parts: AppParts, around: StoreParts, remarks: string[]): Promise<Store> {
   const { clock, vault } = around;
-  const sealing = { key_mark: vault.keyed('key-check', 'puente'), cover_key: vault.coverKey(), now: clock.now };
+  const sealing = { key_mark: keyMarkOf(vault), cover_key: vault.coverKey(), now: clock.now };
   const failpoint = parts.failpoint === undefined ? {} : { failpoint: parts.failpoint };
   const { url, ...server } = config.postgres;
   if (url !== null) return openPostgresStore({ url, ...server, ...sealing, ...failpoint });
   const path = join(config.data_dir, 'puente.db');
   if (!existsSync(path)) remarks.push(`A new database was made: ${path}.`);
   return openSqliteStore({ path, create: true, ...sealing, ...failpoint, ...fileOptions(config, parts, around) });
+}
+
+/** Tells another secret key from the one that a store's values were sealed with. */
+export function keyMarkOf(vault: Vault): string {
+  return vault.keyed('key-check', 'puente');
 }
 
 /** Null: no schedule. The copies of a server's database are made by the server. */

@@ -14,6 +14,7 @@ import { addEvidenceCommands } from './evidence.ts';
 import { giveExamples } from './examples.ts';
 import { addMappingCommands } from './mapping.ts';
 import { addMerchantCommands } from './merchants.ts';
+import { addMigrateStoreCommands, type MigrateStore } from './migrate-store.ts';
 import { addMoveCommands } from './moves.ts';
 import { addNoticeCommands } from './notices.ts';
 import { addOpenApiCommands } from './openapi.ts';
@@ -52,11 +53,13 @@ export interface ProgramParts {
   serve(options: { notify?: string }): Promise<void>;
   /** Puts a backup in place of a database. */
   restore: Restore;
+  /** Carries a database file to a server. */
+  migrateStore: MigrateStore;
   /** Looks at settings and database file. */
   examineOffline: ExamineOffline;
 }
 
-export function puenteProgram({ version, serve, restore, examineOffline }: ProgramParts): Command {
+export function puenteProgram({ version, serve, restore, migrateStore, examineOffline }: ProgramParts): Command {
   const program = new Command('puente')
     .version(version)
     .description('Keeps legacy Mercado Pago Point and QR integrations working on the orders API.')
@@ -87,6 +90,7 @@ export function puenteProgram({ version, serve, restore, examineOffline }: Progr
   addReportCommands(program);
   addAuditCommands(program);
   addBackupCommands(program, restore);
+  addMigrateStoreCommands(program, migrateStore);
   addDoctorCommands(program, examineOffline);
   addEraseCommands(program);
   addOpenApiCommands(program);

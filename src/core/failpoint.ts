@@ -33,6 +33,9 @@ export const failpoints = [
   'restore.proved',
   'restore.aside',
   'restore.in_place',
+  'transfer.copied',
+  'transfer.proved',
+  'transfer.noted',
 ] as const;
 
 export type Failpoint = (name: (typeof failpoints)[number]) => void;

@@ -7,8 +7,9 @@ import { ROOT } from './child.ts';
 import { OUTSIDE, PLAN, REPEATS } from './plan.ts';
 
 const PASSED = /failpoint\('([a-z_.]+)'\)/g;
-/** Passed by a command beside a server that is stopped: test/faults/storage-backup.test.ts ends it there. */
-const OF_COMMANDS = /^restore\./;
+/** Passed by a command beside a server that is stopped: test/faults/storage-backup.test.ts and
+ * test/store/postgres/transfer.test.ts end it there. */
+const OF_COMMANDS = /^(?:restore|transfer)\./;
 
 function pointsOfSources(): Set<string> {
   const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });

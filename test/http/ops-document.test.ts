@@ -10,7 +10,17 @@ import { opsRoutes } from '../../src/http/ops.ts';
 import { elsewhere } from '../run-cli.ts';
 
 /** Commands that work without a running Puente. */
-const LOCAL = ['serve', 'restore', 'check', 'explain', 'assess', 'replay', 'report diff', 'completion'];
+const LOCAL = [
+  'serve',
+  'restore',
+  'migrate-store',
+  'check',
+  'explain',
+  'assess',
+  'replay',
+  'report diff',
+  'completion',
+];
 /** Commands that set one thing of what `merchants set` can. */
 const SHORTHANDS = ['capture on', 'capture off'];
 
@@ -74,6 +84,7 @@ const program = puenteProgram({
   version: '1.2.3',
   serve: async () => undefined,
   restore: elsewhere,
+  migrateStore: elsewhere,
   examineOffline: elsewhere,
 });
 const commands = leaves(program);

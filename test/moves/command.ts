@@ -27,6 +27,7 @@ async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
       version: '0.0.0',
       serve: elsewhere,
       restore: elsewhere,
+      migrateStore: elsewhere,
       examineOffline: elsewhere,
     });
     await program.parseAsync(argv, { from: 'user' });

@@ -5,6 +5,7 @@ import { PuenteError } from '../../error.ts';
 import type { Migration } from '../migrations.ts';
 import { databaseUnusable, textOf } from './failure.ts';
 import { migrate } from './migrate.ts';
+import { refuseHalfTransferred } from './transferred.ts';
 
 /** The first with everything that the statements use is 12; 14 is the oldest that its makers still look after. */
 const OLDEST_VERSION = 140_000;
@@ -29,6 +30,8 @@ export interface PrepareOptions {
   /** Keyed hash of a constant: tells another key from the one that the values were sealed with. */
   key_mark?: string;
   failpoint?: Failpoint;
+  /** Rows are to be carried into it: then it may be half filled. */
+  is_transfer?: boolean;
 }
 
 /**
@@ -47,6 +50,8 @@ export async function prepareDatabase(options: PrepareOptions): Promise<void> {
     await client.connect();
     await refuseSettings(client, location);
     await migrate(client, location, migrations, now(), failpoint);
+    if (options.is_transfer !== true)
+      await refuseHalfTransferred(location, async (sql) => (await client.query(sql)).rows);
     if (options.key_mark !== undefined) await refuseOtherKey(client, location, options.key_mark);
   } catch (error) {
     if (error instanceof PuenteError) throw error;
@@ -86,4 +91,10 @@ async function refuseOtherKey(client: Client, location: string, key_mark: string
     'PUENTE_SECRET_KEY is not the key that its values were sealed with',
     'Set the key that every process of this installation has; nothing was changed',
   );
+}
+
+/** Where the data lies, without user, password and parameters. */
+export function locationOf(url: string): string {
+  const parsed = URL.parse(url);
+  return parsed === null ? 'PostgreSQL' : `postgres://${parsed.host}${parsed.pathname}`;
 }

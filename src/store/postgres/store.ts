@@ -32,7 +32,7 @@ import { inboxMethods } from './inbox.ts';
 import { type Leases, leasesOf } from './leases.ts';
 import { postgresMigrations } from './migrate.ts';
 import { openPool, type PoolSettings, withConnection } from './pool.ts';
-import { prepareDatabase } from './prepare.ts';
+import { locationOf, prepareDatabase } from './prepare.ts';
 import { type PostgresReader, readerOn } from './reader.ts';
 import { openUpkeep } from './upkeep.ts';
 import { openWriter, type PostgresWriter } from './writer.ts';
@@ -151,10 +151,4 @@ async function takesWrites(pool: Pool): Promise<boolean> {
     client.query<{ read_only: string }>(`SELECT current_setting('transaction_read_only') AS read_only`),
   );
   return rows[0]?.read_only === 'off';
-}
-
-/** Where the data lies, without user, password and parameters. */
-function locationOf(url: string): string {
-  const parsed = URL.parse(url);
-  return parsed === null ? 'PostgreSQL' : `postgres://${parsed.host}${parsed.pathname}`;
 }

@@ -11,6 +11,7 @@ import { logState, RUN } from './gap.ts';
 import { takeInstanceLock } from './lock.ts';
 import { APPLICATION_ID, versionOf } from './migrate.ts';
 import { restoringNote } from './restoring.ts';
+import { transferredNote } from './transferred.ts';
 
 /** @param path of the database. Never throws for what is wrong with it. */
 export function examineFile(path: string): ExaminedFile {
@@ -27,6 +28,8 @@ export function examineFile(path: string): ExaminedFile {
     wrong: null,
   };
   if (restoringNote(path) !== null) return { ...nothing, wrong: 'a restore into it was cut off, or is under way' };
+  const transferred = transferredNote(path);
+  if (transferred !== null) return { ...nothing, wrong: `its rows were carried to ${transferred.to}` };
   if (facts === undefined) return nothing;
   const seen = { ...nothing, is_there: true };
   if (!facts.isFile() || facts.size === 0)

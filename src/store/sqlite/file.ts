@@ -12,6 +12,7 @@ import { logState, settleLog } from './gap.ts';
 import { APPLICATION_ID, copyBefore, migrate, putInPlace, versionOf } from './migrate.ts';
 import { refuseRestoring } from './restoring.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
+import { refuseTransferred } from './transferred.ts';
 
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
 /** `quick_check` reads the whole file; beyond this size a start would take longer than 2 s (`reliability.md` P14). */
@@ -40,6 +41,7 @@ export function prepareFile(options: FileOptions): void {
   const { path } = options;
   try {
     refuseRestoring(path);
+    refuseTransferred(path);
     if (sizeOf(path) === null) createFile(options);
     refuseUnlikelyFile(path);
     const log = logState(path);

@@ -1,0 +1,174 @@
+/** The file that rows are carried from: only read, in short reads, so that a Puente on it is not kept from its work. */
+import { rmSync, statSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import type { ChainMark } from '../../core/audit.ts';
+import { PuenteError } from '../../error.ts';
+import { readMigrations } from '../migrations.ts';
+import { storeUnusable, unusableBecause } from '../sqlite/failure.ts';
+import { MIGRATIONS_DIRECTORY, realPathOf } from '../sqlite/file.ts';
+import { type InstanceLock, takeInstanceLock } from '../sqlite/lock.ts';
+import { APPLICATION_ID, versionOf } from '../sqlite/migrate.ts';
+import { refuseRestoring } from '../sqlite/restoring.ts';
+import { type Cell, namesOf, type Row, type Shape } from './rows.ts';
+
+/** Rows in one step at most: what is carried, and what is lost when a transfer is cut off. */
+export const STEP_ROWS = 1_000;
+/** Rows with captured messages are large: a step ends here as well, because it stands in memory twice. */
+const STEP_BYTES = 8 * 1024 * 1024;
+const WAIT_MS = 5_000;
+
+export interface Source {
+  /** As the file is named to people. */
+  path: string;
+  instance_id: string;
+  /** What the file says of itself. */
+  meta: ReadonlyMap<string, string>;
+  tables(): string[];
+  columns(table: string): string[];
+  count(table: string): number;
+  /** Rows behind a key in its order; none at the end. */
+  after(shape: Shape, key: Row | null): Row[];
+  /** Whether a row with this key is there. */
+  has(shape: Shape, key: Row): boolean;
+  /** The last number that the table gave to a row, which may be gone; 0 where it keeps none. */
+  lastNumber(table: string): number;
+  linkCounts(): Map<string, number>;
+  auditHead(): ChainMark | null;
+  close(): void;
+}
+
+/**
+ * @param is_final takes the instance lock and refuses a file that a Puente is using.
+ * @param key_mark of the secret key in force.
+ * @throws PuenteError store_unusable, naming what is wrong and the repair.
+ */
+export function openSource(file: string, is_final: boolean, key_mark: string): Source {
+  if (statSync(file, { throwIfNoEntry: false }) === undefined)
+    throw storeUnusable(file, 'it does not exist', 'Name the data directory of the installation: PUENTE_DATA_DIR');
+  const path = realPathOf(file);
+  const lock = lockFor(path, is_final);
+  // What SQLite makes to read goes again: an empty log would hide from the next start that a log was lost.
+  const made = lock === null ? [] : ['-wal', '-shm'].filter((suffix) => !isThere(path + suffix));
+  let database: Database.Database | null = null;
+  const close = (): void => {
+    database?.close();
+    for (const suffix of made) rmSync(path + suffix, { force: true });
+    lock?.release();
+  };
+  try {
+    refuseRestoring(path);
+    database = new Database(path, { readonly: true, fileMustExist: true, timeout: WAIT_MS });
+    database.defaultSafeIntegers(true);
+    const meta = refuseUnfit(database, path, key_mark);
+    return { path, ...readsOf(database, meta), close };
+  } catch (error) {
+    close();
+    throw unusableBecause(path, error);
+  }
+}
+
+/** Without a running Puente the lock is ours, so that none starts while its log may be taken away. */
+function lockFor(path: string, is_final: boolean): InstanceLock | null {
+  try {
+    return takeInstanceLock(path);
+  } catch (error) {
+    const in_use = error instanceof PuenteError && error.facts.in_use === true;
+    if (in_use && !is_final) return null;
+    if (!in_use) throw error;
+    throw storeUnusable(
+      path,
+      'a Puente is using it',
+      'Stop it, then repeat the command; with --ahead most rows are carried before that, so that the stop is short',
+      error,
+    );
+  }
+}
+
+function refuseUnfit(database: Database.Database, path: string, key_mark: string): Map<string, string> {
+  if (Number(database.pragma('application_id', { simple: true })) !== APPLICATION_ID)
+    throw storeUnusable(path, 'it is the database of another program', 'Name another data directory');
+  const schema = versionOf(database);
+  const newest = readMigrations(MIGRATIONS_DIRECTORY).length;
+  if (schema !== newest) {
+    const repair = schema < newest ? 'Start this build on it once, which brings it there' : 'Use the newer build';
+    throw storeUnusable(path, `it has schema ${schema}, and this build carries schema ${newest} alone`, repair);
+  }
+  const rows = database.prepare<[], { name: string; value: string }>('SELECT name, value FROM meta').all();
+  const meta = new Map(rows.map(({ name, value }) => [name, value]));
+  if (meta.get('key_mark') !== key_mark)
+    throw storeUnusable(
+      path,
+      'PUENTE_SECRET_KEY is not the key that its values were sealed with',
+      'Set that key: sealed values are carried as they are',
+    );
+  return meta;
+}
+
+function readsOf(database: Database.Database, meta: Map<string, string>): Omit<Source, 'path' | 'close'> {
+  const statements = new Map<string, Database.Statement<unknown[], Record<string, unknown>>>();
+  const prepared = (sql: string) => {
+    const statement = statements.get(sql) ?? database.prepare<unknown[], Record<string, unknown>>(sql);
+    statements.set(sql, statement);
+    return statement;
+  };
+  const first = (sql: string, ...values: unknown[]) => Object.values(prepared(sql).get(...values) ?? {})[0];
+  return {
+    meta,
+    instance_id: meta.get('instance_id') ?? '',
+    tables: () =>
+      prepared(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`)
+        .all()
+        .map(({ name }) => String(name)),
+    columns: (table) =>
+      prepared('SELECT name FROM pragma_table_info(?)')
+        .all(table)
+        .map(({ name }) => String(name)),
+    count: (table) => Number(first(`SELECT count(*) FROM "${table}"`)),
+    after(shape, key) {
+      const names = shape.columns.map(({ name }) => name);
+      const keys = shape.key.map((at) => names[at] ?? '');
+      const behind = key === null ? '' : `WHERE (${namesOf(keys)}) > (${keys.map(() => '?').join(', ')})`;
+      const sql = `SELECT ${namesOf(names)} FROM "${shape.table}" ${behind} ORDER BY ${namesOf(keys)} LIMIT ${STEP_ROWS}`;
+      const rows: Row[] = [];
+      let bytes = 0;
+      for (const row of prepared(sql).iterate(...boundTo(shape, key ?? []))) {
+        const cells = names.map((name) => cellOf(row[name]));
+        rows.push(cells);
+        bytes += cells.reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
+        if (bytes > STEP_BYTES) break;
+      }
+      return rows;
+    },
+    has(shape, key) {
+      const keys = shape.key.map((at) => `"${shape.columns[at]?.name}" = ?`);
+      return (
+        prepared(`SELECT 1 FROM "${shape.table}" WHERE ${keys.join(' AND ')}`).get(...boundTo(shape, key)) !== undefined
+      );
+    },
+    lastNumber: (table) => Number(first('SELECT seq FROM sqlite_sequence WHERE name = ?', table) ?? 0),
+    linkCounts: () =>
+      new Map(
+        prepared('SELECT state, links FROM link_counts')
+          .all()
+          .map(({ state, links }) => [String(state), Number(links)]),
+      ),
+    auditHead() {
+      const row = prepared('SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1').get();
+      return row === undefined ? null : { sequence: Number(row.sequence), hash: String(row.hash) };
+    },
+  };
+}
+
+/** Cells of a key as the engine compares them: numbers as numbers. */
+function boundTo(shape: Shape, key: Row): unknown[] {
+  return key.map((cell, at) => (shape.columns[shape.key[at] ?? -1]?.type === 'text' ? cell : BigInt(String(cell))));
+}
+
+function cellOf(value: unknown): Cell {
+  if (value === null || typeof value === 'string' || Buffer.isBuffer(value)) return value;
+  return String(value);
+}
+
+function isThere(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false }) !== undefined;
+}

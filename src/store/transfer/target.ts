@@ -1,0 +1,221 @@
+/** The database that rows are carried to: reads and writes of whole steps, each write one transaction. */
+import { Client, types } from 'pg';
+import { PuenteError } from '../../error.ts';
+import { storeFailed } from '../failure.ts';
+import { databaseUnusable, failureOf, textOf } from '../postgres/failure.ts';
+import { restored } from '../postgres/text.ts';
+import {
+  type Cell,
+  type Column,
+  type ColumnType,
+  namesOf,
+  parametersOf,
+  type Row,
+  type Shape,
+  unnestOf,
+} from './rows.ts';
+import type { CarriedTable } from './tables.ts';
+
+const TEXT = 25;
+const FLOAT8 = 701;
+const BYTEA = 17;
+
+/** Keys alone take little memory. */
+const KEYS = 10_000;
+
+export interface Target {
+  /** As the database is named to people. */
+  location: string;
+  /** Runs one statement. @throws PuenteError store_failed. */
+  run(sql: string, values?: unknown[]): Promise<Record<string, string | null>[]>;
+  /** One transaction; nothing is left of it when `work` throws. */
+  together<Result>(work: () => Promise<Result>): Promise<Result>;
+  columns(table: string): Promise<Column[]>;
+  count(table: string): Promise<number>;
+  /** The rows of these keys that are there, in any order. */
+  find(shape: Shape, keys: readonly Row[]): Promise<Row[]>;
+  /** Keys behind a key in the server's order. */
+  keysAfter(shape: Shape, key: Row | null): Promise<Row[]>;
+  /** Adds rows whose parent is there, and leaves out those that another row is in the way of. @returns how many were added. */
+  insert(table: CarriedTable, shape: Shape, rows: readonly Row[]): Promise<number>;
+  update(shape: Shape, rows: readonly Row[]): Promise<void>;
+  /** Sets a table's `release` on the rows of these keys. */
+  release(table: CarriedTable, shape: Shape, keys: readonly Row[]): Promise<void>;
+  remove(shape: Shape, keys: readonly Row[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @throws PuenteError store_unusable when the server can't be reached. */
+export async function openTarget(url: string, location: string, connect_timeout_ms: number): Promise<Target> {
+  const client = new Client({
+    connectionString: url,
+    connectionTimeoutMillis: connect_timeout_ms,
+    application_name: 'puente migrate-store',
+    types: { getTypeParser: parserOf },
+  });
+  client.on('error', () => undefined);
+  const run: Target['run'] = async (sql, values = []) => {
+    try {
+      return (await client.query<Record<string, string | null>>(sql, values)).rows;
+    } catch (error) {
+      throw failedBecause(error);
+    }
+  };
+  try {
+    await client.connect();
+    // A step may take long, and rows are found by their keys, whatever statistics say of a table that was empty.
+    await client.query(
+      'SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET enable_hashjoin = off; SET enable_mergejoin = off',
+    );
+  } catch (error) {
+    await client.end().catch(() => undefined);
+    throw databaseUnusable(location, textOf(error), 'See that the server runs and that its address is right', error);
+  }
+  const together: Target['together'] = async (work) => {
+    await run('BEGIN');
+    try {
+      const result = await work();
+      await run('COMMIT');
+      return result;
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => undefined);
+      throw error;
+    }
+  };
+  return {
+    location,
+    run,
+    together,
+    ...readsOf(run),
+    ...writesOf(run, together),
+    close: () => client.end().catch(() => undefined),
+  };
+}
+
+function readsOf(run: Target['run']): Pick<Target, 'columns' | 'count' | 'find' | 'keysAfter'> {
+  return {
+    async columns(table) {
+      const rows = await run(
+        `SELECT attname AS name, attidentity::text AS identity,
+           format_type(CASE typbasetype WHEN 0 THEN atttypid ELSE typbasetype END, NULL) AS type
+         FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+         WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+        [`"${table}"`],
+      );
+      return rows.map(({ name, type, identity }) => ({
+        name: String(name),
+        type: type as ColumnType, // the migrations use no other
+        is_identity: identity !== '',
+      }));
+    },
+    async count(table) {
+      const [row] = await run(`SELECT count(*) AS rows FROM "${table}"`);
+      return Number(row?.rows);
+    },
+    async find(shape, keys) {
+      const columns = keyColumnsOf(shape);
+      const names = columns.map(({ name }) => name);
+      const rows = await run(
+        `SELECT ${namesOf(namesIn(shape), 'kept.')} FROM ${unnestOf(columns)} AS wanted (${namesOf(names)})
+         JOIN "${shape.table}" AS kept ON ${sameKey(names, 'kept', 'wanted')}`,
+        parametersOf(keys, columns.length),
+      );
+      return rows.map((row) => namesIn(shape).map((name): Cell => row[name] ?? null));
+    },
+    async keysAfter(shape, key) {
+      const columns = keyColumnsOf(shape);
+      const names = namesOf(columns.map(({ name }) => name));
+      const behind = columns.map(({ type }, at) => `$${at + 1}::${type}`).join(', ');
+      const rows = await run(
+        `SELECT ${names} FROM "${shape.table}" ${key === null ? '' : `WHERE (${names}) > (${behind})`}
+         ORDER BY ${names} LIMIT ${KEYS}`,
+        key === null ? [] : parametersOf([key], columns.length).map(([cell]) => cell),
+      );
+      return rows.map((row) => columns.map(({ name }): Cell => row[name] ?? null));
+    },
+  };
+}
+
+function writesOf(
+  run: Target['run'],
+  together: Target['together'],
+): Pick<Target, 'insert' | 'update' | 'release' | 'remove'> {
+  /** What triggers write stands in other tables that are carried as they are; they are back at the end of the transaction. */
+  const asTheyAre = <Result>({ table, columns }: Shape, work: () => Promise<Result>): Promise<Result> => {
+    const identities = columns.filter(({ is_identity }) => is_identity);
+    const alter = async (triggers: string, given: string) => {
+      const given_by = identities.map(({ name }) => `ALTER COLUMN "${name}" SET GENERATED ${given}`);
+      await run(`ALTER TABLE "${table}" ${[`${triggers} TRIGGER USER`, ...given_by].join(', ')}`);
+    };
+    return together(async () => {
+      await alter('DISABLE', 'BY DEFAULT');
+      const result = await work();
+      await alter('ENABLE', 'ALWAYS');
+      return result;
+    });
+  };
+  const changed = async (shape: Shape, sql: string, keys: readonly Row[]): Promise<void> => {
+    const columns = keyColumnsOf(shape);
+    await asTheyAre(shape, () => run(sql, parametersOf(keys, columns.length)));
+  };
+  return {
+    insert: ({ parent }, shape, rows) =>
+      asTheyAre(shape, async () => {
+        const names = namesOf(namesIn(shape));
+        const where =
+          parent === undefined
+            ? ''
+            : `WHERE EXISTS (SELECT 1 FROM "${parent.table}" AS parent WHERE parent."${parent.key}" = new."${parent.column}")`;
+        const [added] = await run(
+          `WITH added AS (INSERT INTO "${shape.table}" (${names})
+             SELECT ${names} FROM ${unnestOf(shape.columns)} AS new (${names}) ${where} ON CONFLICT DO NOTHING RETURNING 1)
+           SELECT count(*) AS rows FROM added`,
+          parametersOf(rows, shape.columns.length),
+        );
+        return Number(added?.rows);
+      }),
+    async update(shape, rows) {
+      const names = namesIn(shape);
+      const keys = keyColumnsOf(shape).map(({ name }) => name);
+      const others = names.filter((name) => !keys.includes(name)).map((name) => `"${name}" = new."${name}"`);
+      if (others.length === 0) return;
+      const sql = `UPDATE "${shape.table}" AS kept SET ${others.join(', ')}
+        FROM ${unnestOf(shape.columns)} AS new (${namesOf(names)}) WHERE ${sameKey(keys, 'kept', 'new')}`;
+      await asTheyAre(shape, () => run(sql, parametersOf(rows, names.length)));
+    },
+    release: (table, shape, keys) =>
+      changed(shape, `UPDATE "${shape.table}" AS kept SET ${table.release} ${named(shape, 'FROM')}`, keys),
+    remove: (shape, keys) => changed(shape, `DELETE FROM "${shape.table}" AS kept ${named(shape, 'USING')}`, keys),
+  };
+}
+
+function named(shape: Shape, word: 'FROM' | 'USING'): string {
+  const columns = keyColumnsOf(shape);
+  const names = columns.map(({ name }) => name);
+  return `${word} ${unnestOf(columns)} AS wanted (${namesOf(names)}) WHERE ${sameKey(names, 'kept', 'wanted')}`;
+}
+
+function sameKey(names: readonly string[], first: string, second: string): string {
+  return names.map((name) => `${first}."${name}" = ${second}."${name}"`).join(' AND ');
+}
+
+function keyColumnsOf({ columns, key }: Shape): Column[] {
+  return key.flatMap((at) => columns[at] ?? []);
+}
+
+function namesIn({ columns }: Shape): string[] {
+  return columns.map(({ name }) => name);
+}
+
+/** Everything as text, so that no digit is lost. */
+function parserOf(type: number, format?: 'text' | 'binary') {
+  if (type === BYTEA) return types.getTypeParser(type, format);
+  if (type === FLOAT8) return (text: string) => String(Number(text));
+  return type === TEXT ? restored : (text: string) => text;
+}
+
+function failedBecause(error: unknown): PuenteError {
+  if (error instanceof PuenteError) return error;
+  const failure = failureOf(error);
+  return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
+}
