@@ -7,7 +7,17 @@ import type { MigrateStoreOutcome } from '../../../src/cli/migrate-store.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { FAST } from '../../http/till.ts';
-import { type Answer, ARGENTINA, type Call, call, OPS_TOKEN, POINT, startReceiver, tables, tokenOf } from '../../kit.ts';
+import {
+  type Answer,
+  ARGENTINA,
+  type Call,
+  call,
+  OPS_TOKEN,
+  POINT,
+  startReceiver,
+  tables,
+  tokenOf,
+} from '../../kit.ts';
 import { puente, type Ran } from '../../run-cli.ts';
 
 const SECRET = 'a webhook secret of the tests';

@@ -21,12 +21,21 @@ afterAll(async () => {
 });
 
 const intentOf = async (app: App, id: string) =>
-  (await stand.till(app, `${POINT}/payment-intents/${id}`)).body as { state: string; payment?: { id: number | string } };
-const finished = (app: App, id: string) => eventually(() => intentOf(app, id), ({ state }) => state === 'FINISHED');
+  (await stand.till(app, `${POINT}/payment-intents/${id}`)).body as {
+    state: string;
+    payment?: { id: number | string };
+  };
+const finished = (app: App, id: string) =>
+  eventually(
+    () => intentOf(app, id),
+    ({ state }) => state === 'FINISHED',
+  );
 
 /** Reads of everything that a till may ask for again. */
 async function told(app: App, ids: readonly string[], payment: string) {
-  const intents = await Promise.all(ids.map(async (id) => (await stand.till(app, `${POINT}/payment-intents/${id}`)).text));
+  const intents = await Promise.all(
+    ids.map(async (id) => (await stand.till(app, `${POINT}/payment-intents/${id}`)).text),
+  );
   const { text: refunds } = await stand.till(app, `/v1/payments/${payment}/refunds`);
   return { intents, refunds };
 }
@@ -44,7 +53,10 @@ it('carries a living installation, whatever ends it on the way, and every sale o
   expect(refund.status, refund.text).toBe(201);
   const open = await stand.sell(first, OPEN, 'still open');
   const before = await stand.sell(first, AGAIN, 'paid later');
-  await eventually(async () => stand.noticed(), (count) => count >= 1);
+  await eventually(
+    async () => stand.noticed(),
+    (count) => count >= 1,
+  );
 
   expect(await stand.migrate(url, [], { PUENTE_POSTGRES_URL: '' })).toMatchObject({ code: 1 });
   const running = await stand.migrate(url);

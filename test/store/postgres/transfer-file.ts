@@ -1,0 +1,78 @@
+/** A file with rows in every table, odd ones among them, for transfers that need no running Puente. */
+import Database from 'better-sqlite3';
+import { accepted, messages, newDifference, newExchange, newLoss } from '../contract/evidence-kit.ts';
+import {
+  auditOf,
+  finished,
+  MERCHANT,
+  NOON,
+  newEvent,
+  newMerchant,
+  newNotice,
+  newSale,
+  opened,
+  orderId,
+} from '../contract/harness.ts';
+import { openStore } from '../sqlite/kit.ts';
+
+export const KEY_MARK = 'a mark of the tests';
+/** More than two steps of a copy. */
+export const EXCHANGES = 2_300;
+/** Text that the server would refuse, and text that looks like what stands for it. */
+export const ODD = ['mesa\0 4', 'mesa\uFDD0 4', 'mesa\uFDD00 4', 'mesa 4', 'méso ü 🍕', '\\u0000'];
+
+export async function fillFile(path: string): Promise<void> {
+  const store = await openStore(path, { key_mark: KEY_MARK });
+  await store.saveMerchant(newMerchant(), 0, auditOf('made', { text: ODD }));
+  const over = await finished(store, { client_reference: ODD[0] ?? null });
+  await store.saveLink(over, { order: { id: orderId(7), status: 'processed' } });
+  for (const unit of ODD) {
+    const link = await opened(store, { unit, client_reference: unit });
+    await store.saveLink(link, {}, { notices: [newNotice(link, unit), newNotice(link, 'second')] });
+    await store.receiveEvent(newEvent({ reference: unit }));
+  }
+  await store.openLegacySale(newSale({ client_reference: ODD[1] ?? null }));
+  const unknown = ODD.map((name) => ({ what: 'field' as const, name }));
+  const odd = newExchange({
+    error: ODD[0] ?? null,
+    unknown,
+    shadow: { ...accepted, fired: [...accepted.fired], losses: [] },
+    messages,
+    duration_ms: 0.1 + 0.2,
+    lost: [newLoss()],
+    differences: [newDifference()],
+    cells: [],
+    compared: true,
+  });
+  const plain = Array.from({ length: EXCHANGES - 1 }, (_, at) =>
+    newExchange({ at: NOON + at * 60_000, unit: `point:${ODD[at % 6]}` }),
+  );
+  await store.recordExchanges([odd, ...plain]);
+  await store.close();
+  change(path, (database) => {
+    for (const sql of OTHERS) database.exec(sql);
+  });
+}
+
+/** As Puente or its retention would have changed it. */
+export function change(path: string, work: (database: Database.Database) => void): void {
+  const database = new Database(path);
+  try {
+    work(database);
+  } finally {
+    database.close();
+  }
+}
+
+/** What this file's rows need and no store method above has written. */
+const OTHERS = [
+  `INSERT INTO tokens VALUES ('print', '${MERCHANT}', x'00ff', ${NOON}, ${NOON})`,
+  `INSERT INTO notice_attempts SELECT id, ${NOON}, 7, 'theirs', 500, 'as it went', NULL FROM notices`,
+  `INSERT INTO refunds SELECT 'refund ' || rowid, 9007199254740991 - rowid, legacy_id, merchant_id, 'payment', NULL, 'print', NULL, 0,
+     'key ' || rowid, 'SENDING', NULL, NULL, NULL, NULL, NULL, ${NOON}, ${NOON}, 1 FROM links`,
+  `INSERT OR IGNORE INTO coverage VALUES ('${MERCHANT}', 'point.create', 'amount', 3, 1, ${NOON})`,
+  `INSERT OR IGNORE INTO verdicts VALUES ('${MERCHANT}', 'point.create', 'refused_here', '', '', 'odd' || char(0), 3, ${NOON}, 'sample')`,
+  `INSERT INTO shed VALUES (20000, 'shadow', 4)`,
+  `INSERT INTO proposals VALUES (5, 'proposal', '${MERCHANT}', '{}', 'why', 'ana', ${NOON}, ${NOON}, 'waiting', NULL, NULL)`,
+  `INSERT INTO bulk_moves VALUES (6, 'bulk', '{}', 'why', 'ana', 3, '[]', 'done', '', ${NOON}, ${NOON}, 1)`,
+];
