@@ -13,6 +13,8 @@ export interface ExaminedFile {
   integrity: string | null;
   /** A process was killed, and its write-ahead log is not there any more. */
   is_log_lost: boolean;
+  /** Where its rows were carried to; then no start serves it. */
+  transferred_to: string | null;
   /** Why it can't be used at all. */
   wrong: string | null;
 }
@@ -20,6 +22,15 @@ export interface ExaminedFile {
 export function offlineFindings(file: ExaminedFile): Finding[] {
   const { path, schema, newest_schema, integrity, wrong } = file;
   const restore = 'Restore a backup: puente restore FILE --into DIR --replace';
+  if (file.transferred_to !== null)
+    return [
+      found(
+        'problem',
+        'database',
+        `The rows of ${path} were carried to ${file.transferred_to}.`,
+        'Set PUENTE_POSTGRES_URL to that database',
+      ),
+    ];
   if (wrong !== null) return [found('problem', 'database', `${path} can't be used: ${wrong}.`, restore)];
   if (!file.is_there)
     return [found('note', 'database', `${path} does not exist yet.`, 'The first start makes it; or restore a backup')];

@@ -88,11 +88,14 @@ async function factsOf(reader: PostgresReader) {
   const version = await reader
     .prepare<[], { version: string }>(`SELECT current_setting('server_version') AS version`)
     .get();
-  const gap: RestoredGap | null = null;
+  // Of a file that was restored before its rows were carried here.
+  const from = Number(meta.get('restored_from') ?? Number.NaN);
+  const until = Number(meta.get('restored_at') ?? Number.NaN);
+  const gap: RestoredGap | null = Number.isNaN(from) || Number.isNaN(until) ? null : { from, until };
   return {
     instance_id: meta.get('instance_id') ?? '',
     created_at: Number(meta.get('created_at') ?? 0),
     version: version?.version ?? '',
-    gap: gap as RestoredGap | null,
+    gap,
   };
 }

@@ -25,11 +25,12 @@ export function examineFile(path: string): ExaminedFile {
     schema: null,
     integrity: null,
     is_log_lost: false,
+    transferred_to: null,
     wrong: null,
   };
   if (restoringNote(path) !== null) return { ...nothing, wrong: 'a restore into it was cut off, or is under way' };
   const transferred = transferredNote(path);
-  if (transferred !== null) return { ...nothing, wrong: `its rows were carried to ${transferred.to}` };
+  if (transferred !== null) return { ...nothing, transferred_to: transferred.to };
   if (facts === undefined) return nothing;
   const seen = { ...nothing, is_there: true };
   if (!facts.isFile() || facts.size === 0)

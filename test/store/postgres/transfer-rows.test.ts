@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
+import { readMigrations } from '../../../src/store/migrations.ts';
+import { MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
 import { shapesOf } from '../../../src/store/transfer/begin.ts';
 import { compareTable } from '../../../src/store/transfer/compare.ts';
 import { openSource } from '../../../src/store/transfer/source.ts';
@@ -50,12 +52,16 @@ const rowsOf = async (sql: string) => (await server.run(url, sql)) as Record<str
 
 describe('a transfer', () => {
   it('carries every table, odd text among its keys, and numbers go on behind the last one ever given', async () => {
-    change(path, (database) => database.exec('DELETE FROM exchanges WHERE sequence > 2290'));
+    change(path, (database) => {
+      database.exec('DELETE FROM exchanges WHERE sequence > 2290');
+      database.exec(`INSERT INTO meta (name, value) VALUES ('restored_from', '1000'), ('restored_at', '2000')`);
+    });
     const { proved } = await transfer();
     expect(proved?.tables.map(({ table }) => table)).toEqual(CARRIED.map(({ name }) => name));
     for (const { table, rows } of proved?.tables ?? []) expect(rows, table).toBeGreaterThan(0);
     expect(proved?.tables.find(({ table }) => table === 'refunds')?.sha256).toMatch(/^[0-9a-f]{64}$/);
     const store = await openStore(url, { key_mark: KEY_MARK });
+    expect(store.restoredGap()).toEqual({ from: 1000, until: 2000 });
     expect((await store.unknowns()).map(({ name }) => name).sort()).toEqual(ODD.toSorted());
     const link = await opened(store, { unit: 'fresh' });
     expect(await store.link(link.legacy_id)).toEqual(link);
@@ -144,7 +150,7 @@ describe('a transfer', () => {
   it('is refused with another key, an older schema, a newer schema, and no file', async () => {
     await expect(transfer({ key_mark: 'other' })).rejects.toThrow('PUENTE_SECRET_KEY is not the key');
     await expect(transfer({ file: folder.file('none.db') })).rejects.toThrow('it does not exist');
-    const newest = 6;
+    const newest = readMigrations(MIGRATIONS_DIRECTORY).length;
     for (const schema of [newest - 1, newest + 1]) {
       change(path, (database) => database.pragma(`user_version = ${schema}`));
       await expect(transfer()).rejects.toThrow(
@@ -157,25 +163,20 @@ describe('a transfer', () => {
 
 /** A unit's live sale ends and another one takes its place; a sale goes with all that hangs on it; sums go on. */
 function changeMuch(database: Database.Database): void {
+  const pick = (sql: string) => database.prepare<[], string>(sql).pluck().get();
+  const gone = pick(`SELECT legacy_id FROM links WHERE state = 'DONE'`);
+  const live = pick(`SELECT legacy_id FROM links WHERE state = 'SENDING' ORDER BY legacy_id DESC`);
   database.pragma('foreign_keys = ON');
-  const [gone] = database
-    .prepare<[], string>(`SELECT legacy_id FROM links WHERE state = 'DONE' AND order_id IS NULL`)
-    .pluck()
-    .all();
-  const victim = gone ?? database.prepare<[], string>(`SELECT legacy_id FROM links WHERE state = 'DONE'`).pluck().get();
   database.transaction(() => {
     database
       .prepare('DELETE FROM notice_attempts WHERE notice_id IN (SELECT id FROM notices WHERE legacy_id = ?)')
-      .run(victim);
+      .run(gone);
     for (const table of ['notices', 'refunds', 'link_states', 'links'])
-      database.prepare(`DELETE FROM ${table} WHERE legacy_id = ?`).run(victim);
-    const live = database
-      .prepare<[], string>(`SELECT legacy_id FROM links WHERE state = 'SENDING' ORDER BY legacy_id DESC`)
-      .pluck()
-      .get();
+      database.prepare(`DELETE FROM ${table} WHERE legacy_id = ?`).run(gone);
     database.exec(`UPDATE links SET state = 'DONE', updated_at = updated_at + 1, revision = revision + 1`);
     const columns = database.prepare<[], string>(`SELECT name FROM pragma_table_info('links')`).pluck().all();
-    const values = columns.map((name) => (name === 'legacy_id' ? `'00000000'` : name === 'state' ? `'SENDING'` : name));
+    // Walked before the one whose place it takes.
+    const values = columns.map((name) => ({ legacy_id: `'00000000'`, state: `'SENDING'` })[name] ?? name);
     database.prepare(`INSERT INTO links (${columns}) SELECT ${values} FROM links WHERE legacy_id = ?`).run(live);
     database.exec(`UPDATE refunds SET state = 'DONE'`);
     database.exec('UPDATE traffic SET calls = 77');

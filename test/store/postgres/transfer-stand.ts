@@ -27,6 +27,8 @@ export interface TransferStand {
   start(url?: string): Promise<App>;
   /** The command as people run it; `env` beside the settings of the installation. */
   migrate(url: string, argv?: string[], env?: Record<string, string>): Promise<Ran>;
+  /** What the doctor says of the file. */
+  doctor(): Promise<Ran>;
   till(app: App, path: string, options?: Call): Promise<Answer>;
   sell(app: App, device: string, reference: string): Promise<string>;
   pay(device: string): Promise<Answer>;
@@ -69,6 +71,7 @@ export async function openStand(): Promise<TransferStand> {
       puente(['migrate-store', '--from', 'sqlite', '--to', 'postgres', '--json', ...argv], {
         env: { ...settings, NODE_ENV: 'test', PUENTE_POSTGRES_URL: url, ...env },
       }),
+    doctor: () => puente(['doctor', '--offline'], { env: settings }),
     till,
     async sell(app, device, external_reference) {
       const body = { amount: 1500, additional_info: { external_reference } };
