@@ -92,7 +92,14 @@ describe('a transfer', () => {
   });
 
   it('takes over what changed, came and went after it had gone ahead', async () => {
+    const give = (database: Database.Database, order: string, other: string) =>
+      database.exec(`UPDATE links SET order_id = NULL;
+        UPDATE links SET order_id = '${order}' WHERE legacy_id = (SELECT min(legacy_id) FROM links WHERE state = 'SENDING');
+        UPDATE links SET order_id = '${other}' WHERE legacy_id = (SELECT max(legacy_id) FROM links WHERE state = 'SENDING')`);
+    change(path, (database) => give(database, 'ORD1', 'ORD2'));
     await transfer({ is_ahead: true });
+    // What one row alone may hold goes from each to the other: no order of writing gets there in one step.
+    change(path, (database) => give(database, 'ORD2', 'ORD1'));
     change(path, changeMuch);
     const { proved } = await transfer();
     const links = proved?.tables.find(({ table }) => table === 'links');
@@ -176,7 +183,9 @@ function changeMuch(database: Database.Database): void {
     database.exec(`UPDATE links SET state = 'DONE', updated_at = updated_at + 1, revision = revision + 1`);
     const columns = database.prepare<[], string>(`SELECT name FROM pragma_table_info('links')`).pluck().all();
     // Walked before the one whose place it takes.
-    const values = columns.map((name) => ({ legacy_id: `'00000000'`, state: `'SENDING'` })[name] ?? name);
+    const values = columns.map(
+      (name) => ({ legacy_id: `'00000000'`, state: `'SENDING'`, order_id: 'NULL' })[name] ?? name,
+    );
     database.prepare(`INSERT INTO links (${columns}) SELECT ${values} FROM links WHERE legacy_id = ?`).run(live);
     database.exec(`UPDATE refunds SET state = 'DONE'`);
     database.exec('UPDATE traffic SET calls = 77');
