@@ -158,7 +158,7 @@ const lies: [QrRule, string, (history: QrHistory) => void][] = [
     'refunds as asked',
     'a repeat after a lost answer refunded again',
     (history) => {
-      history.asks[0]?.calls.unshift({ status: null, refund_id: null, amount_minor: null });
+      history.asks[0]?.calls.unshift({ status: null, refund_id: null, amount_minor: null, server: 1 });
       refundMore(history, PARTED, 'REF2', 100);
     },
   ],
@@ -166,19 +166,25 @@ const lies: [QrRule, string, (history: QrHistory) => void][] = [
     'refunds as asked',
     'a refund in doubt took another amount',
     (history) =>
-      change(history.asks[1], { calls: [{ status: 504, refund_id: null, amount_minor: null }], amount_minor: 99 }),
+      change(history.asks[1], {
+        calls: [{ status: 504, refund_id: null, amount_minor: null, server: 1 }],
+        amount_minor: 99,
+      }),
   ],
   [
     'refunds as asked',
     'a refused refund was made',
-    (history) => change(history.asks[1], { calls: [{ status: 400, refund_id: null, amount_minor: null }] }),
+    (history) => change(history.asks[1], { calls: [{ status: 400, refund_id: null, amount_minor: null, server: 1 }] }),
   ],
   [
     'refunds as asked',
     'a refund that its till saw is not there',
     (history) => {
       orderOf(history, PARTED).refunds.pop();
-      change(history.asks[1], { calls: [{ status: null, refund_id: null, amount_minor: null }], is_found: true });
+      change(history.asks[1], {
+        calls: [{ status: null, refund_id: null, amount_minor: null, server: 1 }],
+        is_found: true,
+      });
     },
   ],
   [
@@ -274,7 +280,7 @@ describe('the checker of QR sales', { timeout: LIMIT_MS }, () => {
 
   it('takes a refund in doubt for made or not made', () => {
     const history = structuredClone(truth);
-    change(history.asks[1], { calls: [{ status: 504, refund_id: null, amount_minor: null }] });
+    change(history.asks[1], { calls: [{ status: 504, refund_id: null, amount_minor: null, server: 1 }] });
     expect(checkQr(history)).toEqual([]);
     const { refunds } = orderOf(history, PARTED);
     refunds.pop();

@@ -84,7 +84,8 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
   async function ask(wanted: WantedRefund): Promise<void> {
     const { amount_minor, key, payment_id } = wanted;
     const body = amount_minor === null ? random.pick([undefined, {}]) : { amount: amount_minor / 100 };
-    const line: RefundAsk['calls'][number] = { status: null, refund_id: null, amount_minor: null };
+    const server = stand.child?.pid ?? null;
+    const line: RefundAsk['calls'][number] = { status: null, refund_id: null, amount_minor: null, server };
     wanted.calls.push(line);
     const answer = await send(`/v1/payments/${payment_id}/refunds`, {
       method: 'POST',

@@ -237,6 +237,11 @@ describe('a sale born on legacy', () => {
   it('that legacy gave no id (QR v2): by its reference, with the calls on its point of sale', async () => {
     const body = storeOrder({ external_reference: 'Factura 88', notification_url: undefined });
     expect((await shop.till(orderPath(TILL, URUGUAY), { method: 'PUT', merchant: URUGUAY, body })).status).toBe(204);
+    // What follows an answer is written after it: the next call of a till may come before that.
+    await eventually(
+      () => trace('Factura 88'),
+      ({ sale }) => sale?.state === 'OPEN',
+    );
     await shop.till(orderPath(TILL, URUGUAY), { merchant: URUGUAY });
     const found = await eventually(
       () => trace('Factura 88'),
