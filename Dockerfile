@@ -7,6 +7,8 @@ RUN npm ci --omit=dev
 
 FROM node:24-slim
 ENV NODE_ENV=production \
+    MALLOC_ARENA_MAX=2 \
+    NODE_COMPILE_CACHE=/app/.cache \
     PUENTE_DATA_DIR=/app/data \
     PUENTE_PUBLIC_HOST=0.0.0.0 \
     PUENTE_PUBLIC_PORT=8080 \
@@ -19,11 +21,11 @@ COPY package.json LICENSE ./
 COPY config ./config
 COPY mappings ./mappings
 COPY src ./src
-RUN mkdir data && chown node:node data
+RUN mkdir data .cache && chown node:node data .cache
 USER node
 VOLUME /app/data
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PUENTE_OPS_PORT}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Node itself is the first process and gets SIGTERM; npm would swallow it.
-CMD ["node", "src/main.ts"]
+CMD ["node", "--max-semi-space-size=16", "--max-old-space-size=1024", "src/main.ts"]

@@ -46,15 +46,33 @@ export function canPin(): boolean {
 
 /** Seconds of processor time that a process has used, all its threads together; null where the system doesn't say. */
 export function cpuSeconds(pid: number): number | null {
+  return ticksOf(pid, OWN_TICKS);
+}
+
+/** The same with its children, also those that have ended. */
+export function familyCpuSeconds(pid: number): number | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // After the name in brackets, which may hold spaces: utime and stime are fields 14 and 15, in ticks.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+    return children.reduce((sum, child) => sum + (cpuSeconds(child) ?? 0), ticksOf(pid, ALL_TICKS) ?? Number.NaN);
   } catch {
     return null;
   }
 }
+
+function ticksOf(pid: number, which: readonly number[]): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // After the name in brackets, which may hold spaces.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return which.reduce((sum, field) => sum + Number(fields[field]), 0) / TICKS_PER_SECOND;
+  } catch {
+    return null;
+  }
+}
+
+/** utime and stime, which are fields 14 and 15 of the whole line; the next two are those of children that have ended. */
+const OWN_TICKS = [11, 12];
+const ALL_TICKS = [11, 12, 13, 14];
 
 /** Resident memory of a process now, MB; null where the system doesn't say. */
 export function residentMb(pid: number): number | null {

@@ -5,7 +5,17 @@ import { benchCases } from './cases/cases.ts';
 import { contestants } from './contestants/contestants.ts';
 
 /** What is measured beside the cases, each in a way of its own. */
-export const extras = ['arrivals', 'slow-disk', 'notices', 'sizes', 'memory', 'instructions'] as const;
+export const extras = [
+  'arrivals',
+  'slow-disk',
+  'notices',
+  'sizes',
+  'growth',
+  'retention',
+  'memory',
+  'instructions',
+  'workers',
+] as const;
 export type Extra = (typeof extras)[number];
 
 export interface Options {
@@ -22,6 +32,7 @@ export interface Options {
   rate: number[];
   fsync: number[];
   sizes: number[];
+  sales: number;
   requests: number;
   json: string | null;
   saveBaseline: boolean;
@@ -60,6 +71,7 @@ export function program(action: (options: Options) => Promise<void>): Command {
       wholeList,
       [10_000, 1_000_000],
     )
+    .option('--sales <count>', 'whole sales of `growth`, and of one day of `retention`', whole, 3000)
     .option('--requests <count>', 'how many the memory is watched for', whole, 1_000_000)
     .option('--json <file>', 'write the result there, too', (text) => text, null)
     .option('--save-baseline', 'keep the result to compare later ones with', false)

@@ -43,7 +43,7 @@ export interface ProcessPlan {
   start_limit_ms?: number;
 }
 
-const ROOT = join(import.meta.dirname, '..');
+export const ROOT = join(import.meta.dirname, '..');
 const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 60_000;
 const POLL_MS = 5;

@@ -1,20 +1,16 @@
 /** One whole run: every round and every extra that was asked for, each in a directory that is removed when it is over. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { measureExtras, type Ways } from './extras.ts';
 import { findProgram, machineFacts } from './machine.ts';
-import type { Check } from './measures/checks.ts';
-import { instructionsMissing, measureInstructions } from './measures/instructions.ts';
-import { measureMemory } from './measures/memory.ts';
-import { measureNotices } from './measures/notices.ts';
 import { runRound } from './measures/round.ts';
-import { measureSizes } from './measures/sizes.ts';
 import { measureSlowFsync } from './measures/slow-fsync.ts';
 import type { Options } from './options.ts';
 import { killAll } from './processes.ts';
 import { goalsOf } from './result/goals.ts';
 import { linesOf } from './result/lines.ts';
 import type { Result } from './result/result.ts';
-import { type Chosen, extrasOf, roundsOf } from './selection.ts';
+import { type Chosen, roundsOf } from './selection.ts';
 import { slowDiskMissing } from './slow-disk.ts';
 import { upstreamProgram } from './upstream/start.ts';
 
@@ -34,13 +30,16 @@ export async function run(options: Options, directory: string, progress: (text: 
     sizes: null,
     memory: null,
     instructions: null,
+    workers: null,
+    growth: null,
+    retention: null,
     not_measured: [],
     checks: [],
     faults: [],
   };
   let count = 0;
   // What fails is told, and the rest is measured all the same: nobody wants to lose an hour's figures to its last minute.
-  const within = async <Found>(what: string, measure: (directory: string) => Promise<Found>): Promise<Found | null> => {
+  const within: Ways['within'] = async (what, measure) => {
     const own = join(directory, String(++count));
     mkdirSync(own, { recursive: true });
     try {
@@ -53,7 +52,7 @@ export async function run(options: Options, directory: string, progress: (text: 
       rmSync(own, { recursive: true, force: true });
     }
   };
-  const note = (where: string, checks: readonly Check[]): void => {
+  const note: Ways['note'] = (where, checks) => {
     result.checks.push(...checks.map((check) => ({ where, ...check })));
   };
 
@@ -72,29 +71,7 @@ export async function run(options: Options, directory: string, progress: (text: 
       note(nameOf(chosen), round.checks);
     });
   }
-  const asked = extrasOf(options);
-  if (asked.includes('notices')) {
-    progress('notices');
-    result.notices = await within('notices', measureNotices);
-    note('notices', result.notices?.checks ?? []);
-  }
-  if (asked.includes('sizes')) {
-    const { sizes, repetitions, seconds } = options;
-    const plan = { sizes, repetitions, duration_ms: seconds * 1000, progress };
-    result.sizes = await within('sizes', (own) => measureSizes({ ...plan, directory: own }));
-    note('sizes', result.sizes?.map(({ check }) => check) ?? []);
-  }
-  if (asked.includes('memory')) {
-    result.memory = await within('memory', (own) => measureMemory(own, options.requests, progress));
-    note('memory', result.memory?.checks ?? []);
-    result.faults.push(...(result.memory?.faults ?? []));
-  }
-  if (asked.includes('instructions')) {
-    const missing = instructionsMissing();
-    progress('instructions of a create');
-    if (missing === null) result.instructions = await within('instructions', measureInstructions);
-    else result.not_measured.push(`instructions: ${missing}`);
-  }
+  await measureExtras(options, result, { within, note, progress });
   result.took_s = (Date.now() - started) / 1000;
   return { ...result, goals: goalsOf(result) };
 }

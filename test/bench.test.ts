@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { changesOf } from '../bench/result/compare.ts';
 import type { Line } from '../bench/result/lines.ts';
 import type { Result } from '../bench/result/result.ts';
+import { readStartScript } from '../bench/start-script.ts';
 import { percentile, spreadOf } from '../bench/statistics.ts';
 
 const BENCH = join(import.meta.dirname, '..', 'bench', 'bench.ts');
@@ -54,6 +55,53 @@ describe('npm run bench', () => {
     LIMIT_MS,
   );
 
+  test(
+    'holds two processes on a PostgreSQL server against one, and proves the counts',
+    () => {
+      const results = join(directory, 'workers');
+      const smallest = ['--seconds', '0.2', '--warm-up', '10', '--repetitions', '1', '--plain'];
+      const { status, stdout, stderr } = runBench(...smallest, '--case', 'workers', '--results', results);
+      expect(status, stderr + stdout).toBe(0);
+      const [file = ''] = readdirSync(results);
+      const { workers, checks, faults } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // as above
+      expect(workers?.lines.map(({ processes }) => processes)).toEqual([1, 2]);
+      for (const { puente_us, postgres_us } of workers?.lines ?? [])
+        expect(Math.min(puente_us.min, postgres_us.min)).toBeGreaterThan(0);
+      expect([checks.length, faults]).toEqual([4, []]);
+      rmSync(results, { recursive: true });
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'measures on both engines what sales leave behind, and that all that is old goes',
+    () => {
+      const file = join(directory, 'capacity.json');
+      const own = join(directory, 'capacity');
+      const asked = ['--plain', '--case', 'growth,retention', '--sales', '20', '--results', own, '--json', file];
+      const { status, stdout, stderr } = runBench(...asked);
+      expect(status, stderr + stdout).toBe(0);
+      const { growth, retention } = JSON.parse(readFileSync(file, 'utf8')) as Result; // written by the benchmark
+      const tables = ['events', 'exchanges', 'link_states', 'links', 'notice_attempts', 'notices'];
+      expect(growth?.map((one) => [one.engine, one.tables.map(({ table }) => table)])).toEqual([
+        ['SQLite', tables],
+        ['PostgreSQL', tables],
+      ]);
+      for (const one of growth ?? []) {
+        expect(one.tables.find(({ table }) => table === 'links')).toMatchObject({ rows: 20 });
+        for (const { row_bytes } of one.tables) expect(row_bytes).toBeGreaterThan(0);
+      }
+      for (const { days, kept_days } of retention ?? [])
+        expect(days.map(({ sales_deleted }) => sales_deleted)).toEqual(
+          days.map((_, day) => (day > kept_days ? 20 : 0)),
+        );
+      expect(stdout).toContain('GB a day at 50/s');
+      rmSync(file);
+      rmSync(own, { recursive: true });
+    },
+    LIMIT_MS,
+  );
+
   test.each([
     { options: ['--concurrency', '0'], told: 'Give whole numbers above 0.' },
     { options: ['--case', 'create,no-such-case'], told: 'There is no no-such-case; there are create, get-live' },
@@ -79,6 +127,18 @@ describe('npm run bench', () => {
     },
     LIMIT_MS,
   );
+});
+
+test('what is measured is what `npm start` and the image run', () => {
+  const root = join(import.meta.dirname, '..');
+  const { environment, options } = readStartScript(root);
+  expect(options).toContain('--max-old-space-size=1024');
+  const image = readFileSync(join(root, 'Dockerfile'), 'utf8');
+  const words = ['node', ...options, 'src/main.ts'].map((word) => JSON.stringify(word));
+  expect(image).toContain(`CMD [${words.join(', ')}]`);
+  expect(Object.keys(environment)).toEqual(['MALLOC_ARENA_MAX', 'NODE_COMPILE_CACHE']);
+  expect(image).toContain(`MALLOC_ARENA_MAX=${environment.MALLOC_ARENA_MAX} `);
+  expect(image).toContain('NODE_COMPILE_CACHE=');
 });
 
 describe('comparing with a saved run', () => {

@@ -1,7 +1,8 @@
 /** Puente as an operator runs it, with the few settings that a benchmark needs. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Running, startProcess } from '../processes.ts';
+import { ROOT, type Running, startProcess } from '../processes.ts';
+import { readStartScript } from '../start-script.ts';
 import type { Ground } from './contestants.ts';
 
 /** Signs the events of the benchmark. */
@@ -27,17 +28,19 @@ export function startPuente(
   start_limit_ms?: number,
 ): Promise<Running> {
   mkdirSync(join(directory, 'puente-data'), { recursive: true });
+  const { environment, options } = readStartScript(ROOT);
   return startProcess({
     name: 'puente',
     script: 'src/main.ts',
     core,
     directory,
     ready: /public door +(http:\/\/127\.0\.0\.1:\d+)/,
-    node_options,
+    node_options: [...options, ...(node_options ?? [])],
     wrapper,
     ...(start_limit_ms === undefined ? {} : { start_limit_ms }),
     ...(fsync_delay_us === undefined ? {} : { fsync_delay_us }),
     env: {
+      ...environment,
       PUENTE_UPSTREAM: upstream,
       PUENTE_SECRET_KEY: SECRET_KEY,
       PUENTE_ROUTING_DEFAULT_STAGE: 'orders',

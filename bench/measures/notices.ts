@@ -33,7 +33,7 @@ export async function measureNotices(directory: string): Promise<NoticesResult> 
     PUENTE_OUTBOUND_ALLOW_HTTP: 'true',
     PUENTE_RECONCILE_CALLS_PER_SECOND: '10000',
   });
-  const [took_ms] = await Promise.all([untilTold(puente), prepareSales(puente.said, 'F', 1, SALES)]);
+  const [took_ms] = await Promise.all([untilTold(puente, SALES, LIMIT_MS), prepareSales(puente.said, 'F', 1, SALES)]);
   await puente.stop();
   await upstream.stop();
   const seen = upstream.seen();
@@ -48,18 +48,18 @@ export async function measureNotices(directory: string): Promise<NoticesResult> 
   };
 }
 
-/** From the first notice that was taken to the last, ms. */
-async function untilTold(puente: Running): Promise<number> {
+/** From the first notice that was taken to the last of so many, ms. @throws Error with the counts after the limit. */
+export async function untilTold(puente: Running, notices: number, limit_ms: number): Promise<number> {
   const ops = /ops door +(http:\/\/\S+)/.exec(readFileSync(puente.log, 'utf8'))?.[1];
   let first = 0;
-  for (const limit = Date.now() + LIMIT_MS; ; ) {
+  for (const limit = Date.now() + limit_ms; ; ) {
     const page = await (await fetch(`${ops}/metrics`, { headers: { authorization: `Bearer ${OPS_TOKEN}` } })).text();
     const taken = Number(/^puente_notice_attempts_total\{outcome="[^"]*"\} (\d+)/m.exec(page)?.[1] ?? 0);
     if (taken > 0 && first === 0) first = performance.now();
-    if (taken >= SALES) return performance.now() - first;
+    if (taken >= notices) return performance.now() - first;
     if (Date.now() > limit)
       throw new Error(
-        `Only ${taken} of ${SALES} notices were sent:\n${page.match(/^puente_(notice|waiting).*/gm)?.join('\n')}`,
+        `Only ${taken} of ${notices} notices were sent:\n${page.match(/^puente_(notice|waiting).*/gm)?.join('\n')}`,
       );
     await pause(LOOK_EVERY_MS);
   }

@@ -38,6 +38,7 @@ export function goalsOf(result: Measured): Goal[] {
     grownMemory(result),
     smallMemory(result),
     readyAfter(result),
+    twoProcesses(result),
   ];
 }
 
@@ -140,6 +141,13 @@ function readyAfter({ sizes }: Measured): Goal {
   const size = sizes?.find(({ links }) => links === 1_000_000);
   if (size === undefined) return notMeasured(goal, NOT_ASKED);
   return judged(goal, `${(size.ready_ms / 1000).toFixed(2)} s with ${size.in_doubt} in doubt`, size.ready_ms <= 2000);
+}
+
+function twoProcesses({ workers, not_measured }: Measured): Goal {
+  const goal = 'two processes on PostgreSQL, a core each: ≥ 1.8 × one';
+  if (workers === null) return notMeasured(goal, not_measured.find((why) => why.startsWith('workers')) ?? NOT_ASKED);
+  const { median } = workers.own_cores_ratio;
+  return judged(goal, `${median.toFixed(2)} × by processor time`, median >= 1.8);
 }
 
 function lineOf(

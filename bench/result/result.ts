@@ -1,10 +1,13 @@
 /** What one run of the benchmark found: the content of its JSON file. */
 import type { Machine } from '../machine.ts';
 import type { Check } from '../measures/checks.ts';
+import type { GrowthResult } from '../measures/growth.ts';
 import type { InstructionsResult } from '../measures/instructions.ts';
 import type { MemoryResult } from '../measures/memory.ts';
 import type { NoticesResult } from '../measures/notices.ts';
+import type { RetentionResult } from '../measures/retention.ts';
 import type { SizeResult } from '../measures/sizes.ts';
+import type { WorkersResult } from '../measures/workers.ts';
 import type { Goal } from './goals.ts';
 import type { Line } from './lines.ts';
 
@@ -23,6 +26,9 @@ export interface Result {
   sizes: SizeResult[] | null;
   memory: MemoryResult | null;
   instructions: InstructionsResult | null;
+  workers: WorkersResult | null;
+  growth: GrowthResult[] | null;
+  retention: RetentionResult[] | null;
   /** Why something that was asked for could not be measured. */
   not_measured: string[];
   checks: (Check & { where: string })[];

@@ -1,12 +1,14 @@
 /** A result for people. */
-import Table from 'cli-table3';
 import { BASELINE, contestants } from '../contestants/contestants.ts';
 import type { SizeResult } from '../measures/sizes.ts';
+import type { WorkersResult } from '../measures/workers.ts';
 import type { Spread } from '../statistics.ts';
+import { renderGrowth, renderRetention } from './capacity.ts';
 import type { Change } from './compare.ts';
 import type { Goal } from './goals.ts';
 import type { Line } from './lines.ts';
 import type { Result } from './result.ts';
+import { tableOf } from './table.ts';
 
 export function renderResult(result: Result): string {
   const arrangements = Map.groupBy(
@@ -82,13 +84,24 @@ function renderLines(lines: readonly Line[], slow_fsync_ms: Result['slow_fsync_m
   return `Arrangement: ${first?.arrangement} (${cores}${slow})\n${table.toString()}`;
 }
 
-function renderExtras({ notices, sizes, memory, instructions, not_measured }: Result): string[] {
+function renderExtras({
+  notices,
+  sizes,
+  growth,
+  retention,
+  memory,
+  instructions,
+  workers,
+  not_measured,
+}: Result): string[] {
   const parts: string[] = [];
   if (notices !== null)
     parts.push(
       `Notices: ${notices.per_second.toFixed(0)} a second to one receiver (${notices.sales} in ${(notices.took_ms / 1000).toFixed(1)} s)`,
     );
   if (sizes !== null) parts.push(renderSizes(sizes));
+  if (growth !== null) parts.push(renderGrowth(growth));
+  if (retention !== null) parts.push(renderRetention(retention));
   if (memory !== null) {
     const points = memory.points.filter((_point, index) => index % 6 === 5 || index === memory.points.length - 1);
     parts.push(
@@ -99,8 +112,23 @@ function renderExtras({ notices, sizes, memory, instructions, not_measured }: Re
     parts.push(
       `Instructions: ${Math.round(instructions.per_create / 1000)} thousand for one create (${instructions.counter}, ${instructions.creates} creates)`,
     );
+  if (workers !== null) parts.push(renderWorkers(workers));
   if (not_measured.length > 0) parts.push(not_measured.map((why) => `Not measured: ${why}`).join('\n'));
   return parts;
+}
+
+function renderWorkers({ lines, measured_ratio, own_cores_ratio, is_pinned, cores }: WorkersResult): string {
+  const table = tableOf(['processes', 'create/s', 'Puente µs', 'PostgreSQL µs', 'load and upstream µs'], 0);
+  for (const { processes, per_second, puente_us, postgres_us, others_us } of lines)
+    table.push([
+      processes,
+      withSpread(per_second, 0),
+      ...[puente_us, postgres_us, others_us].map((spread) => withSpread(spread, 0)),
+    ]);
+  const places = is_pinned ? 'Puente on a core for each process' : 'cores as the system likes';
+  return `Processes on PostgreSQL, 64 in flight (${places}; database, load and upstream on the same ${cores})
+${table.toString()}
+Two processes over one: ${withSpread(measured_ratio, 2)} × as measured with all of that on ${cores} cores; ${withSpread(own_cores_ratio, 2)} × by Puente's processor time for a create, as with a core each`;
 }
 
 function renderSizes(sizes: readonly SizeResult[]): string {
@@ -157,14 +185,6 @@ export function renderChanges(changes: readonly Change[]): string {
   for (const { what, before, now, better, verdict } of changes)
     table.push([what, before.toPrecision(3), now.toPrecision(3), `${((better - 1) * 100).toFixed(0)} %`, verdict]);
   return table.toString();
-}
-
-function tableOf(head: string[], left: number): Table.Table {
-  return new Table({
-    head,
-    style: { head: [], border: [], compact: true },
-    colAligns: head.map((_name, index) => (index < left ? 'left' : 'right')),
-  });
 }
 
 function medianOf(spread: Spread | null, decimals: number): string {

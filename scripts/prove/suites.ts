@@ -11,8 +11,17 @@ const suites: readonly Suite[] = [
     about: 'the real server killed, cut from power, and its system calls made to fail',
     promise: 'P1 P2 P3 P4 P14',
     what: 'nothing acknowledged is lost, nothing is sold twice, and every start goes on',
-    files: ['test/crash/'],
+    files: ['--project=usual', 'test/crash/'],
     counts: { CRASH_KILLS: 10_000, CRASH_POINT_REPEATS: 200, CRASH_IMAGES: 20_000, CRASH_SYSCALL_FAULTS: 2_400 },
+    seed: 'CRASH_SEED',
+  },
+  {
+    name: 'postgres',
+    about: 'the same on a PostgreSQL server, which is itself killed, cut off in commits, silent, and failed over',
+    promise: 'P1 P2 P3 P4',
+    what: 'whatever becomes of the database, a till hears the truth or an error, and nothing is lost or sold twice',
+    files: ['--project=postgres'],
+    counts: { CRASH_KILLS: 1_000, CRASH_POINT_REPEATS: 20, CRASH_TROUBLES: 100 },
     seed: 'CRASH_SEED',
   },
   {
@@ -96,7 +105,7 @@ interface Suite {
   about: string;
   promise: string;
   what: string;
-  /** As vitest filters them. */
+  /** As vitest filters them, with the project where a file is of two (`vitest.config.ts`). */
   files: string[];
   /** Environment variables that the tests read. */
   counts: Record<string, number>;

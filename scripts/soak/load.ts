@@ -96,7 +96,12 @@ export function startLoad(
     const points = Array.from({ length: shop.terminals }, (_, nth) => {
       const chance = own(nth);
       const connection = connect(shop, chance);
-      return (sale: number) => sellAtTerminal(connection, chance, terminal(nth), sale);
+      return async (sale: number) => {
+        await sellAtTerminal(connection, chance, terminal(nth), sale);
+        // A sale whose answer was lost, or that was declined, holds the terminal until somebody ends it there.
+        const way = chance.pick(['pay', 'cancel'] as const);
+        await connection.act(`/terminals/${shop.merchant}/${terminal(nth)}/${way}`);
+      };
     });
     const codes = COUNTERS.map((external_id, nth) => {
       const chance = own(50 + nth);

@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Child, killChildren, startChild } from '../../test/crash/child.ts';
+import { ROOT } from '../../bench/processes.ts';
+import { readStartScript } from '../../bench/start-script.ts';
+import { type Child, killChildren, SOURCES, startChild } from '../../test/crash/child.ts';
 import { seeded } from '../make-capture/chance.ts';
 import type { Books } from './history.ts';
 import { EXTRA_TERMINALS, SHOPS } from './load.ts';
@@ -77,7 +79,9 @@ export async function startStand(seed: number, share: number): Promise<Stand> {
   );
   const upstream = await startUpstream(seed + 2, share);
   const settings = { ...SETTINGS, PUENTE_UPSTREAM: upstream.url, PUENTE_LEGACY_UPSTREAM: upstream.url };
-  const child = await startChild({ ...settings, PUENTE_DATA_DIR: data_dir });
+  const { environment, options } = readStartScript(ROOT);
+  const as_shipped = { ...SOURCES, node_options: options };
+  const child = await startChild({ ...environment, ...settings, PUENTE_DATA_DIR: data_dir }, as_shipped);
   if (child === null) throw new Error('the server was ended while it started');
   const said = listen(child);
   const control = async (method: string, path: string, body: unknown): Promise<void> => {

@@ -10,8 +10,8 @@ export interface TillLog {
   canceled: Set<string>;
   /** Calls by operation; '' for what Puente has no operation for. */
   operations: Map<string, number>;
-  /** Operations that were answered 2xx. */
-  worked: Set<string>;
+  /** Statuses that an operation was answered with. */
+  answered: Map<string, Set<number>>;
   /** Calls by status; 0 when no answer came. */
   statuses: Map<number, number>;
   /** Durations of calls since somebody took them, milliseconds. */
@@ -26,7 +26,7 @@ export function newTillLog(): TillLog {
     refunds: new Map(),
     canceled: new Set(),
     operations: new Map(),
-    worked: new Set(),
+    answered: new Map(),
     statuses: new Map(),
     durations_ms: [],
     calls: 0,
@@ -45,7 +45,8 @@ export interface Shop {
 export function noteCall(log: TillLog, operation: string, status: number, duration_ms: number): void {
   log.calls++;
   log.operations.set(operation, (log.operations.get(operation) ?? 0) + 1);
-  if (status >= 200 && status < 300) log.worked.add(operation);
+  const statuses = log.answered.get(operation) ?? new Set();
+  log.answered.set(operation, statuses.add(status));
   log.statuses.set(status, (log.statuses.get(status) ?? 0) + 1);
   log.durations_ms.push(duration_ms);
 }

@@ -1,0 +1,158 @@
+/** What grows with sales and how fast: whole sales through Puente's door on each engine, and then the bytes of each table. */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { startServerProcess } from '../../test/store/postgres/server-process.ts';
+import { prepareSales } from '../cases/prepare.ts';
+import { databaseOf, startPuente } from '../contestants/puente.ts';
+import { cpuSeconds, familyCpuSeconds, residentMb } from '../machine.ts';
+import { startUpstream } from '../upstream/start.ts';
+import { askServer } from './ask-server.ts';
+import type { Check } from './checks.ts';
+import { untilTold } from './notices.ts';
+import { untilQuiet } from './quiet.ts';
+import { sizesInDatabase, sizesInFile, type TableSize } from './table-sizes.ts';
+
+export type Engine = 'SQLite' | 'PostgreSQL';
+
+export interface GrowthResult {
+  engine: Engine;
+  sales: number;
+  /** Of the tables that grow with sales; the others are as large as what an operator has. */
+  tables: TableSize[];
+  /** Of Puente alone, all its threads. */
+  cpu_us_per_sale: number;
+  /** Of the server of the database; null where the database is a file. */
+  server_cpu_us_per_sale: number | null;
+  /** Written to the disk by Puente; of a server the write-ahead log alone, which is what its standby or archive gets too. */
+  written_bytes_per_sale: number | null;
+  resident_mb: number | null;
+  /** Taken by one receiver while sales went on; the receivers of other hosts have places of their own. */
+  notices_per_second: number;
+  check: Check;
+}
+
+/** Those that have a row or more for each sale, for ever or until retention takes them. */
+export const GROWING = ['links', 'link_states', 'notices', 'notice_attempts', 'events', 'exchanges'] as const;
+
+/** For one sale with all that belongs to it, on a machine that has other things to do as well. */
+const PATIENCE_MS = 200;
+
+/**
+ * A sale is one create, one event that it was paid, the reads until it is shown as paid, and one notice that is taken.
+ * @throws Error with the first answer that was wrong.
+ */
+export async function measureGrowth(
+  directory: string,
+  sales: number,
+  progress: (text: string) => void,
+): Promise<GrowthResult[]> {
+  const results: GrowthResult[] = [];
+  for (const engine of ['SQLite', 'PostgreSQL'] as const) {
+    const own = join(directory, engine);
+    mkdirSync(own);
+    progress(`growth: ${sales} whole sales on ${engine}`);
+    results.push(engine === 'SQLite' ? await onFile(own, sales) : await onServer(own, sales));
+  }
+  return results;
+}
+
+async function onFile(directory: string, sales: number): Promise<GrowthResult> {
+  const facts = await sell(directory, sales, {}, null);
+  const path = databaseOf(directory);
+  const database = new Database(path);
+  database.pragma('wal_checkpoint(TRUNCATE)');
+  database.close();
+  return resultOf('SQLite', sales, sizesInFile(path), facts);
+}
+
+async function onServer(directory: string, sales: number): Promise<GrowthResult> {
+  const server = await startServerProcess();
+  try {
+    const { url } = server;
+    const ask = async (sql: string): Promise<string> => String(await askServer(url, `SELECT ${sql}`));
+    const postmaster = Number.parseInt(await ask(`pg_read_file('postmaster.pid')`), 10);
+    const begun = await ask('pg_current_wal_lsn()');
+    const facts = await sell(directory, sales, { PUENTE_POSTGRES_URL: url }, postmaster);
+    const written = Number(await ask(`pg_wal_lsn_diff(pg_current_wal_lsn(), '${begun}')`));
+    // As autovacuum leaves it in its own time.
+    await askServer(url, 'VACUUM ANALYZE');
+    const tables = await sizesInDatabase(url);
+    return { ...resultOf('PostgreSQL', sales, tables, facts), written_bytes_per_sale: written / sales };
+  } finally {
+    await server.stop();
+  }
+}
+
+type Facts = Omit<GrowthResult, 'engine' | 'sales' | 'tables' | 'check'> & { told: number };
+
+function resultOf(
+  engine: Engine,
+  sales: number,
+  tables: readonly TableSize[],
+  { told, ...facts }: Facts,
+): GrowthResult {
+  return {
+    engine,
+    sales,
+    tables: tables.filter(({ table }) => GROWING.some((name) => name === table)),
+    ...facts,
+    check: { what: `notices received of sales on ${engine}`, expected: sales, found: told },
+  };
+}
+
+/** @param postmaster of the database's server, whose processes work for Puente. */
+async function sell(
+  directory: string,
+  sales: number,
+  settings: Record<string, string>,
+  postmaster: number | null,
+): Promise<Facts> {
+  const upstream = await startUpstream(directory, null);
+  const puente = await startPuente(
+    { upstream: upstream.said, core: null, directory, node_options: [] },
+    {
+      PUENTE_MERCHANTS_NOTICE_URL: `${upstream.said}/bench/notices`,
+      PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
+      PUENTE_OUTBOUND_ALLOW_HTTP: 'true',
+      // Otherwise the reads of orders after events would be all that is measured.
+      PUENTE_RECONCILE_CALLS_PER_SECOND: '10000',
+      ...settings,
+    },
+  );
+  const used = () => ({
+    cpu_s: cpuSeconds(puente.pid) ?? Number.NaN,
+    server_cpu_s: postmaster === null ? null : familyCpuSeconds(postmaster),
+    written: writtenBytes(puente.pid),
+  });
+  const before = used();
+  const [told_ms] = await Promise.all([
+    untilTold(puente, sales, sales * PATIENCE_MS),
+    prepareSales(puente.said, 'F', 1, sales),
+  ]);
+  await untilQuiet(puente.pid);
+  const after = used();
+  const resident_mb = residentMb(puente.pid);
+  await puente.stop();
+  await upstream.stop();
+  const perSale = (first: number | null, last: number | null): number | null =>
+    first === null || last === null ? null : (last - first) / sales;
+  const server_cpu_s = perSale(before.server_cpu_s, after.server_cpu_s);
+  return {
+    cpu_us_per_sale: ((after.cpu_s - before.cpu_s) / sales) * 1e6,
+    server_cpu_us_per_sale: server_cpu_s === null ? null : server_cpu_s * 1e6,
+    written_bytes_per_sale: perSale(before.written, after.written),
+    resident_mb,
+    notices_per_second: sales / (told_ms / 1000),
+    told: upstream.seen().notices,
+  };
+}
+
+/** What a process wrote to the disk; null where the system doesn't say. */
+function writtenBytes(pid: number): number | null {
+  try {
+    return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1] ?? Number.NaN);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,184 @@
+/** One process and two on a PostgreSQL server: creates a second, and what each create costs whom, so that a machine with few cores tells, too, whether a second process is worth one. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { type ServerProcess, startServerProcess } from '../../test/store/postgres/server-process.ts';
+import { childrenOf } from '../children.ts';
+import { startPuente } from '../contestants/puente.ts';
+import { askLoad, startLoad } from '../load/start.ts';
+import { canPin, cpuSeconds, freePort, TASKSET } from '../machine.ts';
+import type { Running } from '../processes.ts';
+import { type Spread, spreadOf } from '../statistics.ts';
+import { startUpstream } from '../upstream/start.ts';
+import type { Check } from './checks.ts';
+import { untilQuiet } from './quiet.ts';
+
+export interface WorkersResult {
+  /** Of one process, then of two. */
+  lines: WorkersLine[];
+  /** Creates a second of two processes over those of one, as measured here. */
+  measured_ratio: Spread;
+  /**
+   * The same where each process has a core of its own and nobody else needs it: 2 × Puente's processor time for a create of
+   * one process over that of two. A second process that waits for the first one, or does work twice, makes it smaller.
+   */
+  own_cores_ratio: Spread;
+  /** Whether Puente's processes were bound to a core each; everything else runs where there is room. */
+  is_pinned: boolean;
+  cores: number;
+  checks: Check[];
+  faults: string[];
+}
+
+export interface WorkersLine {
+  processes: number;
+  per_second: Spread;
+  /** Processor time for one create. */
+  puente_us: Spread;
+  postgres_us: Spread;
+  others_us: Spread;
+}
+
+type Measured = { [Key in Exclude<keyof WorkersLine, 'processes'>]: number };
+
+const COUNTS = [1, 2] as const;
+const IN_FLIGHT = 64;
+
+export interface WorkersPlan {
+  directory: string;
+  repetitions: number;
+  duration_ms: number;
+  /** Creates before each measurement, about. */
+  warm_up: number;
+  progress(text: string): void;
+}
+
+/** Null where it can be measured; otherwise why it can't. */
+export function workersMissing(): string | null {
+  if (cpuSeconds(process.pid) === null) return 'this system does not tell the processor time of other processes';
+  return availableParallelism() < 2 ? 'there is one core only' : null;
+}
+
+/** Each repetition starts both arrangements anew, one after the other, each on a database of its own. */
+export async function measureWorkers(plan: WorkersPlan): Promise<WorkersResult> {
+  const server = await startServerProcess();
+  const upstream = await startUpstream(plan.directory, null);
+  const load = await startLoad(plan.directory, null);
+  const rest = { upstream, load, server };
+  const found: [Measured[], Measured[]] = [[], []];
+  const faults: string[] = [];
+  const tally = { first: 1, created: 0, rows: 0 };
+  for (let turn = 1; turn <= plan.repetitions; turn++) {
+    for (const [place, processes] of COUNTS.entries()) {
+      const measured = await measureOnce(plan, rest, processes, tally, faults);
+      found[place]?.push(measured);
+      plan.progress(`workers: ${processes} × Puente, ${measured.per_second.toFixed(0)} creates/s (${turn})`);
+    }
+  }
+  load.child.disconnect();
+  await upstream.stop();
+  await server.stop();
+  const seen = upstream.seen();
+  const pairs = found[0].map((one, turn) => ({ one, two: found[1][turn] ?? one }));
+  return {
+    lines: COUNTS.map((processes, place) => lineOf(processes, found[place] ?? [])),
+    measured_ratio: spreadOf(pairs.map(({ one, two }) => two.per_second / one.per_second)),
+    own_cores_ratio: spreadOf(pairs.map(({ one, two }) => (2 * one.puente_us) / two.puente_us)),
+    is_pinned: canPin(),
+    cores: availableParallelism(),
+    checks: [
+      { what: 'rows with their order in the databases', expected: tally.created, found: tally.rows },
+      { what: 'orders made upstream', expected: tally.created, found: seen.orders.length },
+      { what: 'different idempotency keys upstream', expected: tally.created, found: seen.keys },
+      { what: 'different sales upstream', expected: tally.created, found: new Set(seen.orders).size },
+    ],
+    faults,
+  };
+}
+
+interface Rest {
+  upstream: Running;
+  load: Running;
+  server: ServerProcess;
+}
+
+async function measureOnce(
+  { directory, duration_ms, warm_up }: WorkersPlan,
+  { upstream, load, server }: Rest,
+  processes: number,
+  tally: { first: number; created: number; rows: number },
+  faults: string[],
+): Promise<Measured> {
+  const url = Object.assign(new URL(server.url), { pathname: `/puente_${tally.first}` }).href;
+  await ask(server.url, `CREATE DATABASE puente_${tally.first}`);
+  const own = join(directory, `puente-${tally.first}`);
+  mkdirSync(own, { recursive: true });
+  const settings = {
+    PUENTE_WORKERS: String(processes),
+    PUENTE_POSTGRES_URL: url,
+    PUENTE_PUBLIC_PORT: String(await freePort()),
+    PUENTE_OPS_PORT: String(await freePort()),
+  };
+  const ground = { upstream: upstream.said, core: null, directory: own, node_options: [] };
+  const puente = await startPuente(ground, settings);
+  const workers = processes === 1 ? [puente.pid] : childrenOf(puente.pid);
+  if (canPin()) for (const [core, pid] of workers.entries()) spawnSync(TASKSET, ['-acp', String(core), String(pid)]);
+  const create = async (length_ms: number) => {
+    const common = { url: puente.said, case_name: 'create', targets: [], translated: true, rate: null };
+    const result = await askLoad(load, { ...common, first: tally.first, in_flight: IN_FLIGHT, duration_ms: length_ms });
+    tally.first += result.sent;
+    tally.created += result.succeeded;
+    faults.push(...result.faults.map((fault) => `${processes} processes: ${fault}`));
+    return result;
+  };
+  for (const enough = tally.first + warm_up; tally.first < enough; ) await create(duration_ms);
+  const isQuiet = () => Promise.all(workers.map((pid) => untilQuiet(pid)));
+  const spent = () => ({
+    puente: treeSeconds(puente.pid),
+    postgres: treeSeconds(server.pid),
+    others: treeSeconds(upstream.pid) + treeSeconds(load.pid),
+  });
+  await isQuiet();
+  const before = spent();
+  const { sent, per_second } = await create(duration_ms);
+  await isQuiet();
+  const after = spent();
+  const each_us = (who: keyof typeof before): number => ((after[who] - before[who]) / Math.max(1, sent)) * 1e6;
+  const [rows] = await ask(url, 'SELECT count(*)::int AS count FROM links WHERE order_id IS NOT NULL');
+  tally.rows += Number(rows?.count);
+  await puente.stop();
+  return {
+    per_second,
+    puente_us: each_us('puente'),
+    postgres_us: each_us('postgres'),
+    others_us: each_us('others'),
+  };
+}
+
+async function ask(url: string, sql: string): Promise<{ count: number }[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+function lineOf(processes: number, measured: readonly Measured[]): WorkersLine {
+  const of = (name: keyof Measured): Spread => spreadOf(measured.map((one) => one[name]));
+  return {
+    processes,
+    per_second: of('per_second'),
+    puente_us: of('puente_us'),
+    postgres_us: of('postgres_us'),
+    others_us: of('others_us'),
+  };
+}
+
+/** Of a process and of those that it has started. */
+function treeSeconds(pid: number): number {
+  return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + (cpuSeconds(one) ?? 0), 0);
+}
