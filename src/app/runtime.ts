@@ -71,6 +71,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     unsettled: new Set(),
     flights: new Map(),
     missing: createRecent(MISSING_REMEMBERED),
+    absent: createRecent(MISSING_REMEMBERED),
     asked: createRecent(REFUNDS_REMEMBERED),
     telling: new Set(),
     reads: createRecentReads(parts.clock.now),

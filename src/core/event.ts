@@ -14,8 +14,8 @@ const READ_INTERVAL_MS = 1_000;
 /** An event whose order can't be read is tried again at this pace, growing with its attempts. */
 const RETRY_MS = 2_000;
 
-/** So often, for two minutes, a signed event of an order that is not there is tried, while its create is in doubt. */
-const ABSENT_TRIES = 6;
+/** So often, for about six minutes, an event of an order that is not there is tried. */
+const ABSENT_TRIES = 10;
 /** So often, for about an hour, it is tried at least: its age alone may be a clock that was set forward (`reliability.md` F47). */
 const FEWEST_TRIES = 60;
 
@@ -50,10 +50,22 @@ async function followEvent(runtime: Runtime, event: InboxEvent): Promise<EventEn
   if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(runtime, event, READ_INTERVAL_MS - since_read_ms);
   const read = await readFor(runtime, link, order_id);
   // An order that upstream tells of and says not to have: one answer may be a mistake, and no other event may come (F28).
-  if (read === 'absent' && event.verified && event.attempts < ABSENT_TRIES) return later(runtime, event);
+  if (read === 'absent' && event.attempts < ABSENT_TRIES && deservesMore(runtime, event, link))
+    return later(runtime, event);
   if (read === 'foreign' || read === 'absent') return park(runtime, event);
   if (read === 'unread') return later(runtime, event);
   return done(runtime, event);
+}
+
+/**
+ * Signatures of in-store QR events don't fit (`orders-api.md` §4.2), so one unsigned event of each create in doubt is worth
+ * more tries; any number of them can be forged, and the others wait for the create's end.
+ */
+function deservesMore({ absent }: Runtime, { verified, sequence }: InboxEvent, { legacy_id, state }: Link): boolean {
+  if (verified) return true;
+  if (state === 'LOST' || (absent.get(legacy_id) ?? sequence) !== sequence) return false;
+  absent.set(legacy_id, sequence);
+  return true;
 }
 
 /** By order id, then by the reference that was sent; never across merchants (`reliability.md` F108). */

@@ -1,6 +1,7 @@
 /** What no table knows of a call: an endpoint, a header or a field, noted by a name that has nobody's ids in it. */
 import { redactName } from './capture/redact.ts';
 import type { ExchangeDraft, UnknownHit } from './exchange.ts';
+import { createRecent } from './recent.ts';
 
 /** Longest name that is kept. */
 const MAX_NAME = 200;
@@ -11,12 +12,25 @@ const PATH_WORD = /^(v\d{1,2}|[a-z][a-z_.-]{0,31})$/;
 
 /** Notes a hit, once for a call; indices of lists and long numbers are not part of a name. */
 export function noteUnknown(draft: Pick<ExchangeDraft, 'unknown'>, what: UnknownHit['what'], found: string): void {
+  const name = nameOf(found);
+  if (draft.unknown.length >= MAX_HITS || draft.unknown.some((hit) => hit.what === what && hit.name === name)) return;
+  draft.unknown.push({ what, name });
+}
+
+/** The same few come again with every call, and looking for what hides in one takes longer than all else that is noted. */
+const KNOWN_NAMES = 1_000;
+const names = createRecent<string>(KNOWN_NAMES);
+
+function nameOf(found: string): string {
+  const known = names.get(found);
+  if (known !== undefined) return known;
   const name = redactName(found)
     .replaceAll(/\[\d+\]/g, '[]')
     .replaceAll(/\d{6,}/g, '#')
     .slice(0, MAX_NAME);
-  if (draft.unknown.length >= MAX_HITS || draft.unknown.some((hit) => hit.what === what && hit.name === name)) return;
-  draft.unknown.push({ what, name });
+  // Nothing longer than a name is kept, whatever somebody invents.
+  if (found.length <= MAX_NAME) names.set(found, name);
+  return name;
 }
 
 /** `PUT /stores/:id`. @param target path and query as they came. */

@@ -1,11 +1,10 @@
 /** The row of a new sale: judged by what holds its unit, in the transaction that writes it (`reliability.md` §3.3, step 1). */
-import { PuenteError } from '../error.ts';
 import type { LegacyCall } from './call.ts';
 import { isHeld } from './change.ts';
 import type { Link } from './link.ts';
 import { judgeOpening } from './opening.ts';
 import type { LegacySale } from './records/routing.ts';
-import { needRoom } from './room.ts';
+import { hasRoom, noRoom } from './room.ts';
 import type { Runtime } from './runtime.ts';
 import type { Sale } from './sale.ts';
 import type { Opening } from './store.ts';
@@ -15,7 +14,11 @@ import type { Opening } from './store.ts';
  * upstream. `moved`: its merchant was set meanwhile.
  */
 type Unwritten = { kind: 'elsewhere' | 'left' | 'shut' | 'moved' };
-export type Row = { opening: Opening | Unwritten; link: Link; elsewhere: LegacySale | null };
+export type Row = {
+  opening: Exclude<Opening, { kind: 'unwanted' }> | Unwritten;
+  link: Link;
+  elsewhere: LegacySale | null;
+};
 
 /**
  * Writes the row of a sale, unless something is in its way or its place is elsewhere by now.
@@ -29,28 +32,26 @@ export async function openRow(
   { on_orders, revision }: { on_orders: boolean; revision: number | null },
 ): Promise<Row> {
   const window_ms = runtime.settings.create.join_window_ms;
-  let unwritten: Unwritten['kind'] | null = null;
-  const leave = (kind: Unwritten['kind']): never => {
+  let unwritten = 'left' as Unwritten['kind'] | 'no_room'; // the last word counts, in whatever call it was said
+  const leave = (kind: typeof unwritten): Opening => {
     unwritten = kind;
-    throw new PuenteError('conflict', 'Nothing is written for this sale.');
+    return { kind: 'unwanted' };
   };
-  try {
-    return await runtime.store.openLink(
-      link,
-      (holder) => {
-        if (holder === null && !on_orders) return leave('left');
-        if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
-        const judged = judgeOpening(holder, link, window_ms);
-        if (judged.kind === 'join' || (judged.kind === 'busy' && sale.holds_unit)) return judged;
-        // What holds no unit is in nobody's way: it was only looked at as a possible retry.
-        if (!on_orders) return leave('left');
-        needRoom(runtime);
-        return runtime.upstream.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
-      },
-      revision,
-    );
-  } catch (error) {
-    if (unwritten !== null) return { opening: { kind: unwritten }, link, elsewhere: null };
-    throw error;
-  }
+  const { opening, ...rest } = await runtime.store.openLink(
+    link,
+    (holder) => {
+      if (holder === null && !on_orders) return leave('left');
+      if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
+      const judged = judgeOpening(holder, link, window_ms);
+      if (judged.kind === 'join' || (judged.kind === 'busy' && sale.holds_unit)) return judged;
+      // What holds no unit is in nobody's way: it was only looked at as a possible retry.
+      if (!on_orders) return leave('left');
+      if (!hasRoom(runtime)) return leave('no_room');
+      return runtime.upstream.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
+    },
+    revision,
+  );
+  if (opening.kind !== 'unwanted') return { opening, ...rest };
+  if (unwritten === 'no_room') throw noRoom(runtime);
+  return { opening: { kind: unwritten }, link, elsewhere: null };
 }

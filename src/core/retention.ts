@@ -14,6 +14,9 @@ export interface RetentionSettings {
   tokens_ms: number;
 }
 
+/** Events that are over: the vendor sends none again after it (`reliability.md` §3.11.2). */
+export const EVENTS_KEPT_MS = 7 * 86_400_000;
+
 /** Rows of a kind in one step: payments wait behind it for some milliseconds at most. */
 const STEP_ROWS = 200;
 
@@ -47,6 +50,7 @@ export function limitsOf(settings: RetentionSettings, now: number): RetentionLim
   return {
     links_before: now - settings.links_ms,
     notices_before: now - settings.notices_ms,
+    events_before: now - EVENTS_KEPT_MS,
     sums_before: now - settings.sums_ms,
     tokens_before: now - settings.tokens_ms,
   };
@@ -61,7 +65,7 @@ export async function tidyRound(
   limits: RetentionLimits,
   mayGoOn: () => boolean,
 ): Promise<Record<RetentionKind, number>> {
-  const sums = { links: 0, notices: 0, sums: 0, tokens: 0 };
+  const sums = { links: 0, notices: 0, events: 0, sums: 0, tokens: 0 };
   while (mayGoOn()) {
     const step = await store.tidyOld(limits, STEP_ROWS);
     for (const kind of Object.keys(sums) as RetentionKind[]) sums[kind] += step[kind]; // the keys of the line above

@@ -6,10 +6,18 @@ import type { Runtime } from './runtime.ts';
  * Called before the row of new work is written; nothing was sent by then.
  * @throws PuenteError refused, told as `unavailable` in the family's words, while the disk is low or full.
  */
-export function needRoom({ store, count }: Pick<Runtime, 'store' | 'count'>): void {
-  if (store.room().level === 'enough') return;
+export function needRoom(runtime: Pick<Runtime, 'store' | 'count'>): void {
+  if (!hasRoom(runtime)) throw noRoom(runtime);
+}
+
+export function hasRoom({ store }: Pick<Runtime, 'store'>): boolean {
+  return store.room().level === 'enough';
+}
+
+/** Counted, and told as `unavailable` in the family's words. */
+export function noRoom({ count }: Pick<Runtime, 'count'>): PuenteError {
   count('creates', 'no_room');
-  throw new PuenteError('refused', 'The disk is nearly full: nothing new is begun until there is room again.', {
+  return new PuenteError('refused', 'The disk is nearly full: nothing new is begun until there is room again.', {
     facts: { error: 'unavailable' },
   });
 }

@@ -17,7 +17,7 @@ export const PARKED_FOR_MS = 72 * 60 * 60_000;
 export const LONGEST_EVENT_WAIT_MS = 60_000;
 
 /** What `openLink`'s decision makes of the link that holds the unit, or of its absence. */
-export type Opening = { kind: 'open' } | { kind: 'join' } | { kind: 'busy' };
+export type Opening = { kind: 'open' } | { kind: 'join' } | { kind: 'busy' } | { kind: 'unwanted' };
 
 /** An audit line before it is chained; `who` is the name on the ops token, or `puente` for its own decisions. */
 export interface AuditEntry {
@@ -156,8 +156,9 @@ export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, Upkee
 
   /**
    * Step 1 of the create protocol. `decide` gets the slot's live link, or null; without a slot (a dynamic QR) the live
-   * link of the same request: the one with the same client key, else the newest whose key is not another. It is pure and
-   * may be called again after a lost race. Opening writes the row; join and busy write nothing and return the holder.
+   * link of the same request: the one with the same client key, else the newest whose key is not another. It is pure and may
+   * be called again, with null before anything was looked at, and after a lost race; what it says last counts. Opening
+   * writes the row; join and busy write nothing and return the holder, unwanted writes nothing whether there is one or not.
    * While a sale born on legacy holds the slot nothing is written either, and that sale is returned as `elsewhere`.
    * `revision`: of the merchant, as it was when the lane was chosen, null for one that was not stored; when it is another by
    * the time of the commit nothing is written (`moved`), so that each sale is wholly before a move or wholly after it

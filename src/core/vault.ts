@@ -56,7 +56,9 @@ export function createVault(key: Secret): Vault {
     seal: (value, purpose) => seal(subkey(`seal:${purpose}`), value, purpose),
     open: (sealed, purpose) => open(subkey(`seal:${purpose}`), sealed, purpose),
     fingerprint: (secret) => {
-      const made = fingerprints.get(secret) ?? keyed('fingerprint', secret.reveal());
+      const known = fingerprints.get(secret);
+      if (known !== undefined) return known;
+      const made = keyed('fingerprint', secret.reveal());
       fingerprints.set(secret, made);
       return made;
     },

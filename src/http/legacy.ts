@@ -1,5 +1,5 @@
 /** The legacy door: one route per row of `mappings/operations.yaml`; everything else is carried. */
-import { type RequestHandler, Router } from 'express';
+import type { RequestHandler } from 'express';
 import { type Answered, type LegacyAnswer, refused } from '../core/answer.ts';
 import { noteUnknown } from '../core/exchange-unknown.ts';
 import { chooseLane, type Lane } from '../core/lane.ts';
@@ -17,7 +17,7 @@ import { carryBytes, carryOperation } from './carry.ts';
 import { markDeprecated } from './deprecation.ts';
 import { isPayment } from './gate.ts';
 import { finish } from './legacy-finish.ts';
-import { isPathValue, methodOf, pathsOf, pathValues, slotNamed } from './legacy-route.ts';
+import { isPathValue, narrowRouters, pathValues, slotNamed } from './legacy-route.ts';
 import type { Observe } from './metrics.ts';
 import { type Ongoing, ongoingOf } from './ongoing.ts';
 import {
@@ -46,8 +46,8 @@ export interface LegacyDoor {
  * Routes for every operation of the tables.
  * @throws PuenteError bad_tables when an operation names a story that does not exist.
  */
-export function legacyRouter(door: LegacyDoor): Router {
-  const router = Router({ caseSensitive: true, strict: true });
+export function legacyRouter(door: LegacyDoor): RequestHandler {
+  const routers = narrowRouters();
   for (const operation of door.runtime.tables.operations) {
     if (stories[operation.story] === undefined) {
       throw new PuenteError(
@@ -55,7 +55,7 @@ export function legacyRouter(door: LegacyDoor): Router {
         `operations.yaml: ${operation.name} names the story ${operation.story}, which does not exist`,
       );
     }
-    router[methodOf(operation)](pathsOf(operation), (request, response, next) => {
+    routers.add(operation, (request, response, next) => {
       const call = ongoingOf(request);
       call.work = serve(door, operation, call, request, response, next).catch((error: unknown) => {
         door.observe(operation.name, 'error', 0);
@@ -63,7 +63,7 @@ export function legacyRouter(door: LegacyDoor): Router {
       });
     });
   }
-  return router;
+  return routers.handle;
 }
 
 /** One call: token, lane, and then the story or the carrier; once more when the lane was overtaken by another call. */

@@ -1,6 +1,7 @@
 /** Reading a legacy request: strict where a guess could cost money, tolerant where legacy was (DESIGN decision 12). */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { decodeUtf8, parseJson } from '../contract/json.ts';
+import { createRecent } from '../core/recent.ts';
 import { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
 
@@ -24,7 +25,20 @@ const tokens = new WeakMap<IncomingMessage, Secret | null>();
 function tokenOf(request: IncomingMessage): Secret | null {
   const header = /^Bearer[ ]+([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1];
   const text = header ?? new URLSearchParams(queryText(request)).get('access_token') ?? '';
-  return text === '' || text.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(text) ? null : new Secret(text);
+  return text === '' || text.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(text) ? null : secretOf(text);
+}
+
+/** Tokens remembered, in memory alone: more than a fleet has in use, some two megabytes of them. */
+const KNOWN_TOKENS = 10_000;
+const secrets = createRecent<Secret>(KNOWN_TOKENS);
+
+/** The same object for the same token, so that what is made of it is made once for all its calls. */
+function secretOf(text: string): Secret {
+  const known = secrets.get(text);
+  if (known !== undefined) return known;
+  const secret = new Secret(text);
+  secrets.set(text, secret);
+  return secret;
 }
 
 /**

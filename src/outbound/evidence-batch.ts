@@ -6,8 +6,8 @@ import type { Clock, Log, LogFields } from '../core/runtime.ts';
 import type { Tables } from '../mapping/tables.ts';
 import { nextTurn } from './evidence-turns.ts';
 
-/** Exchanges evaluated in one go, well below a millisecond of the process. */
-const SLICE = 20;
+/** Exchanges are evaluated in one go for so long: some hundred reads, or a few dozen creates; calls have their turn in between. */
+const SLICE_MS = 1;
 /** Tries of one batch, and the pause after the first; it grows with each, ten seconds in all. */
 const TRIES = 5;
 const RETRY_PAUSE_MS = 1_000;
@@ -25,9 +25,12 @@ export async function writeBatch(
   batch: readonly { exchange: Exchange; found: Found }[],
 ): Promise<boolean> {
   const recorded: RecordedExchange[] = [];
-  for (const [index, { exchange, found }] of batch.entries()) {
-    if (index % SLICE === SLICE - 1) await nextTurn();
+  let began_ms = performance.now();
+  for (const { exchange, found } of batch) {
     recorded.push(evaluated(tables, log, exchange, found));
+    if (performance.now() - began_ms < SLICE_MS) continue;
+    await nextTurn();
+    began_ms = performance.now();
   }
   for (let tries = 1; tries <= TRIES; tries++) {
     try {

@@ -6,6 +6,9 @@ import { createEvidenceChores, type EvidenceChoreParts } from './evidence-chores
 
 /** Exchanges of one transaction: the payments' own commits wait behind it, so it is kept to a few milliseconds. */
 const BATCH = 100;
+/** While many wait: a batch takes some turns of the process, whose turns are long when it is busy, and what waits long costs memory. */
+const LARGE_BATCH = 300;
+const MANY = 500;
 /** What may wait in bytes: captured messages are large, and a store that hangs must not use up the memory. */
 const WAITING_BYTES = 64 * 1024 * 1024;
 
@@ -62,7 +65,7 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
   };
   const writeAll = async (): Promise<void> => {
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, BATCH);
+      const batch = waiting.splice(0, waiting.length > MANY ? LARGE_BATCH : BATCH);
       if (await writeBatch(parts, batch)) {
         tell(parts, batch);
         await chores.afterBatch();

@@ -1,6 +1,7 @@
 /** The delivery loop: takes due notices from the store, sends them at a bounded and fair pace, and records every attempt. */
 import { inTurns } from '../core/notice.ts';
 import type { Notice, Store } from '../core/store.ts';
+import { PuenteError } from '../error.ts';
 import { type AttemptParts, attemptNotice, type Receiver } from './attempt.ts';
 import { createBacklog } from './backlog.ts';
 import { createPlaces, type Look } from './places.ts';
@@ -55,11 +56,15 @@ export function startNotifier(parts: NotifierParts): Notifier {
     flights.set(notice.legacy_id, { host, landed });
   }
 
-  /** Null when the settings can't be read, which must not stop the other merchants' notices. */
+  /**
+   * Null when the settings can't be used, which must not stop the other merchants' notices.
+   * @throws PuenteError store_failed: then nobody's can be read now, and all that is due stays due.
+   */
   async function lookUp(notice: Notice): Promise<Receiver | null> {
     try {
       return await parts.receiver(notice);
     } catch (error) {
+      if (error instanceof PuenteError && error.code === 'store_failed') throw error;
       parts.onFault?.(error, notice);
       return null;
     }

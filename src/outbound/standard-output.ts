@@ -3,13 +3,22 @@ import pino from 'pino';
 
 /** Lines that wait for a slow reader of our output: a quarter of a minute of a busy process. */
 const MAX_WAITING_BYTES = 1_048_576;
+/** Lines are gathered up to so many bytes, or for so long: a write for each line costs more than making it. */
+const GATHERED_BYTES = 8_192;
+const GATHERED_MS = 100;
 
 /**
  * While its reader is stuck lines wait, then they are dropped; once it is closed all are.
  * @param dropped called for each line that is lost.
  */
 export function standardOutput(dropped: () => void): { write(line: string): void } {
-  const output = pino.destination({ fd: 1, sync: false, maxLength: MAX_WAITING_BYTES });
+  const output = pino.destination({
+    fd: 1,
+    sync: false,
+    maxLength: MAX_WAITING_BYTES,
+    minLength: GATHERED_BYTES,
+    periodicFlush: GATHERED_MS,
+  });
   let isClosed = false;
   output.on('drop', dropped);
   output.on('error', () => {

@@ -1,10 +1,7 @@
-/** The inbox: what became of an event, and what keeps it from growing for ever. */
+/** The inbox: what became of an event. */
 import { PARKED_FOR_MS, type Store } from '../core/store.ts';
 import type { Writer } from './engine.ts';
 import type { Step, Unit } from './unit.ts';
-
-/** `reliability.md` §3.11.2. */
-const KEPT_FOR_MS = 7 * 24 * 60 * 60_000;
 
 export function eventMethods(writer: Writer): Pick<Store, 'saveEvent'> {
   return {
@@ -20,12 +17,7 @@ export function eventMethods(writer: Writer): Pick<Store, 'saveEvent'> {
   };
 }
 
-/** What keeps the inbox from growing for ever: long parked events expire, and those that are over are deleted. */
+/** Long parked events expire; `tidyOld` deletes what is over. @param now epoch ms. */
 export function tidyInbox(now: number): Unit {
-  return {
-    steps: [
-      { write: 'expire_parked', values: [now - PARKED_FOR_MS] },
-      { write: 'delete_old_events', values: [now - KEPT_FOR_MS] },
-    ],
-  };
+  return { steps: [{ write: 'expire_parked', values: [now - PARKED_FOR_MS] }] };
 }

@@ -13,17 +13,13 @@ const SLICE_ROWS = 20_000;
 /** As the trigger `exchanges_placed` counts. */
 const HOUR_MS = 60 * 60_000;
 
-export function exchangeMethods(
-  reader: Reader,
-  writer: Writer,
-): Pick<Store, 'lastExchange' | 'exchange' | 'exchanges' | 'tidyExchanges'> {
+export function exchangeMethods(reader: Reader): Pick<Store, 'lastExchange' | 'exchange' | 'exchanges'> {
   const byId = reader.prepare<[string], ExchangeRow>('SELECT * FROM exchanges WHERE id = ?');
   const newest = reader.prepare<[], { last: number }>('SELECT coalesce(max(sequence), 0) AS last FROM exchanges');
   return {
     lastExchange: async () => (await newest.get())?.last ?? 0,
     exchange: async (id) => (await byId.all(id)).map(exchangeOf)[0] ?? null,
     exchanges: pageReader(reader),
-    tidyExchanges: tidier(reader, writer),
   };
 }
 
@@ -87,18 +83,33 @@ function indexFor({ legacy_id, merchant_id, captured }: ExchangeFilter): string 
   return `INDEXED BY ${captured === true ? 'exchanges_captured' : 'exchanges_by_merchant'}`;
 }
 
-function tidier(reader: Reader, writer: Writer): Store['tidyExchanges'] {
+/**
+ * Deletes old exchanges, and blanks old messages.
+ * @param rows what old exchanges are taken from, row by row.
+ * @param messages `of kept`: what is older goes here in the same step; `of all`: it may stay for a while, without messages.
+ */
+export function tidierOf(
+  reader: Reader,
+  writer: Writer,
+  { rows, messages }: { rows: string; messages: 'of kept' | 'of all' } = {
+    rows: 'exchanges INDEXED BY exchanges_by_time',
+    messages: 'of kept',
+  },
+): Store['tidyExchanges'] {
   const old = reader.prepare<[number, number], { sequence: number }>(
-    'SELECT sequence FROM exchanges INDEXED BY exchanges_by_time WHERE at < (SELECT ?) ORDER BY at LIMIT ?',
+    `SELECT sequence FROM ${rows} WHERE at < (SELECT ?) ORDER BY at LIMIT ?`,
   );
   const captured = reader.prepare<[number, number, number], { sequence: number }>(
     `SELECT sequence FROM exchanges INDEXED BY exchanges_captured_by_time WHERE messages IS NOT NULL
        AND at >= (SELECT ?) AND at < (SELECT ?) ORDER BY at LIMIT ?`,
   );
-  const list = (rows: { sequence: number }[]) => JSON.stringify(rows.map((row) => row.sequence));
+  const list = (found: { sequence: number }[]) => JSON.stringify(found.map((row) => row.sequence));
   return async (exchanges_before, messages_before, limit) => {
     const gone = await old.all(exchanges_before, limit);
-    const erased = await captured.all(exchanges_before, messages_before, limit - gone.length);
+    const from = messages === 'of kept' ? exchanges_before : Number.MIN_SAFE_INTEGER;
+    const going = new Set(gone.map((row) => row.sequence));
+    const found = await captured.all(from, messages_before, limit);
+    const erased = found.filter((row) => !going.has(row.sequence)).slice(0, limit - gone.length);
     if (gone.length + erased.length === 0) return 0;
     const result = await writer.commit({
       steps: [

@@ -15,22 +15,16 @@ const OPENING_ATTEMPTS = 5;
 /** Without a slot every equal sale that is opened makes the others look again, so a whole burst of them may have to. */
 const UNSLOTTED_ATTEMPTS = 100;
 
-/**
- * `first`: an engine in this process sees the holder at no cost. `in the way`: over a network most units are free, so the row
- * is written as for a free one, and the holder is looked at only when that was refused.
- */
-type Look = 'first' | 'in the way';
 /** The rule that one link holds a unit, as the engines name it. */
 const UNIT_IS_HELD = /links\.merchant_id, links\.slot|links_live/;
 
 export function openingMethods(
   reader: Reader,
   writer: Writer,
-  look: Look,
 ): Pick<Store, 'openLink' | 'openLegacySale' | 'heldByLegacy'> {
   const reads = prepareReads(reader);
   return {
-    openLink: (link, decide, revision) => openLink(reads, writer, look, link, decide, revision),
+    openLink: (link, decide, revision) => openLink(reads, writer, link, decide, revision),
     openLegacySale: (sale) => openLegacySale(reads, writer, sale),
     heldByLegacy: async (merchant_id, slot, now, which = 'any') => {
       const read = which === 'proven' ? reads.elsewhereProven : reads.elsewhere;
@@ -40,13 +34,12 @@ export function openingMethods(
 }
 
 /**
- * Reads the holder, decides, and writes under the unique index of the unit, and only while no sale of the other lane holds
- * it. Whatever was committed unseen makes the insert fail, and the decision is made again.
+ * Most units are free: the row is written as for a free one, under the unique index of the unit, and only while no sale of
+ * the other lane holds it. What is in the way makes the insert fail; then it is looked at, and the decision is made again.
  */
 async function openLink(
   reads: Reads,
   writer: Writer,
-  look: Look,
   link: Link,
   decide: (holder: Link | null) => Opening,
   revision: number | null | undefined,
@@ -55,13 +48,10 @@ async function openLink(
   const { slot, merchant_id } = link;
   const attempts = slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const is_seen = look === 'first' || attempt > 0;
-    const found = is_seen ? holderOf(reads, link) : undefined;
-    // What is there at once is not waited for, so that the unit goes to whoever asked for it first.
-    const holder = oneOf(found instanceof Promise ? await found : found);
+    const holder = attempt === 0 ? null : oneOf(await holderOf(reads, link));
     const opening = decide(holder);
-    if (opening.kind !== 'open' && !is_seen) continue;
-    if (opening.kind !== 'open' && holder !== null) return { opening, link: holder, elsewhere: null };
+    if (opening.kind !== 'open' && attempt === 0) continue;
+    if (opening.kind !== 'open') return { opening, link: holder ?? link, elsewhere: null };
     const result = await writer.commit({ steps: [insertLink(link, holder, revision)], locks: locksOfLink(link) });
     if (result.kind === 'done') return { opening, link, elsewhere: null };
     if (revision !== undefined && ((await reads.revision.get(merchant_id))?.revision ?? null) !== revision)

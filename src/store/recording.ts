@@ -11,18 +11,22 @@ import { nameKeeper } from './names.ts';
 import { sumSteps } from './sums.ts';
 import type { Step } from './unit.ts';
 
+/** One that is told again has the same time: where rows lie by their time, only those of a batch's own are looked at. */
+export const KNOWN_IDS = `SELECT id FROM exchanges INDEXED BY sqlite_autoindex_exchanges_1
+  WHERE id IN (SELECT value FROM json_each(?)) AND at >= (SELECT ?) AND at <= (SELECT ?)`;
+
 /** Calls where no token told whose they are, and calls of no operation, count in no sum but the unknown names. */
 export function recordingMethods(reader: Reader, writer: Writer, room: () => Room): Pick<Store, 'recordExchanges'> {
-  const knownIds = reader.prepare<[string], { id: string }>(
-    'SELECT id FROM exchanges WHERE id IN (SELECT value FROM json_each(?))',
-  );
+  const knownIds = reader.prepare<[string, number, number], { id: string }>(KNOWN_IDS);
   const keepNames = nameKeeper(reader);
   let writing: Promise<void> = Promise.resolve();
 
   /** Leaves out what is known, sums the rest, and commits all of it in one unit. */
   async function record(batch: readonly RecordedExchange[]): Promise<void> {
+    if (batch.length === 0) return;
     const ids = JSON.stringify(batch.map((exchange) => exchange.id));
-    const known = new Set((await knownIds.all(ids)).map((row) => row.id));
+    const times = batch.map((exchange) => exchange.at);
+    const known = new Set((await knownIds.all(ids, Math.min(...times), Math.max(...times))).map((row) => row.id));
     const once = new Map(batch.map((exchange) => [exchange.id, exchange]));
     const fresh = [...once.values()].filter((exchange) => !known.has(exchange.id));
     if (fresh.length === 0) return;

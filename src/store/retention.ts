@@ -2,41 +2,41 @@
 import type { RetentionKind, RetentionLimits, UpkeepStore } from '../core/records/upkeep.ts';
 import { PuenteError } from '../error.ts';
 import type { Reader, Writer } from './engine.ts';
-import type { Step } from './unit.ts';
-import { OVER } from './writes-upkeep.ts';
+import { oldLinks } from './old-links.ts';
+import type { Step, Value } from './unit.ts';
+import type { WriteName } from './writes.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** `coalesce` keeps the index of states away: it would read everything that is pending, for each link. */
-export const OLD_LINKS = `SELECT legacy_id AS key FROM links INDEXED BY links_by_change
-  WHERE updated_at < (SELECT ?) AND ${OVER} AND next_check_at IS NULL
-  AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND coalesce(notices.state, '') = 'pending')
-  AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.legacy_id = links.legacy_id
-    AND refunds.state IN ('SENDING', 'IN_DOUBT'))
-  ORDER BY updated_at, legacy_id LIMIT ?`;
-
 export function retentionMethods(reader: Reader, writer: Writer): Pick<UpkeepStore, 'tidyOld'> {
   let prepared: ReturnType<typeof prepareReads> | null = null;
-  const write = async (kind: RetentionKind, steps: Step[]): Promise<void> => {
+  /** @returns how many went: none when another process was first, or one of them lives again; the next round looks anew. */
+  const write = async (kind: RetentionKind, rows: number, steps: Step[]): Promise<number> => {
+    if (rows === 0) return 0;
     const result = await writer.commit({ steps });
-    if (result.kind !== 'done') throw new PuenteError('store_failed', `Old ${kind} were not deleted: try again.`);
+    if (result.kind === 'constraint')
+      throw new PuenteError('store_failed', `Old ${kind} were not deleted (${result.text}): they are tried again.`);
+    return result.kind === 'done' ? rows : 0;
   };
   return {
     async tidyOld(limits, limit) {
-      const { links_before, notices_before, sums_before, tokens_before } = limits;
+      const { links_before, notices_before, events_before, sums_before, tokens_before } = limits;
       prepared ??= prepareReads(reader);
       const reads = prepared;
-      const links = (await reads.links.all(links_before, limit)).map(({ key }) => key);
-      if (links.length > 0) await write('links', linkSteps(links, 'delete_links'));
-      const notices = await reads.notices.all('delivered', notices_before, 'dead', notices_before, limit);
-      if (notices.length > 0) await write('notices', noticeSteps(notices.map(({ key }) => key)));
+      const links = await reads.links(links_before, limit);
+      const gone = { links: await write('links', links.length, linkSteps(links, 'delete_links')) };
+      const notices = keysOf(await reads.notices.all('delivered', notices_before, 'dead', notices_before, limit));
+      const events = keysOf(await reads.events.all(events_before, limit));
       const sums = (await reads.traffic.get(dayOf(sums_before), limit))?.count ?? 0;
-      if (sums > 0) await write('sums', sumSteps(limits, limit));
-      const tokens = (await reads.tokens.all(tokens_before, limit)).map(({ key }) => key);
-      if (tokens.length > 0)
-        await write('tokens', [{ write: 'blank_tokens', values: [JSON.stringify(tokens), tokens_before] }]);
-      return { links: links.length, notices: notices.length, sums, tokens: tokens.length };
+      const tokens = keysOf(await reads.tokens.all(tokens_before, limit));
+      return {
+        ...gone,
+        notices: await write('notices', notices.length, noticeSteps(notices)),
+        events: await write('events', events.length, [listed('delete_events', events)]),
+        sums: await write('sums', sums, sumSteps(limits, limit)),
+        tokens: await write('tokens', tokens.length, [listed('blank_tokens', tokens, tokens_before)]),
+      };
     },
   };
 }
@@ -72,27 +72,39 @@ function sumSteps({ sums_before }: RetentionLimits, limit: number): Step[] {
   ];
 }
 
+function listed(write: WriteName, keys: readonly (string | number)[], ...values: Value[]): Step {
+  return { write, values: [JSON.stringify(keys), ...values] };
+}
+
 function dayOf(at: number): number {
   return Math.floor(at / DAY_MS);
 }
 
-interface Key {
-  key: string;
+interface Key<Type> {
+  key: Type;
+}
+
+function keysOf<Type>(rows: readonly Key<Type>[]): Type[] {
+  return rows.map(({ key }) => key);
 }
 
 function prepareReads(reader: Reader) {
   return {
-    links: reader.prepare<[number, number], Key>(OLD_LINKS),
-    notices: reader.prepare<[string, number, string, number, number], Key>(
+    links: oldLinks(reader),
+    notices: reader.prepare<[string, number, string, number, number], Key<string>>(
       `SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = (SELECT ?) AND created_at < (SELECT ?)
        UNION ALL
        SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = (SELECT ?) AND created_at < (SELECT ?)
        LIMIT ?`,
     ),
+    events: reader.prepare<[number, number], Key<number>>(
+      `SELECT sequence AS key FROM events INDEXED BY events_over WHERE state IN ('done', 'expired') AND received_at < (SELECT ?)
+       ORDER BY received_at LIMIT ?`,
+    ),
     traffic: reader.prepare<[number, number], { count: number }>(
       `SELECT count(*) AS count FROM (SELECT 1 FROM traffic INDEXED BY traffic_by_day WHERE day < (SELECT ?) LIMIT ?) AS old`,
     ),
-    tokens: reader.prepare<[number, number], Key>(
+    tokens: reader.prepare<[number, number], Key<string>>(
       `SELECT fingerprint AS key FROM tokens WHERE seen_at < ? AND length(sealed_token) > 0 LIMIT ?`,
     ),
   };

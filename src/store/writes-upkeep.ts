@@ -32,6 +32,7 @@ export const upkeepWrites = {
 
   delete_attempts_of_notices: `DELETE FROM notice_attempts WHERE notice_id ${LISTED}`,
   delete_notices: `DELETE FROM notices WHERE id ${LISTED} AND state IN ('delivered', 'dead')`,
+  delete_events: `DELETE FROM events WHERE sequence ${LISTED} AND state IN ('done', 'expired')`,
   delete_traffic: `DELETE FROM traffic WHERE (merchant_id, day, operation, lane, outcome) IN (
     SELECT merchant_id, day, operation, lane, outcome FROM traffic WHERE day < (SELECT ?) LIMIT ?)`,
   delete_shed: `DELETE FROM shed WHERE day < ?`,

@@ -7,9 +7,9 @@ import { scheduleWrites } from './writes-schedules.ts';
 import { upkeepWrites } from './writes-upkeep.ts';
 
 /** More at once would hold up the payments that wait behind the housekeeping. */
-const HOUSEKEEPING_ROWS = 5_000;
+export const HOUSEKEEPING_ROWS = 5_000;
 /** Unverified events kept of one order when they are over: enough to see what came, too few to fill a disk with. */
-const UNVERIFIED_KEPT = 20;
+export const UNVERIFIED_KEPT = 20;
 /** A limit that is none. */
 const ALL = '9223372036854775807';
 
@@ -117,8 +117,6 @@ export const writes = {
   unpark_by_reference: `UPDATE events SET state = 'pending', next_attempt_at = ? WHERE state = 'parked' AND reference = (SELECT cover(?))`,
   expire_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
     AND received_at < ? LIMIT ${HOUSEKEEPING_ROWS})`,
-  delete_old_events: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events
-    WHERE state IN ('done', 'expired') AND received_at < ? LIMIT ${HOUSEKEEPING_ROWS})`,
 
   /** The first value is an event that is over: of its order only the newest unverified ones stay. */
   thin_events: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events

@@ -105,12 +105,13 @@ export interface OpenWork {
 export interface RetentionLimits {
   links_before: number;
   notices_before: number;
+  events_before: number;
   sums_before: number;
   /** Sealed tokens seen last before are blanked. */
   tokens_before: number;
 }
 
-export type RetentionKind = 'links' | 'notices' | 'sums' | 'tokens';
+export type RetentionKind = 'links' | 'notices' | 'events' | 'sums' | 'tokens';
 
 export interface UpkeepStore {
   room(): Room;

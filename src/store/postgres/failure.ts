@@ -13,15 +13,32 @@ const FULL = /^53(?:000|100|200|400)$/;
 const GONE = /^(?:08...|53300|57014|57P0[1-5]|25006|58...|25P03|55P03)$/;
 const INTEGRITY = /^23/;
 
-/** As `Failure`; `conflict` and `again` are no failures of the store. */
-export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 'conflict' | 'again' {
-  if (!(error instanceof DatabaseError)) return 'gone';
+/** What the driver says in words alone of a connection that it lost, closed, or got no answer from in time. */
+const LOST =
+  /^(?:Connection terminated|Query read timeout|timeout (?:expired|exceeded when trying to connect)|Client (?:has encountered a connection error|was closed) and is not queryable|Cannot use a pool after calling end|Received unexpected \w+ message from backend)/;
+/** An encryption that broke, and a socket that the other side has closed: the system names no call for either. */
+const BROKEN =
+  /^(?:ERR_(?:SSL|TLS)_|E(?:PIPE|CONNRESET|CONNABORTED|CONNREFUSED|TIMEDOUT|NOTCONN|HOSTUNREACH|NETUNREACH)$|ERR_(?:STREAM_DESTROYED|STREAM_WRITE_AFTER_END|SOCKET_CLOSED)$)/;
+
+/**
+ * As `Failure`; `conflict` and `again` are no failures of the store. Null for what neither the server nor the way to it has
+ * done: a fault of this program, which stays what it is.
+ */
+export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 'conflict' | 'again' | null {
+  if (!(error instanceof DatabaseError)) return isLost(error) ? 'gone' : null;
   const code = error.code ?? '';
   if (code === OTHER_ROWS) return 'conflict';
   if (AGAIN.test(code)) return 'again';
   if (INTEGRITY.test(code)) return 'constraint';
   if (FULL.test(code)) return 'full';
   return GONE.test(code) ? 'gone' : 'failed';
+}
+
+/** The system's own errors name the call that failed. */
+function isLost(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isLost);
+  if (!(error instanceof Error)) return false;
+  return 'syscall' in error || ('code' in error && BROKEN.test(String(error.code))) || LOST.test(error.message);
 }
 
 /** Code and text in one line; the detail, which may hold values, is left out, and so is what the address would show. */

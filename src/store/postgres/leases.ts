@@ -1,49 +1,88 @@
 /** Leases: a due row that one store has taken is handed to no other while that one works on it, or until it is thought dead. */
 import type { PostgresReader } from './reader.ts';
 
-/** Longer than any call to the service or to a receiver takes; a store that lives takes what it still works on again. */
+/** Half of it is longer than any call to the service or to a receiver takes; a store that lives takes what it still works on again. */
 export const LEASE_SECONDS = 60;
+/** A store that lives says so every few seconds: after so long without a word it is dead, and what it had is free (`reliability.md` P14). */
+export const SILENT_SECONDS = 15;
+const HEARTBEAT_MS = 4_000;
 /** Leases that ended are of no use to anybody; so long they still tell that an event was read. */
 const KEPT_SECONDS = 3_600;
 
 export type Leased = 'link' | 'notice' | 'event';
 
-/** Not taken by another store; the value is this store's name. @param id of the row, as an expression. */
+const LONG_AGO = `clock_timestamp() - interval '${SILENT_SECONDS} seconds'`;
+/**
+ * Of the lease in the same query. After an outage of the server nobody was heard of: a holder is silent only where another
+ * one was heard all the while. One that is not listed is of an older version.
+ */
+const HOLDER_IS_SILENT = `EXISTS (SELECT 1 FROM lease_holders WHERE lease_holders.name = leases.holder
+  AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS heard
+  WHERE heard.name <> leases.holder AND heard.since < ${LONG_AGO} AND heard.seen_at > ${LONG_AGO})`;
+
+/** Not taken by another store that lives; the value is this store's name. @param id of the row, as an expression. */
 export function isFree(what: Leased, id: string): string {
   return `NOT EXISTS (SELECT 1 FROM leases WHERE leases.what = '${what}' AND leases.id = ${id}
-    AND leases.holder <> ? AND leases.until > clock_timestamp())`;
+    AND leases.holder <> ? AND leases.until > clock_timestamp() AND NOT (${HOLDER_IS_SILENT}))`;
 }
 
 /**
  * Takes rows and answers those that are this store's now. Two stores that chose the same row meet at its lease, and one goes
- * without. The values are those of `chosen`, and this store's name.
+ * without. A lease is written again once half of it is over, not at each look: a backlog is looked at for every notice that
+ * has left. The values are those of `chosen`, and this store's name.
  * @param chosen a SELECT of a table that locks its rows and passes those that are locked; `key` is the row's id in it.
  */
 export function claimOf(what: Leased, key: string, chosen: string): string {
-  return `WITH chosen AS MATERIALIZED (${chosen}), taken AS (
+  return `WITH chosen AS MATERIALIZED (${chosen}), me (holder) AS (SELECT CAST(? AS TEXT)), held AS MATERIALIZED (
+      SELECT leases.id FROM chosen JOIN leases ON leases.what = '${what}' AND leases.id = CAST(chosen.${key} AS TEXT)
+      JOIN me ON me.holder = leases.holder WHERE leases.until > clock_timestamp() + interval '${LEASE_SECONDS / 2} seconds'
+    ), taken AS (
       INSERT INTO leases (what, id, holder, until)
-      SELECT '${what}', CAST(${key} AS TEXT), ?, clock_timestamp() + interval '${LEASE_SECONDS} seconds' FROM chosen
+      SELECT '${what}', CAST(${key} AS TEXT), me.holder, clock_timestamp() + interval '${LEASE_SECONDS} seconds'
+      FROM chosen CROSS JOIN me WHERE NOT EXISTS (SELECT 1 FROM held WHERE held.id = CAST(chosen.${key} AS TEXT))
       ORDER BY 2
       ON CONFLICT (what, id) DO UPDATE SET holder = excluded.holder, until = excluded.until
-      WHERE leases.holder = excluded.holder OR leases.until <= clock_timestamp()
+      WHERE leases.holder = excluded.holder OR leases.until <= clock_timestamp() OR (${HOLDER_IS_SILENT})
       RETURNING id)
-    SELECT chosen.* FROM chosen JOIN taken ON taken.id = CAST(chosen.${key} AS TEXT)`;
+    SELECT chosen.* FROM chosen JOIN (SELECT id FROM held UNION ALL SELECT id FROM taken) AS mine
+      ON mine.id = CAST(chosen.${key} AS TEXT)`;
 }
 
 export interface Leases {
-  /** Everything that this store has taken is free again. */
+  /** Everything that this store has taken is free again, and it takes nothing more. */
   release(): Promise<void>;
   tidy(): Promise<void>;
 }
 
-/** @param holder this store's name. */
-export function leasesOf(reader: PostgresReader, holder: string): Leases {
+/**
+ * Lists the store and keeps it heard of until `release`.
+ * @param holder this store's name.
+ * @throws PuenteError store_failed when it could not be listed.
+ */
+export async function openLeases(reader: PostgresReader, holder: string): Promise<Leases> {
+  const beat = reader.prepare<[string], never>(`INSERT INTO lease_holders (name, seen_at, since)
+    VALUES (?, clock_timestamp(), clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at,
+      since = CASE WHEN lease_holders.seen_at < ${LONG_AGO} THEN excluded.since ELSE lease_holders.since END`);
   const release = reader.prepare<[string], never>('DELETE FROM leases WHERE holder = ?');
+  const leave = reader.prepare<[string], never>('DELETE FROM lease_holders WHERE name = ?');
   const tidy = reader.prepare<[], never>(
     `DELETE FROM leases WHERE until < clock_timestamp() - interval '${KEPT_SECONDS} seconds'`,
   );
+  const forget = reader.prepare<[], never>(
+    `DELETE FROM lease_holders WHERE seen_at < clock_timestamp() - interval '${KEPT_SECONDS} seconds'`,
+  );
+  await beat.all(holder);
+  // While the server is away nobody takes anything.
+  const beating = setInterval(() => void beat.all(holder).catch(() => undefined), HEARTBEAT_MS).unref();
   return {
-    release: async () => void (await release.all(holder)),
-    tidy: async () => void (await tidy.all()),
+    async release() {
+      clearInterval(beating);
+      await release.all(holder);
+      await leave.all(holder);
+    },
+    async tidy() {
+      await tidy.all();
+      await forget.all();
+    },
   };
 }

@@ -72,7 +72,8 @@ export async function withConnection<Result>(
   try {
     return await work(client);
   } catch (error) {
-    broken ||= failureOf(error) === 'gone';
+    // After a fault of this program nobody knows what else was sent on it.
+    broken ||= [null, 'gone'].includes(failureOf(error));
     throw error;
   } finally {
     client.off('error', onError);

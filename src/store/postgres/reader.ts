@@ -59,5 +59,6 @@ async function ask(pool: Pool, { name, text, parametersOf }: Statement, values: 
 function failedBecause(error: unknown): unknown {
   if (error instanceof PuenteError) return error;
   const failure = failureOf(error);
+  if (failure === null) return error;
   return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
 }

@@ -27,9 +27,10 @@ import { trafficMethods } from '../traffic.ts';
 import { anyMerchantMethods } from './any-merchant.ts';
 import { dueLinkMethods } from './due-links.ts';
 import { dueNoticeMethods } from './due-notices.ts';
+import { spanMethods } from './exchange-spans.ts';
 import { type Health, watchHealth } from './health.ts';
 import { inboxMethods } from './inbox.ts';
-import { type Leases, leasesOf } from './leases.ts';
+import { type Leases, openLeases } from './leases.ts';
 import { postgresMigrations } from './migrate.ts';
 import { openPool, type PoolSettings, withConnection } from './pool.ts';
 import { locationOf, prepareDatabase } from './prepare.ts';
@@ -78,7 +79,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await writer.commit(tidyInbox(now()));
     await writer.commit(doubtLegacySales(now()));
     const upkeep = await openUpkeep(reader, writer, { location, newest_schema: migrations.length, now });
-    return assembleStore({ pool, reader, writer, health, upkeep, now });
+    const holder = randomUUID();
+    const leases = await openLeases(reader, holder);
+    return assembleStore({ pool, reader, writer, health, upkeep, now, holder, leases });
   } catch (error) {
     health.stop();
     await pool.end();
@@ -93,11 +96,12 @@ interface Parts {
   health: Health;
   upkeep: UpkeepStore;
   now: () => number;
+  /** This store's name on what it takes. */
+  holder: string;
+  leases: Leases;
 }
 
-function assembleStore({ pool, reader, writer, health, upkeep, now }: Parts): Store {
-  const holder = randomUUID();
-  const leases = leasesOf(reader, holder);
+function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leases }: Parts): Store {
   const tidying = setInterval(() => void tidy(writer, leases, now()).catch(() => undefined), TIDY_INTERVAL_MS).unref();
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
@@ -118,7 +122,7 @@ function assembleStore({ pool, reader, writer, health, upkeep, now }: Parts): St
     ...dueNoticeMethods(reader, holder),
     ...noticeLogMethods(reader, writer),
     ...refundMethods(reader, writer, now),
-    ...openingMethods(reader, writer, 'in the way'),
+    ...openingMethods(reader, writer),
     ...legacySaleMethods(reader, writer, now),
     ...linkHistoryMethods(reader),
     ...anyMerchantMethods(reader),
@@ -126,7 +130,8 @@ function assembleStore({ pool, reader, writer, health, upkeep, now }: Parts): St
     ...moveMethods(reader, writer, now),
     ...auditMethods(reader, writer),
     ...recordingMethods(reader, writer, upkeep.room),
-    ...exchangeMethods(reader, writer),
+    ...exchangeMethods(reader),
+    ...spanMethods(reader, writer, now),
     ...trafficMethods(reader, writer),
     ...findingMethods(reader, writer),
     ...countMethods(reader),

@@ -4,7 +4,6 @@ import { PuenteError } from '../../error.ts';
 import type { Writer } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';
-import { failureOf, textOf } from './failure.ts';
 import type { PostgresReader } from './reader.ts';
 
 export interface UpkeepOptions {
@@ -76,7 +75,8 @@ function integrityOf(reader: PostgresReader): UpkeepStore['integrity'] {
       const names = (await invalid.all()).map(({ name }) => name);
       return names.length === 0 ? 'ok' : `indexes that can't be used: ${names.join(', ')}`;
     } catch (error) {
-      return error instanceof PuenteError ? error.message : `${failureOf(error)}: ${textOf(error)}`;
+      if (error instanceof PuenteError) return error.message;
+      throw error;
     }
   };
 }

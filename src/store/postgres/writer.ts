@@ -45,7 +45,8 @@ export function openWriter(pool: Pool, note: (is_well: boolean) => void, cover: 
       committing
         .then(
           () => note(true),
-          () => note(false),
+          // A fault of this program says nothing of the database.
+          (error: unknown) => error instanceof PuenteError && note(false),
         )
         .finally(() => underWay.delete(committing));
       return committing;
@@ -64,6 +65,7 @@ async function commitUnit(pool: Pool, statements: Statements, unit: Unit): Promi
     } catch (error) {
       if (error instanceof PuenteError) throw error;
       const failure = failureOf(error);
+      if (failure === null) throw error;
       if (failure === 'conflict') return { kind: 'conflict' };
       if (failure === 'constraint') return { kind: 'constraint', text: textOf(error) };
       if (failure === 'again' && attempt < ATTEMPTS) continue;

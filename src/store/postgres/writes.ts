@@ -1,7 +1,7 @@
 /** Every statement that writes, by name: the shared ones, but for those that only PostgreSQL's own words can say. */
 import { ANY_POINT_OF_SALE, LATE_EFFECT_MS } from '../../core/records/routing.ts';
 import { PARKED_EVENTS_LIMIT } from '../../core/store.ts';
-import { type WriteName, writes } from '../writes.ts';
+import { UNVERIFIED_KEPT, type WriteName, writes } from '../writes.ts';
 import { HOLDING } from '../writes-routing.ts';
 import { postgresEvidenceWrites } from './writes-evidence.ts';
 import { postgresScheduleWrites } from './writes-schedules.ts';
@@ -22,6 +22,12 @@ const own: Partial<Record<WriteName, string>> = {
     ORDER BY sequence LIMIT ${TOO_MANY})`,
   evict_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
     ORDER BY verified, sequence LIMIT ${TOO_MANY})`,
+  /** By the index of references; nothing is read for an event that names an order, as nearly all do. */
+  thin_references: `DELETE FROM events WHERE sequence IN (SELECT events.sequence FROM events AS over
+    JOIN events ON left(events.reference, 200) = left(over.reference, 200) AND events.reference = over.reference
+    WHERE over.sequence = ? AND over.verified = 0 AND over.order_id IS NULL
+    AND events.order_id IS NULL AND events.verified = 0 AND events.state IN ('done', 'expired')
+    ORDER BY events.sequence DESC OFFSET ${UNVERIFIED_KEPT})`,
   hasten_replayed: `UPDATE notices SET next_attempt_at = ? WHERE next_attempt_at > ? AND id IN (SELECT earlier.id
     FROM notices AS asked JOIN notices AS earlier
     ON earlier.legacy_id = asked.legacy_id AND earlier.sequence <= asked.sequence

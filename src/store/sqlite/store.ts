@@ -11,7 +11,7 @@ import { auditMethods } from '../audit-lines.ts';
 import { countMethods } from '../counts.ts';
 import { eventLogMethods } from '../event-log.ts';
 import { eventMethods, tidyInbox } from '../events.ts';
-import { exchangeMethods } from '../exchanges.ts';
+import { exchangeMethods, tidierOf } from '../exchanges.ts';
 import { storeFailed } from '../failure.ts';
 import { findingMethods } from '../findings.ts';
 import { doubtLegacySales, legacySaleMethods } from '../legacy-sales.ts';
@@ -143,7 +143,7 @@ export function assembleStore(parts: {
     TIDY_INTERVAL_MS,
   ).unref();
   const inbox = inboxMethods(reader, queue);
-  const openings = openingMethods(reader, queue, 'first');
+  const openings = openingMethods(reader, queue);
   let closing: Promise<void> | null = null;
   const close = async () => {
     clearInterval(tidying);
@@ -153,8 +153,9 @@ export function assembleStore(parts: {
     parts.release();
   };
   return {
-    ...withKnownRows(merchantMethods(reader, queue, now), () => queue.known()),
-    ...linkMethods(reader, queue, now),
+    ...withKnownRows({ ...merchantMethods(reader, queue, now), ...linkMethods(reader, queue, now) }, () =>
+      queue.known(),
+    ),
     ...inbox,
     ...eventMethods(queue),
     ...dueLinkMethods(reader),
@@ -170,7 +171,8 @@ export function assembleStore(parts: {
     ...moveMethods(reader, queue, now),
     ...auditMethods(reader, queue),
     ...recordingMethods(reader, queue, upkeep.room),
-    ...exchangeMethods(reader, queue),
+    ...exchangeMethods(reader),
+    tidyExchanges: tidierOf(reader, queue),
     ...trafficMethods(reader, queue),
     ...findingMethods(reader, queue),
     ...countMethods(reader),

@@ -59,7 +59,7 @@ export async function finishTransfer(
 
 /** New rows get numbers behind every one that was ever given, also where the row is gone. */
 async function numberOn(source: Source, target: Target, { table, columns }: Shape): Promise<void> {
-  for (const { name } of columns.filter(({ is_identity }) => is_identity)) {
+  for (const { name } of columns.filter(({ is_numbered }) => is_numbered)) {
     await target.run(
       `SELECT setval(pg_get_serial_sequence($1, $2), last, true)
        FROM (SELECT greatest(max("${name}"), $3::bigint) AS last FROM "${table}") AS given WHERE last > 0`,

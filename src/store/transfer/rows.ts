@@ -10,7 +10,9 @@ export type ColumnType = 'bigint' | 'integer' | 'double precision' | 'text' | 'b
 export interface Column {
   name: string;
   type: ColumnType;
-  /** The server gives it to new rows. */
+  /** The server gives it to new rows, from a sequence. */
+  is_numbered: boolean;
+  /** So that it must be told to take another. */
   is_identity: boolean;
 }
 

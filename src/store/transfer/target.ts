@@ -96,16 +96,17 @@ function readsOf(run: Target['run']): Pick<Target, 'columns' | 'count' | 'find' 
   return {
     async columns(table) {
       const rows = await run(
-        `SELECT attname AS name, attidentity::text AS identity,
+        `SELECT attname AS name, attidentity::text AS identity, pg_get_serial_sequence($1, attname) AS numbers,
            format_type(CASE typbasetype WHEN 0 THEN atttypid ELSE typbasetype END, NULL) AS type
          FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
          WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
         [`"${table}"`],
       );
-      return rows.map(({ name, type, identity }) => ({
+      return rows.map(({ name, type, identity, numbers }) => ({
         name: String(name),
         type: type as ColumnType, // the migrations use no other
         is_identity: identity !== '',
+        is_numbered: numbers !== null,
       }));
     },
     async count(table) {
@@ -214,8 +215,9 @@ function parserOf(type: number, format?: 'text' | 'binary') {
   return type === TEXT ? restored : (text: string) => text;
 }
 
-function failedBecause(error: unknown): PuenteError {
+function failedBecause(error: unknown): unknown {
   if (error instanceof PuenteError) return error;
   const failure = failureOf(error);
+  if (failure === null) return error;
   return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
 }
