@@ -3,9 +3,30 @@ import { defineConfig } from 'vitest/config';
 import SummaryReporter from './test/reporter.ts';
 import { LongestFirst } from './test/sequencer.ts';
 
+/** What tills, shops and operators live through, by each kind of it, and kill -9 meanwhile. */
+const onPostgres = [
+  'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
+  'test/moves/{routing,safety,seen}.test.ts',
+  'test/crash/{crash,qr-crash,any-moment}.test.ts',
+];
+/** Servers of their own that are killed, fail over and fall silent. */
+const ownServers = 'test/crash/database.test.ts';
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'usual', include: ['test/**/*.test.ts'], exclude: [ownServers] } },
+      // The same files once more, on a real server.
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: [...onPostgres, ownServers],
+          globalSetup: ['test/engines/postgres-server.ts'],
+          setupFiles: ['test/engines/on-postgres.ts'],
+        },
+      },
+    ],
     environment: 'node',
     setupFiles: ['test/property-seed.ts'],
     // Processes, because of native modules and worker threads; each is kept for many files, which share what they import:

@@ -10,6 +10,7 @@ import { loadConfig } from '../src/config.ts';
 import type { LoadedTables } from '../src/mapping/assemble.ts';
 import { loadTables } from '../src/mapping/load.ts';
 import type { Sandbox } from '../src/sandbox/server.ts';
+import { usualKeeping } from './engines/keeping.ts';
 
 export const OPS_TOKEN = 'ops-token-of-the-tests';
 /** People of the ops door, by role; `PEOPLE` is the setting that names them. */
@@ -109,6 +110,7 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
       PUENTE_MOVES_GATE: 'advise',
       // A test runs in the same process: its own work is no reason to turn a till away.
       PUENTE_LIMITS_LAG_MS: '600000',
+      ...(await usualKeeping().settings(data_dir)),
       ...settings,
     },
     cwd: process.cwd(),
@@ -138,7 +140,9 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
     },
     async close() {
       await app.close();
-      if (settings.PUENTE_DATA_DIR === undefined) rmSync(data_dir, { recursive: true, force: true });
+      if (settings.PUENTE_DATA_DIR !== undefined) return;
+      await usualKeeping().drop(data_dir);
+      rmSync(data_dir, { recursive: true, force: true });
     },
   };
 }

@@ -1,8 +1,8 @@
 /** C15: backups made while tills sell, and a kill in the middle of one: what has a backup's name is whole. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readFile } from '../engines/keeping.ts';
 import { call, OPS_TOKEN } from '../kit.ts';
-import { readDatabase } from './books.ts';
 import { sellUntilGone, type Trial } from './chain.ts';
 import type { Stand } from './stand.ts';
 
@@ -41,7 +41,7 @@ function checkBackups(stand: Stand): void {
     const file = join(folderOf(stand), name);
     const { bytes } = JSON.parse(readFileSync(`${file}.json`, 'utf8')) as { bytes: number }; // the manifest of a backup
     if (readFileSync(file).length !== bytes) throw new Error(`${name} is not what its manifest says`);
-    const verdict = readDatabase(file, (database) => database.pragma('integrity_check', { simple: true }));
+    const verdict = readFile(file, (database) => database.pragma('integrity_check', { simple: true }));
     if (verdict !== 'ok') throw new Error(`${name} has its name and is damaged: ${String(verdict)}`);
   }
 }

@@ -1,5 +1,4 @@
-/** Collects a history for the checker: from the clients, the sandbox's books, the receiver, and the database file itself. */
-import Database from 'better-sqlite3';
+/** Collects a history for the checker: from the clients, the sandbox's books, the receiver, and the database itself. */
 import { createCover } from '../../src/core/cover.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { createVault } from '../../src/core/vault.ts';
@@ -20,42 +19,30 @@ export interface Backlog {
   notices: number;
 }
 
-/** Reads the file as somebody else would, while the server runs or after it died. */
-export function readDatabase<T>(path: string, read: (database: Database.Database) => T): T {
-  const database = new Database(path, { readonly: true, fileMustExist: true, timeout: 5_000 });
-  try {
-    return read(database);
-  } finally {
-    database.close();
-  }
-}
+const BACKLOG = `SELECT
+  (SELECT count(*) FROM links WHERE state IN ('SENDING', 'IN_DOUBT')) AS in_doubt,
+  (SELECT count(*) FROM links WHERE state = 'LIVE' AND client_answer <> 'maybe') AS unclaimed,
+  (SELECT count(*) FROM links WHERE state = 'LIVE') AS live,
+  (SELECT count(*) FROM events WHERE state = 'pending') AS events,
+  (SELECT count(*) FROM notices WHERE state = 'pending') AS notices`;
 
-export function readBacklog(path: string): Backlog {
-  return readDatabase(path, (database) => {
-    const count = (sql: string): number => Number(database.prepare(`SELECT count(*) FROM ${sql}`).pluck().get());
-    return {
-      in_doubt: count(`links WHERE state IN ('SENDING', 'IN_DOUBT')`),
-      unclaimed: count(`links WHERE state = 'LIVE' AND client_answer <> 'maybe'`),
-      live: count(`links WHERE state = 'LIVE'`),
-      events: count(`events WHERE state = 'pending'`),
-      notices: count(`notices WHERE state = 'pending'`),
-    };
-  });
+/** Reads as somebody else would, while the server runs or after it died. */
+export async function readBacklog({ read }: Stand): Promise<Backlog> {
+  const [backlog] = await read<Backlog>(BACKLOG);
+  if (backlog === undefined) throw new Error('a SELECT of counts has one row');
+  return backlog;
 }
 
 /** The events and rows that hold up the quiet, for the person who reads a failure. */
-export function describeBacklog(path: string): string {
-  return readDatabase(path, (database) => {
-    const all = (sql: string): unknown[] => database.prepare(sql).all();
-    return JSON.stringify({
-      now: Date.now(),
-      events: all(`SELECT * FROM events WHERE state = 'pending'`),
-      notices: all(`SELECT legacy_id, attempts, next_attempt_at FROM notices WHERE state = 'pending'`),
-      links: all(
-        `SELECT legacy_id, state, client_answer, order_id, cancel, attempts, next_check_at, expires_at, created_at
-         FROM links WHERE state IN ('SENDING', 'IN_DOUBT', 'LIVE')`,
-      ),
-    });
+export async function describeBacklog({ read }: Stand): Promise<string> {
+  return JSON.stringify({
+    now: Date.now(),
+    events: await read(`SELECT * FROM events WHERE state = 'pending'`),
+    notices: await read(`SELECT legacy_id, attempts, next_attempt_at FROM notices WHERE state = 'pending'`),
+    links: await read(
+      `SELECT legacy_id, state, client_answer, order_id, cancel, attempts, next_check_at, expires_at, created_at
+       FROM links WHERE state IN ('SENDING', 'IN_DOUBT', 'LIVE')`,
+    ),
   });
 }
 
@@ -76,7 +63,7 @@ export async function collect(stand: Stand, till: Till, unsettled: string[] = []
     state: (body as { state?: unknown }).state, // a notice is a flat intent
   }));
   const clients = { creates, cancels, probes, reads, notices: told, unsettled };
-  return { ...clients, ...upstreamBooks(stand), ...databaseBooks(stand.database) };
+  return { ...clients, ...upstreamBooks(stand), ...(await databaseBooks(stand)) };
 }
 
 /** Calls that don't wait for each other, and are no flood either. */
@@ -137,24 +124,21 @@ type DatabaseBooks = Pick<
   'links' | 'other_keys' | 'legacy_sales' | 'events' | 'notice_rows' | 'audits' | 'merchants' | 'integrity'
 >;
 
-export function databaseBooks(path: string): DatabaseBooks {
-  return readDatabase(path, (database) => {
-    const all = <Row>(sql: string): Row[] => database.prepare<[], Row>(sql).all();
-    const merchants = all<{ id: string; settings: string }>('SELECT id, settings FROM merchants');
-    return {
-      links: all<LinkFacts>("SELECT * FROM links WHERE family = 'point' ORDER BY legacy_id").map(uncovered),
-      other_keys: database.prepare<[], string>("SELECT idempotency_key FROM links WHERE family = 'qr'").pluck().all(),
-      legacy_sales: all<LegacySaleFacts>("SELECT * FROM legacy_sales WHERE family = 'point' AND work = 'sale'"),
-      events: all('SELECT order_id, action, state FROM events'),
-      notice_rows: all('SELECT legacy_id, state FROM notices'),
-      audits: all<AuditFacts & { detail: string }>('SELECT * FROM audit').map((line) => ({
-        ...line,
-        detail: JSON.parse(line.detail),
-      })),
-      merchants: merchants.map(({ id, settings }) => ({ id, stage: JSON.parse(settings).stage ?? null })),
-      integrity: String(database.pragma('integrity_check', { simple: true })),
-    };
-  });
+export async function databaseBooks({ read, integrity }: Stand): Promise<DatabaseBooks> {
+  const links = await read<LinkFacts>("SELECT * FROM links WHERE family = 'point' ORDER BY legacy_id");
+  const others = await read<LinkFacts>("SELECT idempotency_key FROM links WHERE family = 'qr'");
+  const audits = await read<AuditFacts & { detail: string }>('SELECT * FROM audit');
+  const merchants = await read<{ id: string; settings: string }>('SELECT id, settings FROM merchants');
+  return {
+    links: links.map(uncovered),
+    other_keys: others.map(({ idempotency_key }) => idempotency_key),
+    legacy_sales: await read<LegacySaleFacts>("SELECT * FROM legacy_sales WHERE family = 'point' AND work = 'sale'"),
+    events: await read('SELECT order_id, action, state FROM events'),
+    notice_rows: await read('SELECT legacy_id, state FROM notices'),
+    audits: audits.map((line) => ({ ...line, detail: JSON.parse(line.detail) })),
+    merchants: merchants.map(({ id, settings }) => ({ id, stage: JSON.parse(settings).stage ?? null })),
+    integrity: await integrity(),
+  };
 }
 
 /** A reference whose digits happen to look like a card's is sealed in the file (`reliability.md` F134). */

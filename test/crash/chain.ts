@@ -101,10 +101,10 @@ export async function untilOver(stand: Stand, till: Till): Promise<string[]> {
 export async function untilQuiet(stand: Stand, names: (keyof Backlog)[]): Promise<string[]> {
   const limit = Date.now() + QUIET_LIMIT_MS;
   for (;;) {
-    const backlog = readBacklog(stand.database);
+    const backlog = await readBacklog(stand);
     const left = names.filter((name) => backlog[name] > 0);
     if (left.length === 0) return [];
-    if (Date.now() > limit) return [...left.map((name) => `${backlog[name]} ${name}`), describeBacklog(stand.database)];
+    if (Date.now() > limit) return [...left.map((name) => `${backlog[name]} ${name}`), await describeBacklog(stand)];
     await pause(100);
   }
 }

@@ -104,7 +104,7 @@ export const duringRecovery: Killer = async (trial) => {
   for (let round = 0; round < RECOVERY_ROUNDS; round++) {
     const child = await stand.start(point);
     if (child === null) return;
-    await Promise.race([child.gone, untilRecovered(stand.database, child)]);
+    await Promise.race([child.gone, untilRecovered(stand, child)]);
     if (!child.alive()) return;
     // What the kills before had left was through before the point was passed.
     await child.kill();
@@ -113,10 +113,10 @@ export const duringRecovery: Killer = async (trial) => {
   throw new Error(`recovery did not pass ${point} in ${RECOVERY_ROUNDS} rounds`);
 };
 
-async function untilRecovered(database: string, child: Child): Promise<void> {
+async function untilRecovered(stand: Stand, child: Child): Promise<void> {
   const limit = Date.now() + RECOVERY_LIMIT_MS;
   while (child.alive() && Date.now() < limit) {
-    const { in_doubt, unclaimed } = readBacklog(database);
+    const { in_doubt, unclaimed } = await readBacklog(stand);
     if (in_doubt + unclaimed === 0) return;
     await pause(50);
   }

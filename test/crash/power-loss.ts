@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MIGRATIONS_DIRECTORY, prepareFile } from '../../src/store/sqlite/file.ts';
-import { readDatabase } from './books.ts';
+import { readFile } from '../engines/keeping.ts';
 import type { Child } from './child.ts';
 import type { Random } from './random.ts';
 import type { Stand } from './stand.ts';
@@ -138,7 +138,7 @@ export function imagesOf({ file }: Disk): Images {
       putDisk(path, file, log);
       try {
         prepareFile({ path, create: false, now: Date.now, migrations_directory: MIGRATIONS_DIRECTORY });
-        return { refusal: null, kept: readDatabase(path, keptIn) };
+        return { refusal: null, kept: readFile(path, keptIn) };
       } catch (error) {
         return { refusal: String(error), kept: new Set() };
       }
@@ -147,7 +147,7 @@ export function imagesOf({ file }: Disk): Images {
   };
 }
 
-function keptIn(database: Parameters<Parameters<typeof readDatabase>[1]>[0]): Set<string> {
+function keptIn(database: Parameters<Parameters<typeof readFile>[1]>[0]): Set<string> {
   const acknowledged = database.prepare<[], string>(
     `SELECT legacy_id FROM links WHERE order_id IS NOT NULL AND client_answer = 'maybe'`,
   );

@@ -89,7 +89,7 @@ export async function collectQr(
   const notices = stand.receiver.received.filter((told) => !isOfPoint(told)).map(toldNotice);
   const read = async (path: string): Promise<Answer> =>
     call(`${stand.child?.public_url}${path}`, { token: tokenOf(ARGENTINA) });
-  const { audits, integrity } = databaseBooks(stand.database);
+  const { audits, integrity } = await databaseBooks(stand);
   const { sales, calls, asks, probes } = till;
   return {
     sales: sales.map(({ number, kind, pos, reference, amount_minor }) => ({

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { type Keeping, usualKeeping } from '../engines/keeping.ts';
 import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';
 import { type Build, type Child, SOURCES, startChild } from './child.ts';
 import { keptBundle } from './kept-bundle.ts';
@@ -34,7 +35,11 @@ export interface Stand {
   sandbox: Sandbox;
   receiver: Receiver;
   data_dir: string;
+  /** The file, where there is one. */
   database: string;
+  /** Rows of the database, as `Keeping`. */
+  read<Row>(sql: string): Promise<Row[]>;
+  integrity(): Promise<string>;
   /** What a server of this stand is started with. */
   environment: Record<string, string>;
   /** The server of now, once started. */
@@ -53,7 +58,10 @@ export interface Stand {
 }
 
 /** @param settings environment of the server on top of the short times. */
-export async function startStand(settings: Record<string, string> = {}): Promise<Stand> {
+export async function startStand(
+  settings: Record<string, string> = {},
+  keeping: Keeping = usualKeeping(),
+): Promise<Stand> {
   const receiver = await startReceiver();
   const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: TERMINALS } });
   const address = await startAddress();
@@ -75,6 +83,7 @@ export async function startStand(settings: Record<string, string> = {}): Promise
     PUENTE_MERCHANTS_NOTICE_URL: receiver.url,
     PUENTE_LOG_LEVEL: 'warn',
     ...TIMES,
+    ...(await keeping.settings(data_dir)),
     ...settings,
   };
   const children: Child[] = [];
@@ -83,11 +92,14 @@ export async function startStand(settings: Record<string, string> = {}): Promise
     receiver,
     data_dir,
     database: join(data_dir, 'puente.db'),
+    read: (sql) => keeping.read(data_dir, sql),
+    integrity: () => keeping.integrity(data_dir),
     environment,
     child: null,
     async start(armed, build = usual) {
       const arm = armed === undefined ? {} : { NODE_ENV: 'test', CRASH_TEST_FAILPOINT: armed };
       address.port = null;
+      await keeping.release(data_dir);
       stand.child = await startChild({ ...environment, ...arm }, build, (kill) => {
         stand.killStarting = kill;
       });
@@ -107,6 +119,7 @@ export async function startStand(settings: Record<string, string> = {}): Promise
       await sandbox.close();
       await address.close();
       await receiver.close();
+      await keeping.drop(data_dir);
       rmSync(data_dir, { recursive: true, force: true });
     },
   };

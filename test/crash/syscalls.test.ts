@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readDatabase } from './books.ts';
+import { readFile } from '../engines/keeping.ts';
 import { finishChain, started } from './chain.ts';
 import { type Child, killChildren, StartRefused } from './child.ts';
 import { seeded } from './random.ts';
@@ -146,7 +146,7 @@ function lookAtFile(stand: Stand, till: Till, fault: Fault): void {
     if (acknowledged.length > 0) tally.wrong.push(`${nameOf(fault)}: sales were acknowledged without a file`);
     return;
   }
-  const { verdict, kept } = readDatabase(stand.database, contentOf);
+  const { verdict, kept } = readFile(stand.database, contentOf);
   if (verdict !== 'ok') tally.wrong.push(`${nameOf(fault)}: the file is damaged: ${verdict}`);
   for (const id of acknowledged)
     if (!kept.has(id)) tally.wrong.push(`${nameOf(fault)}: ${id} was acknowledged and is not kept`);

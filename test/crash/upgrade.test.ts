@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readDatabase } from './books.ts';
+import { readFile } from '../engines/keeping.ts';
 import { finishChain } from './chain.ts';
 import { type Build, killChildren } from './child.ts';
 import { makeNewerBuild, NEWER_VERSION } from './newer-build.ts';
@@ -135,7 +135,7 @@ interface Content {
 
 /** What the file holds, without what a migration adds to it. */
 function contentOf(path: string): Content {
-  return readDatabase(path, (database) => {
+  return readFile(path, (database) => {
     expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
     const links = database.prepare<[], Record<string, unknown>>('SELECT * FROM links ORDER BY legacy_id').all();
     return {

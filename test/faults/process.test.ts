@@ -233,8 +233,8 @@ function keysPosted(): (string | null | undefined)[] {
     .map((line) => line.idempotency_key);
 }
 
-function openRows(): number {
-  const { in_doubt } = readBacklog(stand.database);
+async function openRows(): Promise<number> {
+  const { in_doubt } = await readBacklog(stand);
   return in_doubt;
 }
 

@@ -156,7 +156,7 @@ it('adopts the sales of after the backup by their reference, under their old ids
   // The one that went under the till's own reference is nobody's any more, and that is told.
   expect(rowsOf(into, NAMED)).toEqual([]);
   expect((await till(second, `/payment-intents/${named}`)).status).toBe(404);
-  const lines = auditsOf(into).map(({ action, subject }) => [action, subject]);
+  const lines = (await auditsOf(into)).map(({ action, subject }) => [action, subject]);
   expect(lines).toEqual(
     expect.arrayContaining([
       ['restored', 'puente'],

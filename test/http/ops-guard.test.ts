@@ -28,7 +28,7 @@ describe('a call that a browser makes', () => {
     const answers = [await get(headers), await bench.ops(MERCHANT, { method: 'PUT', body: CHANGE, headers })];
     for (const answer of answers) expect([answer.status, answer.body]).toMatchObject([403, { error: 'forbidden' }]);
     expect(answers[0]?.headers['access-control-allow-origin']).toBeUndefined();
-    expect(auditsOf(bench.data_dir)).toEqual([]);
+    expect(await auditsOf(bench.data_dir)).toEqual([]);
   });
 
   it('of our own origin, or typed by a person, passes', async () => {
@@ -58,7 +58,7 @@ describe('a call that a browser makes', () => {
       400,
       { error: 'bad_request', message: expect.stringContaining('application/json') },
     ]);
-    expect(auditsOf(bench.data_dir)).toEqual([]);
+    expect(await auditsOf(bench.data_dir)).toEqual([]);
   });
 });
 

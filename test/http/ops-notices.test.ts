@@ -126,7 +126,7 @@ describe('the log', () => {
     ]) {
       expect([answer.status, (answer.body as { error: string }).error]).toEqual([404, 'not_found']);
     }
-    expect(auditsOf(shop.data_dir).filter(({ action }) => action.startsWith('replay'))).toEqual([]);
+    expect((await auditsOf(shop.data_dir)).filter(({ action }) => action.startsWith('replay'))).toEqual([]);
   });
 });
 
@@ -145,7 +145,7 @@ describe('a replay of one', () => {
       ({ tries }) => tries.length === 2,
     );
     expect(after).toMatchObject({ state: 'delivered', replayed: true, next_attempt_at: null });
-    const lines = auditsOf(shop.data_dir);
+    const lines = await auditsOf(shop.data_dir);
     expect(lines.at(-1)).toMatchObject({
       who: 'operator',
       action: 'replay notice',
@@ -197,7 +197,7 @@ describe('a replay of a window', () => {
       400,
       { error: 'bad_request', message: expect.stringContaining('must be later than since') },
     ]);
-    expect(auditsOf(shop.data_dir).map(({ action }) => action)).toEqual(['merchant settings']);
+    expect((await auditsOf(shop.data_dir)).map(({ action }) => action)).toEqual(['merchant settings']);
     expect(receiver.received).toHaveLength(3);
 
     status = 200;
@@ -211,7 +211,7 @@ describe('a replay of a window', () => {
     const again = await replay('replay', { ...ALWAYS, states: ['delivered'], reason: 'all of it once more' });
     expect(again.body).toEqual({ notices: 3, dry_run: false, delivered_left_out: 0 });
     await receiver.waitFor(8);
-    const replays = auditsOf(shop.data_dir).filter(({ action }) => action === 'replay notices');
+    const replays = (await auditsOf(shop.data_dir)).filter(({ action }) => action === 'replay notices');
     expect(replays).toMatchObject([
       {
         subject: ARGENTINA,

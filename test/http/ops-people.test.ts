@@ -59,7 +59,7 @@ describe('every row', () => {
         ]);
         expect((answer.body as { message: string }).message).toContain(command);
       }
-      expect(auditsOf(bench.data_dir)).toEqual([]);
+      expect(await auditsOf(bench.data_dir)).toEqual([]);
     },
   );
 
@@ -70,7 +70,7 @@ describe('every row', () => {
     expect((await call(path, { token: BEN.token, ...change(0) })).status).toBe(200);
     expect((await call(path, { token: EVA.token, ...change(1) })).status).toBe(200);
     expect((await call(path, { token: OPS_TOKEN, ...change(2) })).status).toBe(200);
-    expect(auditsOf(bench.data_dir).map(({ who }) => who)).toEqual(['ben', 'eva', 'operator']);
+    expect((await auditsOf(bench.data_dir)).map(({ who }) => who)).toEqual(['ben', 'eva', 'operator']);
   });
 
   it('tells nobody which routes there are [F123]', async () => {

@@ -91,11 +91,11 @@ describe('a key in the path or the query of a URL', () => {
     // A later one of the sale may be on its way still.
     const went = notices.filter(({ state }) => state === 'delivered').map(({ last_attempt }) => last_attempt?.url);
     expect(went).toEqual(went.map(() => `${origin}/…?…`));
-    expect(auditsOf(shop.data_dir).at(-1)?.detail).toMatchObject({
+    expect((await auditsOf(shop.data_dir)).at(-1)?.detail).toMatchObject({
       before: { notice_url: `${origin}/…?…` },
       after: { notice_url: `${origin}/…?…` },
     });
-    expectNoKey(JSON.stringify(auditsOf(shop.data_dir)), 'the audit');
+    expectNoKey(JSON.stringify(await auditsOf(shop.data_dir)), 'the audit');
     expect(lines.length).toBeGreaterThan(0);
     expectNoKey(lines.join(''), 'the log');
     expectNoKeyOnDisk();

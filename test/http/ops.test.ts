@@ -53,7 +53,7 @@ describe('changes that are refused', () => {
       const answer = await shop.ops(path, { method: 'PUT', body });
       expect([name, answer.status, answer.text]).toEqual([name, status, expect.stringContaining('"message"')]);
       expect(answer.text).not.toMatch(/at .*\.ts:\d+/);
-      expect([name, auditsOf(shop.data_dir)]).toEqual([name, []]);
+      expect([name, await auditsOf(shop.data_dir)]).toEqual([name, []]);
     }
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
     expect(((await shop.ops(MERCHANT)).body as { revision: number }).revision).toBe(0);
@@ -84,7 +84,7 @@ describe('changes that are refused', () => {
       ),
     );
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409, 409, 409]);
-    expect(auditsOf(shop.data_dir)).toHaveLength(1);
+    expect(await auditsOf(shop.data_dir)).toHaveLength(1);
   });
 });
 
@@ -118,7 +118,7 @@ describe('changes', () => {
       notice_secret: 'not set',
       credential: 'not set',
     });
-    const lines = auditsOf(shop.data_dir);
+    const lines = await auditsOf(shop.data_dir);
     expect(lines.map((line) => [line.who, line.action, line.subject, line.reason])).toEqual([
       ['operator', 'merchant settings', ARGENTINA, 'agreed with the merchant'],
       ['operator', 'merchant settings', ARGENTINA, 'taken back'],
@@ -149,7 +149,7 @@ describe('changes', () => {
     expect((await shop.read(legacy)).body).toMatchObject({ id: legacy, state: 'OPEN' });
     expect((await shop.read(before)).body).toMatchObject({ id: before, state: 'OPEN' });
     expect((await shop.cancel(device, before)).status).toBe(200);
-    const lines = auditsOf(shop.data_dir);
+    const lines = await auditsOf(shop.data_dir);
     expect(lines).toMatchObject([
       { action: 'stage', reason: 'going back', detail: { before: { stage: 'orders' }, after: { stage: 'legacy' } } },
     ]);

@@ -41,7 +41,7 @@ describe('an order whose till was told an error', () => {
     expect(row).toMatchObject({ legacy_state: 'CANCELED', client_answer: 'error' });
     expect((await shop.orders(device)).map((order) => order.status)).toEqual(['canceled']);
     const lines = await eventually(
-      async () => auditsOf(shop.data_dir),
+      () => auditsOf(shop.data_dir),
       (found) => found.length > 0,
     );
     expect(lines).toMatchObject([
@@ -63,7 +63,7 @@ describe('an order whose till was told an error', () => {
     await shop.atTerminal('pay', { device });
     const [notice] = await receiver.waitFor(1);
     expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
-    expect(auditsOf(shop.data_dir).filter((line) => line.action === 'settle')).toMatchObject([
+    expect((await auditsOf(shop.data_dir)).filter((line) => line.action === 'settle')).toMatchObject([
       { subject: id, reason: 'paid but unacknowledged' },
     ]);
     await receiver.close();
@@ -78,7 +78,7 @@ describe('an order whose till was told an error', () => {
     await shop.atTerminal('pay', { device });
     await shop.clearFaults();
     await untilRow(device, (found) => found.legacy_state === 'FINISHED');
-    expect(auditsOf(shop.data_dir).map((line) => line.reason)).toEqual(['paid but unacknowledged']);
+    expect((await auditsOf(shop.data_dir)).map((line) => line.reason)).toEqual(['paid but unacknowledged']);
   });
 
   it('is adopted where the policy says so', async () => {
@@ -88,7 +88,7 @@ describe('an order whose till was told an error', () => {
     await untilRow(device, (found) => found.client_answer === 'maybe');
     expect(shop.rows(device)[0]?.state).toBe('LIVE');
     expect((await shop.orders(device)).map((order) => order.status)).toEqual(['created']);
-    expect(auditsOf(shop.data_dir).map((line) => line.reason)).toEqual(['unacknowledged order adopted']);
+    expect((await auditsOf(shop.data_dir)).map((line) => line.reason)).toEqual(['unacknowledged order adopted']);
   });
 
   it('is not touched once a retry has claimed it', async () => {
@@ -98,7 +98,7 @@ describe('an order whose till was told an error', () => {
     expect((await shop.create(device)).status).toBe(200);
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect((await shop.orders(device)).map((order) => order.status)).toEqual(['created']);
-    expect(auditsOf(shop.data_dir)).toEqual([]);
+    expect(await auditsOf(shop.data_dir)).toEqual([]);
   });
 });
 

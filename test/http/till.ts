@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { AppParts } from '../../src/app.ts';
 import type { AuditLine } from '../../src/core/store.ts';
+import { usualKeeping } from '../engines/keeping.ts';
 import { type Answer, ARGENTINA, type Bench, type Call, POINT, startBench } from '../kit.ts';
 
 /** Short times, so that a test of silence takes a second; jitter and pauses stay as they are. */
@@ -115,14 +116,10 @@ export function rowsOf(data_dir: string, device: string, merchant = ARGENTINA): 
 }
 
 /** The audit chain, oldest first, read beside the running process. */
-export function auditsOf(data_dir: string): AuditLine[] {
-  const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
-  try {
-    const lines = database.prepare<[], AuditLine & { detail: string }>('SELECT * FROM audit ORDER BY sequence').all();
-    return lines.map((line) => ({ ...line, detail: JSON.parse(line.detail) as Record<string, unknown> })); // the store's own JSON
-  } finally {
-    database.close();
-  }
+export async function auditsOf(data_dir: string): Promise<AuditLine[]> {
+  const sql = 'SELECT * FROM audit ORDER BY sequence';
+  const lines = await usualKeeping().read<AuditLine & { detail: string }>(data_dir, sql);
+  return lines.map((line) => ({ ...line, detail: JSON.parse(line.detail) as Record<string, unknown> })); // the store's own JSON
 }
 
 /** The id in a legacy answer; a missing one fails the test that asked. */

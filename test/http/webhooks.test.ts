@@ -146,12 +146,17 @@ describe('what is not an event of ours', () => {
     expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
   });
 
-  it('an event for an order that is not there is parked, not believed [F108]', async () => {
+  it('an event for an order that is not there is tried some times more, not believed [F108]', async () => {
     const device = shop.freshDevice();
     await shop.fault(LEFT_IN_DOUBT);
     await shop.create(device, { additional_info: { external_reference: 'mine' } });
-    await tell({ id: unknown(), reference: 'mine', signed: false });
-    expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
+    const id = unknown();
+    await tell({ id, reference: 'mine', signed: false });
+    await eventually(
+      () => shop.requests(`/v1/orders/${id}`),
+      (reads) => reads.length > 0,
+    );
+    expect(inbox().map((row) => row.state)).toEqual(['pending']);
     expect(shop.rows(device)).toMatchObject([{ state: 'IN_DOUBT', order_id: null }]);
   });
 });

@@ -8,7 +8,7 @@ import type { Upstream } from '../../src/core/upstream.ts';
 import { createVault } from '../../src/core/vault.ts';
 import type { WrittenLimitation } from '../../src/mapping/limitations.ts';
 import { laneRuntime } from '../core/lane-runtime.ts';
-import { openStore } from '../store/sqlite/kit.ts';
+import { usualKeeping } from '../engines/keeping.ts';
 
 const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 
@@ -17,11 +17,11 @@ export const WORLD_KEY = 'a-secret-key-that-only-these-worlds-use';
 
 /** The report on the data of a Puente that has closed, so that everything that it saw is in it. @param since epoch ms. */
 export async function reportOnClosed(
-  database: string,
+  data_dir: string,
   { since, clock, notice_agent }: { since: number; clock: Clock; notice_agent: string },
 ): Promise<Report> {
   const vault = createVault(new Secret(WORLD_KEY));
-  const store = await openStore(database, { create: false, cover_key: vault.coverKey() });
+  const store = await usualKeeping().open(data_dir, vault.coverKey());
   try {
     const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock, vault });
     const ask = { merchant_id: null, since, until: clock.now() + 1 };

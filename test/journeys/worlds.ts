@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/app/runtime.ts';
 import type { Clock } from '../../src/core/runtime.ts';
+import { usualKeeping } from '../engines/keeping.ts';
 import { type Bench, call, type Receiver, startBench, startReceiver } from '../kit.ts';
 import { closed, reportOnClosed, WORLD_KEY } from './limitation-hits.ts';
 import type { ScriptWorld } from './till-script.ts';
@@ -64,8 +65,8 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
       await bench.close();
       await receiver.close();
       const notice_agent = options.environment?.PUENTE_NOTICES_USER_AGENT ?? 'Puente';
-      const database = join(data_dir, 'puente.db');
-      if (way === 'orders') closed.reports?.push(await reportOnClosed(database, { since, clock, notice_agent }));
+      if (way === 'orders') closed.reports?.push(await reportOnClosed(data_dir, { since, clock, notice_agent }));
+      await usualKeeping().drop(data_dir);
       rmSync(data_dir, { recursive: true, force: true });
     },
   };

@@ -49,7 +49,7 @@ describe('with the gate enforced', () => {
       in_force: { intents: { stage: 'orders' }, qr: { stage: 'orders' }, devices: { stage: 'orders' } },
       judgement: { allowed: true, overridden: true },
     });
-    const lines = auditsOf(bench.data_dir);
+    const lines = await auditsOf(bench.data_dir);
     const line = lines.find(({ action, subject }) => action === 'stage' && subject === MEXICO);
     expect(line).toMatchObject({
       who: EVA.name,
@@ -135,7 +135,7 @@ describe('with a second approver', () => {
     const twice = await Promise.all([decide(id, 'approve', EVA), decide(id, 'approve', EVA)]);
     expect(twice.map(({ status }) => status).sort()).toEqual([200, 400]);
     expect(await bench.stageOf()).toMatchObject({ stage: 'shadow', revision: 1 });
-    expect(auditsOf(bench.data_dir)).toMatchObject([
+    expect(await auditsOf(bench.data_dir)).toMatchObject([
       { action: 'move proposed', who: BEN.name },
       { action: 'stage', who: EVA.name, detail: { proposal: id, proposed_by: BEN.name } },
     ]);

@@ -111,7 +111,7 @@ describe('rollback', () => {
     const empty = await drain();
     expect([empty.orders.open, empty.says]).toEqual([0, expect.stringContaining('Nothing is open on orders')]);
     expect(await sideOf(first)).toBe('legacy');
-    expect(auditsOf(bench.data_dir).at(-1)).toMatchObject({
+    expect((await auditsOf(bench.data_dir)).at(-1)).toMatchObject({
       who: BEN.name,
       action: 'stage',
       reason: 'tills report errors',

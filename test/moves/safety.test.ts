@@ -59,8 +59,8 @@ interface Safety {
 const safetyOf = async (merchant = ARGENTINA): Promise<Safety> =>
   (await bench.as(ANA, 'GET', `/api/merchants/${merchant}/safety`)).body as Safety; // the door's own view
 const stageOf = async (merchant: string) => (await bench.stageOf(merchant)).in_force.intents?.stage;
-const lines = (merchant: string, action: string) =>
-  auditsOf(bench.data_dir).filter((line) => line.subject === merchant && line.action === action);
+const lines = async (merchant: string, action: string) =>
+  (await auditsOf(bench.data_dir)).filter((line) => line.subject === merchant && line.action === action);
 
 describe('armed', () => {
   it('declines never count, however many', async () => {
@@ -87,7 +87,7 @@ describe('armed', () => {
     const { legacy } = (await bench.control('/state')).body as { legacy: { intents: { id: string }[] } }; // the sandbox's own
     expect(legacy.intents.map(({ id }) => id)).toContain(sold);
     expect((await bench.till(`${POINT}/payment-intents/${open}`)).body).toMatchObject({ id: open, state: 'OPEN' });
-    expect(lines(ARGENTINA, 'safety stop')).toMatchObject([
+    expect(await lines(ARGENTINA, 'safety stop')).toMatchObject([
       { who: 'puente', detail: { kind: 'intents', mode: 'armed' } },
     ]);
     const { text } = await call(`${bench.app.ops_url}/metrics`);
@@ -133,7 +133,7 @@ describe('armed', () => {
     expect(messageOf(await reset({ ...ask, kind: 'qr' }))).toContain('No safety stop of qr stands');
     expect((await reset(ask)).body).toMatchObject({ in_force: { intents: { stage: 'canary', trip: null } } });
     expect((await reset({ ...ask, revision: revision + 1 })).status).toBe(400);
-    expect(lines(ARGENTINA, 'safety reset')).toMatchObject([
+    expect(await lines(ARGENTINA, 'safety reset')).toMatchObject([
       { who: BEN.name, detail: { kind: 'intents', after: { stage: 'canary' } } },
     ]);
     expect((await safetyOf()).trips).toEqual([]);
@@ -152,7 +152,7 @@ describe('not armed', () => {
     expect(now).toMatchObject([{ kind: 'intents', why: expect.stringContaining('were faults') }]);
     expect(await stageOf(CHILE)).toBe('orders');
     await failing(2, FAILING, CHILE);
-    expect(lines(CHILE, 'safety stop observed')).toHaveLength(1);
+    expect(await lines(CHILE, 'safety stop observed')).toHaveLength(1);
   });
 
   it('off it does nothing at all', async () => {

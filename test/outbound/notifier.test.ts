@@ -492,6 +492,25 @@ describe('the receiver is looked up at send time', () => {
     expect(await pending()).toBe(1);
     expect(notifier.faults).toHaveLength(1);
   });
+
+  it('and while the store can not be read, a notice stays due and goes out with the next look', async () => {
+    const { url, told } = await receiver();
+    let isGone = true;
+    const notifier = start({
+      receiver: async () => {
+        if (isGone) throw new PuenteError('store_failed', 'the database server is gone');
+        return { url, dialect: 'point_integration_ipn', secret: null };
+      },
+    });
+    await queue(ARGENTINA, 'a');
+    notifier.wake();
+    await until(() => notifier.faults.length === 1);
+    expect(notifier.attempts).toEqual([]);
+    isGone = false;
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    expect(told.map((seen) => seen.body)).toEqual(['a']);
+  });
 });
 
 describe('the pace', () => {

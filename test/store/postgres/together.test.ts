@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../../src/core/audit.ts';
 import type { Link } from '../../../src/core/link.ts';
 import type { Opening, Store } from '../../../src/core/store.ts';
+import { SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
   attempt,
@@ -99,6 +100,45 @@ describe('stores of several processes', () => {
     await server.run(url, `UPDATE leases SET until = clock_timestamp()`);
     expect(await second.dueLinks(NOON + 3_600_000, 9)).toHaveLength(1);
     expect(await first.dueLinks(NOON + 3_600_000, 9)).toEqual([]);
+  });
+
+  it('hand on what one of them had when it is not heard of any more, long before its leases end', async () => {
+    await open(2);
+    await of(0).receiveEvent(newEvent());
+    expect(await of(0).dueEvents(NOON, 9)).toHaveLength(1);
+    const silent_for = (seconds: number) =>
+      server.run(
+        url,
+        `UPDATE lease_holders SET seen_at = clock_timestamp() - interval '${seconds} seconds'
+        WHERE name = (SELECT holder FROM leases)`,
+      );
+    await silent_for(SILENT_SECONDS - 5);
+    expect(await of(1).dueEvents(NOON, 9), 'it may only be slow').toEqual([]);
+    await silent_for(SILENT_SECONDS + 1);
+    expect(await of(1).dueEvents(NOON, 9), 'the server may have been away').toEqual([]);
+    await server.run(
+      url,
+      `UPDATE lease_holders SET since = clock_timestamp() - interval '${SILENT_SECONDS + 5} seconds'`,
+    );
+    expect(await of(1).dueEvents(NOON, 9)).toHaveLength(1);
+    expect(await of(0).dueEvents(NOON, 9)).toEqual([]);
+  });
+
+  it('write a lease once for many looks, and again before it ends', async () => {
+    await open(1);
+    for (let number = 0; number < 3; number++) await of(0).receiveEvent(newEvent({ reference: `ref ${number}` }));
+    const look = async () => {
+      expect(await of(0).dueEvents(NOON, 3)).toHaveLength(3);
+      const leases = `SELECT id, xmin, until > clock_timestamp() + interval '50 seconds' AS is_fresh FROM leases ORDER BY id`;
+      return server.run(url, leases);
+    };
+    const first = await look();
+    expect(first.map(({ is_fresh }) => is_fresh)).toEqual([true, true, true]);
+    expect(await look()).toEqual(first);
+    await server.run(url, `UPDATE leases SET until = clock_timestamp() + interval '20 seconds' WHERE id = '2'`);
+    const renewed = await look();
+    expect(renewed[1]).toMatchObject({ is_fresh: true });
+    expect([renewed[0], renewed[2]]).toEqual([first[0], first[2]]);
   });
 
   it('do not merge a hint into one that another has taken', async () => {

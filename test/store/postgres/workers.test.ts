@@ -1,8 +1,7 @@
-/** Several processes on one host: they share the doors and the database, are replaced without a failed call, and stop together. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { childrenOf, parentOf } from '../../../bench/children.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { type Child, killChildren, startChild } from '../../crash/child.ts';
 import { type Answer, ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
@@ -57,22 +56,6 @@ async function sell(): Promise<(number | null)[]> {
 function ask(path: string, body?: object): Promise<Answer | null> {
   const options = { token: tokenOf(ARGENTINA), ...(body === undefined ? {} : { body }) };
   return call(puente.public_url + path, options).catch(() => null);
-}
-
-/** Processes whose parent it is. */
-function childrenOf(pid: number): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((name) => parentOf(name) === pid)
-    .map(Number);
-}
-
-function parentOf(pid: string): number | null {
-  try {
-    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-  } catch {
-    return null; // it has ended meanwhile
-  }
 }
 
 async function created(): Promise<{ all: number; pages: string[] }> {

@@ -78,10 +78,86 @@ describe('known rows', () => {
     expect(file.reads).toBe(1);
   });
 
-  it('are none that are not there: who invents tokens fills no memory', async () => {
-    const { file, look } = stand();
+  it('tell that nobody is there until somebody is', async () => {
+    const { rows, file, look } = stand();
     file.row = null;
     expect([await look(), await look()]).toEqual([null, null]);
+    expect(file.reads).toBe(1);
+    file.row = { revision: 1 };
+    await rows.during(unitOf('meet_merchant'), Promise.resolve());
+    expect(await look()).toEqual({ revision: 1 });
+  });
+
+  it('are bounded: who invents tokens fills no memory', async () => {
+    const { rows, file, look } = stand();
+    await look();
+    for (let n = 0; n < 10_000; n++) await rows.get('merchant', `invented ${n}`, async () => null);
+    await look();
     expect(file.reads).toBe(2);
+  });
+});
+
+describe('known links', () => {
+  /** A link that is read by its id, beside another one. */
+  function links() {
+    const rows = createKnownRows();
+    const reads: string[] = [];
+    const look = (id: string, row: object | null = { id }) =>
+      rows.get('link', id, async () => {
+        reads.push(id);
+        return row;
+      });
+    return { rows, reads, look };
+  }
+  /** Ends in the id and the revision, as the statement does. */
+  const update = (id: string): Unit => ({ steps: [{ write: 'update_link', values: ['LIVE', id, 1] }] });
+
+  it('are read from the file while they are changed themselves, and anew afterwards', async () => {
+    const { rows, reads, look } = links();
+    const all = async () => {
+      await look('a');
+      await look('b');
+    };
+    await all();
+    const commit = Promise.withResolvers<void>();
+    const ended = rows.during(update('a'), commit.promise);
+    await all();
+    await all();
+    expect(reads, 'b is nobody else').toEqual(['a', 'b', 'a', 'a']);
+    commit.resolve();
+    await ended;
+    await all();
+    await all();
+    expect(reads).toEqual(['a', 'b', 'a', 'a', 'a']);
+  });
+
+  it('wait for the last of several changes', async () => {
+    const { rows, reads, look } = links();
+    const second = Promise.withResolvers<void>();
+    const ended = rows.during(update('a'), second.promise);
+    await rows.during(update('a'), Promise.resolve());
+    await look('a');
+    await look('a');
+    expect(reads).toEqual(['a', 'a']);
+    second.resolve();
+    await ended;
+    await look('a');
+    await look('a');
+    expect(reads).toEqual(['a', 'a', 'a']);
+  });
+
+  it.each(['pull_links', 'delete_links', 'erase_links'] as const)('are all forgotten by %s', async (write) => {
+    const { rows, reads, look } = links();
+    await look('a');
+    await rows.during(unitOf(write), Promise.resolve());
+    await look('a');
+    expect(reads).toEqual(['a', 'a']);
+  });
+
+  it('that are not there are looked for each time, because openings forget nothing', async () => {
+    const { rows, look } = links();
+    expect(await look('a', null)).toBeNull();
+    await rows.during(unitOf('insert_link'), Promise.resolve());
+    expect(await look('a')).toEqual({ id: 'a' });
   });
 });

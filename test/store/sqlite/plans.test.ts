@@ -5,7 +5,8 @@ import { noCover } from '../../../src/core/cover.ts';
 import type { ExchangeFilter } from '../../../src/core/records/evidence.ts';
 import { OPEN_WORK } from '../../../src/store/erase.ts';
 import { queryOf } from '../../../src/store/exchanges.ts';
-import { OLD_LINKS } from '../../../src/store/retention.ts';
+import { OLD_LINKS } from '../../../src/store/old-links.ts';
+import { KNOWN_IDS } from '../../../src/store/recording.ts';
 import { teachCover } from '../../../src/store/sqlite/cover.ts';
 import { writes } from '../../../src/store/writes.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
@@ -75,11 +76,20 @@ describe('plans', () => {
   });
 
   it('what is old, and what is open of a merchant, is found without reading all that there is', () => {
-    expect(planOf(OLD_LINKS, [NOON, 200])).toContain('sqlite_autoindex_notices_2 (legacy_id=?)');
+    const old = planOf(OLD_LINKS, [NOON, NOON, '', 200]);
+    expect(old).toContain('links_by_change ((updated_at,legacy_id)>(?,?) AND updated_at<?)');
+    expect(old).toContain('sqlite_autoindex_notices_2 (legacy_id=?)');
+    expect(old).not.toContain('TEMP B-TREE');
     const plan = planOf(OPEN_WORK, Array(7).fill(null));
     expect(plan).toContain('links_live (merchant_id=?)');
     expect(plan).toContain('bulk_moves_by_state (state=?)');
     expect(plan).not.toMatch(/SCAN (?!CONSTANT ROW|refunds USING INDEX refunds_open|item EXISTS VIRTUAL TABLE)/);
+  });
+
+  it('what a batch of exchanges may have told already is found by their ids', () => {
+    const plan = planOf(KNOWN_IDS, ['[]', NOON, NOON]);
+    expect(plan).toContain('sqlite_autoindex_exchanges_1 (id=?)');
+    expect(plan).not.toContain('SCAN exchanges');
   });
 
   it('an opening looks for the other lane by one probe of an index', () => {

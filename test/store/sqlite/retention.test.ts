@@ -45,6 +45,7 @@ afterEach(async () => {
 const limits = (before: number) => ({
   links_before: before,
   notices_before: before,
+  events_before: before,
   sums_before: before,
   tokens_before: before,
 });
@@ -87,6 +88,24 @@ it('deletes sales that are over with all that hangs on them, and leaves open one
   expect((await store.counts()).links).toMatchObject({ DONE: 1, SENDING: 1 });
 });
 
+it('passes sales that wait for an address once, however many there are, and takes those behind them', async () => {
+  for (let number = 1; number <= 7; number++) {
+    const sale = await finished(store, { slot: `point:${number}` });
+    // All but the last two are untold.
+    if (number < 6) await store.saveLink(sale, {}, { notices: [newNotice(sale, 'untold')] });
+  }
+  const old = limits(NOON + DAY_MS);
+  expect(await store.tidyOld(old, 1)).toMatchObject({ links: 1 });
+  expect(await store.tidyOld(old, 1)).toMatchObject({ links: 1 });
+  expect(await store.tidyOld(old, 1)).toMatchObject({ links: 0 });
+  expect(rows('links')).toBe(5);
+  const [notice] = await store.dueNotices(NOON, 1);
+  if (notice === undefined) throw new Error('no notice is due');
+  await store.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+  expect(await tidyRound(store, old, () => true)).toMatchObject({ links: 1, notices: 0 });
+  expect(rows('links')).toBe(4);
+});
+
 it('takes of the inbox only what is over and of that very sale, where others have the same reference', async () => {
   const reference_sent = 'TICKET-7';
   const old = await opened(store, { slot: 'point:OLD', reference_sent });
@@ -115,18 +134,30 @@ it('deletes delivered notices, sums and sealed tokens by their own age, a bounde
     if (notice === undefined) throw new Error('no notice is due');
     await store.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
   }
+  for (const action of ['over', 'over too', 'unread'])
+    await store.receiveEvent(newEvent({ action, received_at: NOON }));
+  for (const event of (await store.dueEvents(NOON, 2)).slice(0, 2))
+    await store.saveEvent(event.sequence, { state: 'done' });
   await store.recordExchanges([newExchange({ at: NOON, merchant_id: MERCHANT })]);
   await store.acceptToken(
     { fingerprint: 'f', merchant_id: MERCHANT, sealed_token: new Uint8Array([7]), accepted_until: NOON, seen_at: NOON },
     'MLA',
   );
   const later = NOON + 3 * DAY_MS;
-  expect(await store.tidyOld(limits(later), 2)).toEqual({ links: 0, notices: 2, sums: 1, tokens: 1 });
+  expect(await store.tidyOld(limits(later), 2)).toEqual({ links: 0, notices: 2, events: 2, sums: 1, tokens: 1 });
   const rest = await tidyRound(store, limits(later), () => true);
-  expect(rest).toEqual({ links: 0, notices: 1, sums: 0, tokens: 0 });
+  expect(rest).toEqual({ links: 0, notices: 1, events: 0, sums: 0, tokens: 0 });
   expect([rows('notices'), rows('notice_attempts'), rows('traffic'), rows('exchanges')]).toEqual([0, 0, 0, 1]);
+  expect((await store.dueEvents(later, 10)).map(({ action }) => action)).toEqual(['unread']);
+  expect(rows('events')).toBe(1);
   expect((await store.token('f'))?.sealed_token.length).toBe(0);
-  expect(await tidyRound(store, limits(later), () => false)).toEqual({ links: 0, notices: 0, sums: 0, tokens: 0 });
+  expect(await tidyRound(store, limits(later), () => false)).toEqual({
+    links: 0,
+    notices: 0,
+    events: 0,
+    sums: 0,
+    tokens: 0,
+  });
   expect(await store.link(saved.legacy_id)).not.toBeNull();
 });
 

@@ -2,6 +2,7 @@
 import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { limitsOf } from '../../../src/core/retention.ts';
 import type { PuenteError } from '../../../src/error.ts';
 import {
   auditOf,
@@ -150,7 +151,11 @@ describe('housekeeping', () => {
     await later.saveLink(link, { order_id: orderId(1), state: 'LIVE' });
     expect(await later.dueEvents(NOON + 4 * DAY_MS, 10)).toMatchObject([{ reference: 'new' }]);
     await later.close();
-    await (await openStore(path, { now: () => NOON + 8 * DAY_MS })).close();
+    const last = await openStore(path, { now: () => NOON + 8 * DAY_MS });
+    const kept = { links_ms: 0, notices_ms: 0, sums_ms: 0, tokens_ms: 0 };
+    expect(await last.tidyOld(limitsOf(kept, NOON + 7 * DAY_MS), 9)).toMatchObject({ events: 0 });
+    expect(await last.tidyOld(limitsOf(kept, NOON + 7 * DAY_MS + 1), 9)).toMatchObject({ events: 1 });
+    await last.close();
     const database = new Database(path, { readonly: true });
     expect(database.prepare('SELECT reference FROM events').pluck().all()).toEqual(['new']);
     database.close();

@@ -1,0 +1,66 @@
+/** A server that lives on while its database is in trouble: sales all the time, one trouble after the other, a quiet end, and the checker's verdict. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Keeping } from '../engines/keeping.ts';
+import { finishChain, type Outcome, started } from './chain.ts';
+import { type Random, seeded } from './random.ts';
+import { startStand } from './stand.ts';
+import { startTill, type Till } from './till.ts';
+
+/** Short, so that a database that says nothing is given up within the test. */
+const SETTINGS = { PUENTE_POSTGRES_STATEMENT_TIMEOUT_MS: '1000', PUENTE_POSTGRES_CONNECT_TIMEOUT_MS: '1000' };
+/** Between two rounds of sales. */
+const ROUND_MS = 60;
+/** Sales before a trouble, and after the last. */
+const CALM_MS = { least: 200, most: 600 };
+
+/** Happens while tills sell, and is over when it returns. */
+export type Trouble = (random: Random) => Promise<void>;
+
+export interface TroubledOutcome extends Outcome {
+  /** How often tills were answered with each status; null for no answer at all. */
+  answers: Map<number | null, number>;
+}
+
+/** @param troubles one after the other. */
+export async function runTroubles(
+  name: string,
+  seed: number,
+  keeping: Keeping,
+  troubles: readonly Trouble[],
+): Promise<TroubledOutcome> {
+  const random = seeded(seed);
+  const stand = await startStand(SETTINGS, keeping);
+  try {
+    const till = startTill(stand, random);
+    const child = await started(stand);
+    const day = { is_over: false };
+    const selling = sellAllDay(till, day);
+    for (const trouble of troubles) {
+      await pause(random.between(CALM_MS.least, CALM_MS.most));
+      await trouble(random);
+    }
+    await pause(CALM_MS.most);
+    day.is_over = true;
+    await selling;
+    const outcome = await finishChain(name, seed, stand, till);
+    if (!child.alive()) outcome.violations.push({ invariant: 'I4', text: `the server ended:\n${child.output()}` });
+    return { ...outcome, kills: troubles.length, answers: countsOf(till) };
+  } finally {
+    await stand.close();
+  }
+}
+
+async function sellAllDay(till: Till, day: { is_over: boolean }): Promise<void> {
+  while (!day.is_over) {
+    await Promise.all([till.sell(), till.sell(), till.retryLost()]);
+    await Promise.all(till.sales.map((sale) => till.end(sale)));
+    till.payUnanswered();
+    await pause(ROUND_MS);
+  }
+}
+
+function countsOf({ creates }: Till): Map<number | null, number> {
+  const counts = new Map<number | null, number>();
+  for (const { status } of creates) counts.set(status, (counts.get(status) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,118 @@
+/** An address that leads to a PostgreSQL server, as a virtual one or a proxy's does: led elsewhere, cut, or stalled in the middle of work. */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+export interface Relay {
+  /** The same database by this address. */
+  urlFor(direct: string): string;
+  /** From now on it leads there; whoever is connected is cut. */
+  leadTo(port: number): void;
+  /** Ends every connection. */
+  cut(): void;
+  /** Nothing passes any more, either way, and nobody is told. @returns lets it pass again. */
+  stall(): () => void;
+  /**
+   * The server commits a write of a sale, and whoever asked for it never hears of it: the answer is kept back and the
+   * connection cut. @param skip so many such writes pass before. @returns when it has happened.
+   */
+  swallowCommit(skip: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A statement that is prepared for later: its name, and its text. */
+const PREPARED = /P[\s\S]{4}([0-9a-f]{32})\0([^\0]*)\0/g;
+const OF_SALES = /\b(?:INSERT INTO|UPDATE) links\b/;
+/** What the server says when nothing is open any more. */
+const READY = 'Z\0\0\0\x05I';
+
+/** One connection: whether a sale is being written on it, and whether that may be answered. */
+interface Line {
+  writes: boolean;
+  is_passed: boolean;
+}
+
+interface Pending {
+  skip: number;
+  happened(): void;
+}
+
+/** @param port of the server on this machine. */
+export async function startRelay(port: number): Promise<Relay> {
+  const sockets = new Set<Socket>();
+  /** Of prepared statements that write sales. */
+  const names = new Set<string>();
+  const state = { port, is_stalled: false, pending: null as Pending | null };
+  const server = createServer((incoming) => {
+    const outgoing = connect(state.port, '127.0.0.1');
+    for (const [one, other] of [
+      [incoming, outgoing],
+      [outgoing, incoming],
+    ] as const) {
+      sockets.add(one);
+      if (state.is_stalled) one.pause();
+      one.on('error', () => undefined);
+      one.on('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+    const line: Line = { writes: false, is_passed: false };
+    incoming.on('data', (bytes) => {
+      const asked = bytes.toString('latin1');
+      for (const [, name = '', text = ''] of asked.matchAll(PREPARED)) if (OF_SALES.test(text)) names.add(name);
+      line.writes ||= [...names].some((name) => asked.includes(name));
+      outgoing.write(bytes);
+    });
+    outgoing.on('data', passing(state, line, incoming));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const own = (server.address() as AddressInfo).port; // a TCP server that listens has one
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    urlFor: (direct) => Object.assign(new URL(direct), { port: own }).href,
+    leadTo(other) {
+      state.port = other;
+      cut();
+    },
+    cut,
+    stall() {
+      state.is_stalled = true;
+      for (const socket of sockets) socket.pause();
+      return () => {
+        state.is_stalled = false;
+        for (const socket of sockets) socket.resume();
+      };
+    },
+    swallowCommit: (skip) =>
+      new Promise((resolve) => {
+        state.pending = { skip, happened: resolve };
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        cut();
+      }),
+  };
+}
+
+/** Hands on what the server says, but for what is to be swallowed. */
+function passing(state: { pending: Pending | null }, line: Line, incoming: Socket): (bytes: Buffer) => void {
+  let happened: (() => void) | null = null;
+  return (bytes) => {
+    const is_over = bytes.toString('latin1').endsWith(READY);
+    const { pending } = state;
+    if (happened === null && line.writes && !line.is_passed && pending !== null) {
+      line.is_passed = pending.skip-- > 0;
+      if (!line.is_passed) {
+        state.pending = null;
+        happened = pending.happened;
+      }
+    }
+    if (is_over) Object.assign(line, { writes: false, is_passed: false });
+    if (happened === null) return void incoming.write(bytes);
+    if (!is_over) return;
+    incoming.destroy();
+    happened();
+  };
+}

@@ -1,0 +1,111 @@
+/** A database in which much has happened: every row that work left there stands there more than a thousand times, with names of its own. */
+import type { Server } from './server.ts';
+
+/** Of each table so many rows are copied, so often. */
+const ROWS = 4;
+const COPIES = 1_500;
+/** Most is of other merchants, but one that is asked for has enough of its own. */
+const MERCHANT = `CASE n % 4 WHEN 0 THEN kept.merchant_id ELSE CAST(800000000 + n % 500 AS TEXT) END`;
+const MILLION = 1_000_000;
+
+/** What must differ between the copies of a row, and what is over by now. */
+const TABLES: Record<string, Record<string, string>> = {
+  tokens: { rowid: 'n', fingerprint: named('fingerprint'), merchant_id: MERCHANT },
+  links: {
+    legacy_id: named('legacy_id'),
+    merchant_id: MERCHANT,
+    unit: named('unit'),
+    slot: named('slot'),
+    fingerprint: named('fingerprint'),
+    reference_sent: named('reference_sent'),
+    client_reference: named('client_reference'),
+    merchant_order_id: numbered('merchant_order_id'),
+    idempotency_key: named('idempotency_key'),
+    order_id: named('order_id'),
+    payment_id: named('payment_id'),
+    // One of a hundred is still to be looked after.
+    state: `CASE n % 100 WHEN 0 THEN 'LIVE' ELSE 'DONE' END`,
+    legacy_state: `CASE n % 100 WHEN 0 THEN 'OPEN' ELSE 'FINISHED' END`,
+    next_check_at: `CASE n % 100 WHEN 0 THEN kept.created_at + 3600000 + n END`,
+    created_at: earlier('created_at'),
+    updated_at: earlier('updated_at'),
+  },
+  link_states: { legacy_id: named('legacy_id') },
+  notices: {
+    rowid: 'n',
+    id: named('id'),
+    legacy_id: named('legacy_id'),
+    merchant_id: MERCHANT,
+    state: `'delivered'`,
+    is_next: '0',
+    created_at: earlier('created_at'),
+  },
+  notice_attempts: { rowid: numbered('rowid'), notice_id: named('notice_id') },
+  events: {
+    sequence: numbered('sequence'),
+    order_id: named('order_id'),
+    reference: named('reference'),
+    state: `CASE n % 100 WHEN 0 THEN 'parked' ELSE 'done' END`,
+    received_at: earlier('received_at'),
+  },
+  leases: { id: named('id') },
+  refunds: {
+    id: named('id'),
+    number: numbered('number'),
+    legacy_id: named('legacy_id'),
+    merchant_id: MERCHANT,
+    payment_id: named('payment_id'),
+    idempotency_key: named('idempotency_key'),
+    upstream_id: named('upstream_id'),
+    state: `'DONE'`,
+  },
+  legacy_sales: {
+    sequence: numbered('sequence'),
+    id: named('id'),
+    merchant_id: MERCHANT,
+    unit: named('unit'),
+    slot: named('slot'),
+    legacy_id: named('legacy_id'),
+    client_reference: named('client_reference'),
+    state: `'ENDED'`,
+  },
+  exchanges: {
+    sequence: numbered('sequence'),
+    id: named('id'),
+    merchant_id: MERCHANT,
+    legacy_id: named('legacy_id'),
+    unit: named('unit'),
+    at: earlier('at'),
+  },
+  seen_units: { slot: named('slot') },
+  traffic: { day: 'kept.day - n' },
+};
+
+export async function fill(server: Server, url: string): Promise<void> {
+  const copies = Object.entries(TABLES).map(
+    ([table, changes]) => `INSERT INTO ${table} OVERRIDING SYSTEM VALUE
+      SELECT (jsonb_populate_record(kept, jsonb_build_object(
+        ${Object.entries(changes).map(([column, value]) => `'${column}', ${value}`)}))).*
+      FROM (SELECT ctid, row_number() OVER () AS place FROM ${table} LIMIT ${ROWS}) AS chosen
+      JOIN ${table} AS kept ON kept.ctid = chosen.ctid, generate_series(chosen.place, ${COPIES * ROWS}, ${ROWS}) AS n`,
+  );
+  const sequences = `SELECT setval(pg_get_serial_sequence(table_name, column_name), ${2 * MILLION})
+    FROM information_schema.columns WHERE table_schema = 'public' AND is_identity = 'YES'`;
+  // Neither guards nor counts: what is copied was judged once.
+  await server.run(url, ['SET session_replication_role = replica', ...copies, sequences].join(';\n'));
+  await server.run(url, 'ANALYZE');
+}
+
+function named(column: string): string {
+  return `kept.${column} || '-' || n`;
+}
+
+/** Null stays null. */
+function numbered(column: string): string {
+  return `kept.${column} * 0 + ${MILLION} + n`;
+}
+
+/** Over the last weeks. */
+function earlier(column: string): string {
+  return `kept.${column} - n * 60000`;
+}

@@ -1,0 +1,120 @@
+/** Which way PostgreSQL takes through large tables: what a till, an event or a notice costs does not grow with what is kept. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HOUSEKEEPING_ROWS } from '../../../src/store/writes.ts';
+import { FAST } from '../../http/till.ts';
+import { ARGENTINA, type Bench, BRAZIL, eventually, POINT, startBench, startReceiver } from '../../kit.ts';
+import { type Plan, rowsRead, scansOf } from './explained.ts';
+import { fill } from './filled.ts';
+import { type Server, startServer } from './server.ts';
+
+/** Every plan that is carried out goes to this file of the server, with the rows that each part of it read. */
+const EXPLAINED = [
+  'session_preload_libraries=auto_explain',
+  'auto_explain.log_analyze=on',
+  'auto_explain.log_timing=off',
+  'auto_explain.log_nested_statements=on',
+  'auto_explain.log_format=json',
+  'auto_explain.log_parameter_max_length=0',
+  'logging_collector=on',
+  'log_directory=log',
+  'log_filename=plans',
+];
+/** More than any page of due work has, and far less than the tables. */
+const MOST_ROWS = 300;
+/** Once a minute or rarer, and so many rows at a time. */
+const UPKEEP = `LIMIT ${HOUSEKEEPING_ROWS}`;
+/** A prepared statement is planned for its values five times, and then perhaps once for all values. */
+const ROUNDS = 7;
+
+describe('plans', () => {
+  let server: Server;
+  let plans: Plan[] = [];
+  beforeAll(async () => {
+    server = await startServer(EXPLAINED);
+    const url = await server.database();
+    const settings = { PUENTE_POSTGRES_URL: url, PUENTE_POSTGRES_CONNECTIONS: '2', PUENTE_SECRET_KEY: 'c7'.repeat(32) };
+    await workADay(settings, 1);
+    await fill(server, url);
+    await server.run(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET auto_explain.log_min_duration = 0`);
+    await workADay(settings, ROUNDS);
+    await server.stop();
+    plans = scansOf(readFileSync(join(server.folder, 'log', 'plans'), 'utf8'));
+  });
+  afterAll(() => server?.remove());
+
+  it('of a day of sales, events, notices, refunds and searches read what they need and no more', () => {
+    const long = plans.filter((plan) => rowsRead(plan) > MOST_ROWS && !plan.text.includes(UPKEEP));
+    expect([...new Set(long.map(({ node, table, text }) => `${node} of ${table}: ${text}`))]).toEqual([]);
+  });
+
+  it.each(['links', 'events', 'notices', 'exchanges', 'refunds', 'legacy_sales', 'tokens', 'leases'])(
+    '%s was among them',
+    (table) => {
+      // A plan names the partitions.
+      expect(plans.map((plan) => plan.table.replace(/^exchanges_.+/, 'exchanges'))).toContain(table);
+    },
+  );
+});
+
+/** A Puente that is started, takes every kind of work, and is closed. */
+async function workADay(settings: Record<string, string>, rounds: number): Promise<void> {
+  const receiver = await startReceiver();
+  const bench = await startBench({ ...FAST, ...settings, PUENTE_ROUTING_DEFAULT_STAGE: 'orders' });
+  try {
+    await bench.notify(ARGENTINA, { notice_url: receiver.url });
+    await bench.notify(BRAZIL, { stage: 'legacy' });
+    for (let round = 1; round <= rounds; round++) {
+      await sellAtTerminals(bench, round);
+      await sellByQr(bench, round);
+      await receiver.waitFor(round);
+    }
+    await eventually(
+      async () => bench.sandbox.world.sent_log.list().length,
+      (sent) => sent >= rounds,
+    );
+  } finally {
+    await bench.close();
+    await receiver.close();
+  }
+}
+
+async function sellAtTerminals(bench: Bench, round: number): Promise<void> {
+  const device = (nth: number): string => `NEWLAND_N950__LOAD${String(round * 10 + nth).padStart(7, '0')}`;
+  const create = (nth: number, merchant = ARGENTINA) =>
+    bench.till(`${POINT}/devices/${device(nth)}/payment-intents`, {
+      merchant,
+      body: { amount: 3000, additional_info: { external_reference: `Venta ${round} ${nth}` } },
+      headers: { 'x-idempotency-key': `${merchant} ${round} ${nth}` },
+    });
+  const { id } = (await create(1)).body as { id: string }; // an intent that was made has one
+  await create(1);
+  await create(2, BRAZIL);
+  await bench.till(`${POINT}/payment-intents/${id}`);
+  await bench.atTerminal('pay', { device: device(1) });
+  const { body } = await eventually(
+    () => bench.till(`${POINT}/payment-intents/${id}`),
+    (answer) => (answer.body as { state: string }).state === 'FINISHED',
+  );
+  const { payment } = body as { payment: { id: number } }; // of a paid intent
+  await bench.till(`/v1/payments/${payment.id}`);
+  await bench.till(`/v1/payments/${payment.id}/refunds`, { body: { amount: 10 } });
+  await bench.till(`${POINT}/payment-intents/${id}/events`);
+  const canceled = (await create(3)).body as { id: string };
+  await bench.till(`${POINT}/devices/${device(3)}/payment-intents/${canceled.id}`, { method: 'DELETE' });
+}
+
+async function sellByQr(bench: Bench, round: number): Promise<void> {
+  const external_reference = `Factura ${round}`;
+  const item = { title: 'Coffee', currency_id: 'ARS', unit_price: 120.5, quantity: 2 };
+  await bench.till(`/mpmobile/instore/qr/${ARGENTINA}/LOAD000000${round}`, {
+    body: { external_reference, items: [item] },
+  });
+  await bench.control(`/pos/${ARGENTINA}/LOAD000000${round}/pay`, { body: {} });
+  await eventually(
+    () => bench.till(`/merchant_orders/search?external_reference=${encodeURIComponent(external_reference)}`),
+    ({ text }) => text.includes('"closed"'),
+  );
+  await bench.till(`/v1/payments/search?external_reference=${encodeURIComponent(external_reference)}`);
+}

@@ -1,0 +1,201 @@
+/** Exchanges in spans of time: made ahead, dropped whole, and nothing lost where a clock or a filled database is in the way. */
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/core/store.ts';
+import { migrate, postgresMigrations } from '../../../src/store/postgres/migrate.ts';
+import { newExchange } from '../contract/evidence-kit.ts';
+import { DAY_MS, finished, MERCHANT, newNotice } from '../contract/harness.ts';
+import { openStore } from './kit.ts';
+import { type Server, startServer } from './server.ts';
+
+let server: Server;
+let url: string;
+let store: Store;
+/** Behind what the migration leaves to rows: two days from the server's own today. */
+const BEGIN = (Math.floor(Date.now() / DAY_MS) + 10) * DAY_MS;
+let now: number;
+
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server.remove());
+beforeEach(async () => {
+  now = BEGIN;
+  url = await server.database();
+  store = await openStore(url, { now: () => now });
+});
+afterEach(() => store.close());
+
+/** As a round does it; what is kept is 32 days, in spans of two. */
+const tidy = (kept_ms = 32 * DAY_MS, limit = 100) => store.tidyExchanges(now - kept_ms, now - kept_ms, limit);
+const record = (...days: number[]) =>
+  store.recordExchanges(days.map((day) => newExchange({ at: BEGIN + day * DAY_MS + 1 })));
+/** Spans in days from `BEGIN`, with their rows; the last pair is what lies in none. */
+async function spans(): Promise<{ from: number; to: number; rows: number }[]> {
+  const rows = await server.run(
+    url,
+    'SELECT name, since, until FROM exchange_spans WHERE since IS NOT NULL ORDER BY since',
+  );
+  return Promise.all(
+    rows.map(async ({ name, since, until }) => ({
+      from: (Number(since) - BEGIN) / DAY_MS,
+      to: (Number(until) - BEGIN) / DAY_MS,
+      rows: Number((await server.run(url, `SELECT count(*) AS rows FROM "${name}"`))[0]?.rows),
+    })),
+  );
+}
+const loose = async (table: 'before' | 'unplaced') =>
+  Number((await server.run(url, `SELECT count(*) AS rows FROM exchanges_${table}`))[0]?.rows);
+
+describe('spans of exchanges', () => {
+  it('are there for now and two weeks, and go whole once their newest row is old', async () => {
+    await tidy();
+    await record(0, 1);
+    expect((await spans()).slice(0, 2)).toEqual([
+      { from: 0, to: 2, rows: 2 },
+      { from: 2, to: 4, rows: 0 },
+    ]);
+    expect((await spans()).at(-1)).toEqual({ from: 14, to: 16, rows: 0 });
+    now += 3 * DAY_MS;
+    await tidy();
+    await record(2, 3);
+    expect((await spans()).slice(0, 3).map(({ from, rows }) => [from, rows])).toEqual([
+      [0, 2],
+      [2, 2],
+      [4, 0],
+    ]);
+    now = BEGIN + 33 * DAY_MS;
+    expect(await tidy()).toBe(0);
+    // A day of it is not old yet.
+    expect((await spans())[0]).toMatchObject({ from: 0, rows: 2 });
+    now += DAY_MS;
+    await tidy();
+    expect((await store.exchanges({}, 0, 10)).map(({ at }) => (at - 1 - BEGIN) / DAY_MS)).toEqual([2, 3]);
+    expect(await loose('unplaced')).toBe(0);
+    await record(34);
+    expect(await store.lastExchange()).toBe(5);
+    expect(await store.traffic({})).toHaveLength(5);
+  });
+
+  it('begin behind rows that lie in none already, and those go by rows', async () => {
+    // Nobody made spans for so long that none was there.
+    await record(0, 1);
+    expect(await loose('unplaced')).toBe(2);
+    now += 1.5 * DAY_MS;
+    await tidy();
+    expect((await spans()).slice(0, 2)).toEqual([
+      { from: 2, to: 3, rows: 0 },
+      { from: 3, to: 5, rows: 0 },
+    ]);
+    await record(1, 2);
+    expect((await spans())[0]).toMatchObject({ from: 2, rows: 1 });
+    now = BEGIN + 33.5 * DAY_MS;
+    expect(await tidy(undefined, 2)).toBe(2);
+    expect(await tidy(undefined, 2)).toBe(1);
+    expect(await loose('unplaced')).toBe(0);
+    expect(await store.exchanges({}, 0, 10)).toHaveLength(1);
+  });
+
+  it('are made by a clock that was wrong by years, and made anew by the right one', async () => {
+    now = BEGIN + 20_000 * DAY_MS;
+    await tidy();
+    now = BEGIN;
+    await tidy();
+    await record(0, 1);
+    expect((await spans())[0]).toEqual({ from: 0, to: 2, rows: 2 });
+    expect((await store.exchanges({}, 0, 10)).map(({ sequence }) => sequence)).toEqual([1, 2]);
+  });
+
+  it('are made once by many at the same time', async () => {
+    const others = await Promise.all([1, 2, 3].map(() => openStore(url, { now: () => now, connections: 2 })));
+    await Promise.all([store, ...others].map((one) => one.tidyExchanges(now - 32 * DAY_MS, 0, 100)));
+    expect(await spans()).toHaveLength(8);
+    await Promise.all(others.map((one) => one.close()));
+  });
+
+  it('that somebody reads stay until the next time, and nobody waits for it for long', async () => {
+    await tidy();
+    await record(0);
+    const reader = new Client({ connectionString: url });
+    await reader.connect();
+    await reader.query('BEGIN; SELECT count(*) FROM exchanges');
+    now += 40 * DAY_MS;
+    await tidy();
+    expect((await spans())[0]).toMatchObject({ rows: 1 });
+    await reader.query('COMMIT');
+    await reader.end();
+    await tidy();
+    expect(await store.exchanges({}, 0, 10)).toEqual([]);
+  });
+
+  it('keep an exchange once, whoever tells it again, and find it in any of them', async () => {
+    await tidy();
+    const [first, second] = [newExchange({ at: BEGIN + 1, legacy_id: 'a' }), newExchange({ at: BEGIN + 3 * DAY_MS })];
+    await store.recordExchanges([first, second]);
+    const other = await openStore(url, { now: () => now });
+    await Promise.all([store.recordExchanges([second, first]), other.recordExchanges([first, second])]);
+    await other.close();
+    expect(await store.exchange(first.id)).toMatchObject({ sequence: 1 });
+    expect(await store.exchange(second.id)).toMatchObject({ sequence: 2 });
+    expect(await store.exchanges({ legacy_id: 'a' }, 0, 10)).toHaveLength(1);
+    expect(await store.exchanges({ merchant_id: MERCHANT, since: BEGIN + DAY_MS }, 0, 10)).toHaveLength(1);
+    expect((await store.traffic({})).reduce((sum, { calls }) => sum + calls, 0)).toBe(2);
+  });
+});
+
+describe('a database from before there were spans', () => {
+  it('keeps its exchanges and their numbers, and takes new ones', async () => {
+    const filled = await server.database();
+    const client = new Client({ connectionString: filled });
+    await client.connect();
+    const [first] = postgresMigrations();
+    if (first === undefined) throw new Error('there are no migrations');
+    await migrate(client, 'here', [first], BEGIN);
+    const ids = Array.from({ length: 5 }, () => randomUUID());
+    for (const [day, id] of ids.entries())
+      await client.query(
+        `INSERT INTO exchanges (id, at, lane, stage, status, outcome, duration_ms, tables_revision)
+         VALUES ($1, $2, 'orders', 'orders', 200, 'ok', 1, 'r')`,
+        [id, BEGIN - (40 - day) * DAY_MS],
+      );
+    // Its number must never come again.
+    await client.query('DELETE FROM exchanges WHERE id = $1', [ids.pop()]);
+    await client.end();
+
+    const later = await openStore(filled, { now: () => now });
+    expect((await later.exchanges({}, 0, 10)).map(({ id }) => id)).toEqual(ids);
+    await later.recordExchanges([newExchange({ at: now })]);
+    expect(await later.lastExchange()).toBe(6);
+    expect(await later.tidyExchanges(now - 38.5 * DAY_MS, 0, 10)).toBe(2);
+    expect((await later.exchanges({}, 0, 10)).map(({ sequence }) => sequence)).toEqual([3, 4, 6]);
+    expect(await later.integrity()).toBe('ok');
+    await later.close();
+  });
+});
+
+describe('old records of several processes', () => {
+  it('go once, and the others leave them to whoever was first', async () => {
+    for (let number = 0; number < 60; number++) {
+      const sale = await finished(store, { slot: `point:${number}` });
+      if (number % 20 === 0) await store.saveLink(sale, {}, { notices: [newNotice(sale, 'untold')] });
+    }
+    const others = await Promise.all([1, 2].map(() => openStore(url, { connections: 2 })));
+    const before = BEGIN + DAY_MS;
+    const limits = {
+      links_before: before,
+      notices_before: before,
+      events_before: before,
+      sums_before: before,
+      tokens_before: before,
+    };
+    let gone = 0;
+    for (let round = 0; round < 30 && gone < 57; round++) {
+      const steps = await Promise.all([store, ...others].map((one) => one.tidyOld(limits, 10)));
+      gone += steps.reduce((sum, { links }) => sum + links, 0);
+    }
+    expect(gone).toBe(57);
+    expect((await store.counts()).links).toMatchObject({ DONE: 3 });
+    await Promise.all(others.map((one) => one.close()));
+  });
+});
