@@ -64,16 +64,19 @@ export async function soak(asked: Asked): Promise<Result> {
   const stand = await startStand(asked.seed, TROUBLE_SHARE);
   let keeps = false;
   try {
-    const { result, history } = await loadAndJudge(stand, asked);
+    const { result, history, samples } = await loadAndJudge(stand, asked);
     keeps = !result.passed;
-    if (keeps) writeFileSync(join(stand.data_dir, 'history.json'), JSON.stringify(history));
+    if (keeps) writeFileSync(join(stand.data_dir, 'history.json'), JSON.stringify({ ...history, samples }));
     return keeps ? { ...result, kept: stand.data_dir } : result;
   } finally {
     await stand.close(keeps);
   }
 }
 
-async function loadAndJudge(stand: Stand, asked: Asked): Promise<{ result: Result; history: History }> {
+async function loadAndJudge(
+  stand: Stand,
+  asked: Asked,
+): Promise<{ result: Result; history: History; samples: Sample[] }> {
   const { seed, rate, minutes } = asked;
   const started_at = Date.now() - 1_000;
   const log = newTillLog();
@@ -120,7 +123,7 @@ async function loadAndJudge(stand: Stand, asked: Asked): Promise<{ result: Resul
       rulings.every(({ violations }) => violations.length === 0) && !trends.some((trend) => isBroken(trend, minutes)),
     kept: null,
   };
-  return { result, history };
+  return { result, history, samples };
 }
 
 /** Looks at the server until the time is over. @returns all looks, oldest first. */

@@ -59,7 +59,8 @@ const told = (name: string, unit: Measure['unit']): Measure => ({ name, value: n
 
 export const MEASURES: readonly Measure[] = [
   memory('heap collected', 'heap', 'floor', HEAP_NOISE),
-  memory('outside heap', 'native', 'level', NATIVE_NOISE),
+  memory('writer heap', 'writer', 'level', HEAP_NOISE),
+  memory('outside heaps', 'native', 'level', NATIVE_NOISE),
   count('descriptors'),
   count('timers'),
   count('resources'),
@@ -68,6 +69,7 @@ export const MEASURES: readonly Measure[] = [
   typical('loop p99', seconds_as_ms, LONGEST_DELAY_S),
   told('till p50', ms),
   told('till p99', ms),
+  told('external', mib),
   told('notices waiting', one),
   told('events waiting', one),
 ];
@@ -104,7 +106,9 @@ export function startLooking({
       values: {
         rss,
         heap: of('nodejs_heap_size_used_bytes'),
-        native: rss - of('nodejs_heap_size_total_bytes'),
+        writer: of('puente_writer_heap_bytes', 'kind="used"'),
+        native: rss - of('nodejs_heap_size_total_bytes') - of('puente_writer_heap_bytes', 'kind="total"'),
+        external: of('nodejs_external_memory_bytes'),
         descriptors: readdirSync(`/proc/${pid}/fd`).length,
         timers: of('nodejs_active_resources', 'type="Timeout"'),
         resources: of('nodejs_active_resources_total'),

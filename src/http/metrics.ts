@@ -52,6 +52,7 @@ export function createMetrics(): Metrics {
   const waiting = gauge(registry, 'puente_waiting', 'Work waiting in the store', ['kind']);
   const underWay = gauge(registry, 'puente_calls_under_way', 'Calls of the public door under way', []);
   const shedding = gauge(registry, 'puente_shedding', 'What gives way: 0 nothing, 1 shadows, 2 reads, 3 all', []);
+  const writer = gauge(registry, 'puente_writer_heap_bytes', 'JavaScript heap of the thread that writes', ['kind']);
   const room = roomGauges(registry);
   const refresh = async (store: Store, admission: Pressure): Promise<void> => {
     underWay.set(admission.callsUnderWay());
@@ -61,6 +62,11 @@ export function createMetrics(): Metrics {
     for (const [state, count] of Object.entries(counts.links)) links.set({ state }, count);
     waiting.set({ kind: 'notices' }, counts.notices_pending);
     waiting.set({ kind: 'events' }, counts.events_waiting);
+    const heap = store.writerHeap();
+    if (heap !== null) {
+      writer.set({ kind: 'used' }, heap.used_bytes);
+      writer.set({ kind: 'total' }, heap.total_bytes);
+    }
     room(store.room());
   };
   return {

@@ -75,10 +75,15 @@ export async function finishChain(name: string, seed: number, stand: Stand, till
   const unsettled = await untilOver(stand, till);
   const history = await collect(stand, till, unsettled);
   const violations = check(history);
-  if (violations.length > 0) violations.push({ invariant: 'file', text: `what the servers said:\n${stand.said()}` });
+  if (violations.length > 0) tellAll(name, stand);
   const { orders, audits } = history;
   const settled = audits.filter((line) => line.action === 'settle').length;
   return { name, seed, kills: 0, creates: till.creates.length, orders: orders.length, settled, violations };
+}
+
+/** Beside the failed test, whose own text is short: what is printed last is what a reader of a long log finds. */
+export function tellAll(name: string, stand: Stand): void {
+  process.stdout.write(`what the servers of ${name} said:\n${stand.said()}\n`);
 }
 
 /**

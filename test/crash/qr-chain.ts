@@ -1,6 +1,6 @@
 /** One crash point of QR sales or refunds: kill after kill on one data directory, then a quiet end, and the checker's verdict. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { LATER_MS, started, untilQuiet } from './chain.ts';
+import { LATER_MS, started, tellAll, untilQuiet } from './chain.ts';
 import type { Child } from './child.ts';
 import { OUTSIDE } from './plan.ts';
 import { startUnderThreat } from './points.ts';
@@ -40,7 +40,7 @@ export interface QrOutcome {
   orders: number;
   refunds: number;
   settled: number;
-  violations: (QrViolation | { rule: 'log'; text: string })[];
+  violations: QrViolation[];
 }
 
 export async function startQrStand(random: Random): Promise<{ stand: Stand; till: QrTill }> {
@@ -141,8 +141,8 @@ export async function openOrders(stand: Stand): Promise<string[]> {
 }
 
 export function judge(name: string, kills: number, stand: Stand, till: QrTill, history: QrHistory): QrOutcome {
-  const violations: QrOutcome['violations'] = checkQr(history);
-  if (violations.length > 0) violations.push({ rule: 'log', text: `what the servers said:\n${stand.said()}` });
+  const violations = checkQr(history);
+  if (violations.length > 0) tellAll(name, stand);
   const { orders, reported } = history;
   const refunds = orders.reduce((sum, order) => sum + order.refunds.length, 0);
   return {

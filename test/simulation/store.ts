@@ -76,7 +76,7 @@ class CurrentQueue extends WriteQueue {
 
   constructor() {
     super(
-      { post: () => undefined, listen: () => undefined },
+      { post: () => undefined, heap: () => null, listen: () => undefined },
       () => undefined,
       () => undefined,
     );
@@ -108,6 +108,7 @@ function createPen(
   let alive = true;
   const committer: Committer = {
     post() {},
+    heap: () => null,
     listen(ear) {
       committer.post = (message) => {
         if (message.kind !== 'group') return;

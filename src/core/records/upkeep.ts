@@ -113,8 +113,16 @@ export interface RetentionLimits {
 
 export type RetentionKind = 'links' | 'notices' | 'events' | 'sums' | 'tokens';
 
+/** A thread's own JavaScript heap, in bytes. */
+export interface Heap {
+  used_bytes: number;
+  total_bytes: number;
+}
+
 export interface UpkeepStore {
   room(): Room;
+  /** Of the thread that writes, as it was when this was asked last; null before the first answer, and without such a thread. */
+  writerHeap(): Heap | null;
   condition(): Promise<StoreCondition>;
   /** Reads the whole file. @returns `ok`, or what is wrong with it. */
   integrity(): Promise<string>;

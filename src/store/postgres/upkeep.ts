@@ -35,7 +35,7 @@ export async function openUpkeep(reader: PostgresReader, writer: Writer, options
   };
 }
 
-type Condition = Pick<UpkeepStore, 'room' | 'condition' | 'restoredGap' | 'integrity'>;
+type Condition = Pick<UpkeepStore, 'room' | 'writerHeap' | 'condition' | 'restoredGap' | 'integrity'>;
 type Facts = Awaited<ReturnType<typeof factsOf>>;
 
 function conditionMethods(reader: PostgresReader, options: UpkeepOptions, facts: Facts): Condition {
@@ -44,6 +44,8 @@ function conditionMethods(reader: PostgresReader, options: UpkeepOptions, facts:
   );
   return {
     room: () => ROOM,
+    // Everything is written by the server.
+    writerHeap: () => null,
     restoredGap: () => facts.gap,
     integrity: integrityOf(reader),
     async condition() {

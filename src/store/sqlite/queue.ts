@@ -1,6 +1,7 @@
 /** The main thread's end of the writer: gathers the units of one turn into one group, and answers after its commit. */
 import { Worker } from 'node:worker_threads';
 import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
+import type { Heap } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
 import type { CommitResult } from '../engine.ts';
 import { storeFailed } from '../failure.ts';
@@ -41,12 +42,16 @@ export async function startWriter(
   // The writer runs on Node's own type stripping, whatever loader the main thread was started with.
   const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: setup, execArgv: [] });
   await untilReady(worker, setup.path);
-  return new WriteQueue(threadOf(worker), onFatal, failpoint);
+  const thread = threadOf(worker);
+  thread.heap();
+  return new WriteQueue(thread, onFatal, failpoint);
 }
 
 /** Who commits the groups: the writer thread, or a simulation that has the same work done in this thread. */
 export interface Committer {
   post(message: ToWriter): void;
+  /** See `UpkeepStore`. */
+  heap(): Heap | null;
   /** Called once, before anything is posted. */
   listen(ear: { message(message: FromWriter): void; failed(text: string): void; ended(): void }): void;
 }
@@ -54,11 +59,31 @@ export interface Committer {
 function threadOf(worker: Worker): Committer {
   return {
     post: (message) => worker.postMessage(message),
+    heap: heapOf(worker),
     listen(ear) {
       worker.on('message', ear.message);
       worker.on('error', (error) => ear.failed(`the writer thread failed: ${error.message}`));
       worker.on('exit', ear.ended);
     },
+  };
+}
+
+/** A thread that waits for its disk does not answer, so nobody waits for it. */
+function heapOf(worker: Worker): () => Heap | null {
+  let known: Heap | null = null;
+  let is_asked = false;
+  const ask = async (): Promise<void> => {
+    const { used_heap_size, total_heap_size } = await worker.getHeapStatistics();
+    known = { used_bytes: used_heap_size, total_bytes: total_heap_size };
+    is_asked = false;
+  };
+  return () => {
+    if (!is_asked) {
+      is_asked = true;
+      // Refused by a thread that has ended, which is never asked again.
+      void ask().catch(() => undefined);
+    }
+    return known;
   };
 }
 
@@ -114,6 +139,11 @@ export class WriteQueue {
   /** What was read lately and nothing has changed since; a queue knows of every change. */
   known(): KnownRows {
     return this.#known;
+  }
+
+  /** See `UpkeepStore`. */
+  writerHeap(): Heap | null {
+    return this.#committer.heap();
   }
 
   healthy(): boolean {

@@ -59,6 +59,7 @@ export async function openUpkeep(reader: Reader, queue: WriteQueue, options: Upk
     },
     ...retentionMethods(reader, queue),
     ...conditionMethods(reader, path, options.newest_schema, disk.room),
+    writerHeap: () => queue.writerHeap(),
     integrity: () => checkInThread(path),
     async stop() {
       await settled();
@@ -74,6 +75,7 @@ export function upkeepInMemory(reader: Reader, queue: WriteQueue, now: () => num
     ...eraseMethods(reader, queue, now, async () => undefined),
     ...retentionMethods(reader, queue),
     ...conditionMethods(reader, ':memory:', schemaOf(reader), room),
+    writerHeap: () => queue.writerHeap(),
     integrity: async () => 'ok',
     // biome-ignore lint/correctness/useYield: there is nothing to tell before it is refused
     async *backup() {
