@@ -1,8 +1,8 @@
 /** Leases: a due row that one store has taken is handed to no other while that one works on it, or until it is thought dead. */
 import type { PostgresReader } from './reader.ts';
 
-/** Half of it is longer than any call to the service or to a receiver takes; a store that lives takes what it still works on again. */
-export const LEASE_SECONDS = 60;
+/** Half of it is longer than any call may take (`notices.timeout_ms`, two minutes at most); a store that lives takes what it still works on again. */
+export const LEASE_SECONDS = 300;
 /** A store that lives says so every few seconds: after so long without a word it is dead, and what it had is free (`reliability.md` P14). */
 export const SILENT_SECONDS = 15;
 const HEARTBEAT_MS = 4_000;

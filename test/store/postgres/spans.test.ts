@@ -159,6 +159,8 @@ describe('a database from before there were spans', () => {
          VALUES ($1, $2, 'orders', 'orders', 200, 'ok', 1, 'r')`,
         [id, BEGIN - (40 - day) * DAY_MS],
       );
+    // A clock that was wrong by years.
+    await client.query('UPDATE exchanges SET at = $1 WHERE id = $2', [BEGIN + 4000 * DAY_MS, ids[3]]);
     // Its number must never come again.
     await client.query('DELETE FROM exchanges WHERE id = $1', [ids.pop()]);
     await client.end();
@@ -169,6 +171,8 @@ describe('a database from before there were spans', () => {
     expect(await later.lastExchange()).toBe(6);
     expect(await later.tidyExchanges(now - 38.5 * DAY_MS, 0, 10)).toBe(2);
     expect((await later.exchanges({}, 0, 10)).map(({ sequence }) => sequence)).toEqual([3, 4, 6]);
+    const made = `SELECT count(*) AS spans FROM exchange_spans WHERE since BETWEEN ${now} AND ${now + 14 * DAY_MS}`;
+    expect(Number((await server.run(filled, made))[0]?.spans)).toBeGreaterThan(5);
     expect(await later.integrity()).toBe('ok');
     await later.close();
   });

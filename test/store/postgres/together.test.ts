@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../../src/core/audit.ts';
 import type { Link } from '../../../src/core/link.ts';
 import type { Opening, Store } from '../../../src/core/store.ts';
-import { SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
+import { LEASE_SECONDS, SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
   attempt,
@@ -129,7 +129,7 @@ describe('stores of several processes', () => {
     for (let number = 0; number < 3; number++) await of(0).receiveEvent(newEvent({ reference: `ref ${number}` }));
     const look = async () => {
       expect(await of(0).dueEvents(NOON, 3)).toHaveLength(3);
-      const leases = `SELECT id, xmin, until > clock_timestamp() + interval '50 seconds' AS is_fresh FROM leases ORDER BY id`;
+      const leases = `SELECT id, xmin, until > clock_timestamp() + interval '${LEASE_SECONDS - 10} seconds' AS is_fresh FROM leases ORDER BY id`;
       return server.run(url, leases);
     };
     const first = await look();

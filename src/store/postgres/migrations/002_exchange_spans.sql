@@ -25,18 +25,18 @@ CREATE INDEX exchanges_by_legacy ON exchanges USING hash (legacy_id) WHERE legac
 CREATE INDEX exchanges_by_time ON exchanges (at);
 CREATE INDEX exchanges_captured ON exchanges (merchant_id, sequence) WHERE messages IS NOT NULL;
 CREATE INDEX exchanges_captured_by_time ON exchanges (at) WHERE messages IS NOT NULL;
--- Until two days from now everything goes where it went, and by rows: time enough to make the first span.
+-- What no span was made for, because a clock was wrong or nobody was there to make one: it goes by rows.
+CREATE TABLE exchanges_unplaced PARTITION OF exchanges DEFAULT;
+-- Until two days from now everything goes where it went, by rows too: time enough to make the first span. A clock that was
+-- wrong by years must not put that off by years.
 DO $$
 DECLARE
   day CONSTANT BIGINT := 86400000;
-  newest BIGINT;
+  limit_at CONSTANT BIGINT := (CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) / day + 2) * day;
 BEGIN
-  SELECT greatest(max(at), CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)) INTO newest FROM exchanges_before;
-  EXECUTE format('ALTER TABLE exchanges ATTACH PARTITION exchanges_before FOR VALUES FROM (MINVALUE) TO (%s)',
-    (newest / day + 2) * day);
+  WITH ahead AS (DELETE FROM exchanges_before WHERE at >= limit_at RETURNING *) INSERT INTO exchanges SELECT * FROM ahead;
+  EXECUTE format('ALTER TABLE exchanges ATTACH PARTITION exchanges_before FOR VALUES FROM (MINVALUE) TO (%s)', limit_at);
 END $$;
--- What no span was made for, because a clock was wrong or nobody was there to make one: it goes by rows, too.
-CREATE TABLE exchanges_unplaced PARTITION OF exchanges DEFAULT;
 CREATE TRIGGER exchanges_placed AFTER INSERT ON exchanges FOR EACH ROW EXECUTE FUNCTION place_exchange();
 
 CREATE VIEW exchange_spans AS
