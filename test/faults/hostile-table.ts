@@ -96,6 +96,8 @@ export const ambiguousHeads: Record<string, Buffer> = {
   'an absolute target of another host': creation(`POST http://other.example${CREATE}`, []),
   'an asterisk for a target': exactly('OPTIONS * HTTP/1.1', 'Host: a', BEARER, '', ''),
   'a target without a slash': exactly(`GET ${CREATE.slice(1)} HTTP/1.1`, 'Host: a', '', ''),
+  'a backslash for a slash': creation(`POST ${CREATE.replace('/payment-intents', '\\payment-intents')}`, []),
+  'a fragment of the path': creation(`POST ${CREATE}#x`, []),
   'a space in the target': exactly(`GET ${CREATE} /x HTTP/1.1`, 'Host: a', '', ''),
   'a control byte in the target': exactly(`GET ${CREATE}\x01 HTTP/1.1`, 'Host: a', '', ''),
   'a header of sixteen kilobytes': creation(`POST ${CREATE}`, [`X-Long: ${'x'.repeat(16_384)}`]),
