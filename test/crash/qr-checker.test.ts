@@ -289,6 +289,19 @@ describe('the checker of QR sales', { timeout: LIMIT_MS }, () => {
     expect(checkQr(history)).toEqual([]);
   });
 
+  it('takes an equal part for a repetition when the server died before it had noted that the first was told', () => {
+    const history = structuredClone(truth);
+    const [one, other] = history.asks as [RefundAsk, RefundAsk]; // the two equal parts
+    const told = found(structuredClone(one.calls[0]));
+    other.calls = [{ status: null, refund_id: null, amount_minor: null, server: told.server }, told];
+    orderOf(history, PARTED).refunds.pop();
+    change(paymentOf(history, PARTED), { refunded_minor: 100 });
+    change(history.payment_reads.get(paymentOf(history, PARTED).id), { refunded_minor: 100 });
+    expect(checkQr(history).map(({ rule }) => rule)).toEqual(['refunds as told']);
+    told.server = 2;
+    expect(checkQr(history)).toEqual([]);
+  });
+
   it.each(lies)('%s: %s', (rule, _text, lie) => {
     const history = structuredClone(truth);
     lie(history);

@@ -201,7 +201,9 @@ function refundsAsTold(books: Books): string[] {
         wrong.push(`refund ${ask.number} asked ${ask.amount_minor} and was told ${amount_minor}`);
       const other = told.get(refund_id ?? '') ?? ask.number;
       if (other !== ask.number && !isTakenForOne(books, other, ask))
-        wrong.push(`refunds ${other} and ${ask.number} were both told ${refund_id}`);
+        wrong.push(
+          `refunds ${other} and ${ask.number} were both told ${refund_id}: ${JSON.stringify(books.asks[other - 1])} ${storyOf(books, ask)}`,
+        );
       told.set(refund_id ?? '', ask.number);
     }
   }
@@ -216,7 +218,8 @@ function isTakenForOne({ asks }: Books, number: number, ask: RefundAsk): boolean
   const other = asks.find((one) => one.number === number);
   if (other === undefined || other.key !== null || ask.key !== null) return false;
   const isAlike = other.amount_minor === ask.amount_minor && other.sale === ask.sale;
-  return isAlike && other.calls.at(-1)?.server !== ask.calls[0]?.server;
+  // A first call of the second that died with the server left nothing either.
+  return isAlike && other.calls.at(-1)?.server !== ask.calls.at(-1)?.server;
 }
 
 /** Every refund in the books is one wish's, told or in doubt, and together they are never more than was asked for or paid. */
