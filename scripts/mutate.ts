@@ -41,6 +41,12 @@ if (unknown.length > 0) {
   );
   process.exit(2);
 }
+const known = groups.filter(({ name }) => wanted.includes(name)).flatMap(filesOf);
+const strange = (values.files ?? []).filter((file) => !known.includes(file));
+if (strange.length > 0) {
+  process.stderr.write(`In ${wanted.join(', ')} there is no ${strange.join(', ')}; say --files once for each file.\n`);
+  process.exit(2);
+}
 const rows: Sums[] = [];
 for (const group of groups) if (wanted.includes(group.name)) rows.push(...(await mutate(group)));
 process.stdout.write(`${table(rows)}\n`);
