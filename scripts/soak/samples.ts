@@ -1,7 +1,8 @@
 /** Looks at the server from outside, every few seconds: `/proc`, its file, its metrics, and how long tills waited. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { percentile } from '../../bench/statistics.ts';
 import type { Measure, Sample } from './flat.ts';
+import { nativeBytes, residentBytes } from './memory.ts';
 
 const MIB = 2 ** 20;
 const mib = { size: MIB, word: 'MiB' };
@@ -23,11 +24,12 @@ const MOST_RSS = 768 * MIB;
 const WARM_FILE = 80 * MIB;
 /**
  * So much a healthy server moves by itself: V8 sizes its generations anew, allocators keep arenas. Growth below it is no
- * evidence of a leak, and a run of this length can't find a smaller one. The heap's own committed but unused pages, some
- * hundred MiB that come and go, are taken out of the resident memory before it is judged.
+ * evidence of a leak, and a run of this length can't find a smaller one.
  */
 const HEAP_NOISE = 6 * MIB;
 const NATIVE_NOISE = 8 * MIB;
+/** To look at it costs the server a moment. */
+const NATIVE_EVERY = 5;
 /** A connection or a timer more or less is nobody's leak. */
 const COUNT_NOISE = 6;
 
@@ -91,9 +93,9 @@ export function startLooking({
   takeDurations,
 }: Watched): (at_s: number, is_at_rest?: boolean) => Promise<Sample> {
   let collections = Number.POSITIVE_INFINITY;
+  let looks = 0;
   return async (at_s, is_at_rest = false) => {
     const page = await metrics();
-    const rss = residentBytes(pid);
     const of = (name: string, label = ''): number => readValue(page, name, label);
     const sorted = takeDurations().toSorted((first, second) => first - second);
     const before = collections;
@@ -104,10 +106,10 @@ export function startLooking({
       is_warm: sizeOf(database) >= WARM_FILE,
       is_at_rest,
       values: {
-        rss,
+        rss: residentBytes(pid),
         heap: of('nodejs_heap_size_used_bytes'),
         writer: of('puente_writer_heap_bytes', 'kind="used"'),
-        native: rss - of('nodejs_heap_size_total_bytes') - of('puente_writer_heap_bytes', 'kind="total"'),
+        native: looks++ % NATIVE_EVERY === 0 || is_at_rest ? nativeBytes(pid) : Number.NaN,
         external: of('nodejs_external_memory_bytes'),
         descriptors: readdirSync(`/proc/${pid}/fd`).length,
         timers: of('nodejs_active_resources', 'type="Timeout"'),
@@ -132,11 +134,6 @@ function readValue(page: string, name: string, label: string): number {
   if (lines.length === 0) throw new Error(`the server's metrics have no ${name}`);
   const found = lines.find((line) => line.includes(label));
   return found === undefined ? 0 : Number(found.slice(found.lastIndexOf(' ') + 1));
-}
-
-function residentBytes(pid: number): number {
-  const [, kib = 'NaN'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kib) * 1024;
 }
 
 function sizeOf(file: string): number {
