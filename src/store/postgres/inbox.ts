@@ -21,7 +21,7 @@ export function inboxMethods(
       const { received_at, order_id, reference, user_id, action } = event;
       const verified = event.verified ? 1 : 0;
       const same = [order_id, reference, user_id, verified, action];
-      const values = [received_at, ...same, received_at, ...same];
+      const values = [received_at, ...same];
       // Two that come at once would not see each other.
       const locks = { alone: [`event ${JSON.stringify(same)}`] };
       await writer.commit({ steps: [{ write: 'receive_event', values }], locks });

@@ -20,10 +20,14 @@ const HOLDER_IS_SILENT = `EXISTS (SELECT 1 FROM lease_holders WHERE lease_holder
   AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS heard
   WHERE heard.name <> leases.holder AND heard.since < ${LONG_AGO} AND heard.seen_at > ${LONG_AGO})`;
 
-/** Not taken by another store that lives; the value is this store's name. @param id of the row, as an expression. */
+/**
+ * Not taken by another store that lives; the value is this store's name. With OFFSET it is asked for each row, by the key: joined,
+ * all leases would be read wherever the planner expects many rows, and there are as many of them as an hour had work.
+ * @param id of the row, as an expression.
+ */
 export function isFree(what: Leased, id: string): string {
   return `NOT EXISTS (SELECT 1 FROM leases WHERE leases.what = '${what}' AND leases.id = ${id}
-    AND leases.holder <> ? AND leases.until > clock_timestamp() AND NOT (${HOLDER_IS_SILENT}))`;
+    AND leases.holder <> ? AND leases.until > clock_timestamp() AND NOT (${HOLDER_IS_SILENT}) OFFSET 0)`;
 }
 
 /**
@@ -34,8 +38,9 @@ export function isFree(what: Leased, id: string): string {
  */
 export function claimOf(what: Leased, key: string, chosen: string): string {
   return `WITH chosen AS MATERIALIZED (${chosen}), me (holder) AS (SELECT CAST(? AS TEXT)), held AS MATERIALIZED (
-      SELECT leases.id FROM chosen JOIN leases ON leases.what = '${what}' AND leases.id = CAST(chosen.${key} AS TEXT)
-      JOIN me ON me.holder = leases.holder WHERE leases.until > clock_timestamp() + interval '${LEASE_SECONDS / 2} seconds'
+      SELECT mine.id FROM chosen CROSS JOIN me CROSS JOIN LATERAL (SELECT leases.id FROM leases
+        WHERE leases.what = '${what}' AND leases.id = CAST(chosen.${key} AS TEXT) AND leases.holder = me.holder
+        AND leases.until > clock_timestamp() + interval '${LEASE_SECONDS / 2} seconds' OFFSET 0) AS mine
     ), taken AS (
       INSERT INTO leases (what, id, holder, until)
       SELECT '${what}', CAST(${key} AS TEXT), me.holder, clock_timestamp() + interval '${LEASE_SECONDS} seconds'

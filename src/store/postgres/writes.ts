@@ -13,10 +13,13 @@ const LISTED = 'IN (SELECT value FROM json_each(?))';
 const own: Partial<Record<WriteName, string>> = {
   /** Identical and unread, and nobody has taken it yet: then this hint says nothing new. */
   receive_event: `INSERT INTO events (received_at, order_id, reference, user_id, verified, action, state, attempts,
-    next_attempt_at) SELECT ?, ?, cover(?), ?, ?, ?, 'pending', 0, ?
-    WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND order_id IS NOT DISTINCT FROM ?
-    AND reference IS NOT DISTINCT FROM CAST(cover(?) AS TEXT) AND user_id IS NOT DISTINCT FROM ?
-    AND verified = ? AND action = ?
+    next_attempt_at) SELECT said.*, 'pending', 0, said.received_at
+    FROM (SELECT CAST(? AS BIGINT) AS received_at, CAST(? AS byte_text) AS order_id, CAST(cover(?) AS byte_text) AS reference,
+      CAST(? AS byte_text) AS user_id, CAST(? AS INTEGER) AS verified, CAST(? AS byte_text) AS action) AS said
+    WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND coalesce(order_id, '') = coalesce(said.order_id, '')
+    AND left(coalesce(reference, ''), 200) = left(coalesce(said.reference, ''), 200)
+    AND order_id IS NOT DISTINCT FROM said.order_id AND reference IS NOT DISTINCT FROM said.reference
+    AND user_id IS NOT DISTINCT FROM said.user_id AND verified = said.verified AND action = said.action
     AND NOT EXISTS (SELECT 1 FROM leases WHERE what = 'event' AND leases.id = CAST(events.sequence AS TEXT)))`,
   drop_parked: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked' AND verified = 0
     ORDER BY sequence LIMIT ${TOO_MANY})`,

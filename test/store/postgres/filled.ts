@@ -43,12 +43,13 @@ const TABLES: Record<string, Record<string, string>> = {
   notice_attempts: { rowid: numbered('rowid'), notice_id: named('notice_id') },
   events: {
     sequence: numbered('sequence'),
-    order_id: named('order_id'),
+    // As many as come while the service is away wait to be read, none of them soon; some name no order.
+    order_id: `CASE n % 10 WHEN 1 THEN NULL ELSE ${named('order_id')} END`,
     reference: named('reference'),
-    state: `CASE n % 100 WHEN 0 THEN 'parked' ELSE 'done' END`,
+    state: `CASE WHEN n % 100 = 0 THEN 'parked' WHEN n % 10 = 1 THEN 'pending' ELSE 'done' END`,
+    next_attempt_at: `next_attempt_at + CASE n % 10 WHEN 1 THEN 86400000 ELSE 0 END`,
     received_at: earlier('received_at'),
   },
-  leases: { id: named('id') },
   refunds: {
     id: named('id'),
     number: numbered('number'),
@@ -81,6 +82,12 @@ const TABLES: Record<string, Record<string, string>> = {
   traffic: { day: 'kept.day - n' },
 };
 
+/** Of an hour's work of a store that has gone on to other work; a store that is closed leaves none to copy. */
+const LEASES = `INSERT INTO leases (what, id, holder, until)
+  SELECT (ARRAY['link', 'notice', 'event'])[1 + n % 3], 'done-' || n, 'another', clock_timestamp() - interval '1 minute'
+  FROM generate_series(1, ${COPIES * ROWS}) AS n`;
+
+/** @throws Error when a table stayed small: work had left nothing in it to copy. */
 export async function fill(server: Server, url: string): Promise<void> {
   const copies = Object.entries(TABLES).map(
     ([table, changes]) => `INSERT INTO ${table} OVERRIDING SYSTEM VALUE
@@ -92,8 +99,12 @@ export async function fill(server: Server, url: string): Promise<void> {
   const sequences = `SELECT setval(pg_get_serial_sequence(table_name, column_name), ${2 * MILLION})
     FROM information_schema.columns WHERE table_schema = 'public' AND is_identity = 'YES'`;
   // Neither guards nor counts: what is copied was judged once.
-  await server.run(url, ['SET session_replication_role = replica', ...copies, sequences].join(';\n'));
+  await server.run(url, ['SET session_replication_role = replica', ...copies, LEASES, sequences].join(';\n'));
   await server.run(url, 'ANALYZE');
+  for (const table of [...Object.keys(TABLES), 'leases']) {
+    const [found] = await server.run(url, `SELECT count(*) AS rows FROM ${table}`);
+    if (Number(found?.rows) < COPIES) throw new Error(`${table} has only ${found?.rows} rows`);
+  }
 }
 
 function named(column: string): string {

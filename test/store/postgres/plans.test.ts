@@ -25,6 +25,16 @@ const EXPLAINED = [
 const MOST_ROWS = 300;
 /** Once a minute or rarer, and so many rows at a time. */
 const UPKEEP = `LIMIT ${HOUSEKEEPING_ROWS}`;
+/** At a start, at a stop, and for an operator: they read all that waits, or all units of a merchant. */
+const RARE = [
+  'SELECT max(moment.at)',
+  'WITH clock (now)',
+  'DELETE FROM leases WHERE holder',
+  'SELECT * FROM seen_units',
+  'SELECT * FROM traffic WHERE merchant_id = $1 ORDER BY',
+  'AS notices_pending',
+];
+const mayBeLong = ({ text }: Plan): boolean => [UPKEEP, ...RARE].some((words) => text.includes(words));
 /** A prepared statement is planned for its values five times, and then perhaps once for all values. */
 const ROUNDS = 7;
 
@@ -45,7 +55,7 @@ describe('plans', () => {
   afterAll(() => server?.remove());
 
   it('of a day of sales, events, notices, refunds and searches read what they need and no more', () => {
-    const long = plans.filter((plan) => rowsRead(plan) > MOST_ROWS && !plan.text.includes(UPKEEP));
+    const long = plans.filter((plan) => rowsRead(plan) > MOST_ROWS && !mayBeLong(plan));
     expect([...new Set(long.map(({ node, table, text }) => `${node} of ${table}: ${text}`))]).toEqual([]);
   });
 
@@ -64,7 +74,7 @@ async function workADay(settings: Record<string, string>, rounds: number): Promi
   const bench = await startBench({ ...FAST, ...settings, PUENTE_ROUTING_DEFAULT_STAGE: 'orders' });
   try {
     await bench.notify(ARGENTINA, { notice_url: receiver.url });
-    await bench.notify(BRAZIL, { stage: 'legacy' });
+    await keepOnLegacy(bench, BRAZIL);
     for (let round = 1; round <= rounds; round++) {
       await sellAtTerminals(bench, round);
       await sellByQr(bench, round);
@@ -78,6 +88,13 @@ async function workADay(settings: Record<string, string>, rounds: number): Promi
     await bench.close();
     await receiver.close();
   }
+}
+
+async function keepOnLegacy({ ops }: Bench, merchant: string): Promise<void> {
+  const { revision } = (await ops(`/api/merchants/${merchant}`)).body as { revision: number }; // every view has one
+  const body = { stage: 'legacy', reason: 'a test keeps it there', revision };
+  const { status, text } = await ops(`/api/merchants/${merchant}/stage`, { method: 'PUT', body });
+  if (status !== 200) throw new Error(text);
 }
 
 async function sellAtTerminals(bench: Bench, round: number): Promise<void> {
