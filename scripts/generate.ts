@@ -6,10 +6,12 @@ import { renderOperations } from '../src/http/ops/describe.ts';
 import { opsRoutes } from '../src/http/ops.ts';
 import { loadTables } from '../src/mapping/load.ts';
 import { renderReadme } from '../src/mapping/render.ts';
+import { renderLimitations } from '../src/mapping/render-limitations.ts';
 import { readFaultLedger } from './fault-rows.ts';
 
 const house = new URL('../', import.meta.url);
 
+const tables = loadTables(fileURLToPath(new URL('mappings', house)));
 const faults = readFaultLedger(fileURLToPath(house));
 for (const problem of faults.problems) {
   console.error(`test/faults: ${problem}`);
@@ -20,7 +22,8 @@ const pages: { file: string; render: () => string }[] = [
   { file: 'config/README.md', render: renderSettings },
   { file: 'src/http/ops/README.md', render: () => renderOperations(opsRoutes) },
   { file: 'test/faults/README.md', render: () => faults.page },
-  { file: 'mappings/README.md', render: () => renderReadme(loadTables(fileURLToPath(new URL('mappings', house)))) },
+  { file: 'mappings/README.md', render: () => renderReadme(tables) },
+  { file: 'docs/limitations.md', render: () => renderLimitations(tables) },
 ];
 
 const isCheck = process.argv.includes('--check');

@@ -4,7 +4,6 @@ import type { LoadedTables } from './assemble.ts';
 import { contextSchema } from './context.ts';
 import { converters } from './converters.ts';
 import { detailConverters } from './detail.ts';
-import { countedText } from './limitation-text.ts';
 import { printPath } from './path.ts';
 import { type Row, rowsOf, type WrittenErrorRow, type WrittenTable } from './schema.ts';
 
@@ -27,8 +26,7 @@ export function renderReadme(tables: LoadedTables): string {
     '## Errors',
     ...errors.map(renderErrors),
     '## Limitations',
-    'Where a till sees something else through Puente, on the orders lane, than the legacy API showed it. Each has a test that shows exactly that difference; everything else is equal, which `test/journeys/fidelity.test.ts` shows. Reports count the calls that met one; the last column says how.',
-    renderLimitations(tables),
+    'What tills see otherwise than legacy showed it stands in [docs/limitations.md](../docs/limitations.md), made from `limitations.yaml`.',
     '## Sites',
     renderSites(tables),
     '## Converters',
@@ -57,18 +55,6 @@ function operationsList({ documents }: LoadedTables): string {
     `${one.why} (${one.source})${one.double_read ? ' In shadow it is read on both sides.' : ''}`,
   ]);
   return grid(['Legacy call', 'Upstream call', 'Asked beside', 'Request', 'Answer', 'Why'], rows);
-}
-
-function renderLimitations({ documents }: LoadedTables): string {
-  const rows = documents.limitations.map((one) => [
-    one.id,
-    one.title,
-    one.effect,
-    one.cause,
-    one.workaround,
-    countedText(one.counted),
-  ]);
-  return grid(['Number', 'Limitation', 'What the till sees', 'Cause', 'Way out', 'Counted'], rows);
 }
 
 function anchor(table: string | null): string {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { renderReadme } from '../../src/mapping/render.ts';
+import { renderLimitations } from '../../src/mapping/render-limitations.ts';
 import { tablesDirectory } from './kit.ts';
 
 const tables = loadTables(tablesDirectory);
@@ -29,5 +30,17 @@ describe('mappings/README.md', () => {
     for (const { why } of documents.states.flatMap((table) => table.rows)) expect(page).toContain(why);
     for (const { why } of documents.errors.flatMap((table) => Object.values(table.calls).flat()))
       expect(page).toContain(why);
+  });
+});
+
+describe('docs/limitations.md', () => {
+  it('tells each limitation under a heading of its own, and links to it', () => {
+    const limitations = renderLimitations(tables);
+    for (const { id, title, effect, workaround } of tables.documents.limitations) {
+      expect(limitations).toContain(`\n## ${id}: ${title}\n`);
+      expect(limitations).toMatch(new RegExp(`^\\| \\[${id}\\]\\(#${id.toLowerCase()}-`, 'm'));
+      expect(limitations).toContain(effect);
+      expect(limitations).toContain(workaround);
+    }
   });
 });
