@@ -1,0 +1,62 @@
+/** Every command of the pages is typed by a reader, in the order in which it stands there, into an installation of its own. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { HOUSE } from '../run-cli.ts';
+import { type Block, blocksOf, missingLine, promisedCode, promptedCommands } from './blocks.ts';
+import { elsewhere } from './elsewhere.ts';
+import { sitDown } from './reader.ts';
+
+const pages = readdirSync(join(HOUSE, 'docs'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => ({ name, blocks: blocksOf(name, readFileSync(join(HOUSE, 'docs', name), 'utf8')) }));
+const withCommands = pages.filter(({ blocks }) => blocks.some(({ language }) => language === 'sh'));
+/** Only ends what hangs: a page has some thirty commands, each a process of npm and one of Node. */
+const PAGE_LIMIT_MS = 300_000;
+
+describe('the pages in docs/', () => {
+  it.each(withCommands)(
+    '$name: each command does what the page says',
+    { timeout: PAGE_LIMIT_MS },
+    async ({ blocks }) => {
+      const reader = await sitDown();
+      try {
+        let output = '';
+        for (const block of blocks) {
+          if (block.language === 'sh') {
+            const typed = await reader.type(block.text);
+            output = typed.output;
+            expect(typed.code, `${at(block)}\n${output}`).toBe(promisedCode(block.text));
+          } else if (block.text === 'Ctrl-C') await reader.interrupt();
+          else if (block.language === 'text')
+            expect(missingLine(block.text, output), `${at(block)}\n${output}`).toBeNull();
+        }
+      } finally {
+        await reader.leave();
+      }
+    },
+  );
+
+  it('mark what can be run elsewhere alone, and this is the list of it', () => {
+    const known = Object.values(elsewhere).flat();
+    const prompted = pages.flatMap(({ blocks }) =>
+      blocks
+        .filter(({ language }) => language === 'console')
+        .flatMap((block) => promptedCommands(block).map((command) => ({ place: at(block), command }))),
+    );
+    const unlisted = prompted.filter(({ command }) => !known.some((start) => command.startsWith(start)));
+    expect(unlisted).toEqual([]);
+    expect(known.filter((start) => !prompted.some(({ command }) => command.startsWith(start)))).toEqual([]);
+  });
+
+  it('have no block in a language that is neither run nor known to be none', () => {
+    const odd = pages.flatMap(({ blocks }) =>
+      blocks.filter(({ language }) => !['sh', 'console', 'text', 'yaml', 'json', 'mermaid'].includes(language)),
+    );
+    expect(odd.map(at)).toEqual([]);
+  });
+});
+
+function at({ page, line }: Block): string {
+  return `docs/${page}:${line}`;
+}

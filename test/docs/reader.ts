@@ -1,0 +1,161 @@
+/** Somebody who reads a page and types what it says: an installation of their own, terminals, and ports of this machine. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HOUSE } from '../run-cli.ts';
+
+/** The doors as the pages name them; each reader has free ones instead, so that tests stand beside each other. */
+const DOOR_PORTS = ['8080', '8081', '8082', '9000'];
+const DOORS = new RegExp(`\\b(${DOOR_PORTS.join('|')})\\b`, 'g');
+/** What a clone has and the commands need. */
+const INSTALLATION = ['.npmrc', 'package.json', 'config', 'mappings', 'scripts', 'src', 'docs'];
+/** Only ends what hangs. */
+const START_LIMIT_MS = 60_000;
+
+export interface Typed {
+  /** Null when a signal ended it. */
+  code: number | null;
+  /** Both streams, as a terminal shows them. */
+  output: string;
+}
+
+export interface Reader {
+  /** Types a block; variables and the directory stay for the next one. A server that it starts runs on. */
+  type(block: string): Promise<Typed>;
+  /** Ctrl-C where the server runs. */
+  interrupt(): Promise<void>;
+  /** Ends all that was started, and removes the directory. */
+  leave(): Promise<void>;
+}
+
+/** @throws Error when no port is free. */
+export async function sitDown(): Promise<Reader> {
+  const place = mkdtempSync(join(tmpdir(), 'puente-docs-'));
+  const home = join(place, 'home');
+  const memory = join(place, 'memory.sh');
+  mkdirSync(home);
+  makeInstallation(join(place, 'puente'));
+  const ports = await freePorts(DOOR_PORTS.length);
+  const groups: ChildProcess[] = [];
+  let server: ChildProcess | null = null;
+  let typed = 0;
+
+  const env = {
+    PATH: `${join(HOUSE, 'node_modules', '.bin')}:${process.env.PATH}`,
+    HOME: home,
+    LANG: 'C.UTF-8',
+    npm_config_update_notifier: 'false',
+    PUENTE_PUBLIC_PORT: ports[0],
+    PUENTE_OPS_PORT: ports[1],
+    PUENTE_SANDBOX_PORT: ports[2],
+    PUENTE_OPS_URL: `http://127.0.0.1:${ports[1]}`,
+    PUENTE_LOG_LEVEL: 'warn',
+  };
+  writeFileSync(memory, `cd '${join(place, 'puente')}'\n`);
+  const here = (text: string) => text.replace(DOORS, (door) => ports[DOOR_PORTS.indexOf(door)] ?? door);
+
+  const begin = (block: string): { child: ChildProcess; file: string } => {
+    const file = join(place, `output-${typed++}.txt`);
+    const script = [
+      `. '${memory}'`,
+      `trap '{ export -p; printf "cd %q\\n" "$PWD"; } > "${memory}"' EXIT`,
+      'set -e -o pipefail',
+      here(block),
+    ].join('\n');
+    const output = openSync(file, 'w');
+    const child = spawn('bash', ['-c', script], { env, detached: true, stdio: ['ignore', output, output] });
+    closeSync(output);
+    groups.push(child);
+    return { child, file };
+  };
+
+  const interrupt = async (): Promise<void> => {
+    if (server === null || server.exitCode !== null || server.signalCode !== null) return;
+    const ended = once(server, 'exit');
+    signal(server, 'SIGINT');
+    await ended;
+    server = null;
+  };
+
+  return {
+    async type(block) {
+      if (!startsServer(block)) {
+        const { child, file } = begin(block);
+        const [code] = (await once(child, 'exit')) as [number | null];
+        return { code, output: readFileSync(file, 'utf8') };
+      }
+      await interrupt();
+      const { child, file } = begin(block);
+      server = child;
+      const isReady = await ready(child, `http://127.0.0.1:${ports[1]}/readyz`);
+      return { code: isReady ? 0 : child.exitCode, output: readFileSync(file, 'utf8') };
+    },
+    interrupt,
+    async leave() {
+      await interrupt();
+      for (const child of groups) signal(child, 'SIGKILL');
+      rmSync(place, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** Its last line does not come back until somebody ends it. */
+function startsServer(block: string): boolean {
+  return /(^|\s)npm start$/.test(block.trimEnd());
+}
+
+/** A clone of the repository as `npm ci` leaves it. */
+function makeInstallation(directory: string): void {
+  mkdirSync(directory);
+  for (const name of INSTALLATION) cpSync(join(HOUSE, name), join(directory, name), { recursive: true });
+  symlinkSync(join(HOUSE, 'node_modules'), join(directory, 'node_modules'));
+}
+
+async function ready(child: ChildProcess, url: string): Promise<boolean> {
+  const limit = Date.now() + START_LIMIT_MS;
+  while (child.exitCode === null && Date.now() < limit) {
+    const status = await fetch(url).then(
+      (answer) => answer.status,
+      () => 0, // not listening yet
+    );
+    if (status === 200) return true;
+    await delay(50);
+  }
+  return false;
+}
+
+/** To the process and all that it started. */
+function signal({ pid }: ChildProcess, name: 'SIGINT' | 'SIGKILL'): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, name);
+  } catch {
+    // nobody is left in the group
+  }
+}
+
+async function freePorts(count: number): Promise<string[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((one) => once(one, 'listening')));
+  const ports = servers.map((one) => {
+    const address = one.address();
+    if (address === null || typeof address === 'string') throw new Error('a listening server has a port');
+    return String(address.port);
+  });
+  await Promise.all(servers.map((one) => new Promise((resolve) => one.close(resolve))));
+  return ports;
+}
