@@ -42,10 +42,14 @@ export function promisedCode(text: string): number {
 export function missingLine(excerpt: string, output: string): string | null {
   let rest = output.split('\n');
   for (const line of excerpt.split('\n').filter((one) => one.trim() !== '' && one.trim() !== '…')) {
-    const pattern = new RegExp(`^${line.trimEnd().split('…').map(RegExp.escape).join('.*')}\\s*$`);
+    const pattern = new RegExp(`^${line.trimEnd().split('…').map(literal).join('.*')}\\s*$`);
     const at = rest.findIndex((one) => pattern.test(one));
     if (at === -1) return line;
     rest = rest.slice(at + 1);
   }
   return null;
+}
+
+function literal(text: string): string {
+  return text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`);
 }

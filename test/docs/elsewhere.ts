@@ -7,7 +7,11 @@ export const elsewhere: Record<string, string[]> = {
     'cd puente',
     'npm ci',
   ],
-  'Parts of the suite and of its checks, which CI runs as a whole.': ['npx vitest run ', 'npm run generate', 'npm run check'],
+  'Parts of the suite and of its checks, which CI runs as a whole.': [
+    'npx vitest run ',
+    'npm run generate',
+    'npm run check',
+  ],
   'Needs a capture of real traffic; test/core/capture replays such files.': ['npx puente replay '],
   'Changes what this machine trusts; test/journeys/sdk.test.ts attaches a real client by a private authority.': [
     'cp authority.pem ',

@@ -12,10 +12,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePorts } from '../free-ports.ts';
 import { HOUSE } from '../run-cli.ts';
 
 /** The doors as the pages name them; each reader has free ones instead, so that tests stand beside each other. */
@@ -146,16 +146,4 @@ function signal({ pid }: ChildProcess, name: 'SIGINT' | 'SIGKILL'): void {
   } catch {
     // nobody is left in the group
   }
-}
-
-async function freePorts(count: number): Promise<string[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((one) => once(one, 'listening')));
-  const ports = servers.map((one) => {
-    const address = one.address();
-    if (address === null || typeof address === 'string') throw new Error('a listening server has a port');
-    return String(address.port);
-  });
-  await Promise.all(servers.map((one) => new Promise((resolve) => one.close(resolve))));
-  return ports;
 }

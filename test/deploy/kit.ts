@@ -1,0 +1,29 @@
+/** The files of an installation, read as their programs read them. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeSettings } from '../../src/config/describe.ts';
+import { HOUSE } from '../run-cli.ts';
+
+export function read(file: string): string {
+  return readFileSync(join(HOUSE, file), 'utf8');
+}
+
+/** Null where a program can be run; otherwise why it can't. `.ci/run` installs those that the tests ask for. */
+export function missing(program: string): string | null {
+  const { error } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+  return error === undefined ? null : `${program} can't be run: ${error.message}`;
+}
+
+/** Of these variables, those that look like Puente's and are no setting of it. */
+export function unknownVariables(names: Iterable<string>): string[] {
+  const known = new Set(describeSettings().map(({ variable }) => variable));
+  known.add('PUENTE_CONFIG');
+  return [...names].filter((name) => name.startsWith('PUENTE_') && !known.has(name));
+}
+
+/** How `npm start` runs Node. */
+export function usualOptions(): string[] {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }; // ours
+  return scripts.start.split(' ').filter((word) => word.startsWith('--'));
+}
