@@ -81,7 +81,7 @@ export function opsApp(door: OpsDoor): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   app.use(doorGuard(door.hosts));
-  app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+  app.get('/healthz', (_request, response) => void response.json({ status: 'ok', version }));
   app.get('/readyz', (_request, response) => {
     const ready = door.ready() && runtime.store.healthy();
     response.status(ready ? 200 : 503).json({

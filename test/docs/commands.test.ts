@@ -7,14 +7,14 @@ import { type Block, blocksOf, missingLine, promisedCode, promptedCommands } fro
 import { elsewhere } from './elsewhere.ts';
 import { sitDown } from './reader.ts';
 
-const pages = readdirSync(join(HOUSE, 'docs'))
+const pages = [...readdirSync(join(HOUSE, 'docs')).map((name) => `docs/${name}`), 'CONTRIBUTING.md']
   .filter((name) => name.endsWith('.md'))
-  .map((name) => ({ name, blocks: blocksOf(name, readFileSync(join(HOUSE, 'docs', name), 'utf8')) }));
+  .map((name) => ({ name, blocks: blocksOf(name, readFileSync(join(HOUSE, name), 'utf8')) }));
 const withCommands = pages.filter(({ blocks }) => blocks.some(({ language }) => language === 'sh'));
 /** Only ends what hangs: a page has some thirty commands, each a process of npm and one of Node. */
 const PAGE_LIMIT_MS = 300_000;
 
-describe('the pages in docs/', () => {
+describe('the pages', () => {
   it.each(withCommands)(
     '$name: each command does what the page says',
     { timeout: PAGE_LIMIT_MS },
@@ -58,5 +58,5 @@ describe('the pages in docs/', () => {
 });
 
 function at({ page, line }: Block): string {
-  return `docs/${page}:${line}`;
+  return `${page}:${line}`;
 }

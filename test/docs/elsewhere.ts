@@ -17,5 +17,21 @@ export const elsewhere: Record<string, string[]> = {
     'cp authority.pem ',
     'update-ca-certificates',
   ],
+  'Root and systemd; test/deploy/systemd.test.ts reads the unit.': [
+    'useradd ',
+    'cd /opt/puente',
+    'install ',
+    'cp config/example.yaml /etc/',
+    'cp deploy/systemd/puente.service ',
+    'systemctl ',
+    'journalctl ',
+  ],
+  'The next release of a clone, from the net.': ['git fetch ', 'git checkout '],
+  'Makes a release; test/release.test.ts tells what has to agree.': ['npm version ', 'git commit ', 'git tag '],
+  'Docker; test/deploy/compose.test.ts reads compose.yaml.': ['docker compose ', 'export PUENTE_OPS_TOKEN='],
+  'A database server of yours; test/store/postgres/transfer.test.ts carries an installation to a real one.': [
+    'export PUENTE_POSTGRES_URL=',
+    'npx puente migrate-store ',
+  ],
   'Half a minute of two cores; test/demo.test.ts runs it.': ['npm run demo'],
 };

@@ -3,6 +3,7 @@ import supertest from 'supertest';
 import { afterEach, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../src/core/audit.ts';
 import { createLog } from '../../src/outbound/log.ts';
+import { version } from '../../src/version.ts';
 import { ARGENTINA, BRAZIL, call, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
 import { auditsOf, idOf, openShop, type Shop } from './till.ts';
 
@@ -186,7 +187,7 @@ describe('health and numbers', () => {
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'error', status: 400, code: 'bad_request' });
     await shop.create(shop.freshDevice());
     const door = supertest(shop.app.ops_url);
-    await door.get('/healthz').expect(200, { status: 'ok' });
+    await door.get('/healthz').expect(200, { status: 'ok', version });
     expect((await door.get('/readyz').expect(200)).body).toMatchObject({ status: 'ready' });
     const { text } = await door
       .get('/metrics')

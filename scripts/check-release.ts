@@ -1,0 +1,80 @@
+/** `npm run check:release [-- vX.Y.Z]`: tag, package.json, lock file and CHANGELOG name one version. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+export interface Release {
+  /** The tag of this commit, or the one it is about to get; null for a commit between two releases. */
+  tag: string | null;
+  /** Every tag of the repository. */
+  tags: readonly string[];
+  /** As package.json says. */
+  version: string;
+  /** As package-lock.json says, in both of its places. */
+  locked: readonly string[];
+  /** CHANGELOG.md. */
+  changelog: string;
+}
+
+const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
+const UNRELEASED = 'Unreleased';
+
+/** @returns a sentence for each thing that does not agree, with the repair. */
+export function releaseProblems({ tag, tags, version, locked, changelog }: Release): string[] {
+  const problems: string[] = [];
+  if (!VERSION.test(version)) problems.push(`package.json has the version ${version}; write it as X.Y.Z.`);
+  if (locked.some((one) => one !== version))
+    problems.push(
+      `package-lock.json has the version ${locked.join(' and ')}, package.json ${version}; run npm install.`,
+    );
+  const [first, second] = sectionsOf(changelog);
+  if (first?.name !== UNRELEASED) problems.push(`CHANGELOG.md does not begin with ## [${UNRELEASED}]; put one on top.`);
+  const newest = tags
+    .filter((one) => one !== tag)
+    .map(ordinal)
+    .sort(compare)
+    .at(-1);
+  if (newest !== undefined && compare(ordinal(version), newest) < 0)
+    problems.push(`package.json has ${version}, and ${newest.join('.')} was released already; raise the version.`);
+  if (tag === null) return problems;
+  if (tag !== `v${version}`) problems.push(`The tag is ${tag}, and package.json has ${version}; they must agree.`);
+  if (second?.name !== version || !/^\d{4}-\d{2}-\d{2}$/.test(second.date))
+    problems.push(`CHANGELOG.md has no section ## [${version}] - YYYY-MM-DD below ${UNRELEASED}; write what changed.`);
+  return problems;
+}
+
+function sectionsOf(changelog: string): { name: string; date: string }[] {
+  return [...changelog.matchAll(/^## \[([^\]]+)\](?: - (\S+))?$/gm)].map(([, name = '', date = '']) => ({
+    name,
+    date,
+  }));
+}
+
+/** What is no version stands before all that are. */
+function ordinal(text: string): number[] {
+  return VERSION.exec(text.replace(/^v/, ''))?.slice(1).map(Number) ?? [-1, -1, -1];
+}
+
+function compare(one: readonly number[], other: readonly number[]): number {
+  const at = one.findIndex((part, index) => part !== other[index]);
+  return at === -1 ? 0 : (one[at] ?? 0) - (other[at] ?? 0);
+}
+
+function gitTags(...options: string[]): string[] {
+  return execFileSync('git', ['tag', '--list', 'v*', ...options], { cwd: import.meta.dirname, encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line !== '');
+}
+
+if (import.meta.main) {
+  const read = (name: string) => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
+  const lock = JSON.parse(read('package-lock.json')) as { version: string; packages: { '': { version: string } } }; // npm's own form
+  const problems = releaseProblems({
+    tag: process.argv[2] ?? gitTags('--points-at', 'HEAD')[0] ?? null,
+    tags: gitTags(),
+    version: (JSON.parse(read('package.json')) as { version: string }).version, // ours
+    locked: [lock.version, lock.packages[''].version],
+    changelog: read('CHANGELOG.md'),
+  });
+  for (const problem of problems) console.error(problem);
+  if (problems.length > 0) process.exitCode = 1;
+}

@@ -1,0 +1,66 @@
+/** Commands, settings and words that the pages name are there: also those that no test types. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { nodesOf } from '../../src/cli/completion/tree.ts';
+import { puenteProgram } from '../../src/cli/program.ts';
+import { describeSettings } from '../../src/config/describe.ts';
+import { elsewhere, HOUSE } from '../run-cli.ts';
+
+const nodes = nodesOf(
+  puenteProgram({
+    version: '0.0.0',
+    serve: async () => undefined,
+    restore: elsewhere,
+    migrateStore: elsewhere,
+    examineOffline: elsewhere,
+  }),
+);
+const pages = [
+  ...['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'deploy/prometheus/alerts.yml'],
+  ...readdirSync(join(HOUSE, 'docs'), { encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+].map((name) => ({ name, text: readFileSync(join(HOUSE, name), 'utf8') }));
+
+describe('the pages name', () => {
+  it.each(pages)('$name: commands and options that there are', ({ text }) => {
+    for (const words of commandsIn(text)) {
+      const node = nodes.filter(({ at }) => `/${words.join('/')}/`.startsWith(`${at}/`)).at(-1);
+      expect(node?.at, words.join(' ')).not.toBe('');
+      const known = node?.options.flatMap(({ flags }) => flags) ?? [];
+      for (const flag of words.filter((word) => /^--[a-z]/.test(word)))
+        expect([...known, '--help'], words.join(' ')).toContain(flag.split('=')[0]);
+    }
+  });
+
+  it.each(pages)('$name: variables that are settings', ({ text }) => {
+    const known = new Set([...describeSettings().map(({ variable }) => variable), ...OF_THE_COMMANDS]);
+    const named = [...text.matchAll(/\bPUENTE_[A-Z_]+[A-Z]\b(?!_?…)/g)].map(([name]) => name);
+    expect(named.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  it('each word of the README in the glossary', () => {
+    const words = /## Words\n([\s\S]+?)\n## /.exec(readFileSync(join(HOUSE, 'README.md'), 'utf8'))?.[1] ?? '';
+    const glossary = readFileSync(join(HOUSE, 'docs', 'glossary.md'), 'utf8').toLowerCase();
+    const terms = [...words.matchAll(/\*\*([^*]+)\*\*/g)].flatMap(([, term]) => (term ?? '').toLowerCase().split(', '));
+    expect(terms.length).toBeGreaterThan(20);
+    const headings = [...glossary.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading).join(' · ');
+    for (const term of terms) expect(headings).toContain(term);
+  });
+});
+
+/** What the commands and the image read beside the settings. */
+const OF_THE_COMMANDS = [
+  ...['PUENTE_CONFIG', 'PUENTE_OPS_URL', 'PUENTE_CREDENTIAL', 'PUENTE_NOTICE_SECRET', 'PUENTE_NOTICE_URL'],
+  'PUENTE_POSTGRES_PASSWORD',
+];
+
+/** The words of each `puente …` in a code span or a line of a block, up to the end of that command. */
+function commandsIn(text: string): string[][] {
+  return [
+    ...text.matchAll(/(?<=^|[`(]|[ ;]|npx )(?<!exec |up -d |-u |install )puente ((?:[a-z][a-z-]*)(?: [^`\n;|#]*)?)/gm),
+  ]
+    .map(([, words]) => (words ?? '').split(/ (?:&&|>)|\. |, /)[0] ?? '')
+    .map((words) => words.trim().split(/\s+/));
+}
