@@ -8,6 +8,7 @@ const LONG = [
   'journeys/qr-fidelity.test.ts',
   'crash/any-moment.test.ts',
   'crash/crash.test.ts',
+  'docs/commands.test.ts',
   'exchanges/exchanges.test.ts',
   'journeys/qr-limitations.test.ts',
 ];

@@ -73,8 +73,9 @@ describe('compose.yaml', () => {
     const written = compose.services[name]?.environment ?? {};
     expect(unknownVariables(Object.keys(written))).toEqual([]);
     const env = Object.fromEntries(Object.entries(written).map(([key, value]) => [key, interpolated(value)]));
-    const config = loadConfig({ env: { ...exampleSettings(name), ...env }, cwd: HOUSE });
+    const config = loadConfig({ env: { ...fileSettings(name), ...env }, cwd: HOUSE });
     expect(config.ops.hosts, 'Prometheus asks by this name').toContain(name);
+    expect(config.upstream === 'sandbox', 'the sandbox lives in one process').toBe(name === 'puente');
     const { farewell_ms, grace_ms } = config.shutdown;
     const grace = Number.parseInt(compose.services[name]?.stop_grace_period ?? '', 10) * 1_000;
     expect(grace, 'Docker waits until calls have ended').toBeGreaterThan(farewell_ms + grace_ms);
@@ -121,7 +122,10 @@ function interpolated(text: string): string {
   return text.replaceAll(/\$\{(\w+):-([^}]*)\}/g, (_, name: string, otherwise: string) => SHELL[name] ?? otherwise);
 }
 
-/** A pair needs what puente.env gives it. */
-function exampleSettings(name: string): Record<string, string> {
-  return name === 'puente' ? {} : { PUENTE_SECRET_KEY: 'a key of the tests that is long enough' };
+/** The files that the service reads beside; of puente.env, which is the installation's own, what it cannot do without. */
+function fileSettings(name: string): Record<string, string> {
+  const files = (compose.services[name]?.env_file ?? []).filter(({ required }) => required);
+  const lines = files.flatMap(({ path }) => read(path).split('\n')).filter((line) => /^\w/.test(line));
+  const written = Object.fromEntries(lines.map((line) => line.split('=', 2)));
+  return { ...written, ...(name === 'puente' ? {} : { PUENTE_SECRET_KEY: 'a key of the tests that is long enough' }) };
 }

@@ -22,6 +22,7 @@ export const elsewhere: Record<string, string[]> = {
     'cd /opt/puente',
     'install ',
     'cp config/example.yaml /etc/',
+    'openssl rand -base64 32 > /etc/',
     'cp deploy/systemd/puente.service ',
     'systemctl ',
     'journalctl ',

@@ -22,7 +22,7 @@ import { HOUSE } from '../run-cli.ts';
 const DOOR_PORTS = ['8080', '8081', '8082', '9000'];
 const DOORS = new RegExp(`\\b(${DOOR_PORTS.join('|')})\\b`, 'g');
 /** What a clone has and the commands need. */
-const INSTALLATION = ['.npmrc', 'package.json', 'config', 'mappings', 'scripts', 'src', 'docs'];
+const INSTALLATION = ['.npmrc', 'package.json', 'config', 'mappings', 'src'];
 /** Only ends what hangs. */
 const START_LIMIT_MS = 60_000;
 
