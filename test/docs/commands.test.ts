@@ -12,7 +12,7 @@ const pages = [...readdirSync(join(HOUSE, 'docs')).map((name) => `docs/${name}`)
   .map((name) => ({ name, blocks: blocksOf(name, readFileSync(join(HOUSE, name), 'utf8')) }));
 const withCommands = pages.filter(({ blocks }) => blocks.some(({ language }) => language === 'sh'));
 /** Only ends what hangs: a page has some thirty commands, each a process of npm and one of Node. */
-const PAGE_LIMIT_MS = 300_000;
+const PAGE_LIMIT_MS = 600_000;
 
 describe('the pages', () => {
   it.each(withCommands)(
