@@ -6,6 +6,9 @@ import { type Harness, MINUTE_MS, NOON, newEvent, opened, orderId } from './harn
 /** Later than anything the store's own clock says. */
 const WHENEVER = Number.MAX_SAFE_INTEGER;
 
+/** Twenty thousand units, one by one on a server that shares a machine. */
+const LONG_MS = 240_000;
+
 export function eventTests(current: () => Harness): void {
   itParks(current);
   itKeepsTheOrder(current);
@@ -107,7 +110,9 @@ function itParks(current: () => Harness): void {
     expect(await store.dueEvents(WHENEVER, 10)).toMatchObject([{ order_id: orderId(1), reference: 'a' }]);
   });
 
-  it('keeps a bounded number parked: verified events push out unverified ones, oldest first [F109]', async () => {
+  it('keeps a bounded number parked: verified events push out unverified ones, oldest first [F109]', {
+    timeout: LONG_MS,
+  }, async () => {
     const { store } = current();
     const before = PARKED_EVENTS_LIMIT - 1;
     await park(store, { reference: 'verified and oldest' });
