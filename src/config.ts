@@ -1,5 +1,4 @@
 /** The settings of this process: read from files and environment, checked whole, or refused with sentences that help. */
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { contradictions } from './config/contradictions.ts';
 import { factsOf } from './config/kinds.ts';
@@ -11,14 +10,15 @@ import {
   readFileLayer,
   stack,
 } from './config/layers.ts';
-import { leaves, type Settings, SHORTEST_KEY, settings, variableOf } from './config/schema.ts';
-import { Secret } from './core/secret.ts';
+import { leaves, type Settings, settings, variableOf } from './config/schema.ts';
+import { settleForms, withSecretsOfFiles } from './config/secret-files.ts';
+import type { Secret } from './core/secret.ts';
 import { PuenteError } from './error.ts';
 
 type DeepReadonly<T> = T extends Secret ? T : T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
 
 /**
- * All settings, checked. `secret_key` is also set when it came from `secret_key_file`, and null only with the sandbox.
+ * All settings, checked. A secret is set wherever it came from, its `…_file` too; `secret_key` is null only with the sandbox.
  * `legacy_upstream` is never null: it is `upstream` unless it was set. Paths are absolute.
  */
 export type Config = DeepReadonly<Omit<Settings, 'legacy_upstream'> & { legacy_upstream: string }>;
@@ -41,7 +41,7 @@ export function loadConfig(options: { env: Environment; cwd: string }): Config {
   const profile = isSandbox
     ? [readFileLayer(new URL('../config/sandbox.yaml', import.meta.url), 'config/sandbox.yaml')]
     : [];
-  const layer = stack([defaults, ...profile, ...own]);
+  const layer = withSecretsOfFiles(stack([defaults, ...profile, ...own].map(settleForms)), cwd);
 
   const parsed = settings.safeParse(nested(layer));
   const bad = parsed.error?.issues.map((issue) => sentence(issue.path, layer)) ?? [];
@@ -49,11 +49,7 @@ export function loadConfig(options: { env: Environment; cwd: string }): Config {
   const config = withAbsolutePaths(parsed.data, cwd);
   const contradictory = contradictions(config);
   if (contradictory.length > 0) throw refusal(contradictory);
-  const loaded: Config = {
-    ...config,
-    secret_key: config.secret_key_file === null ? config.secret_key : readKey(config.secret_key_file),
-    legacy_upstream: config.legacy_upstream ?? config.upstream,
-  };
+  const loaded: Config = { ...config, legacy_upstream: config.legacy_upstream ?? config.upstream };
   sources.set(loaded, new Map([...layer.values].map(([name, { source }]) => [name, source])));
   return loaded;
 }
@@ -107,16 +103,11 @@ function withAbsolutePaths(config: Settings, cwd: string): Settings {
     data_dir: resolve(cwd, config.data_dir),
     backup: { ...config.backup, directory: absolute(config.backup.directory) },
     secret_key_file: absolute(config.secret_key_file),
+    ops: { ...config.ops, token_file: absolute(config.ops.token_file) },
+    postgres: { ...config.postgres, url_file: absolute(config.postgres.url_file) },
+    webhook: { ...config.webhook, secret_file: absolute(config.webhook.secret_file) },
     public: { ...config.public, tls: { certificate_file: absolute(certificate_file), key_file: absolute(key_file) } },
   };
-}
-
-function readKey(file: string): Secret {
-  const key = readFileSync(file, 'utf8').trim();
-  if (key.length < SHORTEST_KEY) {
-    throw refusal([`secret_key_file ${file} holds ${key.length} characters; a key has ${SHORTEST_KEY} or more.`]);
-  }
-  return new Secret(key);
 }
 
 function refusal(sentences: readonly string[]): PuenteError {

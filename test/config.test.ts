@@ -1,5 +1,5 @@
 /** Settings: what is refused and with which sentence, which source wins, and that files, schema and page agree. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -22,6 +22,13 @@ function file(text: string): string {
   files += 1;
   writeFileSync(join(directory, `file-${files}.yaml`), text);
   return `file-${files}.yaml`;
+}
+
+/** A file that holds a secret, which nobody else may read. */
+function secretFile(text: string): string {
+  const name = file(text);
+  chmodSync(join(directory, name), 0o600);
+  return name;
 }
 
 function load(env: Record<string, string> = {}, text?: string) {
@@ -145,8 +152,8 @@ describe('settings that contradict each other are refused with the repair', () =
     ['a key file that is a directory', () => ({ PUENTE_SECRET_KEY_FILE: '.' }), /^secret_key_file is .*can't be read/],
     [
       'a short key in a file',
-      () => ({ PUENTE_SECRET_KEY_FILE: file(' short \n') }),
-      /holds 5 characters; a key has 32/,
+      () => ({ PUENTE_SECRET_KEY_FILE: secretFile(' short \n') }),
+      /^secret_key from the file .* \(secret_key_file\) is a value that is not shown; allowed is a text of 32/,
     ],
     [
       'a certificate alone',
@@ -229,7 +236,7 @@ describe('secrets', () => {
   });
 
   test('the key may come from a file, without its line end', () => {
-    const name = file(`${KEY}\n`);
+    const name = secretFile(`${KEY}\n`);
     const config = load({ PUENTE_UPSTREAM: 'https://api.example', PUENTE_SECRET_KEY_FILE: name });
     expect(config.secret_key?.reveal()).toBe(KEY);
     expect(config.secret_key_file).toBe(join(directory, name));
@@ -303,7 +310,7 @@ describe('layers', () => {
   });
 
   test('config/example.yaml holds, once its files exist', () => {
-    const name = file(KEY);
+    const name = secretFile(KEY);
     const text = readFileSync(new URL('../config/example.yaml', import.meta.url), 'utf8').replaceAll(
       /\/etc\/puente\/\S+/g,
       name,

@@ -12,14 +12,11 @@ export function contradictions(config: Settings): string[] {
   const { public: door, ops, create } = config;
   if (ops.token === null && Object.keys(ops.tokens).length === 0 && !isLoopback(ops.host)) {
     found.push(
-      `ops.host is ${ops.host}, which others can reach, and neither ops.token nor ops.tokens is set; set PUENTE_OPS_TOKEN, or leave ops.host on 127.0.0.1.`,
+      `ops.host is ${ops.host}, which others can reach, and neither ops.token nor ops.tokens is set; set PUENTE_OPS_TOKEN (or PUENTE_OPS_TOKEN_FILE), or leave ops.host on 127.0.0.1.`,
     );
   }
   found.push(...opsTokens(ops), ...moveWindow(config.moves.window));
-  if (config.secret_key !== null && config.secret_key_file !== null) {
-    found.push('secret_key and secret_key_file are both set; keep one of them.');
-  }
-  if (config.upstream !== 'sandbox' && config.secret_key === null && config.secret_key_file === null) {
+  if (config.upstream !== 'sandbox' && config.secret_key === null) {
     found.push(
       `upstream is a real service, and neither secret_key nor secret_key_file is set; set PUENTE_SECRET_KEY to ${SHORTEST_KEY} or more random characters, and keep it.`,
     );
@@ -30,7 +27,7 @@ export function contradictions(config: Settings): string[] {
   }
   if (config.webhook.unverified === 'refuse' && config.webhook.secret === null && config.upstream !== 'sandbox') {
     found.push(
-      'webhook.unverified is refuse, and webhook.secret is not set, so no event could be verified; set PUENTE_WEBHOOK_SECRET, or leave it at read.',
+      'webhook.unverified is refuse, and webhook.secret is not set, so no event could be verified; set PUENTE_WEBHOOK_SECRET (or PUENTE_WEBHOOK_SECRET_FILE), or leave it at read.',
     );
   }
   if (create.attempt_timeout_ms > create.deadline_ms) {
@@ -51,7 +48,6 @@ export function contradictions(config: Settings): string[] {
   const files = {
     'public.tls.certificate_file': door.tls.certificate_file,
     'public.tls.key_file': door.tls.key_file,
-    secret_key_file: config.secret_key_file,
   };
   for (const [name, file] of Object.entries(files)) {
     if (file !== null && !isReadable(file)) {
@@ -73,7 +69,9 @@ function opsTokens({ token, tokens }: Settings['ops']): string[] {
   for (const [name, entry] of Object.entries(tokens)) {
     const other = owners.get(entry.token.reveal());
     if (other !== undefined)
-      found.push(`ops.tokens.${name} has the same token as ${other}; give each person a token of their own.`);
+      found.push(
+        `ops.tokens.${name} has the same token as ${other}; give each person a token of their own, and start Puente in a shell without the PUENTE_OPS_TOKEN of the commands.`,
+      );
     else owners.set(entry.token.reveal(), `ops.tokens.${name}`);
   }
   return found;

@@ -117,7 +117,7 @@ export function people(shortest: number) {
     .record(name, entry)
     .refine((named) => Object.keys(named).length <= MOST_PEOPLE)
     .meta({
-      allowed: `names of letters, digits, \`.\`, \`_\` and \`-\` (not ${RESERVED_NAMES.join(' or ')}), at most ${MOST_PEOPLE}, each with a \`role\` (${roles.join(', ')}), a \`token\` of ${shortest} to ${LONGEST_TEXT} characters, and \`expires_at\` if it ends, such as 2026-12-31T00:00:00Z`,
+      allowed: `names of letters, digits, \`.\`, \`_\` and \`-\` (not ${RESERVED_NAMES.join(' or ')}), at most ${MOST_PEOPLE}, each with a \`role\` (${roles.join(', ')}), a \`token\` of ${shortest} to ${LONGEST_TEXT} characters or a \`token_file\` that holds it, and \`expires_at\` if it ends, such as 2026-12-31T00:00:00Z`,
       secret: true,
     });
 }

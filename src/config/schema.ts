@@ -31,6 +31,7 @@ const REPLAY_LIMIT_MS = 20 * 3_600_000;
 const ORDER_LIFETIME_MS = { least: 30_000, most: 3 * 3_600_000 };
 
 const host = () => line('an IP address or a host name');
+const secretFile = () => orNull(path('the path of a file'));
 const pemFile = (what: string) => orNull(path(`the path of ${what} in PEM`));
 
 export const settings = z.strictObject({
@@ -40,7 +41,7 @@ export const settings = z.strictObject({
   legacy_upstream: orNull(baseUrl()),
   data_dir: path('the path of a directory'),
   secret_key: orNull(secret(SHORTEST_KEY)),
-  secret_key_file: orNull(path('the path of a file')),
+  secret_key_file: secretFile(),
   public: z.strictObject({
     host: host(),
     port: listeningPort(),
@@ -73,6 +74,7 @@ export const settings = z.strictObject({
       .max(32)
       .meta({ allowed: 'a list of at most 32 host names in lower case, without ports' }),
     token: orNull(secret(SHORTEST_TOKEN)),
+    token_file: secretFile(),
     tokens: people(SHORTEST_TOKEN),
   }),
   sandbox: z.strictObject({
@@ -135,6 +137,7 @@ export const settings = z.strictObject({
   workers: wholeNumber(1, 256, 'processes'),
   postgres: z.strictObject({
     url: orNull(databaseUrl()),
+    url_file: secretFile(),
     connections: wholeNumber(1, 1000, 'connections'),
     connect_timeout_ms: milliseconds(100, 60_000),
     statement_timeout_ms: milliseconds(100, 60_000),
@@ -207,6 +210,7 @@ export const settings = z.strictObject({
   }),
   webhook: z.strictObject({
     secret: orNull(secret(SHORTEST_WEBHOOK_SECRET)),
+    secret_file: secretFile(),
     unverified: choice(['read', 'refuse']),
     waiting_limit: wholeNumber(100, 10_000_000, 'events'),
   }),
