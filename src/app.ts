@@ -9,6 +9,7 @@ import { observe } from './app/telemetry.ts';
 import { startWork } from './app/work.ts';
 import type { WorkerSide } from './app/worker.ts';
 import { assumptionsOf } from './config/assumptions.ts';
+import { hasNoPeople } from './config/contradictions.ts';
 import type { Config } from './config.ts';
 import type { Runtime } from './core/runtime.ts';
 import { Secret } from './core/secret.ts';
@@ -84,7 +85,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const state = { ready: true };
   if (sandbox !== null) attachSandbox(sandbox, runtime, webhook_secret, publicDoor.own_url, () => state.ready);
   // A made token has to be printed, and what is printed is kept in logs: that is for a first try-out alone.
-  const ops_token_made = sandbox !== null && hasNoPeople(config);
+  const ops_token_made = sandbox !== null && hasNoPeople(config.ops);
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
   const shown = worker === null ? metrics : { ...metrics, render: worker.pageOfAll };
   const opsDoor = await openOpsDoor(config, inside, shown, admission, ops_token, policy, () => state.ready);
@@ -131,11 +132,6 @@ async function closeDoors(
   const end = performance.now() + grace_ms;
   await publicDoor.close(grace_ms);
   await opsDoor.close(Math.max(0, end - performance.now()));
-}
-
-/** Nobody has a token of the ops door. */
-export function hasNoPeople({ ops }: Config): boolean {
-  return ops.token === null && Object.keys(ops.tokens).length === 0;
 }
 
 /** The sandbox tells its events to our own door; a reset empties it, and what pointed there is closed. */

@@ -3,18 +3,12 @@ import cluster from 'node:cluster';
 import { url as inspectorUrl } from 'node:inspector';
 import { armedFailpoint } from './app/armed.ts';
 import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
+import { welcome } from './app/welcome.ts';
 import { joinWorkers } from './app/worker.ts';
 import { superviseWorkers } from './app/workers.ts';
-import { type App, hasNoPeople, startApp } from './app.ts';
+import { type App, startApp } from './app.ts';
 import { type Config, loadConfig } from './config.ts';
 import { PuenteError } from './error.ts';
-import { listAssumptions } from './sandbox/assumptions.ts';
-
-/** A first merchant and terminal of the sandbox, for the call that the start prints. */
-const FIRST_CALL = {
-  token: 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200',
-  device: 'PAX_A910__SMARTPOS0000000001',
-};
 
 /** Calls come more often than this on a connection that is in use. */
 const WORKER_FAREWELL_MS = 1_000;
@@ -44,8 +38,8 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     });
     // Whoever reads that it is ready may ask it to end at once.
     stopOnSignals(app);
-    if (app.worker === null) process.stdout.write(banner(config, app));
-    else app.worker.ready(banner(config, app));
+    if (app.worker === null) process.stdout.write(welcome(config, app));
+    else app.worker.ready(welcome(config, app));
   } catch (error) {
     const message = error instanceof PuenteError ? error.message : lastWords(error);
     process.stderr.write(`Puente did not start: ${message}\n`);
@@ -94,46 +88,6 @@ function stopOnSignals(app: App): void {
 function asWorker(config: Config): Config {
   const { grace_ms, farewell_ms } = config.shutdown;
   return { ...config, shutdown: { grace_ms, farewell_ms: Math.max(farewell_ms, WORKER_FAREWELL_MS) } };
-}
-
-function banner(config: Config, app: App): string {
-  const lines = [
-    'Puente is ready.',
-    `  public door   ${app.public_url}      tills, and POST /webhooks/orders`,
-    `  ops door      ${app.ops_url}      /api /metrics /healthz /readyz`,
-    `  ops token     ${opsToken(config, app)}`,
-    `  upstream      ${app.sandbox === null ? config.upstream : `the sandbox, ${app.sandbox.url}`}`,
-    `  legacy        ${app.sandbox !== null && config.legacy_upstream === 'sandbox' ? 'the sandbox' : config.legacy_upstream}`,
-    `  new merchants ${config.routing.default_stage} (routing.default_stage)`,
-    ...(config.outbound.allow_private
-      ? ['  Notices may go to private and loopback addresses (outbound.allow_private).']
-      : []),
-    ...app.remarks.map((remark) => `  ${remark}`),
-  ];
-  if (app.sandbox !== null) lines.push(...sandboxLines(app, app.sandbox));
-  return `${lines.join('\n')}\n`;
-}
-
-function opsToken(config: Config, app: App): string {
-  if (app.ops_token_made) return `${app.ops_token?.reveal()}  (made at this start; set PUENTE_OPS_TOKEN to keep one)`;
-  if (!hasNoPeople(config)) return 'as set';
-  return 'none is set, so that the ops door lets nobody in: set PUENTE_OPS_TOKEN and start again';
-}
-
-function sandboxLines(app: App, sandbox: NonNullable<App['sandbox']>): string[] {
-  const path = `/point/integration-api/devices/${FIRST_CALL.device}/payment-intents`;
-  // A private authority's certificate is not known to curl, and the sandbox has nothing to steal.
-  const curl = app.public_url.startsWith('https:') ? 'curl -sk' : 'curl -s';
-  return [
-    '',
-    'What the specification leaves open, as the sandbox assumes it (change with PUT /_sandbox/settings):',
-    ...listAssumptions(sandbox.world.settings).map(({ name, value, sentence }) => `  ${name} = ${value}: ${sentence}`),
-    '',
-    'A first payment, as a legacy till would ask for it:',
-    `  ${curl} ${app.public_url}${path} -H 'Authorization: Bearer ${FIRST_CALL.token}' -H 'Content-Type: application/json' -d '{"amount":1500,"additional_info":{"external_reference":"sale-1","print_on_terminal":true}}'`,
-    'Then act as the customer at the terminal:',
-    `  curl -s -X POST ${sandbox.url}/_sandbox/terminals/700100200/${FIRST_CALL.device}/pay`,
-  ];
 }
 
 if (import.meta.main) await serve(process.env);

@@ -3,6 +3,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 import { parseWindow } from '../core/moves/window.ts';
 import { SOLE_OWNER } from '../core/person.ts';
+import type { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
 import { type Settings, SHORTEST_KEY } from './schema.ts';
 
@@ -10,7 +11,7 @@ import { type Settings, SHORTEST_KEY } from './schema.ts';
 export function contradictions(config: Settings): string[] {
   const found: string[] = [];
   const { public: door, ops, create } = config;
-  if (ops.token === null && Object.keys(ops.tokens).length === 0 && !isLoopback(ops.host)) {
+  if (hasNoPeople(ops) && !isLoopback(ops.host)) {
     found.push(
       `ops.host is ${ops.host}, which others can reach, and neither ops.token nor ops.tokens is set; set PUENTE_OPS_TOKEN (or PUENTE_OPS_TOKEN_FILE), or leave ops.host on 127.0.0.1.`,
     );
@@ -87,6 +88,11 @@ function moveWindow(text: string | null): string[] {
     if (error instanceof PuenteError) return [error.message];
     throw error;
   }
+}
+
+/** Nobody has a token of the ops door. */
+export function hasNoPeople({ token, tokens }: { token: Secret | null; tokens: object }): boolean {
+  return token === null && Object.keys(tokens).length === 0;
 }
 
 /** @param host a name, or an address without brackets. */

@@ -1,0 +1,106 @@
+/** What a start says: where the doors are, where the ops token lies, and what to do next. */
+import { hasNoPeople } from '../config/contradictions.ts';
+import { type Config, sourcesOf } from '../config.ts';
+import type { Secret } from '../core/secret.ts';
+import { listAssumptions } from '../sandbox/assumptions.ts';
+import type { Sandbox } from '../sandbox/server.ts';
+
+/** What has to be known of a Puente that runs. */
+interface Started {
+  public_url: string;
+  ops_url: string;
+  ops_token: Secret | null;
+  ops_token_made: boolean;
+  sandbox: Sandbox | null;
+  /** What the start decided by itself. */
+  remarks: readonly string[];
+}
+
+/** A first merchant and terminal of the sandbox, for the call that the start prints. */
+const FIRST_CALL = {
+  merchant: '700100200',
+  token: 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200',
+  device: 'PAX_A910__SMARTPOS0000000001',
+};
+/** Where the commands look by themselves. */
+const USUAL_OPS_URL = 'http://127.0.0.1:8081';
+
+/** The whole text, to be written at once. No token is in it but one that was made for this start alone. */
+export function welcome(config: Config, started: Started): string {
+  const { sandbox } = started;
+  const lines = [
+    'Puente is ready.',
+    `  public door   ${started.public_url}      tills, and POST /webhooks/orders`,
+    `  ops door      ${started.ops_url}      /api /metrics /healthz /readyz`,
+    `  ops token     ${whereTokenLies(config, started)}`,
+    `  upstream      ${sandbox === null ? config.upstream : `the sandbox, ${sandbox.url}`}`,
+    `  legacy        ${sandbox !== null && config.legacy_upstream === 'sandbox' ? 'the sandbox' : config.legacy_upstream}`,
+    `  new merchants ${config.routing.default_stage} (routing.default_stage)`,
+    ...(config.outbound.allow_private
+      ? ['  Notices may go to private and loopback addresses (outbound.allow_private).']
+      : []),
+    ...started.remarks.map((remark) => `  ${remark}`),
+    ...(sandbox === null ? nextSteps(config, started) : firstSteps(started, sandbox)),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function whereTokenLies(config: Config, { ops_token, ops_token_made }: Started): string {
+  const { ops } = config;
+  if (ops_token_made) return `${ops_token?.reveal()}  (made at this start; set PUENTE_OPS_TOKEN to keep one)`;
+  if (hasNoPeople(ops)) return 'none is set, so that the ops door lets nobody in: set PUENTE_OPS_TOKEN and start again';
+  const owner = ops.token === null ? [] : [`as set by ${sourcesOf(config).get('ops.token') ?? 'the settings'}`];
+  const people = Object.entries(ops.tokens).map(([name, { role }]) => `${name} (${role})`);
+  const named = people.length === 0 ? [] : [`one each for ${people.join(', ')}`];
+  return [...owner, ...named].join('; ');
+}
+
+/** With the sandbox: a first payment, the story of it, and the way to something real. */
+function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandbox): string[] {
+  const path = `/point/integration-api/devices/${FIRST_CALL.device}/payment-intents`;
+  // A private authority's certificate is not known to curl, and the sandbox has nothing to steal.
+  const curl = public_url.startsWith('https:') ? 'curl -sk' : 'curl -s';
+  const token = started.ops_token_made ? (started.ops_token?.reveal() ?? '') : '…';
+  const count = listAssumptions(sandbox.world.settings).length;
+  return [
+    '',
+    'A first payment, as a legacy till would ask for it:',
+    `  ${curl} ${public_url}${path} -H 'Authorization: Bearer ${FIRST_CALL.token}' -H 'Content-Type: application/json' -d '{"amount":1500,"additional_info":{"external_reference":"sale-1","print_on_terminal":true}}'`,
+    'Then act as the customer at the terminal:',
+    `  curl -s -X POST ${sandbox.url}/_sandbox/terminals/${FIRST_CALL.merchant}/${FIRST_CALL.device}/pay`,
+    '',
+    'What next, in another shell here:',
+    ...exported(ops_url, token),
+    '  npx puente trace sale-1       the story of that payment: calls, table rows that fired, states, notices',
+    '  npx puente doctor             what is missing, each with its repair',
+    '  npm run demo                  a whole migration, told in this terminal',
+    '  npx puente init               a configuration for the real service, asked for and written',
+    `The sandbox assumes ${count} things that the specification leaves open: curl -s ${sandbox.url}/_sandbox/settings`,
+  ];
+}
+
+/** With a real upstream: nothing changes for a till until somebody moves its merchant. */
+function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
+  if (hasNoPeople(ops)) return [];
+  const token = ops.token_file === null ? '…' : `"$(cat '${ops.token_file.replaceAll("'", "'\\''")}')"`;
+  const told =
+    routing.default_stage === 'legacy'
+      ? 'who has called so far; nothing changes for anybody until you move a merchant'
+      : `who has called so far; each starts on ${routing.default_stage}`;
+  return [
+    '',
+    'What next, in another shell here:',
+    ...exported(ops_url, token),
+    '  npx puente doctor             what is missing, each with its repair',
+    `  npx puente merchants list     ${told}`,
+    '  npx puente can-migrate <merchant>                       what is in the way of its next move',
+    '  npx puente stage <merchant> shadow --reason "first look" the first move: translated on paper alone',
+  ];
+}
+
+function exported(ops_url: string, token: string): string[] {
+  return [
+    `  export PUENTE_OPS_TOKEN=${token}`,
+    ...(ops_url === USUAL_OPS_URL ? [] : [`  export PUENTE_OPS_URL=${ops_url}`]),
+  ];
+}
