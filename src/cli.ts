@@ -20,6 +20,10 @@ const program = puenteProgram({
     const { migrateStore } = await import('./app/migrate-store.ts');
     return migrateStore(process.env, process.cwd(), order);
   },
+  loadInstaller: async () => {
+    const { installer } = await import('./app/init.ts');
+    return installer;
+  },
   examineOffline: async () => {
     const { examineOffline } = await import('./app/offline.ts');
     return examineOffline(process.env, process.cwd());

@@ -17,6 +17,7 @@ const nodes = nodesOf(
     serve: async () => undefined,
     restore: elsewhere,
     migrateStore: elsewhere,
+    loadInstaller: elsewhere,
     examineOffline: elsewhere,
   }),
 );

@@ -109,7 +109,9 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
  * The door's certificate chain and key, PEM; null when it speaks plain HTTP.
  * @throws PuenteError bad_setting when a file can't be read, is no PEM, or the two don't belong together.
  */
-export function readTls(config: Config): { certificate: string; key: string } | null {
+export function readTls(config: {
+  public: Pick<Config['public'], 'tls'>;
+}): { certificate: string; key: string } | null {
   const { certificate_file, key_file } = config.public.tls;
   if (certificate_file === null) return null;
   const read = (path: string | null, name: string): string => {

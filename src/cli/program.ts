@@ -12,6 +12,8 @@ import { addDoctorCommands, type ExamineOffline } from './doctor.ts';
 import { addEraseCommands } from './erase.ts';
 import { addEvidenceCommands } from './evidence.ts';
 import { giveExamples } from './examples.ts';
+import type { LoadInstaller } from './init/order.ts';
+import { addInitCommands } from './init.ts';
 import { addMappingCommands } from './mapping.ts';
 import { addMerchantCommands } from './merchants.ts';
 import { addMigrateStoreCommands, type MigrateStore } from './migrate-store.ts';
@@ -55,11 +57,20 @@ export interface ProgramParts {
   restore: Restore;
   /** Carries a database file to a server. */
   migrateStore: MigrateStore;
+  /** Checks and writes a configuration. */
+  loadInstaller: LoadInstaller;
   /** Looks at settings and database file. */
   examineOffline: ExamineOffline;
 }
 
-export function puenteProgram({ version, serve, restore, migrateStore, examineOffline }: ProgramParts): Command {
+export function puenteProgram({
+  version,
+  serve,
+  restore,
+  migrateStore,
+  loadInstaller,
+  examineOffline,
+}: ProgramParts): Command {
   const program = new Command('puente')
     .version(version)
     .description('Keeps legacy Mercado Pago Point and QR integrations working on the orders API.')
@@ -71,6 +82,7 @@ export function puenteProgram({ version, serve, restore, migrateStore, examineOf
     .option('--notify <url>', 'where notices of merchants without a URL of their own go (merchants.notice_url)')
     .addHelpText('after', '\nExample:\n  puente serve --notify http://127.0.0.1:9000/notices')
     .action(serve);
+  addInitCommands(program, loadInstaller);
   addMappingCommands(program);
   addMerchantCommands(program);
   addStageCommands(program);

@@ -91,7 +91,7 @@ function readSection(
 }
 
 /** Gives a variable's text the form its setting has in YAML; what doesn't fit stays text, and the schema refuses it. */
-function valueOfText(leaf: Leaf, text: string): unknown {
+export function valueOfText(leaf: Leaf, text: string): unknown {
   if (text === '') return null;
   switch (innermost(leaf.kind)._zod.def.type) {
     case 'number':

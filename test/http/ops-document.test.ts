@@ -16,6 +16,7 @@ const LOCAL = [
   'migrate-store',
   'check',
   'explain',
+  'init',
   'assess',
   'replay',
   'report diff',
@@ -85,6 +86,7 @@ const program = puenteProgram({
   serve: async () => undefined,
   restore: elsewhere,
   migrateStore: elsewhere,
+  loadInstaller: elsewhere,
   examineOffline: elsewhere,
 });
 const commands = leaves(program);

@@ -28,6 +28,7 @@ async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
       serve: elsewhere,
       restore: elsewhere,
       migrateStore: elsewhere,
+      loadInstaller: elsewhere,
       examineOffline: elsewhere,
     });
     await program.parseAsync(argv, { from: 'user' });
