@@ -7,6 +7,7 @@ import type { Installation } from '../core/doctor/installation.ts';
 import type { Clock } from '../core/runtime.ts';
 import { probeUpstream } from '../outbound/probe.ts';
 import { version } from '../version.ts';
+import { doorsOf } from './doors.ts';
 import { backupEvery_ms } from './open-store.ts';
 
 /** @param urls base URLs of the upstreams as they are in force. */
@@ -30,6 +31,9 @@ export function installationOf(
         ...(legacy === orders ? [] : [probeUpstream('legacy', legacy, clock)]),
       ]),
     is_sandbox: config.upstream === 'sandbox',
+    get doors() {
+      return doorsOf(config);
+    },
     has_webhook_secret: config.webhook.secret !== null,
     disk: config.store,
     backup_every_ms: backupEvery_ms(config),

@@ -1,22 +1,32 @@
-/** The doctor's look at a Puente that is not running: its settings, and its database file. */
+/** The doctor's look at a Puente that is not running: its settings, its doors, what is around it, and its database. */
 import { join } from 'node:path';
 import { settingsInForce } from '../config/in-force.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { worstOf } from '../core/doctor/doctor.ts';
+import { doorFindings } from '../core/doctor/doors.ts';
 import { type Finding, fine, found } from '../core/doctor/finding.ts';
 import type { SettingInForce } from '../core/doctor/installation.ts';
 import { offlineFindings } from '../core/doctor/offline.ts';
+import { surroundingFindings } from '../core/doctor/surroundings.ts';
 import { PuenteError } from '../error.ts';
+import { probeUpstream } from '../outbound/probe.ts';
+import { examineServer } from '../store/postgres/examine.ts';
 import { examineFile } from '../store/sqlite/examine.ts';
+import { doorsOf } from './doors.ts';
 
-/** Nothing is changed. Settings that do not hold are a finding. */
+/** Nothing is changed; a real upstream is asked once for its head. Settings that do not hold are a finding. */
 export async function examineOffline(
   env: NodeJS.ProcessEnv,
   cwd: string,
 ): Promise<{ level: Finding['level']; findings: Finding[]; settings: SettingInForce[] }> {
   try {
     const config = loadConfig({ env, cwd });
-    const findings = [fine('settings', 'they hold'), ...storageFindings(config)];
+    const findings = [
+      settingsFinding(env),
+      ...doorFindings(doorsOf(config), Date.now()),
+      ...(config.upstream === 'sandbox' ? [] : await surroundings(config)),
+      ...(await storageFindings(config)),
+    ];
     return { level: worstOf(findings), findings, settings: settingsInForce(config) };
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
@@ -27,8 +37,26 @@ export async function examineOffline(
   }
 }
 
-/** A server's database is looked at by a Puente that runs. */
-function storageFindings(config: Config): Finding[] {
-  if (config.postgres.url !== null) return [fine('database', 'it is on a PostgreSQL server; ask a Puente that runs')];
-  return offlineFindings(examineFile(join(config.data_dir, 'puente.db')));
+/** Whoever forgot to name the file would look at something else. */
+function settingsFinding({ PUENTE_CONFIG: file }: NodeJS.ProcessEnv): Finding {
+  return fine('settings', file ? `they hold, with ${file}` : 'they hold, and no PUENTE_CONFIG names a file of them');
+}
+
+async function surroundings(config: Config): Promise<Finding[]> {
+  const { upstream, legacy_upstream } = config;
+  const probes = await Promise.all([
+    probeUpstream('orders', upstream, Date),
+    ...(legacy_upstream === upstream ? [] : [probeUpstream('legacy', legacy_upstream, Date)]),
+  ]);
+  const facts = { has_webhook_secret: config.webhook.secret !== null, is_sandbox: false };
+  return surroundingFindings(probes, facts, Date.now());
+}
+
+async function storageFindings({ postgres, data_dir }: Config): Promise<Finding[]> {
+  if (postgres.url === null) return offlineFindings(examineFile(join(data_dir, 'puente.db')));
+  const { location, wrong } = await examineServer(postgres.url.reveal(), postgres.connect_timeout_ms);
+  if (wrong === null) return [fine('database', `${location} takes this user; a Puente that runs says more`)];
+  const repair =
+    'See that the server runs, and that postgres.url (or the file of postgres.url_file) has its address, user, password and database';
+  return [found('problem', 'database', wrong, repair)];
 }

@@ -23,7 +23,8 @@ export type ExamineOffline = () => Promise<OfflineReport>;
 
 const HELP = `
 Exit code 1 when there is a problem; warnings and notes leave it 0.
-With --offline the settings of this shell and the database file are looked at, and no Puente is asked.
+With --offline the settings of this shell, the doors, the upstream and the database are looked at, and no Puente is asked:
+name your configuration in PUENTE_CONFIG, as for the start.
 
 Examples:
   puente doctor
@@ -32,7 +33,7 @@ Examples:
 
 export function addDoctorCommands(program: Command, examineOffline: ExamineOffline): void {
   common(program.command('doctor').description('look at everything that promises rest on, and say what to repair'))
-    .option('--offline', 'settings and database file of a Puente that is not running')
+    .option('--offline', 'look at a Puente that is not running: settings, doors, upstream, database')
     .option('--settings', 'list every setting in force with its source, and the assumptions')
     .addHelpText('after', HELP)
     .action(async (options: DoctorOptions) => {
@@ -46,16 +47,14 @@ async function askDoor(options: DoctorOptions): Promise<DoctorReport> {
   try {
     return (await callOps(options, 'GET', '/api/doctor', undefined, { long: true })) as DoctorReport; // the API's own shape
   } catch (error) {
-    if (!(error instanceof PuenteError) || error.code !== 'unreachable') throw error;
-    throw new PuenteError('unreachable', `${error.message} Of one that is not running: puente doctor --offline`);
+    if (!(error instanceof PuenteError) || !['unreachable', 'unauthorized'].includes(error.code)) throw error;
+    throw new PuenteError(error.code, `${error.message} Of one that is not running: puente doctor --offline`);
   }
 }
 
 function text(report: OfflineReport & Partial<DoctorReport>, with_settings: boolean): string {
-  const rows = report.findings.map(({ name, level, says }) => [level, name, says]);
-  const repairs = report.findings.flatMap(({ name, repair }) => (repair === null ? [] : [`  ${name}: ${repair}`]));
-  const parts = [tableOf(['', 'what', 'found'], rows)];
-  if (repairs.length > 0) parts.push('Repairs:', ...repairs);
+  const width = Math.max(...report.findings.map(({ name }) => name.length));
+  const parts = [report.findings.map((finding) => findingText(finding, width)).join('\n'), verdict(report)];
   if (with_settings) {
     const settings = report.settings.map(({ name, value, source }) => [name, value, source]);
     parts.push(tableOf(['setting', 'value', 'from'], settings));
@@ -63,4 +62,24 @@ function text(report: OfflineReport & Partial<DoctorReport>, with_settings: bool
     if (assumptions.length > 0) parts.push('Assumptions:', tableOf(['setting', 'value'], assumptions));
   }
   return parts.join('\n');
+}
+
+/** The repair stands below what it repairs. */
+function findingText({ level, name, says, repair }: Finding, width: number): string {
+  const margin = ' '.repeat(LEVEL_WIDTH + width + 4);
+  const told = `${level.padEnd(LEVEL_WIDTH)}  ${name.padEnd(width)}  ${says.replaceAll('\n', `\n${margin}`)}`;
+  return repair === null ? told : `${told}\n${margin}Repair: ${repair.replace(/\.$/, '')}.`;
+}
+
+const LEVEL_WIDTH = 'problem'.length;
+
+function verdict({ findings }: OfflineReport): string {
+  const count = (level: Finding['level']) => findings.filter((finding) => finding.level === level).length;
+  const [problems, warnings] = [count('problem'), count('warning')];
+  if (problems + warnings === 0) return '\nNothing is wrong.';
+  return `\n${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -9,7 +9,8 @@ import type { Finding } from '../../src/core/doctor/finding.ts';
 import { storageFindings } from '../../src/core/doctor/storage.ts';
 import { surroundingFindings } from '../../src/core/doctor/surroundings.ts';
 import { openShop, type Shop } from '../http/till.ts';
-import { ANA, ARGENTINA, OPS_TOKEN, PEOPLE } from '../kit.ts';
+import { makeAuthority } from '../journeys/authority.ts';
+import { ANA, ARGENTINA, OPS_TOKEN, PEOPLE, startReceiver } from '../kit.ts';
 import { command } from '../moves/command.ts';
 import { puente } from '../run-cli.ts';
 
@@ -88,7 +89,8 @@ describe('of a Puente that runs', () => {
     const env = { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
     const well = await command(['doctor'], env);
     expect([well.code, well.err]).toEqual([0, '']);
-    expect(well.out).toContain('backups: Make one: puente backup');
+    expect(well.out).toMatch(/^warning +backups +There is none .*\n +Repair: Make one: puente backup\.$/m);
+    expect(well.out).toMatch(/^0 problems, \d+ warnings?\.$/m);
     free_bytes = 1024;
     await new Promise((resolve) => setTimeout(resolve, 1_100)); // the disk is looked at once a second
     const ill = await command(['doctor', '--json'], env);
@@ -163,5 +165,49 @@ describe('of a Puente that does not run', () => {
       level: 'problem',
       findings: [{ name: 'settings', says: expect.stringContaining('create.attempts from the variable') }],
     });
+  });
+
+  it('looks at the doors and around them, before anything was started', async () => {
+    const door = mkdtempSync(join(folder, 'door-'));
+    const { certificate_file, key_file } = await makeAuthority(door);
+    const upstream = await startReceiver();
+    const env = {
+      PUENTE_DATA_DIR: door,
+      PUENTE_UPSTREAM: new URL(upstream.url).origin,
+      PUENTE_SECRET_KEY: 'k'.repeat(32),
+      PUENTE_PUBLIC_TLS_CERTIFICATE_FILE: certificate_file,
+      PUENTE_PUBLIC_TLS_KEY_FILE: key_file,
+    };
+    const { out, code } = await puente(['doctor', '--offline', '--json'], { env });
+    await upstream.close();
+    const { findings } = JSON.parse(out) as { findings: Finding[] }; // what --json prints
+    expect(named(findings, 'public address')).toMatchObject({ level: 'warning' });
+    expect(named(findings, 'door certificate')).toMatchObject({
+      level: 'warning',
+      says: expect.stringContaining('ends in'),
+    });
+    expect(named(findings, 'ops door')).toMatchObject({
+      level: 'problem',
+      repair: expect.stringContaining('ops.token_file'),
+    });
+    expect(named(findings, 'upstream orders')).toMatchObject({ level: 'ok' });
+    expect(named(findings, 'webhook secret')).toMatchObject({ repair: expect.stringContaining('webhook.secret_file') });
+    for (const finding of findings) expect(finding.repair === null, finding.name).toBe(finding.level === 'ok');
+    expect(code).toBe(1);
+  });
+
+  it('asks a database server without changing it, and shows no password', async () => {
+    const env = { PUENTE_DATA_DIR: folder, PUENTE_POSTGRES_URL: 'postgres://puente:hush@127.0.0.1:1/puente' };
+    const { out, code } = await puente(['doctor', '--offline'], { env });
+    expect(out).toContain("The database postgres://127.0.0.1:1/puente can't be reached");
+    expect(out).toContain('Repair: See that the server runs, and that postgres.url');
+    expect(out).not.toContain('hush');
+    expect(code).toBe(1);
+  });
+
+  it('is named to whoever asks one that does not run, or has no token', async () => {
+    const { err, code } = await puente(['doctor']);
+    expect(err).toContain('Of one that is not running: puente doctor --offline');
+    expect(code).toBe(1);
   });
 });

@@ -3,6 +3,7 @@
 import type { Assumption } from '../report/report.ts';
 import type { Runtime } from '../runtime.ts';
 import { PARKED_EVENTS_LIMIT } from '../store.ts';
+import { doorFindings } from './doors.ts';
 import { type Finding, type FindingLevel, findingLevels, fine } from './finding.ts';
 import type { Installation, SettingInForce, Versions } from './installation.ts';
 import { type MerchantCheck, merchantFindings } from './merchants.ts';
@@ -46,6 +47,7 @@ export async function examine(
     fine('versions', `Puente ${installation.versions.puente} on Node ${installation.versions.node}`),
     ...storageFindings(facts, installation),
     ...surroundingFindings(probes, installation, now),
+    ...doorFindings(installation.doors, now),
     ...(await merchantFindings(runtime, check)),
   ];
   return {

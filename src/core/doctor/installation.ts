@@ -1,5 +1,6 @@
 /** What the doctor is told of the installation: settings, versions, and a look at each upstream; I/O is handed in. */
 import type { Assumption } from '../report/report.ts';
+import type { Doors } from './doors.ts';
 
 /** A setting in force, as people may see it: secrets say only whether they are set. */
 export interface SettingInForce {
@@ -39,6 +40,7 @@ export interface Installation {
   /** Each upstream is called once. */
   probe(): Promise<Probe[]>;
   is_sandbox: boolean;
+  doors: Doors;
   has_webhook_secret: boolean;
   disk: { low_bytes: number; ballast_bytes: number; log_limit_bytes: number };
   /** Null: no schedule. */

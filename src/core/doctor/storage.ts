@@ -93,7 +93,13 @@ function backups({ backups, now }: StorageFacts, { backup_every_ms, backup_direc
       `Set the clock by NTP. ${take}`,
     );
   const says = `${backups.length}, the newest ${newest.file} of ${durationText(age_ms)} ago`;
-  if (backup_every_ms === null) return { ...fine('backups', `${says}; backup.every_ms is not set`), level: 'note' };
+  if (backup_every_ms === null)
+    return found(
+      'note',
+      'backups',
+      `${says}; no schedule makes any.`,
+      'Set backup.every_ms, or make them: puente backup',
+    );
   if (age_ms <= LATE * backup_every_ms) return fine('backups', says);
   return found(
     'warning',

@@ -10,7 +10,11 @@ const CERTIFICATE_WARNING_MS = 14 * 86_400_000;
 const SLOW_MS = 1_500;
 
 /** @param now epoch ms. */
-export function surroundingFindings(probes: readonly Probe[], installation: Installation, now: number): Finding[] {
+export function surroundingFindings(
+  probes: readonly Probe[],
+  installation: Pick<Installation, 'has_webhook_secret' | 'is_sandbox'>,
+  now: number,
+): Finding[] {
   return [...probes.map((probe) => reach(probe, now)), clock(probes), webhookSecret(installation)];
 }
 
@@ -22,7 +26,7 @@ function reach(probe: Probe, now: number): Finding {
       'problem',
       name,
       `${url} can't be reached: ${says}.`,
-      'See that this machine may connect there; sales on it fail until then',
+      `See what \`curl -sSI ${url}\` says on this machine: name, firewall, proxy; sales on it fail until then`,
     );
   const detail = `${url} answers in ${latency_ms ?? 0} ms${protocol === null ? ', without TLS' : `, ${protocol}`}`;
   if (certificate_until !== null && certificate_until - now < CERTIFICATE_WARNING_MS)
@@ -41,24 +45,32 @@ function clock(probes: readonly Probe[]): Finding {
   const skews = probes.flatMap(({ skew_ms }) => (skew_ms === null ? [] : [skew_ms]));
   const widest = skews.toSorted((a, b) => Math.abs(b) - Math.abs(a))[0];
   if (widest === undefined)
-    return { ...fine('clock', 'no upstream told its time, so nothing was compared'), level: 'note' };
+    return found(
+      'note',
+      'clock',
+      'No upstream told its time, so nothing was compared.',
+      'See that an upstream is reached, and look again; or see `timedatectl`',
+    );
   const says = `${Math.round(Math.abs(widest) / 1000)} s ${widest >= 0 ? 'ahead of' : 'behind'} the upstream`;
   if (Math.abs(widest) <= MOST_SKEW_MS) return fine('clock', says);
   return found(
     'problem',
     'clock',
     `The clock is ${says}.`,
-    'Set it by NTP: lifetimes of orders and signatures go by it',
+    'Set it by NTP (`timedatectl set-ntp true`): lifetimes of orders and signatures go by it',
   );
 }
 
-function webhookSecret({ has_webhook_secret, is_sandbox }: Installation): Finding {
+function webhookSecret({
+  has_webhook_secret,
+  is_sandbox,
+}: Pick<Installation, 'has_webhook_secret' | 'is_sandbox'>): Finding {
   if (has_webhook_secret) return fine('webhook secret', 'set');
   if (is_sandbox) return fine('webhook secret', 'made up with the sandbox');
   return found(
     'warning',
     'webhook secret',
     'It is not set: every event is unverified, and only leads to a read.',
-    "Set PUENTE_WEBHOOK_SECRET to the secret of the application in the vendor's panel",
+    "Point the `order` webhook of the application in the vendor's panel at /webhooks/orders of public.url, put its secret into a file of mode 0600, and name that in webhook.secret_file (or set PUENTE_WEBHOOK_SECRET); then restart Puente",
   );
 }

@@ -66,7 +66,8 @@ export async function prepareDatabase(options: PrepareOptions): Promise<void> {
   }
 }
 
-async function refuseSettings(client: Client, location: string): Promise<void> {
+/** @throws PuenteError store_unusable, naming the setting and the repair. */
+export async function refuseSettings(client: Client, location: string): Promise<void> {
   const names = [...NEEDED.map(([name]) => name), 'server_version_num'];
   const { rows } = await client.query<Record<string, string>>(
     `SELECT ${names.map((name) => `current_setting('${name}') AS ${name}`).join(', ')}`,

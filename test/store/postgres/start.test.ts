@@ -3,12 +3,14 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { examineServer } from '../../../src/store/postgres/examine.ts';
 import { postgresMigrations } from '../../../src/store/postgres/migrate.ts';
 import { messages, newExchange } from '../contract/evidence-kit.ts';
 import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
 import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';
 
+const CONNECT_TIMEOUT_MS = 5_000;
 const newest = postgresMigrations().length;
 
 describe('a start on a database', () => {
@@ -71,6 +73,19 @@ describe('a start on a database', () => {
     await server.run(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${setting} = '${value}'`);
     await expect(openStore(url)).rejects.toMatchObject({ code: 'store_unusable' });
     await expect(openStore(url)).rejects.toThrow(/its setting \w+ is/);
+    expect((await examineServer(url, CONNECT_TIMEOUT_MS)).wrong).toMatch(/its setting \w+ is/);
+  });
+
+  it('is foretold by a look that changes nothing', async () => {
+    const url = await server.database();
+    const { host, pathname } = new URL(url);
+    expect(await examineServer(url, CONNECT_TIMEOUT_MS)).toEqual({
+      location: `postgres://${host}${pathname}`,
+      wrong: null,
+    });
+    expect(await server.run(url, `SELECT 1 FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
+    const { wrong } = await examineServer(`${url}_that_is_not_there`, CONNECT_TIMEOUT_MS);
+    expect(wrong).toMatch(/_that_is_not_there can't be reached: /);
   });
 
   it('is refused with another key', async () => {
