@@ -1,6 +1,8 @@
 /** Writes the generated pages; with `--check` it writes nothing and fails when one is out of date. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { renderManPage } from '../src/cli/manual/page.ts';
+import { puenteProgram } from '../src/cli/program.ts';
 import { renderSettings } from '../src/config/describe.ts';
 import { renderOperations } from '../src/http/ops/describe.ts';
 import { opsRoutes } from '../src/http/ops.ts';
@@ -20,6 +22,7 @@ for (const problem of faults.problems) {
 
 const pages: { file: string; render: () => string }[] = [
   { file: 'config/README.md', render: renderSettings },
+  { file: 'docs/puente.1', render: () => renderManPage(describedProgram()) },
   { file: 'src/http/ops/README.md', render: () => renderOperations(opsRoutes) },
   { file: 'test/faults/README.md', render: () => faults.page },
   { file: 'mappings/README.md', render: () => renderReadme(tables) },
@@ -34,6 +37,19 @@ for (const { file, render } of pages) {
     process.exitCode = 1;
   }
   if (!isCheck) writeFileSync(new URL(file, house), text);
+}
+
+/** The commands without what they do. */
+function describedProgram(): ReturnType<typeof puenteProgram> {
+  const elsewhere = () => Promise.reject(new Error('only the process does this'));
+  return puenteProgram({
+    version: '',
+    serve: elsewhere,
+    restore: elsewhere,
+    migrateStore: elsewhere,
+    loadInstaller: elsewhere,
+    examineOffline: elsewhere,
+  });
 }
 
 function written(file: string): string | null {

@@ -1,5 +1,5 @@
 /** Shell completion: what a real bash offers at each place, and that the other shells' scripts know the same words. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,8 @@ import { fishScript } from '../src/cli/completion/fish.ts';
 import { nodesOf } from '../src/cli/completion/tree.ts';
 import { zshScript } from '../src/cli/completion/zsh.ts';
 import { puenteProgram } from '../src/cli/program.ts';
+import { inTerminal, keys, type Terminal } from './cli/terminal.ts';
+import { eventually } from './kit.ts';
 import { elsewhere, puente } from './run-cli.ts';
 
 const nodes = nodesOf(
@@ -92,26 +94,65 @@ describe('every shell', () => {
     expect(zshScript(odd)).toContain(`'do:it'\\''s a "test" of $(touch x) and \\ too: so'`);
     expect(fishScript(odd)).toContain(`-d 'it\\'s a "test" of $(touch x) and \\\\ too: so'`);
   });
+});
 
-  it('has a script that its own parser takes, where the shell is here', () => {
-    for (const [shell, text] of [
-      ['bash', bashScript(nodes)],
-      ['zsh', zshScript(nodes)],
-      ['fish', fishScript(nodes)],
-    ] as const) {
-      if (!isHere(shell)) continue;
-      const file = join(directory, `syntax.${shell}`);
-      writeFileSync(file, text);
-      expect(() => execFileSync(shell, ['-n', file], { stdio: 'pipe' })).not.toThrow();
-    }
+/** At a prompt somebody types, and presses the key that completes; the last word is what has to be there then. */
+const TYPED = [
+  { typed: 'puente mer', becomes: 'puente merchants ' },
+  { typed: 'puente merchants li', becomes: 'puente merchants list ' },
+  { typed: 'puente stage 700100200 sha', becomes: 'puente stage 700100200 shadow ' },
+  { typed: 'puente notices list --state pe', becomes: 'puente notices list --state pending ' },
+  { typed: 'puente backup --rea', becomes: 'puente backup --reason ' },
+];
+const PROMPT = 'type here> ';
+
+describe('a person at a prompt', () => {
+  it.for(TYPED)('of bash gets $becomes', async ({ typed, becomes }) => {
+    const startup = join(directory, 'bashrc');
+    writeFileSync(startup, `PS1='${PROMPT}'\nsource '${script}'\n`);
+    await completes(inTerminal(['bash', '--noprofile', '--rcfile', startup, '-i']), typed, becomes);
+  });
+
+  it.for(TYPED)('of zsh gets $becomes', async ({ typed, becomes }, { skip }) => {
+    skip(!isHere('zsh'), 'there is no zsh here');
+    const home = mkdtempSync(join(directory, 'zsh-'));
+    writeFileSync(join(home, '_puente'), zshScript(nodes));
+    const startup = [
+      `fpath=('${home}' $fpath)`,
+      'autoload -Uz compinit',
+      `compinit -u -d '${home}/dump'`,
+      `PS1='${PROMPT}'`,
+    ];
+    writeFileSync(join(home, '.zshrc'), startup.join('\n'));
+    await completes(inTerminal(['zsh', '-d', '-i'], { ZDOTDIR: home }), typed, becomes);
+  });
+
+  it.for(TYPED)('of fish gets $becomes', ({ typed, becomes }, { skip }) => {
+    skip(!isHere('fish'), 'there is no fish here');
+    const file = join(directory, 'puente.fish');
+    writeFileSync(file, fishScript(nodes));
+    const env = { PATH: process.env.PATH, HOME: directory, XDG_CONFIG_HOME: directory };
+    const program = `source '${file}'; complete -C '${typed}'`;
+    const out = execFileSync('fish', ['--no-config', '-c', program], { env, encoding: 'utf8' });
+    const words = out.split('\n').map((line) => line.split('\t')[0]);
+    expect(words.filter((word) => word !== '')).toEqual([becomes.trim().split(' ').at(-1)]);
   });
 });
 
-function isHere(shell: string): boolean {
+/** Types, presses the key, and waits until the line is as it has to be. */
+async function completes(terminal: Terminal, typed: string, becomes: string): Promise<void> {
   try {
-    execFileSync(shell, ['-c', 'true'], { stdio: 'pipe' });
-    return true;
-  } catch {
-    return false;
+    await terminal.answer(PROMPT, typed);
+    await terminal.answer(typed, keys.tab);
+    await eventually(
+      async () => terminal.shown(),
+      (shown) => shown.includes(becomes),
+    );
+  } finally {
+    terminal.close();
   }
+}
+
+function isHere(shell: string): boolean {
+  return spawnSync(shell, ['-c', 'true']).status === 0;
 }

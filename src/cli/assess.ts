@@ -49,8 +49,7 @@ FILE is a capture of Puente, a HAR export of a browser or proxy, or JSON lines
   {"method":"POST","url":"https://…","headers":{…},"body":…,"status":201,"response":…,"at":"2026-01-31T09:00:00Z"}
 - is standard input. Nothing is sent anywhere, and no running Puente is needed. Tokens, secrets and card numbers of the
 file are not in the report; references and texts that a till gave its sales are, and may name people.
-Every line is in the sums: lines = assessed + of no operation + unreadable.
-Exit codes, by the worst merchant: 0 ready, 3 blocked, 4 inconclusive; 1 failed, 2 wrong usage.
+Every line is in the sums: lines = assessed + of no operation + unreadable. The exit code is that of the worst merchant.
 
 Examples:
   puente assess till.har --site MLB --output assessment.html

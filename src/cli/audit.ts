@@ -31,7 +31,6 @@ export function addAuditCommands(program: Command): void {
       'after',
       `
 The lines alone can't show that the newest ones were cut off: note the head somewhere else, and expect it next time.
-Exit codes: 0 intact, 5 broken.
 
 Example:
   puente audit verify

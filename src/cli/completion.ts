@@ -17,6 +17,8 @@ export function addCompletionCommands(program: Command): void {
     .addHelpText(
       'after',
       `
+Whoever types \`npx puente\` gives it a name of its own first, which is then completed: alias puente='npx puente'
+
 Example:
   bash:  source <(puente completion bash)
   zsh:   puente completion zsh > "\${fpath[1]}/_puente"

@@ -22,7 +22,6 @@ export interface OfflineReport {
 export type ExamineOffline = () => Promise<OfflineReport>;
 
 const HELP = `
-Exit code 1 when there is a problem; warnings and notes leave it 0.
 With --offline the settings of this shell, the doors, the upstream and the database are looked at, and no Puente is asked:
 name your configuration in PUENTE_CONFIG, as for the start.
 

@@ -14,7 +14,6 @@ const HELP = `
 Without --apply it is only counted. Everything of the merchant goes: sales, refunds, notices, exchanges, events, tokens,
 settings, sums; lines of bulk moves lose its id. Audit lines stay, with one that says what was erased. Backups made before hold it still: they are named;
 so do the copies that upgrades and restores left beside the database (puente.db.before-N, puente.db.replaced-...).
-Exit code 3 when open work is in the way.
 
 Examples:
   puente erase 700100200

@@ -15,7 +15,7 @@ export function addMappingCommands(program: Command): void {
   program
     .command('check')
     .description('prove the mapping tables; prints what fails with file and row')
-    .option('--mappings <directory>', 'the tables', MAPPINGS)
+    .addOption(new Option('--mappings <directory>', 'the tables').default(MAPPINGS, 'those of this build'))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  puente check')
     .action((options: { mappings: string; json?: boolean }) => runCheck(options));

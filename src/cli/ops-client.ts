@@ -2,7 +2,8 @@
 import { type Dispatcher, request } from 'undici';
 import { PuenteError } from '../error.ts';
 
-const DEFAULT_URL = 'http://127.0.0.1:8081';
+/** As `ops.host` and `ops.port` of `config/default.yaml`. */
+export const USUAL_OPS_URL = 'http://127.0.0.1:8081';
 /** An operator at a prompt should not wait longer for a local call. */
 const TIMEOUT_MS = 15_000;
 /** Long work may be silent for so long between two parts of its answer. */
@@ -76,7 +77,7 @@ async function send(
   body: unknown,
   timeout_ms: number,
 ): Promise<Dispatcher.ResponseData> {
-  const url = (address.ops ?? process.env.PUENTE_OPS_URL ?? DEFAULT_URL).replace(/\/$/, '');
+  const url = (address.ops ?? USUAL_OPS_URL).replace(/\/$/, '');
   const token = process.env.PUENTE_OPS_TOKEN;
   if (token === undefined || token === '') {
     throw new PuenteError(

@@ -1,7 +1,7 @@
 /** What the commands on a running Puente share: their common options, and output for people or scripts. */
 import Table from 'cli-table3';
-import { type Command, InvalidArgumentError } from 'commander';
-import type { OpsAddress } from './ops-client.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
 
 /** What the exit codes of all commands mean; 2 is also what wrong usage gives. */
 export const exitCodes = {
@@ -19,7 +19,9 @@ export interface Output extends OpsAddress {
 }
 
 export function common(command: Command): Command {
-  return command.option('--json', 'print JSON').option('--ops <url>', 'the ops door');
+  return command
+    .option('--json', 'print JSON')
+    .addOption(new Option('--ops <url>', 'the ops door').env('PUENTE_OPS_URL').default(USUAL_OPS_URL));
 }
 
 /** Prints JSON for scripts, or the text for people. */

@@ -1,5 +1,5 @@
 /** The whole command line as one tree: every feature's commands, the exit codes, and what all commands share. */
-import { Command } from 'commander';
+import { Command, Help, type Option } from 'commander';
 import { addAssessCommands } from './assess.ts';
 import { addAuditCommands } from './audit.ts';
 import { addBackupCommands, type Restore } from './backup.ts';
@@ -14,6 +14,8 @@ import { addEvidenceCommands } from './evidence.ts';
 import { giveExamples } from './examples.ts';
 import type { LoadInstaller } from './init/order.ts';
 import { addInitCommands } from './init.ts';
+import { completeManual } from './manual/complete.ts';
+import { EXITS } from './manual/facts.ts';
 import { addMappingCommands } from './mapping.ts';
 import { addMerchantCommands } from './merchants.ts';
 import { addMigrateStoreCommands, type MigrateStore } from './migrate-store.ts';
@@ -30,13 +32,7 @@ import { addTraceCommands } from './trace.ts';
 
 const HELP = `
 Exit codes:
-  0  done
-  1  refused or failed; the sentence says what is missing and which command gives it
-  2  wrong usage
-  3  blocked: the verdict names what blocks, or the comparison what still differs
-  4  inconclusive: too little was seen, replayed or compared to say
-  5  the chain of decisions is broken
-  6  changed: today's tables would do something else
+${EXITS.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n')}
 
 Commands on a running Puente ask its ops door:
   PUENTE_OPS_URL    where it is (default http://127.0.0.1:8081; --ops wins)
@@ -75,38 +71,56 @@ export function puenteProgram({
     .version(version)
     .description('Keeps legacy Mercado Pago Point and QR integrations working on the orders API.')
     .addHelpText('after', HELP)
+    .configureHelp({ optionDescription })
     .exitOverride(); // before the commands are added, which take it over: usage errors are thrown
+  program.commandsGroup('First steps:');
+  addInitCommands(program, loadInstaller);
+  addServeCommand(program, serve);
+  addDoctorCommands(program, examineOffline);
+  addCompletionCommands(program);
+  program.commandsGroup('Merchants and their moves:');
+  addMerchantCommands(program);
+  addReadinessCommands(program);
+  addStageCommands(program);
+  addMoveCommands(program);
+  addBulkCommands(program);
+  addBrownoutCommands(program);
+  addSafetyCommands(program);
+  program.commandsGroup('Evidence:');
+  addAssessCommands(program);
+  addEvidenceCommands(program);
+  addDifferencesCommands(program);
+  addCaptureCommands(program);
+  addReplayCommands(program);
+  addReportCommands(program);
+  program.commandsGroup('Sales, notices and decisions:');
+  addTraceCommands(program);
+  addNoticeCommands(program);
+  addReconcileCommands(program);
+  addAuditCommands(program);
+  program.commandsGroup('The store:');
+  addBackupCommands(program, restore);
+  addMigrateStoreCommands(program, migrateStore);
+  addEraseCommands(program);
+  program.commandsGroup('Tables and tools:');
+  addMappingCommands(program);
+  addOpenApiCommands(program);
+  giveExamples(program);
+  completeManual(program);
+  return program;
+}
+
+function addServeCommand(program: Command, serve: ProgramParts['serve']): void {
   program
     .command('serve')
     .description('start Puente, as `npm start` does')
     .option('--notify <url>', 'where notices of merchants without a URL of their own go (merchants.notice_url)')
     .addHelpText('after', '\nExample:\n  puente serve --notify http://127.0.0.1:9000/notices')
     .action(serve);
-  addInitCommands(program, loadInstaller);
-  addMappingCommands(program);
-  addMerchantCommands(program);
-  addStageCommands(program);
-  addMoveCommands(program);
-  addBulkCommands(program);
-  addBrownoutCommands(program);
-  addSafetyCommands(program);
-  addAssessCommands(program);
-  addReadinessCommands(program);
-  addEvidenceCommands(program);
-  addDifferencesCommands(program);
-  addCaptureCommands(program);
-  addReplayCommands(program);
-  addNoticeCommands(program);
-  addTraceCommands(program);
-  addReconcileCommands(program);
-  addReportCommands(program);
-  addAuditCommands(program);
-  addBackupCommands(program, restore);
-  addMigrateStoreCommands(program, migrateStore);
-  addDoctorCommands(program, examineOffline);
-  addEraseCommands(program);
-  addOpenApiCommands(program);
-  addCompletionCommands(program);
-  giveExamples(program);
-  return program;
+}
+
+/** Which options must be given shows in every help. */
+function optionDescription(this: Help, option: Option): string {
+  const usual = Help.prototype.optionDescription.call(this, option);
+  return option.mandatory ? `${usual} (required)` : usual;
 }

@@ -20,7 +20,6 @@ export function addReadinessCommands(program: Command): void {
       `
 Judged is the next move: to shadow or a canary, and of what is on a canary to orders, which needs reads, cancels and refunds
 that went well on orders. Too little traffic is inconclusive, never ready. Each finding names the command that shows it, mends it or proves it.
-Exit codes: 0 ready, 3 blocked, 4 inconclusive; 1 failed, 2 wrong usage.
 
 Examples:
   puente can-migrate 700100200

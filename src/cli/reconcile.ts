@@ -25,8 +25,6 @@ export function addReconcileCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-Exit code 3 when something is left that differs, 4 when not everything could be compared.
-
 Examples:
   puente reconcile --merchant 700100200
   puente reconcile --since 2026-01-31T00:00:00Z --apply --reason "after the outage"`,

@@ -19,7 +19,7 @@ export function addReplayCommands(program: Command): void {
     .command('replay <file>')
     .description("what today's tables would do with a capture, against what was done then; only changes are printed")
     .addOption(new Option('--against <what>', 'what does the work now').choices(['tables']).makeOptionMandatory())
-    .option('--mappings <directory>', 'the tables', MAPPINGS)
+    .addOption(new Option('--mappings <directory>', 'the tables').default(MAPPINGS, 'those of this build'))
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -30,7 +30,6 @@ the till was told. Ids, references and times that were given out then are given 
 What can't be made again of a capture is counted with its reason.
 When nothing was replayed, most calls were left out, or the file is cut or has lines that can't be read, no change was
 found and none is ruled out: that is inconclusive.
-Exit codes: 0 no change, 6 changes, 4 inconclusive; 1 failed, 2 wrong usage.
 
 Examples:
   puente replay january.jsonl --against tables

@@ -38,7 +38,6 @@ export function addReportCommands(program: Command): void {
       'after',
       `
 The audit chain is checked with every report.
-Exit codes: 0 intact, 5 broken: what it says of decisions is not proven.
 
 Examples:
   puente report 700100200 --format html --output report.html

@@ -39,8 +39,6 @@ Stages, in the order of a migration:
 Forward it goes one stage at a time, with evidence; back at any time. Open sales stay where they were born.
 Where a second approver is asked for, a move forward is proposed and nothing is moved: text and JSON say so (result).
 
-Exit codes: 0 moved or proposed, 1 refused, 2 wrong usage.
-
 Examples:
   puente stage 700100200 shadow --reason "first look"
   puente stage 700100200 canary --share 5 --dry-run

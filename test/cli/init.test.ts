@@ -11,7 +11,7 @@ import { type Authority, makeAuthority } from '../journeys/authority.ts';
 import { VENDOR_HOST } from '../journeys/vendor-host.ts';
 import { ARGENTINA, type Bench, DEVICE, eventually, POINT, startBench, tokenOf } from '../kit.ts';
 import { HOUSE, puente } from '../run-cli.ts';
-import { inTerminal, keys } from './terminal.ts';
+import { keys, puenteInTerminal } from './terminal.ts';
 
 const WEBHOOK_SECRET = 'hush-webhook-secret';
 const directory = mkdtempSync(join(tmpdir(), 'puente-init-'));
@@ -70,7 +70,7 @@ describe('by questions', () => {
   it('checks each answer, writes a configuration with reasons, and Puente serves a till on it', async () => {
     const into = folder();
     const port = String(await freePort());
-    const terminal = inTerminal(['init', '--into', into, '--set', 'ops.port=0']);
+    const terminal = puenteInTerminal(['init', '--into', into, '--set', 'ops.port=0']);
     await terminal.answer('Base URL of the orders API?', `${keys.clear}api.example${keys.enter}`);
     await terminal.answer('Allowed is `sandbox`, or a base URL', `${keys.clear}${bench.sandbox.url}${keys.enter}`);
     await terminal.answer('legacy API', keys.enter);
@@ -138,7 +138,7 @@ describe('by questions', () => {
       '--public-url',
       'https://a.example',
     ];
-    const terminal = inTerminal(['init', '--into', into, ...said]);
+    const terminal = puenteInTerminal(['init', '--into', into, ...said]);
     await terminal.answer('Shall Puente speak TLS itself?', 'n');
     await terminal.answer('Address to listen on', keys.cancel);
     expect(await terminal.ended()).toBe(1);

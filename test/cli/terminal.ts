@@ -1,11 +1,11 @@
-/** A command in a real pseudo-terminal (`script` of util-linux), and somebody who reads it and types. */
+/** A program in a real pseudo-terminal (`script` of util-linux), and somebody who reads it and types. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
 import { HOUSE } from '../run-cli.ts';
 
 /** Keys as a terminal sends them. */
-export const keys = { enter: '\r', down: '\u001b[B', cancel: '\u0003', clear: '\u0015' } as const;
+export const keys = { enter: '\r', tab: '\t', down: '\u001b[B', cancel: '\u0003', clear: '\u0015' } as const;
 
 /** A person is slower; this only ends what hangs. */
 const PATIENCE_MS = 30_000;
@@ -16,16 +16,22 @@ export interface Terminal {
   answer(shown: string, typed: string): Promise<void>;
   /** All that was shown, without colours. */
   shown(): string;
+  /** Ends it, whatever it does. */
+  close(): void;
   /** Resolves with the exit code. */
   ended(): Promise<number>;
 }
 
 /** `puente` with these arguments, from the house. */
-export function inTerminal(argv: readonly string[], env: Record<string, string> = {}): Terminal {
-  const command = [process.execPath, 'src/cli.ts', ...argv]
-    .map((word) => `'${word.replaceAll("'", "'\\''")}'`)
-    .join(' ');
-  const usual = { PATH: process.env.PATH, TERM: 'xterm', COLUMNS: '200' };
+export function puenteInTerminal(argv: readonly string[]): Terminal {
+  return inTerminal([process.execPath, 'src/cli.ts', ...argv]);
+}
+
+/** A program with its arguments, from the house. */
+export function inTerminal(words: readonly string[], env: Record<string, string> = {}): Terminal {
+  const command = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+  const usual = { PATH: process.env.PATH, TERM: 'xterm' };
+  // Of its own accord this terminal has no rows, and what is drawn on it would not show.
   const child = spawn('script', ['-qec', `stty rows 60 cols 200; ${command}`, '/dev/null'], {
     cwd: HOUSE,
     env: { ...usual, ...env },
@@ -36,7 +42,8 @@ export function inTerminal(argv: readonly string[], env: Record<string, string> 
     out += text;
   });
   let seen = 0;
-  const shown = (): string => stripVTControlCharacters(out);
+  // A shell may ring its bell while it completes.
+  const shown = (): string => stripVTControlCharacters(out).replaceAll('\u0007', '');
   return {
     async answer(text, typed) {
       const end = performance.now() + PATIENCE_MS;
@@ -49,6 +56,7 @@ export function inTerminal(argv: readonly string[], env: Record<string, string> 
       child.stdin.write(typed);
     },
     shown,
+    close: () => void child.kill('SIGKILL'),
     async ended() {
       const [code] = (await over) as [number];
       return code;
