@@ -11,10 +11,11 @@ import { redactValue } from '../core/capture/redact.ts';
 import { saidOf } from '../core/evidence/words.ts';
 import { PuenteError } from '../error.ts';
 import { loadTables } from '../mapping/load.ts';
-import { exitCodes, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { exitCodes, type Output, print, wholeNumber } from './output.ts';
 import { startProgress } from './progress.ts';
 import { readinessText } from './readiness.ts';
 import { save } from './save.ts';
+import { tableOf } from './table.ts';
 
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 /** As `moves.min_sample` in `config/default.yaml`, which a running Puente goes by. */

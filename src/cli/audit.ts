@@ -3,7 +3,8 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { AuditView, ChainReport } from '../core/audit-trail.ts';
 import { factText } from '../core/report/fact-text.ts';
 import { callOps } from './ops-client.ts';
-import { common, exitCodes, type Output, plain, print, tableOf, wholeNumber } from './output.ts';
+import { common, exitCodes, type Output, plain, print, wholeNumber } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface ListOptions extends Output {
   subject?: string;

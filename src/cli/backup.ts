@@ -5,8 +5,9 @@ import { bytesText } from '../core/doctor/finding.ts';
 import type { BackupManifest } from '../core/records/upkeep.ts';
 import { PuenteError } from '../error.ts';
 import { callOps, linesOfOps } from './ops-client.ts';
-import { common, type Output, print, tableOf } from './output.ts';
+import { common, type Output, print } from './output.ts';
 import { startProgress } from './progress.ts';
+import { tableOf } from './table.ts';
 
 interface BackupOptions extends Output {
   reason?: string;

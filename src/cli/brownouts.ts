@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import type { BrownoutView } from '../core/brownouts.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf } from './output.ts';
+import { common, type Output, print } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface ScheduleOptions extends Output {
   from: string;

@@ -5,9 +5,10 @@ import { routedKinds, stages } from '../core/merchant.ts';
 import type { BulkView } from '../core/moves/bulk-start.ts';
 import { PuenteError } from '../error.ts';
 import { callOps } from './ops-client.ts';
-import { common, exitCodes, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { common, exitCodes, type Output, print, wholeNumber } from './output.ts';
 import { startProgress } from './progress.ts';
 import { percent } from './stage.ts';
+import { tableOf } from './table.ts';
 
 /** Between two looks at a bulk move that is followed. */
 const FOLLOW_PAUSE_MS = 1000;

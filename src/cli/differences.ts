@@ -4,7 +4,8 @@ import { type DifferenceView, differenceKinds, judgements } from '../core/eviden
 import { saidOf } from '../core/evidence/words.ts';
 import { differenceStates } from '../core/records/evidence.ts';
 import { callOps, type OpsAddress } from './ops-client.ts';
-import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { common, type Output, print, wholeNumber } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface ListOptions extends Output {
   merchant?: string;

@@ -5,7 +5,8 @@ import type { Finding } from '../core/doctor/finding.ts';
 import type { SettingInForce } from '../core/doctor/installation.ts';
 import { PuenteError } from '../error.ts';
 import { callOps } from './ops-client.ts';
-import { common, exitCodes, type Output, print, tableOf } from './output.ts';
+import { common, exitCodes, type Output, print } from './output.ts';
+import { hanging, tableOf } from './table.ts';
 
 interface DoctorOptions extends Output {
   offline?: boolean;
@@ -66,8 +67,8 @@ function text(report: OfflineReport & Partial<DoctorReport>, with_settings: bool
 /** The repair stands below what it repairs. */
 function findingText({ level, name, says, repair }: Finding, width: number): string {
   const margin = ' '.repeat(LEVEL_WIDTH + width + 4);
-  const told = `${level.padEnd(LEVEL_WIDTH)}  ${name.padEnd(width)}  ${says.replaceAll('\n', `\n${margin}`)}`;
-  return repair === null ? told : `${told}\n${margin}Repair: ${repair.replace(/\.$/, '')}.`;
+  const told = `${level.padEnd(LEVEL_WIDTH)}  ${name.padEnd(width)}  ${hanging(says, margin)}`;
+  return repair === null ? told : `${told}\n${margin}${hanging(`Repair: ${repair.replace(/\.$/, '')}.`, margin)}`;
 }
 
 const LEVEL_WIDTH = 'problem'.length;

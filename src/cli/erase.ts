@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import type { Erasure } from '../core/erase.ts';
 import { callOps } from './ops-client.ts';
-import { common, exitCodes, type Output, print, tableOf } from './output.ts';
+import { common, exitCodes, type Output, print } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface EraseOptions extends Output {
   apply?: boolean;

@@ -4,7 +4,8 @@ import { type CoverageView, coverageStates } from '../core/evidence/coverage.ts'
 import { type LossView, lossWeights } from '../core/evidence/losses.ts';
 import type { UnknownView, VerdictView } from '../core/evidence/unknowns.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf } from './output.ts';
+import { common, type Output, print } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface LossOptions extends Output {
   merchant?: string;

@@ -1,7 +1,7 @@
 /** A judged move as people read it: what changes, what it touches, and what is missing with the command that gives it. */
 import type { Judgement } from '../core/moves/judge.ts';
 import type { Preview } from '../core/moves/preview.ts';
-import { tableOf } from './output.ts';
+import { tableOf } from './table.ts';
 
 /** Units that are shown; `--json` has more. */
 const SHOWN_UNITS = 20;

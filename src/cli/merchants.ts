@@ -4,7 +4,8 @@ import { dialects, qrNotices, routedKinds, safetyModes, unknownPolicies } from '
 import type { MerchantView, StageView } from '../core/merchant-view.ts';
 import { PuenteError } from '../error.ts';
 import { callOps, type OpsAddress } from './ops-client.ts';
-import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { common, type Output, print, wholeNumber } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface SetOptions extends Output {
   reason: string;

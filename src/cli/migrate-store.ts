@@ -1,7 +1,8 @@
 /** `puente migrate-store`: carries an installation from its file to a PostgreSQL server. */
 import { type Command, Option } from 'commander';
-import { print, tableOf } from './output.ts';
+import { print } from './output.ts';
 import { startProgress } from './progress.ts';
+import { tableOf } from './table.ts';
 
 interface MigrateStoreOptions {
   ahead?: boolean;

@@ -5,8 +5,9 @@ import type { Moved } from '../core/moves/judged.ts';
 import { type ProposalView, proposalStates } from '../core/moves/proposals.ts';
 import { judgementText } from './judgement.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf } from './output.ts';
+import { common, type Output, print } from './output.ts';
 import { movedText } from './stage.ts';
+import { tableOf } from './table.ts';
 
 type Reasoned = Output & { reason: string };
 

@@ -4,7 +4,8 @@ import { type AttemptView, type NoticeView, noticeStates } from '../core/notices
 import { PuenteError } from '../error.ts';
 import { noticeTopics } from '../mapping/schema.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { common, type Output, print, wholeNumber } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface WindowOptions extends Output {
   merchant?: string;

@@ -1,5 +1,4 @@
 /** What the commands on a running Puente share: their common options, and output for people or scripts. */
-import Table from 'cli-table3';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
 
@@ -32,13 +31,6 @@ export function print(options: Output, value: unknown, text: string): void {
 /** Text that can't drive a terminal: what a till sent may hold control characters (`reliability.md` F132). */
 export function plain(text: string): string {
   return text.replace(/[^\n\P{Cc}]/gu, '?');
-}
-
-/** A table without colours, which pipes and logs keep readable. */
-export function tableOf(head: string[], rows: (string | number)[][]): string {
-  const table = new Table({ head, style: { head: [], border: [] } });
-  table.push(...rows);
-  return table.toString();
 }
 
 export function wholeNumber(text: string): number {

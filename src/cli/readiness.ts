@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import type { ReadinessView } from '../core/evidence/readiness.ts';
 import type { Finding, Verdict } from '../core/evidence/verdict.ts';
 import { callOps } from './ops-client.ts';
-import { common, exitCodes, type Output, print, tableOf } from './output.ts';
+import { common, exitCodes, type Output, print } from './output.ts';
+import { tableOf } from './table.ts';
 
 const EXIT: Record<Verdict, number> = {
   ready: exitCodes.done,

@@ -4,8 +4,9 @@ import type { Mismatch } from '../core/reconcile/judge.ts';
 import type { ReconcileNews } from '../core/reconcile/reconcile.ts';
 import { PuenteError } from '../error.ts';
 import { linesOfOps } from './ops-client.ts';
-import { common, exitCodes, type Output, print, tableOf } from './output.ts';
+import { common, exitCodes, type Output, print } from './output.ts';
 import { startProgress } from './progress.ts';
+import { tableOf } from './table.ts';
 
 interface ReconcileOptions extends Output {
   merchant?: string;

@@ -6,7 +6,8 @@ import { redactValue } from '../core/capture/redact.ts';
 import { type Replay, replayOf } from '../core/capture/replay.ts';
 import { loadTables } from '../mapping/load.ts';
 import { bytesOf } from './assess.ts';
-import { exitCodes, type Output, print, tableOf } from './output.ts';
+import { exitCodes, type Output, print } from './output.ts';
+import { tableOf } from './table.ts';
 
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 

@@ -6,9 +6,10 @@ import { diffReports, type ReportDiff, readReport } from '../core/report/diff.ts
 import { PuenteError } from '../error.ts';
 import { warnOfBrokenChain } from './audit.ts';
 import { streamOps } from './ops-client.ts';
-import { common, type Output, print, tableOf } from './output.ts';
+import { common, type Output, print } from './output.ts';
 import { startProgress } from './progress.ts';
 import { save } from './save.ts';
+import { tableOf } from './table.ts';
 
 interface ReportOptions extends Output {
   since?: string;

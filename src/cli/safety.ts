@@ -5,7 +5,8 @@ import type { MerchantView } from '../core/merchant-view.ts';
 import type { SafetyView, TripView } from '../core/safety/reset.ts';
 import { stagesText } from './merchants.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { common, type Output, print, wholeNumber } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface ResetOptions extends Output {
   kind: string;

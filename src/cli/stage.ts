@@ -11,8 +11,9 @@ import { FOLLOW } from '../core/moves/target.ts';
 import { judgementText } from './judgement.ts';
 import { stagesText } from './merchants.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { common, type Output, print, wholeNumber } from './output.ts';
 import { startProgress } from './progress.ts';
+import { tableOf } from './table.ts';
 
 /** Between two looks at what is open. */
 const WATCH_PAUSE_MS = 1000;

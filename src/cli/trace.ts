@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import type { SaleView, Trace } from '../core/trace/trace.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf } from './output.ts';
+import { common, type Output, print } from './output.ts';
+import { tableOf } from './table.ts';
 
 export function addTraceCommands(program: Command): void {
   common(program.command('trace <id>').description('one sale in one story: till calls, rules, states, notices, losses'))

@@ -90,11 +90,10 @@ export function listen(listener: RequestListener, options: ListenOptions): Promi
   server.once('close', () => connections.stop());
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'is in use' : `can't be taken (${error.code ?? error.message})`;
       reject(
         new PuenteError(
           'bad_setting',
-          `${options.name}: ${options.host}:${options.port} ${why}; choose another port, or 0 for a free one`,
+          `${options.name}: ${options.host}:${options.port} ${refusedPort(options.port, error)}`,
         ),
       );
     });
@@ -163,4 +162,12 @@ function close(server: Server, grace_ms: number): Promise<void> {
     });
     server.closeIdleConnections();
   });
+}
+
+/** Why a port can't be taken, and what to do about it. */
+export function refusedPort(port: number, error: NodeJS.ErrnoException): string {
+  if (error.code === 'EACCES')
+    return `is kept from this user by the machine; allow it with \`sysctl net.ipv4.ip_unprivileged_port_start=${port}\`, or give the service CAP_NET_BIND_SERVICE, or choose a port above 1023`;
+  const why = error.code === 'EADDRINUSE' ? 'is in use' : `can't be taken (${error.code ?? error.message})`;
+  return `${why}; choose another port, or 0 for a free one`;
 }

@@ -79,16 +79,17 @@ async function noticeFinding(
   const name = `notices of ${merchant.id}`;
   const waiting = await runtime.store.countNotices({ merchant_id: merchant.id, states: ['pending'] });
   const url = targetOf(runtime, null, merchant);
-  const set = `puente merchants set ${merchant.id} --notify URL --reason …`;
+  const set = `Name one: puente merchants set ${merchant.id} --notify URL --reason …`;
+  const count = waiting === 1 ? '1 notice is' : `${waiting} notices are`;
   if (url === null) {
     if (waiting === 0) return [found('note', name, 'No URL is set: notices will be held back.', set)];
-    return [found('warning', name, `${waiting} are held back, because no URL is set.`, set)];
+    return [found('warning', name, `${count} held back, because no URL is set.`, set)];
   }
   try {
     checkUrl(url);
     return [];
   } catch (error) {
     if (!(error instanceof PuenteError) || error.code !== 'blocked_address') throw error;
-    return [found('warning', name, `${waiting} wait, because its URL may not be called: ${error.message}`, set)];
+    return [found('warning', name, `${count} waiting, because its URL may not be called: ${error.message}`, set)];
   }
 }
