@@ -24,7 +24,10 @@ import type { Sandbox } from './sandbox/server.ts';
 export type { AppParts };
 
 export interface App {
+  /** How tills reach the public door. */
   public_url: string;
+  /** Where it listens. */
+  own_url: string;
   ops_url: string;
   /** The sole owner's; null when `ops.token` is not set and people are named, or no sandbox allows to make one. */
   ops_token: Secret | null;
@@ -54,10 +57,9 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const telemetry = await observe(config, parts, inside, readings, remarks);
   const worker = parts.joinWorkers?.(readings) ?? null;
   const policy = outboundPolicy(config);
-  const { keep_alive_timeout_ms } = config.public;
   const passthrough = createPassthrough(
     inside.legacy_url,
-    { calls: config.limits.calls, keep_alive_timeout_ms },
+    { calls: config.limits.calls, keep_alive_timeout_ms: config.public.keep_alive_timeout_ms },
     runtime.log,
   );
   const webhook_secret = config.webhook.secret ?? (sandbox === null ? null : new Secret(randomUUID()));
@@ -91,6 +93,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const opsDoor = await openOpsDoor(config, inside, shown, admission, ops_token, policy, () => state.ready);
   return {
     public_url,
+    own_url: publicDoor.own_url,
     ops_url: doorUrl('http', config.ops.host, opsDoor.port),
     ops_token,
     ops_token_made,

@@ -71,6 +71,7 @@ it('with a real upstream: where the token lies, never the token, and the first s
     config,
     [
       'upstream: https://api.example',
+      'public: { url: https://puente.shop.example }',
       `secret_key_file: ${secret('secret key', 'hush-key-of-the-tests-0123456789abcdef')}`,
       'ops:',
       `  token_file: ${secret("owner's token", 'hush-hush-owner-token')}`,
@@ -80,6 +81,9 @@ it('with a real upstream: where the token lies, never the token, and the first s
   const printed = await started({ PUENTE_CONFIG: config }, 'npx puente stage');
   expect(printed).toContain(`ops token     as set by the file ${join(directory, "owner's token")} (ops.token_file);`);
   expect(printed).toContain('one each for ana (viewer)');
+  expect(printed).toMatch(
+    /public door +https:\/\/puente\.shop\.example .*\n +listening on +http:\/\/127\.0\.0\.1:\d+$/m,
+  );
   expect(printed).toContain('nothing changes for anybody until you move a merchant');
   expect(printed).not.toContain('hush');
   const exports = printed.split('\n').filter((line) => line.startsWith('  export '));

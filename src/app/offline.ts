@@ -48,7 +48,7 @@ async function surroundings(config: Config): Promise<Finding[]> {
     probeUpstream('orders', upstream, Date),
     ...(legacy_upstream === upstream ? [] : [probeUpstream('legacy', legacy_upstream, Date)]),
   ]);
-  const facts = { has_webhook_secret: config.webhook.secret !== null, is_sandbox: false };
+  const facts = { has_webhook_secret: config.webhook.secret !== null, is_sandbox: false, doors: doorsOf(config) };
   return surroundingFindings(probes, facts, Date.now());
 }
 

@@ -7,7 +7,9 @@ import type { Sandbox } from '../sandbox/server.ts';
 
 /** What has to be known of a Puente that runs. */
 interface Started {
+  /** How tills reach the public door, and where it listens. */
   public_url: string;
+  own_url: string;
   ops_url: string;
   ops_token: Secret | null;
   ops_token_made: boolean;
@@ -31,6 +33,7 @@ export function welcome(config: Config, started: Started): string {
   const lines = [
     'Puente is ready.',
     `  public door   ${started.public_url}      tills, and POST /webhooks/orders`,
+    ...(started.own_url === started.public_url ? [] : [`  listening on  ${started.own_url}`]),
     `  ops door      ${started.ops_url}      /api /metrics /healthz /readyz`,
     `  ops token     ${whereTokenLies(config, started)}`,
     `  upstream      ${sandbox === null ? config.upstream : `the sandbox, ${sandbox.url}`}`,

@@ -116,7 +116,10 @@ it('judges clock, certificate and reach of an upstream', () => {
     certificate_until: now + 90 * 86_400_000,
     skew_ms: 400,
   } as const;
-  const installation = { has_webhook_secret: false, is_sandbox: false } as Parameters<typeof surroundingFindings>[1]; // what this part reads of it
+  const doors = { public: { url: null } };
+  const installation = { has_webhook_secret: false, is_sandbox: false, doors } as unknown as Parameters<
+    typeof surroundingFindings
+  >[1]; // what this part reads of it
   const levels = (change: object) =>
     surroundingFindings([{ ...probe, ...change }], installation, now).map(({ level }) => level);
   expect(levels({})).toEqual(['ok', 'ok', 'warning']);
@@ -191,7 +194,9 @@ describe('of a Puente that does not run', () => {
       repair: expect.stringContaining('ops.token_file'),
     });
     expect(named(findings, 'upstream orders')).toMatchObject({ level: 'ok' });
-    expect(named(findings, 'webhook secret')).toMatchObject({ repair: expect.stringContaining('webhook.secret_file') });
+    expect(named(findings, 'webhook secret')).toMatchObject({
+      repair: expect.stringContaining('at public.url/webhooks/orders'),
+    });
     for (const finding of findings) expect(finding.repair === null, finding.name).toBe(finding.level === 'ok');
     expect(code).toBe(1);
   });

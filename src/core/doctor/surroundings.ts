@@ -9,12 +9,11 @@ const CERTIFICATE_WARNING_MS = 14 * 86_400_000;
 /** Slower than this, a create and its retries have little of the deadline left. */
 const SLOW_MS = 1_500;
 
+/** What is judged of an installation here. */
+type Judged = Pick<Installation, 'has_webhook_secret' | 'is_sandbox' | 'doors'>;
+
 /** @param now epoch ms. */
-export function surroundingFindings(
-  probes: readonly Probe[],
-  installation: Pick<Installation, 'has_webhook_secret' | 'is_sandbox'>,
-  now: number,
-): Finding[] {
+export function surroundingFindings(probes: readonly Probe[], installation: Judged, now: number): Finding[] {
   return [...probes.map((probe) => reach(probe, now)), clock(probes), webhookSecret(installation)];
 }
 
@@ -61,16 +60,13 @@ function clock(probes: readonly Probe[]): Finding {
   );
 }
 
-function webhookSecret({
-  has_webhook_secret,
-  is_sandbox,
-}: Pick<Installation, 'has_webhook_secret' | 'is_sandbox'>): Finding {
+function webhookSecret({ has_webhook_secret, is_sandbox, doors }: Judged): Finding {
   if (has_webhook_secret) return fine('webhook secret', 'set');
   if (is_sandbox) return fine('webhook secret', 'made up with the sandbox');
   return found(
     'warning',
     'webhook secret',
     'It is not set: every event is unverified, and only leads to a read.',
-    "Point the `order` webhook of the application in the vendor's panel at /webhooks/orders of public.url, put its secret into a file of mode 0600, and name that in webhook.secret_file (or set PUENTE_WEBHOOK_SECRET); then restart Puente",
+    `Point the \`order\` webhook of the application in the vendor's panel at ${doors.public.url ?? 'public.url'}/webhooks/orders, put its secret into a file of mode 0600, and name that in webhook.secret_file (or set PUENTE_WEBHOOK_SECRET); then restart Puente`,
   );
 }
