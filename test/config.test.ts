@@ -185,7 +185,7 @@ describe('settings that contradict each other are refused with the repair', () =
   });
 });
 
-test.each(['PUENTE_OPS_URL', 'PUENTE_NOTICE_SECRET', 'PUENTE_CREDENTIAL'])(
+test.each(['PUENTE_OPS_URL', 'PUENTE_NOTICE_URL', 'PUENTE_NOTICE_SECRET', 'PUENTE_CREDENTIAL'])(
   '%s is what the commands read: a shell that has it may start Puente too',
   (variable) => {
     expect(load({ [variable]: 'for-the-commands' }).upstream).toBe('sandbox');

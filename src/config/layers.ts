@@ -7,7 +7,12 @@ import { type Leaf, leaves, settings, variableOf } from './schema.ts';
 /** Names the file of an operator. */
 export const FILE_VARIABLE = 'PUENTE_CONFIG';
 /** What the commands read (README, Commands): no settings, but a shell that has them may start Puente too. */
-const COMMAND_VARIABLES: readonly string[] = ['PUENTE_OPS_URL', 'PUENTE_NOTICE_SECRET', 'PUENTE_CREDENTIAL'];
+const COMMAND_VARIABLES: readonly string[] = [
+  'PUENTE_OPS_URL',
+  'PUENTE_NOTICE_URL',
+  'PUENTE_NOTICE_SECRET',
+  'PUENTE_CREDENTIAL',
+];
 const PREFIX = 'PUENTE_';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

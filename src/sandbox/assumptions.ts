@@ -1,4 +1,4 @@
-/** Every choice the specification leaves open, as a typed setting with a default and the sentence that start-up lists. */
+/** Every choice the specification leaves open, as a typed setting with a default and the sentence that `GET /_sandbox/settings` tells. */
 import { z } from 'zod';
 import { legacyQrAssumptions } from './legacy/qr/assumptions.ts';
 import { paymentAssumptions } from './payment-assumptions.ts';
