@@ -11,6 +11,7 @@ import { readTls } from './public.ts';
 
 const CONFIG_NAME = 'puente.yaml';
 const SECRETS_NAME = 'secrets';
+const WEBHOOK_NAME = 'webhook-secret';
 /** 256 bits; in base64 above every shortest length that a setting asks for. */
 const SECRET_BYTES = 32;
 /** What an operator wants to set next, shown with its default. */
@@ -54,7 +55,7 @@ export interface WrittenInstallation {
 interface SecretFile {
   path: string;
   about: string;
-  /** Null: random, and never made anew where it is there, since others rely on it. */
+  /** Null: what is there stays, since others rely on it; where nothing is, a random one is made. */
   text: string | null;
 }
 
@@ -112,7 +113,7 @@ function writeInstallation(order: InstallationOrder): WrittenInstallation {
     throw error instanceof PuenteError ? error : unwritable(into, error);
   }
   const secrets = written.map(({ path, about }) => ({ path, about }));
-  return { config, secrets, kept, token_file: files[1]?.path ?? '', missing: missing(order) };
+  return { config, secrets, kept, token_file: files[1]?.path ?? '', missing: missing(order, join(into, SECRETS_NAME)) };
 }
 
 /** The secret key first, then the tokens of people, the first of them for whoever set this up. */
@@ -124,14 +125,27 @@ function secretFiles({ people, webhook_secret, postgres_url }: InstallationOrder
     text: null,
   }));
   const owner = { path: join(folder, 'ops-token'), about: 'the token of the ops door', text: null };
-  const given = (name: string, about: string, text: string | null): SecretFile[] =>
-    text === null ? [] : [{ path: join(folder, name), about, text }];
   return [
     { path: join(folder, 'secret-key'), about: key, text: null },
     ...(tokens.length === 0 ? [owner] : tokens),
-    ...given('webhook-secret', "proves the vendor's events", webhook_secret),
-    ...given('postgres-url', 'the address of the database, with its password', postgres_url),
+    ...(hasWebhookSecret(folder, webhook_secret)
+      ? [{ path: join(folder, WEBHOOK_NAME), about: "proves the vendor's events", text: webhook_secret }]
+      : []),
+    ...(postgres_url === null
+      ? []
+      : [
+          {
+            path: join(folder, 'postgres-url'),
+            about: 'the address of the database, with its password',
+            text: postgres_url,
+          },
+        ]),
   ];
+}
+
+/** One that was given before is kept, as the generated ones are. */
+function hasWebhookSecret(folder: string, given: string | null): boolean {
+  return given !== null || existsSync(join(folder, WEBHOOK_NAME));
 }
 
 function tokenFile(folder: string, name: string): string {
@@ -157,9 +171,9 @@ function draftOf(order: InstallationOrder, into: string): Draft {
     people.length === 0
       ? ['ops.token_file', join(folder, 'ops-token')]
       : ['ops.tokens', Object.fromEntries(people) as unknown],
-    ...(order.webhook_secret === null
-      ? []
-      : [['webhook.secret_file', join(folder, 'webhook-secret')] as [string, unknown]]),
+    ...(hasWebhookSecret(folder, order.webhook_secret)
+      ? [['webhook.secret_file', join(folder, WEBHOOK_NAME)] as [string, unknown]]
+      : []),
     ...(order.postgres_url === null ? [] : [['postgres.url_file', join(folder, 'postgres-url')] as [string, unknown]]),
   ]);
 }
@@ -178,7 +192,7 @@ function head(config: string): string[] {
   ];
 }
 
-function missing({ settings, webhook_secret }: InstallationOrder): string[] {
+function missing({ settings, webhook_secret }: InstallationOrder, folder: string): string[] {
   const events =
     "The webhook secret: point the application's `order` webhook at <public.url>/webhooks/orders, and put its secret into a file that webhook.secret_file names (chmod 600). Until then events only lead to reads.";
   const door =
@@ -186,7 +200,7 @@ function missing({ settings, webhook_secret }: InstallationOrder): string[] {
   const notices =
     'Where notices go: set merchants.notice_url, or each with `puente merchants set <merchant> --notify URL --reason …`. Until then they are held back, none is lost.';
   return [
-    ...(webhook_secret === null ? [events] : []),
+    ...(hasWebhookSecret(folder, webhook_secret) ? [] : [events]),
     ...(settings['public.tls.certificate_file'] === undefined ? [door] : []),
     ...(settings['merchants.notice_url'] === undefined ? [notices] : []),
   ];

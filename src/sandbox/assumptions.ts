@@ -189,7 +189,7 @@ export interface Assumption {
   sentence: string;
 }
 
-/** What start-up and the control door list: each setting with its value and its sentence. The webhook secret stays out. */
+/** What the control door lists: each setting with its value and its sentence. The webhook secret stays out. */
 export function listAssumptions(settings: Settings): Assumption[] {
   return Object.entries(assumptionFields)
     .filter(([name]) => name !== 'webhook_secret')

@@ -221,7 +221,8 @@ describe('by options', () => {
 
   it('never writes over what is there unasked, and never over a key', async () => {
     const into = folder();
-    const first = await puente(['init', '--into', into, ...real]);
+    const env = { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET };
+    const first = await puente(['init', '--into', into, ...real, '--webhook-secret'], { env });
     expect(first.code).toBe(0);
     const key = readFileSync(join(into, 'secrets', 'secret-key'), 'utf8');
     const again = await puente(['init', '--into', into, ...real]);
@@ -230,7 +231,10 @@ describe('by options', () => {
     const forced = await puente(['init', '--into', into, ...real, '--force', '--set', 'log.level=warn']);
     expect(forced.out).toContain('Left as they were:');
     expect(readFileSync(join(into, 'secrets', 'secret-key'), 'utf8')).toBe(key);
-    expect(readFileSync(join(into, 'puente.yaml'), 'utf8')).toContain('level: warn');
+    const text = readFileSync(join(into, 'puente.yaml'), 'utf8');
+    expect(text).toContain('level: warn');
+    expect(text).toContain(`secret_file: ${join(into, 'secrets', 'webhook-secret')}`);
+    expect(readFileSync(join(into, 'secrets', 'webhook-secret'), 'utf8').trim()).toBe(WEBHOOK_SECRET);
   });
 
   it('starts, and a secret that others may read is refused with the command that mends it', async () => {
