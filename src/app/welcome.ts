@@ -63,7 +63,7 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
   const path = `/point/integration-api/devices/${FIRST_CALL.device}/payment-intents`;
   // A private authority's certificate is not known to curl, and the sandbox has nothing to steal.
   const curl = public_url.startsWith('https:') ? 'curl -sk' : 'curl -s';
-  const token = started.ops_token_made ? (started.ops_token?.reveal() ?? '') : '…';
+  const token = started.ops_token_made ? (started.ops_token?.reveal() ?? '') : YOURS;
   const count = listAssumptions(sandbox.world.settings).length;
   return [
     '',
@@ -74,10 +74,12 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
     '',
     'What next, in another shell here:',
     ...exported(ops_url, token),
-    '  npx puente trace sale-1       the story of that payment: calls, table rows that fired, states, notices',
-    '  npx puente doctor             what is missing, each with its repair',
-    '  npm run demo                  a whole migration, told in this terminal',
-    '  npx puente init               a configuration for the real service, asked for and written',
+    ...aligned([
+      ['npx puente trace sale-1', 'the story of that payment: calls, table rows that fired, states, notices'],
+      DOCTOR,
+      ['npm run demo', 'a whole migration, told in this terminal'],
+      ['npx puente init', 'a configuration for the real service, asked for and written'],
+    ]),
     `The sandbox assumes ${count} things that the specification leaves open: curl -s ${sandbox.url}/_sandbox/settings`,
   ];
 }
@@ -85,7 +87,7 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
 /** With a real upstream: nothing changes for a till until somebody moves its merchant. */
 function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
   if (hasNoPeople(ops)) return [];
-  const token = ops.token_file === null ? '…' : `"$(cat '${ops.token_file.replaceAll("'", "'\\''")}')"`;
+  const token = ops.token_file === null ? YOURS : `"$(cat '${ops.token_file.replaceAll("'", "'\\''")}')"`;
   const told =
     routing.default_stage === 'legacy'
       ? 'who has called so far; nothing changes for anybody until you move a merchant'
@@ -94,11 +96,23 @@ function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
     '',
     'What next, in another shell here:',
     ...exported(ops_url, token),
-    '  npx puente doctor             what is missing, each with its repair',
-    `  npx puente merchants list     ${told}`,
-    '  npx puente can-migrate <merchant>                       what is in the way of its next move',
-    '  npx puente stage <merchant> shadow --reason "first look" the first move: translated on paper alone',
+    ...aligned([
+      DOCTOR,
+      ['npx puente merchants list', told],
+      ['npx puente can-migrate <merchant>', 'what is in the way of its next move'],
+      ['npx puente stage <merchant> shadow --reason "first look"', 'the first move: translated on paper alone'],
+    ]),
   ];
+}
+
+const DOCTOR = ['npx puente doctor', 'what is missing, each with its repair'] as const;
+/** A token that was set is known to whoever set it. */
+const YOURS = "'your ops token'";
+
+/** Commands with what each is for. */
+function aligned(steps: readonly (readonly [command: string, about: string])[]): string[] {
+  const width = Math.max(...steps.map(([command]) => command.length));
+  return steps.map(([command, about]) => `  ${command.padEnd(width)}  ${about}`);
 }
 
 function exported(ops_url: string, token: string): string[] {

@@ -60,7 +60,7 @@ export function addInitCommands(program: Command, load: LoadInstaller): void {
       person,
     )
     .option('--set <name=value>', 'any other setting, such as ops.port=9081; may be repeated', nameAndValue)
-    .addOption(new Option('--yes', 'ask nothing: what no option says is as usual'))
+    .option('--yes', 'ask nothing: what no option says is as usual')
     .option('--force', 'write over a configuration that is there; keys and tokens stay as they are')
     .option('--json', 'print JSON; asks nothing, as --yes')
     .addHelpText('after', HELP)
