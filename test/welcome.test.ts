@@ -82,7 +82,7 @@ it('with a real upstream: where the token lies, never the token, and the first s
   expect(printed).toContain(`ops token     as set by the file ${join(directory, "owner's token")} (ops.token_file);`);
   expect(printed).toContain('one each for ana (viewer)');
   expect(printed).toMatch(
-    /public door +https:\/\/puente\.shop\.example .*\n +listening on +http:\/\/127\.0\.0\.1:\d+$/m,
+    /public door +https:\/\/puente\.shop\.example .*\n +listening on +127\.0\.0\.1:\d+, plain HTTP$/m,
   );
   expect(printed).toContain('nothing changes for anybody until you move a merchant');
   expect(printed).not.toContain('hush');

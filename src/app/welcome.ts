@@ -33,7 +33,7 @@ export function welcome(config: Config, started: Started): string {
   const lines = [
     'Puente is ready.',
     `  public door   ${started.public_url}      tills, and POST /webhooks/orders`,
-    ...(started.own_url === started.public_url ? [] : [`  listening on  ${started.own_url}`]),
+    ...(config.public.url === null ? [] : [`  listening on  ${listensOn(config, started)}`]),
     `  ops door      ${started.ops_url}      /api /metrics /healthz /readyz`,
     `  ops token     ${whereTokenLies(config, started)}`,
     `  upstream      ${sandbox === null ? config.upstream : `the sandbox, ${sandbox.url}`}`,
@@ -46,6 +46,12 @@ export function welcome(config: Config, started: Started): string {
     ...(sandbox === null ? nextSteps(config, started) : firstSteps(started, sandbox)),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** A name stands for the public address; where it leads to is this machine's own business. */
+function listensOn({ public: { host, port, tls } }: Config, { own_url }: Started): string {
+  const taken = port === 0 ? new URL(own_url).port : port;
+  return `${host}:${taken}, ${tls.certificate_file === null ? 'plain HTTP' : 'TLS'}`;
 }
 
 function whereTokenLies(config: Config, { ops_token, ops_token_made }: Started): string {
