@@ -41,6 +41,11 @@ const SETTINGS: readonly (readonly [flags: string, setting: string, about: strin
 ];
 
 const HELP = `
+At a terminal it asks for what no option says, and checks each answer as the settings are checked. It writes puente.yaml, with
+the reason of each setting above it, and each secret into a file of its own in the folder secrets, for this user alone: the
+key that seals what is kept, a token for each person of the ops door, and what --webhook-secret and --postgres take from the
+environment. No argument holds a secret, because arguments show in process lists. Nothing is written when something is refused.
+
 Examples:
   puente init
   puente init --into /etc/puente --yes --public-url https://puente.shop.example --tls-certificate door.pem --tls-key door.key`;

@@ -44,6 +44,17 @@ Examples:
   puente audit verify
   source <(puente completion bash)`;
 
+const SERVE_HELP = `
+Settings come from config/default.yaml, the file that PUENTE_CONFIG names, and variables, the later over the earlier; a bad one
+is named, and nothing is started. Without any it runs on the sandbox, which touches nobody's money. It prints its doors and
+what to do next, and then a line of JSON for each thing that happens. SIGTERM and SIGINT stop it when calls under way have
+ended, a second one at once; with several processes (workers) SIGHUP replaces them one after the other.
+
+Examples:
+  puente serve
+  PUENTE_CONFIG=installation/puente.yaml puente serve
+  puente serve --notify http://127.0.0.1:9000/notices`;
+
 /** What differs between the process and a test. */
 export interface ProgramParts {
   version: string;
@@ -115,7 +126,7 @@ function addServeCommand(program: Command, serve: ProgramParts['serve']): void {
     .command('serve')
     .description('start Puente, as `npm start` does')
     .option('--notify <url>', 'where notices of merchants without a URL of their own go (merchants.notice_url)')
-    .addHelpText('after', '\nExample:\n  puente serve --notify http://127.0.0.1:9000/notices')
+    .addHelpText('after', SERVE_HELP)
     .action(serve);
 }
 

@@ -85,7 +85,7 @@ function certificate({ certificate, public: door }: Doors, now: number): Finding
       found(
         'note',
         name,
-        `It is for ${names.join(', ')}, and not for ${host}, which public.url names: whoever calls that name here finds a foreign certificate.`,
+        `It is for ${names.join(', ') || 'no host name'}, and not for ${host}, which public.url names: whoever calls that name here finds a foreign certificate.`,
         `Add the name ${host} to the certificate, unless something else in front answers for it`,
       ),
     ];
