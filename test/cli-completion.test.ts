@@ -141,16 +141,12 @@ describe('a person at a prompt', () => {
 
 /** Types, presses the key, and waits until the line is as it has to be. */
 async function completes(terminal: Terminal, typed: string, becomes: string): Promise<void> {
-  try {
-    await terminal.answer(PROMPT, typed);
-    await terminal.answer(typed, keys.tab);
-    await eventually(
-      async () => terminal.shown(),
-      (shown) => shown.includes(becomes),
-    );
-  } finally {
-    terminal.close();
-  }
+  await terminal.answer(PROMPT, typed);
+  await terminal.answer(typed, keys.tab);
+  await eventually(
+    async () => terminal.shown(),
+    (shown) => shown.includes(becomes),
+  );
 }
 
 function isHere(shell: string): boolean {

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
+import { onTestFinished } from 'vitest';
 import { HOUSE } from '../run-cli.ts';
 
 /** Keys as a terminal sends them. */
@@ -16,8 +17,6 @@ export interface Terminal {
   answer(shown: string, typed: string): Promise<void>;
   /** All that was shown, without colours. */
   shown(): string;
-  /** Ends it, whatever it does. */
-  close(): void;
   /** Resolves with the exit code. */
   ended(): Promise<number>;
 }
@@ -27,7 +26,7 @@ export function puenteInTerminal(argv: readonly string[]): Terminal {
   return inTerminal([process.execPath, 'src/cli.ts', ...argv]);
 }
 
-/** A program with its arguments, from the house. */
+/** A program with its arguments, from the house; it ends with the test. */
 export function inTerminal(words: readonly string[], env: Record<string, string> = {}): Terminal {
   const command = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   const usual = { PATH: process.env.PATH, TERM: 'xterm' };
@@ -37,6 +36,8 @@ export function inTerminal(words: readonly string[], env: Record<string, string>
     env: { ...usual, ...env },
   });
   const over = once(child, 'exit');
+  // A shell that waits for a person heeds nothing less; what it runs goes with its terminal.
+  onTestFinished(() => void child.kill('SIGKILL'));
   let out = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     out += text;
@@ -56,7 +57,6 @@ export function inTerminal(words: readonly string[], env: Record<string, string>
       child.stdin.write(typed);
     },
     shown,
-    close: () => void child.kill('SIGKILL'),
     async ended() {
       const [code] = (await over) as [number];
       return code;
