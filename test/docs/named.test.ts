@@ -13,6 +13,7 @@ const nodes = nodesOf(
     serve: async () => undefined,
     restore: elsewhere,
     migrateStore: elsewhere,
+    loadInstaller: elsewhere,
     examineOffline: elsewhere,
   }),
 );
