@@ -1,6 +1,7 @@
 /** `puente capture`: keep a merchant's exchanges with their redacted messages, and take them home as a file. */
 import type { Command } from 'commander';
 import type { MerchantView } from '../core/merchant-view.ts';
+import type { CallView } from '../core/trace/call.ts';
 import { callOps, streamOps } from './ops-client.ts';
 import { common, type Output, print } from './output.ts';
 import { startProgress } from './progress.ts';
@@ -30,6 +31,9 @@ export function addCaptureCommands(program: Command): void {
       .addHelpText('after', `\nExample:\n  puente capture ${word} 700100200 --reason "before the move of June"`)
       .action((merchant: string, options: SwitchOptions) => switchCapture(merchant, word === 'on', options));
   }
+  common(capture.command('show <exchange>').description('one call, with its messages when they were captured'))
+    .addHelpText('after', '\nExample:\n  puente capture show 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10')
+    .action(showCall);
   common(capture.command('export').description('exchanges as a file of JSON lines, for assess and replay'))
     .option('--merchant <id>', 'of this merchant alone')
     .option('--since <instant>', 'of calls that came then or later, such as 2026-01-31T09:00:00Z')
@@ -58,6 +62,14 @@ async function switchCapture(merchant: string, on: boolean, options: SwitchOptio
     ? `Calls of ${merchant} are captured from now on. Take them home: puente capture export --merchant ${merchant} --output FILE`
     : `Calls of ${merchant} are not captured any more; what was captured stays until it is too old (evidence.messages_kept_ms).`;
   print(options, changed, said);
+}
+
+async function showCall(id: string, options: Output): Promise<void> {
+  const call = (await callOps(options, 'GET', `/api/exchanges/${encodeURIComponent(id)}`)) as CallView; // the API's own shape
+  const { at, operation, lane, status, error, duration_ms, messages } = call;
+  const head = `${at} ${operation ?? 'unknown endpoint'} on ${lane}: ${status}${error === null ? '' : ` ${error}`} after ${duration_ms} ms`;
+  const kept = messages === null ? 'Its messages were not kept: puente capture on <merchant> keeps later ones.' : null;
+  print(options, call, `${head}\n${kept ?? JSON.stringify(messages, null, 2)}`);
 }
 
 async function exportCapture(options: ExportOptions): Promise<void> {

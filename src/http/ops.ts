@@ -1,6 +1,7 @@
 /** The ops door: health, metrics, and the API of all features; a known token on everything that shows or changes state. */
 import type { ServerResponse } from 'node:http';
-import express, { type Express } from 'express';
+import express, { type Express, type RequestHandler } from 'express';
+import { createFleet } from '../core/fleet/fleet.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { PuenteError } from '../error.ts';
 import { version } from '../version.ts';
@@ -15,7 +16,10 @@ import { doctorRoutes } from './ops/doctor.ts';
 import { eraseRoutes } from './ops/erase.ts';
 import { tellError } from './ops/errors.ts';
 import { evidenceRoutes } from './ops/evidence.ts';
+import { fleetRoutes } from './ops/fleet.ts';
 import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './ops/guard.ts';
+import { inProcessApi, type OpsApi } from './ops/in-process.ts';
+import { incidentRoutes } from './ops/incidents.ts';
 import { merchantRoutes } from './ops/merchants.ts';
 import { moveRoutes } from './ops/moves.ts';
 import { noticeRoutes } from './ops/notices.ts';
@@ -23,21 +27,32 @@ import { openApiRoute } from './ops/openapi.ts';
 import { membersOf, type OpsTokens } from './ops/people.ts';
 import { readinessRoutes } from './ops/readiness.ts';
 import { reconcileRoutes } from './ops/reconcile.ts';
+import { registerRoutes } from './ops/register.ts';
 import { reportRoutes } from './ops/report.ts';
 import type { OpsParts, OpsRoute } from './ops/route.ts';
 import { opsRouter } from './ops/router.ts';
 import { safetyRoutes } from './ops/safety.ts';
-import { createSignIn } from './ops/sign-in.ts';
+import { createSessions, type Sessions } from './ops/session.ts';
+import { createSignIn, type SignIn } from './ops/sign-in.ts';
 import { stageRoutes } from './ops/stage.ts';
 import { traceRoutes } from './ops/trace.ts';
 
-export interface OpsDoor extends OpsParts {
-  runtime: Runtime;
+/** What the console is handed: the API in this process, and who is who. */
+export interface ConsoleParts {
+  api: OpsApi;
+  signIn: SignIn;
+  sessions: Sessions;
+  runtime: Pick<Runtime, 'log' | 'clock'>;
+}
+
+export interface OpsDoor extends Omit<OpsParts, 'fleet'> {
   people: OpsTokens;
   /** Host names under which operators reach the door, beside `localhost` and IP addresses. */
   hosts: readonly string[];
   metrics: Metrics;
   admission: Pick<Admission, 'level' | 'callsUnderWay'>;
+  /** Makes the pages for people; without it the door is for programs alone. */
+  console?: (parts: ConsoleParts) => RequestHandler;
   /** False while starting or stopping: `/readyz` answers 503. */
   ready(): boolean;
 }
@@ -52,11 +67,14 @@ const features: OpsRoute[] = [
   ...doctorRoutes,
   ...eraseRoutes,
   ...evidenceRoutes,
+  ...fleetRoutes,
+  ...incidentRoutes,
   ...merchantRoutes,
   ...moveRoutes,
   ...noticeRoutes,
   ...readinessRoutes,
   ...reconcileRoutes,
+  ...registerRoutes,
   ...reportRoutes,
   ...safetyRoutes,
   ...stageRoutes,
@@ -95,7 +113,14 @@ export function opsApp(door: OpsDoor): Express {
     response.type(type).send(text);
   });
   app.use('/api', sameOriginOnly);
-  app.use(opsRouter(opsRoutes, door, createSignIn(membersOf(door.people), runtime.clock, runtime.log)));
+  const members = membersOf(door.people);
+  const signIn = createSignIn(members, runtime.clock, runtime.log);
+  const parts: OpsParts = { ...door, fleet: createFleet(runtime) };
+  app.use(opsRouter(opsRoutes, parts, signIn));
+  if (door.console !== undefined) {
+    const sessions = createSessions(members, runtime.vault, runtime.clock);
+    app.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, runtime }));
+  }
   app.use(() => {
     throw new PuenteError('not_found', 'There is no such operation; GET /api/openapi.json lists them.');
   });

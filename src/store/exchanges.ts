@@ -1,6 +1,6 @@
 /** Exchanges as they are read: one, or page after page; and the deleting of old ones. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ExchangeFilter, StoredExchange } from '../core/records/evidence.ts';
+import type { CallSeen, ExchangeFilter } from '../core/records/evidence.ts';
 import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Reader, Writer } from './engine.ts';
@@ -13,13 +13,18 @@ const SLICE_ROWS = 20_000;
 /** As the trigger `exchanges_placed` counts. */
 const HOUR_MS = 60 * 60_000;
 
-export function exchangeMethods(reader: Reader): Pick<Store, 'lastExchange' | 'exchange' | 'exchanges'> {
+export function exchangeMethods(reader: Reader): Pick<Store, 'lastExchange' | 'exchange' | 'exchanges' | 'calls'> {
   const byId = reader.prepare<[string], ExchangeRow>('SELECT * FROM exchanges WHERE id = ?');
   const newest = reader.prepare<[], { last: number }>('SELECT coalesce(max(sequence), 0) AS last FROM exchanges');
   return {
     lastExchange: async () => (await newest.get())?.last ?? 0,
     exchange: async (id) => (await byId.all(id)).map(exchangeOf)[0] ?? null,
-    exchanges: pageReader(reader),
+    exchanges: pageReader(reader, '*', exchangeOf),
+    calls: pageReader<CallSeen, CallSeen>(
+      reader,
+      'sequence, at, merchant_id, lane, outcome, duration_ms',
+      (row) => row,
+    ),
   };
 }
 
@@ -29,7 +34,11 @@ interface Range {
   last: number;
 }
 
-function pageReader(reader: Reader): Store['exchanges'] {
+function pageReader<Row, Kept>(
+  reader: Reader,
+  columns: string,
+  keptOf: (row: Row) => Kept,
+): (filter: ExchangeFilter, after: number, limit: number) => Promise<Kept[]> {
   const run = filteredReads(reader);
   const rangeOf = async (filter: ExchangeFilter): Promise<Range> => {
     const { where, values } = whereOf([
@@ -41,14 +50,14 @@ function pageReader(reader: Reader): Store['exchanges'] {
     return (await run<Range>(sql, values))[0] ?? { after: 0, last: 0 };
   };
   return async (filter, cursor, limit) => {
-    const { sql, values, sparse } = queryOf(filter);
+    const { sql, values, sparse } = queryOf(filter, columns);
     const range = await rangeOf(filter);
-    const found: StoredExchange[] = [];
+    const found: Kept[] = [];
     let after = Math.max(cursor, range.after);
     while (after < range.last && found.length < limit) {
       const last = sparse ? Math.min(range.last, after + SLICE_ROWS) : range.last;
-      const rows = await run<ExchangeRow>(sql, [...values, after, last, limit - found.length]);
-      for (const row of rows) found.push(exchangeOf(row));
+      const rows = await run<Row>(sql, [...values, after, last, limit - found.length]);
+      for (const row of rows) found.push(keptOf(row));
       after = last;
       if (sparse) await nextTurn();
     }
@@ -60,7 +69,7 @@ function pageReader(reader: Reader): Store['exchanges'] {
  * The index is named, so that no statistics can ever talk SQLite into sorting: each of them is in the order of pages. Where
  * none fits, rows are looked at one after the other, and `sparse` says that few of them may pass.
  */
-export function queryOf(filter: ExchangeFilter): { sql: string; values: Value[]; sparse: boolean } {
+export function queryOf(filter: ExchangeFilter, columns = '*'): { sql: string; values: Value[]; sparse: boolean } {
   const { merchant_id, legacy_id, captured, operation, lane } = filter;
   const { where, values } = whereOf([
     ['legacy_id = ?', legacy_id],
@@ -71,7 +80,7 @@ export function queryOf(filter: ExchangeFilter): { sql: string; values: Value[];
     ['lane = ?', lane],
   ]);
   const messages = captured === undefined ? 'true' : `messages IS ${captured ? 'NOT NULL' : 'NULL'}`;
-  const sql = `SELECT * FROM exchanges ${indexFor(filter)} WHERE ${where} AND ${messages}
+  const sql = `SELECT ${columns} FROM exchanges ${indexFor(filter)} WHERE ${where} AND ${messages}
     AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`;
   const sparse = operation !== undefined || lane !== undefined || captured !== undefined;
   return { sql, values, sparse };

@@ -69,6 +69,11 @@ export interface ExchangeFilter {
   captured?: boolean;
 }
 
+/** What counting needs of an exchange: a few numbers instead of all that was kept of it. */
+export interface CallSeen extends Pick<Exchange, 'at' | 'merchant_id' | 'lane' | 'outcome' | 'duration_ms'> {
+  sequence: number;
+}
+
 /** Calls of one merchant, UTC day, operation, lane and outcome. */
 export interface Traffic {
   merchant_id: string;
@@ -179,6 +184,8 @@ export interface EvidenceStore extends EvidenceReader {
   calledMerchants(): Promise<string[]>;
   /** Newest sequence, 0 when there is none. */
   lastExchange(): Promise<number>;
+  /** As `exchanges`, of each only what counting needs. */
+  calls(filter: ExchangeFilter, after: number, limit: number): Promise<CallSeen[]>;
   exchange(id: string): Promise<StoredExchange | null>;
   /** Adds to what could not be kept, by reason, so that reports can say so. */
   noteShed(reason: 'shadow' | 'evidence', count: number, at: number): Promise<void>;

@@ -94,6 +94,18 @@ export interface BulkMove {
   revision: number;
 }
 
+/** What is open for one merchant, counted. */
+export interface OpenCount {
+  merchant_id: string;
+  /** Sales that are open on orders, and on legacy. */
+  orders: number;
+  legacy: number;
+  /** Of both, creates whose outcome nobody knows yet. */
+  in_doubt: number;
+  /** Notices that wait to be told. */
+  notices_pending: number;
+}
+
 export interface RoutingStore {
   /**
    * Writes the row of a create that is about to be carried, unless a link of ours holds the slot, or any slot of QR that
@@ -120,6 +132,8 @@ export interface RoutingStore {
   /** Deletes those written before, oldest first, that hold nothing at `now`. @returns how many. */
   tidyLegacySales(before: number, now: number, limit: number): Promise<number>;
 
+  /** What is open now, by merchant; those with nothing open are left out. */
+  openCounts(now: number): Promise<OpenCount[]>;
   /** Live links of a merchant, oldest first; of all when null. */
   liveLinks(merchant_id: string | null, limit: number): Promise<Link[]>;
   /** Links made or changed since, by `updated_at`; after the cursor (`updated_at`, `legacy_id`), ascending. */

@@ -12,7 +12,7 @@ const PAGE = 500;
 /** Entries that a list of a line shows, so that lines of thousands of units stay small; the audit trail has them all. */
 const MOST_ENTRIES = 20;
 /** Who stands in lines that nobody decided. */
-const BY_ITSELF = 'puente';
+export const BY_ITSELF = 'puente';
 /** A clock that was set back puts later lines before earlier ones; nobody sets one back by more. */
 const CLOCK_MARGIN_MS = 3_600_000;
 
@@ -55,7 +55,7 @@ async function* linesBetween(store: Store, since: number, until: number): AsyncG
 }
 
 /** Sequence of a line before which every line is older; 0 when there is none. */
-async function lastBefore(store: Store, at: number): Promise<number> {
+export async function lastBefore(store: Store, at: number): Promise<number> {
   let low = 0;
   let high = (await store.audits(1))[0]?.sequence ?? 0;
   while (low < high) {

@@ -34,8 +34,8 @@ export function quantile(histogram: Histogram, share: number): number {
   return 0;
 }
 
-/** Below 8 ms every whole millisecond has a class of its own; above, each doubling has eight. */
-function classOf(duration_ms: number): number {
+/** The class of a duration, ms. Below 8 ms every whole millisecond has a class of its own; above, each doubling has eight. */
+export function classOf(duration_ms: number): number {
   const whole = Math.max(0, Math.ceil(duration_ms));
   if (whole < CLASSES_PER_DOUBLING) return whole;
   const doubling = Math.floor(Math.log2(whole));
@@ -43,7 +43,8 @@ function classOf(duration_ms: number): number {
   return Math.min(MOST_CLASSES, CLASSES_PER_DOUBLING * (doubling - 2) + within);
 }
 
-function upperBound(index: number): number {
+/** The longest duration of a class, whole ms. */
+export function upperBound(index: number): number {
   if (index < CLASSES_PER_DOUBLING) return index;
   const doubling = Math.floor(index / CLASSES_PER_DOUBLING) + 2;
   const within = index % CLASSES_PER_DOUBLING;

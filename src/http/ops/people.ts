@@ -29,16 +29,26 @@ export function membersOf({ token, tokens }: OpsTokens): Member[] {
 }
 
 /**
- * The person behind an `Authorization` header; null for nobody. Digests are compared, each with each, so that the time
- * says nothing of a token, its length or its owner (`reliability.md` F124).
+ * Whose token it is; null for nobody's. Digests are compared, each with each, so that the time says nothing of a token, its
+ * length or its owner (`reliability.md` F124).
  * @param now epoch ms; a token that has ended is nobody's.
  */
-export function personOf(members: readonly Member[], header: string | undefined, now: number): Person | null {
-  const given = digestOf(/^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '');
+export function memberOf(members: readonly Member[], token: string, now: number): Member | null {
+  const given = digestOf(token);
   let found: Member | null = null;
   for (const member of members) if (timingSafeEqual(given, member.digest)) found = member;
-  if (found === null || (found.expires_at !== null && found.expires_at <= now)) return null;
-  return found.person;
+  return found === null || hasEnded(found, now) ? null : found;
+}
+
+/** The person behind an `Authorization` header; null for nobody. @param now epoch ms. */
+export function personOf(members: readonly Member[], header: string | undefined, now: number): Person | null {
+  const token = /^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '';
+  return memberOf(members, token, now)?.person ?? null;
+}
+
+/** @param now epoch ms. */
+export function hasEnded({ expires_at }: Member, now: number): boolean {
+  return expires_at !== null && expires_at <= now;
 }
 
 function digestOf(text: string): Buffer {

@@ -1,6 +1,7 @@
 /** A route of the ops API as a row: what it takes and gives, who may use it, and the command that does the same. */
 import type { z } from 'zod';
 import type { Installation } from '../../core/doctor/installation.ts';
+import type { Fleet } from '../../core/fleet/fleet.ts';
 import type { Person, Role } from '../../core/person.ts';
 import type { ReportFacts } from '../../core/report/gather.ts';
 import type { Runtime } from '../../core/runtime.ts';
@@ -16,6 +17,8 @@ export interface OpsParts {
   report_facts: ReportFacts;
   /** What the doctor is told of it. */
   installation: Installation;
+  /** The board's one read, shared by all who look. */
+  fleet: Fleet;
 }
 
 /** An answer that is not one JSON value: written in parts as they are made, never gathered in memory. */

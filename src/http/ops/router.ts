@@ -1,16 +1,13 @@
 /** Route rows into a router: role, schemas, operation, answer. */
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
-import { z } from 'zod';
-import { isEnough } from '../../core/person.ts';
 import { PuenteError } from '../../error.ts';
-import { parsed } from './parse.ts';
-import type { OpsParts, OpsRoute, Person } from './route.ts';
+import type { OpsParts, OpsRoute } from './route.ts';
+import { permit, runRow } from './run-row.ts';
 import type { SignIn } from './sign-in.ts';
 import { isStreamed, sendStream } from './stream.ts';
 
 /** Largest body of an operator's change: a bulk move names thousands of merchants, and nothing is larger. */
 const BODY_LIMIT = '512kb';
-const NOTHING = z.strictObject({});
 
 /**
  * The API under `/api`. Whoever is not known learns nothing, not even which routes there are; of the others each row lets
@@ -21,7 +18,7 @@ export function opsRouter(rows: readonly OpsRoute[], parts: OpsParts, signIn: Si
   router.use('/api', signIn.handler);
   for (const row of inOrder(rows)) {
     const method = row.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete'; // the row's four methods, as express spells them
-    router[method](row.path, permit(row, signIn), express.json({ limit: BODY_LIMIT }), answerOf(row, parts, signIn));
+    router[method](row.path, permitted(row, signIn), express.json({ limit: BODY_LIMIT }), answerOf(row, parts, signIn));
   }
   return router;
 }
@@ -32,21 +29,21 @@ function inOrder(rows: readonly OpsRoute[]): OpsRoute[] {
   return rows.toSorted((first, second) => (key(first) < key(second) ? -1 : Number(key(first) > key(second))));
 }
 
-function permit(row: OpsRoute, signIn: SignIn): RequestHandler {
+/** Before the body is read. */
+function permitted(row: OpsRoute, signIn: SignIn): RequestHandler {
   return (request, _response, next) => {
-    const person = signIn.personOf(request);
-    if (!isEnough(person.role, row.role)) throw forbidden(person, row);
+    permit(row, signIn.personOf(request));
     next();
   };
 }
 
 function answerOf(row: OpsRoute, parts: OpsParts, signIn: SignIn): RequestHandler {
   return async (request, response) => {
-    const answer = await row.run(parts, {
-      path: pathOf(request),
-      query: parsed(row.query ?? NOTHING, request.query),
-      body: bodyOf(row, request),
+    const answer = await runRow(row, parts, {
       person: signIn.personOf(request),
+      path: pathOf(request),
+      query: request.query,
+      body: bodyOf(row, request),
       signal: untilGone(response),
     });
     if (isStreamed(answer)) return sendStream(response, answer, parts.runtime.log);
@@ -64,7 +61,7 @@ function bodyOf(row: OpsRoute, request: Request): unknown {
   }
   if (!is_empty && !request.is('application/json'))
     throw new PuenteError('bad_request', 'Send the body as JSON, with the content type application/json.');
-  return parsed(row.body, is_empty ? {} : request.body);
+  return is_empty ? {} : request.body;
 }
 
 /** The parameters of the row's path, all single segments. */
@@ -78,12 +75,4 @@ function untilGone(response: Response): AbortSignal {
     if (!response.writableFinished) gone.abort();
   });
   return gone.signal;
-}
-
-function forbidden(person: Person, row: OpsRoute): PuenteError {
-  return new PuenteError(
-    'forbidden',
-    `${person.name} is ${person.role}; \`puente ${row.command}\` (${row.method} ${row.path}) needs the role ${row.role}${row.role_note === undefined ? '' : `, ${row.role_note}`}: ask somebody who has it, or have ops.tokens changed.`,
-    { facts: { role: person.role, needed: row.role } },
-  );
 }

@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from 'express';
 import type { Person } from '../../core/person.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
 import { PuenteError } from '../../error.ts';
-import { type Member, personOf } from './people.ts';
+import { type Member, memberOf, personOf } from './people.ts';
 
 /** A person who looks for the right token needs a few tries; a program that guesses needs billions. */
 const WRONG_TOKENS_PER_WINDOW = 60;
@@ -16,6 +16,11 @@ export interface SignIn {
   handler: RequestHandler;
   /** Who sent a request that has passed. */
   personOf(request: Request): Person;
+  /**
+   * Whose token it is, with the same limit on wrong ones. @param path for the log.
+   * @throws PuenteError unauthorized, or too_many after many wrong ones.
+   */
+  memberOf(token: string, path: string): Member;
 }
 
 /**
@@ -47,6 +52,12 @@ export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now
       const person = people.get(request);
       if (person === undefined) throw new PuenteError('unauthorized', 'This call did not sign in.');
       return person;
+    },
+    memberOf(token, path) {
+      const now = clock.now();
+      const member = memberOf(members, token, now);
+      if (member === null) throw refusal(path, now);
+      return member;
     },
   };
 }

@@ -1,6 +1,8 @@
 /** Trace on the ops door: one sale in one story, by any id. */
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
+import { outcomes } from '../../core/exchange.ts';
+import { viewCall } from '../../core/trace/call.ts';
 import { idKinds } from '../../core/trace/find.ts';
 import { traceOf } from '../../core/trace/trace.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
@@ -41,6 +43,41 @@ const trace = z.object({
   tables_changed: z.boolean(),
 });
 
+const messages = z.object({
+  request: z.object({
+    method: z.string(),
+    target: z.string(),
+    headers: z.record(z.string(), z.string()),
+    body: z.unknown(),
+  }),
+  answer: z.object({ status: z.int(), headers: z.record(z.string(), z.string()), body: z.unknown() }),
+  upstream: z.array(
+    z.object({
+      method: z.string(),
+      path: z.string(),
+      body: z.unknown(),
+      status: z.int().nullable(),
+      answer: z.unknown(),
+    }),
+  ),
+});
+
+export const callView = z.looseObject({
+  id: z.string(),
+  at: z.iso.datetime(),
+  merchant_id: z.string().nullable(),
+  operation: z.string().nullable(),
+  lane: z.enum(['legacy', 'orders']),
+  stage: z.string(),
+  status: z.int(),
+  error: z.string().nullable(),
+  outcome: z.enum(outcomes),
+  duration_ms: z.number(),
+  messages: messages.nullable().describe('redacted; null unless the merchant was captured'),
+});
+
+export const tracesView = z.object({ traces: z.array(trace) });
+
 export const traceRoutes: OpsRoute[] = [
   opsRoute({
     method: 'GET',
@@ -52,8 +89,18 @@ export const traceRoutes: OpsRoute[] = [
       id: z.string().min(1).max(256),
       merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
     }),
-    answer: z.object({ traces: z.array(trace) }),
+    answer: tracesView,
     command: 'trace',
     run: async ({ runtime }, { query }) => ({ traces: await traceOf(runtime, query.id, query.merchant) }),
+  }),
+  opsRoute({
+    method: 'GET',
+    path: '/api/exchanges/:id',
+    role: 'viewer',
+    summary:
+      'One call as it was kept, with its messages when they were captured: till, answer, upstream and what came back.',
+    answer: callView,
+    command: 'capture show',
+    run: ({ runtime }, { path }) => viewCall(runtime, path.id ?? ''),
   }),
 ];

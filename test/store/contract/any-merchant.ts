@@ -1,7 +1,17 @@
 /** What a person asks for without saying whose it is: a reference, a refund; and notices as they stand. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { finished, type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, newSale, OTHER_MERCHANT } from './harness.ts';
+import {
+  finished,
+  type Harness,
+  MERCHANT,
+  MINUTE_MS,
+  NOON,
+  newNotice,
+  newSale,
+  OTHER_MERCHANT,
+  opened,
+} from './harness.ts';
 
 export function anyMerchantTests(current: () => Harness): void {
   it('finds the newest links with a reference, whoever has them', async () => {
@@ -13,6 +23,22 @@ export function anyMerchantTests(current: () => Harness): void {
     const ids = (await store.linksByAnyReference('mesa 4', 3)).map(({ legacy_id }) => legacy_id);
     expect(ids).toEqual([made[1]?.legacy_id, made[3]?.legacy_id, made[2]?.legacy_id]);
     expect(await store.linksByAnyReference('mesa', 3)).toEqual([]);
+  });
+
+  it('counts what is open on both sides and what waits to be told, by merchant', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    await store.saveLink(link, { state: 'IN_DOUBT' }, { notices: [newNotice(link, '1'), newNotice(link, '2')] });
+    await opened(store, { unit: 'PAX_A910__2' });
+    await finished(store);
+    const sale = newSale({ merchant_id: OTHER_MERCHANT });
+    await store.openLegacySale(sale);
+    await store.saveLegacySale(sale.id, { state: 'IN_DOUBT' });
+    await store.openLegacySale(newSale({ merchant_id: '1', ends_at: NOON - 1 }));
+    expect(await store.openCounts(NOON)).toEqual([
+      { merchant_id: MERCHANT, orders: 2, legacy: 0, in_doubt: 1, notices_pending: 2 },
+      { merchant_id: OTHER_MERCHANT, orders: 0, legacy: 1, in_doubt: 1, notices_pending: 0 },
+    ]);
   });
 
   it('finds the newest sales born on legacy with a reference, of merchants without a row too', async () => {

@@ -52,6 +52,19 @@ export function pageTests(current: () => Harness): void {
     }
   });
 
+  it('reads of each only what counting needs, in the same pages', async () => {
+    const { store } = current();
+    await store.recordExchanges(calls());
+    const filter = { since: NOON + 20 * STEP_MS, until: NOON + 90 * STEP_MS };
+    const whole = await store.exchanges(filter, 30, 25);
+    expect(await store.calls(filter, 30, 25)).toEqual(
+      whole.map(({ sequence, at, merchant_id, lane, outcome, duration_ms }) => {
+        return { sequence, at, merchant_id, lane, outcome, duration_ms };
+      }),
+    );
+    expect(whole).toHaveLength(25);
+  });
+
   it('goes on with what is recorded while it is being read', async () => {
     const { store } = current();
     await store.recordExchanges([newExchange(), newExchange()]);

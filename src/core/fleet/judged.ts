@@ -1,0 +1,62 @@
+/** Readiness verdicts of the fleet, made one after the other in the background while somebody looks at the board. */
+import { merchantReadiness } from '../evidence/readiness.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Judged } from './line.ts';
+
+/** A merchant on the screen is judged anew so often, the others when their turn comes. */
+const SHOWN_FRESH_MS = 30_000;
+const OTHERS_FRESH_MS = 10 * 60_000;
+/** Between two verdicts others have the thread for longer than one takes: payments come first. */
+const PAUSE_MS = 10;
+
+export interface Judgements {
+  of(merchant_id: string): Judged | null;
+  /** Judges what is missing or old, the shown ones first; comes back at once. */
+  keepFresh(shown: readonly string[], all: readonly string[]): void;
+}
+
+interface Kept {
+  judged: Judged;
+  /** Epoch ms. */
+  at: number;
+}
+
+export function createJudgements(runtime: Runtime): Judgements {
+  const kept = new Map<string, Kept>();
+  let shown_ids: readonly string[] = [];
+  let all_ids: readonly string[] = [];
+  let running = false;
+  const next = (): string | undefined => {
+    const now = runtime.clock.now();
+    const isOld = (id: string, fresh_ms: number): boolean => now - (kept.get(id)?.at ?? -Infinity) >= fresh_ms;
+    return shown_ids.find((id) => isOld(id, SHOWN_FRESH_MS)) ?? all_ids.find((id) => isOld(id, OTHERS_FRESH_MS));
+  };
+  const run = async (): Promise<void> => {
+    for (let id = next(); id !== undefined; id = next()) {
+      const judged = await judge(runtime, id);
+      kept.set(id, { judged, at: runtime.clock.now() });
+      await runtime.clock.sleep(PAUSE_MS);
+    }
+  };
+  return {
+    of: (merchant_id) => kept.get(merchant_id)?.judged ?? null,
+    keepFresh(shown, all) {
+      shown_ids = shown;
+      all_ids = all;
+      if (running) return;
+      running = true;
+      // What could not be judged is tried again at the next look; a store that is being closed has no more of them.
+      void run()
+        .catch((error: unknown) => runtime.log.debug('the fleet could not be judged', { cause: String(error) }))
+        .finally(() => {
+          running = false;
+        });
+    },
+  };
+}
+
+async function judge(runtime: Runtime, merchant_id: string): Promise<Judged> {
+  const { verdict, blockers, unproven, judged_at } = await merchantReadiness(runtime, merchant_id);
+  const first = blockers[0] ?? unproven[0];
+  return { verdict, blockers: blockers.length, first: first?.what ?? null, at: new Date(judged_at).toISOString() };
+}
