@@ -11,6 +11,7 @@ import type { WorkerSide } from './app/worker.ts';
 import { assumptionsOf } from './config/assumptions.ts';
 import { hasNoPeople } from './config/contradictions.ts';
 import type { Config } from './config.ts';
+import { createConsole } from './console/console.ts';
 import type { Runtime } from './core/runtime.ts';
 import { Secret } from './core/secret.ts';
 import { type Admission, createAdmission } from './http/admission.ts';
@@ -202,6 +203,7 @@ function openOpsDoor(
       notice_agent: config.notices.user_agent,
     },
     checkUrl: (url) => void checkUrl(url, policy),
+    console: createConsole,
   });
   return listen(app, {
     ...opsLimits,

@@ -2,7 +2,6 @@
 import type { ServerResponse } from 'node:http';
 import express, { type Express, type RequestHandler } from 'express';
 import { createFleet } from '../core/fleet/fleet.ts';
-import type { Runtime } from '../core/runtime.ts';
 import { PuenteError } from '../error.ts';
 import { version } from '../version.ts';
 import type { Admission } from './admission.ts';
@@ -18,7 +17,7 @@ import { tellError } from './ops/errors.ts';
 import { evidenceRoutes } from './ops/evidence.ts';
 import { fleetRoutes } from './ops/fleet.ts';
 import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './ops/guard.ts';
-import { inProcessApi, type OpsApi } from './ops/in-process.ts';
+import { type ConsoleParts, inProcessApi } from './ops/in-process.ts';
 import { incidentRoutes } from './ops/incidents.ts';
 import { merchantRoutes } from './ops/merchants.ts';
 import { moveRoutes } from './ops/moves.ts';
@@ -32,18 +31,10 @@ import { reportRoutes } from './ops/report.ts';
 import type { OpsParts, OpsRoute } from './ops/route.ts';
 import { opsRouter } from './ops/router.ts';
 import { safetyRoutes } from './ops/safety.ts';
-import { createSessions, type Sessions } from './ops/session.ts';
-import { createSignIn, type SignIn } from './ops/sign-in.ts';
+import { createSessions } from './ops/session.ts';
+import { createSignIn } from './ops/sign-in.ts';
 import { stageRoutes } from './ops/stage.ts';
 import { traceRoutes } from './ops/trace.ts';
-
-/** What the console is handed: the API in this process, and who is who. */
-export interface ConsoleParts {
-  api: OpsApi;
-  signIn: SignIn;
-  sessions: Sessions;
-  runtime: Pick<Runtime, 'log' | 'clock'>;
-}
 
 export interface OpsDoor extends Omit<OpsParts, 'fleet'> {
   people: OpsTokens;
@@ -119,7 +110,7 @@ export function opsApp(door: OpsDoor): Express {
   app.use(opsRouter(opsRoutes, parts, signIn));
   if (door.console !== undefined) {
     const sessions = createSessions(members, runtime.vault, runtime.clock);
-    app.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, runtime }));
+    app.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions }));
   }
   app.use(() => {
     throw new PuenteError('not_found', 'There is no such operation; GET /api/openapi.json lists them.');

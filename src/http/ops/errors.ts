@@ -24,6 +24,11 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   store_unusable: 503,
 };
 
+/** The HTTP status of a refusal. */
+export function statusOf(code: ErrorCode): number {
+  return STATUS[code] ?? 500;
+}
+
 /** The statuses that a refusal can have. */
 export const refusalStatuses = [...new Set([...Object.values(STATUS), 413, 500])].sort(
   (first, second) => first - second,
@@ -35,7 +40,7 @@ export function tellError(log: Log): ErrorRequestHandler {
     if (error instanceof PuenteError) {
       const { retry_after_s } = error.facts;
       if (retry_after_s !== undefined) response.set('Retry-After', String(retry_after_s));
-      response.status(STATUS[error.code] ?? 500).json({ ...error.facts, error: error.code, message: error.message });
+      response.status(statusOf(error.code)).json({ ...error.facts, error: error.code, message: error.message });
       return;
     }
     const status = error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : 500;

@@ -2,6 +2,8 @@
 import { PuenteError } from '../../error.ts';
 import type { OpsParts, OpsRoute, Person } from './route.ts';
 import { runRow } from './run-row.ts';
+import type { Sessions } from './session.ts';
+import type { SignIn } from './sign-in.ts';
 
 /** Names a row as the API's own page does: `GET /api/merchants/:id`. */
 export type RowName = `${OpsRoute['method']} /api/${string}`;
@@ -19,6 +21,13 @@ export interface OpsApi {
    * @throws PuenteError as the API refuses. @throws TypeError for a row that there is not.
    */
   ask(person: Person, row: RowName, asked?: Asked): Promise<unknown>;
+}
+
+/** What the console is handed: the API, and who is who. */
+export interface ConsoleParts {
+  api: OpsApi;
+  signIn: Pick<SignIn, 'memberOf'>;
+  sessions: Sessions;
 }
 
 export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi {

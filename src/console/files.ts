@@ -1,0 +1,49 @@
+/** The files that pages need, served from this process: style sheet, htmx and icon; nothing is fetched from elsewhere. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { RequestHandler } from 'express';
+
+export interface ConsoleFiles {
+  /** Paths of the files, each with a mark of its content, so that browsers may keep them for ever. */
+  style: string;
+  script: string;
+  icon: string;
+  /** Serves them to anybody: they say nothing of the installation. */
+  handler: RequestHandler;
+}
+
+/** Sent as one, in this order. */
+const SHEETS = ['colours.css', 'ground.css', 'forms.css', 'pieces.css', 'story.css', 'media.css'];
+
+interface Kept {
+  path: string;
+  type: string;
+  bytes: Buffer;
+}
+
+export function consoleFiles(): ConsoleFiles {
+  const htmx = fileURLToPath(import.meta.resolve('htmx.org/dist/htmx.min.js'));
+  const style = kept('console', 'css', 'text/css', ...SHEETS.map((name) => join(import.meta.dirname, name)));
+  const icon = kept('puente', 'svg', 'image/svg+xml', join(import.meta.dirname, 'puente.svg'));
+  const script = kept('htmx', 'js', 'text/javascript', htmx);
+  const files = new Map([style, script, icon].map((file) => [file.path, file]));
+  return {
+    style: style.path,
+    script: script.path,
+    icon: icon.path,
+    handler: (request, response, next) => {
+      const file = files.get(request.path);
+      if (file === undefined || request.method !== 'GET') return next();
+      response.set('Cache-Control', 'public, max-age=31536000, immutable');
+      response.type(`${file.type}; charset=utf-8`).send(file.bytes);
+    },
+  };
+}
+
+function kept(name: string, extension: string, type: string, ...paths: string[]): Kept {
+  const bytes = Buffer.concat(paths.map((path) => readFileSync(path)));
+  const mark = createHash('sha256').update(bytes).digest('hex').slice(0, 12);
+  return { path: `/files/${name}.${mark}.${extension}`, type, bytes };
+}

@@ -1,0 +1,56 @@
+/** The console's messages in Spanish, Portuguese and English: one file for each, all with the same keys and arguments. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { IntlMessageFormat } from 'intl-messageformat';
+import { parse } from 'yaml';
+
+export const languages = ['es', 'pt', 'en'] as const;
+export type Language = (typeof languages)[number];
+
+/** What a message may be told: counts, names, dates. */
+export type Arguments = Record<string, string | number | Date>;
+
+/** The words of one language. */
+export interface Words {
+  language: Language;
+  /** The message of a key, with its arguments in place. @throws TypeError for a key that there is not. */
+  t(key: string, values?: Arguments): string;
+  /** The message of a key, or the fallback where there is none: for words that come from elsewhere, such as codes. */
+  named(key: string, fallback: string): string;
+  /** A number as the language writes it, with two decimals at most. */
+  number(value: number): string;
+  /** An instant, RFC 3339, as the language writes it, in UTC: the log and the reports say UTC, too. */
+  time(instant: string): string;
+}
+
+/** Reads all languages. @throws Error for a message that is no ICU message. */
+export function loadWords(): Readonly<Record<Language, Words>> {
+  const [es, pt, en] = languages.map(wordsOf);
+  if (es === undefined || pt === undefined || en === undefined) throw new TypeError('a language has no words');
+  return { es, pt, en };
+}
+
+/** The messages of a language as they are written, by key. */
+export function messagesOf(language: Language): Record<string, string> {
+  return parse(readFileSync(join(import.meta.dirname, 'words', `${language}.yaml`), 'utf8')) as Record<string, string>; // a test reads every one
+}
+
+function wordsOf(language: Language): Words {
+  const formats = new Map(
+    Object.entries(messagesOf(language)).map(([key, text]) => [key, new IntlMessageFormat(text, language)]),
+  );
+  const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
+  const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
+  const t: Words['t'] = (key, values) => {
+    const format = formats.get(key);
+    if (format === undefined) throw new TypeError(`the console has no words for ${key}`);
+    return String(format.format(values));
+  };
+  return {
+    language,
+    t,
+    named: (key, fallback) => (formats.has(key) ? t(key) : fallback),
+    number: (value) => number.format(value),
+    time: (instant) => `${time.format(new Date(instant))} UTC`,
+  };
+}

@@ -1,0 +1,68 @@
+/** A real Chromium for the console's tests: one for all files of a process; each page notes every problem that it meets. */
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Bench } from '../kit.ts';
+
+/** Debian's place, or the one that `CHROMIUM` names. */
+const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'));
+
+/** Without a browser these tests say that they were not run. */
+export const hasChromium = existsSync(EXECUTABLE);
+
+let running: Promise<Browser> | null = null;
+/** Playwright ends it with this process. */
+function browser(): Promise<Browser> {
+  running ??= chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-gpu'] });
+  return running;
+}
+
+export interface Opened {
+  page: Page;
+  /** What the page complained of: its content security policy above all, and scripts that failed. */
+  problems: string[];
+  /** Goes to a path of the console. @returns the HTTP status. */
+  go(path: string): Promise<number>;
+  /** Serious findings of axe-core on what is shown now. */
+  seriousFindings(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** A window of its own, signed in as somebody; nobody for null. */
+export async function openConsole(
+  bench: Bench,
+  person: { token: string } | null,
+  options: BrowserContextOptions = {},
+): Promise<Opened> {
+  const context = await (await browser()).newContext({ locale: 'en', ...options });
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('console', (message) => {
+    // The status of a page that was refused is told there, too; the tests look at it themselves.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      problems.push(message.text());
+  });
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(bench.app.ops_url)) problems.push(`asked elsewhere: ${request.url()}`);
+  });
+  const go = async (path: string): Promise<number> => (await page.goto(bench.app.ops_url + path))?.status() ?? 0;
+  if (person !== null) {
+    await go('/sign-in');
+    await page.locator('#token').fill(person.token);
+    await page.locator('#token').press('Enter');
+    await page.waitForURL(`${bench.app.ops_url}/`);
+  }
+  return { page, problems, go, seriousFindings: () => seriousFindings(page), close: () => context.close() };
+}
+
+async function seriousFindings(page: Page): Promise<string[]> {
+  await page.evaluate(readFileSync(AXE, 'utf8'));
+  const found = (await page.evaluate('axe.run()')) as {
+    violations: { id: string; impact: string; nodes: { html: string }[] }[];
+  }; // the form that axe-core documents
+  return found.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}

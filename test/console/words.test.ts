@@ -1,0 +1,83 @@
+/** The console's words: the same keys and arguments in every language, each of them used, and nothing said that has no words. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { IntlMessageFormat } from 'intl-messageformat';
+import { describe, expect, it } from 'vitest';
+import { languages, loadWords, messagesOf } from '../../src/console/words.ts';
+import { errorCodes } from '../../src/error.ts';
+
+const HOUSE = join(import.meta.dirname, '..', '..', 'src', 'console');
+
+/** The parts of a parsed message that name an argument, with its form (plain, number, plural …), whatever they are nested in. */
+function argumentsIn(elements: ReturnType<IntlMessageFormat['getAst']>): string[] {
+  return elements.flatMap((element) => {
+    const nested =
+      'options' in element ? Object.values(element.options).flatMap(({ value }) => argumentsIn(value)) : [];
+    // A literal is a text and no name.
+    return 'value' in element && element.type !== 0 ? [`${element.value}:${element.type}`, ...nested] : nested;
+  });
+}
+
+function argumentsOf(text: string): string[] {
+  return [...new Set(argumentsIn(new IntlMessageFormat(text, 'en').getAst()))].toSorted();
+}
+
+const english = messagesOf('en');
+const sources = readdirSync(HOUSE, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => readFileSync(join(HOUSE, name), 'utf8'))
+  .join('\n');
+
+describe.each(languages.filter((one) => one !== 'en'))('the words in %s', (language) => {
+  const messages = messagesOf(language);
+
+  it('have the keys of the English ones, in their order', () => {
+    expect(Object.keys(messages)).toEqual(Object.keys(english));
+  });
+
+  it('take the same arguments', () => {
+    for (const [key, text] of Object.entries(english))
+      expect([key, argumentsOf(messages[key] ?? '')]).toEqual([key, argumentsOf(text)]);
+  });
+
+  it('are translated: sentences of several words differ from the English ones', () => {
+    const same = Object.entries(english).filter(([key, text]) => text.split(' ').length > 2 && messages[key] === text);
+    expect(same).toEqual([]);
+  });
+});
+
+describe('the words', () => {
+  it('are there for every key that a page names, and no others', () => {
+    // A key is named whole, or with its last part taken from a closed list.
+    const named = [...sources.matchAll(/'([a-z_]+(?:\.[a-z_]+)+)'/g)].map(([, key]) => key ?? '');
+    const prefixes = [...sources.matchAll(/`([a-z_]+(?:\.[a-z_]+)*\.)\$\{/g)].map(([, prefix]) => prefix ?? '');
+    const unused = Object.keys(english).filter(
+      (key) => !named.includes(key) && !prefixes.some((prefix) => key.startsWith(prefix)),
+    );
+    expect(unused).toEqual([]);
+    for (const prefix of prefixes)
+      expect([prefix, Object.keys(english).some((key) => key.startsWith(prefix))]).toEqual([prefix, true]);
+    const asked = [...sources.matchAll(/\bt\('([^']+)'/g)].map(([, key]) => key ?? '');
+    expect(asked.filter((key) => !(key in english))).toEqual([]);
+  });
+
+  it('name refusals by their codes', () => {
+    const codes = Object.keys(english).filter((key) => key.startsWith('refused.'));
+    const known = [...errorCodes, 'other', 'title'].map((code) => `refused.${code}`);
+    expect(codes.filter((key) => !known.includes(key))).toEqual([]);
+  });
+
+  it('count as each language does, and write numbers and instants its way', () => {
+    const { es, pt, en } = loadWords();
+    expect([1, 2].map((count) => en.t('board.blockers', { count }))).toEqual(['1 blocker', '2 blockers']);
+    expect([1, 2].map((count) => es.t('board.blockers', { count }))).toEqual(['1 bloqueo', '2 bloqueos']);
+    expect([1, 2].map((count) => pt.t('board.blockers', { count }))).toEqual(['1 bloqueio', '2 bloqueios']);
+    expect([en.number(1234.567), es.number(12345.67), pt.number(1234.567)]).toEqual([
+      '1,234.57',
+      '12.345,67',
+      '1.234,57',
+    ]);
+    expect(en.time('2026-01-31T09:00:00Z')).toContain('2026');
+    expect(() => en.t('nobody.knows')).toThrow('no words');
+  });
+});
