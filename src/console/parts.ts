@@ -1,5 +1,7 @@
 /** Small pieces that several pages are made of. */
 import { type Content, type Html, html } from './html.ts';
+import { formToken } from './layout.ts';
+import type { Visit } from './visit.ts';
 import type { Words } from './words.ts';
 
 const SPARK_WIDTH = 80;
@@ -44,9 +46,30 @@ export function row(first: Content, ...cells: Content[]): Html {
   return html`<tr><th scope="row">${first}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
 }
 
+/** A part of a page under a heading that a link can lead to. */
+export function section(id: string, title: string, content: Content, lead: Content = null): Html {
+  return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
+${lead === null ? '' : html`<p class="lead">${lead}</p>`}${content}</section>`;
+}
+
 /** The API's own sentence, which is English whatever the language of the page. */
 export function sentence(text: string | null): Content {
   return text === null ? '' : html`<span lang="en">${text}</span>`;
+}
+
+/** The reason that every change asks for. @param id unique on the page. */
+export function reasonField({ words, sent }: Visit, id: string): Html {
+  return html`<label for="${id}">${words.t('form.reason')}</label>
+<input id="${id}" name="reason" type="text" minlength="3" maxlength="500" required value="${sent.reason ?? ''}" autocomplete="off">`;
+}
+
+/** A form that changes something. */
+export function changeForm(visit: Visit, path: string, content: Content, kind = ''): Html {
+  return html`<form class="change ${kind}" action="${path}" method="post">${formToken(visit.form_token)}${content}</form>`;
+}
+
+export function hidden(name: string, value: string | number): Html {
+  return html`<input type="hidden" name="${name}" value="${value}">`;
 }
 
 /** Choices of a select; the first of each pair is sent. */

@@ -16,7 +16,9 @@ const auditLine = z.object({
 
 const chainMark = z.object({ sequence: z.int(), hash: z.string() });
 
-const chainReport = z.object({
+export const auditView = z.object({ lines: z.array(auditLine) });
+
+export const chainReport = z.object({
   intact: z.boolean(),
   lines: z.int(),
   head: chainMark.nullable(),
@@ -31,7 +33,7 @@ export const auditRoutes: OpsRoute[] = [
     role: 'viewer',
     summary: 'Decisions, newest first: who, when, why, what was before and after.',
     query: auditQuery,
-    answer: z.object({ lines: z.array(auditLine) }),
+    answer: auditView,
     command: 'audit list',
     run: async ({ runtime }, { query }) => ({ lines: await viewAudit(runtime, query) }),
   }),

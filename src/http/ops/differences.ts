@@ -33,6 +33,8 @@ const difference = z.object({
   revision: z.int(),
 });
 
+export const differencesView = z.object({ differences: z.array(difference) });
+
 const path = '/api/differences/:merchant/:signature';
 
 export const differencesRoutes: OpsRoute[] = [
@@ -42,7 +44,7 @@ export const differencesRoutes: OpsRoute[] = [
     role: 'viewer',
     summary: 'Differences between the sides, grouped by signature; those that nobody has judged first.',
     query: differenceQuery,
-    answer: z.object({ differences: z.array(difference) }),
+    answer: differencesView,
     command: 'differences list',
     run: async ({ runtime }, { query }) => ({ differences: await viewDifferences(runtime, query) }),
   }),

@@ -24,7 +24,9 @@ const loss = z.object({
   advice: z.string().describe("the sentence to send to the till's maker"),
 });
 
-const coverage = z.object({
+export const lossesView = z.object({ losses: z.array(loss) });
+
+export const coverageView = z.object({
   merchant_id: z.string(),
   tables_revision: z.string(),
   operations: z.array(z.object({ operation: z.string(), calls: z.int() })),
@@ -68,7 +70,7 @@ export const evidenceRoutes: OpsRoute[] = [
     role: 'viewer',
     summary: "The loss ledger, money and identity first, each row with the sentence to send to the till's maker.",
     query: lossQuery,
-    answer: z.object({ losses: z.array(loss) }),
+    answer: lossesView,
     command: 'losses',
     run: async ({ runtime }, { query }) => ({ losses: await viewLosses(runtime, query) }),
   }),
@@ -78,7 +80,7 @@ export const evidenceRoutes: OpsRoute[] = [
     role: 'viewer',
     summary: 'Every field of every operation that the merchant uses: equal, different, or never seen.',
     query: coverageQuery,
-    answer: coverage,
+    answer: coverageView,
     command: 'coverage',
     run: ({ runtime }, { path, query }) => viewCoverage(runtime, parsed(merchantId, path.id), query),
   }),

@@ -70,6 +70,8 @@ export const proposalView = z.object({
   decided_at: z.iso.datetime().nullable(),
 });
 
+export const proposalsView = z.object({ moves: z.array(proposalView) });
+
 const bulkLine = z.looseObject({
   id: z.string(),
   state: z.enum(bulkStates),
@@ -90,7 +92,7 @@ export const moveRoutes: OpsRoute[] = [
     role: 'viewer',
     summary: 'Moves that were proposed, newest first.',
     query: proposalQuery,
-    answer: z.object({ moves: z.array(proposalView) }),
+    answer: proposalsView,
     command: 'moves list',
     run: async ({ runtime }, { query }) => ({ moves: await viewProposals(runtime, query) }),
   }),

@@ -37,6 +37,10 @@ const notice = z.object({
   last_attempt: attempt.nullable(),
 });
 
+export const noticesView = z.object({ notices: z.array(notice) });
+export const noticeView = notice.extend({ tries: z.array(attempt) });
+export const replayedView = z.object({ notices: z.int(), dry_run: z.boolean(), delivered_left_out: z.int() });
+
 export const noticeRoutes: OpsRoute[] = [
   opsRoute({
     method: 'GET',
@@ -44,7 +48,7 @@ export const noticeRoutes: OpsRoute[] = [
     role: 'viewer',
     summary: 'The delivery log, newest first.',
     query: noticeQuery,
-    answer: z.object({ notices: z.array(notice) }),
+    answer: noticesView,
     command: 'notices list',
     run: async ({ runtime }, { query }) => ({ notices: await viewNotices(runtime, query) }),
   }),
@@ -54,7 +58,7 @@ export const noticeRoutes: OpsRoute[] = [
     role: 'operator',
     summary: 'Tells every notice of a window again; a dry run says how many.',
     body: replayMany,
-    answer: z.object({ notices: z.int(), dry_run: z.boolean(), delivered_left_out: z.int() }),
+    answer: replayedView,
     command: 'notices replay',
     run: ({ runtime }, { body, person }) => replayWindow(runtime, body, person.name),
   }),
@@ -63,7 +67,7 @@ export const noticeRoutes: OpsRoute[] = [
     path: '/api/notices/:id',
     role: 'viewer',
     summary: 'One notice with all its attempts.',
-    answer: notice.extend({ tries: z.array(attempt) }),
+    answer: noticeView,
     command: 'notices show',
     run: ({ runtime }, { path }) => viewNotice(runtime, path.id ?? ''),
   }),

@@ -6,7 +6,7 @@ import { verdicts } from '../../core/evidence/verdict.ts';
 import { parsed } from './parse.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
-const finding = z.object({
+export const finding = z.object({
   code: z.string(),
   what: z.string().describe('one sentence: what, and how often'),
   command: z.string().nullable().describe('shows it, mends it, or proves it'),
@@ -14,7 +14,7 @@ const finding = z.object({
   sample: z.string().nullable().describe('an exchange that shows it'),
 });
 
-const readiness = z.object({
+export const readinessView = z.object({
   merchant_id: z.string(),
   verdict: z.enum(verdicts),
   blockers: z.array(finding),
@@ -39,7 +39,7 @@ export const readinessRoutes: OpsRoute[] = [
     path: '/api/merchants/:id/readiness',
     role: 'viewer',
     summary: 'The readiness verdict: what blocks the next move, what no traffic has proven, and what would prove it.',
-    answer: readiness,
+    answer: readinessView,
     command: 'can-migrate',
     run: ({ runtime }, { path }) => viewReadiness(runtime, parsed(merchantId, path.id)),
   }),

@@ -20,6 +20,17 @@ const trip = z.object({
   intended: z.string().describe("The operator's stage, which holds again after the reset."),
 });
 
+export const safetyView = z.object({
+  merchant_id: z.string(),
+  revision: z.int(),
+  mode: z.enum(safetyModes),
+  trips: z.array(trip),
+  now: z.array(
+    z.looseObject({ kind: z.enum(routedKinds), calls: z.int(), faults: z.int(), slow: z.int(), in_a_row: z.int() }),
+  ),
+  history: z.array(z.object({ at: z.iso.datetime(), kind: z.string(), stopped: z.boolean(), why: z.string() })),
+});
+
 export const safetyRoutes: OpsRoute[] = [
   opsRoute({
     method: 'GET',
@@ -36,16 +47,7 @@ export const safetyRoutes: OpsRoute[] = [
     role: 'viewer',
     summary:
       'The safety stop of one merchant: its mode, what stands, what is counted now, and what it did or would have done.',
-    answer: z.object({
-      merchant_id: z.string(),
-      revision: z.int(),
-      mode: z.enum(safetyModes),
-      trips: z.array(trip),
-      now: z.array(
-        z.looseObject({ kind: z.enum(routedKinds), calls: z.int(), faults: z.int(), slow: z.int(), in_a_row: z.int() }),
-      ),
-      history: z.array(z.object({ at: z.iso.datetime(), kind: z.string(), stopped: z.boolean(), why: z.string() })),
-    }),
+    answer: safetyView,
     command: 'safety show',
     run: ({ runtime }, { path }) => viewSafety(runtime, path.id ?? ''),
   }),

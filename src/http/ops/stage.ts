@@ -17,7 +17,7 @@ const openUnit = z.object({
 const openSide = openUnit.omit({ unit: true });
 
 /** What is still open on both sides. */
-const drainView = z.looseObject({
+export const drainView = z.looseObject({
   merchant_id: z.string(),
   at: z.iso.datetime(),
   in_force: z.record(z.string(), z.unknown()),
@@ -30,6 +30,14 @@ const drainView = z.looseObject({
   says: z.string(),
 });
 
+export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
+
+/** Moved at once, or proposed to a second person. */
+export const moveView = z.union([
+  merchantView.extend({ result: z.literal('moved'), judgement: judgementView }),
+  z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
+]);
+
 export const stageRoutes: OpsRoute[] = [
   opsRoute({
     method: 'PUT',
@@ -37,10 +45,7 @@ export const stageRoutes: OpsRoute[] = [
     role: 'operator',
     summary: 'Moves a merchant, or one kind of its work; with a second approver asked for, proposes the move.',
     body: stageChange,
-    answer: z.union([
-      merchantView.extend({ result: z.literal('moved'), judgement: judgementView }),
-      z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
-    ]),
+    answer: moveView,
     command: 'stage',
     run: ({ runtime }, { path, body, person }) => moveStage(runtime, path.id ?? '', body, person),
   }),
@@ -50,7 +55,7 @@ export const stageRoutes: OpsRoute[] = [
     role: 'viewer',
     summary: 'What a move would be told and touch: allowed or not, what is missing, units, calls a day, open work.',
     query: previewAsk,
-    answer: z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView }),
+    answer: previewView,
     command: 'stage --dry-run',
     run: ({ runtime }, { path, query, person }) => previewStage(runtime, path.id ?? '', query, person),
   }),

@@ -1,0 +1,31 @@
+/** Lines of the audit trail, and of incidents, as a table. */
+import type { z } from 'zod';
+import type { auditView } from '../http/ops/audit.ts';
+import { type Content, type Html, html } from './html.ts';
+import { row, table, timeOf } from './parts.ts';
+import { linkTo, merchantPath } from './visit.ts';
+import type { Words } from './words.ts';
+
+type AuditLine = z.infer<typeof auditView>['lines'][number];
+
+export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
+  const { t } = words;
+  const rows = lines.map(({ sequence, at, who, action, subject, reason, detail }) =>
+    row(sequence, timeOf(words, at), who, action, subjectLink(subject), reason, detailOf(words, detail)),
+  );
+  const head = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'detail'].map((key) => t(`audit.${key}`));
+  return table(t('merchant.decisions'), head, rows, t('audit.none'));
+}
+
+/** A merchant's page, or the trace of what is no merchant. */
+export function subjectLink(subject: string): Content {
+  if (/^\d{1,20}$/.test(subject)) return html`<a href="${merchantPath(subject)}">${subject}</a>`;
+  return /^[0-9a-f-]{36}$/.test(subject)
+    ? html`<a href="${linkTo('/trace', { id: subject })}">${subject}</a>`
+    : subject;
+}
+
+/** The facts of a line as they were written. */
+export function detailOf({ t }: Words, detail: unknown): Html {
+  return html`<details><summary>${t('audit.facts')}</summary><pre lang="en">${JSON.stringify(detail, null, 2)}</pre></details>`;
+}
