@@ -5,7 +5,7 @@ import { reportParts } from '../core/report/csv.ts';
 import { diffReports, type ReportDiff, readReport } from '../core/report/diff.ts';
 import { PuenteError } from '../error.ts';
 import { warnOfBrokenChain } from './audit.ts';
-import { streamOps } from './ops-client.ts';
+import { callOps, streamOps } from './ops-client.ts';
 import { common, type Output, print } from './output.ts';
 import { startProgress } from './progress.ts';
 import { save } from './save.ts';
@@ -17,6 +17,13 @@ interface ReportOptions extends Output {
   format: 'json' | 'csv' | 'html';
   part: string;
   output?: string;
+}
+
+interface CompareOptions extends Output {
+  since?: string;
+  until?: string;
+  beforeSince?: string;
+  beforeUntil?: string;
 }
 
 export function addReportCommands(program: Command): void {
@@ -55,6 +62,30 @@ Examples:
       const found = diffReports(readReport(readText(before), before), readReport(readText(after), after));
       print(options, found, diffText(found));
     });
+  common(report.command('compare').argument('[merchant]', 'one merchant; all of them without'))
+    .description('what changed from one period to another, as it is known today')
+    .option('--since <instant>', 'the later period: from (default: seven days before its end)')
+    .option('--until <instant>', 'to, not included (default: now)')
+    .option('--before-since <instant>', 'the earlier period: from (default: as long as the later one)')
+    .option('--before-until <instant>', 'to, not included (default: where the later one begins)')
+    .addHelpText(
+      'after',
+      '\nExample:\n  puente report compare 700100200 --since 2026-01-08T00:00:00Z --until 2026-01-15T00:00:00Z',
+    )
+    .action((merchant: string | undefined, _options: unknown, command: Command) =>
+      compare(merchant, command.optsWithGlobals<CompareOptions>()),
+    );
+}
+
+async function compare(merchant: string | undefined, options: CompareOptions): Promise<void> {
+  const { since, until, beforeSince: before_since, beforeUntil: before_until } = options;
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ merchant, since, until, before_since, before_until }))
+    if (value !== undefined) query.set(name, value);
+  const found = (await callOps(options, 'GET', `/api/report/compare?${query}`, undefined, {
+    long: true,
+  })) as ReportDiff; // the API's own shape
+  print(options, found, diffText(found));
 }
 
 async function fetchReport(merchant: string | undefined, options: ReportOptions): Promise<void> {

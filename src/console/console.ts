@@ -4,12 +4,14 @@ import { PuenteError } from '../error.ts';
 import { statusOf } from '../http/ops/errors.ts';
 import { sameOriginOnly } from '../http/ops/guard.ts';
 import type { ConsoleParts } from '../http/ops/in-process.ts';
+import { isStreamed, sendStream } from '../http/ops/stream.ts';
+import { isBrowser, noPage, tellBrowser } from './broken.ts';
 import { doorRouter, requireFormToken } from './door.ts';
 import { html } from './html.ts';
 import { cookieOf, createKit, fieldsOf, type Kit, languageOf, SESSION_COOKIE, sendPage } from './kit.ts';
 import { layout } from './layout.ts';
-import { forms, pages } from './rows.ts';
-import type { Form, Page, Shown, Visit } from './visit.ts';
+import { downloads, forms, pages } from './rows.ts';
+import type { Download, Form, Page, Shown, Visit } from './visit.ts';
 
 /** A reason and a list of units; nothing is larger. */
 const FORM_LIMIT = '64kb';
@@ -29,7 +31,12 @@ export function createConsole(parts: ConsoleParts): RequestHandler {
   router.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
   router.use(doorRouter(kit));
   for (const page of pages) router.get(page.path, (request, response) => showPage(kit, page, request, response));
+  for (const file of downloads) router.get(file.path, (request, response) => sendFile(kit, file, request, response));
   for (const form of forms) router.post(form.path, (request, response) => takeForm(kit, form, request, response));
+  router.get(noPage.path, (request, response, next) =>
+    isBrowser(request) ? showPage(kit, noPage, request, response) : next(),
+  );
+  router.use(tellBrowser(kit));
   return router;
 }
 
@@ -50,6 +57,25 @@ async function takeForm(kit: Kit, form: Form, request: Request, response: Respon
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
     await answer(kit, form.page, { ...visit, sent, refused: error }, request, response);
+  }
+}
+
+/** A report brings its own style, and is shown like a file: it can run nothing and ask for nothing. */
+const FILE_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-modals";
+
+async function sendFile(kit: Kit, file: Download, request: Request, response: Response): Promise<void> {
+  const visit = visitOf(kit, request);
+  if (visit === null) return askToSignIn(request, response);
+  try {
+    const made = await visit.tell(file.row, { query: file.queryOf(visit.query) });
+    if (!isStreamed(made)) throw new TypeError(`${file.row} makes no file`);
+    const in_place = made.content_type.startsWith('text/html');
+    response.set('Content-Security-Policy', FILE_POLICY);
+    await sendStream(response, in_place ? { ...made, file_name: null } : made, kit.parts.log);
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+    await answer(kit, file.page, { ...visit, refused: error }, request, response);
   }
 }
 

@@ -15,7 +15,7 @@ export interface ConsoleFiles {
 }
 
 /** Sent as one, in this order. */
-const SHEETS = ['colours.css', 'ground.css', 'forms.css', 'pieces.css', 'story.css', 'media.css'];
+const SHEETS = ['colours.css', 'ground.css', 'forms.css', 'pieces.css', 'badges.css', 'story.css', 'media.css'];
 
 interface Kept {
   path: string;

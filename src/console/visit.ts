@@ -48,6 +48,15 @@ export interface Form {
   send(visit: Visit, fields: Fields): Promise<string>;
 }
 
+/** A file that the API makes, as a row. */
+export interface Download {
+  path: string;
+  /** Shown with the refusal when the file is refused. */
+  page: Page;
+  row: RowName;
+  queryOf(query: Fields): Record<string, string>;
+}
+
 /** A path with a query; what is undefined or empty is left out. */
 export function linkTo(path: string, query: Record<string, string | number | undefined> = {}): string {
   const named = Object.entries(query).flatMap(([name, value]): [string, string][] =>

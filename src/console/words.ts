@@ -21,6 +21,8 @@ export interface Words {
   number(value: number): string;
   /** An instant, RFC 3339, as the language writes it, in UTC: the log and the reports say UTC, too. */
   time(instant: string): string;
+  /** The same to the millisecond, for what follows one another. */
+  moment(instant: string): string;
 }
 
 /** Reads all languages. @throws Error for a message that is no ICU message. */
@@ -41,6 +43,10 @@ function wordsOf(language: Language): Words {
   );
   const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
   const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
+  const moment = new Intl.DateTimeFormat(language, {
+    dateStyle: 'short',
+    timeZone: 'UTC',
+  });
   const t: Words['t'] = (key, values) => {
     const format = formats.get(key);
     if (format === undefined) throw new TypeError(`the console has no words for ${key}`);
@@ -51,6 +57,7 @@ function wordsOf(language: Language): Words {
     t,
     named: (key, fallback) => (formats.has(key) ? t(key) : fallback),
     number: (value) => number.format(value),
+    moment: (instant) => `${moment.format(new Date(instant))} ${instant.slice(11, 23)}`,
     time: (instant) => `${time.format(new Date(instant))} UTC`,
   };
 }

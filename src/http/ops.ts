@@ -110,7 +110,7 @@ export function opsApp(door: OpsDoor): Express {
   app.use(opsRouter(opsRoutes, parts, signIn));
   if (door.console !== undefined) {
     const sessions = createSessions(members, runtime.vault, runtime.clock);
-    app.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions }));
+    app.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, log: runtime.log }));
   }
   app.use(() => {
     throw new PuenteError('not_found', 'There is no such operation; GET /api/openapi.json lists them.');

@@ -1,9 +1,11 @@
 /** The ops API for whoever lives in the same process, such as the console: the same rows, roles, schemas and refusals. */
+import type { Log } from '../../core/runtime.ts';
 import { PuenteError } from '../../error.ts';
 import type { OpsParts, OpsRoute, Person } from './route.ts';
 import { runRow } from './run-row.ts';
 import type { Sessions } from './session.ts';
 import type { SignIn } from './sign-in.ts';
+import { isStreamed } from './stream.ts';
 
 /** Names a row as the API's own page does: `GET /api/merchants/:id`. */
 export type RowName = `${OpsRoute['method']} /api/${string}`;
@@ -17,7 +19,7 @@ export interface Asked {
 
 export interface OpsApi {
   /**
-   * Runs a row for a person. The answer has the form that the row's schema says.
+   * Runs a row for a person. The answer is what a client reads of the JSON, in the form that the row's schema says.
    * @throws PuenteError as the API refuses. @throws TypeError for a row that there is not.
    */
   ask(person: Person, row: RowName, asked?: Asked): Promise<unknown>;
@@ -28,6 +30,7 @@ export interface ConsoleParts {
   api: OpsApi;
   signIn: Pick<SignIn, 'memberOf'>;
   sessions: Sessions;
+  log: Log;
 }
 
 export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi {
@@ -39,7 +42,8 @@ export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi
       if (row.body === undefined && body !== undefined)
         throw new PuenteError('bad_request', `${row.method} ${row.path} takes no body.`);
       const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
-      return runRow(row, parts, { person, path, query: given, body, signal });
+      const answer = await runRow(row, parts, { person, path, query: given, body, signal });
+      return isStreamed(answer) ? answer : JSON.parse(JSON.stringify(answer ?? {}));
     },
   };
 }

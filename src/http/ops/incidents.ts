@@ -3,20 +3,21 @@ import { z } from 'zod';
 import { incidentQuery, viewIncidents } from '../../core/report/incidents.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
+/** A line of the audit chain, as decision or incident. */
+export const incidentLine = z.object({
+  sequence: z.int(),
+  at: z.iso.datetime(),
+  who: z.string(),
+  action: z.string(),
+  subject: z.string().describe('a merchant, or a sale by its legacy id'),
+  reason: z.string(),
+  before: z.unknown(),
+  after: z.unknown(),
+  evidence: z.record(z.string(), z.unknown()),
+});
+
 export const incidentsView = z.object({
-  incidents: z.array(
-    z.object({
-      sequence: z.int(),
-      at: z.iso.datetime(),
-      who: z.string(),
-      action: z.string(),
-      subject: z.string().describe('a merchant, or a sale by its legacy id'),
-      reason: z.string(),
-      before: z.unknown(),
-      after: z.unknown(),
-      evidence: z.record(z.string(), z.unknown()),
-    }),
-  ),
+  incidents: z.array(incidentLine),
   left_out: z.int(),
 });
 

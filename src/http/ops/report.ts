@@ -1,16 +1,36 @@
-/** Reports on the ops door: JSON, CSV and one HTML file. */
+/** Reports on the ops door: JSON, CSV and one HTML file; and two periods compared. */
 
+import { z } from 'zod';
 import type { ExchangeFilter } from '../../core/records/evidence.ts';
 import { askOf, type ReportQuery, reportQuery } from '../../core/report/ask.ts';
+import { compareQuery, compareReports } from '../../core/report/compare.ts';
 import { exchangeCsv, exchangesHeader, reportCsv } from '../../core/report/csv.ts';
 import { gatherReport, type ReportFacts } from '../../core/report/gather.ts';
 import { reportHtml } from '../../core/report/html.ts';
 import type { Runtime } from '../../core/runtime.ts';
+import { incidentLine } from './incidents.ts';
 import { type OpsRoute, opsRoute, type Streamed, streamed } from './route.ts';
 
 /** Exchanges read at once for a streamed file. */
 const PAGE = 1_000;
 const CONTENT_TYPES = { json: 'application/json', csv: 'text/csv; charset=utf-8', html: 'text/html; charset=utf-8' };
+
+const compared = z.object({
+  made_at: z.iso.datetime(),
+  period: z.object({ since: z.iso.datetime(), until: z.iso.datetime() }),
+});
+const change = z.object({ before: z.string().nullable(), after: z.string().nullable() });
+const counted = z.union([z.number(), z.string()]).nullable();
+
+export const comparisonView = z.object({
+  a: compared,
+  b: compared,
+  verdict: change,
+  tables_revision: change,
+  changes: z.array(z.object({ part: z.string(), line: z.string(), before: counted, after: counted })),
+  decisions: z.array(incidentLine),
+  incidents: z.array(incidentLine),
+});
 
 export const reportRoutes: OpsRoute[] = [
   opsRoute({
@@ -27,6 +47,17 @@ export const reportRoutes: OpsRoute[] = [
         file_name: fileName(query),
         parts: partsOf(runtime, query, report_facts, signal),
       } satisfies Streamed),
+  }),
+  opsRoute({
+    method: 'GET',
+    path: '/api/report/compare',
+    role: 'viewer',
+    summary:
+      'What changed from one period to another, for one merchant or the fleet, and what was decided after the first.',
+    query: compareQuery,
+    answer: comparisonView,
+    command: 'report compare',
+    run: ({ runtime, report_facts }, { query, signal }) => compareReports(runtime, query, report_facts, signal),
   }),
 ];
 

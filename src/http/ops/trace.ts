@@ -48,16 +48,16 @@ const messages = z.object({
     method: z.string(),
     target: z.string(),
     headers: z.record(z.string(), z.string()),
-    body: z.unknown(),
+    body: z.unknown().optional(),
   }),
-  answer: z.object({ status: z.int(), headers: z.record(z.string(), z.string()), body: z.unknown() }),
+  answer: z.object({ status: z.int(), headers: z.record(z.string(), z.string()), body: z.unknown().optional() }),
   upstream: z.array(
     z.object({
       method: z.string(),
       path: z.string(),
-      body: z.unknown(),
+      body: z.unknown().optional(),
       status: z.int().nullable(),
-      answer: z.unknown(),
+      answer: z.unknown().optional(),
     }),
   ),
 });
