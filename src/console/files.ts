@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RequestHandler } from 'express';
+import { PuenteError } from '../error.ts';
 
 export interface ConsoleFiles {
   /** Paths of the files, each with a mark of its content, so that browsers may keep them for ever. */
@@ -33,9 +34,9 @@ export function consoleFiles(): ConsoleFiles {
     style: style.path,
     script: script.path,
     icon: icon.path,
-    handler: (request, response, next) => {
+    handler: (request, response) => {
       const file = files.get(request.path);
-      if (file === undefined || request.method !== 'GET') return next();
+      if (file === undefined) throw new PuenteError('not_found', 'There is no such file; load the page again.');
       response.set('Cache-Control', 'public, max-age=31536000, immutable');
       response.type(`${file.type}; charset=utf-8`).send(file.bytes);
     },

@@ -8,6 +8,9 @@ import type { Bench } from '../kit.ts';
 const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'));
 
+/** Ends what hangs; the board asks for what is new every five seconds. */
+const LONGEST_WAIT_MS = 20_000;
+
 /** Without a browser these tests say that they were not run. */
 export const hasChromium = existsSync(EXECUTABLE);
 
@@ -36,6 +39,7 @@ export async function openConsole(
   options: BrowserContextOptions = {},
 ): Promise<Opened> {
   const context = await (await browser()).newContext({ locale: 'en', ...options });
+  context.setDefaultTimeout(LONGEST_WAIT_MS);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on('console', (message) => {

@@ -16,7 +16,8 @@ export interface Judgements {
 }
 
 interface Kept {
-  judged: Judged;
+  /** Null: it could not be judged. */
+  judged: Judged | null;
   /** Epoch ms. */
   at: number;
 }
@@ -33,7 +34,12 @@ export function createJudgements(runtime: Runtime): Judgements {
   };
   const run = async (): Promise<void> => {
     for (let id = next(); id !== undefined; id = next()) {
-      const judged = await judge(runtime, id);
+      // One that can't be judged must not keep the others from it; it is tried again when its turn comes.
+      const judged = await judge(runtime, id).catch((error: unknown) => {
+        runtime.log.debug('a merchant of the fleet could not be judged', { merchant: id, cause: String(error) });
+        return null;
+      });
+      if (!runtime.store.healthy()) return;
       kept.set(id, { judged, at: runtime.clock.now() });
       await runtime.clock.sleep(PAUSE_MS);
     }
@@ -43,16 +49,21 @@ export function createJudgements(runtime: Runtime): Judgements {
     keepFresh(shown, all) {
       shown_ids = shown;
       all_ids = all;
+      forgetOthers(kept, all);
       if (running) return;
       running = true;
-      // What could not be judged is tried again at the next look; a store that is being closed has no more of them.
-      void run()
-        .catch((error: unknown) => runtime.log.debug('the fleet could not be judged', { cause: String(error) }))
-        .finally(() => {
-          running = false;
-        });
+      void run().finally(() => {
+        running = false;
+      });
     },
   };
+}
+
+/** A merchant that was erased is remembered nowhere. */
+function forgetOthers(kept: Map<string, Kept>, all: readonly string[]): void {
+  if (kept.size <= all.length) return;
+  const known = new Set(all);
+  for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
 }
 
 async function judge(runtime: Runtime, merchant_id: string): Promise<Judged> {
