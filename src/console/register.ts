@@ -13,7 +13,7 @@ export const limitationPage: Page = {
         html`<span id="${id}">${id}</span>`,
         html`<strong>${sentence(title)}</strong><br>${sentence(effect)}`,
         sentence(workaround),
-        html`<span class="small">${operations.join(', ')}</span>`,
+        html`<details><summary>${operations.length}</summary><span class="small">${operations.join(', ')}</span></details>`,
       ),
     );
     const head = ['id', 'effect', 'workaround', 'operations'].map((key) => t(`limitation.${key}`));

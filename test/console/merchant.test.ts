@@ -105,6 +105,21 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await receiver.waitFor(before + 1);
   });
 
+  it('counts what a window would tell again before it does', async () => {
+    const { page, go } = await as(BEN);
+    await go('/notices');
+    await page.locator('#many-since').fill('2020-01-01T00:00');
+    await page.locator('#many-until').fill('2090-01-01T00:00');
+    await page.locator('#many-reason').fill('the receiver was down');
+    const before = receiver.received.length;
+    await page.getByRole('button', { name: 'Count first' }).click();
+    await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
+    expect(receiver.received.length).toBe(before);
+    await page.getByRole('button', { name: 'Tell them again' }).click();
+    await page.getByRole('status').getByText('The notices are told again now.').waitFor();
+    await receiver.waitFor(before + 1);
+  });
+
   it('refuses a viewer as the API does, whatever he sends', async () => {
     const { page, go } = await as(ANA);
     await go(HERE);
@@ -132,6 +147,53 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
 
   it('meets no problem of its policy or its scripts', () => {
     expect(opened.flatMap(({ problems }) => problems)).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasChromium)('what stands in the way', () => {
+  it('is judged, and reset, where it is told', async () => {
+    const bench = await startMoves({
+      PUENTE_ROUTING_DEFAULT_STAGE: 'shadow',
+      PUENTE_MOVES_GATE: 'advise',
+      PUENTE_SAFETY_MIN_SAMPLE: '1',
+    });
+    const create = `${POINT}/devices/${DEVICE}/payment-intents`;
+    const failing = { method: 'POST', kind: 'error', times: 'always' };
+    await bench.control('/faults', { body: { ...failing, path: create, status: 400, code: 'bad' } });
+    await bench.till(`${POINT}/devices`);
+    await bench.till(create, { body: { amount: 1500 } });
+    const { page, go, close, problems } = await openConsole(bench, BEN);
+    await eventually(
+      async () => (await bench.ops('/api/differences')).body as { differences: object[] }, // the API's own form
+      ({ differences }) => differences.length === 1,
+    );
+    await go(HERE);
+    const inbox = page.locator('#differences');
+    await inbox.locator('summary').click();
+    await inbox.getByLabel('State').selectOption('accepted');
+    await inbox.getByLabel('Accepted until').fill(new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10));
+    await inbox.getByLabel('Reason').fill('an error that a test asked for');
+    await inbox.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('status').getByText('The difference is judged.').waitFor();
+    await inbox.locator('.badge').getByText('accepted', { exact: true }).waitFor();
+
+    await bench.move({ stage: 'orders' });
+    await bench.notify(ARGENTINA, { safety_stop: 'armed' });
+    await bench.control('/faults', { body: { ...failing, path: '/v1/orders', status: 500, code: 'internal_error' } });
+    await bench.till(create, { body: { amount: 1500 } });
+    await eventually(
+      () => bench.stageOf(),
+      ({ in_force }) => in_force.intents?.stage === 'shadow',
+    );
+    await go(HERE);
+    await page.locator('#safety').getByText('A stop stands: intents').waitFor();
+    await page.locator('#reset-intents').fill('the service is well again');
+    await page.getByRole('button', { name: 'Take it away' }).click();
+    await page.getByRole('status').getByText('The safety stop is taken away.').waitFor();
+    expect((await bench.stageOf()).in_force.intents?.stage).toBe('orders');
+    expect(problems).toEqual([]);
+    await close();
+    await bench.close();
   });
 });
 
