@@ -4,7 +4,7 @@ import { PuenteError } from '../error.ts';
 import { statusOf } from '../http/ops/errors.ts';
 import { sameOriginOnly } from '../http/ops/guard.ts';
 import type { ConsoleParts } from '../http/ops/in-process.ts';
-import { isStreamed, sendStream } from '../http/ops/stream.ts';
+import { isStreamed, sendStream, untilGone } from '../http/ops/stream.ts';
 import { isBrowser, noPage, tellBrowser } from './broken.ts';
 import { doorRouter, requireFormToken } from './door.ts';
 import { html } from './html.ts';
@@ -68,7 +68,7 @@ async function sendFile(kit: Kit, file: Download, request: Request, response: Re
   const visit = visitOf(kit, request);
   if (visit === null) return askToSignIn(request, response);
   try {
-    const made = await visit.tell(file.row, { query: file.queryOf(visit.query) });
+    const made = await visit.tell(file.row, { query: file.queryOf(visit.query), signal: untilGone(response) });
     if (!isStreamed(made)) throw new TypeError(`${file.row} makes no file`);
     const in_place = made.content_type.startsWith('text/html');
     response.set('Content-Security-Policy', FILE_POLICY);

@@ -85,7 +85,7 @@ async function allOf(visit: Visit, id: string) {
 /** As the board shows it; null for a merchant that nobody has seen yet. */
 async function lineOf(visit: Visit, id: string): Promise<FleetLine | null> {
   const { merchants } = await visit
-    .ask('GET /api/fleet', fleetView, { query: { search: id, sort: 'merchant' } })
+    .ask('GET /api/fleet', fleetView, { query: { search: id, sort: 'merchant', per_page: 500 } })
     .catch((error: unknown) => {
       if (error instanceof PuenteError) return { merchants: [] };
       throw error;

@@ -1,10 +1,10 @@
 /** Route rows into a router: role, schemas, operation, answer. */
-import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+import express, { type Request, type RequestHandler, Router } from 'express';
 import { PuenteError } from '../../error.ts';
 import type { OpsParts, OpsRoute } from './route.ts';
 import { permit, runRow } from './run-row.ts';
 import type { SignIn } from './sign-in.ts';
-import { isStreamed, sendStream } from './stream.ts';
+import { isStreamed, sendStream, untilGone } from './stream.ts';
 
 /** Largest body of an operator's change: a bulk move names thousands of merchants, and nothing is larger. */
 const BODY_LIMIT = '512kb';
@@ -67,12 +67,4 @@ function bodyOf(row: OpsRoute, request: Request): unknown {
 /** The parameters of the row's path, all single segments. */
 function pathOf(request: Request): Record<string, string> {
   return Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)]));
-}
-
-function untilGone(response: Response): AbortSignal {
-  const gone = new AbortController();
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort();
-  });
-  return gone.signal;
 }

@@ -35,6 +35,15 @@ export async function sendStream(response: Response, answer: Streamed, log: Log)
   }
 }
 
+/** Aborted when the client goes before it has its whole answer. */
+export function untilGone(response: Response): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
 async function* withFirst(
   first: IteratorResult<string>,
   parts: AsyncIterator<string>,
