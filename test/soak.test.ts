@@ -415,7 +415,7 @@ describe('the judge of slopes', () => {
 
   it('judges memory, descriptors, timers, the write-ahead log and the event loop', () => {
     const judged = MEASURES.filter(({ judgement }) => judgement.by !== 'told').map(({ value }) => value);
-    const memory = ['heap', 'native', 'descriptors', 'timers', 'resources', 'rss', 'wal'];
+    const memory = ['kept', 'writer', 'native', 'descriptors', 'timers', 'resources', 'rss', 'wal'];
     expect([...new Set(judged)]).toEqual([...memory, 'loop p99']);
   });
 });

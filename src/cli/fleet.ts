@@ -6,7 +6,8 @@ import type { LanePulse } from '../core/fleet/pulse.ts';
 import { fleetSorts, fleetVerdicts } from '../core/fleet/select.ts';
 import { stages } from '../core/merchant.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { common, type Output, print, wholeNumber } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface FleetOptions extends Output {
   search?: string;

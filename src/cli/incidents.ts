@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import type { DecisionLine } from '../core/report/report.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
+import { common, type Output, print, wholeNumber } from './output.ts';
+import { tableOf } from './table.ts';
 
 interface IncidentOptions extends Output {
   merchant?: string;

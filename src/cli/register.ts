@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import type { Assumption } from '../core/report/report.ts';
 import type { Limitation } from '../mapping/tables.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, tableOf } from './output.ts';
+import { common, type Output, print } from './output.ts';
+import { tableOf } from './table.ts';
 
 export function addRegisterCommands(program: Command): void {
   common(program.command('limitations').description('where a till sees something else than legacy showed it'))

@@ -42,8 +42,12 @@ export interface Reader {
   leave(): Promise<void>;
 }
 
-/** @throws Error when no port is free. */
-export async function sitDown(): Promise<Reader> {
+/**
+ * @param npx `real`, or `quick`: npm takes more than a second to find the program of the folder it stands in, which tells
+ * nothing new each time.
+ * @throws Error when no port is free.
+ */
+export async function sitDown(npx: 'real' | 'quick'): Promise<Reader> {
   const place = mkdtempSync(join(tmpdir(), 'puente-docs-'));
   const home = join(place, 'home');
   const memory = join(place, 'memory.sh');
@@ -55,7 +59,7 @@ export async function sitDown(): Promise<Reader> {
   let typed = 0;
 
   const env = {
-    PATH: `${join(HOUSE, 'node_modules', '.bin')}:${process.env.PATH}`,
+    PATH: `${npx === 'quick' ? `${makeShortcut(place)}:` : ''}${join(HOUSE, 'node_modules', '.bin')}:${process.env.PATH}`,
     HOME: home,
     LANG: 'C.UTF-8',
     npm_config_update_notifier: 'false',
@@ -125,6 +129,19 @@ function makeInstallation(directory: string): void {
   mkdirSync(directory);
   for (const name of INSTALLATION) cpSync(join(HOUSE, name), join(directory, name), { recursive: true });
   symlinkSync(join(HOUSE, 'node_modules'), join(directory, 'node_modules'));
+}
+
+/** @returns the folder of an `npx` for Puente's own program. */
+function makeShortcut(place: string): string {
+  const folder = join(place, 'bin');
+  mkdirSync(folder);
+  const lines = [
+    '#!/bin/sh',
+    '[ "$1" = puente ] || { echo "only puente is here, not $1" >&2; exit 127; }',
+    `shift; exec node '${join(place, 'puente', 'src', 'cli.ts')}' "$@"`,
+  ];
+  writeFileSync(join(folder, 'npx'), `${lines.join('\n')}\n`, { mode: 0o755 });
+  return folder;
 }
 
 async function ready(child: ChildProcess, url: string): Promise<boolean> {

@@ -10,6 +10,7 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   brownout: 'the id of a window, as `puente brownout list` shows it',
   notice: 'the id of a notice, as `puente notices list` shows it',
   signature: 'the signature of a difference, as `puente differences list` shows it',
+  exchange: 'the id of a call, as the story of a sale shows it',
   id: 'any id or reference that somebody has of a sale',
   file: 'the path of a file',
   before: 'the earlier report',
