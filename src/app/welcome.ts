@@ -34,7 +34,7 @@ export function welcome(config: Config, started: Started): string {
     'Puente is ready.',
     `  public door   ${started.public_url}      tills, and POST /webhooks/orders`,
     ...(config.public.url === null ? [] : [`  listening on  ${listensOn(config, started)}`]),
-    `  ops door      ${started.ops_url}      /api /metrics /healthz /readyz`,
+    `  ops door      ${started.ops_url}      the console for a browser; /api /metrics /healthz /readyz`,
     `  ops token     ${whereTokenLies(config, started)}`,
     `  upstream      ${sandbox === null ? config.upstream : `the sandbox, ${sandbox.url}`}`,
     `  legacy        ${sandbox !== null && config.legacy_upstream === 'sandbox' ? 'the sandbox' : config.legacy_upstream}`,
