@@ -106,7 +106,7 @@ export const groups: readonly Group[] = [
       'src/mapping/*.ts',
       'src/mapping/converters/*.ts',
       '!src/mapping/{amount,asked-amount,states}.ts',
-      '!src/mapping/{describe,explain,explain-text,limitation-text,read-request,render,suppose}.ts',
+      '!src/mapping/{describe,explain,explain-text,limitation-text,read-request,render,render-limitations,suppose}.ts',
       '!src/mapping/{context,contracts,tables}.ts',
     ],
     tests: [
