@@ -13,14 +13,15 @@ const house = fileURLToPath(new URL('..', import.meta.url));
 const maySee: Record<string, readonly string[]> = {
   contract: ['error'],
   mapping: ['error', 'contract'],
-  core: ['error', 'contract', 'mapping'],
+  chart: [],
+  core: ['error', 'contract', 'mapping', 'chart'],
   http: ['error', 'contract', 'mapping', 'core'],
   outbound: ['error', 'contract', 'mapping', 'core'],
   store: ['error', 'contract', 'mapping', 'core'],
   sandbox: ['error', 'contract'],
-  console: ['error', 'contract'],
+  console: ['error', 'contract', 'chart'],
   config: ['error', 'core'],
-  app: ['error', 'contract', 'mapping', 'core', 'http', 'outbound', 'store', 'console', 'sandbox', 'config'],
+  app: ['error', 'contract', 'mapping', 'chart', 'core', 'http', 'outbound', 'store', 'console', 'sandbox', 'config'],
   cli: ['error', 'contract', 'mapping', 'core'],
 };
 /** The files beside the folders. `config`, `app` and `cli` are files with folders of their parts. */

@@ -1,103 +1,133 @@
-/** The charts of a report, as SVG that stands in the page; the table beside each says the same in numbers. */
-import type { DayLine, LatencyLine } from './report.ts';
-import { escaped } from './tags.ts';
+/** The charts of a report, in its words; the table beside each says the same in numbers. */
+import { groupedColumns, stackedColumns } from '../../chart/columns.ts';
+import type { ChartData } from '../../chart/draw.ts';
+import { stackedRows } from '../../chart/rows.ts';
+import type { DayLine, LossLine, NoticeLine, Report, WaitLine } from './report.ts';
+import { type Html, raw } from './tags.ts';
 
-const WIDTH = 720;
-const HEIGHT = 160;
-const LEFT = 56;
-const BOTTOM = 22;
-const TOP = 18;
 /** More bars than pixels could not be told apart; then days are put together. */
 const MOST_BARS = 120;
+/** Fields that a chart shows; the table has them all. */
+const MOST_FIELDS = 15;
 
-/** Calls a day by lane, stacked, with faults on orders in front; '' without days. */
-export function dayChart(days: readonly DayLine[]): string {
-  if (days.length === 0) return '';
-  const bars = together(days);
-  const top = Math.max(1, ...bars.map(({ legacy, orders }) => legacy + orders));
-  const step = (WIDTH - LEFT) / bars.length;
-  const height = (calls: number): number => (calls / top) * (HEIGHT - BOTTOM - TOP);
-  const drawn = bars.map(({ day, legacy, orders, faults }, index) => {
-    const x = LEFT + index * step;
-    const width = Math.max(1, step - 1);
-    const floor = HEIGHT - BOTTOM;
-    return [
-      `<g><title>${escaped(day)}: ${legacy} on legacy, ${orders} on orders, ${faults} faults</title>`,
-      bar('legacy', x, floor - height(legacy), width, height(legacy)),
-      bar('orders', x, floor - height(legacy) - height(orders), width, height(orders)),
-      bar('fault', x, floor - height(legacy) - height(faults), width, height(faults)),
-      '</g>',
-    ].join('');
-  });
-  const first = bars[0]?.day ?? '';
-  const last = bars.at(-1)?.day ?? '';
-  const label = `Calls a day from ${first} to ${last}, at most ${top}: legacy, orders, and faults on orders`;
-  return chart(label, [
-    ...drawn,
-    legend(['legacy', 'orders', 'fault']),
-    text(LEFT, HEIGHT - 6, first),
-    text(WIDTH, HEIGHT - 6, last, 'end'),
-    text(LEFT - 4, TOP + 8, String(top), 'end'),
-  ]);
+type Words = Pick<ChartData, 'title' | 'summary' | 'unit'>;
+const inEnglish = { none: 'Nothing to show in this period.', number: String };
+
+/** Drawn before the page is put together, because the plotting library is loaded only when it is needed. */
+export interface ReportCharts {
+  traffic: Html;
+  waits: Html;
+  losses: Html;
+  notices: Html;
 }
 
-/** Half, 95 % and 99 % of the waits, by lane; '' without any. */
-export function latencyChart(latency: readonly LatencyLine[]): string {
-  const lanes = latency.filter(({ operation }) => operation === 'all');
-  if (lanes.length === 0) return '';
-  const top = Math.max(1, ...lanes.map(({ p99_ms }) => p99_ms));
-  const rows = lanes.flatMap((line) => [
-    { name: `${line.lane}, half`, lane: line.lane, ms: line.p50_ms },
-    { name: `${line.lane}, 95 %`, lane: line.lane, ms: line.p95_ms },
-    { name: `${line.lane}, 99 %`, lane: line.lane, ms: line.p99_ms },
-  ]);
-  const left = 90;
-  const row_height = 20;
-  const height = TOP + rows.length * row_height + 6;
-  const drawn = rows.map(({ name, lane, ms }, index) => {
-    const y = TOP + index * row_height;
-    const width = (ms / top) * (WIDTH - left - 70);
-    return `${text(left - 6, y + 12, name, 'end')}${bar(lane, left, y, width, row_height - 5)}${text(left + width + 5, y + 12, `${ms} ms`)}`;
-  });
-  return chart('What tills waited, by lane', drawn, height);
+export async function chartsOf({ days, waits, losses, notices }: Report): Promise<ReportCharts> {
+  return {
+    traffic: raw(await trafficChart(spansOf(days))),
+    waits: raw(await waitChart(waits)),
+    losses: raw(await lossChart(losses)),
+    notices: raw(await noticeChart(notices)),
+  };
 }
 
-/** Neighbouring days in one bar, where there are more days than bars. */
-function together(days: readonly DayLine[]): DayLine[] {
+/** Days as they are drawn and listed: neighbours in one line, where there are more days than bars. */
+export function spansOf(days: readonly DayLine[]): DayLine[] {
   const size = Math.ceil(days.length / MOST_BARS);
-  const bars: DayLine[] = [];
+  const spans: DayLine[] = [];
   for (let index = 0; index < days.length; index += size) {
     const part = days.slice(index, index + size);
     const sum = (value: (day: DayLine) => number): number => part.reduce((total, day) => total + value(day), 0);
-    bars.push({
+    spans.push({
       day: part[0]?.day ?? '',
       legacy: sum(({ legacy }) => legacy),
       orders: sum(({ orders }) => orders),
       faults: sum(({ faults }) => faults),
     });
   }
-  return bars;
+  return spans;
 }
 
-function chart(label: string, parts: readonly string[], height = HEIGHT): string {
-  return `<svg role="img" aria-label="${escaped(label)}" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}">${parts.join('')}</svg>`;
+function trafficChart(days: readonly DayLine[]): Promise<string> {
+  const words: Words = {
+    title: 'Calls by lane over time',
+    summary: `${sumOf(days.map(({ legacy }) => legacy))} on legacy, ${sumOf(days.map(({ orders }) => orders))} on orders, of which ${sumOf(days.map(({ faults }) => faults))} faults, from ${days[0]?.day} to ${days.at(-1)?.day}.`,
+    unit: 'calls',
+  };
+  return stackedColumns({
+    ...inEnglish,
+    ...words,
+    marks: days.map(({ day }) => day),
+    series: [
+      { name: 'legacy', kind: 'legacy', values: days.map(({ legacy }) => legacy) },
+      { name: 'orders', kind: 'orders', values: days.map(({ orders, faults }) => orders - faults) },
+      { name: 'faults on orders', kind: 'fault', values: days.map(({ faults }) => faults) },
+    ],
+  });
 }
 
-function bar(name: string, x: number, y: number, width: number, height: number): string {
-  if (height <= 0 || width <= 0) return '';
-  return `<rect class="${name}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"/>`;
+/** Shares, because one lane may have a hundred times the calls of the other. */
+function waitChart(waits: readonly WaitLine[]): Promise<string> {
+  const [legacy, orders] = [sumOf(waits.map((one) => one.legacy)), sumOf(waits.map((one) => one.orders))];
+  const share = (calls: number, all: number): number => (all === 0 ? 0 : Math.round((calls / all) * 1_000) / 10);
+  const words: Words = {
+    title: 'How long tills waited, by lane',
+    summary: `Shares of ${legacy} calls on legacy and of ${orders} on orders, by milliseconds.`,
+    unit: '% of the calls of a lane, by ms',
+  };
+  return groupedColumns({
+    ...inEnglish,
+    ...words,
+    marks: waits.map(rangeOf),
+    series: [
+      { name: 'legacy', kind: 'legacy', values: waits.map((one) => share(one.legacy, legacy)) },
+      { name: 'orders', kind: 'orders', values: waits.map((one) => share(one.orders, orders)) },
+    ],
+  });
 }
 
-function legend(names: readonly string[]): string {
-  return names
-    .map((name, index) => bar(name, LEFT + index * 80, 2, 10, 10) + text(LEFT + 14 + index * 80, 11, name))
-    .join('');
+/** Milliseconds of a class: `8–15`. */
+export function rangeOf({ from_ms, up_to_ms }: WaitLine): string {
+  return `${from_ms}–${up_to_ms}`;
 }
 
-function text(x: number, y: number, words: string, anchor = 'start'): string {
-  return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}">${escaped(words)}</text>`;
+function lossChart(losses: readonly LossLine[]): Promise<string> {
+  const shown = losses.slice(0, MOST_FIELDS);
+  const rest = losses.length - shown.length;
+  const words: Words = {
+    title: 'Losses by field',
+    summary: rest === 0 ? 'Money first.' : `Money first; ${rest} more fields are in the table.`,
+    unit: 'calls',
+  };
+  return stackedRows({
+    ...inEnglish,
+    ...words,
+    marks: shown.map(({ operation, path }) => `${operation} ${path}`),
+    series: [
+      { name: 'lost', kind: 'bad', values: shown.map(({ count }) => count) },
+      { name: 'on paper', kind: 'paper', values: shown.map(({ would_be_count }) => would_be_count) },
+    ],
+  });
 }
 
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
+function noticeChart(notices: readonly NoticeLine[]): Promise<string> {
+  const words: Words = {
+    title: 'Delivery of notices by topic',
+    summary: `${sumOf(notices.map(({ delivered }) => delivered))} of ${sumOf(notices.map(({ made }) => made))} are delivered.`,
+    unit: 'notices',
+  };
+  return stackedRows({
+    ...inEnglish,
+    ...words,
+    marks: notices.map(({ topic }) => topic),
+    series: [
+      { name: 'delivered', kind: 'good', values: notices.map(({ delivered }) => delivered) },
+      { name: 'waiting', kind: 'paper', values: notices.map(({ pending, stuck }) => pending - stuck) },
+      { name: 'stuck', kind: 'waiting', values: notices.map(({ stuck }) => stuck) },
+      { name: 'given up', kind: 'bad', values: notices.map(({ dead }) => dead) },
+    ],
+  });
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }

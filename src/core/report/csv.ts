@@ -8,6 +8,7 @@ import { withoutControls } from './tags.ts';
 export const reportParts = [
   'traffic',
   'latency',
+  'waits',
   'errors',
   'days',
   'losses',
@@ -29,6 +30,7 @@ const DECISION = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'befor
 const COLUMNS: Record<ReportPart, readonly string[]> = {
   traffic: ['operation', 'lane', 'calls', ...outcomes],
   latency: ['operation', 'lane', 'calls', 'p50_ms', 'p95_ms', 'p99_ms', 'max_ms'],
+  waits: ['from_ms', 'up_to_ms', 'legacy', 'orders'],
   errors: ['operation', 'lane', 'status', 'error', 'calls', 'sample'],
   days: ['day', 'legacy', 'orders', 'faults'],
   losses: ['weight', 'operation', 'table', 'path', 'count', 'would_be_count', 'why', 'advice'],

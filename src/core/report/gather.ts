@@ -11,7 +11,7 @@ import { limitationLines } from './limitations.ts';
 import { fleetOf } from './merchants.ts';
 import { noticeLines } from './notices.ts';
 import { type Assumption, type AuditProof, REPORT_SCHEMA, type Report } from './report.ts';
-import { addExchange, createTally, latencyLines, type Tally } from './tally.ts';
+import { addExchange, createTally, latencyLines, type Tally, waitLines } from './tally.ts';
 
 /** Small enough that payments between two pages notice nothing. */
 const PAGE = 1_000;
@@ -113,10 +113,11 @@ async function proofOf({ store }: Runtime): Promise<AuditProof> {
 function sumsOf(
   runtime: Runtime,
   tally: Tally,
-): Pick<Report, 'traffic' | 'latency' | 'errors' | 'days' | 'losses' | 'shadow'> {
+): Pick<Report, 'traffic' | 'latency' | 'waits' | 'errors' | 'days' | 'losses' | 'shadow'> {
   return {
     traffic: [...tally.traffic.values()].toSorted((a, b) => b.calls - a.calls),
     latency: latencyLines(tally),
+    waits: waitLines(tally),
     errors: [...tally.errors.values()].toSorted((a, b) => b.calls - a.calls),
     days: [...tally.days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1)),
     losses: lossLines(runtime, tally),

@@ -23,6 +23,21 @@ export function addDuration(histogram: Histogram, duration_ms: number): void {
   histogram.max_ms = Math.max(histogram.max_ms, duration_ms);
 }
 
+/**
+ * Counts by doublings: up to 1 ms, 2 to 3, 4 to 7, 8 to 15 and so on; the key is the power of two that each begins with,
+ * 0 for the first. Durations are whole ms, rounded up.
+ */
+export function byDoubling({ counts }: Histogram): Map<number, number> {
+  const sums = new Map<number, number>();
+  for (const [index, count] of counts.entries()) {
+    if (count === 0) continue;
+    const ms = upperBound(index);
+    const from = ms < 2 ? 0 : 2 ** Math.floor(Math.log2(ms));
+    sums.set(from, (sums.get(from) ?? 0) + count);
+  }
+  return sums;
+}
+
 /** Upper bound of the class that holds the share, ms, never above the longest seen; 0 without any. @param share 0 to 1. */
 export function quantile(histogram: Histogram, share: number): number {
   const wanted = Math.ceil(histogram.total * share);

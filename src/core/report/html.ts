@@ -1,7 +1,8 @@
 /** A report as one HTML file: no script, no network, no font to load; it opens offline and prints well. */
-import { dayChart, latencyChart } from './charts.ts';
+import { chartsOf, type ReportCharts } from './charts.ts';
 import {
   assumptionTable,
+  dayTable,
   differenceTable,
   limitationTable,
   lineTable,
@@ -9,13 +10,15 @@ import {
   noticeTable,
   shadowTable,
   unseenTable,
+  waitTable,
 } from './html-tables.ts';
 import { htmlPage, htmlSection, htmlVerdict } from './page.ts';
 import type { CutList, Report } from './report.ts';
 import { escaped, htmlTable, raw } from './tags.ts';
 
 /** The whole file. */
-export function reportHtml(report: Report): string {
+export async function reportHtml(report: Report): Promise<string> {
+  const charts = await chartsOf(report);
   const title = `Migration report: ${report.merchant_id === null ? 'all merchants' : `merchant ${report.merchant_id}`}`;
   const body = [
     header(report, title),
@@ -23,10 +26,10 @@ export function reportHtml(report: Report): string {
     verdict(report),
     fleet(report),
     findings(report),
-    traffic(report),
+    traffic(report, charts),
     htmlSection(
       'Losses',
-      lossTable(report),
+      raw(charts.losses + lossTable(report)),
       'Fields that do not reach the orders API, money first. What is counted on paper was found in shadow.',
     ),
     htmlSection(
@@ -37,7 +40,7 @@ export function reportHtml(report: Report): string {
     htmlSection('Shadow', shadowTable(report), 'What would have become of legacy creates on orders.'),
     htmlSection(
       'Notices',
-      noticeTable(report),
+      raw(charts.notices + noticeTable(report)),
       'Notifications to the merchant. Stuck: refused by the receiver at least once, or waiting for more than 15 minutes.',
     ),
     htmlSection(
@@ -139,7 +142,7 @@ function uncounted({ exchanges: { uncounted: calls } }: Report): string {
     : ` ${calls} calls on orders are not among them: they were recorded before hits were counted.`;
 }
 
-function traffic(report: Report): string {
+function traffic(report: Report, charts: ReportCharts): string {
   const calls = report.traffic.map(({ operation, lane, calls, outcomes }) => [
     operation,
     lane,
@@ -163,14 +166,17 @@ function traffic(report: Report): string {
     htmlSection(
       'Traffic',
       raw(
-        dayChart(report.days) + htmlTable(['Operation', 'Lane', 'Calls', 'Good', 'Business', 'Token', 'Faults'], calls),
+        charts.traffic +
+          dayTable(report) +
+          htmlTable(['Operation', 'Lane', 'Calls', 'Good', 'Business', 'Token', 'Faults'], calls),
       ),
       'Calls by operation and lane. Business: declines, busy terminals and mistakes of a till.',
     ),
     htmlSection(
       'Latency',
       raw(
-        latencyChart(report.latency) +
+        charts.waits +
+          waitTable(report) +
           htmlTable(['Operation', 'Lane', 'Calls', 'Half, ms', '95 %, ms', '99 %, ms', 'Longest, ms'], latency),
       ),
       'What tills waited. Shares are upper bounds, at most an eighth above.',

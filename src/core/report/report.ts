@@ -29,6 +29,15 @@ export interface LatencyLine {
   max_ms: number;
 }
 
+/** Calls of all operations that took so long, by lane. */
+export interface WaitLine {
+  /** Whole ms, rounded up, both ends among them; each class is twice as wide as the one before it. */
+  from_ms: number;
+  up_to_ms: number;
+  legacy: number;
+  orders: number;
+}
+
 export interface ErrorLine {
   operation: string;
   lane: Lane;
@@ -184,6 +193,7 @@ export interface Report {
   };
   traffic: TrafficLine[];
   latency: LatencyLine[];
+  waits: WaitLine[];
   errors: ErrorLine[];
   days: DayLine[];
   losses: LossLine[];

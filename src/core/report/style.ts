@@ -1,7 +1,8 @@
 /** The look of a report: plain, dense, the same on paper. */
+import { CHART_STYLE } from '../../chart/style.ts';
 
 export const STYLE = `
-:root { color-scheme: light; --ink: #1b1f24; --soft: #57606a; --line: #d0d7de; --legacy: #8a6d3b; --orders: #1f6f8b; --fault: #b3261e; }
+:root { color-scheme: light; --ink: #1b1f24; --soft: #57606a; --line: #d0d7de; --fault: #b3261e; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 72rem; padding: 1.5rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: #fff; }
 h1 { font-size: 1.6rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .3rem; border-bottom: 1px solid var(--line); } h3 { font-size: 1rem; margin: 1rem 0 .2rem; }
@@ -13,8 +14,7 @@ th, td { text-align: left; vertical-align: top; padding: .25rem .5rem; border-bo
 td.text { overflow-wrap: anywhere; min-width: 9rem; } th.number { text-align: right; }
 thead th { background: #f6f8fa; } tbody th { font-weight: 500; } td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 code { font: .85em ui-monospace, monospace; background: #f6f8fa; padding: .05rem .25rem; overflow-wrap: anywhere; }
-svg { max-width: 100%; height: auto; margin: .6rem 0; } svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
-.legacy { fill: var(--legacy); } .orders { fill: var(--orders); } .fault { fill: var(--fault); }
+${CHART_STYLE.trim()}
 @page { size: A4 landscape; margin: 12mm; }
 @media print { table { font-size: 8pt; } body { max-width: none; padding: 0; font-size: 10pt; } section { break-inside: auto; } h2 { break-after: avoid; } tr { break-inside: avoid; } thead { display: table-header-group; } }
 `;

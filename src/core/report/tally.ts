@@ -1,8 +1,8 @@
 /** Sums over exchanges, one page after the other: memory grows with operations and findings, never with calls. */
 import { type Exchange, type Outcome, outcomes } from '../exchange.ts';
 import type { LossSeen, StoredExchange } from '../records/evidence.ts';
-import { addDuration, createHistogram, type Histogram, quantile } from './histogram.ts';
-import type { DayLine, ErrorLine, LatencyLine, LossLine, ShadowLine, TrafficLine } from './report.ts';
+import { addDuration, byDoubling, createHistogram, type Histogram, quantile } from './histogram.ts';
+import type { DayLine, ErrorLine, LatencyLine, LossLine, ShadowLine, TrafficLine, WaitLine } from './report.ts';
 
 const DAY_MS = 86_400_000;
 /** Calls of no operation are one line. */
@@ -98,6 +98,22 @@ export function latencyLines(tally: Tally): LatencyLine[] {
       max_ms: Math.round(histogram.max_ms * 10) / 10,
     }))
     .toSorted((a, b) => Number(b.operation === 'all') - Number(a.operation === 'all') || b.calls - a.calls);
+}
+
+/** Waits of all operations by lane, from the shortest to the longest class that any call is in, without a gap. */
+export function waitLines(tally: Tally): WaitLine[] {
+  const of = (lane: Exchange['lane']): Map<number, number> => {
+    const found = tally.latency.get(`all ${lane}`);
+    return found === undefined ? new Map() : byDoubling(found.histogram);
+  };
+  const [legacy, orders] = [of('legacy'), of('orders')];
+  const seen = [...legacy.keys(), ...orders.keys()];
+  const lines: WaitLine[] = [];
+  for (let from_ms = Math.min(...seen); from_ms <= Math.max(...seen); from_ms = Math.max(2, from_ms * 2)) {
+    const up_to_ms = Math.max(2, from_ms * 2) - 1;
+    lines.push({ from_ms, up_to_ms, legacy: legacy.get(from_ms) ?? 0, orders: orders.get(from_ms) ?? 0 });
+  }
+  return lines;
 }
 
 function addTraffic(tally: Tally, operation: string, { lane, outcome }: StoredExchange): void {

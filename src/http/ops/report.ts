@@ -70,7 +70,7 @@ async function* partsOf(
   const ask = askOf(runtime, query);
   if (query.format === 'csv' && query.part === 'exchanges') return yield* exchangeLines(runtime, ask);
   const report = await gatherReport(runtime, ask, facts, signal);
-  if (query.format === 'html') yield reportHtml(report);
+  if (query.format === 'html') yield await reportHtml(report);
   else if (query.format === 'csv' && query.part !== 'exchanges') yield reportCsv(report, query.part);
   else yield `${printable(JSON.stringify(report, null, 2))}\n`;
 }

@@ -25,6 +25,7 @@ function report(changes: Partial<Report> = {}): Report {
       },
     ],
     latency: [{ operation: 'all', lane: 'orders', calls: 3, p50_ms: 20, p95_ms: 40, p99_ms: 40, max_ms: 40 }],
+    waits: [{ from_ms: 16, up_to_ms: 31, legacy: 0, orders: 3 }],
     errors: [],
     days: [{ day: '2026-03-01', legacy: 0, orders: 3, faults: 0 }],
     losses: [],
@@ -95,8 +96,8 @@ describe('CSV', () => {
 describe('HTML', () => {
   const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
 
-  it('shows what tills and operators wrote as text alone, and reaches nothing [F126]', () => {
-    const html = reportHtml(
+  it('shows what tills and operators wrote as text alone, and reaches nothing [F126]', async () => {
+    const html = await reportHtml(
       report({
         merchant_id: evil,
         decisions: [decision(1, evil)],
@@ -112,8 +113,8 @@ describe('HTML', () => {
     expect(html).toContain("default-src 'none'");
   });
 
-  it('shows of a decision what was before and after, and the evidence it rests on', () => {
-    const html = reportHtml(report({ decisions: [decision(4, 'enough was seen')] }));
+  it('shows of a decision what was before and after, and the evidence it rests on', async () => {
+    const html = await reportHtml(report({ decisions: [decision(4, 'enough was seen')] }));
     const cells = ['enough was seen', 'stage shadow, share 0', 'stage canary, share 5'];
     const evidence = 'judgement (overridden false, missing none), evidence (verdict ready, samples (intents 120))';
     for (const cell of [...cells, evidence]) expect(html).toContain(`>${cell}</td>`);
@@ -122,10 +123,10 @@ describe('HTML', () => {
     expect(line).toContain('""verdict"":""ready""');
   });
 
-  it('says of every empty list that it is empty, and draws what there is', () => {
-    const html = reportHtml(report());
+  it('says of every empty list that it is empty, and draws what there is', async () => {
+    const html = await reportHtml(report());
     expect(html.match(/None in this period/g)?.length).toBeGreaterThan(5);
-    expect(html).toContain('<svg role="img"');
+    expect(html).toContain('role="img"');
     expect(html).toContain('point.create_intent');
   });
 });

@@ -74,8 +74,10 @@ it('calls that nobody judged are no hits, and are told', async () => {
   ]);
   const found = await report();
   expect(found.exchanges.uncounted).toBe(1);
-  expect(reportHtml(found)).toContain(' 1 calls on orders are not among them');
-  expect(reportHtml({ ...found, exchanges: { ...found.exchanges, uncounted: 0 } })).not.toContain('are not among them');
+  expect(await reportHtml(found)).toContain(' 1 calls on orders are not among them');
+  expect(await reportHtml({ ...found, exchanges: { ...found.exchanges, uncounted: 0 } })).not.toContain(
+    'are not among them',
+  );
 });
 
 it('a report of before the counting is compared without it', async () => {
@@ -96,7 +98,7 @@ describe('the forms', () => {
     expect(head).toBe('"id","title","effect","workaround","hits","calls","unseen"');
     expect(first).toMatch(/^"LIM-19",.*,2,3,$/);
     expect(others.find((line) => line.startsWith('"LIM-12"'))).toMatch(/,,3,"Puente does not know .*"$/);
-    const [, applied = '', nobody = ''] = reportHtml(found).split(/<h2>Limitations that [a-z ]*<\/h2>/);
+    const [, applied = '', nobody = ''] = (await reportHtml(found)).split(/<h2>Limitations that [a-z ]*<\/h2>/);
     expect(applied).toContain('LIM-19');
     expect(applied).not.toContain('LIM-12');
     expect(nobody).toContain('Puente does not know which amounts legacy would have refused.');

@@ -1,0 +1,162 @@
+/**
+ * What every chart has in common: its words, a frame with a name for those who can't see it, and a document to draw into.
+ * Observable Plot draws, into a document of linkedom; both are loaded with the first chart, so that no start waits for them.
+ */
+
+/** Width of every chart; the page may show it smaller. Pixels, as all sizes here. */
+export const WIDTH = 720;
+/** Above the plot: room for the legend and the axis's unit. */
+export const TOP = 48;
+
+/** What a part of a chart stands for; a class of the same name in `style.ts` gives it its colour. */
+export type Kind = 'legacy' | 'orders' | 'fault' | 'good' | 'waiting' | 'bad' | 'paper';
+
+/** One colour of a chart. */
+export interface Series {
+  name: string;
+  kind: Kind;
+  /** One for each mark, none below 0. */
+  values: readonly number[];
+}
+
+/** What is shown, in words of the reader's language: a chart has none of its own. */
+export interface ChartData {
+  /** What the chart is called; read aloud in place of the picture. */
+  title: string;
+  /** One sentence with what the picture shows, read aloud after the title; '' for none. */
+  summary: string;
+  /** Shown in its place when there is no mark, or every value is 0. */
+  none: string;
+  /** What the numbers count, at their axis. */
+  unit: string;
+  /** Names along the other axis, in their order; two may be the same. */
+  marks: readonly string[];
+  /** At the floor first. */
+  series: readonly Series[];
+  /** A number as readers of this language write it. */
+  number: (value: number) => string;
+}
+
+/** One bar or part of a bar. */
+export interface Bar {
+  /** Position in `marks`. */
+  mark: number;
+  series: string;
+  value: number;
+  /** Where it begins and ends, stacked on those of the series before it. */
+  from: number;
+  to: number;
+  /** Shown by the pointer: mark, series and value. */
+  title: string;
+}
+
+/** A chart's element of the loaded document; the little of it that is needed, as Node's types have no documents. */
+export interface Drawn {
+  outerHTML: string;
+  textContent: string;
+  append(...children: Drawn[]): void;
+  remove(): void;
+  setAttribute(name: string, value: string): void;
+  removeAttribute(name: string): void;
+  querySelectorAll(selector: string): Iterable<Drawn>;
+}
+
+interface Paper {
+  plot: typeof import('@observablehq/plot');
+  document: { createElementNS(namespace: string, name: string): Drawn };
+  element(name: string, attributes: Readonly<Record<string, string | number>>, text?: string): Drawn;
+}
+
+const NAMESPACE = 'http://www.w3.org/2000/svg';
+
+/** An empty document of the kind that is written as XML, so that whatever a label holds the chart is well-formed. */
+export async function newPaper(): Promise<Paper> {
+  const [plot, { DOMParser }] = await Promise.all([import('@observablehq/plot'), import('linkedom')]);
+  const document = new DOMParser().parseFromString(
+    `<svg xmlns="${NAMESPACE}"/>`,
+    'image/svg+xml',
+  ) as unknown as Paper['document']; // what is used of it
+  return {
+    plot,
+    document,
+    element(name, attributes, text) {
+      const made = document.createElementNS(NAMESPACE, name);
+      for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+      if (text !== undefined) made.textContent = printable(text);
+      return made;
+    },
+  };
+}
+
+/** The finished text: without the library's style sheet, which a strict policy refuses, with a name and a legend. */
+export function finished({ element }: Paper, drawn: Drawn, data: ChartData): string {
+  for (const style of drawn.querySelectorAll('style')) style.remove();
+  for (const part of drawn.querySelectorAll('[aria-label]')) part.removeAttribute('aria-label');
+  for (const part of drawn.querySelectorAll('[aria-hidden]')) part.removeAttribute('aria-hidden');
+  drawn.append(legendOf(element, data.series));
+  return framed(drawn, `${data.title}. ${data.summary}`.trimEnd());
+}
+
+/** A frame of one line with the sentence that there is nothing to show. */
+export function emptyChart({ element }: Paper, { title, none }: ChartData): string {
+  const drawn = element('svg', { class: 'chart', viewBox: `0 0 ${WIDTH} 40`, width: WIDTH, height: 40 });
+  drawn.setAttribute('font-family', 'system-ui, sans-serif');
+  drawn.append(element('text', { x: 0, y: 25, 'font-size': 13, fill: 'currentColor' }, none));
+  return framed(drawn, `${title}. ${none}`);
+}
+
+/** Whether there is nothing to show. */
+export function isEmpty({ series }: ChartData): boolean {
+  return series.every(({ values }) => values.every((value) => value <= 0));
+}
+
+/** Bars of each series, one on top of the other, without those of 0; `stacked` false: all from the floor. */
+export function barsOf({ marks, series, number }: ChartData, stacked = true): Bar[][] {
+  const floors = marks.map(() => 0);
+  return series.map(({ name, values }) =>
+    marks.flatMap((label, mark) => {
+      const value = values[mark] ?? 0;
+      if (value <= 0) return [];
+      const from = stacked ? (floors[mark] ?? 0) : 0;
+      floors[mark] = from + value;
+      const title = printable(`${label}, ${name}: ${number(value)}`);
+      return [{ mark, series: name, value, from, to: from + value, title }];
+    }),
+  );
+}
+
+/** Longest bar, of all series together. */
+export function longest(bars: readonly (readonly Bar[])[]): number {
+  return Math.max(...bars.flat().map(({ to }) => to));
+}
+
+/** Whole numbers alone have a line: half a call is none. */
+export function lines(most: number): number {
+  return Math.max(1, Math.min(5, Math.floor(most)));
+}
+
+/** Labels come from tills, too: what XML can't hold is shown as a replacement character. */
+export function printable(text: string): string {
+  return text.toWellFormed().replace(/[^\P{Cc}\t\r\n]|[\ufffe\uffff]/gu, '\ufffd');
+}
+
+function framed(drawn: Drawn, name: string): string {
+  drawn.setAttribute('xmlns', NAMESPACE);
+  drawn.setAttribute('role', 'img');
+  drawn.setAttribute('aria-label', printable(name));
+  return drawn.outerHTML;
+}
+
+/** Pixels of an average letter of the legend; no text is measured, so that every machine draws the same. */
+const LETTER = 7;
+
+function legendOf(element: Paper['element'], series: readonly Series[]): Drawn {
+  const legend = element('g', { class: 'legend', 'text-anchor': 'start', 'font-size': 12 });
+  let x = 0;
+  for (const { name, kind } of series) {
+    legend.append(element('rect', { class: kind, x, y: 4, width: 11, height: 11 }));
+    legend.append(element('text', { x: x + 16, y: 14 }, name));
+    x += 16 + name.length * LETTER + 18;
+  }
+  return legend;
+}

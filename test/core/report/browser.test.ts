@@ -1,0 +1,171 @@
+/** The report's file in a real Chromium: opened from disk with the network off, looked at, and printed. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { gatherReport } from '../../../src/core/report/gather.ts';
+import { reportHtml } from '../../../src/core/report/html.ts';
+import type { Report } from '../../../src/core/report/report.ts';
+import { browser, hasChromium, seriousFindings } from '../../chromium.ts';
+import { newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
+import { DAY_MS, finished, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
+import { openHarness } from '../../store/sqlite/kit.ts';
+import { laneRuntime } from '../lane-runtime.ts';
+
+const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
+const clock = { now: () => NOON, sleep: async () => undefined };
+/** A4 on its side without its margins, in CSS pixels. */
+const PAPER = { width: 1032, height: 703 };
+
+/** Three days: 9 calls on legacy; 4 and 2; 1 and 6, two of them faults. */
+async function reportOfThreeDays(): Promise<Report> {
+  const harness = await openHarness();
+  try {
+    const { store } = harness;
+    const calls = (count: number, days: number, change: Parameters<typeof newExchange>[0]) =>
+      Array.from({ length: count }, (_, nth) => newExchange({ at: NOON - days * DAY_MS - nth, ...change }));
+    const lost = [newLoss({ path: '</text><script>alert(1)</script>', would_be: true })];
+    await store.recordExchanges([
+      ...calls(9, 2, { duration_ms: 12 }),
+      ...calls(4, 1, { duration_ms: 30, lost }),
+      ...calls(2, 1, { lane: 'orders', duration_ms: 40, lost: [newLoss({ would_be: false })] }),
+      ...calls(1, 0, { duration_ms: 300 }),
+      ...calls(4, 0, { lane: 'orders', duration_ms: 100 }),
+      ...calls(2, 0, { lane: 'orders', duration_ms: 900, outcome: 'fault', status: 500 }),
+    ]);
+    const link = await finished(store);
+    const made = [
+      newNotice(link, 'first', { created_at: NOON - DAY_MS }),
+      newNotice(link, 'second', { created_at: NOON }),
+    ];
+    await store.saveLink(link, {}, { notices: made });
+    const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock });
+    const ask = { merchant_id: MERCHANT, since: NOON - 3 * DAY_MS, until: NOON + 1 };
+    return await gatherReport(runtime, ask, { assumptions: [], notice_agent: 'Puente' });
+  } finally {
+    await harness.dispose();
+  }
+}
+
+describe.skipIf(!hasChromium)('a report opened from disk with the network off', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'puente-report-'));
+  const problems: string[] = [];
+  const asked: string[] = [];
+  let context: BrowserContext;
+  let page: Page;
+  beforeAll(async () => {
+    const file = join(directory, 'report.html');
+    writeFileSync(file, await reportHtml(await reportOfThreeDays()));
+    context = await (await browser()).newContext({ offline: true });
+    page = await context.newPage();
+    page.on('console', (message) => problems.push(message.text()));
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(pathToFileURL(file).href);
+    expect(asked.splice(0)).toEqual([pathToFileURL(file).href]);
+  });
+  afterAll(async () => {
+    await context?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('asks for nothing, breaks no policy, and axe-core finds nothing serious', async () => {
+    expect(problems).toEqual([]);
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(asked).toEqual([]);
+  });
+
+  it('shows each chart with its name, well-formed, and coloured', async () => {
+    const charts = page.locator('svg[role=img]');
+    const names = await charts.evaluateAll((found: Svg[]) => found.map((one) => one.getAttribute('aria-label') ?? ''));
+    expect(names).toEqual([
+      'Calls by lane over time. 14 on legacy, 8 on orders, of which 2 faults, from 2026-01-03 to 2026-01-05.',
+      'How long tills waited, by lane. Shares of 14 calls on legacy and of 8 on orders, by milliseconds.',
+      'Losses by field. Money first.',
+      'Delivery of notices by topic. 0 of 2 are delivered.',
+    ]);
+    const faulty = await charts.evaluateAll((found: Svg[]) => {
+      const { DOMParser } = globalThis as unknown as Page0;
+      return found.filter((one) =>
+        new DOMParser().parseFromString(one.outerHTML, 'image/svg+xml').querySelector('parsererror'),
+      ).length;
+    });
+    expect(faulty).toBe(0);
+    const colours = await page.locator('svg g.legend rect').evaluateAll((found: Svg[]) => {
+      const { getComputedStyle } = globalThis as unknown as Page0;
+      return found.map((one) => getComputedStyle(one).fill);
+    });
+    expect(colours.every((colour) => /^rgb\(/.test(colour) && colour !== 'rgb(0, 0, 0)')).toBe(true);
+  });
+
+  it('bars are as high on the screen as the numbers in the table beside them', async () => {
+    const bars = await barsOf(page, 'Calls by lane over time');
+    const height = (title: string): number => bars.get(title)?.height ?? 0;
+    const unit = height('2026-01-03, legacy: 9') / 9;
+    expect(unit).toBeGreaterThan(5);
+    expect(height('2026-01-04, orders: 2')).toBeCloseTo(2 * unit, 0);
+    expect(height('2026-01-05, orders: 4')).toBeCloseTo(4 * unit, 0);
+    expect(height('2026-01-05, faults on orders: 2')).toBeCloseTo(2 * unit, 0);
+    const rows = await page
+      .locator('section:has(> h2:text-is("Traffic")) table')
+      .first()
+      .locator('tbody tr')
+      .allInnerTexts();
+    expect(rows.map((row) => row.split(/\s+/))).toEqual([
+      ['2026-01-03', '9', '0', '0'],
+      ['2026-01-04', '4', '2', '0'],
+      ['2026-01-05', '1', '6', '2'],
+    ]);
+    expect([...(await barsOf(page, 'Losses by field')).keys()]).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/, lost: 2$/),
+        expect.stringMatching(/<script>alert\(1\)<\/script>, on paper: 4$/),
+      ]),
+    );
+  });
+
+  it('prints to a clean PDF: nothing is cut at the side of a page, and no chart is torn', async () => {
+    await page.emulateMedia({ media: 'print' });
+    await page.setViewportSize(PAPER);
+    const sizes = await page.locator('svg[role=img]').evaluateAll((found: Svg[]) =>
+      found.map((one) => {
+        const { left, right, height } = one.getBoundingClientRect();
+        return { left, right, height };
+      }),
+    );
+    expect(sizes.every(({ left, right, height }) => left >= 0 && right <= PAPER.width && height > 40)).toBe(true);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PAPER.width);
+    const breaks = await page.locator('svg[role=img]').evaluateAll((found: Svg[]) => {
+      const { getComputedStyle } = globalThis as unknown as Page0;
+      return found.map((one) => getComputedStyle(one).breakInside);
+    });
+    expect(new Set(breaks)).toEqual(new Set(['avoid']));
+    const pdf = await page.pdf({ preferCSSPageSize: true, printBackground: false });
+    expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
+    expect(pdf.toString('latin1').match(/\/Type \/Page\b/g)?.length).toBeGreaterThan(0);
+  });
+});
+
+/** The little of a page's own types that is needed here; Node's have none. */
+interface Svg {
+  outerHTML: string;
+  getAttribute(name: string): string | null;
+  getBoundingClientRect(): { left: number; right: number; height: number; width: number };
+}
+interface Page0 {
+  DOMParser: new () => { parseFromString(text: string, type: string): { querySelector(selector: string): unknown } };
+  getComputedStyle(element: Svg): { fill: string; breakInside: string };
+}
+
+/** Bars as they stand on the screen, by their titles. */
+async function barsOf(page: Page, chart: string): Promise<Map<string, { width: number; height: number }>> {
+  const rects = page.locator(`svg[aria-label^="${chart}"] rect:has(> title)`);
+  const found = await rects.evaluateAll((all: (Svg & { textContent: string })[]) =>
+    all.map((one): [string, { width: number; height: number }] => {
+      const { width, height } = one.getBoundingClientRect();
+      return [one.textContent, { width, height }];
+    }),
+  );
+  return new Map(found);
+}
