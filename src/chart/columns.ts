@@ -16,7 +16,7 @@ import {
 
 const HEIGHT = 240;
 /** Names that stand beside one another without touching, of ten letters each. */
-const MOST_NAMES = 9;
+const MOST_NAMES = 8;
 
 /**
  * SVG of one bar for each mark, with the series one on top of the other; the same data give the same bytes.
@@ -68,7 +68,7 @@ export async function groupedColumns(data: ChartData): Promise<string> {
   return finished(paper, drawn as unknown as Drawn, data); // an element of the document that was handed in
 }
 
-function frame({ unit, number }: ChartData, most: number) {
+function frame({ number }: ChartData, most: number) {
   return {
     width: WIDTH,
     height: HEIGHT,
@@ -81,8 +81,7 @@ function frame({ unit, number }: ChartData, most: number) {
       ticks: lines(most),
       tickFormat: number,
       grid: true,
-      label: printable(unit),
-      labelArrow: 'none' as const,
+      label: null,
     },
   };
 }

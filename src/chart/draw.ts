@@ -5,8 +5,10 @@
 
 /** Width of every chart; the page may show it smaller. Pixels, as all sizes here. */
 export const WIDTH = 720;
-/** Above the plot: room for the legend and the axis's unit. */
-export const TOP = 48;
+/** Above the plot: a line for the legend, and one for what the numbers count. */
+export const TOP = 52;
+/** Of letters, so that they can be read where a page shows the chart smaller. */
+const LETTERS_HEIGHT = 12;
 
 /** What a part of a chart stands for; a class of the same name in `style.ts` gives it its colour. */
 export type Kind = 'legacy' | 'orders' | 'fault' | 'good' | 'waiting' | 'bad' | 'paper';
@@ -93,6 +95,8 @@ export function finished({ element }: Paper, drawn: Drawn, data: ChartData): str
   for (const style of drawn.querySelectorAll('style')) style.remove();
   for (const part of drawn.querySelectorAll('[aria-label]')) part.removeAttribute('aria-label');
   for (const part of drawn.querySelectorAll('[aria-hidden]')) part.removeAttribute('aria-hidden');
+  drawn.setAttribute('font-size', String(LETTERS_HEIGHT));
+  drawn.append(element('text', { class: 'unit', 'text-anchor': 'start', x: 0, y: 36 }, data.unit));
   drawn.append(legendOf(element, data.series));
   return framed(drawn, `${data.title}. ${data.summary}`.trimEnd());
 }
@@ -101,7 +105,7 @@ export function finished({ element }: Paper, drawn: Drawn, data: ChartData): str
 export function emptyChart({ element }: Paper, { title, none }: ChartData): string {
   const drawn = element('svg', { class: 'chart', viewBox: `0 0 ${WIDTH} 40`, width: WIDTH, height: 40 });
   drawn.setAttribute('font-family', 'system-ui, sans-serif');
-  drawn.append(element('text', { x: 0, y: 25, 'font-size': 13, fill: 'currentColor' }, none));
+  drawn.append(element('text', { x: 0, y: 25, 'font-size': LETTERS_HEIGHT, fill: 'currentColor' }, none));
   return framed(drawn, `${title}. ${none}`);
 }
 
@@ -150,8 +154,9 @@ function framed(drawn: Drawn, name: string): string {
 /** Pixels of an average letter of the legend; no text is measured, so that every machine draws the same. */
 const LETTER = 7;
 
+
 function legendOf(element: Paper['element'], series: readonly Series[]): Drawn {
-  const legend = element('g', { class: 'legend', 'text-anchor': 'start', 'font-size': 12 });
+  const legend = element('g', { class: 'legend', 'text-anchor': 'start' });
   let x = 0;
   for (const { name, kind } of series) {
     legend.append(element('rect', { class: kind, x, y: 4, width: 11, height: 11 }));

@@ -19,7 +19,7 @@ const BOTTOM = 28;
 /** Room for names; longer ones are cut here, and whole in the pointer's title and in the table beside. */
 const NAMES = 290;
 /** Letters that fit there. */
-const MOST_LETTERS = 46;
+const MOST_LETTERS = 42;
 
 /** SVG of one bar for each mark, with the series one behind the other and their sum; the same data give the same bytes. At most 40 marks. */
 export async function stackedRows(data: ChartData): Promise<string> {
@@ -44,8 +44,7 @@ export async function stackedRows(data: ChartData): Promise<string> {
       tickFormat: data.number,
       grid: true,
       axis: 'bottom',
-      label: printable(data.unit),
-      labelArrow: 'none',
+      label: null,
     },
     y: {
       type: 'band',
