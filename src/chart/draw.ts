@@ -154,7 +154,6 @@ function framed(drawn: Drawn, name: string): string {
 /** Pixels of an average letter of the legend; no text is measured, so that every machine draws the same. */
 const LETTER = 7;
 
-
 function legendOf(element: Paper['element'], series: readonly Series[]): Drawn {
   const legend = element('g', { class: 'legend', 'text-anchor': 'start' });
   let x = 0;

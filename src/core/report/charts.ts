@@ -4,6 +4,7 @@ import type { ChartData } from '../../chart/draw.ts';
 import { stackedRows } from '../../chart/rows.ts';
 import type { DayLine, LossLine, NoticeLine, Report, WaitLine } from './report.ts';
 import { type Html, raw } from './tags.ts';
+import { type VerdictDay, verdictDays } from './verdict-days.ts';
 
 /** More bars than pixels could not be told apart; then days are put together. */
 const MOST_BARS = 120;
@@ -19,14 +20,17 @@ export interface ReportCharts {
   waits: Html;
   losses: Html;
   notices: Html;
+  readiness: Html;
 }
 
-export async function chartsOf({ days, waits, losses, notices }: Report): Promise<ReportCharts> {
+export async function chartsOf(report: Report): Promise<ReportCharts> {
+  const { days, waits, losses, notices } = report;
   return {
     traffic: raw(await trafficChart(spansOf(days))),
     waits: raw(await waitChart(waits)),
     losses: raw(await lossChart(losses)),
     notices: raw(await noticeChart(notices)),
+    readiness: raw(await readinessChart(verdictDays(report))),
   };
 }
 
@@ -124,6 +128,26 @@ function noticeChart(notices: readonly NoticeLine[]): Promise<string> {
       { name: 'waiting', kind: 'paper', values: notices.map(({ pending, stuck }) => pending - stuck) },
       { name: 'stuck', kind: 'waiting', values: notices.map(({ stuck }) => stuck) },
       { name: 'given up', kind: 'bad', values: notices.map(({ dead }) => dead) },
+    ],
+  });
+}
+
+function readinessChart(days: readonly VerdictDay[]): Promise<string> {
+  const shown = days.slice(-MOST_BARS);
+  const last = shown.at(-1)?.counts ?? { ready: 0, blocked: 0, inconclusive: 0 };
+  const words: Words = {
+    title: 'Readiness over time',
+    summary: `In the last column ${last.ready} ready, ${last.inconclusive} inconclusive, ${last.blocked} blocked.`,
+    unit: 'merchants',
+  };
+  return stackedColumns({
+    ...inEnglish,
+    ...words,
+    marks: shown.map(({ day }) => day),
+    series: [
+      { name: 'ready', kind: 'good', values: shown.map(({ counts }) => counts.ready) },
+      { name: 'inconclusive', kind: 'waiting', values: shown.map(({ counts }) => counts.inconclusive) },
+      { name: 'blocked', kind: 'bad', values: shown.map(({ counts }) => counts.blocked) },
     ],
   });
 }

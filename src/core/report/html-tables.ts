@@ -3,6 +3,7 @@ import { rangeOf, spansOf } from './charts.ts';
 import { factText } from './fact-text.ts';
 import type { Report } from './report.ts';
 import { type Html, htmlTable } from './tags.ts';
+import { verdictDays } from './verdict-days.ts';
 
 /** The numbers of the chart of calls over time. */
 export function dayTable({ days }: Report): Html {
@@ -17,6 +18,14 @@ export function waitTable({ waits }: Report): Html {
   return htmlTable(
     ['Waited, ms', 'Calls on legacy', 'Calls on orders'],
     waits.map((one) => [rangeOf(one), one.legacy, one.orders]),
+  );
+}
+
+/** The numbers of the chart of readiness. */
+export function readinessTable(report: Report): Html {
+  return htmlTable(
+    ['Day', 'Ready', 'Inconclusive', 'Blocked'],
+    verdictDays(report).map(({ day, counts }) => [day, counts.ready, counts.inconclusive, counts.blocked]),
   );
 }
 

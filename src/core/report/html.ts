@@ -8,6 +8,7 @@ import {
   lineTable,
   lossTable,
   noticeTable,
+  readinessTable,
   shadowTable,
   unseenTable,
   waitTable,
@@ -26,6 +27,11 @@ export async function reportHtml(report: Report): Promise<string> {
     verdict(report),
     fleet(report),
     findings(report),
+    htmlSection(
+      'Readiness over time',
+      raw(charts.readiness + readinessTable(report)),
+      'The verdicts that decisions on stages rested on, each merchant once a day, and all verdicts when this was made. Days without such a decision have none.',
+    ),
     traffic(report, charts),
     htmlSection(
       'Losses',

@@ -80,6 +80,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
     const charts = page.locator('svg[role=img]');
     const names = await charts.evaluateAll((found: Svg[]) => found.map((one) => one.getAttribute('aria-label') ?? ''));
     expect(names).toEqual([
+      'Readiness over time. In the last column 0 ready, 1 inconclusive, 0 blocked.',
       'Calls by lane over time. 14 on legacy, 8 on orders, of which 2 faults, from 2026-01-03 to 2026-01-05.',
       'How long tills waited, by lane. Shares of 14 calls on legacy and of 8 on orders, by milliseconds.',
       'Losses by field. Money first.',

@@ -6,6 +6,9 @@ import { diffReports, readReport } from '../../../src/core/report/diff.ts';
 import { addDuration, createHistogram, quantile } from '../../../src/core/report/histogram.ts';
 import { reportHtml } from '../../../src/core/report/html.ts';
 import { REPORT_SCHEMA, type Report } from '../../../src/core/report/report.ts';
+import { addExchange, createTally, waitLines } from '../../../src/core/report/tally.ts';
+import { verdictDays } from '../../../src/core/report/verdict-days.ts';
+import { newExchange } from '../../store/contract/evidence-kit.ts';
 
 function report(changes: Partial<Report> = {}): Report {
   return {
@@ -131,6 +134,29 @@ describe('HTML', () => {
   });
 });
 
+it('readiness over time is what decisions rested on, the last of each merchant and day, and what is true now', () => {
+  const on = (sequence: number, day: string, subject: string, verdict: string) => ({
+    ...decision(sequence, 'its turn'),
+    at: `2026-03-0${day}T10:00:00.000Z`,
+    subject,
+    evidence: { evidence: { verdict } },
+  });
+  const decisions = [
+    on(9, '4', '1', 'ready'),
+    on(8, '2', '2', 'ready'),
+    on(7, '2', '1', 'inconclusive'),
+    on(6, '2', '1', 'blocked'),
+    { ...on(5, '1', '1', ''), evidence: { evidence: 'of another line' } },
+  ];
+  const verdicts = { ready: 1, blocked: 0, inconclusive: 3 };
+  expect(verdictDays(report({ decisions, verdicts }))).toEqual([
+    { day: '2026-03-02', counts: { ready: 1, blocked: 0, inconclusive: 1 } },
+    { day: '2026-03-04', counts: { ready: 1, blocked: 0, inconclusive: 0 } },
+    { day: '2026-03-08 (report)', counts: verdicts },
+  ]);
+  expect(verdictDays(report({ verdicts: { ready: 0, blocked: 0, inconclusive: 0 } }))).toEqual([]);
+});
+
 it('quantiles are never below the true value, and at most an eighth above', () => {
   fc.assert(
     fc.property(
@@ -146,6 +172,24 @@ it('quantiles are never below the true value, and at most an eighth above', () =
       },
     ),
   );
+});
+
+it('waits are counted by doublings, whole milliseconds rounded up, without a gap between the shortest and the longest', () => {
+  const tally = createTally();
+  const waits = { legacy: [0, 0.4, 1, 1.5, 3], orders: [15, 15.2, 40] };
+  for (const lane of ['legacy', 'orders'] as const) {
+    for (const duration_ms of waits[lane])
+      addExchange(tally, { ...newExchange({ lane, duration_ms }), sequence: 1, signatures: [] });
+  }
+  expect(waitLines(createTally())).toEqual([]);
+  expect(waitLines(tally)).toEqual([
+    { from_ms: 0, up_to_ms: 1, legacy: 3, orders: 0 },
+    { from_ms: 2, up_to_ms: 3, legacy: 2, orders: 0 },
+    { from_ms: 4, up_to_ms: 7, legacy: 0, orders: 0 },
+    { from_ms: 8, up_to_ms: 15, legacy: 0, orders: 1 },
+    { from_ms: 16, up_to_ms: 31, legacy: 0, orders: 1 },
+    { from_ms: 32, up_to_ms: 63, legacy: 0, orders: 1 },
+  ]);
 });
 
 describe('diff', () => {
