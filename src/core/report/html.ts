@@ -169,23 +169,21 @@ function traffic(report: Report, charts: ReportCharts): string {
   ]);
   const errors = report.errors.map((one) => [one.operation, one.lane, one.status, one.error, one.calls, one.sample]);
   return [
+    htmlSection('Calls over time', raw(charts.traffic + dayTable(report)), 'Calls by lane, by UTC day.'),
     htmlSection(
       'Traffic',
-      raw(
-        charts.traffic +
-          dayTable(report) +
-          htmlTable(['Operation', 'Lane', 'Calls', 'Good', 'Business', 'Token', 'Faults'], calls),
-      ),
+      htmlTable(['Operation', 'Lane', 'Calls', 'Good', 'Business', 'Token', 'Faults'], calls),
       'Calls by operation and lane. Business: declines, busy terminals and mistakes of a till.',
     ),
     htmlSection(
+      'How long tills waited',
+      raw(charts.waits + waitTable(report)),
+      'Calls by lane and by what they took, in whole milliseconds rounded up.',
+    ),
+    htmlSection(
       'Latency',
-      raw(
-        charts.waits +
-          waitTable(report) +
-          htmlTable(['Operation', 'Lane', 'Calls', 'Half, ms', '95 %, ms', '99 %, ms', 'Longest, ms'], latency),
-      ),
-      'What tills waited. Shares are upper bounds, at most an eighth above.',
+      htmlTable(['Operation', 'Lane', 'Calls', 'Half, ms', '95 %, ms', '99 %, ms', 'Longest, ms'], latency),
+      'What tills waited, by operation. Shares are upper bounds, at most an eighth above.',
     ),
     htmlSection(
       'Errors',

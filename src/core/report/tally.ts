@@ -92,12 +92,16 @@ export function latencyLines(tally: Tally): LatencyLine[] {
       operation,
       lane,
       calls: histogram.total,
-      p50_ms: quantile(histogram, 0.5),
-      p95_ms: quantile(histogram, 0.95),
-      p99_ms: quantile(histogram, 0.99),
-      max_ms: Math.round(histogram.max_ms * 10) / 10,
+      p50_ms: tenths(quantile(histogram, 0.5)),
+      p95_ms: tenths(quantile(histogram, 0.95)),
+      p99_ms: tenths(quantile(histogram, 0.99)),
+      max_ms: tenths(histogram.max_ms),
     }))
     .toSorted((a, b) => Number(b.operation === 'all') - Number(a.operation === 'all') || b.calls - a.calls);
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
 }
 
 /** Waits of all operations by lane, from the shortest to the longest class that any call is in, without a gap. */

@@ -4,7 +4,7 @@ import type { DecisionLine, Report } from './report.ts';
 
 /** Merchants by their verdict. */
 export interface VerdictDay {
-  /** UTC day, ISO 8601; the last one is when the report was made. */
+  /** UTC day, ISO 8601; `this report` when it was made. */
   day: string;
   counts: Record<Verdict, number>;
 }
@@ -13,11 +13,7 @@ export interface VerdictDay {
  * A line for each day on which a stage was decided, with the last verdict of each merchant on that day, and one for the
  * day on which the report was made, with all its merchants. Other days have none: nobody keeps a verdict that nothing rested on.
  */
-export function verdictDays({
-  decisions,
-  verdicts: now,
-  made_at,
-}: Pick<Report, 'decisions' | 'verdicts' | 'made_at'>): VerdictDay[] {
+export function verdictDays({ decisions, verdicts: now }: Pick<Report, 'decisions' | 'verdicts'>): VerdictDay[] {
   const days = new Map<string, Map<string, Verdict>>();
   for (const decision of decisions.toSorted((a, b) => a.sequence - b.sequence)) {
     const verdict = verdictOf(decision);
@@ -29,7 +25,7 @@ export function verdictDays({
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([day, found]) => ({ day, counts: countsOf([...found.values()]) }));
   const is_judged = Object.values(now).some((count) => count > 0);
-  return is_judged ? [...decided, { day: `${made_at.slice(0, 10)} (report)`, counts: now }] : decided;
+  return is_judged ? [...decided, { day: 'this report', counts: now }] : decided;
 }
 
 /** Null for lines that are no decision on a stage. */

@@ -109,7 +109,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
     expect(height('2026-01-05, orders: 4')).toBeCloseTo(4 * unit, 0);
     expect(height('2026-01-05, faults on orders: 2')).toBeCloseTo(2 * unit, 0);
     const rows = await page
-      .locator('section:has(> h2:text-is("Traffic")) table')
+      .locator('section:has(> h2:text-is("Calls over time")) table')
       .first()
       .locator('tbody tr')
       .allInnerTexts();

@@ -152,7 +152,7 @@ it('readiness over time is what decisions rested on, the last of each merchant a
   expect(verdictDays(report({ decisions, verdicts }))).toEqual([
     { day: '2026-03-02', counts: { ready: 1, blocked: 0, inconclusive: 1 } },
     { day: '2026-03-04', counts: { ready: 1, blocked: 0, inconclusive: 0 } },
-    { day: '2026-03-08 (report)', counts: verdicts },
+    { day: 'this report', counts: verdicts },
   ]);
   expect(verdictDays(report({ verdicts: { ready: 0, blocked: 0, inconclusive: 0 } }))).toEqual([]);
 });
