@@ -8,6 +8,7 @@ import { type VerdictDay, verdictDays } from './verdict-days.ts';
 
 /** More bars than pixels could not be told apart; then days are put together. */
 const MOST_BARS = 120;
+const DAY_MS = 86_400_000;
 /** Fields that a chart shows; the table has them all. */
 const MOST_FIELDS = 15;
 
@@ -34,8 +35,9 @@ export async function chartsOf(report: Report): Promise<ReportCharts> {
   };
 }
 
-/** Days as they are drawn and listed: neighbours in one line, where there are more days than bars. */
-export function spansOf(days: readonly DayLine[]): DayLine[] {
+/** Days as they are drawn and listed: those without a call, too, and neighbours in one line where there are more days than bars. */
+export function spansOf(seen: readonly DayLine[]): DayLine[] {
+  const days = withoutGaps(seen);
   const size = Math.ceil(days.length / MOST_BARS);
   const spans: DayLine[] = [];
   for (let index = 0; index < days.length; index += size) {
@@ -49,6 +51,16 @@ export function spansOf(days: readonly DayLine[]): DayLine[] {
     });
   }
   return spans;
+}
+
+function withoutGaps(days: readonly DayLine[]): DayLine[] {
+  return days.flatMap((one, nth) => {
+    const before = Date.parse(days[nth - 1]?.day ?? one.day);
+    const empty: DayLine[] = [];
+    for (let at = before + DAY_MS; at < Date.parse(one.day); at += DAY_MS)
+      empty.push({ day: new Date(at).toISOString().slice(0, 10), legacy: 0, orders: 0, faults: 0 });
+    return [...empty, one];
+  });
 }
 
 function trafficChart(days: readonly DayLine[]): Promise<string> {

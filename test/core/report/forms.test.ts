@@ -1,6 +1,7 @@
 /** A report's forms: CSV that no spreadsheet runs, HTML that carries nothing in, quantiles within an eighth, and a diff of two. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { spansOf } from '../../../src/core/report/charts.ts';
 import { csvLine, reportCsv } from '../../../src/core/report/csv.ts';
 import { diffReports, readReport } from '../../../src/core/report/diff.ts';
 import { addDuration, createHistogram, quantile } from '../../../src/core/report/histogram.ts';
@@ -172,6 +173,16 @@ it('quantiles are never below the true value, and at most an eighth above', () =
       },
     ),
   );
+});
+
+it('days without a call are listed between others, and neighbours put together where there are too many', () => {
+  const on = (day: string) => ({ day, legacy: 2, orders: 1, faults: 1 });
+  const empty = { day: '2026-03-01', legacy: 0, orders: 0, faults: 0 };
+  expect(spansOf([on('2026-02-28'), on('2026-03-02')])).toEqual([on('2026-02-28'), empty, on('2026-03-02')]);
+  const year = spansOf([on('2026-01-01'), on('2026-12-31')]);
+  expect(year).toHaveLength(92);
+  expect(year[0]).toEqual(on('2026-01-01'));
+  expect(year.at(-1)).toMatchObject({ day: '2026-12-31', legacy: 2 });
 });
 
 it('waits are counted by doublings, whole milliseconds rounded up, without a gap between the shortest and the longest', () => {
