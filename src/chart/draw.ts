@@ -114,13 +114,16 @@ export function isEmpty({ series }: ChartData): boolean {
   return series.every(({ values }) => values.every((value) => value <= 0));
 }
 
-/** Bars of each series, one on top of the other, without those of 0; `stacked` false: all from the floor. */
+/**
+ * Bars of each series, one on top of the other, without those of 0; `stacked` false: all from the floor, those of 0 too,
+ * because Plot leaves out the place of a mark that has none.
+ */
 export function barsOf({ marks, series, number }: ChartData, stacked = true): Bar[][] {
   const floors = marks.map(() => 0);
   return series.map(({ name, values }) =>
     marks.flatMap((label, mark) => {
       const value = values[mark] ?? 0;
-      if (value <= 0) return [];
+      if (stacked && value <= 0) return [];
       const from = stacked ? (floors[mark] ?? 0) : 0;
       floors[mark] = from + value;
       const title = printable(`${label}, ${name}: ${number(value)}`);

@@ -62,6 +62,16 @@ describe('bars', () => {
     expect(other.x).toBeGreaterThanOrEqual(one.x + one.width);
   });
 
+  it('of grouped columns have one axis, also where a mark has no value at all', async () => {
+    const series = [
+      { name: 'legacy', kind: 'legacy' as const, values: [4, 0, 1] },
+      { name: 'orders', kind: 'orders' as const, values: [2, 0, 3] },
+    ];
+    const svg = await groupedColumns({ ...data, series });
+    expect(svg.match(/>4<\/text>/g)).toHaveLength(1);
+    expect(svg.match(/>Tuesday<\/text>/g)).toHaveLength(2);
+  });
+
   it('of rows are as long as their values, one behind the other, with the sum at their end', async () => {
     const svg = await stackedRows(data);
     const rects = rectsOf(svg);

@@ -16,5 +16,5 @@ thead th { background: #f6f8fa; } tbody th { font-weight: 500; } td.number { tex
 code { font: .85em ui-monospace, monospace; background: #f6f8fa; padding: .05rem .25rem; overflow-wrap: anywhere; }
 ${CHART_STYLE.trim()}
 @page { size: A4 landscape; margin: 12mm; }
-@media print { table { font-size: 8pt; } body { max-width: none; padding: 0; font-size: 10pt; } section { break-inside: auto; } h2 { break-after: avoid; } tr { break-inside: avoid; } thead { display: table-header-group; } }
+@media print { table { font-size: 8pt; } body { max-width: none; padding: 0; font-size: 10pt; } section { break-inside: auto; } h2, h2 + p { break-after: avoid; } h2 + p { break-inside: avoid; } tr { break-inside: avoid; } thead { display: table-header-group; } }
 `;

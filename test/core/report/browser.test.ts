@@ -87,14 +87,14 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
       'Delivery of notices by topic. 0 of 2 are delivered.',
     ]);
     const faulty = await charts.evaluateAll((found: Svg[]) => {
-      const { DOMParser } = globalThis as unknown as Page0;
+      const { DOMParser } = globalThis as unknown as PageGlobals;
       return found.filter((one) =>
         new DOMParser().parseFromString(one.outerHTML, 'image/svg+xml').querySelector('parsererror'),
       ).length;
     });
     expect(faulty).toBe(0);
     const colours = await page.locator('svg g.legend rect').evaluateAll((found: Svg[]) => {
-      const { getComputedStyle } = globalThis as unknown as Page0;
+      const { getComputedStyle } = globalThis as unknown as PageGlobals;
       return found.map((one) => getComputedStyle(one).fill);
     });
     expect(colours.every((colour) => /^rgb\(/.test(colour) && colour !== 'rgb(0, 0, 0)')).toBe(true);
@@ -126,7 +126,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
     );
   });
 
-  it('prints to a clean PDF: nothing is cut at the side of a page, and no chart is torn', async () => {
+  it('prints to a clean PDF: nothing is cut at the side of a page, no chart is torn, and none from its heading', async () => {
     await page.emulateMedia({ media: 'print' });
     await page.setViewportSize(PAPER);
     const sizes = await page.locator('svg[role=img]').evaluateAll((found: Svg[]) =>
@@ -138,10 +138,15 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
     expect(sizes.every(({ left, right, height }) => left >= 0 && right <= PAPER.width && height > 40)).toBe(true);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PAPER.width);
     const breaks = await page.locator('svg[role=img]').evaluateAll((found: Svg[]) => {
-      const { getComputedStyle } = globalThis as unknown as Page0;
+      const { getComputedStyle } = globalThis as unknown as PageGlobals;
       return found.map((one) => getComputedStyle(one).breakInside);
     });
     expect(new Set(breaks)).toEqual(new Set(['avoid']));
+    const leads = await page.locator('h2 + p').evaluateAll((found: Svg[]) => {
+      const { getComputedStyle } = globalThis as unknown as PageGlobals;
+      return found.map((one) => getComputedStyle(one).breakAfter);
+    });
+    expect(new Set(leads)).toEqual(new Set(['avoid']));
     const pdf = await page.pdf({ preferCSSPageSize: true, printBackground: false });
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
     expect(pdf.toString('latin1').match(/\/Type \/Page\b/g)?.length).toBeGreaterThan(0);
@@ -154,9 +159,9 @@ interface Svg {
   getAttribute(name: string): string | null;
   getBoundingClientRect(): { left: number; right: number; height: number; width: number };
 }
-interface Page0 {
+interface PageGlobals {
   DOMParser: new () => { parseFromString(text: string, type: string): { querySelector(selector: string): unknown } };
-  getComputedStyle(element: Svg): { fill: string; breakInside: string };
+  getComputedStyle(element: Svg): { fill: string; breakInside: string; breakAfter: string };
 }
 
 /** Bars as they stand on the screen, by their titles. */
