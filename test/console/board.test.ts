@@ -1,7 +1,8 @@
 /** The fleet board in a real browser: what it greets with, shows, finds, keeps fresh, and how it is read. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../chromium.ts';
 import { ANA, ARGENTINA, type Bench, BRAZIL, DEVICE, MEXICO, PEOPLE, POINT, startBench } from '../kit.ts';
-import { hasChromium, type Opened, openConsole } from './browser.ts';
+import { type Opened, openConsole } from './browser.ts';
 
 describe.skipIf(!hasChromium)('the board', () => {
   let bench: Bench;

@@ -1,25 +1,10 @@
-/** A real Chromium for the console's tests: one for all files of a process; each page notes every problem that it meets. */
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+/** The console in a real Chromium, signed in as somebody; each page notes every problem that it meets. */
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { browser, seriousFindings } from '../chromium.ts';
 import type { Bench } from '../kit.ts';
-
-/** Debian's place, or the one that `CHROMIUM` names. */
-const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'));
 
 /** Ends what hangs; the board asks for what is new every five seconds. */
 const LONGEST_WAIT_MS = 40_000;
-
-/** Without a browser these tests say that they were not run. */
-export const hasChromium = existsSync(EXECUTABLE);
-
-let running: Promise<Browser> | null = null;
-/** Playwright ends it with this process. */
-function browser(): Promise<Browser> {
-  running ??= chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-gpu'] });
-  return running;
-}
 
 export interface Opened {
   page: Page;
@@ -59,14 +44,4 @@ export async function openConsole(
     await page.waitForURL(`${bench.app.ops_url}/`);
   }
   return { page, problems, go, seriousFindings: () => seriousFindings(page), close: () => context.close() };
-}
-
-async function seriousFindings(page: Page): Promise<string[]> {
-  await page.evaluate(readFileSync(AXE, 'utf8'));
-  const found = (await page.evaluate('axe.run()')) as {
-    violations: { id: string; impact: string; nodes: { html: string }[] }[];
-  }; // the form that axe-core documents
-  return found.violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
 }

@@ -1,5 +1,6 @@
 /** The merchant page in a real browser: a move with preview and refusal, a rollback that drains, approval, replay; roles refuse as ever. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../chromium.ts';
 import {
   ANA,
   ARGENTINA,
@@ -13,7 +14,7 @@ import {
   startReceiver,
 } from '../kit.ts';
 import { type MovesBench, startMoves } from '../moves/kit.ts';
-import { hasChromium, type Opened, openConsole } from './browser.ts';
+import { type Opened, openConsole } from './browser.ts';
 
 const HERE = `/merchants/${ARGENTINA}`;
 

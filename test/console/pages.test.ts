@@ -1,7 +1,8 @@
 /** The other pages in a real browser: trace, incidents, audit with its proof, register, reports; each readable in three languages. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../chromium.ts';
 import { ANA, ARGENTINA, BEN, type Bench, DEVICE, PEOPLE, POINT, startBench } from '../kit.ts';
-import { hasChromium, type Opened, openConsole } from './browser.ts';
+import { type Opened, openConsole } from './browser.ts';
 
 const PLACES = [
   '/',
