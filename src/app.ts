@@ -11,10 +11,10 @@ import type { WorkerSide } from './app/worker.ts';
 import { assumptionsOf } from './config/assumptions.ts';
 import { hasNoPeople } from './config/contradictions.ts';
 import type { Config } from './config.ts';
-import { createConsole } from './console/console.ts';
 import type { Runtime } from './core/runtime.ts';
 import { Secret } from './core/secret.ts';
 import { type Admission, createAdmission } from './http/admission.ts';
+import { loadedLate } from './http/loaded-late.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { opsApp, refuseOpsHead } from './http/ops.ts';
 import { createPassthrough } from './http/passthrough.ts';
@@ -203,7 +203,7 @@ function openOpsDoor(
       notice_agent: config.notices.user_agent,
     },
     checkUrl: (url) => void checkUrl(url, policy),
-    console: createConsole,
+    console: (parts) => loadedLate(async () => (await import('./console/console.ts')).createConsole(parts)),
   });
   return listen(app, {
     ...opsLimits,

@@ -1,8 +1,8 @@
 /** The files that pages need, served from this process: style sheet, htmx and icon; nothing is fetched from elsewhere. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { RequestHandler } from 'express';
 import { PuenteError } from '../error.ts';
 
@@ -25,7 +25,7 @@ interface Kept {
 }
 
 export function consoleFiles(): ConsoleFiles {
-  const htmx = fileURLToPath(import.meta.resolve('htmx.org/dist/htmx.min.js'));
+  const htmx = createRequire(import.meta.filename).resolve('htmx.org/dist/htmx.min.js');
   const style = kept('console', 'css', 'text/css', ...SHEETS.map((name) => join(import.meta.dirname, name)));
   const icon = kept('puente', 'svg', 'image/svg+xml', join(import.meta.dirname, 'puente.svg'));
   const script = kept('htmx', 'js', 'text/javascript', htmx);
