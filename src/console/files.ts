@@ -15,6 +15,8 @@ export interface ConsoleFiles {
   handler: RequestHandler;
 }
 
+const require = createRequire(import.meta.filename);
+
 /** Sent as one, in this order. */
 const SHEETS = ['colours.css', 'ground.css', 'forms.css', 'pieces.css', 'badges.css', 'story.css', 'media.css'];
 
@@ -25,7 +27,7 @@ interface Kept {
 }
 
 export function consoleFiles(): ConsoleFiles {
-  const htmx = createRequire(import.meta.filename).resolve('htmx.org/dist/htmx.min.js');
+  const htmx = require.resolve('htmx.org/dist/htmx.min.js');
   const style = kept('console', 'css', 'text/css', ...SHEETS.map((name) => join(import.meta.dirname, name)));
   const icon = kept('puente', 'svg', 'image/svg+xml', join(import.meta.dirname, 'puente.svg'));
   const script = kept('htmx', 'js', 'text/javascript', htmx);
