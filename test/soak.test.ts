@@ -297,6 +297,17 @@ describe('the judge of slopes', () => {
     expect(verdict(floor, samplesOf(60, saw))).toBe('flat');
   });
 
+  it('finds the slow saw of what is bounded in two halves flat', () => {
+    const slow = (at_s: number): number => saw(at_s) + ((at_s % 700) / 700) * 26 * MIB;
+    expect(verdict(floor, samplesOf(60, slow))).toBe('flat');
+    expect(
+      verdict(
+        floor,
+        samplesOf(60, (at_s) => slow(at_s) + (at_s / 3600) * 15 * MIB),
+      ),
+    ).toBe('rises');
+  });
+
   it('finds a leak under the saw', () => {
     const leak = trendOf(
       floor,

@@ -59,6 +59,11 @@ const WARM_UP_SHARE = 1 / 3;
 const MOST_BLOCKS = 12;
 /** Fewer have no slope. */
 const LEAST_BLOCKS = 4;
+/**
+ * A block of a floor holds a tooth of every saw. What is bounded in two halves is one too (`core/recent.ts`): it grows until a
+ * half is full, and its other half goes at once, however often garbage is collected.
+ */
+const FLOOR_BLOCK_S = 600;
 /** So long a run has to be for memory to be warm, at the usual rate. */
 const JUDGED_FROM_MIN = 60;
 /** A block of a level is longer than a burst of calls. */
@@ -70,7 +75,7 @@ export function trendOf(measure: Measure, looks: readonly Sample[]): Trend {
   if (judgement.by === 'rest') return restOf(measure, judgement, looks);
   const samples = looks.filter(({ is_at_rest }) => !is_at_rest);
   const points = pointsOf(measure, samples);
-  const blocks = judgement.by === 'floor' ? blocksOf(points, points.length, least) : levelBlocks(points);
+  const blocks = judgement.by === 'floor' ? floorBlocks(points) : levelBlocks(points);
   const [first, last] = [blocks[0], blocks.at(-1)];
   const hours = ((last?.at_s ?? 0) - (first?.at_s ?? 0)) / 3600;
   const per_hour = slopeOf(blocks) * 3600;
@@ -147,18 +152,35 @@ interface Point {
   value: number;
 }
 
-function levelBlocks(points: readonly Point[]): Point[] {
-  const lasts_s = (points.at(-1)?.at_s ?? 0) - (points[0]?.at_s ?? 0);
-  return blocksOf(points, Math.max(1, Math.floor(lasts_s / LEVEL_BLOCK_S)), median);
+/** The lowest point of each. */
+function floorBlocks(points: readonly Point[]): Point[] {
+  const lowest = (block: readonly Point[]): Point[] =>
+    block.toSorted((one, other) => one.value - other.value).slice(0, 1);
+  const count = Math.max(LEAST_BLOCKS, Math.min(MOST_BLOCKS, Math.floor(lengthOf(points) / FLOOR_BLOCK_S)));
+  return blocksOf(points, count).flatMap(lowest);
 }
 
-function blocksOf(points: readonly Point[], wanted: number, of: (values: number[]) => number): Point[] {
-  const count = Math.min(MOST_BLOCKS, wanted);
-  return Array.from({ length: count }, (_, index) => {
-    const from = Math.floor((points.length * index) / count);
-    const block = points.slice(from, Math.floor((points.length * (index + 1)) / count));
-    return { at_s: median(block.map(({ at_s }) => at_s)), value: of(block.map(({ value }) => value)) };
-  });
+function levelBlocks(points: readonly Point[]): Point[] {
+  const count = Math.min(MOST_BLOCKS, Math.max(1, Math.floor(lengthOf(points) / LEVEL_BLOCK_S)));
+  return blocksOf(points, count).map((block) => ({
+    at_s: median(block.map(({ at_s }) => at_s)),
+    value: median(block.map(({ value }) => value)),
+  }));
+}
+
+/** Seconds. */
+function lengthOf(points: readonly Point[]): number {
+  return (points.at(-1)?.at_s ?? 0) - (points[0]?.at_s ?? 0);
+}
+
+/** Equally long in time; one without a point is left out. */
+function blocksOf(points: readonly Point[], count: number): Point[][] {
+  const from_s = points[0]?.at_s ?? 0;
+  const block_s = lengthOf(points) / count;
+  const placeOf = ({ at_s }: Point): number => Math.min(count - 1, Math.floor((at_s - from_s) / block_s));
+  return Array.from({ length: count }, (_, place) => points.filter((point) => placeOf(point) === place)).filter(
+    ({ length }) => length > 0,
+  );
 }
 
 /** Theil and Sen: the median of the slopes between all pairs, a second. */
@@ -167,10 +189,6 @@ function slopeOf(points: readonly Point[]): number {
     points.slice(index + 1).map((other) => (other.value - one.value) / (other.at_s - one.at_s)),
   );
   return median(slopes);
-}
-
-function least(values: number[]): number {
-  return Math.min(...values);
 }
 
 function median(values: number[]): number {

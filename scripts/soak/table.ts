@@ -36,7 +36,8 @@ export function printResult(result: Result): string {
     .join('\n');
 }
 
-function trendTable(trends: readonly Trend[]): string {
+/** What was measured all along, and the verdict on each. */
+export function trendTable(trends: readonly Trend[]): string {
   const table = new Table({
     head: ['measure', 'start', 'end', 'slope/h', 'resolution/h', 'verdict'],
     style: { head: [], border: [] },

@@ -1,9 +1,11 @@
 /** A cache of answers, kept for a short time in this process, so that tills that poll don't become upstream calls. */
 
-import { createRecent } from './recent.ts';
+import { createRecent, type Recent } from './recent.ts';
 
 /** Entries kept at most over all kinds; a forgotten one only costs a call. */
 const CAPACITY = 20_000;
+/** Most answers are fresh for seconds (`reads.fresh_ms` and `reads.search_fresh_ms` are a minute at most): what is older only takes memory. */
+const BRIEF_MS = 60_000;
 
 export interface Cache {
   /** The kept answer of a key, or one that is being asked; undefined when there is none. Asks nobody. */
@@ -31,9 +33,19 @@ interface Entry {
 }
 
 export function createCache(): Cache {
-  const entries = createRecent<Entry>(CAPACITY);
+  const brief = createRecent<Entry>(CAPACITY);
+  const long = createRecent<Entry>(CAPACITY);
+  let turned_at = 0;
+  const entriesOf = (now: number, fresh_ms: number): Recent<Entry> => {
+    if (fresh_ms > BRIEF_MS) return long;
+    if (Math.abs(now - turned_at) >= BRIEF_MS) {
+      brief.turn();
+      turned_at = now;
+    }
+    return brief;
+  };
   const peek = <Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined => {
-    const known = entries.get(key);
+    const known = entriesOf(now, fresh_ms).get(key);
     if (known === undefined || now < known.at || now - known.at >= Math.min(fresh_ms, known.kept_ms)) return undefined;
     return known.answer as Promise<Answer>; // stored under its own key
   };
@@ -48,6 +60,7 @@ export function createCache(): Cache {
     ): Promise<Answer> {
       const known = peek<Answer>(key, now, fresh_ms);
       if (known !== undefined) return known;
+      const entries = entriesOf(now, fresh_ms);
       const entry: Entry = { at: now, kept_ms: Number.POSITIVE_INFINITY, answer: ask() };
       entries.set(key, entry);
       const forget = (): void => {

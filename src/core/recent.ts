@@ -5,6 +5,8 @@ export interface Recent<Value> {
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
   delete(key: string): void;
+  /** Forgets what was not used since the last turn, as if the young half were full. */
+  turn(): void;
 }
 
 /**
@@ -15,11 +17,12 @@ export interface Recent<Value> {
 export function createRecent<Value>(capacity: number): Recent<Value> {
   let young = new Map<string, Value>();
   let old = new Map<string, Value>();
+  const turn = (): void => {
+    old = young;
+    young = new Map();
+  };
   const set = (key: string, value: Value): void => {
-    if (young.size >= capacity / 2 && !young.has(key)) {
-      old = young;
-      young = new Map();
-    }
+    if (young.size >= capacity / 2 && !young.has(key)) turn();
     young.set(key, value);
     old.delete(key);
   };
@@ -36,5 +39,6 @@ export function createRecent<Value>(capacity: number): Recent<Value> {
       young.delete(key);
       old.delete(key);
     },
+    turn,
   };
 }

@@ -4,6 +4,8 @@ import { createCache } from '../../src/core/cache.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const FRESH_MS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 /** Something to ask that counts, and answers when it is told to. */
 function source() {
@@ -115,5 +117,18 @@ describe('a cache', () => {
     expect(await cache.get('key 20000', NOW, FRESH_MS, async () => 'again')).toBe(20_000);
     expect(await cache.get('key 10000', NOW, FRESH_MS, async () => 'again')).toBe(10_000);
     expect(await cache.get('key 0', NOW, FRESH_MS, async () => 'again')).toBe('again');
+  });
+
+  it('keeps a long answer beside brief ones, and a brief one for its whole minute', async () => {
+    const cache = createCache();
+    const get = (key: string, now: number, fresh_ms: number) =>
+      cache.get(key, now, fresh_ms, async () => `${key} ${now}`);
+    await get('place', NOW, HOUR_MS);
+    await get('search', NOW + 59_000, MINUTE_MS);
+    for (let second = 60; second < 119; second++) await get(`other ${second}`, NOW + second * 1_000, MINUTE_MS);
+    expect(await get('search', NOW + 118_999, MINUTE_MS)).toBe(`search ${NOW + 59_000}`);
+    expect(await get('place', NOW + 118_999, HOUR_MS)).toBe(`place ${NOW}`);
+    // What ran ahead and was set back is asked for anew.
+    expect(await get('search', NOW - HOUR_MS, MINUTE_MS)).toBe(`search ${NOW - HOUR_MS}`);
   });
 });
