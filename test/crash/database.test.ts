@@ -9,7 +9,7 @@ import { type Server, startServer } from '../store/postgres/server.ts';
 import { summary } from './chain.ts';
 import { killChildren } from './child.ts';
 import { bundleSources } from './stand.ts';
-import { runTroubles, type Trouble, type TroubledOutcome } from './trouble-chain.ts';
+import { runTroubles, someSales, type Trouble, type TroubledOutcome } from './trouble-chain.ts';
 
 /** Of each trouble; more for a longer proof: `CRASH_TROUBLES=200`. */
 const TIMES = Number(process.env.CRASH_TROUBLES ?? 1);
@@ -95,7 +95,11 @@ describe('a database in trouble under sales', { timeout: LIMIT_MS }, () => {
   it('that fails over to a standby nobody waited for loses what was told, and the checker sees it', async () => {
     const pair = await startPair();
     try {
-      const { violations } = await runTroubles('control', SEED, onServer(pair.url), [pair.fallBehind, pair.failOver]);
+      const { violations } = await runTroubles('control', SEED, onServer(pair.url), [
+        pair.fallBehind,
+        someSales,
+        pair.failOver,
+      ]);
       expect(violations.filter(({ invariant }) => invariant === 'I1')).not.toEqual([]);
     } finally {
       await pair.remove();

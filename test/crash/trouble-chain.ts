@@ -10,11 +10,12 @@ import { startTill, type Till } from './till.ts';
 const SETTINGS = { PUENTE_POSTGRES_STATEMENT_TIMEOUT_MS: '1000', PUENTE_POSTGRES_CONNECT_TIMEOUT_MS: '1000' };
 /** Between two rounds of sales. */
 const ROUND_MS = 60;
+const SOME_SALES = 6;
 /** Sales before a trouble, and after the last. */
 const CALM_MS = { least: 200, most: 600 };
 
 /** Happens while tills sell, and is over when it returns. */
-export type Trouble = (random: Random) => Promise<void>;
+export type Trouble = (random: Random, till: Till) => Promise<void>;
 
 export interface TroubledOutcome extends Outcome {
   /** How often tills were answered with each status; null for no answer at all. */
@@ -37,7 +38,7 @@ export async function runTroubles(
     const selling = sellAllDay(till, day);
     for (const trouble of troubles) {
       await pause(random.between(CALM_MS.least, CALM_MS.most));
-      await trouble(random);
+      await trouble(random, till);
     }
     await pause(CALM_MS.most);
     day.is_over = true;
@@ -48,6 +49,12 @@ export async function runTroubles(
   } finally {
     await stand.close();
   }
+}
+
+/** No trouble: some sales are taken meanwhile, however busy the machine is. */
+export async function someSales(_random: Random, { creates }: Till): Promise<void> {
+  const taken = (): number => creates.filter(({ status }) => status === 200).length;
+  for (const before = taken(); taken() < before + SOME_SALES; ) await pause(ROUND_MS);
 }
 
 async function sellAllDay(till: Till, day: { is_over: boolean }): Promise<void> {
