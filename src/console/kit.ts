@@ -65,5 +65,6 @@ export function fieldsOf(value: unknown): Fields {
 export function ownPath(asked: string | undefined): string {
   const base = 'http://own.invalid';
   const url = asked?.startsWith('/') === true ? URL.parse(asked, base) : null;
-  return url?.origin === base ? url.pathname + url.search : '/';
+  // With two slashes it would name another host, and parsing may leave such a path behind.
+  return url?.origin === base && !url.pathname.startsWith('//') ? url.pathname + url.search : '/';
 }

@@ -36,16 +36,21 @@ export function createCache(): Cache {
   const brief = createRecent<Entry>(CAPACITY);
   const long = createRecent<Entry>(CAPACITY);
   let turned_at = 0;
-  const entriesOf = (now: number, fresh_ms: number): Recent<Entry> => {
-    if (fresh_ms > BRIEF_MS) return long;
-    if (Math.abs(now - turned_at) >= BRIEF_MS) {
-      brief.turn();
-      turned_at = now;
-    }
-    return brief;
+  const turnIfDue = (now: number): void => {
+    if (Math.abs(now - turned_at) < BRIEF_MS) return;
+    brief.turn();
+    turned_at = now;
+  };
+  /** The same key may be asked for with a long and a brief freshness: what was asked last is the one that counts. */
+  const put = (key: string, entry: Entry, fresh_ms: number): Recent<Entry> => {
+    const [its, other] = fresh_ms > BRIEF_MS ? [long, brief] : [brief, long];
+    other.delete(key);
+    its.set(key, entry);
+    return its;
   };
   const peek = <Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined => {
-    const known = entriesOf(now, fresh_ms).get(key);
+    turnIfDue(now);
+    const known = brief.get(key) ?? long.get(key);
     if (known === undefined || now < known.at || now - known.at >= Math.min(fresh_ms, known.kept_ms)) return undefined;
     return known.answer as Promise<Answer>; // stored under its own key
   };
@@ -60,9 +65,8 @@ export function createCache(): Cache {
     ): Promise<Answer> {
       const known = peek<Answer>(key, now, fresh_ms);
       if (known !== undefined) return known;
-      const entries = entriesOf(now, fresh_ms);
       const entry: Entry = { at: now, kept_ms: Number.POSITIVE_INFINITY, answer: ask() };
-      entries.set(key, entry);
+      const entries = put(key, entry, fresh_ms);
       const forget = (): void => {
         if (entries.get(key) === entry) entries.delete(key);
       };

@@ -67,8 +67,17 @@ export function dropHopByHop(request: IncomingMessage): void {
   for (const name of Object.keys(headers)) {
     if (name.includes('_') && SINGLE.has(name.replaceAll('_', '-'))) delete headers[name];
   }
+  dropOwnCookies(headers);
   const { connection } = headers;
   if (connection !== undefined) headers.connection = /(^|,)\s*close\s*(,|$)/i.test(connection) ? 'close' : 'keep-alive';
+}
+
+/** Browsers send cookies to every port of a host: the console's session is nobody's beyond this installation. */
+function dropOwnCookies(headers: IncomingMessage['headers']): void {
+  if (headers.cookie === undefined) return;
+  const others = headers.cookie.split(';').filter((one) => !one.trimStart().startsWith('puente_'));
+  if (others.length === 0) delete headers.cookie;
+  else headers.cookie = others.join(';').trim();
 }
 
 /**

@@ -48,6 +48,19 @@ describe('signing in', () => {
     expect((await at('/', cookieIn(answer))).status).toBe(200);
   });
 
+  it.each([
+    '//evil.example',
+    '/.//evil.example',
+    '/%2e//evil.example',
+    '/a/..//evil.example',
+    '/\\evil.example',
+    'https://evil.example/',
+  ])('leads to no other host: %s', async (next) => {
+    const page = await at(`/sign-in?next=${encodeURIComponent(next)}`);
+    const answer = await send('/sign-in', { form_token: formTokenIn(page), token: ANA.token, next });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/']);
+  });
+
   it('keeps the cookie for HTTPS when the browser came by it', async () => {
     const form_token = formTokenIn(await at('/sign-in'));
     const origin = bench.app.ops_url.replace('http:', 'https:');

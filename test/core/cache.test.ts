@@ -128,6 +128,9 @@ describe('a cache', () => {
     for (let second = 60; second < 119; second++) await get(`other ${second}`, NOW + second * 1_000, MINUTE_MS);
     expect(await get('search', NOW + 118_999, MINUTE_MS)).toBe(`search ${NOW + 59_000}`);
     expect(await get('place', NOW + 118_999, HOUR_MS)).toBe(`place ${NOW}`);
+    // Whoever asks last for one key, its answer is everybody's.
+    expect(await get('place', NOW + 118_999, 1)).toBe(`place ${NOW + 118_999}`);
+    expect(await get('place', NOW + 119_000, HOUR_MS)).toBe(`place ${NOW + 118_999}`);
     // What ran ahead and was set back is asked for anew.
     expect(await get('search', NOW - HOUR_MS, MINUTE_MS)).toBe(`search ${NOW - HOUR_MS}`);
   });

@@ -73,6 +73,14 @@ describe('headers of one hop', () => {
     });
   });
 
+  it('the session of the console is not carried with the cookies of the same host', async () => {
+    const target = `POST ${CREATE}`;
+    await sendRaw(legacy.app.public_url, creation(target, ['Cookie: till=7; puente_session=secret; lane=2']));
+    expect(arrived(CREATE).cookie).toBe('till=7; lane=2');
+    await sendRaw(legacy.app.public_url, creation(target, ['Cookie: puente_language=es; puente_session=secret']));
+    expect(arrived(CREATE)).not.toHaveProperty('cookie');
+  });
+
   it('are not translated, and nothing else is that no table names [F82]', async () => {
     const answer = await sendRaw(orders.app.public_url, creation(`POST ${CREATE}`, [...ONE_HOP, ...END_TO_END]));
     expect(answer.text).toMatch(/HTTP\/1\.1 200 OK\r\n/);
