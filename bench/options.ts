@@ -41,6 +41,12 @@ export interface Options {
   profile: string | null;
 }
 
+/**
+ * V8 goes on compiling for so long: its compile threads took 150 µs of processor time for each create after the first 8,000,
+ * 82, 41 and 46 after the next three times as many, and 2 for each request of the bare proxy from the start.
+ */
+const WARM_UP = 25_000;
+
 const names = [...benchCases.map(({ name }) => name), ...extras];
 
 /** @param action runs with the options. */
@@ -61,7 +67,7 @@ export function program(action: (options: Options) => Promise<void>): Command {
     )
     .option('--plain', 'without nginx, HAProxy and wrk even where they are installed, as on a fresh machine', false)
     .option('--seconds <seconds>', 'length of one measurement; wrk takes whole seconds', positive, 2)
-    .option('--warm-up <requests>', 'answered by each contestant before it is measured', whole, 5000)
+    .option('--warm-up <requests>', 'answered by each contestant before it is measured', whole, WARM_UP)
     .option('--repetitions <count>', 'measurements of each contestant, interleaved', whole, 3)
     .option('--rate <list>', 'fixed arrivals a second', wholeList, [200, 1000])
     .option('--fsync <list>', 'µs that an fsync takes longer', wholeList, [1000])

@@ -35,8 +35,8 @@ export interface Round {
 }
 
 /** The warm-up ends after this time even if it has not seen its requests, so that a slow machine ends at all. */
-const WARM_UP_LIMIT_MS = 15_000;
-const WARM_UP_STEP_MS = 500;
+const WARM_UP_LIMIT_MS = 60_000;
+const WARM_UP_STEP_MS = 1_000;
 const WARM_UP_IN_FLIGHT = 16;
 
 export async function runRound(plan: RoundPlan): Promise<Round> {
