@@ -89,7 +89,7 @@ export function program(action: (options: Options) => Promise<void>): Command {
     )
     .option(
       '--profile <directory>',
-      'write CPU profiles of the contestants there; figures are lower then',
+      'write CPU profiles of the contestants there, and show where their time goes; figures are lower then',
       (text) => text,
       null,
     )

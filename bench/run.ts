@@ -25,6 +25,7 @@ export async function run(options: Options, directory: string, progress: (text: 
     load: findProgram('wrk') === null ? 'own' : 'wrk and own',
     options: { ...options },
     lines: [],
+    costs: [],
     slow_fsync_ms: {},
     notices: null,
     sizes: null,
@@ -56,6 +57,7 @@ export async function run(options: Options, directory: string, progress: (text: 
     result.checks.push(...checks.map((check) => ({ where, ...check })));
   };
 
+  if (options.profile !== null) mkdirSync(options.profile, { recursive: true });
   const slowMissing = slowDiskMissing();
   for (const chosen of roundsOf(options)) {
     if (chosen.fsync_delay_us !== null && slowMissing !== null) {
@@ -67,6 +69,7 @@ export async function run(options: Options, directory: string, progress: (text: 
       if (delay_us !== null) result.slow_fsync_ms[delay_us] ??= await measureSlowFsync(own, delay_us);
       const round = await runRound(planOf(options, chosen, own, progress));
       result.lines.push(...linesOf(round));
+      result.costs.push(...round.costs);
       result.faults.push(...round.faults);
       note(nameOf(chosen), round.checks);
     });

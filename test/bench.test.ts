@@ -56,6 +56,31 @@ describe('npm run bench', () => {
   );
 
   test(
+    'shows where the main thread of each contestant spends its time',
+    () => {
+      const [results, profiles] = [join(directory, 'profiled'), join(directory, 'profiles')];
+      const asked = ['--plain', '--case', 'create,carried', '--profile', profiles, '--results', results];
+      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked);
+      expect(status, stderr + stdout).toBe(0);
+      const [file = ''] = readdirSync(results);
+      const { costs } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // written by the benchmark
+      const of = (contestant: string, case_name: string): string[] =>
+        costs.flatMap((one) =>
+          one.contestant === contestant && one.case_name === case_name ? Object.keys(one.us) : [],
+        );
+      expect(of('puente', 'create')).toEqual(
+        expect.arrayContaining(['src/core', 'src/mapping', 'undici', 'Express', 'to and from the writer thread']),
+      );
+      expect(of('puente', 'carried')).toContain('http-proxy-middleware');
+      expect(of('bare proxy', 'carried')).toEqual(expect.arrayContaining(['http-proxy-middleware', 'Node and V8']));
+      expect(of('bare proxy', 'create').some((owner) => owner.startsWith('src/'))).toBe(false);
+      expect(readdirSync(profiles).length).toBe(costs.length);
+      expect(stdout).toMatch(/Main thread, µs for one request: free, create, 4 in flight/);
+    },
+    LIMIT_MS,
+  );
+
+  test(
     'holds two processes on a PostgreSQL server against one, and proves the counts',
     () => {
       const results = join(directory, 'workers');

@@ -13,8 +13,6 @@ export interface Ground {
   /** The contestant's core; null leaves it to the system. */
   core: number | null;
   directory: string;
-  /** For Node of every contestant, e.g. to profile it. */
-  node_options: string[];
   /** Makes every fsync of the contestant take this much longer. */
   fsync_delay_us?: number;
   /** A program that runs it and looks on, with its options. */
@@ -85,7 +83,7 @@ export const contestants: readonly Contestant[] = [
     name: PUENTE,
     what: 'translated, with its durable row',
     missing: always,
-    start: (ground) => startPuente({ ...ground, node_options: [...PROBE, ...ground.node_options] }),
+    start: (ground) => startPuente({ ...ground, node_options: PROBE }),
   },
 ];
 
@@ -96,17 +94,14 @@ export function contestantOf(name: string): Contestant {
   return found;
 }
 
-function startNode(
-  name: string,
-  { upstream, core, directory, node_options, fsync_delay_us }: Ground,
-): Promise<Running> {
+function startNode(name: string, { upstream, core, directory, fsync_delay_us }: Ground): Promise<Running> {
   return startProcess({
     name,
     script: `bench/contestants/${name}.ts`,
     arguments: [upstream],
     core,
     directory,
-    node_options: [...PROBE, ...node_options],
+    node_options: PROBE,
     ready: LISTENING,
     ...(fsync_delay_us === undefined ? {} : { fsync_delay_us }),
   });

@@ -1,5 +1,16 @@
-/** Loaded into each Node contestant: answers its parent how late the event loop was since the last question. */
+/** Loaded into each Node contestant: tells its parent how late the event loop was since the last question, and profiles it. */
+import { writeFileSync } from 'node:fs';
+import { Session } from 'node:inspector/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+/** What the parent may ask; each question is answered by one message. */
+export type Question =
+  /** Answered by a `LoopDelay`. */
+  | 'loop delay'
+  /** The profile of the main thread begins. */
+  | 'profile'
+  /** It ends, and is written to this file. */
+  | { profile_into: string };
 
 /** Milliseconds. */
 export interface LoopDelay {
@@ -16,8 +27,22 @@ if (process.send !== undefined) {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
   const late = (value_ns: number): number => Math.max(0, value_ns / PER_MS - RESOLUTION_MS);
-  process.on('message', (question) => {
-    if (question !== 'loop delay') return;
+  const profiler = new Session();
+  const profile = async (question: Question): Promise<void> => {
+    if (question === 'profile') {
+      profiler.connect();
+      await profiler.post('Profiler.enable');
+      await profiler.post('Profiler.start');
+    } else if (typeof question === 'object') {
+      const ended = await profiler.post('Profiler.stop');
+      profiler.disconnect();
+      writeFileSync(question.profile_into, JSON.stringify(ended.profile));
+    }
+    process.send?.('done');
+  };
+  process.on('message', (message) => {
+    const question = message as Question; // what the parent sends
+    if (question !== 'loop delay') return void profile(question);
     const answer: LoopDelay = {
       p50_ms: late(delay.percentile(50)),
       p99_ms: late(delay.percentile(99)),

@@ -23,7 +23,14 @@ export function databaseOf(directory: string): string {
  * @param settings over these, as environment variables.
  */
 export function startPuente(
-  { upstream, core, directory, node_options, fsync_delay_us, wrapper = [] }: Ground,
+  {
+    upstream,
+    core,
+    directory,
+    node_options = [],
+    fsync_delay_us,
+    wrapper = [],
+  }: Ground & { node_options?: readonly string[] },
   settings: Record<string, string> = {},
   start_limit_ms?: number,
 ): Promise<Running> {
@@ -35,7 +42,7 @@ export function startPuente(
     core,
     directory,
     ready: /public door +(http:\/\/127\.0\.0\.1:\d+)/,
-    node_options: [...options, ...(node_options ?? [])],
+    node_options: [...options, ...node_options],
     wrapper,
     ...(start_limit_ms === undefined ? {} : { start_limit_ms }),
     ...(fsync_delay_us === undefined ? {} : { fsync_delay_us }),

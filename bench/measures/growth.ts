@@ -110,7 +110,7 @@ async function sell(
 ): Promise<Facts> {
   const upstream = await startUpstream(directory, null);
   const puente = await startPuente(
-    { upstream: upstream.said, core: null, directory, node_options: [] },
+    { upstream: upstream.said, core: null, directory },
     {
       PUENTE_MERCHANTS_NOTICE_URL: `${upstream.said}/bench/notices`,
       PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',

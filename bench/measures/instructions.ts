@@ -49,7 +49,7 @@ export async function measureInstructions(directory: string): Promise<Instructio
           '--smc-check=all-non-file',
           `--callgrind-out-file=${out}`,
         ];
-  const ground = { upstream: upstream.said, core: null, directory, node_options: [], wrapper };
+  const ground = { upstream: upstream.said, core: null, directory, wrapper };
   // Slow as it is under valgrind, a create may take longer than a till would wait.
   const slow = { PUENTE_CREATE_ATTEMPTS: '1', PUENTE_LIMITS_LAG_MS: '60000' };
   const puente = await startPuente(ground, chosen === 'perf' ? {} : slow, START_LIMIT_MS);

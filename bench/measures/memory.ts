@@ -21,7 +21,7 @@ export async function measureMemory(
   requests: number,
   progress: (text: string) => void,
 ): Promise<MemoryResult> {
-  const plan = { arrangement: 'free', contestants: [PUENTE], directory, fsync_delay_us: null, profile: null } as const;
+  const plan = { arrangement: 'free', contestants: [PUENTE], directory, fsync_delay_us: null } as const;
   const stand = await openStand(plan);
   const points: MemoryResult['points'] = [];
   const at_start_mb = stand.resident(PUENTE);

@@ -26,7 +26,7 @@ const LOOK_EVERY_MS = 25;
  */
 export async function measureNotices(directory: string): Promise<NoticesResult> {
   const upstream = await startUpstream(directory, null);
-  const ground = { upstream: upstream.said, core: null, directory, node_options: [] };
+  const ground = { upstream: upstream.said, core: null, directory };
   const puente = await startPuente(ground, {
     PUENTE_MERCHANTS_NOTICE_URL: `${upstream.said}/bench/notices`,
     PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',

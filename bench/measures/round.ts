@@ -1,8 +1,11 @@
 /** Cases measured in one arrangement: interleaved repetitions of all contestants, then the proof of the counts. */
+
+import { join } from 'node:path';
 import { caseOf } from '../cases/cases.ts';
 import { BASELINE, PUENTE } from '../contestants/contestants.ts';
+import { type Cost, costOf } from '../result/costs.ts';
 import type { Check } from './checks.ts';
-import { type Arrangement, type Measured, openStand, type StandPlan } from './stand.ts';
+import { type Arrangement, isProbed, type Measured, openStand, type StandPlan } from './stand.ts';
 
 export interface RoundPlan extends StandPlan {
   cases: readonly string[];
@@ -13,6 +16,8 @@ export interface RoundPlan extends StandPlan {
   duration_ms: number;
   /** Requests that each contestant answers before it is measured: the compiler has to see the hot path often. */
   warm_up: number;
+  /** Where CPU profiles of the contestants go; null makes none. */
+  profile: string | null;
   progress(text: string): void;
 }
 
@@ -30,6 +35,8 @@ export interface Round {
   fsync_delay_us: number | null;
   upstream: 'nginx' | 'Node';
   samples: Sample[];
+  /** Of the last repetition; empty where nothing was profiled. */
+  costs: Cost[];
   checks: Check[];
   faults: string[];
 }
@@ -42,6 +49,7 @@ const WARM_UP_IN_FLIGHT = 16;
 export async function runRound(plan: RoundPlan): Promise<Round> {
   const stand = await openStand(plan);
   const samples: Sample[] = [];
+  const costs: Cost[] = [];
   const words = `${plan.arrangement}${plan.fsync_delay_us === null ? '' : `, fsync +${plan.fsync_delay_us} µs`}`;
   for (const case_name of plan.cases) {
     const list = caseOf(case_name).in_flight ?? plan.in_flight;
@@ -59,8 +67,13 @@ export async function runRound(plan: RoundPlan): Promise<Round> {
     for (const in_flight of list) {
       for (let repetition = 0; repetition < plan.repetitions; repetition++) {
         for (const contestant of turned(plan.contestants, repetition)) {
-          const { duration_ms, rate } = plan;
-          const measured = await stand.measure(contestant, { case_name, in_flight, duration_ms, rate });
+          const { duration_ms, rate, arrangement } = plan;
+          const asked = { case_name, in_flight, duration_ms, rate };
+          const file = profileOf(plan, repetition, contestant, asked);
+          const measure = () => stand.measure(contestant, asked);
+          const measured = file === null ? await measure() : await stand.profiled(contestant, file, measure);
+          if (file !== null)
+            costs.push({ arrangement, case_name, in_flight, contestant, us: costOf(file, measured.sent) });
           const { faults: _told, sent: _sent, succeeded: _succeeded, ...figures } = measured;
           samples.push({ case_name, contestant, in_flight, rate, repetition, ...figures });
           plan.progress(
@@ -71,7 +84,18 @@ export async function runRound(plan: RoundPlan): Promise<Round> {
     }
   }
   const { arrangement, fsync_delay_us } = plan;
-  return { arrangement, fsync_delay_us, upstream: stand.upstream.program, samples, ...(await stand.close()) };
+  return { arrangement, fsync_delay_us, upstream: stand.upstream.program, samples, costs, ...(await stand.close()) };
+}
+
+/** Null where nothing is profiled: once for each case and load is enough, when all is warm. */
+function profileOf(
+  { profile, arrangement, repetitions }: RoundPlan,
+  repetition: number,
+  contestant: string,
+  { case_name, in_flight }: { case_name: string; in_flight: number },
+): string | null {
+  if (profile === null || repetition < repetitions - 1 || !isProbed(contestant)) return null;
+  return join(profile, `${[contestant, case_name, in_flight, arrangement].join(' ').replaceAll(' ', '-')}.cpuprofile`);
 }
 
 /** A large body is a request of thousands of parts; a few of them are warm. */

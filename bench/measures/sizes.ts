@@ -54,7 +54,7 @@ export async function measureSizes(plan: SizesPlan): Promise<SizeResult[]> {
   for (const links of plan.sizes) {
     const place = join(directory, `links-${links}`);
     mkdirSync(place);
-    const ground = { upstream: upstream.said, core: own, directory: place, node_options: [] };
+    const ground = { upstream: upstream.said, core: own, directory: place };
     const large = await startLarge(ground, links, (text) => progress(`sizes: ${text}`));
     progress(`sizes: ready after ${Math.round(large.figures.ready_ms)} ms with ${links} links`);
     const costs = { create: { per_second: [], cpu_us: [] }, 'get-final': { per_second: [], cpu_us: [] } };

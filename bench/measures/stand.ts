@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { caseOf, type Sale } from '../cases/cases.ts';
 import { prepareSales } from '../cases/prepare.ts';
 import { contestantOf, PUENTE } from '../contestants/contestants.ts';
-import type { LoopDelay } from '../contestants/probe.ts';
+import type { LoopDelay, Question } from '../contestants/probe.ts';
 import { databaseOf } from '../contestants/puente.ts';
 import type { LoadPlan, LoadResult } from '../load/plan.ts';
 import { askLoad, startLoad } from '../load/start.ts';
@@ -23,8 +23,6 @@ export interface StandPlan {
   directory: string;
   /** Makes every fsync of the contestants take this much longer; null leaves the disk as it is. */
   fsync_delay_us: number | null;
-  /** Where CPU profiles of the contestants go; null makes none. */
-  profile: string | null;
 }
 
 /** What is asked of one contestant. */
@@ -46,6 +44,8 @@ export interface Stand {
   upstream: Upstream;
   contestants: ReadonlyMap<string, Running>;
   measure(contestant: string, asked: Asked): Promise<Measured>;
+  /** Profiles the contestant's main thread meanwhile. One that runs no JavaScript only does its work. */
+  profiled<Made>(contestant: string, file: string, work: () => Promise<Made>): Promise<Made>;
   /** Memory of a contestant now, MB. */
   resident(contestant: string): number | null;
   /** Stops everything, and proves the counts. */
@@ -61,10 +61,9 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   const upstream = await startUpstream(plan.directory, shared);
   const load = await startLoad(plan.directory, shared);
   const field = new Map<string, Running>();
-  const node_options = plan.profile === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${plan.profile}`];
   const slow = plan.fsync_delay_us === null ? {} : { fsync_delay_us: plan.fsync_delay_us };
   for (const name of plan.contestants) {
-    const ground = { upstream: upstream.said, core: own, directory: plan.directory, node_options, ...slow };
+    const ground = { upstream: upstream.said, core: own, directory: plan.directory, ...slow };
     field.set(name, await contestantOf(name).start(ground));
   }
 
@@ -129,6 +128,14 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     upstream,
     contestants: field,
     measure,
+    async profiled(contestant, file, work) {
+      const running = field.get(contestant);
+      if (running === undefined || !isProbed(contestant)) return work();
+      await askProbe(running, 'profile');
+      const made = await work();
+      await askProbe(running, { profile_into: file });
+      return made;
+    },
     resident: (contestant) => residentMb(field.get(contestant)?.pid ?? 0),
     async close() {
       for (const running of field.values()) await running.stop();
@@ -140,11 +147,19 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   };
 }
 
-/** Since the last question. Only Node contestants can be asked. */
-function loopDelay(running: Running, contestant: string): Promise<LoopDelay | null> {
-  if (!['bare proxy', 'fast-proxy', PUENTE].includes(contestant)) return Promise.resolve(null);
+/** Since the last question. */
+async function loopDelay(running: Running, contestant: string): Promise<LoopDelay | null> {
+  return isProbed(contestant) ? ((await askProbe(running, 'loop delay')) as LoopDelay) : null; // what our own probe sends
+}
+
+/** Only Node contestants have the probe. */
+export function isProbed(contestant: string): boolean {
+  return ['bare proxy', 'fast-proxy', PUENTE].includes(contestant);
+}
+
+function askProbe(running: Running, question: Question): Promise<unknown> {
   return new Promise((resolve) => {
-    running.child.once('message', (answer) => resolve(answer as LoopDelay)); // what our own probe sends
-    running.child.send('loop delay');
+    running.child.once('message', resolve);
+    running.child.send(question);
   });
 }

@@ -121,7 +121,7 @@ async function measureOnce(
     PUENTE_PUBLIC_PORT: String(await freePort()),
     PUENTE_OPS_PORT: String(await freePort()),
   };
-  const ground = { upstream: upstream.said, core: null, directory: own, node_options: [] };
+  const ground = { upstream: upstream.said, core: null, directory: own };
   const puente = await startPuente(ground, settings);
   const workers = processes === 1 ? [puente.pid] : childrenOf(puente.pid);
   if (canPin()) for (const [core, pid] of workers.entries()) spawnSync(TASKSET, ['-acp', String(core), String(pid)]);

@@ -8,6 +8,7 @@ import type { NoticesResult } from '../measures/notices.ts';
 import type { RetentionResult } from '../measures/retention.ts';
 import type { SizeResult } from '../measures/sizes.ts';
 import type { WorkersResult } from '../measures/workers.ts';
+import type { Cost } from './costs.ts';
 import type { Goal } from './goals.ts';
 import type { Line } from './lines.ts';
 
@@ -20,6 +21,8 @@ export interface Result {
   load: 'wrk and own' | 'own';
   options: Record<string, unknown>;
   lines: Line[];
+  /** Empty unless profiles were asked for. */
+  costs: Cost[];
   /** Measured ms of one fsync, by the delay that was asked for. */
   slow_fsync_ms: Record<string, number>;
   notices: NoticesResult | null;

@@ -5,6 +5,7 @@ import type { WorkersResult } from '../measures/workers.ts';
 import type { Spread } from '../statistics.ts';
 import { renderGrowth, renderRetention } from './capacity.ts';
 import type { Change } from './compare.ts';
+import { renderCosts } from './costs.ts';
 import type { Goal } from './goals.ts';
 import type { Line } from './lines.ts';
 import type { Result } from './result.ts';
@@ -18,6 +19,7 @@ export function renderResult(result: Result): string {
   return [
     renderHead(result),
     ...[...arrangements.values()].map((lines) => renderLines(lines, result.slow_fsync_ms)),
+    ...(result.costs.length === 0 ? [] : [renderCosts(result.costs)]),
     ...renderExtras(result),
     renderGoals(result.goals),
     renderChecks(result),

@@ -1,0 +1,100 @@
+/** Where the main thread's time goes: a CPU profile, summed by who asked for the work. */
+import { readFileSync } from 'node:fs';
+import type { Profiler } from 'node:inspector/promises';
+import { tableOf } from './table.ts';
+
+/** What one request of a case cost a contestant's main thread. */
+export interface Cost {
+  arrangement: string;
+  case_name: string;
+  in_flight: number;
+  contestant: string;
+  /** µs for one request, by owner. */
+  us: Record<string, number>;
+}
+
+/**
+ * Whose a file is, the first that fits. What Node and V8 do is its caller's, so that a socket's write is told with the one
+ * who writes; only what nobody called, as the reading of sockets, is Node's own.
+ */
+const OWNERS: readonly (readonly [RegExp, string])[] = [
+  [/\/src\/store\/sqlite\/reader\.ts$/, 'reads of the database'],
+  [/\/src\/store\/sqlite\//, 'to and from the writer thread'],
+  [/\/src\/(?:core\/evidence\/|outbound\/evidence|store\/(?:recording|exchange|sums|tally|names))/, 'evidence'],
+  [/\/src\/core\/vault\.ts$/, 'sealing and fingerprints'],
+  [/\/src\/http\/answer\.ts$/, 'writing the answer'],
+  [/\/src\/([^/]+)/, 'src/$1'],
+  [/\/node_modules\/(?:express|router|path-to-regexp|parseurl|finalhandler)\//, 'Express'],
+  [/\/node_modules\/(?:http-proxy-middleware|httpxy|is-glob|is-extglob|micromatch)\//, 'http-proxy-middleware'],
+  [/\/node_modules\/(?:pino|sonic-boom|quick-format-unescaped)\//, 'pino'],
+  [/\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/, '$1'],
+];
+const GARBAGE = 'garbage collection';
+const NODE = 'Node and V8';
+
+/**
+ * @param file a CPU profile as V8 writes it.
+ * @param requests so many were served meanwhile.
+ * @returns µs for one request, by owner; what the thread waited is nobody's.
+ */
+export function costOf(file: string, requests: number): Record<string, number> {
+  const profile: Profiler.Profile = JSON.parse(readFileSync(file, 'utf8')); // what our own probe wrote
+  const owners = ownersOf(profile);
+  const us: Record<string, number> = {};
+  for (const [index, node] of (profile.samples ?? []).entries()) {
+    const owner = owners.get(node) ?? null;
+    if (owner !== null) us[owner] = (us[owner] ?? 0) + (profile.timeDeltas?.[index] ?? 0) / requests;
+  }
+  return us;
+}
+
+/** Of each node of the profile; null where nothing ran. */
+function ownersOf({ nodes }: Profiler.Profile): ReadonlyMap<number, string | null> {
+  const owners = new Map<number, string | null>();
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const walk = (id: number, caller: string | null): void => {
+    const node = byId.get(id);
+    if (node === undefined) return;
+    const { functionName, url } = node.callFrame;
+    const owner = functionName === '(idle)' ? null : functionName === '(garbage collector)' ? GARBAGE : ownerOf(url);
+    owners.set(id, functionName === '(idle)' ? null : (owner ?? caller ?? NODE));
+    for (const child of node.children ?? []) walk(child, owner ?? caller);
+  };
+  for (const { id, callFrame } of nodes) if (callFrame.functionName === '(root)') walk(id, null);
+  return owners;
+}
+
+/** Null for a file of Node itself, and for what is no JavaScript. */
+function ownerOf(url: string): string | null {
+  for (const [pattern, owner] of OWNERS) {
+    const found = pattern.exec(url);
+    if (found !== null) return owner.replace('$1', found[1] ?? '');
+  }
+  return url.startsWith('file:') ? 'the contestant' : null;
+}
+
+/** Small ones are told together. */
+const SHOWN_US = 1;
+
+export function renderCosts(costs: readonly Cost[]): string {
+  const groups = Map.groupBy(costs, (one) => `${one.arrangement}, ${one.case_name}, ${one.in_flight} in flight`);
+  return [...groups]
+    .map(([what, group]) => `Main thread, µs for one request: ${what}\n${tableOfCosts(group)}`)
+    .join('\n\n');
+}
+
+function tableOfCosts(group: readonly Cost[]): string {
+  const table = tableOf(['whose', ...group.map(({ contestant }) => contestant)], 1);
+  const highest = (owner: string): number => Math.max(...group.map(({ us }) => us[owner] ?? 0));
+  const owners = [...new Set(group.flatMap(({ us }) => Object.keys(us)))].toSorted((a, b) => highest(b) - highest(a));
+  const [shown, small] = [
+    owners.filter((one) => highest(one) >= SHOWN_US),
+    owners.filter((one) => highest(one) < SHOWN_US),
+  ];
+  const sum = (us: Cost['us'], of: readonly string[]): string =>
+    of.reduce((total, owner) => total + (us[owner] ?? 0), 0).toFixed(1);
+  for (const owner of shown) table.push([owner, ...group.map(({ us }) => sum(us, [owner]))]);
+  table.push([`${small.length} more`, ...group.map(({ us }) => sum(us, small))]);
+  table.push(['in all', ...group.map(({ us }) => sum(us, owners))]);
+  return table.toString();
+}
