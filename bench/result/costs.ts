@@ -18,17 +18,19 @@ export interface Cost {
  * who writes; only what nobody called, as the reading of sockets, is Node's own.
  */
 const OWNERS: readonly (readonly [RegExp, string])[] = [
+  [/\/node_modules\/(?:express|router|path-to-regexp|parseurl|finalhandler|debug)\//, 'Express'],
+  [/\/node_modules\/(?:http-proxy-middleware|httpxy|is-glob|is-extglob|micromatch)\//, 'http-proxy-middleware'],
+  [/\/node_modules\/(?:pino|sonic-boom|quick-format-unescaped)\//, 'pino'],
+  [/\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/, '$1'],
   [/\/src\/store\/sqlite\/reader\.ts$/, 'reads of the database'],
   [/\/src\/store\/sqlite\//, 'to and from the writer thread'],
   [/\/src\/(?:core\/evidence\/|outbound\/evidence|store\/(?:recording|exchange|sums|tally|names))/, 'evidence'],
   [/\/src\/core\/vault\.ts$/, 'sealing and fingerprints'],
   [/\/src\/http\/answer\.ts$/, 'writing the answer'],
   [/\/src\/([^/]+)/, 'src/$1'],
-  [/\/node_modules\/(?:express|router|path-to-regexp|parseurl|finalhandler)\//, 'Express'],
-  [/\/node_modules\/(?:http-proxy-middleware|httpxy|is-glob|is-extglob|micromatch)\//, 'http-proxy-middleware'],
-  [/\/node_modules\/(?:pino|sonic-boom|quick-format-unescaped)\//, 'pino'],
-  [/\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/, '$1'],
 ];
+/** The profiler's own work, which is nobody's cost. */
+const PROBE = /\/contestants\/probe\.ts$/;
 const GARBAGE = 'garbage collection';
 const NODE = 'Node and V8';
 
@@ -48,19 +50,19 @@ export function costOf(file: string, requests: number): Record<string, number> {
   return us;
 }
 
-/** Of each node of the profile; null where nothing ran. */
+/** Of each node of the profile; null where nothing ran, or only the profiler did. */
 function ownersOf({ nodes }: Profiler.Profile): ReadonlyMap<number, string | null> {
   const owners = new Map<number, string | null>();
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  const walk = (id: number, caller: string | null): void => {
+  const walk = (id: number, caller: string): void => {
     const node = byId.get(id);
-    if (node === undefined) return;
+    if (node === undefined || PROBE.test(node.callFrame.url)) return;
     const { functionName, url } = node.callFrame;
-    const owner = functionName === '(idle)' ? null : functionName === '(garbage collector)' ? GARBAGE : ownerOf(url);
-    owners.set(id, functionName === '(idle)' ? null : (owner ?? caller ?? NODE));
-    for (const child of node.children ?? []) walk(child, owner ?? caller);
+    const owner = functionName === '(garbage collector)' ? GARBAGE : (ownerOf(url) ?? caller);
+    owners.set(id, functionName === '(idle)' ? null : owner);
+    for (const child of node.children ?? []) walk(child, owner);
   };
-  for (const { id, callFrame } of nodes) if (callFrame.functionName === '(root)') walk(id, null);
+  for (const { id, callFrame } of nodes) if (callFrame.functionName === '(root)') walk(id, NODE);
   return owners;
 }
 
