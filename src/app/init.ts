@@ -1,17 +1,17 @@
 /** What `puente init` does with its answers: a configuration with its reasons, and each secret in a file of its own. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { complaintAbout, type Draft, isSecret, renderDraft, yamlValueOf } from '../config/draft.ts';
 import { FILE_VARIABLE } from '../config/layers.ts';
 import { loadConfig } from '../config.ts';
 import type { Role } from '../core/person.ts';
 import { PuenteError } from '../error.ts';
+import { type InstallationSecrets, isGiven, type SecretFile, secretsOf } from './init-secrets.ts';
 import { readTls } from './public.ts';
 
 const CONFIG_NAME = 'puente.yaml';
 const SECRETS_NAME = 'secrets';
-const WEBHOOK_NAME = 'webhook-secret';
 /** 256 bits; in base64 above every shortest length that a setting asks for. */
 const SECRET_BYTES = 32;
 /** What an operator wants to set next, shown with its default. */
@@ -52,13 +52,6 @@ export interface WrittenInstallation {
   missing: string[];
 }
 
-interface SecretFile {
-  path: string;
-  about: string;
-  /** Null: what is there stays, since others rely on it; where nothing is, a random one is made. */
-  text: string | null;
-}
-
 /** What `puente init` is handed. */
 export const installer = { check: complaintAbout, isSecret, checkPair, refuseOverwriting, write: writeInstallation };
 
@@ -84,72 +77,46 @@ function refuseOverwriting({ into, force }: Pick<InstallationOrder, 'into' | 'fo
 }
 
 /**
- * Writes everything; or, when the settings do not hold together, takes away again what was not there before.
+ * Judges everything beside what is there, and puts it in its place afterwards: a refusal leaves every file as it was.
  * @throws PuenteError refused when something is there already, bad_setting with the sentences of the settings.
  */
 function writeInstallation(order: InstallationOrder): WrittenInstallation {
   refuseOverwriting(order);
   const into = resolve(order.into);
   const config = join(into, CONFIG_NAME);
-  const files = secretFiles(order, join(into, SECRETS_NAME));
-  const kept = files.filter(({ path, text }) => text === null && existsSync(path)).map(({ path }) => path);
-  const written = files.filter(({ path }) => !kept.includes(path));
+  const secrets = secretsOf(order, join(into, SECRETS_NAME));
+  const kept = secrets.files.filter(({ path, text }) => text === null && existsSync(path)).map(({ path }) => path);
+  const written = secrets.files.filter(({ path }) => !kept.includes(path));
   refuseGivenTwice(written, order.force);
+  for (const path of [config, ...written.map((file) => file.path)]) refuseNoFile(path);
 
-  // Beside the real one until it has proved itself: a Puente that is started meanwhile sees the old one or the new one.
-  const proof = `${config}.${process.pid}.new`;
-  const made: string[] = [];
+  // A Puente that is started meanwhile sees the old ones or the new ones.
+  const beside = (path: string): string => `${path}.${process.pid}.new`;
+  const isWritten = new Set(written.map(({ path }) => path));
+  const proved = (path: string): string => (isWritten.has(path) ? beside(path) : path);
+  const drawn = (placed: (path: string) => string): string =>
+    renderDraft(draftOf(order, into, secrets.settings(placed)), head(config), OFFERED);
+  const partial = [...isWritten, config].map(beside);
   makeFolder(into);
   try {
-    for (const { path, text } of written) {
-      if (!existsSync(path)) made.push(path);
-      writePrivate(path, `${text ?? randomBytes(SECRET_BYTES).toString('base64url')}\n`);
-    }
-    writePrivate(proof, renderDraft(draftOf(order, into), head(config), OFFERED));
-    loadConfig({ env: { [FILE_VARIABLE]: proof }, cwd: into });
-    renameSync(proof, config);
+    for (const { path, text } of written)
+      writePrivate(beside(path), `${text ?? randomBytes(SECRET_BYTES).toString('base64url')}\n`);
+    writePrivate(beside(config), drawn(proved));
+    loadConfig({ env: { [FILE_VARIABLE]: beside(config) }, cwd: into });
+    rmSync(beside(config));
+    writePrivate(beside(config), drawn(String));
+    for (const path of [...isWritten, config]) renameSync(beside(path), path);
   } catch (error) {
-    for (const path of [proof, ...made]) rmSync(path, { force: true });
+    for (const path of partial) rmSync(path, { force: true });
     throw error instanceof PuenteError ? error : unwritable(into, error);
   }
-  const secrets = written.map(({ path, about }) => ({ path, about }));
-  return { config, secrets, kept, token_file: files[1]?.path ?? '', missing: missing(order, join(into, SECRETS_NAME)) };
-}
-
-/** The secret key first, then the tokens of people, the first of them for whoever set this up. */
-function secretFiles({ people, webhook_secret, postgres_url }: InstallationOrder, folder: string): SecretFile[] {
-  const key = 'seals what is kept: keep a copy apart from the data, since no backup opens without it';
-  const tokens = people.map(({ name, role }) => ({
-    path: tokenFile(folder, name),
-    about: `the token of ${name}, ${role} of the ops door`,
-    text: null,
-  }));
-  const owner = { path: join(folder, 'ops-token'), about: 'the token of the ops door', text: null };
-  return [
-    { path: join(folder, 'secret-key'), about: key, text: null },
-    ...(tokens.length === 0 ? [owner] : tokens),
-    ...(hasWebhookSecret(folder, webhook_secret)
-      ? [{ path: join(folder, WEBHOOK_NAME), about: "proves the vendor's events", text: webhook_secret }]
-      : []),
-    ...(postgres_url === null
-      ? []
-      : [
-          {
-            path: join(folder, 'postgres-url'),
-            about: 'the address of the database, with its password',
-            text: postgres_url,
-          },
-        ]),
-  ];
-}
-
-/** One that was given before is kept, as the generated ones are. */
-function hasWebhookSecret(folder: string, given: string | null): boolean {
-  return given !== null || existsSync(join(folder, WEBHOOK_NAME));
-}
-
-function tokenFile(folder: string, name: string): string {
-  return join(folder, `ops-token-${name}`);
+  return {
+    config,
+    secrets: written.map(({ path, about }) => ({ path, about })),
+    kept,
+    token_file: secrets.token_file,
+    missing: missing(order, secrets),
+  };
 }
 
 function refuseGivenTwice(files: readonly SecretFile[], force: boolean): void {
@@ -158,23 +125,23 @@ function refuseGivenTwice(files: readonly SecretFile[], force: boolean): void {
   throw new PuenteError('refused', `${there.path} is there already; write it anew with --force, or move it away.`);
 }
 
-function draftOf(order: InstallationOrder, into: string): Draft {
-  const folder = join(into, SECRETS_NAME);
-  const people = order.people.map(({ name, role }) => [name, { role, token_file: tokenFile(folder, name) }]);
+/** Nothing takes the place of a folder, and half of the files would have been replaced when that shows. */
+function refuseNoFile(path: string): void {
+  if (!existsSync(path) || statSync(path).isFile()) return;
+  throw new PuenteError(
+    'refused',
+    `${path} is there and is no file; move it away, or name another folder with --into.`,
+  );
+}
+
+function draftOf(order: InstallationOrder, into: string, secrets: readonly (readonly [string, unknown])[]): Draft {
   return new Map<string, unknown>([
     ['data_dir', join(into, 'data')],
     ...Object.entries(order.settings).map(([path, text]): [string, unknown] => [
       path,
       yamlValueOf(path, anywhere(path, text)),
     ]),
-    ['secret_key_file', join(folder, 'secret-key')],
-    people.length === 0
-      ? ['ops.token_file', join(folder, 'ops-token')]
-      : ['ops.tokens', Object.fromEntries(people) as unknown],
-    ...(hasWebhookSecret(folder, order.webhook_secret)
-      ? [['webhook.secret_file', join(folder, WEBHOOK_NAME)] as [string, unknown]]
-      : []),
-    ...(order.postgres_url === null ? [] : [['postgres.url_file', join(folder, 'postgres-url')] as [string, unknown]]),
+    ...secrets,
   ]);
 }
 
@@ -192,7 +159,7 @@ function head(config: string): string[] {
   ];
 }
 
-function missing({ settings, webhook_secret }: InstallationOrder, folder: string): string[] {
+function missing({ settings }: InstallationOrder, { has_webhook_secret }: InstallationSecrets): string[] {
   const events =
     "The webhook secret: point the application's `order` webhook at <public.url>/webhooks/orders, and put its secret into a file that webhook.secret_file names (chmod 600). Until then events only lead to reads.";
   const door =
@@ -200,9 +167,9 @@ function missing({ settings, webhook_secret }: InstallationOrder, folder: string
   const notices =
     'Where notices go: set merchants.notice_url, or each with `puente merchants set <merchant> --notify URL --reason …`. Until then they are held back, none is lost.';
   return [
-    ...(hasWebhookSecret(folder, webhook_secret) ? [] : [events]),
-    ...(settings['public.tls.certificate_file'] === undefined ? [door] : []),
-    ...(settings['merchants.notice_url'] === undefined ? [notices] : []),
+    ...(has_webhook_secret ? [] : [events]),
+    ...(isGiven(settings, 'public.tls.certificate_file') ? [] : [door]),
+    ...(isGiven(settings, 'merchants.notice_url') ? [] : [notices]),
   ];
 }
 
@@ -214,11 +181,9 @@ function makeFolder(into: string): void {
   }
 }
 
-/** For this user alone, and never half written. */
+/** For this user alone. */
 function writePrivate(path: string, text: string): void {
-  const partial = `${path}.${process.pid}.partial`;
-  writeFileSync(partial, text, { mode: 0o600, flag: 'wx' });
-  renameSync(partial, path);
+  writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
 }
 
 function unwritable(into: string, error: unknown): PuenteError {

@@ -139,7 +139,12 @@ function complaintsAbout(
   if (webhook_secret !== null) texts.push(['webhook.secret', webhook_secret]);
   if (postgres_url !== null) texts.push(['postgres.url', postgres_url]);
   const secrets = Object.keys(settings).filter((name) => installer.isSecret(name));
+  const twice = [
+    { option: '--webhook-secret', said: webhook_secret, file: 'webhook.secret_file' },
+    { option: '--postgres', said: postgres_url, file: 'postgres.url_file' },
+  ].filter(({ said, file }) => said !== null && (settings[file] ?? '') !== '');
   return [
+    ...twice.map(({ option, file }) => `${option} and --set ${file}=… both give it; keep one of them`),
     ...secrets.map((name) => `${name} is a secret; name the file that holds it, with --set ${name}_file=…`),
     ...texts.flatMap(([name, text]) => {
       const complaint = installer.check(name, text);

@@ -1,10 +1,20 @@
 /** `puente init`: by questions in a real terminal and by options, and a real Puente that starts on what was written. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Authority, makeAuthority } from '../journeys/authority.ts';
@@ -64,6 +74,17 @@ async function freePort(): Promise<number> {
 
 function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
+}
+
+/** Every file below a folder, with what it holds. */
+function bytesIn(into: string): Record<string, string> {
+  const files = readdirSync(into, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return Object.fromEntries(
+    files.map(({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      return [relative(into, path), readFileSync(path, 'utf8')];
+    }),
+  );
 }
 
 describe('by questions', () => {
@@ -128,6 +149,27 @@ describe('by questions', () => {
     expect(JSON.parse(out)).toMatchObject([{ id: ARGENTINA }]);
   });
 
+  it('does not ask for a secret whose file an option names', async () => {
+    const into = folder();
+    const own = join(into, 'own');
+    writeFileSync(own, 'postgres://puente:hush@db.example/puente\n', { mode: 0o600 });
+    const set = ['webhook.secret_file', 'postgres.url_file', 'ops.token_file'].flatMap((name) => [
+      '--set',
+      `${name}=${own}`,
+    ]);
+    const terminal = puenteInTerminal(['init', '--into', into, '--upstream', bench.sandbox.url, ...set]);
+    await terminal.answer('legacy API', keys.enter);
+    await terminal.answer('How do tills and the vendor reach Puente', `https://${VENDOR_HOST}${keys.enter}`);
+    await terminal.answer('Shall Puente speak TLS itself?', 'n');
+    await terminal.answer('Address to listen on', keys.enter);
+    await terminal.answer('Port to listen on', keys.enter);
+    await terminal.answer('Where do notices go', keys.enter);
+    await terminal.answer('Write them?', keys.enter);
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.shown()).not.toContain('Secret of the application');
+    expect(readdirSync(join(into, 'secrets'))).toEqual(['secret-key']);
+  });
+
   it('asks nothing that an option says, and leaves without a trace', async () => {
     const into = folder();
     const said = [
@@ -166,11 +208,21 @@ describe('by options', () => {
       argv: [...real, '--tls-key', 'package.json', '--tls-certificate', 'package.json'],
       says: "can't be used together",
     },
+    {
+      argv: [...real, '--webhook-secret', '--set', 'webhook.secret_file=package.json'],
+      env: { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET },
+      says: '--webhook-secret and --set webhook.secret_file=… both give it; keep one of them',
+    },
+    {
+      argv: [...real, '--postgres', '--set', 'postgres.url_file=package.json'],
+      env: { PUENTE_POSTGRES_URL: 'postgres://puente:hush@db.example/puente' },
+      says: '--postgres and --set postgres.url_file=… both give it; keep one of them',
+    },
     { argv: [...real, '--webhook-secret'], says: 'set PUENTE_WEBHOOK_SECRET first' },
     { argv: [...real, '--postgres'], says: 'set PUENTE_POSTGRES_URL first' },
-  ])('wrong use, and nothing is written: $argv', async ({ argv, says }) => {
+  ])('wrong use, and nothing is written: $argv', async ({ argv, env = {}, says }) => {
     const into = folder();
-    const { code, err, out } = await puente(['init', '--into', into, ...argv]);
+    const { code, err, out } = await puente(['init', '--into', into, ...argv], { env });
     expect(err).toContain(says);
     expect([code, out]).toEqual([2, '']);
     expect(existsSync(join(into, 'secrets'))).toBe(false);
@@ -235,6 +287,69 @@ describe('by options', () => {
     expect(text).toContain('level: warn');
     expect(text).toContain(`secret_file: ${join(into, 'secrets', 'webhook-secret')}`);
     expect(readFileSync(join(into, 'secrets', 'webhook-secret'), 'utf8').trim()).toBe(WEBHOOK_SECRET);
+  });
+
+  it('takes files of secrets that somebody names, makes nothing in their place, and misses none of them', async () => {
+    const into = folder();
+    const own = (name: string, text: string): string => {
+      const path = join(into, name);
+      writeFileSync(path, `${text}\n`, { mode: 0o600 });
+      return path;
+    };
+    const named = {
+      secret_key_file: own('my-key', 'k'.repeat(48)),
+      'ops.token_file': own('my-token', 't'.repeat(48)),
+      'webhook.secret_file': own('my-webhook', WEBHOOK_SECRET),
+    };
+    const set = Object.entries(named).flatMap(([name, path]) => ['--set', `${name}=${path}`]);
+    const { out, err } = await puente(['init', '--into', into, '--json', ...real, ...set]);
+    expect(err).toBe('');
+    expect(JSON.parse(out)).toEqual({
+      config: join(into, 'puente.yaml'),
+      secrets: [],
+      kept: [],
+      token_file: named['ops.token_file'],
+      missing: [expect.stringMatching(/^TLS/), expect.stringMatching(/^Where notices go/)],
+    });
+    const text = readFileSync(join(into, 'puente.yaml'), 'utf8');
+    for (const path of Object.values(named)) expect(text).toContain(`_file: ${path}`);
+    expect(readdirSync(join(into, 'secrets'))).toEqual([]);
+  });
+
+  it('makes what is named as nothing', async () => {
+    const into = folder();
+    const argv = ['--set', 'ops.token_file=', '--set', 'webhook.secret_file=', '--notify', ''];
+    const { out } = await puente(['init', '--into', into, '--json', ...real, ...argv]);
+    expect(JSON.parse(out)).toMatchObject({
+      secrets: [{ path: join(into, 'secrets', 'secret-key') }, { path: join(into, 'secrets', 'ops-token') }],
+      token_file: join(into, 'secrets', 'ops-token'),
+      missing: [/^The webhook/, /^TLS/, /^Where notices go/].map((what) => expect.stringMatching(what)),
+    });
+  });
+
+  it('leaves every file as it was when it refuses to write anew', async () => {
+    const into = folder();
+    const url = (password: string): string => `postgres://puente:${password}@db.example/puente`;
+    const argv = ['init', '--into', into, ...real, '--webhook-secret', '--postgres'];
+    const first = { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET, PUENTE_POSTGRES_URL: url('first') };
+    expect((await puente(argv, { env: first })).code).toBe(0);
+    const before = bytesIn(into);
+    const second = { PUENTE_WEBHOOK_SECRET: 'another-webhook-secret', PUENTE_POSTGRES_URL: url('second') };
+    const bad = ['--force', '--set', 'store.ballast_bytes=1073741824'];
+    const refused = await puente([...argv, ...bad], { env: second });
+    expect(refused.err).toContain('store.ballast_bytes is 1073741824, more than store.low_bytes');
+    expect(bytesIn(into)).toEqual(before);
+
+    rmSync(join(into, 'secrets', 'postgres-url'));
+    mkdirSync(join(into, 'secrets', 'postgres-url'));
+    const folded = bytesIn(into);
+    const blocked = await puente([...argv, '--force'], { env: second });
+    expect(blocked.err).toContain(`${join(into, 'secrets', 'postgres-url')} is there and is no file; move it away`);
+    expect(bytesIn(into)).toEqual(folded);
+    rmSync(join(into, 'secrets', 'postgres-url'), { recursive: true });
+    expect((await puente([...argv, '--force'], { env: second })).code).toBe(0);
+    expect(bytesIn(into)['secrets/webhook-secret']).toBe('another-webhook-secret\n');
+    expect(Object.keys(bytesIn(into)).toSorted()).toEqual(Object.keys(before).toSorted());
   });
 
   it('starts, and a secret that others may read is refused with the command that mends it', async () => {

@@ -82,7 +82,8 @@ async function askDoor(asked: Asked): Promise<void> {
 const CERTIFICATE_QUESTION =
   'Shall Puente speak TLS itself? (no: something in front of it does; tills that hard-code the vendor need a certificate for its name)';
 
-async function askWebhookSecret({ installer }: Asked): Promise<string | null> {
+async function askWebhookSecret({ settings, installer }: Asked): Promise<string | null> {
+  if (isNamed(settings, 'webhook.secret_file')) return null;
   return hidden({
     message: "Secret of the application's order webhook, from the vendor's panel? (empty: later)",
     complaint: (value) => installer.check('webhook.secret', value),
@@ -90,6 +91,7 @@ async function askWebhookSecret({ installer }: Asked): Promise<string | null> {
 }
 
 async function askStore(asked: Asked): Promise<string | null> {
+  if (isNamed(asked.settings, 'postgres.url_file')) return null;
   const engine = await answered(
     select({
       message: 'Where does Puente keep what it knows?',
@@ -112,7 +114,8 @@ async function askStore(asked: Asked): Promise<string | null> {
   });
 }
 
-async function askPeople({ installer }: Asked): Promise<InitOrder['people']> {
+async function askPeople({ settings, installer }: Asked): Promise<InitOrder['people']> {
+  if (isNamed(settings, 'ops.token_file')) return [];
   const many = await answered(
     select({
       message: 'Who works with it?',
@@ -142,6 +145,14 @@ function wrongName(name: string | undefined, people: InitOrder['people'], instal
 
 /** A person whose name alone is to be checked. */
 const SOMEBODY = { role: roles[0], token: 'x'.repeat(32) };
+
+/** Whether an option has named the file of a secret, so that nobody is asked for it. */
+function isNamed(settings: Asked['settings'], file: string): boolean {
+  const path = settings[file];
+  if (path === undefined) return false;
+  log.info(`${file}: ${path}`);
+  return true;
+}
 
 /** Asks for a setting, unless it is there; nothing said leaves an optional one as it is. */
 async function setting({ settings, installer }: Asked, name: string, question: Question): Promise<void> {
