@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Request } from 'express';
 import { PuenteError } from '../error.ts';
-import { statusOf } from '../http/ops/errors.ts';
-import { html } from './html.ts';
+import { callersFault, setRefusal } from '../http/ops/errors.ts';
+import { type Html, html } from './html.ts';
 import { cookieOf, type Kit, languageOf, SESSION_COOKIE, sendPage } from './kit.ts';
 import { bareLayout, refusal } from './layout.ts';
 import type { Page } from './visit.ts';
@@ -19,23 +19,37 @@ export function isBrowser(request: Request): boolean {
   return request.accepts(['json', 'html']) === 'html';
 }
 
-/** A refusal outside of any page, or an error of ours, which the log has by the number that is shown. */
+/** A refusal outside of any page, what a browser sent amiss, or an error of ours, which the log has by the number that is shown. */
 export function tellBrowser({ parts, words, files }: Kit): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent || !isBrowser(request)) return next(error);
     const own = words[languageOf(request)];
     const token = parts.sessions.formToken(cookieOf(request, SESSION_COOKIE));
-    const is_refusal = error instanceof PuenteError;
-    const request_id = randomUUID();
-    if (!is_refusal)
+    const amiss = callersFault(error);
+    let said: Html;
+    if (error instanceof PuenteError) {
+      setRefusal(response, error);
+      said = refusal(own, error);
+    } else if (amiss !== null) {
+      response.status(amiss);
+      said = alert(own.t(AMISS.get(amiss) ?? 'amiss.other'));
+    } else {
+      const request_id = randomUUID();
       parts.log.error('a page could not be made', { cause: String(error), path: request.path, request_id });
-    const content = is_refusal
-      ? refusal(own, error)
-      : html`<p class="notice bad" role="alert">${own.t('broken.says', { id: request_id })}</p>`;
-    const back = html`${content}<p><a href="/">${own.t('nav.fleet')}</a></p>`;
-    response.status(is_refusal ? statusOf(error.code) : 500);
-    sendPage(response, bareLayout(files, own, '/', token, { title: own.t('refused.title'), content: back })).catch(
-      next,
-    );
+      response.status(500);
+      said = alert(own.t('broken.says', { id: request_id }));
+    }
+    const content = html`${said}<p><a href="/">${own.t('nav.fleet')}</a></p>`;
+    sendPage(response, bareLayout(files, own, '/', token, { title: own.t('refused.title'), content })).catch(next);
   };
+}
+
+/** What to do about a request that can't be read, by its status. */
+const AMISS: ReadonlyMap<number, string> = new Map([
+  [413, 'amiss.too_large'],
+  [415, 'amiss.form'],
+]);
+
+function alert(sentence: string): Html {
+  return html`<p class="notice bad" role="alert">${sentence}</p>`;
 }

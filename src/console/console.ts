@@ -1,7 +1,7 @@
 /** The console: pages for people on the ops door, made from the same operations as the API and the commands. */
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import { PuenteError } from '../error.ts';
-import { statusOf } from '../http/ops/errors.ts';
+import { setRefusal } from '../http/ops/errors.ts';
 import { sameOriginOnly } from '../http/ops/guard.ts';
 import type { ConsoleParts } from '../http/ops/in-process.ts';
 import { isStreamed, sendStream, untilGone } from '../http/ops/stream.ts';
@@ -81,7 +81,7 @@ async function sendFile(kit: Kit, file: Download, request: Request, response: Re
 
 async function answer(kit: Kit, page: Page, visit: Visit, request: Request, response: Response): Promise<void> {
   const { shown, refused } = await shownOrRefused(page, visit);
-  if (refused !== null) response.status(statusOf(refused.code));
+  if (refused !== null) setRefusal(response, refused);
   // A form that was refused is shown under its own path, which nobody can look at.
   const here = request.method === 'GET' ? request.originalUrl : '/';
   await sendPage(response, layout(kit.files, { ...visit, refused }, here, shown));

@@ -1,7 +1,7 @@
 /** Signing in with an ops token, signing out, and choosing a language. */
 import { type Request, type Response, Router } from 'express';
 import { PuenteError } from '../error.ts';
-import { statusOf } from '../http/ops/errors.ts';
+import { setRefusal } from '../http/ops/errors.ts';
 import { SESSION_MS } from '../http/ops/session.ts';
 import { html } from './html.ts';
 import { cookieOf, fieldsOf, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, SESSION_COOKIE, sendPage } from './kit.ts';
@@ -46,7 +46,7 @@ async function signIn(kit: Kit, request: Request, response: Response): Promise<v
     response.redirect(303, ownPath(next));
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
-    response.status(statusOf(error.code));
+    setRefusal(response, error);
     await showSignIn(kit, request, response, error);
   }
 }

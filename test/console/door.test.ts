@@ -1,5 +1,6 @@
 /** The console's door: signing in and out, what a session lets in, forms of other pages, languages, and its headers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLog } from '../../src/outbound/log.ts';
 import { ANA, type Answer, BEN, type Bench, call, PEOPLE, startBench } from '../kit.ts';
 
 let bench: Bench;
@@ -115,6 +116,57 @@ describe('a form', () => {
     const out = await send('/sign-out', { form_token }, cookie);
     expect(out.headers.location).toBe('/sign-in');
     expect(String(out.headers['set-cookie'])).toMatch(/puente_session=;.*1970/);
+  });
+});
+
+describe('what a browser sends amiss', () => {
+  const lines: string[] = [];
+  let other: Bench;
+  beforeAll(async () => {
+    other = await startBench(PEOPLE, { log: createLog('info', { write: (line) => void lines.push(line) }) });
+  });
+  afterAll(() => other.close());
+
+  const post = (body: string, type = FORM): Promise<Answer> =>
+    call(`${other.app.ops_url}/sign-in`, { body, headers: { accept: 'text/html', 'content-type': type } });
+
+  it.each([
+    {
+      what: 'a form that is too large',
+      ask: () => post(`token=${'a'.repeat(70_000)}`),
+      status: 413,
+      says: 'shorten it',
+    },
+    {
+      what: 'an odd encoding',
+      ask: () => post('token=a', `${FORM}; charset=ebcdic`),
+      status: 415,
+      says: 'look at the page',
+    },
+    {
+      what: 'a broken address',
+      ask: () => call(`${other.app.ops_url}/merchants/%E0%A4%A`, { headers: { accept: 'text/html' } }),
+      status: 400,
+      says: 'begin at the page below',
+    },
+  ])('keeps its status, says what to do, and is no error of ours: $what', async ({ ask, status, says }) => {
+    const answer = await ask();
+    expect(answer.status).toBe(status);
+    expect(answer.headers['content-type']).toContain('text/html');
+    expect(answer.text).toContain(says);
+    expect(lines.filter((line) => line.includes('could not be made'))).toEqual([]);
+  });
+
+  it('a wrong token too often is told when to come again', async () => {
+    const token_of = async (): Promise<string> => formTokenIn(await call(`${other.app.ops_url}/sign-in`));
+    let answer: Answer | null = null;
+    for (let wrong = 0; answer?.status !== 429 && wrong < 100; wrong++) {
+      const form = new URLSearchParams({ form_token: await token_of(), token: `guess-number-${wrong}` });
+      answer = await post(form.toString());
+    }
+    expect(answer?.status).toBe(429);
+    expect(Number(answer?.headers['retry-after'])).toBeGreaterThan(0);
+    expect(answer?.text).toContain('Too many wrong tokens');
   });
 });
 

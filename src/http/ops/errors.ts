@@ -1,6 +1,6 @@
 /** How the ops API tells what went wrong: one shape, {error, message} and facts. */
 import { randomUUID } from 'node:crypto';
-import type { ErrorRequestHandler } from 'express';
+import type { ErrorRequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { Log } from '../../core/runtime.ts';
 import { type ErrorCode, errorCodes, PuenteError } from '../../error.ts';
@@ -29,6 +29,18 @@ export function statusOf(code: ErrorCode): number {
   return STATUS[code] ?? 500;
 }
 
+/** Sets the status of a refusal, and when to come again. */
+export function setRefusal(response: Response, { code, facts }: PuenteError): void {
+  response.status(statusOf(code));
+  if (facts.retry_after_s !== undefined) response.set('Retry-After', String(facts.retry_after_s));
+}
+
+/** The status of what Express could not read in a call: its address, or its body; null for an error of ours. */
+export function callersFault(error: unknown): number | null {
+  const status = error instanceof Error && 'status' in error ? error.status : null;
+  return typeof status === 'number' && status >= 400 && status < 500 ? status : null;
+}
+
 /** The statuses that a refusal can have. */
 export const refusalStatuses = [...new Set([...Object.values(STATUS), 413, 500])].sort(
   (first, second) => first - second,
@@ -38,12 +50,11 @@ export function tellError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof PuenteError) {
-      const { retry_after_s } = error.facts;
-      if (retry_after_s !== undefined) response.set('Retry-After', String(retry_after_s));
-      response.status(statusOf(error.code)).json({ ...error.facts, error: error.code, message: error.message });
+      setRefusal(response, error);
+      response.json({ ...error.facts, error: error.code, message: error.message });
       return;
     }
-    const status = error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : 500;
+    const status = callersFault(error) ?? 500;
     if (status >= 500) {
       const request_id = randomUUID();
       log.error('ops call failed', { cause: String(error), path: request.path, request_id });
