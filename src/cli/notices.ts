@@ -23,6 +23,7 @@ interface ReplayOptions extends WindowOptions {
   reason: string;
   state?: string[];
   dryRun?: boolean;
+  expected?: number;
 }
 
 type NoticeDetails = NoticeView & { tries: AttemptView[] };
@@ -48,6 +49,11 @@ export function addNoticeCommands(program: Command): void {
       new Option('--state <state...>', 'of a window only these (default: pending and dead)').choices(noticeStates),
     )
     .option('--dry-run', 'of a window only say how many')
+    .option(
+      '--expected <number>',
+      'of a window what the dry run said: refused when there are not as many by now',
+      wholeNumber,
+    )
     .addHelpText(
       'after',
       `
@@ -84,7 +90,9 @@ async function show(id: string, options: Output): Promise<void> {
 
 async function replay(id: string | undefined, options: ReplayOptions): Promise<void> {
   if (id === undefined) return replayWindow(options);
-  const named = ['merchant', 'topic', 'since', 'until', 'state', 'dryRun'].filter((name) => name in options);
+  const named = ['merchant', 'topic', 'since', 'until', 'state', 'dryRun', 'expected'].filter(
+    (name) => name in options,
+  );
   if (named.length > 0)
     throw new PuenteError('bad_request', 'Name either one notice, or a window with --since and --until; not both.');
   const path = `/api/notices/${encodeURIComponent(id)}/replay`;
@@ -93,10 +101,10 @@ async function replay(id: string | undefined, options: ReplayOptions): Promise<v
 }
 
 async function replayWindow(options: ReplayOptions): Promise<void> {
-  const { merchant, topic, since, until, state: states, reason, dryRun: dry_run } = options;
+  const { merchant, topic, since, until, state: states, reason, dryRun: dry_run, expected } = options;
   if (since === undefined || until === undefined)
     throw new PuenteError('bad_request', 'Name one notice, or a window with --since and --until.');
-  const body = { merchant, topic, since, until, states, reason, dry_run };
+  const body = { merchant, topic, since, until, states, reason, dry_run, expected };
   const answer = await callOps(options, 'POST', '/api/notices/replay', body);
   const told = answer as { notices: number; dry_run: boolean; delivered_left_out: number }; // the API's own shape
   const line = `notices ${told.dry_run ? 'that would be replayed' : 'due now'}: ${told.notices}`;

@@ -1,7 +1,7 @@
 /** The delivery log: every notice with its attempts, and telling one or many of them again. */
 import type { z } from 'zod';
 import { noticesView, noticeView, replayedView } from '../http/ops/notices.ts';
-import { type Content, type Html, html } from './html.ts';
+import { type Html, html } from './html.ts';
 import {
   badge,
   changeForm,
@@ -15,7 +15,7 @@ import {
   table,
   timeOf,
 } from './parts.ts';
-import { type Form, linkTo, merchantPath, type Page, type Visit } from './visit.ts';
+import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './visit.ts';
 import type { Words } from './words.ts';
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
@@ -57,7 +57,7 @@ export const noticeList: Page = {
 <p><label for="until">${t('form.until')}</label><input id="until" name="until" type="datetime-local" value="${query.until ?? ''}"></p>
 <p><button>${t('board.show')}</button></p></form>
 ${noticeTable(words, notices)}
-${replayWindow(visit)}`;
+${await replayWindow(visit)}`;
     return { title: t('nav.notices'), content };
   },
 };
@@ -102,33 +102,39 @@ const replayOne: Form = {
   },
 };
 
-/** Asks first how many there are; the second form says so and does it. */
+/** Counts first; the second form says how many there are, and does it when there are as many still. */
 const replayMany: Form = {
   path: '/notices/replay',
   page: noticeList,
-  async send({ ask }, { reason, merchant = '', since = '', until = '', sure }) {
-    const named = merchant === '' ? {} : { merchant };
-    const body = { ...named, since: instantOf(since), until: instantOf(until), reason, dry_run: sure !== 'true' };
-    const { notices } = await ask('POST /api/notices/replay', replayedView, { body });
-    if (sure === 'true') return '/notices?done=replayed_many';
-    return `${linkTo('/notices', { merchant, since, until, reason, would: notices })}#replay`;
+  async send(visit, fields) {
+    const { reason, merchant, since, until, expected } = fields;
+    if (expected === undefined) {
+      await counted(visit, fields);
+      return `${linkTo('/notices', { merchant, since, until, reason, counted: 'true' })}#replay`;
+    }
+    const body = { ...windowOf(fields), expected: Number(expected) };
+    await visit.ask('POST /api/notices/replay', replayedView, { body });
+    return '/notices?done=replayed_many';
   },
 };
 
+/** How many there are in the store now. @throws PuenteError as the API refuses. */
+async function counted({ ask }: Visit, fields: Fields): Promise<number> {
+  const body = { ...windowOf(fields), dry_run: true };
+  return (await ask('POST /api/notices/replay', replayedView, { body })).notices;
+}
+
+function windowOf({ reason, merchant = '', since = '', until = '' }: Fields) {
+  return { ...(merchant === '' ? {} : { merchant }), since: instantOf(since), until: instantOf(until), reason };
+}
+
 export const noticeForms: readonly Form[] = [replayMany, replayOne];
 
-function replayWindow(visit: Visit): Html {
+async function replayWindow(visit: Visit): Promise<Html> {
   const { words, query, sent } = visit;
   const { t } = words;
-  const asked = { ...query, ...sent };
-  const again: Content =
-    query.would === undefined
-      ? null
-      : html`<div class="notice warn" role="status"><p>${t('replay.would', { count: Number(query.would) })}</p>${changeForm(
-          visit,
-          '/notices/replay',
-          html`${hidden('merchant', asked.merchant ?? '')}${hidden('since', asked.since ?? '')}${hidden('until', asked.until ?? '')}${hidden('reason', asked.reason ?? '')}${hidden('sure', 'true')}<button>${t('replay.go_many')}</button>`,
-        )}</div>`;
+  const asked: Fields = { ...query, ...sent };
+  const again = asked.counted === 'true' ? await confirmation(visit, asked) : null;
   const form = changeForm(
     visit,
     '/notices/replay',
@@ -138,6 +144,15 @@ function replayWindow(visit: Visit): Html {
 ${reasonField(visit, 'many-reason')}<button>${t('replay.count')}</button>`,
   );
   return section('replay', t('replay.many'), html`${again}${form}`, t('replay.many_lead'));
+}
+
+/** The number is the store's at this look, whatever the address or an earlier form said. */
+async function confirmation(visit: Visit, asked: Fields): Promise<Html> {
+  const { t } = visit.words;
+  const count = await counted(visit, asked);
+  const window = ['merchant', 'since', 'until', 'reason'].map((name) => hidden(name, asked[name] ?? ''));
+  const form = html`${window}${hidden('counted', 'true')}${hidden('expected', count)}<button>${t('replay.go_many')}</button>`;
+  return html`<div class="notice warn" role="status"><p>${t('replay.would', { count })}</p>${changeForm(visit, '/notices/replay', form)}</div>`;
 }
 
 function instantOrText(name: string, value: string): [string, string][] {

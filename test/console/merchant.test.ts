@@ -116,6 +116,13 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.getByRole('button', { name: 'Count first' }).click();
     await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
     expect(receiver.received.length).toBe(before);
+    await page.goto(`${page.url().replace('#replay', '')}&would=7`);
+    await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
+    await page.evaluate("document.querySelector('input[name=expected]').value = '7'");
+    await page.getByRole('button', { name: 'Tell them again' }).click();
+    await page.getByRole('alert').getByText('Somebody changed it meanwhile').waitFor();
+    await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
+    expect(receiver.received.length).toBe(before);
     await page.getByRole('button', { name: 'Tell them again' }).click();
     await page.getByRole('status').getByText('The notices are told again now.').waitFor();
     await receiver.waitFor(before + 1);

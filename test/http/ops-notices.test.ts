@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../src/core/audit.ts';
 import type { NoticeView } from '../../src/core/notices/log.ts';
-import { ARGENTINA, BRAZIL, call, eventually, type Receiver, startReceiver, tokenOf } from '../kit.ts';
+import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, type Receiver, startReceiver, tokenOf } from '../kit.ts';
+import { command } from '../moves/command.ts';
 import { auditsOf, idOf, openShop, type Shop } from './till.ts';
 
 let shop: Shop;
@@ -200,8 +201,30 @@ describe('a replay of a window', () => {
     expect((await auditsOf(shop.data_dir)).map(({ action }) => action)).toEqual(['merchant settings']);
     expect(receiver.received).toHaveLength(3);
 
+    const surprised = await replay('replay', { ...dry, dry_run: false, expected: 1 });
+    expect([surprised.status, surprised.body]).toEqual([
+      409,
+      { error: 'conflict', message: expect.stringContaining('there are 2 now'), expected: 1, notices: 2 },
+    ]);
+    const argv = [
+      'notices',
+      'replay',
+      '--since',
+      ALWAYS.since,
+      '--until',
+      ALWAYS.until,
+      '--reason',
+      'the shop was down',
+    ];
+    const typed = await command([...argv, '--expected', '1'], {
+      PUENTE_OPS_URL: shop.app.ops_url,
+      PUENTE_OPS_TOKEN: OPS_TOKEN,
+    });
+    expect([typed.code, typed.err]).toEqual([1, expect.stringContaining('there are 2 now')]);
+    expect(receiver.received).toHaveLength(3);
+
     status = 200;
-    const told = await replay('replay', { ...dry, dry_run: false });
+    const told = await replay('replay', { ...dry, dry_run: false, expected: 2 });
     expect([told.status, told.body]).toEqual([200, { notices: 2, dry_run: false, delivered_left_out: 1 }]);
     await receiver.waitFor(5);
     await eventually(

@@ -46,6 +46,8 @@ export const replayMany = z.strictObject({
   reason,
   /** Only says how many there are, and how many were delivered and are left out. */
   dry_run: z.boolean().default(false),
+  /** What a dry run said: another number by now is refused. */
+  expected: z.int().min(0).exactOptional(),
 });
 export type ReplayMany = z.infer<typeof replayMany>;
 
@@ -107,14 +109,15 @@ export async function replayNotice(runtime: Runtime, id: string, why: string, wh
 /**
  * Makes every notice of a window due now.
  * @returns how many, also for a dry run, which changes nothing; and how many delivered ones of the window nobody asked for.
- * @throws PuenteError bad_request for a window that ends before it begins, refused when there are more than one call may replay.
+ * @throws PuenteError bad_request for a window that ends before it begins, refused when there are more than one call may replay,
+ * conflict when there are not as many as were expected.
  */
 export async function replayWindow(
   runtime: Runtime,
   window: ReplayMany,
   who: string,
 ): Promise<{ notices: number; dry_run: boolean; delivered_left_out: number }> {
-  const { reason: why, dry_run, ...asked } = window;
+  const { reason: why, dry_run, expected, ...asked } = window;
   if (asked.until <= asked.since) throw emptyWindow(asked.since, asked.until);
   const filter = filterOf(asked);
   const delivered_left_out = asked.states.includes('delivered')
@@ -123,6 +126,7 @@ export async function replayWindow(
   if (dry_run) return { notices: await runtime.store.countNotices(filter), dry_run, delivered_left_out };
   const found = await runtime.store.notices(filter, MOST_REPLAYED + 1);
   if (found.length > MOST_REPLAYED) throw tooMany();
+  if (expected !== undefined && found.length !== expected) throw otherNumber(expected, found.length);
   if (found.length === 0) return { notices: 0, dry_run, delivered_left_out };
   const now = runtime.clock.now();
   const detail = { ...asked, since: isoOf(asked.since), until: isoOf(asked.until), notices: found.length };
@@ -176,6 +180,11 @@ function noSuchNotice(id: string): PuenteError {
     'not_found',
     `There is no notice ${id.slice(0, 40)}; puente notices list shows which there are.`,
   );
+}
+
+function otherNumber(expected: number, found: number): PuenteError {
+  const message = `There were ${expected} notices in the window when they were counted, and there are ${found} now; none is told again before you have looked at that.`;
+  return new PuenteError('conflict', message, { facts: { expected, notices: found } });
 }
 
 function tooMany(): PuenteError {
