@@ -4,7 +4,7 @@ import type { ErrorRequestHandler, Request } from 'express';
 import { PuenteError } from '../error.ts';
 import { callersFault, setRefusal } from '../http/ops/errors.ts';
 import { type Html, html } from './html.ts';
-import { cookieOf, type Kit, languageOf, SESSION_COOKIE, sendPage } from './kit.ts';
+import { type Kit, languageOf, sendPage, sessionOf } from './kit.ts';
 import { bareLayout, refusal } from './layout.ts';
 import type { Page } from './visit.ts';
 
@@ -20,11 +20,12 @@ export function isBrowser(request: Request): boolean {
 }
 
 /** A refusal outside of any page, what a browser sent amiss, or an error of ours, which the log has by the number that is shown. */
-export function tellBrowser({ parts, words, files }: Kit): ErrorRequestHandler {
+export function tellBrowser(kit: Kit): ErrorRequestHandler {
+  const { parts, words, files } = kit;
   return (error: unknown, request, response, next) => {
     if (response.headersSent || !isBrowser(request)) return next(error);
     const own = words[languageOf(request)];
-    const token = parts.sessions.formToken(cookieOf(request, SESSION_COOKIE));
+    const token = parts.sessions.formToken(sessionOf(kit, request));
     const amiss = callersFault(error);
     let said: Html;
     if (error instanceof PuenteError) {

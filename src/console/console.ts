@@ -8,7 +8,7 @@ import { isStreamed, sendStream, untilGone } from '../http/ops/stream.ts';
 import { isBrowser, noPage, tellBrowser } from './broken.ts';
 import { doorRouter, requireFormToken } from './door.ts';
 import { html } from './html.ts';
-import { cookieOf, createKit, fieldsOf, type Kit, languageOf, SESSION_COOKIE, sendPage } from './kit.ts';
+import { createKit, fieldsOf, type Kit, languageOf, sendPage, sessionOf } from './kit.ts';
 import { layout } from './layout.ts';
 import { downloads, forms, pages } from './rows.ts';
 import type { Download, Form, Page, Shown, Visit } from './visit.ts';
@@ -105,8 +105,9 @@ function askToSignIn(request: Request, response: Response): void {
 }
 
 /** Null for nobody. */
-function visitOf({ parts, words }: Kit, request: Request): Visit | null {
-  const cookie = cookieOf(request, SESSION_COOKIE);
+function visitOf(kit: Kit, request: Request): Visit | null {
+  const { parts, words } = kit;
+  const cookie = sessionOf(kit, request);
   const person = parts.sessions.personOf(cookie);
   if (person === null) return null;
   const tell: Visit['tell'] = (row, asked) => parts.api.ask(person, row, asked);

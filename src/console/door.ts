@@ -4,7 +4,7 @@ import { PuenteError } from '../error.ts';
 import { setRefusal } from '../http/ops/errors.ts';
 import { SESSION_MS } from '../http/ops/session.ts';
 import { html } from './html.ts';
-import { cookieOf, fieldsOf, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, SESSION_COOKIE, sendPage } from './kit.ts';
+import { fieldsOf, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, sendPage, sessionOf } from './kit.ts';
 import { bareLayout, formToken, refusal } from './layout.ts';
 
 const YEAR_MS = 366 * 86_400_000;
@@ -15,7 +15,7 @@ export function doorRouter(kit: Kit): Router {
   router.post('/sign-in', (request, response) => signIn(kit, request, response));
   router.post('/sign-out', (request, response) => {
     requireFormToken(kit, request);
-    response.clearCookie(SESSION_COOKIE, { path: '/' }).redirect(303, '/sign-in');
+    response.clearCookie(kit.parts.sessions.cookie, { path: '/' }).redirect(303, '/sign-in');
   });
   router.post('/language', (request, response) => {
     requireFormToken(kit, request);
@@ -27,9 +27,9 @@ export function doorRouter(kit: Kit): Router {
 }
 
 /** @throws PuenteError forbidden for a form that was not made for this session, or this browser without one. */
-export function requireFormToken({ parts }: Kit, request: Request): void {
+export function requireFormToken(kit: Kit, request: Request): void {
   const { form_token = '' } = fieldsOf(request.body);
-  if (parts.sessions.isFormToken(cookieOf(request, SESSION_COOKIE), form_token)) return;
+  if (kit.parts.sessions.isFormToken(sessionOf(kit, request), form_token)) return;
   throw new PuenteError(
     'forbidden',
     'This form is not of your session: look at the page again, and send it from there.',
@@ -42,7 +42,7 @@ async function signIn(kit: Kit, request: Request, response: Response): Promise<v
     requireFormToken(kit, request);
     const { token = '', next } = fieldsOf(request.body);
     const member = kit.parts.signIn.memberOf(token.trim(), '/sign-in');
-    setCookie(request, response, SESSION_COOKIE, kit.parts.sessions.open(member), SESSION_MS);
+    setCookie(request, response, kit.parts.sessions.cookie, kit.parts.sessions.open(member), SESSION_MS);
     response.redirect(303, ownPath(next));
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
@@ -55,7 +55,7 @@ async function showSignIn(kit: Kit, request: Request, response: Response, refuse
   const words = kit.words[languageOf(request)];
   const { t } = words;
   const next = ownPath(fieldsOf(request.query).next ?? fieldsOf(request.body).next);
-  const token = kit.parts.sessions.formToken(cookieOf(request, SESSION_COOKIE));
+  const token = kit.parts.sessions.formToken(sessionOf(kit, request));
   const content = html`${refused === null ? '' : refusal(words, refused)}
 <form class="sign-in" action="/sign-in" method="post" autocomplete="off">
   ${formToken(token)}<input type="hidden" name="next" value="${next}">

@@ -16,8 +16,6 @@ export function createKit(parts: ConsoleParts): Kit {
   return { parts, files: consoleFiles(), words: loadWords() };
 }
 
-/** Holds a signed session; see `http/ops/session.ts`. */
-export const SESSION_COOKIE = 'puente_session';
 /** Holds what somebody has chosen over the language of the browser. */
 export const LANGUAGE_COOKIE = 'puente_language';
 
@@ -44,8 +42,13 @@ function preferredOf(request: Request): string | undefined {
   return asked.find((one) => languages.some((language) => language === one));
 }
 
+/** The signed session that a browser sends; '' for none (`http/ops/session.ts`). */
+export function sessionOf({ parts }: Kit, request: Request): string {
+  return cookieOf(request, parts.sessions.cookie);
+}
+
 /** A cookie's value; '' for none. */
-export function cookieOf(request: Request, name: string): string {
+function cookieOf(request: Request, name: string): string {
   const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim());
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
 }

@@ -95,7 +95,27 @@ describe('who is not signed in', () => {
     expect((await at('/?page=2')).headers.location).toBe(`/sign-in?next=${encodeURIComponent('/?page=2')}`);
     const part = await at('/', '', { 'hx-request': 'true' });
     expect([part.status, part.headers['hx-redirect'], part.text]).toEqual([401, '/sign-in', '']);
-    expect((await at('/', 'puente_session=v1.b3BlcmF0b3I.9999999999999.00.00')).status).toBe(303);
+    const name = (await signedIn(ANA.token)).split('=')[0];
+    expect((await at('/', `${name}=v1.b3BlcmF0b3I.9999999999999.00.00`)).status).toBe(303);
+  });
+
+  it('is signed out by no other Puente of the same host, whose cookies a browser keeps with these', async () => {
+    const neighbour = await startBench(PEOPLE);
+    const jar = new Map<string, string>();
+    for (const { app } of [bench, neighbour]) {
+      const form_token = formTokenIn(await call(`${app.ops_url}/sign-in`));
+      const fields = new URLSearchParams({ form_token, token: ANA.token });
+      const answer = await call(`${app.ops_url}/sign-in`, {
+        body: fields.toString(),
+        headers: { 'content-type': FORM },
+      });
+      const [name = '', value = ''] = cookieIn(answer).split('=');
+      jar.set(name, value);
+    }
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    for (const { app } of [bench, neighbour])
+      expect((await call(`${app.ops_url}/`, { headers: { accept: 'text/html', cookie } })).status).toBe(200);
+    await neighbour.close();
   });
 
   it('gets nothing by the cookie of a session on the API: that takes a token', async () => {
@@ -115,7 +135,7 @@ describe('a form', () => {
     expect((await send('/sign-out', { form_token: other }, cookie)).status).toBe(403);
     const out = await send('/sign-out', { form_token }, cookie);
     expect(out.headers.location).toBe('/sign-in');
-    expect(String(out.headers['set-cookie'])).toMatch(/puente_session=;.*1970/);
+    expect(String(out.headers['set-cookie'])).toMatch(/^puente_session_[0-9a-f]{12}=;.*1970/);
   });
 });
 

@@ -8,8 +8,12 @@ import { hasEnded, type Member } from './people.ts';
 /** A working day: who goes home signed in is signed out by the next morning. */
 export const SESSION_MS = 12 * 60 * 60_000;
 const VERSION = 'v1';
+/** Hexadecimal digits, enough to tell apart what runs on one host. */
+const MARK_DIGITS = 12;
 
 export interface Sessions {
+  /** The cookie's name. A browser sends cookies to every port of a host: each installation has a name of its own. */
+  cookie: string;
   /** The cookie's value for somebody whose token was checked. It is signed and says a name, an end and nothing secret. */
   open(member: Member): string;
   /**
@@ -28,6 +32,8 @@ export function createSessions(members: readonly Member[], vault: Vault, clock: 
   const markOf = ({ digest }: Member): string => vault.keyed('ops session member', digest.toString('hex')).slice(0, 32);
   const formToken = (value: string): string => vault.keyed('ops form', value);
   return {
+    // What begins so leaves with no carried call (`http/head.ts`).
+    cookie: `puente_session_${vault.keyed('ops session cookie', VERSION).slice(0, MARK_DIGITS)}`,
     open(member) {
       const name = Buffer.from(member.person.name, 'utf8').toString('base64url');
       const text = [VERSION, name, clock.now() + SESSION_MS, markOf(member)].join('.');
