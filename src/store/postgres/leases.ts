@@ -1,5 +1,6 @@
 /** Leases: a due row that one store has taken is handed to no other while that one works on it, or until it is thought dead. */
-import type { PostgresReader } from './reader.ts';
+import { openPool, type PoolSettings } from './pool.ts';
+import { type PostgresReader, readerOn } from './reader.ts';
 
 /** Half of it is longer than any call may take (`notices.timeout_ms`, two minutes at most); a store that lives takes what it still works on again. */
 export const LEASE_SECONDS = 300;
@@ -54,18 +55,24 @@ export function claimOf(what: Leased, key: string, chosen: string): string {
 }
 
 export interface Leases {
-  /** Everything that this store has taken is free again, and it takes nothing more. */
+  /** Everything that this store has taken is free again, it takes nothing more, and its own connection is closed. */
   release(): Promise<void>;
   tidy(): Promise<void>;
 }
 
 /**
- * Lists the store and keeps it heard of until `release`.
- * @param holder this store's name.
+ * Lists the store and keeps it heard of until `release`, by a connection of its own: those of the pool may all be busy for
+ * longer than a store may be silent, while what it has taken is worked on.
+ * @param holder this store's name. @param url of the database, and how its connections behave.
  * @throws PuenteError store_failed when it could not be listed.
  */
-export async function openLeases(reader: PostgresReader, holder: string): Promise<Leases> {
-  const beat = reader.prepare<[string], never>(`INSERT INTO lease_holders (name, seen_at, since)
+export async function openLeases(
+  reader: PostgresReader,
+  holder: string,
+  { url, ...settings }: PoolSettings & { url: string },
+): Promise<Leases> {
+  const own = openPool(url, { ...settings, ...impatient(settings), connections: 1 });
+  const beat = readerOn(own).prepare<[string], never>(`INSERT INTO lease_holders (name, seen_at, since)
     VALUES (?, clock_timestamp(), clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at,
       since = CASE WHEN lease_holders.seen_at < ${LONG_AGO} THEN excluded.since ELSE lease_holders.since END`);
   const release = reader.prepare<[string], never>('DELETE FROM leases WHERE holder = ?');
@@ -76,12 +83,17 @@ export async function openLeases(reader: PostgresReader, holder: string): Promis
   const forget = reader.prepare<[], never>(
     `DELETE FROM lease_holders WHERE seen_at < clock_timestamp() - interval '${KEPT_SECONDS} seconds'`,
   );
-  await beat.all(holder);
+  await beat.all(holder).catch(async (error: unknown) => {
+    await own.end();
+    throw error;
+  });
   // While the server is away nobody takes anything.
   const beating = setInterval(() => void beat.all(holder).catch(() => undefined), HEARTBEAT_MS).unref();
   return {
     async release() {
       clearInterval(beating);
+      // Before it leaves: a beat that is under way would list it again.
+      await own.end();
       await release.all(holder);
       await leave.all(holder);
     },
@@ -89,5 +101,13 @@ export async function openLeases(reader: PostgresReader, holder: string): Promis
       await tidy.all();
       await forget.all();
     },
+  };
+}
+
+/** A beat that is stuck must not keep the next ones waiting: a new connection may do better. */
+function impatient({ connect_timeout_ms, statement_timeout_ms }: PoolSettings) {
+  return {
+    connect_timeout_ms: Math.min(connect_timeout_ms, HEARTBEAT_MS),
+    statement_timeout_ms: Math.min(statement_timeout_ms, HEARTBEAT_MS),
   };
 }

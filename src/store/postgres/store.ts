@@ -80,7 +80,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await writer.commit(doubtLegacySales(now()));
     const upkeep = await openUpkeep(reader, writer, { location, newest_schema: migrations.length, now });
     const holder = randomUUID();
-    const leases = await openLeases(reader, holder);
+    const leases = await openLeases(reader, holder, { ...options, url: url.reveal() });
     return assembleStore({ pool, reader, writer, health, upkeep, now, holder, leases });
   } catch (error) {
     health.stop();

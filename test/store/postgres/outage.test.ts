@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/store.ts';
 import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
@@ -46,6 +47,36 @@ describe('a database that is in trouble', () => {
     expect((await store.openLink(newLink({ unit: 'after' }), open)).opening).toEqual({ kind: 'open' });
     expect(store.healthy()).toBe(true);
     await store.close();
+  });
+
+  it('that keeps every connection busy does not make its store look dead; nor does a beat whose connection broke', async () => {
+    const url = await server.database();
+    const store = await openStore(url, { connections: 2, connect_timeout_ms: 1_000, statement_timeout_ms: 60_000 });
+    const seenAt = async (): Promise<string> =>
+      String((await server.run(url, 'SELECT CAST(seen_at AS TEXT) AS at FROM lease_holders'))[0]?.at);
+    const later = async (than: string): Promise<string> => {
+      for (;;) {
+        const at = await seenAt();
+        if (at !== than) return at;
+        await pause(100);
+      }
+    };
+    const blocker = new Client(url);
+    await blocker.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('LOCK TABLE merchants IN ACCESS EXCLUSIVE MODE');
+    const stuck = [1, 2].map((one) => store.merchant(String(one)));
+    await expect(store.merchant('3')).rejects.toMatchObject({ code: 'store_failed' });
+    const before = await later(await seenAt());
+    await server.run(url, `${TERMINATE} AND query LIKE '%INTO lease_holders%'`);
+    await later(before);
+    await expect(store.merchant('3')).rejects.toMatchObject({ code: 'store_failed' });
+    await blocker.end();
+    expect(await Promise.all(stuck)).toEqual([null, null]);
+    await store.close();
+    const left = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'puente' AND datname = current_database()
+      UNION ALL SELECT 1 FROM lease_holders`;
+    while ((await server.run(url, left)).length > 0) await pause(50);
   });
 
   it('that stops refuses each write and read, is not healthy, and is healthy again when it is back', async () => {
