@@ -6,6 +6,9 @@ import { reason, SAY_WHY } from './reason.ts';
 import type { Holdings, OpenWork } from './records/upkeep.ts';
 import type { Runtime } from './runtime.ts';
 
+/** The action of the audit line, whose subject is the merchant. */
+export const ERASE = 'erase';
+
 /** The body of `POST /api/merchants/:id/erase`. Without `apply` it is only counted. */
 export const eraseAsk = z.strictObject({
   apply: z.boolean().default(false),
@@ -57,7 +60,7 @@ export async function eraseMerchant(
     store.eraseMerchant(merchant_id, (erased) => ({
       at: clock.now(),
       who,
-      action: 'erase',
+      action: ERASE,
       subject: merchant_id,
       reason,
       detail: { erased, notices_dropped: open.notices, backups_before: backups.length },

@@ -1,5 +1,6 @@
 /** The newest incident of each merchant: what Puente noticed or did by itself, read from the audit chain as it grows. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
+import { ERASE } from '../erase.ts';
 import { BY_ITSELF, lastBefore } from '../report/decisions.ts';
 import type { AuditLine, Store } from '../store.ts';
 import type { Incident } from './line.ts';
@@ -23,8 +24,10 @@ export function createIncidents(store: Store): NewestIncidents {
       for (;;) {
         const page = await store.auditsAfter(after, PAGE);
         for (const line of page) {
-          if (line.who !== BY_ITSELF) continue;
           const { at, action, reason } = line;
+          // Whichever process erased it: nothing of it is remembered, and who comes back under its id begins anew.
+          if (action === ERASE) newest.delete(line.subject);
+          if (line.who !== BY_ITSELF) continue;
           const owner = await ownerOf(store, line);
           if (owner !== null) newest.set(owner, { at: new Date(at).toISOString(), what: action, why: reason });
         }
