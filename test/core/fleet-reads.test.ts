@@ -1,10 +1,16 @@
 /** What the fleet board remembers between two looks, on a real store: incidents, verdicts, and the pulse of calls. */
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createIncidents } from '../../src/core/fleet/incidents.ts';
+import { createJudgements, type Judgements } from '../../src/core/fleet/judged.ts';
 import type { Store } from '../../src/core/store.ts';
+import type { Upstream } from '../../src/core/upstream.ts';
+import { eventually } from '../kit.ts';
 import { auditOf, MERCHANT, NOON, newMerchant } from '../store/contract/harness.ts';
 import { type Folder, newFolder, openStore } from '../store/sqlite/kit.ts';
+import { laneRuntime } from './lane-runtime.ts';
 
+const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 let folder: Folder;
 let store: Store;
 beforeEach(async () => {
@@ -14,6 +20,34 @@ beforeEach(async () => {
 afterEach(async () => {
   await store.close();
   folder.remove();
+});
+
+describe('verdicts', () => {
+  const STEP_MS = 5_000;
+  const ids = Array.from({ length: 20 }, (_, nth) => String(700_000 + nth));
+
+  it('are made no more when nobody looks at the board, and again at the next look', async () => {
+    let now = NOON;
+    const sleep = async (): Promise<void> => {
+      now += STEP_MS;
+      await setImmediate();
+    };
+    const clock = { now: () => now, sleep };
+    const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock });
+    const [watched, left] = [createJudgements(runtime), createJudgements(runtime)];
+    const judgedBy = (one: Judgements): number => ids.filter((id) => one.of(id) !== null).length;
+    left.keepFresh([], ids);
+    await eventually(
+      async () => watched.keepFresh([], ids),
+      () => judgedBy(watched) === ids.length,
+    );
+    expect(judgedBy(left)).toBeGreaterThan(0);
+    expect(judgedBy(left)).toBeLessThan(ids.length - 5);
+    await eventually(
+      async () => left.keepFresh([], ids),
+      () => judgedBy(left) === ids.length,
+    );
+  });
 });
 
 describe('the last incident', () => {

@@ -6,12 +6,14 @@ import type { Judged } from './line.ts';
 /** A merchant on the screen is judged anew so often, the others when their turn comes. */
 const SHOWN_FRESH_MS = 30_000;
 const OTHERS_FRESH_MS = 10 * 60_000;
+/** An open board asks every few seconds, and a command once: after so long without a look nobody is there to be told. */
+const LOOKED_AWAY_MS = 60_000;
 /** Between two verdicts others have the thread for longer than one takes: payments come first. */
 const PAUSE_MS = 10;
 
 export interface Judgements {
   of(merchant_id: string): Judged | null;
-  /** Judges what is missing or old, the shown ones first; comes back at once. */
+  /** Judges what is missing or old, the shown ones first, until nobody has looked for a minute; comes back at once. */
   keepFresh(shown: readonly string[], all: readonly string[]): void;
 }
 
@@ -27,8 +29,10 @@ export function createJudgements(runtime: Runtime): Judgements {
   let shown_ids: readonly string[] = [];
   let all_ids: readonly string[] = [];
   let running = false;
+  let looked_at = -Infinity;
   const next = (): string | undefined => {
     const now = runtime.clock.now();
+    if (now - looked_at >= LOOKED_AWAY_MS) return undefined;
     const isOld = (id: string, fresh_ms: number): boolean => now - (kept.get(id)?.at ?? -Infinity) >= fresh_ms;
     return shown_ids.find((id) => isOld(id, SHOWN_FRESH_MS)) ?? all_ids.find((id) => isOld(id, OTHERS_FRESH_MS));
   };
@@ -49,6 +53,7 @@ export function createJudgements(runtime: Runtime): Judgements {
     keepFresh(shown, all) {
       shown_ids = shown;
       all_ids = all;
+      looked_at = runtime.clock.now();
       forgetOthers(kept, all);
       if (running) return;
       running = true;
