@@ -90,7 +90,10 @@ function createReader(runtime: Runtime): FleetReader {
   };
 }
 
-/** Reads the calls that were recorded since it was asked before; at first those of the last hour. */
+/**
+ * Reads the calls that were recorded since it was asked before; at first those of the last hour. None comes in behind: sequences
+ * rise in the order in which they can be read, whichever process writes them (`EXCHANGES_LOCK` of the store).
+ */
 function pulseReader({ store, evidence, clock }: Runtime, pulses: Pulses): (now: number) => Promise<void> {
   let after = 0;
   return async (now) => {
