@@ -6,6 +6,7 @@ import { installationOf } from './app/installation.ts';
 import { doorUrl, openPublicDoor } from './app/public.ts';
 import { closeLeftovers } from './app/runtime.ts';
 import { observe } from './app/telemetry.ts';
+import type { Started } from './app/welcome.ts';
 import { startWork } from './app/work.ts';
 import type { WorkerSide } from './app/worker.ts';
 import { assumptionsOf } from './config/assumptions.ts';
@@ -24,20 +25,7 @@ import type { Sandbox } from './sandbox/server.ts';
 
 export type { AppParts };
 
-export interface App {
-  /** How tills reach the public door. */
-  public_url: string;
-  /** Where it listens. */
-  own_url: string;
-  ops_url: string;
-  /** The sole owner's; null when `ops.token` is not set and people are named, or no sandbox allows to make one. */
-  ops_token: Secret | null;
-  /** True when the token was made at this start, so that it has to be told. */
-  ops_token_made: boolean;
-  /** Set while the upstream is the sandbox. */
-  sandbox: Sandbox | null;
-  /** What the start decided by itself, as sentences for the operator. */
-  remarks: string[];
+export interface App extends Started {
   /** Set in one of several processes of this host. */
   worker: WorkerSide | null;
   /** Stops accepting, lets running calls end within the grace period, and closes the store. */

@@ -8,21 +8,12 @@ import { bashScript } from '../src/cli/completion/bash.ts';
 import { fishScript } from '../src/cli/completion/fish.ts';
 import { nodesOf } from '../src/cli/completion/tree.ts';
 import { zshScript } from '../src/cli/completion/zsh.ts';
-import { puenteProgram } from '../src/cli/program.ts';
 import { inTerminal, keys, type Terminal } from './cli/terminal.ts';
 import { eventually } from './kit.ts';
-import { elsewhere, puente } from './run-cli.ts';
+import { programHere } from './program.ts';
+import { puente } from './run-cli.ts';
 
-const nodes = nodesOf(
-  puenteProgram({
-    version: '0.0.0',
-    serve: async () => undefined,
-    restore: elsewhere,
-    migrateStore: elsewhere,
-    loadInstaller: elsewhere,
-    examineOffline: elsewhere,
-  }),
-);
+const nodes = nodesOf(programHere());
 const directory = mkdtempSync(join(tmpdir(), 'puente-completion-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const script = join(directory, 'puente.bash');

@@ -10,9 +10,6 @@ export interface Ran {
   err: string;
 }
 
-/** What a command line in this process can't do: only the real one starts servers and touches files. */
-export const elsewhere = (): Promise<never> => Promise.reject(new Error('only the process does this'));
-
 /** One `puente` command; of this process's environment it sees PATH alone. */
 export function puente(argv: string[], options: { input?: string; env?: Record<string, string> } = {}): Promise<Ran> {
   return new Promise((resolve) => {

@@ -6,15 +6,19 @@ import { listAssumptions } from '../sandbox/assumptions.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 
 /** What has to be known of a Puente that runs. */
-interface Started {
-  /** How tills reach the public door, and where it listens. */
+export interface Started {
+  /** How tills reach the public door. */
   public_url: string;
+  /** Where it listens. */
   own_url: string;
   ops_url: string;
+  /** The sole owner's; null when `ops.token` is not set and people are named, or no sandbox allows to make one. */
   ops_token: Secret | null;
+  /** True when the token was made at this start, so that it has to be told. */
   ops_token_made: boolean;
+  /** Set while the upstream is the sandbox. */
   sandbox: Sandbox | null;
-  /** What the start decided by itself. */
+  /** What the start decided by itself, as sentences for the operator. */
   remarks: readonly string[];
 }
 

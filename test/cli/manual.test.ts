@@ -5,17 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { commandsOf, completeManual, isAct } from '../../src/cli/manual/complete.ts';
 import { renderManPage } from '../../src/cli/manual/page.ts';
 import { escaped, roffText } from '../../src/cli/manual/roff.ts';
-import { puenteProgram } from '../../src/cli/program.ts';
-import { elsewhere, HOUSE, puente } from '../run-cli.ts';
+import { programHere } from '../program.ts';
+import { HOUSE, puente } from '../run-cli.ts';
 
-const program = puenteProgram({
-  version: '0.0.0',
-  serve: elsewhere,
-  restore: elsewhere,
-  migrateStore: elsewhere,
-  loadInstaller: elsewhere,
-  examineOffline: elsewhere,
-});
+const program = programHere();
 const acts = commandsOf(program).filter(({ command }) => isAct(command));
 const page = renderManPage(program);
 

@@ -3,20 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nodesOf } from '../../src/cli/completion/tree.ts';
-import { puenteProgram } from '../../src/cli/program.ts';
 import { describeSettings } from '../../src/config/describe.ts';
-import { elsewhere, HOUSE } from '../run-cli.ts';
+import { programHere } from '../program.ts';
+import { HOUSE } from '../run-cli.ts';
 
-const nodes = nodesOf(
-  puenteProgram({
-    version: '0.0.0',
-    serve: async () => undefined,
-    restore: elsewhere,
-    migrateStore: elsewhere,
-    loadInstaller: elsewhere,
-    examineOffline: elsewhere,
-  }),
-);
+const nodes = nodesOf(programHere());
 const pages = [
   ...['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'deploy/prometheus/alerts.yml'],
   ...readdirSync(join(HOUSE, 'docs'), { encoding: 'utf8' })

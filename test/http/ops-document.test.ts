@@ -3,11 +3,10 @@ import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { exitCodes } from '../../src/cli/output.ts';
-import { puenteProgram } from '../../src/cli/program.ts';
 import { openApi } from '../../src/http/ops/openapi.ts';
 import { opsRoute } from '../../src/http/ops/route.ts';
 import { opsRoutes } from '../../src/http/ops.ts';
-import { elsewhere } from '../run-cli.ts';
+import { programHere } from '../program.ts';
 
 /** Commands that work without a running Puente. */
 const LOCAL = [
@@ -81,14 +80,7 @@ function helpOf(command: Command): string {
   return parts.join('');
 }
 
-const program = puenteProgram({
-  version: '1.2.3',
-  serve: async () => undefined,
-  restore: elsewhere,
-  migrateStore: elsewhere,
-  loadInstaller: elsewhere,
-  examineOffline: elsewhere,
-});
+const program = programHere();
 const commands = leaves(program);
 
 describe('the rows', () => {

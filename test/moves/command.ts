@@ -2,10 +2,9 @@
 import { CommanderError } from 'commander';
 import { vi } from 'vitest';
 import { exitCodes } from '../../src/cli/output.ts';
-import { puenteProgram } from '../../src/cli/program.ts';
 import { PuenteError } from '../../src/error.ts';
+import { programHere } from '../program.ts';
 import type { Ran } from '../run-cli.ts';
-import { elsewhere } from '../run-cli.ts';
 
 let last: Promise<unknown> = Promise.resolve();
 
@@ -23,14 +22,7 @@ async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
   const stderr = vi.spyOn(process.stderr, 'write').mockImplementation(kept(err));
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   try {
-    const program = puenteProgram({
-      version: '0.0.0',
-      serve: elsewhere,
-      restore: elsewhere,
-      migrateStore: elsewhere,
-      loadInstaller: elsewhere,
-      examineOffline: elsewhere,
-    });
+    const program = programHere();
     await program.parseAsync(argv, { from: 'user' });
     return { code: Number(process.exitCode ?? exitCodes.done), out: out.join(''), err: err.join('') };
   } catch (error) {

@@ -57,7 +57,8 @@ export function exchangeOfLine(text: string): Exchange {
 
 const loss = z.object({ table: z.string(), path: z.string(), why: z.string(), unknown: z.boolean().optional() });
 const headers = z.record(z.string(), z.string());
-const messages = z.object({
+/** What was said in one call, redacted. */
+export const capturedMessages = z.object({
   request: z.object({ method: z.string(), target: z.string(), headers, body: z.unknown().optional() }),
   answer: z.object({ status: z.int(), headers, body: z.unknown().optional() }),
   upstream: z.array(
@@ -111,6 +112,6 @@ const exchangeShape = {
     .nullish()
     .transform((met) => met ?? []),
   shadow: shadow.nullable(),
-  messages: messages.nullable(),
+  messages: capturedMessages.nullable(),
 } as const;
 const exchangeSchema = z.object(exchangeShape);

@@ -1,6 +1,7 @@
 /** Trace on the ops door: one sale in one story, by any id. */
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
+import { capturedMessages } from '../../core/capture/format.ts';
 import { outcomes } from '../../core/exchange.ts';
 import { viewCall } from '../../core/trace/call.ts';
 import { idKinds } from '../../core/trace/find.ts';
@@ -43,25 +44,6 @@ const trace = z.object({
   tables_changed: z.boolean(),
 });
 
-const messages = z.object({
-  request: z.object({
-    method: z.string(),
-    target: z.string(),
-    headers: z.record(z.string(), z.string()),
-    body: z.unknown().optional(),
-  }),
-  answer: z.object({ status: z.int(), headers: z.record(z.string(), z.string()), body: z.unknown().optional() }),
-  upstream: z.array(
-    z.object({
-      method: z.string(),
-      path: z.string(),
-      body: z.unknown().optional(),
-      status: z.int().nullable(),
-      answer: z.unknown().optional(),
-    }),
-  ),
-});
-
 export const callView = z.looseObject({
   id: z.string(),
   at: z.iso.datetime(),
@@ -73,7 +55,7 @@ export const callView = z.looseObject({
   error: z.string().nullable(),
   outcome: z.enum(outcomes),
   duration_ms: z.number(),
-  messages: messages.nullable().describe('redacted; null unless the merchant was captured'),
+  messages: capturedMessages.nullable().describe('redacted; null unless the merchant was captured'),
 });
 
 export const tracesView = z.object({ traces: z.array(trace) });

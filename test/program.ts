@@ -1,0 +1,16 @@
+/** The command line in this process: what only the real one does (it starts servers and touches files) is refused. */
+import type { Command } from 'commander';
+import { puenteProgram } from '../src/cli/program.ts';
+
+const elsewhere = (): Promise<never> => Promise.reject(new Error('only the process does this'));
+
+export function programHere(): Command {
+  return puenteProgram({
+    version: '0.0.0',
+    serve: elsewhere,
+    restore: elsewhere,
+    migrateStore: elsewhere,
+    loadInstaller: elsewhere,
+    examineOffline: elsewhere,
+  });
+}
