@@ -57,13 +57,17 @@ export interface Stand {
   close(): Promise<void>;
 }
 
-/** @param settings environment of the server on top of the short times. */
+/**
+ * @param settings environment of the server on top of the short times.
+ * @param terminals how many sales the tills can make.
+ */
 export async function startStand(
   settings: Record<string, string> = {},
   keeping: Keeping = usualKeeping(),
+  terminals = TERMINALS,
 ): Promise<Stand> {
   const receiver = await startReceiver();
-  const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: TERMINALS } });
+  const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: terminals } });
   const address = await startAddress();
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-crash-'));
   sandbox.world.configure({ webhook_url: `${address.url}/webhooks/orders`, webhook_secret: WEBHOOK_SECRET });

@@ -11,6 +11,8 @@ const SETTINGS = { PUENTE_POSTGRES_STATEMENT_TIMEOUT_MS: '1000', PUENTE_POSTGRES
 /** Between two rounds of sales. */
 const ROUND_MS = 60;
 const SOME_SALES = 6;
+/** A trouble lasts for some seconds, with two sales a round; more than enough even where none waits for an answer. */
+const SALES_OF_A_TROUBLE = 300;
 /** Sales before a trouble, and after the last. */
 const CALM_MS = { least: 200, most: 600 };
 
@@ -30,7 +32,7 @@ export async function runTroubles(
   troubles: readonly Trouble[],
 ): Promise<TroubledOutcome> {
   const random = seeded(seed);
-  const stand = await startStand(SETTINGS, keeping);
+  const stand = await startStand(SETTINGS, keeping, SALES_OF_A_TROUBLE * (troubles.length + 1));
   try {
     const till = startTill(stand, random);
     const child = await started(stand);
