@@ -1,5 +1,7 @@
 /** The one error class: a closed list of codes; the message says what happened and what to do next. */
 
+import type { Said, Spoken } from './said.ts';
+
 export const errorCodes = [
   'bad_setting', // the configuration does not hold; the process refuses to start
   'bad_tables', // a proof of the mapping tables failed
@@ -23,15 +25,21 @@ export class PuenteError extends Error {
   readonly code: ErrorCode;
   /** Facts for logs and answers; never a secret. */
   readonly facts: Readonly<Record<string, string | number | boolean>>;
+  /** The message by its codes, sentence by sentence, to be said in another language; empty where it has none. */
+  readonly said: readonly Said[];
 
+  /** @param message a text, or sentences that make it up. */
   constructor(
     code: ErrorCode,
-    message: string,
+    message: string | Spoken | readonly Spoken[],
     options: { facts?: Record<string, string | number | boolean>; cause?: unknown } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    const sentences = typeof message === 'string' ? [] : [message].flat();
+    const text = typeof message === 'string' ? message : sentences.map((one) => one.text).join(' ');
+    super(text, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'PuenteError';
     this.code = code;
     this.facts = options.facts ?? {};
+    this.said = sentences.map(({ said }) => said);
   }
 }

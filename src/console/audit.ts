@@ -3,7 +3,8 @@ import { auditView, chainReport } from '../http/ops/audit.ts';
 import { incidentsView } from '../http/ops/incidents.ts';
 import { decisionTable, detailOf, subjectLink } from './decisions.ts';
 import { type Content, type Html, html } from './html.ts';
-import { row, section, sentence, table, timeOf } from './parts.ts';
+import { row, section, table, timeOf } from './parts.ts';
+import { actionOf, says } from './says.ts';
 import type { Page, Visit } from './visit.ts';
 
 export const auditPage: Page = {
@@ -29,13 +30,13 @@ export const incidentPage: Page = {
     const { words, query } = visit;
     const { t } = words;
     const found = await visit.ask('GET /api/incidents', incidentsView, { query: named({ merchant: query.merchant }) });
-    const rows = found.incidents.map(({ sequence, at, action, subject, reason, before, after, evidence }) =>
+    const rows = found.incidents.map(({ sequence, at, action, subject, reason, said, before, after, evidence }) =>
       row(
         sequence,
         timeOf(words, at),
-        action,
+        actionOf(words, action),
         subjectLink(subject),
-        sentence(reason),
+        says(words, reason, said),
         detailOf(words, { before, after, evidence }),
       ),
     );
@@ -67,13 +68,14 @@ async function chain(visit: Visit): Promise<Html> {
   );
 }
 
-async function verdict({ words: { t }, query, ask }: Visit): Promise<Content> {
+async function verdict({ words, query, ask }: Visit): Promise<Content> {
+  const { t } = words;
   const expected = named({ expect_sequence: query.sequence, expect_hash: query.hash });
   const { intact, lines, head, broken } = await ask('GET /api/audit/verify', chainReport, { query: expected });
   const mark = head === null ? '' : html`<p>${t('chain.head')} <code>${head.sequence}:${head.hash}</code></p>`;
   if (intact)
     return html`<div class="notice good" role="status"><p><strong>${t('chain.intact', { count: lines })}</strong></p>${mark}</div>`;
-  return html`<div class="notice bad" role="alert"><p><strong>${t('chain.broken', { sequence: broken?.sequence ?? 0 })}</strong></p><p>${sentence(broken?.reason ?? null)}</p>${mark}</div>`;
+  return html`<div class="notice bad" role="alert"><p><strong>${t('chain.broken', { sequence: broken?.sequence ?? 0 })}</strong></p><p>${says(words, broken?.reason ?? null, broken?.said ?? null)}</p>${mark}</div>`;
 }
 
 /** What a form left empty is not asked for. */

@@ -2,7 +2,8 @@
 import type { z } from 'zod';
 import type { fleetView } from '../http/ops/fleet.ts';
 import { type Content, type Html, html } from './html.ts';
-import { badge, durationOf, row, sentence, spark, timeOf } from './parts.ts';
+import { badge, durationOf, row, spark, timeOf } from './parts.ts';
+import { actionOf, says } from './says.ts';
 import { merchantPath } from './visit.ts';
 import type { Words } from './words.ts';
 
@@ -65,15 +66,16 @@ function openCell({ t }: Words, { open, draining }: FleetLine): Content {
     : html`<div class="lines">${said}</div>`;
 }
 
-function readinessCell({ t }: Words, { readiness }: FleetLine): Content {
+function readinessCell(words: Words, { readiness }: FleetLine): Content {
+  const { t } = words;
   if (readiness === null) return html`<span class="none">${t('verdict.unjudged')}</span>`;
-  const { verdict, blockers, first } = readiness;
+  const { verdict, blockers, first, first_said } = readiness;
   const count = blockers > 0 ? html` <span>${t('board.blockers', { count: blockers })}</span>` : '';
-  return html`${badge(verdict, t(`verdict.${verdict}`))}${count}${first === null ? '' : html`<div class="small">${sentence(first)}</div>`}`;
+  return html`${badge(verdict, t(`verdict.${verdict}`))}${count}${first === null ? '' : html`<div class="small">${says(words, first, first_said)}</div>`}`;
 }
 
 function incidentCell(words: Words, { last_incident }: FleetLine): Content {
   if (last_incident === null) return html`<span class="none">${words.t('board.no_incident')}</span>`;
-  const { at, what, why } = last_incident;
-  return html`<div class="lines">${timeOf(words, at)}<span class="small">${sentence(`${what}: ${why}`)}</span></div>`;
+  const { at, what, why, said } = last_incident;
+  return html`<div class="lines">${timeOf(words, at)}<span class="small">${actionOf(words, what)}: ${says(words, why, said)}</span></div>`;
 }

@@ -1,8 +1,10 @@
 /** What a browser is shown where there is no page, or where one could not be made; programs are told in the API's own form. */
+
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Request } from 'express';
 import { PuenteError } from '../error.ts';
 import { callersFault, setRefusal } from '../http/ops/errors.ts';
+import { pageRefusals } from '../http/ops/said.ts';
 import { type Html, html } from './html.ts';
 import { type Kit, languageOf, sendPage, sessionOf } from './kit.ts';
 import { bareLayout, refusal } from './layout.ts';
@@ -11,7 +13,7 @@ import type { Page } from './visit.ts';
 /** For every path that no other page has. */
 export const noPage: Page = {
   path: '/*nowhere',
-  show: () => Promise.reject(new PuenteError('not_found', 'There is no such page; the head of this one leads to all.')),
+  show: () => Promise.reject(new PuenteError('not_found', pageRefusals.no_page)),
 };
 
 /** Whoever would rather have a page than JSON. */

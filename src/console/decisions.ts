@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { auditView } from '../http/ops/audit.ts';
 import { type Content, type Html, html } from './html.ts';
 import { row, table, timeOf } from './parts.ts';
+import { actionOf, says } from './says.ts';
 import { linkTo, merchantPath } from './visit.ts';
 import type { Words } from './words.ts';
 
@@ -10,8 +11,16 @@ type AuditLine = z.infer<typeof auditView>['lines'][number];
 
 export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
   const { t } = words;
-  const rows = lines.map(({ sequence, at, who, action, subject, reason, detail }) =>
-    row(sequence, timeOf(words, at), who, action, subjectLink(subject), reason, detailOf(words, detail)),
+  const rows = lines.map(({ sequence, at, who, action, subject, reason, said, detail }) =>
+    row(
+      sequence,
+      timeOf(words, at),
+      who,
+      actionOf(words, action),
+      subjectLink(subject),
+      said === null ? reason : says(words, reason, said),
+      detailOf(words, detail),
+    ),
   );
   const head = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'detail'].map((key) => t(`audit.${key}`));
   return table(t('merchant.decisions'), head, rows, t('audit.none'));

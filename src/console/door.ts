@@ -1,7 +1,9 @@
 /** Signing in with an ops token, signing out, and choosing a language. */
+
 import { type Request, type Response, Router } from 'express';
 import { PuenteError } from '../error.ts';
 import { setRefusal } from '../http/ops/errors.ts';
+import { pageRefusals } from '../http/ops/said.ts';
 import { SESSION_MS } from '../http/ops/session.ts';
 import { html } from './html.ts';
 import { fieldsOf, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, sendPage, sessionOf } from './kit.ts';
@@ -30,10 +32,7 @@ export function doorRouter(kit: Kit): Router {
 export function requireFormToken(kit: Kit, request: Request): void {
   const { form_token = '' } = fieldsOf(request.body);
   if (kit.parts.sessions.isFormToken(sessionOf(kit, request), form_token)) return;
-  throw new PuenteError(
-    'forbidden',
-    'This form is not of your session: look at the page again, and send it from there.',
-  );
+  throw new PuenteError('forbidden', pageRefusals.form);
 }
 
 /** The token is looked at once and kept nowhere: what the browser gets is a session's cookie. */

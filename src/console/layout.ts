@@ -2,6 +2,7 @@
 import type { PuenteError } from '../error.ts';
 import type { ConsoleFiles } from './files.ts';
 import { type Content, type Html, html } from './html.ts';
+import { saysAll } from './says.ts';
 import type { Shown, Visit } from './visit.ts';
 import { languages, type Words } from './words.ts';
 
@@ -68,10 +69,10 @@ export function formToken(value: string): Html {
   return html`<input type="hidden" name="form_token" value="${value}">`;
 }
 
-/** What was refused, in the reader's language, and the API's own sentence, which names the repair. */
-export function refusal(words: Words, { code, message }: PuenteError): Html {
+/** What was refused and why, in the reader's language: the API's sentences name the repair. */
+export function refusal(words: Words, { code, message, said }: PuenteError): Html {
   return html`<div class="notice bad" role="alert"><p><strong>${words.named(`refused.${code}`, words.t('refused.other'))}</strong></p>
-<p lang="en">${message}</p></div>`;
+<p>${saysAll(words, message, said)}</p></div>`;
 }
 
 function frame({ style, script, icon }: ConsoleFiles, { language, t }: Words, title: string, body: Content): Html {

@@ -2,19 +2,8 @@
 import type { z } from 'zod';
 import { noticesView, noticeView, replayedView } from '../http/ops/notices.ts';
 import { type Html, html } from './html.ts';
-import {
-  badge,
-  changeForm,
-  durationOf,
-  hidden,
-  options,
-  reasonField,
-  row,
-  section,
-  sentence,
-  table,
-  timeOf,
-} from './parts.ts';
+import { badge, changeForm, durationOf, hidden, options, reasonField, row, section, table, timeOf } from './parts.ts';
+import { says } from './says.ts';
 import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './visit.ts';
 import type { Words } from './words.ts';
 
@@ -34,7 +23,9 @@ export function noticeTable(words: Words, notices: readonly Notice[]): Html {
         badge(state, t(`notice.${state}`)),
         attempts,
         timeOf(words, created_at),
-        last_attempt === null ? '' : html`${last_attempt.status ?? ''} ${sentence(last_attempt.detail)}`,
+        last_attempt === null
+          ? ''
+          : html`${last_attempt.status ?? ''} ${says(words, last_attempt.detail, last_attempt.said)}`,
         timeOf(words, next_attempt_at),
       ),
   );
@@ -68,14 +59,14 @@ export const noticePage: Page = {
     const { words, path } = visit;
     const { t } = words;
     const one = await visit.ask('GET /api/notices/:id', noticeView, { path: { id: path.id ?? '' } });
-    const tries = one.tries.map(({ at, duration_ms, outcome, status, detail, url }) =>
+    const tries = one.tries.map(({ at, duration_ms, outcome, status, detail, said, url }) =>
       row(
         timeOf(words, at),
         badge(outcome === 'delivered' ? 'good' : 'bad', t(`attempt.${outcome}`)),
         status,
         durationOf(words, duration_ms),
         url,
-        sentence(detail),
+        says(words, detail, said),
       ),
     );
     const head = ['at', 'outcome', 'status', 'duration', 'url', 'detail'].map((key) => t(`attempts.${key}`));

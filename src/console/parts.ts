@@ -52,11 +52,6 @@ export function section(id: string, title: string, content: Content, lead: Conte
 ${lead === null ? '' : html`<p class="lead">${lead}</p>`}${content}</section>`;
 }
 
-/** The API's own sentence, which is English whatever the language of the page. */
-export function sentence(text: string | null): Content {
-  return text === null ? '' : html`<span lang="en">${text}</span>`;
-}
-
 /** The reason that every change asks for. @param id unique on the page. */
 export function reasonField({ words, sent }: Visit, id: string): Html {
   return html`<label for="${id}">${words.t('form.reason')}</label>

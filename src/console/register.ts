@@ -1,7 +1,8 @@
 /** The register: where a till sees something else than before, and what is taken for granted. */
 import { assumptionsView, limitationsView } from '../http/ops/register.ts';
 import { html } from './html.ts';
-import { row, sentence, table } from './parts.ts';
+import { row, table } from './parts.ts';
+import { english } from './says.ts';
 import type { Page } from './visit.ts';
 
 export const limitationPage: Page = {
@@ -11,8 +12,8 @@ export const limitationPage: Page = {
     const rows = limitations.map(({ id, title, effect, workaround, operations }) =>
       row(
         html`<span id="${id}">${id}</span>`,
-        html`<strong>${sentence(title)}</strong><br>${sentence(effect)}`,
-        sentence(workaround),
+        html`<strong>${english(title)}</strong><br>${english(effect)}`,
+        english(workaround),
         html`<details><summary>${operations.length}</summary><span class="small">${operations.join(', ')}</span></details>`,
       ),
     );
@@ -27,7 +28,7 @@ export const assumptionPage: Page = {
   async show({ words: { t }, ask }) {
     const { assumptions } = await ask('GET /api/assumptions', assumptionsView);
     const rows = assumptions.map(({ name, value, sentence: why }) =>
-      row(html`<code>${name}</code>`, html`<code>${value}</code>`, sentence(why)),
+      row(html`<code>${name}</code>`, html`<code>${value}</code>`, english(why)),
     );
     const head = ['name', 'value', 'why'].map((key) => t(`assumption.${key}`));
     const content = html`<p class="lead">${t('assumption.lead')}</p>${table(t('nav.assumptions'), head, rows, t('assumption.none'))}`;

@@ -3,7 +3,8 @@ import type { z } from 'zod';
 import { PuenteError } from '../error.ts';
 import { callView, tracesView } from '../http/ops/trace.ts';
 import { type Content, type Html, html } from './html.ts';
-import { badge, durationOf, section, sentence, timeOf } from './parts.ts';
+import { badge, durationOf, section, timeOf } from './parts.ts';
+import { english, says, saysAll } from './says.ts';
 import { merchantPath, type Page, type Visit } from './visit.ts';
 import type { Words } from './words.ts';
 
@@ -42,20 +43,20 @@ export const tracePage: Page = {
 async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   const { words } = visit;
   const { t } = words;
-  const { sale, promise, steps, rules, tables_changed, found_as } = trace;
+  const { sale, promise, promise_said, steps, rules, tables_changed, found_as } = trace;
   const calls = await callsOf(visit, trace);
   const lines = steps.map(
-    ({ at, kind, what, id }) =>
-      html`<li><time datetime="${at}">${words.moment(at)}</time><span>${badge(`step-${kind}`, t(`step.${kind}`))}</span><span>${sentence(what)}${stepLink(words, kind, id)}</span></li>`,
+    ({ at, kind, what, said, id }) =>
+      html`<li><time datetime="${at}">${words.moment(at)}</time><span>${badge(`step-${kind}`, t(`step.${kind}`))}</span><span>${saysAll(words, what, said, '; ')}${stepLink(words, kind, id)}</span></li>`,
   );
   const said = rules.map(
     (rule) =>
-      html`<li><code>${rule.row}</code> ${sentence(rule.says)}<br><span class="small">${sentence(rule.why)}</span></li>`,
+      html`<li><code>${rule.row}</code> ${english(rule.says)}<br><span class="small">${english(rule.why)}</span></li>`,
   );
   const changed = tables_changed ? html`<p class="notice warn">${t('trace.tables_changed')}</p>` : '';
-  return html`<p>${t('trace.found_as')} ${sentence(found_as)}</p>
+  return html`<p>${t('trace.found_as')} ${words.t(`found.${found_as.replace(' ', '_')}`)}</p>
 ${sale === null ? '' : saleFacts(words, sale)}
-<p class="notice good">${sentence(promise)}</p>
+<p class="notice good">${says(words, promise, promise_said)}</p>
 ${section(`story-${nth}`, t('trace.story'), html`<ol class="story">${lines}</ol>`)}
 ${section(`messages-${nth}`, t('trace.messages'), messagesOf(words, calls), t('trace.messages_lead'))}
 ${section(`rules-${nth}`, t('trace.rules', { count: rules.length }), html`${changed}<details><summary>${t('trace.show_rules')}</summary><ul class="findings">${said}</ul></details>`)}`;

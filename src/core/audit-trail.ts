@@ -1,8 +1,11 @@
 /** What operators do with the audit trail: read it, and prove that nobody changed it. */
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
+import type { Said } from '../said.ts';
 import { type BrokenLink, brokenLink, type ChainMark, chainStart } from './audit.ts';
+import { BY_ITSELF } from './person.ts';
 import type { Runtime } from './runtime.ts';
+import { heard, say } from './sentences.ts';
 import type { AuditLine, Store } from './store.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -43,7 +46,12 @@ export const verifyQuery = z
 export type VerifyQuery = z.infer<typeof verifyQuery>;
 
 /** A line as people see it. */
-export type AuditView = Omit<AuditLine, 'at'> & { at: string };
+export type AuditView = Omit<AuditLine, 'at'> & { at: string; said: Said | null };
+
+/** What Puente gave as its own reason, by its code; null for a person's words. */
+export function reasonSaid({ who, reason }: Pick<AuditLine, 'who' | 'reason'>): Said | null {
+  return who === BY_ITSELF ? heard(reason).said : null;
+}
 
 export interface ChainReport {
   intact: boolean;
@@ -60,9 +68,9 @@ export interface ChainReport {
 /** Newest first. @throws PuenteError bad_request for a window that ends before it begins. */
 export async function viewAudit(runtime: Runtime, { limit, ...filter }: AuditQuery): Promise<AuditView[]> {
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
-    throw new PuenteError('bad_request', 'until must be later than since: the window holds nothing.');
+    throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
   const lines = await runtime.store.auditsOf(filter, limit);
-  return lines.map((line) => ({ ...line, at: new Date(line.at).toISOString() }));
+  return lines.map((line) => ({ ...line, at: new Date(line.at).toISOString(), said: reasonSaid(line) }));
 }
 
 /** Checks the whole chain, and that an expected line is still in it. */
@@ -105,14 +113,14 @@ function otherThanExpected(line: AuditLine, expected: ChainMark | null): BrokenL
   if (expected === null || line.sequence !== expected.sequence || line.hash === expected.hash) return null;
   return {
     sequence: line.sequence,
-    reason: `line ${line.sequence} has another hash than was noted: lines were written anew`,
+    reason: say('chain.anew', { line: line.sequence }).text,
   };
 }
 
 function cutOff(head: ChainMark, expected: ChainMark | null): BrokenLink | null {
   if (expected === null || expected.sequence <= head.sequence) return null;
   const sequence = head.sequence + 1;
-  const lines =
-    expected.sequence === sequence ? `line ${sequence} is` : `lines ${sequence} to ${expected.sequence} are`;
-  return { sequence, reason: `${lines} gone: the chain ends before the line that was noted` };
+  const last = expected.sequence;
+  const cut = last === sequence ? say('chain.cut_one', { line: last }) : say('chain.cut', { line: sequence, last });
+  return { sequence, reason: cut.text };
 }

@@ -1,5 +1,6 @@
 /** The audit chain: every line's hash covers the line before it, so that a changed or missing line shows (P16). */
 import { createHash } from 'node:crypto';
+import { say } from './sentences.ts';
 import type { AuditLine } from './store.ts';
 
 /** What the first line is chained to. */
@@ -45,9 +46,9 @@ export function chainStart(): ChainMark {
 export function brokenLink(previous: ChainMark, line: AuditLine): BrokenLink | null {
   const { sequence } = line;
   if (sequence !== previous.sequence + 1)
-    return { sequence, reason: `line ${previous.sequence + 1} is missing or doubled` };
+    return { sequence, reason: say('chain.missing', { line: previous.sequence + 1 }).text };
   if (chainHash(previous.hash, line) !== line.hash)
-    return { sequence, reason: `line ${sequence} is not what was written` };
+    return { sequence, reason: say('chain.changed', { line: sequence }).text };
   return null;
 }
 

@@ -1,7 +1,9 @@
 /** What operators do with brown-outs: schedule windows in which legacy refuses new work, list them, abort them at once. */
+
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
+import type { AuditAction } from './audit-actions.ts';
 import type { Brownout, Merchant } from './merchant.ts';
 import { merchantToChange } from './operate.ts';
 import { reason } from './reason.ts';
@@ -106,7 +108,7 @@ export async function abortBrownout(runtime: Runtime, id: string, why: string, w
 interface Told {
   who: string;
   why: string;
-  action: string;
+  action: AuditAction;
   /** Id of the window that is changed. */
   window: string;
 }

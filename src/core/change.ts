@@ -7,6 +7,7 @@ import type { Merchant } from './merchant.ts';
 import { inForms, type News } from './notices/forms.ts';
 import { targetOf } from './notices/target.ts';
 import type { Runtime } from './runtime.ts';
+import { say } from './sentences.ts';
 import type { AuditEntry, LinkExtra, NewNotice } from './store.ts';
 
 export interface Decision extends LinkExtra {
@@ -95,8 +96,8 @@ export async function releaseHeld(runtime: Runtime, link: Link): Promise<Link> {
 /** What became of an order nobody was told of, in audit words; null when nothing did (`reliability.md` §3.8). */
 function settlementOf(before: Link, after: Link): string | null {
   if (!unclaimed(after) || before.legacy_state === after.legacy_state) return null;
-  if (isPaid(after)) return isPaid(before) ? null : 'paid but unacknowledged';
-  return after.order?.status === 'canceled' && after.cancel !== null ? 'unacknowledged order canceled' : null;
+  if (isPaid(after)) return isPaid(before) ? null : say('settled.paid', {}).text;
+  return after.order?.status === 'canceled' && after.cancel !== null ? say('settled.canceled', {}).text : null;
 }
 
 /** True for an order that was shown as CONFIRMATION_REQUIRED because its terminal was wanted, and may yet be paid there. */

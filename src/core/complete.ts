@@ -19,6 +19,7 @@ import { readableOrder, readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 import { mayReplay, sendLink } from './send.ts';
+import { say } from './sentences.ts';
 
 /** An order that was never seen is given up this long after its lifetime: no payment can come any more. */
 const LOST_AFTER_MS = 5 * 60_000;
@@ -147,7 +148,7 @@ async function missed(runtime: Runtime, link: Link): Promise<void> {
 /** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */
 async function settle(runtime: Runtime, link: Link, order_id: string, token: Secret): Promise<void> {
   if (runtime.settings.create.unclaimed === 'adopt') {
-    await reportUnclaimed(runtime, link, 'unacknowledged order adopted', { client_answer: 'maybe' });
+    await reportUnclaimed(runtime, link, say('settled.adopted', {}).text, { client_answer: 'maybe' });
     return;
   }
   const marked = await markSent(runtime, link);
@@ -160,7 +161,7 @@ async function settle(runtime: Runtime, link: Link, order_id: string, token: Sec
 
 /** A customer may have begun to pay. It is tried again and again; whoever answers for the shop learns of it once. */
 async function stays(runtime: Runtime, link: Link, is_first: boolean): Promise<void> {
-  if (is_first) await reportUnclaimed(runtime, link, 'unacknowledged order not canceled yet');
+  if (is_first) await reportUnclaimed(runtime, link, say('settled.not_canceled', {}).text);
   await changeLink(runtime, link, (current) => ({ change: nextLook(runtime, current) }));
 }
 
@@ -176,7 +177,7 @@ async function giveUp(runtime: Runtime, link: Link): Promise<void> {
     const change = lost(current, now);
     const news = current.family === 'qr' ? endOfMerchantOrder(current, { ...current, ...change }, now) : [];
     const notices = told(runtime, current, merchant, news);
-    return { change, notices, audit: settlementLine(runtime, current, 'order never resolved') };
+    return { change, notices, audit: settlementLine(runtime, current, say('settled.lost', {}).text) };
   });
 }
 

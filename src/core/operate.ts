@@ -16,6 +16,7 @@ import { merchantUrl } from './notices/target.ts';
 import { reason } from './reason.ts';
 import type { Runtime } from './runtime.ts';
 import { Secret } from './secret.ts';
+import { say } from './sentences.ts';
 
 /** The precondition of a change: the merchant as the operator saw it. */
 export const revision = z.int().nonnegative();
@@ -161,11 +162,7 @@ function newMerchant(id: string): Merchant {
 }
 
 function checkedId(id: string): string {
-  if (!USER_ID.test(id))
-    throw new PuenteError(
-      'bad_request',
-      `A merchant id is the vendor's user id, digits only; '${id.slice(0, 40)}' is not`,
-    );
+  if (!USER_ID.test(id)) throw new PuenteError('bad_request', say('refusal.merchant_id', { id: id.slice(0, 40) }));
   return id;
 }
 

@@ -20,3 +20,6 @@ export const RESERVED_NAMES: readonly string[] = ['puente', 'all'];
 export function isEnough(role: Role, needed: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(needed);
 }
+
+/** Who stands in lines that nobody decided. */
+export const BY_ITSELF = 'puente';

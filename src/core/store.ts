@@ -1,6 +1,7 @@
 /** What Puente remembers, as an interface that any engine can keep: each method is one whole transaction. */
 
 import type { NoticeTopic } from '../mapping/schema.ts';
+import type { AuditAction } from './audit-actions.ts';
 import type { Link, LinkChange } from './link.ts';
 import type { AcceptedToken, Merchant } from './merchant.ts';
 import type { Refund, RefundChange } from './payments/refund.ts';
@@ -23,7 +24,7 @@ export type Opening = { kind: 'open' } | { kind: 'join' } | { kind: 'busy' } | {
 export interface AuditEntry {
   at: number;
   who: string;
-  action: string;
+  action: AuditAction;
   /** A merchant id or a legacy id. */
   subject: string;
   reason: string;
@@ -31,7 +32,9 @@ export interface AuditEntry {
   detail: Record<string, unknown>;
 }
 
-export interface AuditLine extends AuditEntry {
+/** Lines of older builds may name an action that there is no more. */
+export interface AuditLine extends Omit<AuditEntry, 'action'> {
+  action: string;
   sequence: number;
   /** SHA-256 over the previous hash and this line's canonical JSON, hex. */
   hash: string;

@@ -1,10 +1,12 @@
 /** One attempt to deliver one notice: build, send, judge, record. */
+
 import type { Dialect } from '../core/merchant.ts';
 import { type NoticeRequest, noticeRequest } from '../core/notice.ts';
 import { qrNoticeRequest } from '../core/notices/qr-request.ts';
 import { shownUrl } from '../core/notices/shown-url.ts';
 import { afterNoticeAttempt } from '../core/retry.ts';
 import type { Secret } from '../core/secret.ts';
+import { say } from '../core/sentences.ts';
 import type { Attempt, Notice, Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Sender, SendResult } from './sender.ts';
@@ -79,20 +81,19 @@ function writeRequest(
   public_url: string,
   timestamp_ms: number,
 ): NoticeRequest | string {
-  if (receiver === null) return "The merchant's settings could not be read; the log says why.";
+  if (receiver === null) return say('attempt.unreadable_settings', {}).text;
   const { url, dialect, secret } = receiver;
-  if (url === null) return 'No notification URL is set for this merchant; set one and the notice goes out.';
+  if (url === null) return say('attempt.no_url', {}).text;
   if (notice.form !== 'point') {
     try {
       return qrNoticeRequest(notice, { url, secret, public_url }, timestamp_ms);
     } catch {
-      return 'What is stored of this notice is not the news of a QR sale; report it.';
+      return say('attempt.no_news', {}).text;
     }
   }
   const facts = { url, intent_id: notice.legacy_id, body: notice.body, request_id: notice.id, timestamp_ms };
   if (dialect === 'point_integration_ipn') return noticeRequest({ ...facts, dialect });
-  if (secret === null)
-    return 'No webhook secret is set for this merchant, and its dialect is signed; set one and the notice goes out.';
+  if (secret === null) return say('attempt.no_secret', {}).text;
   return noticeRequest({ ...facts, dialect, secret });
 }
 

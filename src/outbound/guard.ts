@@ -1,7 +1,9 @@
 /** The outbound URL guard: which merchant URLs a notice may go to, and the connector that keeps to it at connect time. */
+
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
+import { say } from '../core/sentences.ts';
 import { PuenteError } from '../error.ts';
 import { addressRefusal, oneSpelling } from './address.ts';
 import { publicResolver, type Resolve, systemResolver } from './resolve.ts';
@@ -163,5 +165,5 @@ function isLocalName(host: string): boolean {
 
 /** The URL itself is not repeated: merchants put keys into its query. */
 function blocked(reason: string): PuenteError {
-  return new PuenteError('blocked_address', `The notification URL ${reason}.`);
+  return new PuenteError('blocked_address', say('attempt.blocked', { reason }));
 }

@@ -1,7 +1,9 @@
 /** Sends one notice: a guarded POST without redirects, judged by its status alone. */
+
 import { Client, type Dispatcher } from 'undici';
 import type { NoticeRequest } from '../core/notice.ts';
 import { readRetryAfter } from '../core/retry.ts';
+import { say } from '../core/sentences.ts';
 import type { Attempt } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import { checkUrl, guardedConnector, type OutboundPolicy, type Resolve } from './guard.ts';
@@ -101,14 +103,14 @@ class TimeUp extends Error {}
 
 function judge({ statusCode: status, headers }: Dispatcher.ResponseData): SendResult {
   if (DELIVERED.includes(status))
-    return { outcome: 'delivered', status, detail: `The receiver answered ${status}.`, retry_after_ms: null };
+    return { outcome: 'delivered', status, detail: say('attempt.answered', { status }).text, retry_after_ms: null };
   const given = headers['retry-after'];
   const retry_after_ms = readRetryAfter(Array.isArray(given) ? given[0] : given, Date.now(), MAX_RETRY_AFTER_MS);
-  const followed = status >= 300 && status < 400 ? ' Redirects are not followed.' : '';
+  const is_redirect = status >= 300 && status < 400;
   return {
     outcome: 'theirs',
     status,
-    detail: `The receiver answered ${status}; 200 or 201 was expected.${followed}`,
+    detail: say(is_redirect ? 'attempt.redirected' : 'attempt.refused', { status }).text,
     retry_after_ms,
   };
 }
@@ -130,14 +132,14 @@ function failed(error: unknown, timeout_ms: number): SendResult {
   const result = { status: null, retry_after_ms: null };
   if (error instanceof PuenteError) return { ...result, outcome: 'ours', detail: error.message };
   if (error instanceof TimeUp) {
-    return { ...result, outcome: 'theirs', detail: `The receiver did not answer within ${timeout_ms} ms.` };
+    return { ...result, outcome: 'theirs', detail: say('attempt.silent', { timeout_ms }).text };
   }
   const code = codeOf(error);
   if (OUR_CODES.includes(code))
-    return { ...result, outcome: 'ours', detail: `This machine could not connect (${code}).` };
+    return { ...result, outcome: 'ours', detail: say('attempt.unconnected', { code }).text };
   if (code.startsWith('UND_ERR_INVALID_ARG'))
-    return { ...result, outcome: 'ours', detail: 'The notice could not be written as HTTP.' };
-  return { ...result, outcome: 'theirs', detail: `The connection to the receiver failed (${code}).` };
+    return { ...result, outcome: 'ours', detail: say('attempt.unwritable', {}).text };
+  return { ...result, outcome: 'theirs', detail: say('attempt.broken', { code }).text };
 }
 
 function codeOf(error: unknown): string {

@@ -1,5 +1,7 @@
 /** What was found in exchanges: the loss ledger, coverage, differences, unknown names and shadow verdicts. */
+
 import type { CoverageRow, DifferenceGroup, LedgerRow, UnknownRow, VerdictRow } from '../core/records/evidence.ts';
+import { say } from '../core/sentences.ts';
 import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Reader, Writer } from './engine.ts';
@@ -42,8 +44,7 @@ export function findingMethods(reader: Reader, writer: Writer): FindingMethods {
         throw new PuenteError('not_found', `The merchant ${merchant_id} has no difference ${signature}.`);
       }
       if (result.kind === 'done') return group;
-      const message = `The difference ${signature} is not at revision ${revision} any more: read it again.`;
-      throw new PuenteError('conflict', message);
+      throw new PuenteError('conflict', say('refusal.difference_changed', { signature, expected: revision }));
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Merchants and their accepted tokens. */
 
 import { type AcceptedToken, type Merchant, merchantSettings } from '../core/merchant.ts';
+import { say } from '../core/sentences.ts';
 import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Reader, Writer } from './engine.ts';
@@ -95,6 +96,5 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
 }
 
 function movedOn(id: string, revision: number): PuenteError {
-  const message = `The merchant ${id} is not at revision ${revision} any more: read it again and repeat the change.`;
-  return new PuenteError('conflict', message);
+  return new PuenteError('conflict', say('refusal.changed', { merchant: id, expected: revision }));
 }

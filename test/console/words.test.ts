@@ -3,7 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
 import { describe, expect, it } from 'vitest';
-import { languages, loadWords, messagesOf } from '../../src/console/words.ts';
+import { languages, loadWords, messagesOf, saidIn } from '../../src/console/words.ts';
+import { auditActions } from '../../src/core/audit-actions.ts';
+import { findingCodes } from '../../src/core/evidence/verdict.ts';
+import { mismatchKinds } from '../../src/core/reconcile/judge.ts';
+import { areaTexts, unknownWords } from '../../src/core/sentences/facts.ts';
+import { type SentenceCode, sentences } from '../../src/core/sentences.ts';
+import { idKinds } from '../../src/core/trace/find.ts';
 import { errorCodes } from '../../src/error.ts';
 
 const HOUSE = join(import.meta.dirname, '..', '..', 'src', 'console');
@@ -46,13 +52,59 @@ describe.each(languages.filter((one) => one !== 'en'))('the words in %s', (langu
   });
 });
 
+/** Words for facts of sentences (`src/console/says.ts`); the test below holds them against the lists of the core. */
+const GROUPS = ['area.', 'unknown.', 'mismatch.'];
+
+/** The facts that a sentence takes: those that it reads of what it is given. */
+function factsOf(code: SentenceCode): string[] {
+  const read = new Set<string>();
+  const nothing = { text: '', join: () => '', map: () => [] };
+  const get = (_target: object, name: string | symbol): typeof nothing => {
+    read.add(String(name));
+    return nothing;
+  };
+  const watched = new Proxy({}, { get });
+  (sentences[code] as (facts: object) => string)(watched);
+  return [...read].toSorted();
+}
+
+describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
+  const messages = saidIn(language);
+
+  it('has words for every code, and for no other', () => {
+    expect(Object.keys(messages).toSorted()).toEqual(Object.keys(sentences).toSorted());
+  });
+
+  it('tells the facts of the English sentence', () => {
+    for (const code of Object.keys(sentences) as SentenceCode[]) {
+      const told = argumentsOf(messages[code] ?? '').map((argument) => argument.replace(/:\d+$/, ''));
+      expect([code, [...new Set(told)].toSorted()]).toEqual([code, factsOf(code)]);
+    }
+  });
+});
+
 describe('the words', () => {
+  it('name whatever the API names by a word', () => {
+    const wanted = [
+      ...findingCodes.map((code) => `finding.${code}`),
+      ...auditActions.map((action) => `action.${action.replaceAll(/[^a-z]/g, '_')}`),
+      ...mismatchKinds.map((kind) => `mismatch.${kind}`),
+      ...Object.keys(areaTexts).map((area) => `area.${area}`),
+      ...unknownWords.map((word) => `unknown.${word}`),
+      ...idKinds.map((kind) => `found.${kind.replace(' ', '_')}`),
+    ];
+    expect(wanted.filter((key) => !(key in english))).toEqual([]);
+    const groups = ['area.', 'unknown.', 'mismatch.', 'found.', 'action.'];
+    const there = Object.keys(english).filter((key) => groups.some((group) => key.startsWith(group)));
+    expect(there.filter((key) => !wanted.includes(key))).toEqual([]);
+  });
+
   it('are there for every key that a page names, and no others', () => {
     // A key is named whole, or with its last part taken from a closed list.
     const named = [...sources.matchAll(/'([a-z_]+(?:\.[a-z_]+)+)'/g)].map(([, key]) => key ?? '');
     const prefixes = [...sources.matchAll(/`([a-z_]+(?:\.[a-z_]+)*\.)\$\{/g)].map(([, prefix]) => prefix ?? '');
     const unused = Object.keys(english).filter(
-      (key) => !named.includes(key) && !prefixes.some((prefix) => key.startsWith(prefix)),
+      (key) => !named.includes(key) && ![...prefixes, ...GROUPS].some((prefix) => key.startsWith(prefix)),
     );
     expect(unused).toEqual([]);
     for (const prefix of prefixes)

@@ -82,7 +82,9 @@ describe('a line', () => {
 });
 
 describe('a selection', () => {
-  const judged = (verdict: 'ready' | 'blocked') => ({ readiness: { verdict, blockers: 1, first: null, at: '' } });
+  const judged = (verdict: 'ready' | 'blocked') => ({
+    readiness: { verdict, blockers: 1, first: null, first_said: null, at: '' },
+  });
   const lines = [
     line('700100300', 'legacy'),
     line('700100200', 'shadow', judged('blocked')),

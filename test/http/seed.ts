@@ -35,7 +35,14 @@ export async function seed(merchants: Record<string, Partial<MerchantSettings>>)
       sealed_notice_secret: null,
       sealed_credential: null,
     };
-    const audit = { at: Date.now(), who: 'a test', action: 'seed', subject: id, reason: 'for the test', detail: {} };
+    const audit = {
+      at: Date.now(),
+      who: 'a test',
+      action: 'stage' as const,
+      subject: id,
+      reason: 'for the test',
+      detail: {},
+    };
     await store.saveMerchant(merchant, 0, audit);
   }
   await store.close();

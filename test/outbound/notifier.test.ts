@@ -368,7 +368,13 @@ describe('a QR sale', () => {
 });
 
 describe('a replay', () => {
-  const AUDIT = { who: 'ana', action: 'replay notices', subject: ARGENTINA, reason: 'asked by the shop', detail: {} };
+  const AUDIT = {
+    who: 'ana',
+    action: 'replay notices' as const,
+    subject: ARGENTINA,
+    reason: 'asked by the shop',
+    detail: {},
+  };
 
   it('is a further delivery with the same request id, and nothing waits for it', async () => {
     let refuses = false;

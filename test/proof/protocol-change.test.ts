@@ -100,10 +100,10 @@ describe('a change', () => {
 
   it('brings its notices and its audit line along, and says that there are notices', async () => {
     const link = await stand.link();
-    const audit = { at: NOON, who: 'ana', action: 'test', subject: MERCHANT, reason: 'why', detail: {} };
+    const audit = { at: NOON, who: 'ana', action: 'settle' as const, subject: MERCHANT, reason: 'why', detail: {} };
     await changeLink(stand.runtime, link, () => ({ change: {}, notices: [newNotice(link, '{}')], audit }));
     expect(await stand.store.countNotices({ legacy_id: link.legacy_id })).toBe(1);
-    expect(await stand.store.audits(1)).toMatchObject([{ action: 'test' }]);
+    expect(await stand.store.audits(1)).toMatchObject([{ action: 'settle' }]);
     expect([stand.notices, stand.points]).toEqual([1, ['notices.committed']]);
   });
 });
@@ -125,9 +125,9 @@ describe('an order that was read', () => {
 
   it('that says nothing new brings along what came with it', async () => {
     const link = await live();
-    const audit = { at: NOON, who: 'ana', action: 'ride', subject: MERCHANT, reason: 'why', detail: {} };
+    const audit = { at: NOON, who: 'ana', action: 'reconcile' as const, subject: MERCHANT, reason: 'why', detail: {} };
     await applyOrder(stand.runtime, link, order(), () => ({ change: {}, audit }));
-    expect(await stand.store.audits(1)).toMatchObject([{ action: 'ride' }]);
+    expect(await stand.store.audits(1)).toMatchObject([{ action: 'reconcile' }]);
     const again = await stand.stored(link);
     await applyOrder(stand.runtime, again, order(), () => ({ change: {}, notices: [newNotice(link, '{}')] }));
     expect(await stand.store.countNotices({ legacy_id: link.legacy_id })).toBe(1);

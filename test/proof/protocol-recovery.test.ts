@@ -460,7 +460,14 @@ describe('a failing store', () => {
     const merchant = await stand.store.merchant(MERCHANT);
     if (merchant === null) throw new Error('the merchant is gone');
     const sealed_credential = stand.runtime.vault.seal('APP_USR-configured', 'credential');
-    const line = { at: NOON, who: 'ana', action: 'credential', subject: MERCHANT, reason: 'set up', detail: {} };
+    const line = {
+      at: NOON,
+      who: 'ana',
+      action: 'merchant settings' as const,
+      subject: MERCHANT,
+      reason: 'set up',
+      detail: {},
+    };
     await stand.store.saveMerchant({ ...merchant, sealed_credential }, merchant.revision, line);
     stand.answers = [creates()];
     await looked(await due());

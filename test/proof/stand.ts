@@ -159,7 +159,14 @@ export function createStand(): Stand {
 
 /** A merchant on orders whose token the upstream has accepted. */
 async function meetMerchant({ store, runtime, now }: Stand): Promise<void> {
-  const line = { at: now, who: 'ana', action: 'settings', subject: MERCHANT, reason: 'set up', detail: {} };
+  const line = {
+    at: now,
+    who: 'ana',
+    action: 'merchant settings' as const,
+    subject: MERCHANT,
+    reason: 'set up',
+    detail: {},
+  };
   await store.saveMerchant(newMerchant({ sealed_notice_url: null, sealed_notice_secret: null }), 0, line);
   await store.acceptToken(
     {

@@ -70,7 +70,7 @@ async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
     const line = {
       at: world.clock.now(),
       who: 'simulation',
-      action: 'merchant settings',
+      action: 'merchant settings' as const,
       subject: id,
       reason: 'set up',
       detail: {},

@@ -3,14 +3,15 @@ import type { z } from 'zod';
 import type { drainView } from '../../http/ops/stage.ts';
 import { type FleetLine, pulse } from '../board-row.ts';
 import { type Content, type Html, html } from '../html.ts';
-import { badge, row, sentence, table, timeOf } from '../parts.ts';
+import { badge, row, table, timeOf } from '../parts.ts';
+import { saysAll } from '../says.ts';
 import { merchantPath, type Visit } from '../visit.ts';
 
 type DrainView = z.infer<typeof drainView>;
 
 export function lanes({ words, path }: Visit, line: FleetLine | null, drain: DrainView): Html {
   const { t } = words;
-  const { orders, legacy, says, safe_to_close_at } = drain;
+  const { orders, legacy, safe_to_close_at } = drain;
   const rows = [
     ...orders.units.map((unit) => unitRow('orders', unit, unit.notices_pending)),
     ...legacy.units.map((unit) => unitRow('legacy', unit, null)),
@@ -35,7 +36,7 @@ export function lanes({ words, path }: Visit, line: FleetLine | null, drain: Dra
   // What lives on beyond its lifetime has no end that could be told.
   const end =
     safe_to_close_at === null
-      ? sentence(says)
+      ? saysAll(words, drain.says, drain.said)
       : orders.open === 0
         ? null
         : html`${t('lanes.safe')} ${timeOf(words, safe_to_close_at)}.`;

@@ -2,7 +2,8 @@
 import type { z } from 'zod';
 import type { judgementView } from '../../http/ops/moves.ts';
 import { type Content, type Html, html } from '../html.ts';
-import { badge, row, sentence, table, timeOf } from '../parts.ts';
+import { badge, row, table, timeOf } from '../parts.ts';
+import { says, saysAll } from '../says.ts';
 import type { Words } from '../words.ts';
 import { findingList } from './readiness.ts';
 
@@ -14,8 +15,8 @@ const SHOWN_UNITS = 20;
 export function previewOf(words: Words, judgement: Judgement): Html {
   const { t, number } = words;
   const { preview, missing } = judgement;
-  const { changes, units_seen, units_now, units_later, calls_a_day, calls_a_day_touched } = preview;
-  return html`<p>${verdictOf(words, judgement)} ${sentence(changes.join('; '))}</p>
+  const { changes, changes_said, units_seen, units_now, units_later, calls_a_day, calls_a_day_touched } = preview;
+  return html`<p>${verdictOf(words, judgement)} ${saysAll(words, changes.join('; '), changes_said, '; ')}</p>
 ${missing.length === 0 ? '' : html`<h3>${t('preview.missing')}</h3>${findingList(words, missing, judgement.allowed ? 'unproven' : 'blocked')}`}
 <dl class="facts">
 <dt>${t('preview.units')}</dt><dd>${t('preview.units_of', { now: units_now, later: units_later, seen: units_seen })}</dd>
@@ -36,8 +37,13 @@ function units(words: Words, { preview }: Judgement): Content {
   if (preview.units.length === 0) return null;
   const rows = preview.units
     .slice(0, SHOWN_UNITS)
-    .map(({ slot, to, when, why, until }) =>
-      row(slot, badge(to, t(`stage.${to}`)), t(`preview.${when}`), html`${sentence(why)} ${timeOf(words, until)}`),
+    .map(({ slot, to, when, why, why_said, until }) =>
+      row(
+        slot,
+        badge(to, t(`stage.${to}`)),
+        t(`preview.${when}`),
+        html`${says(words, why, why_said)} ${timeOf(words, until)}`,
+      ),
     );
   const head = [t('preview.unit'), t('preview.to'), t('preview.when'), t('preview.why')];
   return html`<details><summary>${t('preview.unit_list')}</summary>${table(t('preview.unit_list'), head, rows, '')}</details>`;

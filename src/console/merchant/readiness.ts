@@ -2,7 +2,8 @@
 import type { z } from 'zod';
 import type { finding, readinessView } from '../../http/ops/readiness.ts';
 import { type Content, type Html, html } from '../html.ts';
-import { badge, section, sentence, timeOf } from '../parts.ts';
+import { badge, section, timeOf } from '../parts.ts';
+import { says } from '../says.ts';
 import type { Words } from '../words.ts';
 
 type Finding = z.infer<typeof finding>;
@@ -34,7 +35,7 @@ ${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { 
 export function findingList(words: Words, findings: readonly Finding[], kind: string): Html {
   const items = findings.map(
     (one) =>
-      html`<li class="${kind}"><strong>${words.named(`finding.${one.code}`, one.code)}</strong><br>${sentence(one.what)}${nextStep(words, one)}</li>`,
+      html`<li class="${kind}"><strong>${words.t(`finding.${one.code}`)}</strong><br>${says(words, one.what, one.said)}${nextStep(words, one)}</li>`,
   );
   return html`<ul class="findings">${items}</ul>`;
 }

@@ -2,7 +2,8 @@
 import type { z } from 'zod';
 import type { safetyView } from '../../http/ops/safety.ts';
 import { type Html, html } from '../html.ts';
-import { changeForm, hidden, reasonField, row, section, sentence, table, timeOf } from '../parts.ts';
+import { changeForm, hidden, reasonField, row, section, table, timeOf } from '../parts.ts';
+import { says } from '../says.ts';
 import { merchantPath, type Visit } from '../visit.ts';
 
 type SafetyView = z.infer<typeof safetyView>;
@@ -15,12 +16,18 @@ export function safety(visit: Visit, { merchant_id, mode, trips, now, history, r
       kind,
       at,
       why,
-    }) => html`<div class="notice bad"><p><strong>${t('safety.stands', { kind: t(`kind.${kind}`) })}</strong> ${timeOf(words, at)}</p><p>${sentence(why)}</p>
+      said,
+    }) => html`<div class="notice bad"><p><strong>${t('safety.stands', { kind: t(`kind.${kind}`) })}</strong> ${timeOf(words, at)}</p><p>${says(words, why, said)}</p>
 ${changeForm(visit, merchantPath(merchant_id, '/safety'), html`${hidden('kind', kind)}${hidden('revision', revision)}${reasonField(visit, `reset-${kind}`)}<button>${t('safety.reset')}</button>`)}</div>`,
   );
   const counted = now.map(({ kind, calls, faults, slow }) => row(t(`kind.${kind}`), calls, faults, slow));
-  const past = history.map(({ at, kind, stopped, why }) =>
-    row(timeOf(words, at), named(`kind.${kind}`, kind), t(stopped ? 'safety.stopped' : 'safety.would'), sentence(why)),
+  const past = history.map(({ at, kind, stopped, why, said }) =>
+    row(
+      timeOf(words, at),
+      named(`kind.${kind}`, kind),
+      t(stopped ? 'safety.stopped' : 'safety.would'),
+      says(words, why, said),
+    ),
   );
   const content = html`<p>${t(`safety.${mode}`)}</p>${stops}
 ${table(t('safety.now'), [t('safety.kind'), t('safety.calls'), t('safety.faults'), t('safety.slow')], counted, t('safety.nothing'))}

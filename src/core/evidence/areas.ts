@@ -1,14 +1,15 @@
 /** What a merchant's tills must have been seen doing before it is proven: by area of work, not by every path there is. */
 import type { Operation } from '../../mapping/tables.ts';
 import { type RoutedKind, routedKinds } from '../merchant.ts';
+import type { AreaWord } from '../sentences/facts.ts';
 import type { Seen } from './facts.ts';
 
 /** Calls of one area prove one another: they are the same work on other paths. */
 export interface Area {
   id: 'create' | 'read' | 'cancel' | 'refund' | 'devices';
   kind: RoutedKind | 'payments';
-  /** As a sentence names it. */
-  says: string;
+  /** As sentences name it. */
+  word: AreaWord;
   operations: readonly Operation[];
 }
 
@@ -24,7 +25,7 @@ export function areasOf(operations: readonly Operation[], seen: Seen): Area[] {
   const areas = kinds.flatMap((kind) => [...createAreas(operations, kind, seen), ...otherAreas(operations, kind)]);
   if (kinds.length === 0) return [];
   const refunds = operations.filter(({ upstream }) => upstream === 'refund');
-  return [...areas, { id: 'refund', kind: 'payments', says: 'refund', operations: refunds }];
+  return [...areas, { id: 'refund', kind: 'payments', word: 'refund', operations: refunds }];
 }
 
 /** Creates of one kind that share a request table are one area: a sale of another table proves none of its rows. */
@@ -34,7 +35,13 @@ function createAreas(operations: readonly Operation[], kind: RoutedKind, seen: S
   return tables
     .map((table) => creates.filter(({ request }) => request === table))
     .filter((same) => provenCalls(same, seen) > 0)
-    .map((same) => ({ id: 'create', kind, says: `create of ${same[0]?.family ?? kind}`, operations: same }));
+    .map((same) => ({ id: 'create', kind, word: createWord(same), operations: same }));
+}
+
+/** Only these families make a sale. */
+function createWord([first]: readonly Operation[]): AreaWord {
+  if (first?.family === 'qr') return 'create_qr';
+  return first?.family === 'qr_v1' ? 'create_qr_v1' : 'create_point';
 }
 
 /** QR tills learn of a payment by their merchant order or by a search of payments, so those are reads of theirs. */
@@ -46,13 +53,10 @@ function otherAreas(operations: readonly Operation[], kind: RoutedKind): Area[] 
   );
   const cancels = operations.filter((one) => one.kind === kind && one.upstream === 'cancel');
   const lists = operations.filter((one) => one.kind === 'devices' && one.method === 'GET');
-  const word = kind === 'qr' ? 'QR sale' : 'intent';
   return [
-    { id: 'read', kind, says: `read of a ${word}`.replace('a intent', 'an intent'), operations: reads },
-    { id: 'cancel', kind, says: `cancel of a ${word}`.replace('a intent', 'an intent'), operations: cancels },
-    ...(kind === 'intents'
-      ? [{ id: 'devices', kind: 'devices', says: 'device list', operations: lists } as const]
-      : []),
+    { id: 'read', kind, word: kind === 'qr' ? 'read_qr' : 'read_intents', operations: reads },
+    { id: 'cancel', kind, word: kind === 'qr' ? 'cancel_qr' : 'cancel_intents', operations: cancels },
+    ...(kind === 'intents' ? [{ id: 'devices', kind: 'devices', word: 'devices', operations: lists } as const] : []),
   ];
 }
 

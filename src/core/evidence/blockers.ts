@@ -1,11 +1,14 @@
 /** What stands hard in the way of a merchant's move, each with the command that shows or mends it: pure. */
 import type { Operation } from '../../mapping/tables.ts';
+import type { Spoken } from '../../said.ts';
 import { type RoutedKind, routedKinds } from '../merchant.ts';
 import type { DifferenceGroup } from '../records/evidence.ts';
+import { sideOf } from '../sentences/facts.ts';
+import { heard, say } from '../sentences.ts';
 import { usedKinds } from './areas.ts';
 import { DAY_MS, RECENT_DAYS, type ReadinessFacts, type ReadinessRules, type Seen } from './facts.ts';
-import type { Finding } from './verdict.ts';
-import { saidOf, sumOf, times } from './words.ts';
+import { type Finding, finding } from './verdict.ts';
+import { sumOf } from './words.ts';
 
 export function blockersOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Finding[] {
   return [
@@ -24,8 +27,9 @@ function refusalFindings({ differences }: Seen): Finding[] {
 }
 
 function refusalFinding(one: DifferenceGroup): Finding {
-  const what = `${one.operation}: legacy took it ${times(one.count)}, and ${saidOf(one.orders)}`;
-  return { code: 'predicted_refusal', what, command: showOf(one), operation: one.operation, sample: one.sample };
+  const { operation, count, sample } = one;
+  const sentence = say('predicted_refusal', { operation, count, ...sideOf(one.orders) });
+  return finding('predicted_refusal', sentence, showOf(one), { operation, sample });
 }
 
 /** What both sides refuse, and tell differently, is a remark. */
@@ -34,7 +38,7 @@ function differenceFindings({ differences }: Seen): Finding[] {
     .filter((one) => one.state === 'new' && !isSharedRefusal(one) && !isRefusal(one))
     .map((one) => {
       const { operation, sample } = one;
-      return { code: 'open_difference', what: differenceText(one), command: showOf(one), operation, sample };
+      return finding('open_difference', differenceSaid(one), showOf(one), { operation, sample });
     });
 }
 
@@ -48,14 +52,13 @@ function isAnswer(said: string): boolean {
   return said.startsWith('2xx');
 }
 
-function differenceText({ operation, what, path, count, legacy, orders }: DifferenceGroup): string {
-  if (what === 'error' && isAnswer(legacy))
-    return `${operation}: legacy answered it ${times(count)}, and orders refused it: ${orders}`;
-  if (what === 'error') return `${operation}: orders answered it ${times(count)}, and legacy refused it: ${legacy}`;
-  if (what === 'verdict')
-    return `${operation}: legacy refused it ${times(count)} (${legacy}), and orders would take it`;
-  const where = path === '' ? '' : ` at ${path}`;
-  return `${operation} differs${where}, ${times(count)}: legacy says ${legacy}, orders ${orders}`;
+function differenceSaid({ operation, what, path, count, legacy, orders }: DifferenceGroup): Spoken {
+  const counted = { operation, count };
+  if (what === 'error' && isAnswer(legacy)) return say('difference.legacy_answered', { ...counted, detail: orders });
+  if (what === 'error') return say('difference.orders_answered', { ...counted, detail: legacy });
+  if (what === 'verdict') return say('difference.legacy_refused', { ...counted, detail: legacy });
+  if (path === '') return say('difference.whole', { ...counted, legacy, orders });
+  return say('difference.at', { ...counted, path, legacy, orders });
 }
 
 function isRefusal(one: DifferenceGroup): boolean {
@@ -70,26 +73,19 @@ function stopFindings({ trips, merchant_id, operations }: ReadinessFacts): Findi
   return routedKinds.flatMap((kind) => {
     const trip = trips?.[kind];
     if (trip === undefined) return [];
-    const since = new Date(trip.at).toISOString();
-    return [
-      {
-        code: 'safety_stop',
-        what: `The safety stop of ${kind} stands since ${since}: ${trip.why}`,
-        command: `puente safety reset ${merchant_id} --kind ${kind} --reason …`,
-        operation: anyOf(operations, kind),
-        sample: trip.evidence.sample,
-      },
-    ];
+    const since_at = new Date(trip.at).toISOString();
+    const sentence = say('safety_stop', { kind, since_at, why: heard(trip.why) });
+    const command = `puente safety reset ${merchant_id} --kind ${kind} --reason …`;
+    const of = { operation: anyOf(operations, kind), sample: trip.evidence.sample };
+    return [finding('safety_stop', sentence, command, of)];
   });
 }
 
 /** On legacy no token is kept, and nobody needs one: the shadow learns it from the merchant's own calls. */
 function credentialFindings(seen: Seen, { credential, merchant_id, operations, stage }: ReadinessFacts): Finding[] {
   if (credential !== false || stage === 'legacy' || usedKinds(operations, seen).length === 0) return [];
-  const what =
-    'No token is known for work after the call (events, recovery): none is configured, and none was seen lately.';
   const command = `PUENTE_CREDENTIAL=… puente merchants set ${merchant_id} --credential --reason …`;
-  return [{ code: 'no_credential', what, command, operation: null, sample: null }];
+  return [finding('no_credential', say('no_credential', {}), command)];
 }
 
 /** What no table knows, where the merchant's policy refuses it. */
@@ -97,13 +93,10 @@ function unknownFindings({ unknowns }: Seen, { unknown, merchant_id }: Readiness
   if (unknown === null) return [];
   return unknowns
     .filter(({ what }) => unknown[what] === 'refuse')
-    .map(({ what, name, count }) => ({
-      code: 'unknown_refused',
-      what: `The ${what} ${name} came ${times(count)}; no table knows it, and it would be refused.`,
-      command: `puente merchants set ${merchant_id} --unknown-${what} note --reason …`,
-      operation: null,
-      sample: null,
-    }));
+    .map(({ what, name, count }) => {
+      const command = `puente merchants set ${merchant_id} --unknown-${what} note --reason …`;
+      return finding('unknown_refused', say('unknown_refused', { what, name, count }), command);
+    });
 }
 
 function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }: ReadinessRules): Finding[] {
@@ -116,9 +109,9 @@ function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }:
     const calls = sumOf(rows);
     const faults = sumOf(rows.filter(({ outcome }) => outcome === 'fault'));
     if (calls < min_sample || faults * 100 < calls * fault_share) return [];
-    const what = `${faults} of ${calls} calls of ${kind} on orders in ${RECENT_DAYS} days were faults; ${fault_share} % is too many.`;
+    const sentence = say('faults', { faults, calls, kind, days: RECENT_DAYS, share: fault_share });
     const command = `puente stage ${merchant_id} shadow --kind ${kind} --reason …`;
-    return [{ code: 'faults', what, command, operation: anyOf(operations, kind), sample: null }];
+    return [finding('faults', sentence, command, { operation: anyOf(operations, kind) })];
   });
 }
 

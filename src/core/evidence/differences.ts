@@ -6,6 +6,7 @@ import { PuenteError } from '../../error.ts';
 import { reason } from '../reason.ts';
 import { type DifferenceGroup, differenceStates } from '../records/evidence.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import { DAY_MS } from './facts.ts';
 import type { EvidenceSource } from './source.ts';
 
@@ -116,17 +117,12 @@ export async function judgeDifference(
 function checkedEnd({ state, accepted_until }: DifferenceJudgement, now: number): number | null {
   if (state !== 'accepted') {
     if (accepted_until === null) return null;
-    throw new PuenteError('bad_request', `accepted_until belongs to accepted alone; ${state} has no end.`);
+    throw new PuenteError('bad_request', say('refusal.end_not_accepted', { state }));
   }
-  if (accepted_until === null)
-    throw new PuenteError('bad_request', 'accepted needs accepted_until: nothing is accepted for ever (--until).');
-  if (accepted_until <= now)
-    throw new PuenteError('bad_request', 'accepted_until is over already; name an instant in the future.');
+  if (accepted_until === null) throw new PuenteError('bad_request', say('refusal.no_end', {}));
+  if (accepted_until <= now) throw new PuenteError('bad_request', say('refusal.end_over', {}));
   if (accepted_until > now + MOST_ACCEPTED_DAYS * DAY_MS)
-    throw new PuenteError(
-      'bad_request',
-      `accepted_until is more than ${MOST_ACCEPTED_DAYS} days away; look again by then.`,
-    );
+    throw new PuenteError('bad_request', say('refusal.end_far', { days: MOST_ACCEPTED_DAYS }));
   return accepted_until;
 }
 
@@ -134,8 +130,8 @@ async function groupOf(runtime: Runtime, merchant_id: string, signature: string)
   const groups = await runtime.store.differences({ merchant_id }, runtime.clock.now());
   const group = groups.find((one) => one.signature === signature);
   if (group !== undefined) return group;
-  const message = `Merchant ${merchant_id.slice(0, 20)} has no difference ${signature.slice(0, 20)}; puente differences list --merchant … shows which there are.`;
-  throw new PuenteError('not_found', message);
+  const named = { merchant: merchant_id.slice(0, 20), signature: signature.slice(0, 20) };
+  throw new PuenteError('not_found', say('refusal.no_difference', named));
 }
 
 function rank({ state }: DifferenceGroup): number {

@@ -1,6 +1,8 @@
 /** What a readiness verdict is judged on: what evidence says, and what else is known of the merchant. */
+
 import type { Operation } from '../../mapping/tables.ts';
 import type { RoutedKind, Stage, Trip, UnknownPolicy } from '../merchant.ts';
+import type { MismatchKind } from '../reconcile/judge.ts';
 import type {
   CoverageRow,
   DifferenceGroup,
@@ -40,7 +42,7 @@ export interface ReadinessFacts {
   /** Epoch ms of the last reset of a safety stop: what was before was looked at by somebody. */
   reset_at: Partial<Record<RoutedKind, number>>;
   /** What reconciliation found lately and could not repair. */
-  mismatches: readonly { kind: string; subject: string }[];
+  mismatches: readonly { kind: MismatchKind; subject: string }[];
 }
 
 export interface ReadinessRules {

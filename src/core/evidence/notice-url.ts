@@ -1,9 +1,10 @@
 /** Whether a merchant's notices would have somewhere to go on orders: pure. */
 import type { Operation } from '../../mapping/tables.ts';
+import { say } from '../sentences.ts';
 import { usedKinds } from './areas.ts';
 import { anyOf } from './blockers.ts';
 import type { ReadinessFacts, Seen } from './facts.ts';
-import type { Finding } from './verdict.ts';
+import { type Finding, finding } from './verdict.ts';
 
 /**
  * On orders Puente tells the merchant itself: intents by the merchant's URL, a QR sale by the URL it came with, or by that.
@@ -12,13 +13,10 @@ import type { Finding } from './verdict.ts';
 export function noticeFindings(seen: Seen, { notice_url, operations, merchant_id }: ReadinessFacts): Finding[] {
   if (notice_url !== false) return [];
   const needing = usedKinds(operations, seen).filter((kind) => kind !== 'qr' || !namesItsUrl(seen, operations));
-  return needing.map((kind) => ({
-    code: NO_NOTICE_URL,
-    what: `Notices of ${kind} would have nowhere to go: the merchant has no notice URL. Tills that only poll need none; then an approver moves it with --override.`,
-    command: `puente merchants set ${merchant_id} --notify https://… --reason …`,
-    operation: anyOf(operations, kind),
-    sample: null,
-  }));
+  const command = `puente merchants set ${merchant_id} --notify https://… --reason …`;
+  return needing.map((kind) =>
+    finding(NO_NOTICE_URL, say('no_notice_url', { kind }), command, { operation: anyOf(operations, kind) }),
+  );
 }
 
 /** Holds back every move that puts work on orders, a canary too. */

@@ -1,4 +1,5 @@
 /** The words of a readiness verdict: what is in the way of a merchant's next move, what is not proven, and what would prove it. */
+import type { Said, Spoken } from '../../said.ts';
 import type { Outcome } from '../exchange.ts';
 import type { RoutedKind } from '../merchant.ts';
 
@@ -6,12 +7,52 @@ import type { RoutedKind } from '../merchant.ts';
 export const verdicts = ['ready', 'blocked', 'inconclusive'] as const;
 export type Verdict = (typeof verdicts)[number];
 
+/** What can be found, in words for scripts; of a verdict, and of a move. */
+export const findingCodes = [
+  'predicted_refusal',
+  'open_difference',
+  'safety_stop',
+  'no_credential',
+  'unknown_refused',
+  'faults',
+  'no_creates',
+  'never_seen',
+  'not_judged',
+  'too_few_calls',
+  'not_on_orders',
+  'legacy_only',
+  'old_evidence',
+  'tables_changed',
+  'in_doubt',
+  'not_known',
+  'shed',
+  'unknown_noted',
+  'no_notice_url',
+  'error_difference',
+  'unknown_carried',
+  'mismatch_missing',
+  'mismatch_stale',
+  'mismatch_orphan',
+  'mismatch_amount',
+  'mismatch_state',
+  'not_used',
+  'loss_money',
+  'loss_identity',
+  'loss_other',
+  'role',
+  'outside_window',
+  'skipped_stage',
+  'not_ready',
+] as const;
+export type FindingCode = (typeof findingCodes)[number];
+
 /** One thing that was found, with the command that shows it or mends it. */
 export interface Finding {
-  /** A closed list of words for scripts, such as `predicted_refusal`, `open_difference`, `never_seen`, `no_notice_url`. */
-  code: string;
+  code: FindingCode;
   /** One sentence: what, and how often. */
   what: string;
+  /** The sentence by its code, to be said in another language. */
+  said: Said;
   /** As `puente differences show …`; null where nothing can be done about it. */
   command: string | null;
   operation: string | null;
@@ -39,4 +80,14 @@ export interface Readiness {
   operations: OperationReadiness[];
   judged_at: number;
   tables_revision: string;
+}
+
+/** A finding about no call in particular, unless `of` says which. */
+export function finding(
+  code: FindingCode,
+  { text, said }: Spoken,
+  command: string | null,
+  of: Partial<Pick<Finding, 'operation' | 'sample'>> = {},
+): Finding {
+  return { code, what: text, said, command, operation: null, sample: null, ...of };
 }

@@ -1,5 +1,6 @@
 /** Counts and days in the sentences of findings. */
 import type { Traffic } from '../records/evidence.ts';
+import { sideOf, sideText } from '../sentences/facts.ts';
 
 /** `once`, `3 times`. */
 export function times(count: number): string {
@@ -15,9 +16,7 @@ export function sumOf(rows: readonly Pick<Traffic, 'calls'>[]): number {
   return rows.reduce((sum, { calls }) => sum + calls, 0);
 }
 
-/** What a side said of a create, as a clause: a shadow's verdict is kept as `refused_there 400 property_value …`. */
+/** What a side said of a create, as a clause. */
 export function saidOf(side: string): string {
-  const [, where, rest] = /^refused_(there|here) (.+)$/s.exec(side) ?? [];
-  if (where === undefined || rest === undefined) return side;
-  return `${where === 'there' ? 'orders' : 'Puente'} would refuse it: ${rest}`;
+  return sideText(sideOf(side));
 }

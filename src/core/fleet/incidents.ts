@@ -1,9 +1,10 @@
 /** The newest incident of each merchant: what Puente noticed or did by itself, read from the audit chain as it grows. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { ERASE } from '../erase.ts';
-import { BY_ITSELF, lastBefore } from '../report/decisions.ts';
+import { BY_ITSELF } from '../person.ts';
+import { lastBefore } from '../report/decisions.ts';
 import type { AuditLine, Store } from '../store.ts';
-import type { Incident } from './line.ts';
+import { type Incident, whyOf } from './line.ts';
 
 const LOOKED_BACK_MS = 30 * 86_400_000;
 const PAGE = 500;
@@ -29,7 +30,7 @@ export function createIncidents(store: Store): NewestIncidents {
           if (action === ERASE) newest.delete(line.subject);
           if (line.who !== BY_ITSELF) continue;
           const owner = await ownerOf(store, line);
-          if (owner !== null) newest.set(owner, { at: new Date(at).toISOString(), what: action, why: reason });
+          if (owner !== null) newest.set(owner, { at: new Date(at).toISOString(), what: action, ...whyOf(reason) });
         }
         after = page.at(-1)?.sequence ?? after;
         if (page.length < PAGE) return;

@@ -74,5 +74,11 @@ function forgetOthers(kept: Map<string, Kept>, all: readonly string[]): void {
 async function judge(runtime: Runtime, merchant_id: string): Promise<Judged> {
   const { verdict, blockers, unproven, judged_at } = await merchantReadiness(runtime, merchant_id);
   const first = blockers[0] ?? unproven[0];
-  return { verdict, blockers: blockers.length, first: first?.what ?? null, at: new Date(judged_at).toISOString() };
+  return {
+    verdict,
+    blockers: blockers.length,
+    first: first?.what ?? null,
+    first_said: first?.said ?? null,
+    at: new Date(judged_at).toISOString(),
+  };
 }

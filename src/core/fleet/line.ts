@@ -1,8 +1,10 @@
 /** One merchant as the fleet board shows it: pure. */
+import type { Said } from '../../said.ts';
 import type { Verdict } from '../evidence/verdict.ts';
 import { type Merchant, type RoutedKind, routedKinds, type Stage, type Trip } from '../merchant.ts';
 import type { OpenCount } from '../records/routing.ts';
 import { type RoutingRules, stageInForce } from '../routing.ts';
+import { heard } from '../sentences.ts';
 import type { LanePulses } from './pulse.ts';
 
 /** What a readiness verdict comes to, and when it was made. */
@@ -11,6 +13,7 @@ export interface Judged {
   blockers: number;
   /** The first blocker, or else the first thing that is not proven; null when there is none. */
   first: string | null;
+  first_said: Said | null;
   /** RFC 3339. */
   at: string;
 }
@@ -21,6 +24,7 @@ export interface Incident {
   /** The audit line's action, as `safety stop`. */
   what: string;
   why: string;
+  said: Said | null;
 }
 
 export interface FleetLine {
@@ -103,9 +107,16 @@ function drainOf(stages: readonly Stage[], open: { orders: number; legacy: numbe
   return is_off_legacy && open.legacy > 0 ? { lane: 'legacy', open: open.legacy } : null;
 }
 
+/** A reason with its code; one that a person gave has none. */
+export function whyOf(why: string): Pick<Incident, 'why' | 'said'> {
+  return { why, said: heard(why).said };
+}
+
 /** A stop that stands for longer than incidents are looked for is one all the same. */
 function newestStop(stopped: readonly Placed[]): Incident | null {
   const trips = stopped.flatMap(({ trip }) => trip ?? []);
   const [newest] = trips.toSorted((one, other) => other.at - one.at);
-  return newest === undefined ? null : { at: new Date(newest.at).toISOString(), what: 'safety stop', why: newest.why };
+  return newest === undefined
+    ? null
+    : { at: new Date(newest.at).toISOString(), what: 'safety stop', ...whyOf(newest.why) };
 }

@@ -1,5 +1,7 @@
 /** Works on a bulk move: one merchant a step, each judged like a single move; what was done is written before the next. */
+
 import { PuenteError } from '../../error.ts';
+import type { AuditAction } from '../audit-actions.ts';
 import type { Person } from '../person.ts';
 import type { BulkItem, BulkMove } from '../records/routing.ts';
 import type { Runtime } from '../runtime.ts';
@@ -105,7 +107,7 @@ async function stopsOf(runtime: Runtime, { items }: BulkMove): Promise<StopSeen[
   return merchants.flatMap(({ id, trips }) => Object.values(trips).map((trip) => ({ merchant_id: id, trip })));
 }
 
-async function end(runtime: Runtime, bulk: BulkMove, action: string): Promise<void> {
+async function end(runtime: Runtime, bulk: BulkMove, action: AuditAction): Promise<void> {
   await runtime.store.saveBulkMove(bulk, bulk.revision, bulkAudit(runtime, bulk, action, 'puente', bulk.detail));
   runtime.log.info(action, { action: bulk.state, count: bulk.items.length });
 }

@@ -1,7 +1,9 @@
 /** What operators do with bulk moves: start one by list or selection, look, abort. */
+
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
+import type { AuditAction } from '../audit-actions.ts';
 import { merchantReadiness } from '../evidence/readiness.ts';
 import { verdicts } from '../evidence/verdict.ts';
 import { type Merchant, merchantSettings, stages } from '../merchant.ts';
@@ -134,7 +136,7 @@ function skipWaiting(items: readonly BulkItem[], at: number): BulkItem[] {
   return items.map((one) => (one.state === 'waiting' ? { ...one, ...skipped } : one));
 }
 
-export function bulkAudit(runtime: Runtime, bulk: BulkMove, action: string, who: string, why: string): AuditEntry {
+export function bulkAudit(runtime: Runtime, bulk: BulkMove, action: AuditAction, who: string, why: string): AuditEntry {
   const detail = {
     bulk: bulk.id,
     target: bulk.move,

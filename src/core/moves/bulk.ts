@@ -2,6 +2,7 @@
 
 import type { Trip } from '../merchant.ts';
 import type { BulkItem, BulkMove } from '../records/routing.ts';
+import { say } from '../sentences.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -26,7 +27,7 @@ export interface StopSeen {
 export function nextStep(bulk: BulkMove, stops: readonly StopSeen[], now: number): BulkStep {
   const stop = stops.find(({ trip }) => trip.at >= bulk.created_at);
   if (stop !== undefined)
-    return { kind: 'stop', why: `The safety stop of ${stop.merchant_id} tripped: ${stop.trip.why}` };
+    return { kind: 'stop', why: say('bulk.stopped', { merchant: stop.merchant_id, why: stop.trip.why }).text };
   const item = bulk.items.find(({ state }) => state === 'waiting');
   if (item === undefined) return { kind: 'done', why: summary(bulk) };
   const spent = spentToday(bulk, now);

@@ -1,10 +1,12 @@
 /** What is still open on each side after a move: per unit how many, since when, and when the last can be over (`peers.md` §4 row 6). */
+import type { Said, Spoken } from '../../said.ts';
 import type { Link } from '../link.ts';
 import type { RoutedKind } from '../merchant.ts';
 import type { StageView } from '../merchant-view.ts';
 import { viewMerchant } from '../operate.ts';
 import type { LegacySale } from '../records/routing.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 
 /** Open sales that are told unit by unit; a merchant with more has them counted all the same, up to this number. */
 const MOST_OPEN = 10_000;
@@ -39,8 +41,9 @@ export interface DrainView {
   legacy: { open: number; in_doubt: number; oldest_at: string | null; latest_end_at: string | null; units: OpenUnit[] };
   /** From then on nothing can be open on orders; the past when nothing is; null while one lives on beyond its lifetime. */
   safe_to_close_at: string | null;
-  /** One sentence on what is being waited for. */
+  /** What is being waited for, in a sentence or two. */
   says: string;
+  said: Said[];
 }
 
 export async function viewDrain(runtime: Runtime, merchant_id: string): Promise<DrainView> {
@@ -56,6 +59,7 @@ export async function viewDrain(runtime: Runtime, merchant_id: string): Promise<
   const orders = links.map(openOf);
   const legacy = sales.map(openSaleOf);
   const closes = safeToClose(orders, settings.reconcile.action_required_grace_ms, now);
+  const sentences = waitedFor(orders, notices_pending, closes, now);
   const units = unitsOf(orders);
   for (const unit of waiting.keys())
     if (!units.some((one) => one.unit === unit))
@@ -71,7 +75,8 @@ export async function viewDrain(runtime: Runtime, merchant_id: string): Promise<
     },
     legacy: { ...sumOf(legacy), units: unitsOf(legacy) },
     safe_to_close_at: closes === null ? null : iso(closes),
-    says: sentence(orders, notices_pending, closes, now),
+    says: sentences.map(({ text }) => text).join(' '),
+    said: sentences.map(({ said }) => said),
   };
 }
 
@@ -135,15 +140,12 @@ function safeToClose(open: readonly Open[], grace_ms: number, now: number): numb
   return end > now ? end : null;
 }
 
-function sentence(open: readonly Open[], notices: number, closes: number | null, now: number): string {
-  const told =
-    notices === 0
-      ? ''
-      : ` ${notices} ${notices === 1 ? 'notice waits' : 'notices wait'} for delivery; see puente notices list.`;
-  if (open.length === 0) return `Nothing is open on orders.${told}`;
-  const many = `${open.length} ${open.length === 1 ? 'sale is' : 'sales are'} open on orders`;
-  if (closes === null) return `${many}, beyond the lifetime: see puente reconcile.${told}`;
-  return `${many}; safe to close in ${Math.ceil((closes - now) / 60_000)} min, at ${iso(closes)}.${told}`;
+function waitedFor(open: readonly Open[], notices: number, closes: number | null, now: number): Spoken[] {
+  const told = notices === 0 ? [] : [say('drain.notices', { count: notices })];
+  if (open.length === 0) return [say('drain.nothing', {}), ...told];
+  if (closes === null) return [say('drain.overdue', { open: open.length }), ...told];
+  const minutes = Math.ceil((closes - now) / 60_000);
+  return [say('drain.closes', { open: open.length, minutes, closes_at: iso(closes) }), ...told];
 }
 
 function iso(at: number): string {

@@ -5,6 +5,7 @@ import { type MerchantView, merchantView } from '../merchant-view.ts';
 import { merchantToChange } from '../operate.ts';
 import type { Person } from '../person.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import type { AuditEntry } from '../store.ts';
 import type { Situation } from './facts.ts';
 import { type Judgement, judgeMove } from './judge.ts';
@@ -31,11 +32,13 @@ export async function judgeFor(runtime: Runtime, id: string, target: MoveTarget,
 /** @throws PuenteError refused: one sentence for each thing that is missing, with the command that gives it. */
 export function refuseUnlessAllowed({ before, judgement }: Pick<Judged, 'before' | 'judgement'>): void {
   if (judgement.allowed) return;
-  const missing = judgement.missing.map(({ what, command }) =>
-    command === null ? what : `${what} Try \`${command}\`.`,
-  );
-  const hint = judgement.needs === 'override' ? ' An approver can do without, with --override.' : '';
-  throw new PuenteError('refused', `${before.id} is not moved. ${missing.join(' ')}${hint}`, {
+  const missing = judgement.missing.flatMap(({ what, said, command }) => [
+    { text: what, said },
+    ...(command === null ? [] : [say('refusal.try', { command })]),
+  ]);
+  const hint = judgement.needs === 'override' ? [say('refusal.override', {})] : [];
+  const sentences = [say('refusal.not_moved', { merchant: before.id }), ...missing, ...hint];
+  throw new PuenteError('refused', sentences, {
     facts: { missing: judgement.missing.map(({ code }) => code).join(' '), needs: judgement.needs },
   });
 }

@@ -6,6 +6,7 @@ import { revision } from '../operate.ts';
 import type { Person } from '../person.ts';
 import { reason } from '../reason.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { type ProposalView, propose } from './proposals.ts';
@@ -75,7 +76,7 @@ export async function previewStage(
 function movedOn(before: Merchant, expected: number): PuenteError {
   return new PuenteError(
     'conflict',
-    `Merchant ${before.id} is at revision ${before.revision}, not at revision ${expected}; look again with puente merchants show ${before.id}.`,
+    say('refusal.moved_on', { merchant: before.id, revision: before.revision, expected }),
     { facts: { revision: before.revision } },
   );
 }

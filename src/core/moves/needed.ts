@@ -1,9 +1,10 @@
 /** What a move forward needs and does not have, each with the command that would give it: pure. */
 import { NO_NOTICE_URL } from '../evidence/notice-url.ts';
 import { holdsBackOrders } from '../evidence/unproven.ts';
-import type { Finding } from '../evidence/verdict.ts';
+import { type Finding, finding } from '../evidence/verdict.ts';
 import type { RoutedKind, Stage } from '../merchant.ts';
 import { isEnough } from '../person.ts';
+import { heard, say } from '../sentences.ts';
 import type { Direction } from './direction.ts';
 import type { Situation } from './facts.ts';
 import { isOpen, nextOpening, parseWindow } from './window.ts';
@@ -15,14 +16,14 @@ export function standingInTheWay(situation: Situation, forward: Forward): Findin
   const { person, target, merchant } = situation;
   const found = [...moverFindings(situation), ...stopFindings(situation, forward), ...windowFindings(situation)];
   if (!target.override || isEnough(person.role, 'approver')) return found;
-  const what = `Doing without evidence needs the role approver, and ${person.name} is ${person.role}.`;
-  return [finding('role', what, `puente can-migrate ${merchant.id}`), ...found];
+  const { name, role } = person;
+  return [finding('role', say('role.override', { name, role }), `puente can-migrate ${merchant.id}`), ...found];
 }
 
 /** The one thing that even a move back needs. */
 export function moverFindings({ person }: Situation): Finding[] {
   if (isEnough(person.role, 'operator')) return [];
-  return [finding('role', `Moving a merchant needs the role operator, and ${person.name} is ${person.role}.`, null)];
+  return [finding('role', say('role.move', { name: person.name, role: person.role }), null)];
 }
 
 /** Hard blockers of the readiness verdict; moving to shadow changes no answer, so they don't count there. */
@@ -48,8 +49,8 @@ function stopFindings({ merchant }: Situation, forward: Forward): Finding[] {
   return forward.flatMap(({ kind }) => {
     const trip = merchant.trips[kind];
     if (trip === undefined) return [];
-    const what = `The safety stop of ${kind} stands since ${iso(trip.at)}: ${trip.why}`;
-    return [finding('safety_stop', what, `puente safety reset ${merchant.id} --kind ${kind} --reason …`)];
+    const sentence = say('safety_stop', { kind, since_at: iso(trip.at), why: heard(trip.why) });
+    return [finding('safety_stop', sentence, `puente safety reset ${merchant.id} --kind ${kind} --reason …`)];
   });
 }
 
@@ -58,8 +59,11 @@ function windowFindings({ settings, now }: Situation): Finding[] {
   const window = parseWindow(settings.window);
   if (isOpen(window, now)) return [];
   const opening = nextOpening(window, now);
-  const next = opening === null ? 'it does not open in the next two weeks' : `it opens next at ${iso(opening)}`;
-  return [finding('outside_window', `Moves forward are made in ${window.text}; ${next}.`, null)];
+  const sentence =
+    opening === null
+      ? say('outside_window.closed', { window: window.text })
+      : say('outside_window.opens', { window: window.text, opens_at: iso(opening) });
+  return [finding('outside_window', sentence, null)];
 }
 
 function skippedFindings({ merchant, target }: Situation, skipped: readonly Stage[]): Finding[] {
@@ -68,13 +72,7 @@ function skippedFindings({ merchant, target }: Situation, skipped: readonly Stag
   const kind = target.kind === undefined ? '' : ` --kind ${target.kind}`;
   const share = first === 'canary' ? ' --share 5' : '';
   const command = `puente stage ${merchant.id} ${first}${share}${kind} --reason …`;
-  return [
-    finding(
-      'skipped_stage',
-      `A migration goes one stage at a time; this move skips ${skipped.join(' and ')}.`,
-      command,
-    ),
-  ];
+  return [finding('skipped_stage', say('skipped_stage', { stages: skipped }), command)];
 }
 
 /**
@@ -87,21 +85,21 @@ function sampleFindings(situation: Situation, kinds: readonly RoutedKind[], to: 
   const seen = asked.filter((kind) => facts.samples[kind].seen > 0 || target.kind === kind);
   if (asked.length > 0 && seen.length === 0) {
     if (to === 'orders' && readiness.verdict !== 'ready') return []; // the verdict says so itself
-    const what = `No call of ${merchant.id} for ${asked.join(' or ')} was seen, so nothing is proven.`;
-    return [finding('never_seen', what, `puente coverage ${merchant.id}`)];
+    const sentence = say('never_seen.kinds', { merchant: merchant.id, kinds: asked });
+    return [finding('never_seen', sentence, `puente coverage ${merchant.id}`)];
   }
   return seen.flatMap((kind) => {
     const { shadow, orders } = facts.samples[kind];
     const served = to === 'orders' && kind !== 'devices';
     const count = served ? orders : shadow + orders;
     if (count >= settings.min_sample) return [];
-    const how = served ? 'were served by orders on a canary' : 'were translated on paper or served by orders';
-    const what = `${count} ${kind} calls ${how}; fewer than ${settings.min_sample} prove nothing.`;
+    const { min_sample } = settings;
+    const sentence = say(served ? 'too_few_calls.served' : 'too_few_calls.translated', { count, kind, min_sample });
     const stage = served ? 'canary' : 'shadow';
     // Where it is there already only traffic helps, and the coverage shows of what.
     const there = (merchant.settings.kinds[kind]?.stage ?? merchant.settings.stage) === stage;
     const move = `puente stage ${merchant.id} ${served ? 'canary --share 5' : 'shadow'} --kind ${kind} --reason …`;
-    return [finding('too_few_calls', what, there ? `puente coverage ${merchant.id}` : move)];
+    return [finding('too_few_calls', sentence, there ? `puente coverage ${merchant.id}` : move)];
   });
 }
 
@@ -118,8 +116,8 @@ function verdictFindings({ readiness, merchant }: Situation, kinds: readonly Rou
   if (unproven.length > 0 || readiness.verdict === 'ready') return unproven;
   const open = readiness.operations.filter((one) => one.verdict !== 'ready' && concerns(one.kind, kinds));
   if (open.length === 0) return [];
-  const what = `The readiness verdict is not ready for ${open.map(({ operation }) => operation).join(', ')}.`;
-  return [finding('not_ready', what, `puente can-migrate ${merchant.id}`)];
+  const sentence = say('not_ready', { operations: open.map(({ operation }) => operation).join(', ') });
+  return [finding('not_ready', sentence, `puente can-migrate ${merchant.id}`)];
 }
 
 function kindsTo(forward: Forward, stages: readonly Stage[]): RoutedKind[] {
@@ -133,10 +131,6 @@ function concerns(kind: RoutedKind | 'payments' | null, kinds: readonly RoutedKi
 
 function kindOf(one: Finding, readiness: Situation['readiness']): RoutedKind | 'payments' | null {
   return readiness.operations.find(({ operation }) => operation === one.operation)?.kind ?? null;
-}
-
-function finding(code: string, what: string, command: string | null): Finding {
-  return { code, what, command, operation: null, sample: null };
 }
 
 function iso(at: number): string {

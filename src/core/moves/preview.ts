@@ -1,7 +1,9 @@
 /** The blast radius of a move: which units change side now, which can't yet and why, and how many calls a day that is: pure. */
+import type { Said, Spoken } from '../../said.ts';
 import type { Merchant, MerchantSettings, RoutedKind } from '../merchant.ts';
 import { routedKinds } from '../merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules } from '../routing.ts';
+import { say } from '../sentences.ts';
 import type { Facts, OpenSale } from './facts.ts';
 import { type Routing, routeText, routingOf } from './target.ts';
 
@@ -18,6 +20,7 @@ export interface UnitMove {
   when: 'now' | 'later';
   /** Why it can't move yet; null when it moves now. */
   why: string | null;
+  why_said: Said | null;
   /** RFC 3339, when it can move at the latest. */
   until: string | null;
 }
@@ -25,6 +28,7 @@ export interface UnitMove {
 export interface Preview {
   /** `intents: shadow to canary 5 %`, for what changes. */
   changes: string[];
+  changes_said: Said[];
   /** Units that any call has named, or that hold open work. */
   units_seen: number;
   units_now: number;
@@ -51,11 +55,13 @@ export function previewMove(rules: RoutingRules, before: Merchant, after: Mercha
   const moved: Merchant = { ...before, settings: after };
   const [from, to] = [routingOf(rules, before.settings), routingOf(rules, after)];
   const units = unitMoves(rules, before, moved, facts);
+  const changed = changesSaid(from, to);
   const kinds = routedKinds.filter((kind) => changes(from, to, kind));
   const calls = (of: (kind: RoutedKind) => number): number =>
     Math.round(kinds.reduce((sum, kind) => sum + of(kind), 0) * DAY_DECIMALS) / DAY_DECIMALS;
   return {
-    changes: changeTexts(from, to),
+    changes: changed.map(({ text }) => text),
+    changes_said: changed.map(({ said }) => said),
     units_seen: slotsOf(facts).length,
     units_now: units.filter(({ when }) => when === 'now').length,
     units_later: units.filter(({ when }) => when === 'later').length,
@@ -78,14 +84,15 @@ function unitMoves(rules: RoutingRules, before: Merchant, after: Merchant, facts
     const to = sideOf(rules, after, slot);
     const holder = held.get(slot);
     if (holder !== undefined) return holder.side === to ? [] : [later(slot, to, holder)];
-    return sideOf(rules, before, slot) === to ? [] : [{ slot, to, when: 'now', why: null, until: null }];
+    return sideOf(rules, before, slot) === to
+      ? []
+      : [{ slot, to, when: 'now', why: null, why_said: null, until: null }];
   });
 }
 
 function later(slot: string, to: Side, holder: OpenSale): UnitMove {
-  const what = holder.side === 'orders' ? 'an order is open there' : 'a sale on legacy is open there';
-  const id = holder.legacy_id === null ? '' : ` (${holder.legacy_id})`;
-  return { slot, to, when: 'later', why: what + id, until: new Date(holder.ends_at).toISOString() };
+  const { text, said } = say(`held.${holder.side}`, { id: holder.legacy_id });
+  return { slot, to, when: 'later', why: text, why_said: said, until: new Date(holder.ends_at).toISOString() };
 }
 
 function slotsOf(facts: Facts): string[] {
@@ -113,26 +120,24 @@ function isCanary(rules: RoutingRules, merchant: Merchant, kind: RoutedKind): bo
 
 function changes(from: Routing, to: Routing, kind: RoutedKind): boolean {
   if (routeText(from.kinds[kind]) !== routeText(to.kinds[kind])) return true;
-  return to.kinds[kind].stage === 'canary' && unitTexts(from, to).length > 0;
+  return to.kinds[kind].stage === 'canary' && unitsSaid(from, to).length > 0;
 }
 
-function changeTexts(from: Routing, to: Routing): string[] {
-  const texts = routedKinds
+function changesSaid(from: Routing, to: Routing): Spoken[] {
+  const stages = routedKinds
     .filter((kind) => routeText(from.kinds[kind]) !== routeText(to.kinds[kind]))
-    .map((kind) => `${kind}: ${routeText(from.kinds[kind])} to ${routeText(to.kinds[kind])}`);
-  return [...texts, ...unitTexts(from, to)];
+    .map((kind) => {
+      const [before, after] = [from.kinds[kind], to.kinds[kind]];
+      const facts = { from: before.stage, from_share: before.share, to: after.stage, to_share: after.share };
+      return say('change.stage', { kind, ...facts });
+    });
+  return [...stages, ...unitsSaid(from, to)];
 }
 
-function unitTexts(from: Routing, to: Routing): string[] {
-  const lists = [
-    ['named in', from.units_in, to.units_in],
-    ['kept out', from.units_out, to.units_out],
-  ] as const;
-  return lists.flatMap(([name, before, after]) => {
-    const [gained, left] = [
-      after.filter((slot) => !before.includes(slot)),
-      before.filter((slot) => !after.includes(slot)),
-    ];
-    return gained.length + left.length === 0 ? [] : [`units ${name}: ${gained.length} more, ${left.length} fewer`];
+function unitsSaid(from: Routing, to: Routing): Spoken[] {
+  return (['units_in', 'units_out'] as const).flatMap((list) => {
+    const gained = to[list].filter((slot) => !from[list].includes(slot)).length;
+    const left = from[list].filter((slot) => !to[list].includes(slot)).length;
+    return gained + left === 0 ? [] : [say(`change.${list}`, { gained, left })];
   });
 }

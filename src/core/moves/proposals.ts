@@ -1,10 +1,13 @@
 /** Moves that wait for a second person: proposed, approved, declined or withdrawn, and over after a while. */
+
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
+import type { AuditAction } from '../audit-actions.ts';
 import { isEnough, type Person } from '../person.ts';
 import { reason } from '../reason.ts';
 import type { Proposal } from '../records/routing.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import type { AuditEntry } from '../store.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
@@ -59,11 +62,8 @@ async function refuseSecond(runtime: Runtime, merchant_id: string, target: MoveT
   const open = await viewProposals(runtime, { merchant: merchant_id, state: 'waiting' });
   const first = open.find(({ move }) => JSON.stringify(moveTarget.parse(move)) === wanted);
   if (first === undefined) return;
-  const { id, proposed_by, expires_at } = first;
-  throw new PuenteError(
-    'refused',
-    `This move of ${merchant_id} waits already: ${proposed_by} proposed it, until ${expires_at}. Another approver makes it with puente moves approve ${id} --reason …`,
-  );
+  const { id, proposed_by: name, expires_at: until_at } = first;
+  throw new PuenteError('refused', say('refusal.proposed', { merchant: merchant_id, name, until_at, id }));
 }
 
 async function writeDown(
@@ -123,7 +123,7 @@ export function approveMove(runtime: Runtime, id: string, why: string, person: P
     const proposal = await waiting(runtime, id);
     refuseUnlessApprover(person);
     if (proposal.proposed_by === person.name)
-      throw new PuenteError('forbidden', `${person.name} proposed this move; another approver has to agree.`);
+      throw new PuenteError('forbidden', say('refusal.own_proposal', { name: person.name }));
     const judged = await judgeFor(runtime, proposal.merchant_id, moveTarget.parse(proposal.move), person);
     refuseUnlessAllowed(judged);
     const { proposed_by, reason: proposed_because } = proposal;
@@ -168,28 +168,25 @@ async function decide(
 async function waiting(runtime: Runtime, id: string): Promise<Proposal> {
   const proposal = await found(runtime, id);
   if (proposal.state === 'waiting' && proposal.expires_at <= runtime.clock.now())
-    await decide(runtime, proposal, 'expired', 'puente', 'nobody decided in time');
+    await decide(runtime, proposal, 'expired', 'puente', say('move.expired', {}).text);
   const { state } = view(runtime, proposal);
   if (state === 'waiting') return proposal;
-  throw new PuenteError(
-    'refused',
-    `The move ${id} is ${state}; propose it again with puente stage ${proposal.merchant_id}.`,
-  );
+  throw new PuenteError('refused', say('refusal.move_over', { id, state, merchant: proposal.merchant_id }));
 }
 
 async function found(runtime: Runtime, id: string): Promise<Proposal> {
   const proposal = await runtime.store.proposal(id);
-  if (proposal === null)
-    throw new PuenteError('not_found', `No move ${id.slice(0, 60)} was proposed; see puente moves list.`);
+  if (proposal === null) throw new PuenteError('not_found', say('refusal.no_move', { id: id.slice(0, 60) }));
   return proposal;
 }
 
 function refuseUnlessApprover(person: Person): void {
   if (isEnough(person.role, 'approver')) return;
-  throw new PuenteError('forbidden', `${person.name} is ${person.role}; a second person needs the role approver.`);
+  const { name, role } = person;
+  throw new PuenteError('forbidden', say('refusal.second_role', { name, role }));
 }
 
-function audit(runtime: Runtime, proposal: Proposal, action: string, who: string, why: string): AuditEntry {
+function audit(runtime: Runtime, proposal: Proposal, action: AuditAction, who: string, why: string): AuditEntry {
   const { id, merchant_id, move, proposed_by } = proposal;
   const detail = { proposal: id, target: move, proposed_by };
   return { at: runtime.clock.now(), who, action, subject: merchant_id, reason: why, detail };

@@ -10,6 +10,8 @@ import {
   stages,
 } from '../merchant.ts';
 import type { RoutingRules } from '../routing.ts';
+import { stageText } from '../sentences/facts.ts';
+import { say } from '../sentences.ts';
 
 const { share, units_in } = merchantSettings.shape;
 
@@ -92,10 +94,7 @@ export function settingsAfter(rules: RoutingRules, settings: MerchantSettings, t
   const moved = { ...settings, ...lists, ...placed(settings, target, route) };
   const canary = Object.values(routingOf(rules, moved).kinds).some(({ stage }) => stage === 'canary');
   if (target.stage === 'canary' && route.share === 0 && lists.units_in.length === 0)
-    throw new PuenteError(
-      'bad_request',
-      'A canary needs units: say which share of them with --share, or name some with --unit-in.',
-    );
+    throw new PuenteError('bad_request', say('refusal.empty_canary', {}));
   return canary ? moved : { ...moved, units_in: [] };
 }
 
@@ -110,12 +109,11 @@ function placed(
 }
 
 function refuseNonsense({ stage, kind, share: percent, units_in: into, units_out: out }: MoveTarget): void {
-  if (stage === null && kind === undefined)
-    throw new PuenteError('bad_request', 'Name a stage; only a single kind can follow the stage of its merchant.');
+  if (stage === null && kind === undefined) throw new PuenteError('bad_request', say('refusal.no_stage', {}));
   if (stage !== 'canary' && (percent !== undefined || into !== undefined || out !== undefined))
-    throw new PuenteError('bad_request', 'A share and named units belong to stage canary alone.');
+    throw new PuenteError('bad_request', say('refusal.units_without_canary', {}));
   const both = (into ?? []).find((slot) => out?.includes(slot));
-  if (both !== undefined) throw new PuenteError('bad_request', `The unit ${both} can't be both in and out.`);
+  if (both !== undefined) throw new PuenteError('bad_request', say('refusal.unit_twice', { unit: both }));
 }
 
 function routeOf(stage: Stage, percent: number): Route {
@@ -124,5 +122,5 @@ function routeOf(stage: Stage, percent: number): Route {
 
 /** A route in words, as `canary 5 %`. */
 export function routeText({ stage, share: percent }: Route): string {
-  return stage === 'canary' ? `canary ${percent} %` : stage;
+  return stageText(stage, percent);
 }

@@ -4,8 +4,10 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
+import type { Said } from '../../said.ts';
 import { reason } from '../reason.ts';
 import type { Runtime } from '../runtime.ts';
+import { heard, say } from '../sentences.ts';
 import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../store.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -69,7 +71,8 @@ export interface NoticeView {
   last_attempt: AttemptView | null;
 }
 
-export type AttemptView = Omit<Attempt, 'at'> & { at: string };
+/** The detail by its code, too, where it has one. */
+export type AttemptView = Omit<Attempt, 'at'> & { at: string; said: Said | null };
 
 export async function viewNotices(runtime: Runtime, query: NoticeQuery): Promise<NoticeView[]> {
   const { state, limit, ...named } = query;
@@ -140,8 +143,8 @@ export async function replayWindow(
 }
 
 function emptyWindow(since: number, until: number): PuenteError {
-  const message = `until (${isoOf(until)}) must be later than since (${isoOf(since)}): the window holds nothing`;
-  return new PuenteError('bad_request', message);
+  const window = { since_at: isoOf(since), until_at: isoOf(until) };
+  return new PuenteError('bad_request', say('refusal.empty_window', window));
 }
 
 function filterOf({ merchant, ...rest }: Omit<NoticeFilter, 'merchant_id'> & { merchant?: string }): NoticeFilter {
@@ -168,7 +171,7 @@ function viewOf(notice: LoggedNotice): NoticeView {
 }
 
 function attemptOf({ at, ...rest }: Attempt): AttemptView {
-  return { at: isoOf(at), ...rest };
+  return { at: isoOf(at), ...rest, said: heard(rest.detail).said };
 }
 
 function isoOf(instant_ms: number): string {
@@ -176,10 +179,7 @@ function isoOf(instant_ms: number): string {
 }
 
 function noSuchNotice(id: string): PuenteError {
-  return new PuenteError(
-    'not_found',
-    `There is no notice ${id.slice(0, 40)}; puente notices list shows which there are.`,
-  );
+  return new PuenteError('not_found', say('refusal.no_notice', { id: id.slice(0, 40) }));
 }
 
 function otherNumber(expected: number, found: number): PuenteError {
@@ -188,8 +188,5 @@ function otherNumber(expected: number, found: number): PuenteError {
 }
 
 function tooMany(): PuenteError {
-  return new PuenteError(
-    'refused',
-    `More than ${MOST_REPLAYED} notices are meant; narrow the window and replay in parts.`,
-  );
+  return new PuenteError('refused', say('refusal.too_many_notices', { most: MOST_REPLAYED }));
 }

@@ -8,6 +8,7 @@ import { credentialOf } from '../identity.ts';
 import type { Link } from '../link.ts';
 import { readOrder } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import { judgeLink, judgeUnknown, type Mismatch } from './judge.ts';
 
 /** `unread`: nobody could ask, or nobody answered. Null: both agree. */
@@ -63,7 +64,7 @@ async function giveUp(runtime: Runtime, link: Link, { what }: Mismatch): Promise
     if (current.state !== link.state || current.order_id !== link.order_id) return null;
     return {
       change: lost(current, runtime.clock.now()),
-      audit: settlementLine(runtime, { ...current, state: 'LOST' }, `given up by reconciliation: ${what}`),
+      audit: settlementLine(runtime, { ...current, state: 'LOST' }, say('settled.given_up', { why: what }).text),
     };
   });
   if (after.state !== 'LOST') return false;

@@ -4,6 +4,7 @@ import { minorUnits } from '../../mapping/amount.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import { type AdvanceRules, advance } from '../advance.ts';
 import type { Link } from '../link.ts';
+import { say } from '../sentences.ts';
 
 /**
  * `missing`: the service does not know the order, or nobody knows what became of a create. `stale`: the order has moved
@@ -38,17 +39,19 @@ export function judgeLink(link: Link, order: Order | 'missing', tables: Tables, 
   if (order === 'missing') return missing(link, rules.now);
   const amount = amountOf(order, rules.exponent);
   if (amount !== null && amount !== link.amount_minor) {
-    const what = `The till asked for ${link.amount_minor} minor units, the order says ${amount}.`;
+    const what = say('mismatch.amount', { link_minor: link.amount_minor, order_minor: amount }).text;
     return { ...about(link), kind: 'amount', what, repair: 'none' };
   }
   const { change } = advance(link, order, tables, rules);
   if (changesState(link, change)) {
-    const what = `The link is ${link.state} and shows ${link.legacy_state}; the order is ${order.status}.`;
+    const { state, legacy_state } = link;
+    const what = say('mismatch.stale', { state, legacy_state, order_status: order.status }).text;
     return { ...about(link), kind: 'stale', what, repair: 'read' };
   }
   const row = tables.state(link.family, order, rules.declined);
   if (!disagrees(link, order, row)) return null;
-  const what = `The till sees ${link.legacy_state} for good; the order is ${order.status}, which would show as ${row.shows}.`;
+  const { legacy_state } = link;
+  const what = say('mismatch.state', { legacy_state, order_status: order.status, shows: row.shows }).text;
   return { ...about(link), kind: 'state', what, repair: 'none' };
 }
 
@@ -56,7 +59,7 @@ export function judgeLink(link: Link, order: Order | 'missing', tables: Tables, 
 export function judgeUnknown(link: Link, now: number, replay_window_ms: number): Mismatch | null {
   const in_doubt = link.state === 'IN_DOUBT' || link.state === 'SENDING';
   if (!in_doubt || link.order_id !== null || now < link.created_at + replay_window_ms) return null;
-  const what = 'What became of the create is not known, and it can not be repeated any more.';
+  const what = say('mismatch.unresolved', {}).text;
   const repair = now > link.expires_at + GIVE_UP_AFTER_MS ? 'give_up' : 'none';
   return { ...about(link), kind: 'missing', what, repair };
 }
@@ -67,7 +70,7 @@ function missing(link: Link, now: number): Mismatch | null {
   return {
     ...about(link),
     kind: 'missing',
-    what: `The service does not know the order of a link that is ${link.state}.`,
+    what: say('mismatch.missing', { state: link.state }).text,
     repair: link.state === 'LIVE' && over ? 'give_up' : 'none',
   };
 }

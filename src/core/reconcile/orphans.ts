@@ -8,6 +8,7 @@ import { noteId } from '../open-answer.ts';
 import { derivedReference } from '../reference.ts';
 import { readOrder } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import type { InboxEvent } from '../store.ts';
 import type { Mismatch } from './judge.ts';
 import { lostInGap, rebuiltLink } from './rebuilt.ts';
@@ -39,16 +40,16 @@ export async function findOrphan(runtime: Runtime, event: InboxEvent): Promise<O
   if (link === null || order.external_reference !== derivedReference(link.legacy_id)) return null;
   const told =
     known === null
-      ? `The order exists and is ${order.status}; its sale was lost when a backup was restored.`
-      : `The order exists and is ${order.status}, although the create that made it counts as ${link.state}.`;
-  const in_the_way = await inTheWay(runtime, link, order);
+      ? say('mismatch.restored', { order_status: order.status })
+      : say('mismatch.orphan', { order_status: order.status, state: link.state });
+  const in_the_way = await inTheWay(runtime, link, order, told.text);
   return {
     kind: 'orphan',
     merchant_id: user_id,
     unit: link.unit,
     legacy_id: link.legacy_id,
     order_id,
-    what: in_the_way === null ? told : `${told} ${in_the_way}`,
+    what: in_the_way ?? told.text,
     repair: in_the_way === null ? 'adopt' : 'none',
     order,
     link,
@@ -63,12 +64,12 @@ async function lostLink(runtime: Runtime, merchant_id: string, order: Order): Pr
 }
 
 /** Why the link can't have its order; null when it can. */
-async function inTheWay({ store, tables }: Runtime, link: Link, order: Order): Promise<string | null> {
-  if (link.order_id !== null || !ADOPTABLE.includes(link.state)) return 'Its link has another order already.';
+async function inTheWay({ store, tables }: Runtime, link: Link, order: Order, why: string): Promise<string | null> {
+  if (link.order_id !== null || !ADOPTABLE.includes(link.state)) return say('mismatch.other_order', { why }).text;
   if (link.slot === null || tables.state(link.family, order, 'error').final) return null;
   const holder = await store.liveLink(link.merchant_id, link.slot);
   if (holder === null || holder.legacy_id === link.legacy_id) return null;
-  return `It may still be paid, and its unit has another sale, ${holder.legacy_id}: cancel the order in the vendor's panel.`;
+  return say('mismatch.unit_taken', { why, holder: holder.legacy_id }).text;
 }
 
 /**
@@ -79,7 +80,7 @@ export async function adopt(runtime: Runtime, { link, order, repair }: Orphan): 
   if (link === null || repair !== 'adopt') return false;
   const adopted = await runtime.serial.run(link.legacy_id, async () => {
     const current = (await runtime.store.link(link.legacy_id)) ?? (await written(runtime, link));
-    if (current === null || (await inTheWay(runtime, current, order)) !== null) return false;
+    if (current === null || (await inTheWay(runtime, current, order, '')) !== null) return false;
     return (await applyOrder(runtime, current, order)).order_id === order.id;
   });
   if (!adopted) return false;

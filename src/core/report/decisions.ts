@@ -1,6 +1,8 @@
 /** Decisions and incidents of a period, from the audit chain: people decide, Puente reports. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
+import { reasonSaid } from '../audit-trail.ts';
 import { shownUrl } from '../notices/shown-url.ts';
+import { BY_ITSELF } from '../person.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AuditLine, Store } from '../store.ts';
 import type { ReportAsk } from './gather.ts';
@@ -11,8 +13,6 @@ const MOST_LINES = 5_000;
 const PAGE = 500;
 /** Entries that a list of a line shows, so that lines of thousands of units stay small; the audit trail has them all. */
 const MOST_ENTRIES = 20;
-/** Who stands in lines that nobody decided. */
-export const BY_ITSELF = 'puente';
 /** A clock that was set back puts later lines before earlier ones; nobody sets one back by more. */
 const CLOCK_MARGIN_MS = 3_600_000;
 
@@ -81,8 +81,9 @@ async function concerns(
 }
 
 function shown({ sequence, at, who, action, subject, reason, detail }: AuditLine): DecisionLine {
+  const said = reasonSaid({ who, reason });
   const { before = null, after = null, ...evidence } = told(detail) as typeof detail; // an object stays one
-  return { sequence, at: new Date(at).toISOString(), who, action, subject, reason, before, after, evidence };
+  return { sequence, at: new Date(at).toISOString(), who, action, subject, reason, said, before, after, evidence };
 }
 
 /** Without what is too long, and without the path of a notice URL, which lines of the first builds have whole. */

@@ -4,6 +4,7 @@ import { verifyAuditStream } from '../audit-trail.ts';
 import { viewReadiness } from '../evidence/readiness.ts';
 import type { EvidenceStore, ExchangeFilter } from '../records/evidence.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import { assumptionsFor } from './assumptions.ts';
 import { decisionLines } from './decisions.ts';
 import { differenceLines, lossLines } from './findings.ts';
@@ -43,8 +44,7 @@ export async function gatherReport(
   facts: ReportFacts,
   signal: AbortSignal | null = null,
 ): Promise<Report> {
-  if (ask.until <= ask.since)
-    throw new PuenteError('bad_request', 'since and until: the period is empty, until must be later than since');
+  if (ask.until <= ask.since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
   return runtime.serial.run('report', () => gather(runtime, ask, facts, signal));
 }
 

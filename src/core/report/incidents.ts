@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import { decisionLines } from './decisions.ts';
 import type { DecisionLine } from './report.ts';
 
@@ -30,8 +31,7 @@ export async function viewIncidents(
 ): Promise<{ incidents: DecisionLine[]; left_out: number }> {
   const end = until ?? runtime.clock.now() + 1;
   const start = since ?? end - DEFAULT_PERIOD_MS;
-  if (end <= start)
-    throw new PuenteError('bad_request', 'since and until: the period is empty, until must be later than since');
+  if (end <= start) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
   const { incidents } = await decisionLines(
     runtime,
     { merchant_id: merchant ?? null, since: start, until: end },

@@ -1,4 +1,5 @@
 /** A report as data: what the store says happened in a period, for one merchant or the fleet; JSON, CSV and HTML are its forms. */
+import type { Said } from '../../said.ts';
 import type { ReadinessView } from '../evidence/readiness.ts';
 import type { Finding, Verdict } from '../evidence/verdict.ts';
 import type { Exchange, Outcome } from '../exchange.ts';
@@ -108,6 +109,8 @@ export interface DecisionLine {
   action: string;
   subject: string;
   reason: string;
+  /** What Puente gave as its reason, by its code; null for a person's words. */
+  said: Said | null;
   /** What it was and what it became; null where the line changed nothing. */
   before: unknown;
   after: unknown;

@@ -1,12 +1,14 @@
 /** What operators do with safety stops: see what stands and what would have tripped, and reset by hand. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
+import type { Said } from '../../said.ts';
 import { type Merchant, type RoutedKind, routedKinds, type SafetyMode, type Trip } from '../merchant.ts';
 import { type MerchantView, merchantView } from '../merchant-view.ts';
 import { merchantToChange, revision } from '../operate.ts';
 import { reason } from '../reason.ts';
 import { stageInForce } from '../routing.ts';
 import type { Runtime } from '../runtime.ts';
+import { heard, say } from '../sentences.ts';
 import { modeOf, STOPPED, WOULD_STOP } from './watch.ts';
 import type { Watched } from './watched.ts';
 
@@ -25,6 +27,7 @@ export interface TripView {
   kind: RoutedKind;
   at: string;
   why: string;
+  said: Said | null;
   evidence: Trip['evidence'];
   /** Where the operator wants the kind to be. */
   intended: string;
@@ -38,7 +41,7 @@ export interface SafetyView {
   /** What the watch counts now. */
   now: Omit<Watched, 'merchant_id'>[];
   /** Stops, and what would have stopped while it only observes; newest first. */
-  history: { at: string; kind: string; stopped: boolean; why: string }[];
+  history: { at: string; kind: string; stopped: boolean; why: string; said: Said | null }[];
 }
 
 export async function viewSafety(runtime: Runtime, id: string): Promise<SafetyView> {
@@ -60,6 +63,7 @@ export async function viewSafety(runtime: Runtime, id: string): Promise<SafetyVi
         kind: String(detail.kind),
         stopped: action === STOPPED,
         why,
+        said: heard(why).said,
       })),
   };
 }
@@ -79,8 +83,7 @@ export async function viewStops(runtime: Runtime): Promise<(TripView & { merchan
 export async function resetStop(runtime: Runtime, id: string, ask: ResetAsk, who: string): Promise<MerchantView> {
   const merchant = await merchantToChange(runtime, id);
   const trip = merchant.trips[ask.kind];
-  if (trip === undefined)
-    throw new PuenteError('refused', `No safety stop of ${ask.kind} stands for ${id}; see puente safety show ${id}.`);
+  if (trip === undefined) throw new PuenteError('refused', say('refusal.no_stop', { kind: ask.kind, merchant: id }));
   const saved = await runtime.store.saveTrips(id, { [ask.kind]: null }, ask.revision, {
     at: runtime.clock.now(),
     who,
@@ -102,6 +105,15 @@ function tripsOf(runtime: Runtime, merchant: Merchant): TripView[] {
     const trip = merchant.trips[kind];
     if (trip === undefined) return [];
     const { intended } = stageInForce(runtime.settings, merchant, kind);
-    return [{ kind, at: new Date(trip.at).toISOString(), why: trip.why, evidence: trip.evidence, intended }];
+    return [
+      {
+        kind,
+        at: new Date(trip.at).toISOString(),
+        why: trip.why,
+        said: heard(trip.why).said,
+        evidence: trip.evidence,
+        intended,
+      },
+    ];
   });
 }

@@ -1,5 +1,7 @@
 /** The safety stop at work: watches finished exchanges, and takes a kind of a merchant's work back to shadow when it must. */
+
 import { PuenteError } from '../../error.ts';
+import type { AuditAction } from '../audit-actions.ts';
 import type { Merchant, RoutedKind, SafetyMode, Trip } from '../merchant.ts';
 import { stageInForce } from '../routing.ts';
 import type { Runtime } from '../runtime.ts';
@@ -124,7 +126,7 @@ export function modeOf(runtime: Pick<Runtime, 'settings'>, merchant: Merchant | 
 function auditOf(
   { merchant_id, kind }: Kept,
   { at, why, evidence }: Trip,
-  action: string,
+  action: AuditAction,
   mode: SafetyMode,
 ): AuditEntry {
   return { at, who: 'puente', action, subject: merchant_id, reason: why, detail: { kind, mode, evidence } };

@@ -1,5 +1,6 @@
 /** A sliding window over the calls of one merchant and kind: sums in slices, so that a busy merchant costs no more than a quiet one: pure. */
 import type { CoreSettings } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import type { Class } from './classify.ts';
 
 /** Slices of a window: its end is exact to a thirtieth. */
@@ -76,13 +77,14 @@ function rowAt({ row }: Window, now: number): number {
 
 /** Why the stop trips, in a sentence; null while it doesn't. Too few calls prove nothing, unless all of them fail. */
 export function tripReason({ calls, faults, slow, in_a_row }: Sums, rules: SafetyRules): string | null {
-  const row = `${in_a_row} faults in a row, with no good call between; ${FAULTS_IN_A_ROW} trip it.`;
+  const row = say('safety.in_a_row', { in_a_row, limit: FAULTS_IN_A_ROW }).text;
   if (calls < rules.min_sample) return in_a_row >= FAULTS_IN_A_ROW ? row : null;
-  const minutes = `${Math.round(rules.window_ms / 6000) / 10} min`;
-  if (faults * 100 >= calls * rules.fault_share)
-    return `${faults} of ${calls} calls in ${minutes} were faults; ${rules.fault_share} % trips it.`;
-  if (slow * 100 >= calls * rules.slow_share)
-    return `${slow} of ${calls} calls in ${minutes} took ${rules.slow_ms} ms or longer; ${rules.slow_share} % trips it.`;
+  const { fault_share, slow_share, slow_ms } = rules;
+  const minutes = Math.round(rules.window_ms / 6000) / 10;
+  if (faults * 100 >= calls * fault_share)
+    return say('safety.faults', { faults, calls, minutes, share: fault_share }).text;
+  if (slow * 100 >= calls * slow_share)
+    return say('safety.slow', { slow, calls, minutes, slow_ms, share: slow_share }).text;
   return in_a_row >= FAULTS_IN_A_ROW ? row : null;
 }
 

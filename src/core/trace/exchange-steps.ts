@@ -1,8 +1,11 @@
 /** The steps of one answered call: what the till was told, what was lost, what its shadow found, and what the service was asked. */
+
+import type { Spoken } from '../../said.ts';
 import type { UpstreamNote } from '../exchange.ts';
 import { TILL_LEFT } from '../exchange-outcome.ts';
 import type { StoredExchange } from '../records/evidence.ts';
-import { type Step, tenths } from './order.ts';
+import { quoted, say } from '../sentences.ts';
+import { type Step, tenths, told } from './order.ts';
 
 /** When the rows were written that stand before a call to the service: epoch ms, by the name of the call. */
 export type Written = Partial<Record<string, readonly number[]>>;
@@ -10,31 +13,29 @@ export type Written = Partial<Record<string, readonly number[]>>;
 export function stepsOfExchange(exchange: StoredExchange, written: Written = {}): Step[] {
   const { at, id, lost } = exchange;
   const losses = lost.map(({ path, why, would_be }): Step => {
-    const where = would_be ? 'would not have reached the order' : 'did not reach the order';
-    return { at, rank: 'translated', kind: 'loss', what: `${path} ${where}: ${why}`, id };
+    const sentence = say(would_be ? 'step.would_be_lost' : 'step.lost', { path, why: quoted(why) });
+    return { at, rank: 'translated', kind: 'loss', ...told(sentence), id };
   });
-  const till: Step = { at, rank: 'call', kind: 'till', what: tillWords(exchange), id };
+  const till: Step = { at, rank: 'call', kind: 'till', ...told(tillSaid(exchange)), id };
   return [till, ...losses, ...shadowSteps(exchange), ...upstreamSteps(exchange, written)];
 }
 
-function tillWords({ operation, lane, stage, status, error, duration_ms }: StoredExchange): string {
-  const called = `The till called ${operation ?? 'an unknown endpoint'} (stage ${stage}, lane ${lane})`;
-  const after = `after ${tenths(duration_ms)} ms`;
-  if (status === TILL_LEFT) return `${called} and had left ${after}, before it was told anything`;
-  return `${called} and was told ${error === null ? status : `${status} ${error}`} ${after}`;
+function tillSaid({ operation, lane, stage, status, error, duration_ms }: StoredExchange): Spoken {
+  const called = { operation, stage, lane, took_ms: tenths(duration_ms) };
+  return status === TILL_LEFT ? say('step.till_left', called) : say('step.till_told', { ...called, status, error });
 }
 
 function shadowSteps({ at, id, shadow, signatures }: StoredExchange): Step[] {
   if (shadow === null && signatures.length === 0) return [];
-  const told = shadow === null ? [] : [verdictWords(shadow)];
-  const differences = signatures.length === 0 ? [] : [`the sides differed: ${signatures.join(', ')}`];
-  return [{ at, rank: 'translated', kind: 'shadow', what: [...told, ...differences].join('; '), id }];
+  const verdict = shadow === null ? [] : [verdictSaid(shadow)];
+  const differed = signatures.length === 0 ? [] : [say('step.paper_differed', { signatures: signatures.join(', ') })];
+  return [{ at, rank: 'translated', kind: 'shadow', ...told(...verdict, ...differed), id }];
 }
 
-function verdictWords({ verdict, code, error, detail }: NonNullable<StoredExchange['shadow']>): string {
-  if (verdict === 'accepted') return 'On paper orders would have taken it';
-  const who = verdict === 'refused_here' ? 'the tables' : `the service, with ${code}`;
-  return `On paper it would have been refused by ${who}; the till would be told ${error}${detail === null ? '' : ` (${detail})`}`;
+function verdictSaid({ verdict, code, error, detail }: NonNullable<StoredExchange['shadow']>): Spoken {
+  if (verdict === 'accepted') return say('step.paper_accepted', {});
+  if (verdict === 'refused_here') return say('step.paper_refused_here', { error, detail });
+  return say('step.paper_refused_there', { code, error, detail });
 }
 
 /**
@@ -48,13 +49,15 @@ function upstreamSteps({ at, id, upstream, duration_ms }: StoredExchange, writte
     const row_at = written[note.name]?.find((one) => one >= at && one <= end) ?? at;
     const asked_at = Math.min(end, Math.max(next, row_at));
     next = asked_at + note.duration_ms;
-    return { at: asked_at, rank: 'asked', kind: 'upstream', what: upstreamWords(note), id };
+    return { at: asked_at, rank: 'asked', kind: 'upstream', ...told(upstreamSaid(note)), id };
   });
 }
 
-function upstreamWords({ name, status, code, duration_ms }: UpstreamNote): string {
-  const came =
-    status === null ? 'no complete answer came' : `the answer was ${code === null ? status : `${status} ${code}`}`;
-  const asked = name === 'legacy' ? 'Carried to legacy' : `Asked the service for ${name}`;
-  return `${asked}: ${came} after ${tenths(duration_ms)} ms`;
+function upstreamSaid({ name, status, code, duration_ms }: UpstreamNote): Spoken {
+  const took_ms = tenths(duration_ms);
+  const is_carried = name === 'legacy';
+  if (status === null)
+    return is_carried ? say('step.carried_unanswered', { took_ms }) : say('step.asked_unanswered', { name, took_ms });
+  const answer = { status, code, took_ms };
+  return is_carried ? say('step.carried', answer) : say('step.asked', { name, ...answer });
 }

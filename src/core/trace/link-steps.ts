@@ -1,6 +1,9 @@
 /** Steps of a sale on orders beside its calls: states, events, notices with their attempts, decisions. */
+
+import { BY_ITSELF } from '../person.ts';
+import { heard, say } from '../sentences.ts';
 import type { Attempt, AuditLine, InboxEvent, LoggedNotice } from '../store.ts';
-import type { Step } from './order.ts';
+import { type Step, told } from './order.ts';
 
 export interface NoticeWithAttempts {
   notice: LoggedNotice;
@@ -15,18 +18,16 @@ export function stepOfState(seen: {
   order_status: string | null;
 }): Step {
   const { at, state, legacy_state, order_status } = seen;
-  const order = order_status === null ? '' : `, the order is ${order_status}`;
   const rank = state === 'SENDING' ? 'written' : 'moved';
-  return { at, rank, kind: 'state', what: `${state}${order}; the till sees ${legacy_state}`, id: null };
+  return { at, rank, kind: 'state', ...told(say('step.state', { state, order_status, legacy_state })), id: null };
 }
 
 export function stepOfEvent({ sequence, received_at, action, verified, state }: InboxEvent): Step {
-  const signed = verified ? 'signed' : 'unsigned, taken as a hint';
   return {
     at: received_at,
     rank: 'told',
     kind: 'event',
-    what: `The service told ${action} (${signed}); ${state}`,
+    ...told(say('step.event', { action, verified, state })),
     id: String(sequence),
   };
 }
@@ -43,7 +44,7 @@ export function stepsOfNotice({ notice, attempts }: NoticeWithAttempts, state_ti
     at: Math.min(committed_at, first_attempt),
     rank: 'noticed',
     kind: 'notice',
-    what: `A ${topic} notice${form === topic ? '' : ` (${form})`} was committed; it is ${state}`,
+    ...told(say('step.notice', { topic, form: form === topic ? null : form, state })),
     id,
   };
   const tried = attempts.map(
@@ -51,7 +52,7 @@ export function stepsOfNotice({ notice, attempts }: NoticeWithAttempts, state_ti
       at,
       rank: 'delivered',
       kind: 'notice',
-      what: `${attemptWords[outcome]}: ${detail}`,
+      ...told(say(attemptCodes[outcome], { why: heard(detail) })),
       id,
     }),
   );
@@ -60,12 +61,19 @@ export function stepsOfNotice({ notice, attempts }: NoticeWithAttempts, state_ti
 /** The store gives a commit up after less. */
 const LONGEST_COMMIT_MS = 10_000;
 
-const attemptWords: Record<Attempt['outcome'], string> = {
-  delivered: 'Delivered',
-  theirs: 'Not delivered, the receiver failed',
-  ours: 'Not delivered, by our own doing',
-};
+const attemptCodes = {
+  delivered: 'step.delivered',
+  theirs: 'step.not_delivered_theirs',
+  ours: 'step.not_delivered_ours',
+} as const;
 
 export function stepOfDecision({ at, who, action, reason, sequence }: AuditLine): Step {
-  return { at, rank: 'decided', kind: 'decision', what: `${who}: ${action}, ${reason}`, id: String(sequence) };
+  const why = who === BY_ITSELF ? heard(reason) : reason;
+  return {
+    at,
+    rank: 'decided',
+    kind: 'decision',
+    ...told(say('step.decided', { who, action, why })),
+    id: String(sequence),
+  };
 }

@@ -1,5 +1,7 @@
 /** The order of a story: by time, and within one moment causes before what came of them. */
 
+import type { Said, Spoken } from '../../said.ts';
+
 /** What happened, in the order in which it did. */
 export interface TraceStep {
   /** ISO 8601. */
@@ -7,6 +9,8 @@ export interface TraceStep {
   kind: 'till' | 'upstream' | 'shadow' | 'state' | 'event' | 'notice' | 'refund' | 'loss' | 'decision';
   /** One sentence. */
   what: string;
+  /** By its codes, in the order of its parts. */
+  said: Said[];
   /** An id to look further with: of an exchange, a notice, a refund, an event or an audit line. */
   id: string | null;
 }
@@ -38,6 +42,11 @@ export function inOrder(steps: readonly Step[]): TraceStep[] {
   return steps
     .toSorted((first, second) => first.at - second.at || RANKS[first.rank] - RANKS[second.rank])
     .map(({ rank: _rank, at, ...step }) => ({ at: new Date(at).toISOString(), ...step }));
+}
+
+/** The words of a step. */
+export function told(...sentences: readonly Spoken[]): Pick<Step, 'what' | 'said'> {
+  return { what: sentences.map(({ text }) => text).join('; '), said: sentences.map(({ said }) => said) };
 }
 
 /** A duration as people read it, to a tenth of a millisecond. */

@@ -3,10 +3,11 @@ import { type Link, slotOf } from '../link.ts';
 import type { StoredExchange } from '../records/evidence.ts';
 import type { LegacySale } from '../records/routing.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import type { InboxEvent } from '../store.ts';
 import { stepsOfExchange } from './exchange-steps.ts';
 import { type NoticeWithAttempts, stepOfDecision, stepOfEvent, stepOfState, stepsOfNotice } from './link-steps.ts';
-import { inOrder, type Step, type TraceStep } from './order.ts';
+import { inOrder, type Step, type TraceStep, told } from './order.ts';
 import { stepsOfRefund } from './refund-steps.ts';
 
 /** A till that polls every second for an hour; later calls of one sale are left out, and the story says so. */
@@ -47,10 +48,10 @@ export async function storyOfLink(runtime: Runtime, link: Link): Promise<Story> 
     ...decisions.map(stepOfDecision),
   ];
   const cuts = [
-    cutOf(exchanges, MOST_EXCHANGES, 'till', 'later calls'),
-    cutOf(events, MOST_EVENTS, 'event', 'later events'),
-    cutOf(notices, MOST_NOTICES, 'notice', 'earlier notices'),
-    cutOf(decisions, MOST_DECISIONS, 'decision', 'earlier decisions'),
+    cutOf(exchanges, MOST_EXCHANGES, 'till', 'cut.calls'),
+    cutOf(events, MOST_EVENTS, 'event', 'cut.events'),
+    cutOf(notices, MOST_NOTICES, 'notice', 'cut.notices'),
+    cutOf(decisions, MOST_DECISIONS, 'decision', 'cut.decisions'),
   ];
   return { steps: withCuts(inOrder(steps), cuts), fired: firedIn(exchanges) };
 }
@@ -64,11 +65,11 @@ export async function storyOfSale(runtime: Runtime, sale: LegacySale): Promise<S
     at: created_at,
     rank: 'written',
     kind: 'state',
-    what: `The ${work === 'refund' ? 'refund on the terminal' : 'sale'} was written down before it was carried to legacy`,
+    ...told(say(work === 'refund' ? 'step.written_refund' : 'step.written_sale', {})),
     id,
   };
   const steps = exchanges.flatMap((exchange) => stepsOfExchange(exchange, { legacy: [created_at] }));
-  const cuts = [cutOf(exchanges, MOST_EXCHANGES, 'till', 'later calls')];
+  const cuts = [cutOf(exchanges, MOST_EXCHANGES, 'till', 'cut.calls')];
   return { steps: withCuts(inOrder([...steps, born, ...known]), cuts), fired: firedIn(exchanges) };
 }
 
@@ -91,14 +92,14 @@ async function callsOfSale({ store, clock }: Runtime, sale: LegacySale): Promise
 }
 
 function stepOfEnd({ id, state, updated_at }: LegacySale): Step {
-  const words = {
-    OPEN: 'open on legacy',
-    ENDED: 'over',
-    REFUSED: 'refused by legacy',
-    SENDING: 'under way',
-    IN_DOUBT: 'without an answer: it may exist',
-  };
-  return { at: updated_at, rank: 'moved', kind: 'state', what: `Known as ${words[state]}`, id };
+  const codes = {
+    OPEN: 'step.known_open',
+    ENDED: 'step.known_ended',
+    REFUSED: 'step.known_refused',
+    SENDING: 'step.known_sending',
+    IN_DOUBT: 'step.known_in_doubt',
+  } as const;
+  return { at: updated_at, rank: 'moved', kind: 'state', ...told(say(codes[state], {})), id };
 }
 
 /** A reference may be another merchant's too, or an earlier sale's of the same one. */
@@ -115,11 +116,12 @@ function firedIn(exchanges: readonly StoredExchange[]): string[] {
   return [...new Set(exchanges.flatMap(({ fired, shadow }) => [...fired, ...(shadow?.fired ?? [])]))];
 }
 
-type Cut = Pick<TraceStep, 'kind' | 'what'>;
+type CutCode = 'cut.calls' | 'cut.events' | 'cut.notices' | 'cut.decisions';
+type Cut = Pick<TraceStep, 'kind' | 'what' | 'said'>;
 
 /** Null where nothing was left out. */
-function cutOf(all: readonly unknown[], most: number, kind: TraceStep['kind'], which: string): Cut | null {
-  return all.length < most ? null : { kind, what: `There are ${most} or more; ${which} are left out here` };
+function cutOf(all: readonly unknown[], most: number, kind: TraceStep['kind'], code: CutCode): Cut | null {
+  return all.length < most ? null : { kind, ...told(say(code, { most })) };
 }
 
 /** Said at the end of the story, wherever something is missing. */

@@ -2,10 +2,12 @@
 import { PuenteError } from '../../error.ts';
 import { decimalText } from '../../mapping/amount.ts';
 import type { RowWords } from '../../mapping/describe.ts';
+import type { Said } from '../../said.ts';
 import { maskText } from '../capture/redact-text.ts';
 import type { Link } from '../link.ts';
 import type { LegacySale } from '../records/routing.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import { findSubjects, type IdKind, type Subject } from './find.ts';
 import type { TraceStep } from './order.ts';
 import { storyOfCalls, storyOfLink, storyOfSale } from './steps.ts';
@@ -18,6 +20,7 @@ export interface Trace {
   sale: SaleView | null;
   /** What stays true whatever the stage is now. */
   promise: string;
+  promise_said: Said;
   steps: TraceStep[];
   /** Table rows that fired in its calls, really or on paper, with their reasons. */
   rules: RowWords[];
@@ -60,12 +63,11 @@ export async function traceOf(runtime: Runtime, asked: string, merchant_id?: str
   await Promise.race([runtime.evidence.settled(), runtime.clock.sleep(SETTLE_MS)]);
   const subjects = await findSubjects(runtime, asked, merchant_id);
   if (subjects.length === 0) {
-    const hint =
-      'Give a legacy id, order, payment, merchant order, reference, refund, notice or exchange as it was seen';
-    const whose = merchant_id === undefined ? '' : ` of merchant ${merchant_id}`;
+    const id = maskText(asked.slice(0, LONGEST_SHOWN), true);
+    const of = { id, merchant: merchant_id ?? '' };
     throw new PuenteError(
       'not_found',
-      `Nothing is known of ${maskText(asked.slice(0, LONGEST_SHOWN), true)}${whose}. ${hint}.`,
+      merchant_id === undefined ? say('refusal.unknown_id', { id }) : say('refusal.unknown_id_of', of),
     );
   }
   return Promise.all(subjects.map((subject) => storyOf(runtime, subject)));
@@ -81,27 +83,36 @@ async function storyOf(runtime: Runtime, { found_as, link, sale, calls }: Subjec
     const { steps, fired } = await storyOfLink(runtime, link);
     const rules = runtime.tables.describe(fired);
     const tables_changed = link.tables_revision !== revision;
-    return { found_as, sale: await viewOfLink(runtime, link), promise: promiseOf(link), steps, rules, tables_changed };
+    return {
+      found_as,
+      sale: await viewOfLink(runtime, link),
+      ...promised(promiseOf(link)),
+      steps,
+      rules,
+      tables_changed,
+    };
   }
   const { steps, fired } = sale === null ? storyOfCalls(calls) : await storyOfSale(runtime, sale);
   return {
     found_as,
     sale: sale === null ? null : await viewOfSale(runtime, sale),
-    promise: sale === null ? 'These calls belong to no sale that Puente has seen being made.' : BORN_ON_LEGACY,
+    ...promised(sale === null ? 'promise.unknown' : 'promise.legacy'),
     steps,
     rules: runtime.tables.describe(fired),
     tables_changed: calls.some(({ tables_revision }) => tables_revision !== revision),
   };
 }
 
-const BORN_ON_LEGACY =
-  'This sale was born on legacy: its reads, cancels, refunds and notices stay there, whatever the stage is now.';
+type PromiseCode = 'promise.unknown' | 'promise.legacy' | 'promise.open' | 'promise.orders';
 
-function promiseOf(link: Link): string {
+function promised(code: PromiseCode): Pick<Trace, 'promise' | 'promise_said'> {
+  const { text, said } = say(code, {});
+  return { promise: text, promise_said: said };
+}
+
+function promiseOf(link: Link): PromiseCode {
   const open = link.state === 'SENDING' || link.state === 'IN_DOUBT' || link.state === 'LIVE';
-  return open
-    ? 'This sale lives on orders until it ends; no move of the merchant touches it.'
-    : 'This sale was born on orders: its reads, refunds and notices stay there, whatever the stage is now.';
+  return open ? 'promise.open' : 'promise.orders';
 }
 
 async function viewOfLink(runtime: Runtime, link: Link): Promise<SaleView> {

@@ -1,7 +1,9 @@
 /** The audit trail on the ops door: read it, and prove that nobody changed it. */
+
 import { z } from 'zod';
 import { auditQuery, verifyQuery, viewAudit, viewChain } from '../../core/audit-trail.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 const auditLine = z.object({
   sequence: z.int(),
@@ -10,6 +12,7 @@ const auditLine = z.object({
   action: z.string(),
   subject: z.string(),
   reason: z.string(),
+  said: said.nullable(),
   detail: z.record(z.string(), z.unknown()),
   hash: z.string(),
 });
@@ -23,7 +26,7 @@ export const chainReport = z.object({
   lines: z.int(),
   head: chainMark.nullable(),
   expected: chainMark.nullable(),
-  broken: z.object({ sequence: z.int(), reason: z.string() }).nullable(),
+  broken: z.object({ sequence: z.int(), reason: z.string(), said: said.nullable() }).nullable(),
 });
 
 export const auditRoutes: OpsRoute[] = [

@@ -1,14 +1,17 @@
 /** How the ops API tells what went wrong: one shape, {error, message} and facts. */
+
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { Log } from '../../core/runtime.ts';
 import { type ErrorCode, errorCodes, PuenteError } from '../../error.ts';
+import { said } from './said.ts';
 
 /** The body of every refusal; facts of the error stand beside the two. */
 export const refusalBody = z.looseObject({
   error: z.enum([...errorCodes, 'internal']),
   message: z.string().describe('What happened, and what to do next: a sentence for people.'),
+  said: z.array(said).exactOptional().describe('The message by its codes, to be said in another language.'),
 });
 
 const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
@@ -46,12 +49,17 @@ export const refusalStatuses = [...new Set([...Object.values(STATUS), 413, 500])
   (first, second) => first - second,
 );
 
+/** Nothing where the message has no codes. */
+function codesOf({ said }: PuenteError): { said?: PuenteError['said'] } {
+  return said.length === 0 ? {} : { said };
+}
+
 export function tellError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof PuenteError) {
       setRefusal(response, error);
-      response.json({ ...error.facts, error: error.code, message: error.message });
+      response.json({ ...error.facts, error: error.code, message: error.message, ...codesOf(error) });
       return;
     }
     const status = callersFault(error) ?? 500;

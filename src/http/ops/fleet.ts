@@ -1,9 +1,11 @@
 /** The fleet on the ops door: every merchant with its stage, the health of both lanes, what drains, and what is in its way. */
+
 import { z } from 'zod';
 import { verdicts } from '../../core/evidence/verdict.ts';
 import { fleetQuery } from '../../core/fleet/select.ts';
 import { routedKinds, stages } from '../../core/merchant.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 const lanePulse = z.object({
   calls: z.int(),
@@ -28,10 +30,18 @@ const fleetLine = z.object({
   open: z.object({ orders: z.int(), legacy: z.int(), in_doubt: z.int(), notices_pending: z.int() }),
   draining: z.object({ lane: z.enum(['legacy', 'orders']), open: z.int() }).nullable(),
   readiness: z
-    .object({ verdict: z.enum(verdicts), blockers: z.int(), first: z.string().nullable(), at: z.iso.datetime() })
+    .object({
+      verdict: z.enum(verdicts),
+      blockers: z.int(),
+      first: z.string().nullable(),
+      first_said: said.nullable(),
+      at: z.iso.datetime(),
+    })
     .nullable()
     .describe('null while it was not judged yet'),
-  last_incident: z.object({ at: z.iso.datetime(), what: z.string(), why: z.string() }).nullable(),
+  last_incident: z
+    .object({ at: z.iso.datetime(), what: z.string(), why: z.string(), said: said.nullable() })
+    .nullable(),
   waiting_moves: z.int(),
 });
 

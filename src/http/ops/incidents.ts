@@ -1,7 +1,9 @@
 /** Incidents on the ops door: what Puente noticed or did by itself. */
+
 import { z } from 'zod';
 import { incidentQuery, viewIncidents } from '../../core/report/incidents.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 /** A line of the audit chain, as decision or incident. */
 export const incidentLine = z.object({
@@ -11,6 +13,7 @@ export const incidentLine = z.object({
   action: z.string(),
   subject: z.string().describe('a merchant, or a sale by its legacy id'),
   reason: z.string(),
+  said: said.nullable(),
   before: z.unknown(),
   after: z.unknown(),
   evidence: z.record(z.string(), z.unknown()),

@@ -1,4 +1,5 @@
 /** Moves that wait for a second person, and bulk moves, on the ops door. */
+
 import { z } from 'zod';
 import {
   abortBulk,
@@ -19,18 +20,13 @@ import {
   viewProposals,
 } from '../../core/moves/proposals.ts';
 import { merchantView } from './merchants.ts';
+import { finding } from './readiness.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
-
-const finding = z.object({
-  code: z.string(),
-  what: z.string(),
-  command: z.string().nullable().describe('What would mend it, or show it.'),
-  operation: z.string().nullable(),
-  sample: z.string().nullable(),
-});
+import { said } from './said.ts';
 
 const preview = z.looseObject({
   changes: z.array(z.string()),
+  changes_said: z.array(said),
   units_seen: z.int(),
   units_now: z.int().describe('Units that change side at once.'),
   units_later: z.int().describe('Units that an open sale keeps where they are.'),
@@ -40,6 +36,7 @@ const preview = z.looseObject({
       to: z.enum(['orders', 'legacy']),
       when: z.enum(['now', 'later']),
       why: z.string().nullable(),
+      why_said: said.nullable(),
       until: z.iso.datetime().nullable(),
     }),
   ),

@@ -1,4 +1,5 @@
 /** The delivery log on the ops door: list, show, and replay. */
+
 import { z } from 'zod';
 import {
   noticeQuery,
@@ -11,6 +12,7 @@ import {
   viewNotices,
 } from '../../core/notices/log.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 const attempt = z.object({
   at: z.iso.datetime(),
@@ -18,6 +20,7 @@ const attempt = z.object({
   outcome: z.enum(['delivered', 'theirs', 'ours']),
   status: z.int().nullable(),
   detail: z.string(),
+  said: said.nullable(),
   url: z.string().nullable(),
 });
 

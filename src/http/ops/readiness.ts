@@ -1,14 +1,17 @@
 /** The readiness verdict on the ops door: may this merchant move, and why not. */
+
 import { z } from 'zod';
 import { merchantId } from '../../core/evidence/differences.ts';
 import { viewReadiness } from '../../core/evidence/readiness.ts';
-import { verdicts } from '../../core/evidence/verdict.ts';
+import { findingCodes, verdicts } from '../../core/evidence/verdict.ts';
 import { parsed } from './parse.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 export const finding = z.object({
-  code: z.string(),
+  code: z.enum(findingCodes),
   what: z.string().describe('one sentence: what, and how often'),
+  said,
   command: z.string().nullable().describe('shows it, mends it, or proves it'),
   operation: z.string().nullable(),
   sample: z.string().nullable().describe('an exchange that shows it'),

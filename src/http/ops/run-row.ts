@@ -1,6 +1,7 @@
 /** Runs a row for somebody, whichever door the call came by: the API and the console refuse and do the same. */
 import { z } from 'zod';
 import { isEnough } from '../../core/person.ts';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 import { parsed } from './parse.ts';
 import type { OpsParts, OpsRoute, Person } from './route.ts';
@@ -22,7 +23,14 @@ export function permit(row: OpsRoute, person: Person): void {
   if (isEnough(person.role, row.role)) return;
   throw new PuenteError(
     'forbidden',
-    `${person.name} is ${person.role}; \`puente ${row.command}\` (${row.method} ${row.path}) needs the role ${row.role}${row.role_note === undefined ? '' : `, ${row.role_note}`}: ask somebody who has it, or have ops.tokens changed.`,
+    say('refusal.role', {
+      name: person.name,
+      role: person.role,
+      command: row.command,
+      row: `${row.method} ${row.path}`,
+      needed: row.role,
+      note: row.role_note ?? null,
+    }),
     { facts: { role: person.role, needed: row.role } },
   );
 }

@@ -1,14 +1,17 @@
 /** Safety stops on the ops door: what stands, what is counted, and the reset by hand. */
+
 import { z } from 'zod';
 import { routedKinds, safetyModes } from '../../core/merchant.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../../core/safety/reset.ts';
 import { merchantView } from './merchants.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 const trip = z.object({
   kind: z.enum(routedKinds),
   at: z.iso.datetime(),
   why: z.string(),
+  said: said.nullable(),
   evidence: z.object({
     calls: z.int(),
     faults: z.int(),
@@ -28,7 +31,9 @@ export const safetyView = z.object({
   now: z.array(
     z.looseObject({ kind: z.enum(routedKinds), calls: z.int(), faults: z.int(), slow: z.int(), in_a_row: z.int() }),
   ),
-  history: z.array(z.object({ at: z.iso.datetime(), kind: z.string(), stopped: z.boolean(), why: z.string() })),
+  history: z.array(
+    z.object({ at: z.iso.datetime(), kind: z.string(), stopped: z.boolean(), why: z.string(), said: said.nullable() }),
+  ),
 });
 
 export const safetyRoutes: OpsRoute[] = [

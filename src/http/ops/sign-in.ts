@@ -1,7 +1,9 @@
 /** Signing in to the ops API: who calls, and a limit on how many wrong tokens are answered and logged. */
+
 import type { Request, RequestHandler } from 'express';
 import type { Person } from '../../core/person.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 import { type Member, memberOf, personOf } from './people.ts';
 
@@ -35,10 +37,7 @@ export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now
     window.wrong += 1;
     if (window.wrong > WRONG_TOKENS_PER_WINDOW) return tooMany(window.from + WINDOW_MS - now);
     log.warn('ops call without a known token', { path: path.slice(0, SHOWN_PATH), count: window.wrong });
-    return new PuenteError(
-      'unauthorized',
-      'Send your ops token as Authorization: Bearer …; for the commands, set PUENTE_OPS_TOKEN to it.',
-    );
+    return new PuenteError('unauthorized', say('refusal.token', {}));
   };
   return {
     handler: (request, _response, next) => {
@@ -66,7 +65,7 @@ function tooMany(left_ms: number): PuenteError {
   const retry_after_s = Math.ceil(left_ms / 1000);
   return new PuenteError(
     'too_many',
-    `More than ${WRONG_TOKENS_PER_WINDOW} wrong tokens in a minute; wait ${retry_after_s} s, and send the right one.`,
+    say('refusal.wrong_tokens', { most: WRONG_TOKENS_PER_WINDOW, seconds: retry_after_s }),
     { facts: { retry_after_s } },
   );
 }

@@ -1,4 +1,5 @@
 /** Moves on the ops door: preview, move, roll back, and what is still open. */
+
 import { z } from 'zod';
 import { viewDrain } from '../../core/moves/drain.ts';
 import { moveStage, previewAsk, previewStage, stageChange } from '../../core/moves/move.ts';
@@ -6,6 +7,7 @@ import { rollBack, rollbackAsk } from '../../core/moves/rollback.ts';
 import { merchantView } from './merchants.ts';
 import { judgementView, proposalView } from './moves.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 const openUnit = z.object({
   unit: z.string().describe('`point:<terminal>` or `qr:<point of sale>`'),
@@ -28,6 +30,7 @@ export const drainView = z.looseObject({
   legacy: openSide.extend({ units: z.array(openUnit) }),
   safe_to_close_at: z.iso.datetime().nullable().describe('Null while a sale lives on beyond its lifetime.'),
   says: z.string(),
+  said: z.array(said),
 });
 
 export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });

@@ -1,4 +1,5 @@
 /** Trace on the ops door: one sale in one story, by any id. */
+
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { capturedMessages } from '../../core/capture/format.ts';
@@ -7,11 +8,13 @@ import { viewCall } from '../../core/trace/call.ts';
 import { idKinds } from '../../core/trace/find.ts';
 import { traceOf } from '../../core/trace/trace.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 const step = z.object({
   at: z.iso.datetime(),
   kind: z.enum(['till', 'upstream', 'shadow', 'state', 'event', 'notice', 'refund', 'loss', 'decision']),
   what: z.string(),
+  said: z.array(said),
   id: z.string().nullable(),
 });
 
@@ -39,6 +42,7 @@ const trace = z.object({
   found_as: z.enum(idKinds),
   sale: sale.nullable().describe('null for calls that belong to no known sale'),
   promise: z.string(),
+  promise_said: said,
   steps: z.array(step),
   rules: z.array(z.object({ row: z.string(), says: z.string(), why: z.string() })),
   tables_changed: z.boolean(),

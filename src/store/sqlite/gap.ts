@@ -1,7 +1,10 @@
 /** A time whose writes a file lacks, written into the file itself: by a restore, or because its log is gone (`reliability.md` F40, F60). */
+
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
+import type { AuditAction } from '../../core/audit-actions.ts';
+import { say } from '../../core/sentences.ts';
 import { LIVE } from '../rows.ts';
 
 /** What `meta` says while a writer has the file, and after it has left it in order. */
@@ -13,7 +16,7 @@ export interface Gap {
   /** Epoch ms: what was written from then on is missing. */
   from: number;
   until: number;
-  action: 'restored' | 'log lost';
+  action: Extract<AuditAction, 'restored' | 'log lost'>;
   reason: string;
   detail: Record<string, string>;
 }
@@ -85,6 +88,6 @@ export function settleLog(database: Database.Database, log: ReturnType<typeof lo
   }
   const newest = database.prepare<[], number | null>('SELECT max(updated_at) FROM links').pluck().get();
   const from = Math.min(newest ?? Number(run.get('opened_at') ?? now), now);
-  const reason = `The write-ahead log was ${log === 'absent' ? 'gone' : 'no log any more'} at a start after a process was killed: what it had not written back is lost.`;
+  const reason = say(log === 'absent' ? 'log_lost.absent' : 'log_lost.broken', {}).text;
   writeGap(database, { from, until: now, action: 'log lost', reason, detail: { log } });
 }

@@ -447,7 +447,7 @@ describe('ready', () => {
   });
 
   it('with sales that do not agree with the upstream as remarks', async () => {
-    const mismatches = ['one', 'two'].map((subject) => ({ kind: 'amount', subject }));
+    const mismatches = ['one', 'two'].map((subject) => ({ kind: 'amount' as const, subject }));
     const { verdict, remarks } = await judged(bookOf(), { mismatches });
     expect(verdict).toBe('ready');
     expect(remarks).toMatchObject([

@@ -31,6 +31,7 @@ describe('preview', () => {
       to: 'orders',
       when: 'later',
       why: 'a sale on legacy is open there (an-intent)',
+      why_said: { code: 'held.legacy', facts: { id: 'an-intent' } },
       until: new Date(NOW + 60_000).toISOString(),
     });
   });
@@ -48,7 +49,7 @@ describe('preview', () => {
     const target = targetWith({ stage: 'canary', kind: 'intents', units_in: [FIRST] });
     const preview = previewOf(shadowed, target, facts);
     expect(preview).toMatchObject({ units_now: 1, calls_a_day: 40, calls_a_day_touched: 20 });
-    expect(preview.units).toEqual([{ slot: FIRST, to: 'orders', when: 'now', why: null, until: null }]);
+    expect(preview.units).toEqual([{ slot: FIRST, to: 'orders', when: 'now', why: null, why_said: null, until: null }]);
   });
 
   it('shadow changes the side of nothing', () => {

@@ -1,5 +1,5 @@
 /** Situations of a merchant for the tests of moves: a quiet one that nothing is known of, and what a test lays over it. */
-import type { Finding, Readiness } from '../../../src/core/evidence/verdict.ts';
+import type { Finding, FindingCode, Readiness } from '../../../src/core/evidence/verdict.ts';
 import { type Merchant, type MerchantSettings, merchantSettings, type Stage } from '../../../src/core/merchant.ts';
 import type { Facts, Sample, Situation } from '../../../src/core/moves/facts.ts';
 import type { MoveTarget } from '../../../src/core/moves/target.ts';
@@ -45,8 +45,10 @@ export function factsWith(evidence: Evidence, over: Partial<Facts> = {}): Facts 
   };
 }
 
-export function findingOf(code: string, operation: string | null = null): Finding {
-  return { code, what: `${code} was found`, command: `puente differences show ${MERCHANT}`, operation, sample: null };
+export function findingOf(code: FindingCode, operation: string | null = null): Finding {
+  const what = `${code} was found`;
+  const said = { code, facts: {} };
+  return { code, what, said, command: `puente differences show ${MERCHANT}`, operation, sample: null };
 }
 
 export function readinessWith(evidence: Evidence, over: Partial<Readiness> = {}): Readiness {

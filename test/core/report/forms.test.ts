@@ -58,6 +58,7 @@ const decision = (sequence: number, reason: string) => ({
   action: 'stage',
   subject: '700100200',
   reason,
+  said: null,
   before: { stage: 'shadow', share: 0 },
   after: { stage: 'canary', share: 5 },
   evidence: {

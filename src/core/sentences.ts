@@ -1,0 +1,68 @@
+/** Every sentence that operators are told by the ops API, by its code: the one list that all languages are held against. */
+import type { Fact, Sentence, Spoken } from '../said.ts';
+import { findingSentences } from './sentences/findings.ts';
+import { moveSentences } from './sentences/moves.ts';
+import { refusalSentences } from './sentences/refusals.ts';
+import { storedSentences } from './sentences/stored.ts';
+import { traceSentences } from './sentences/trace.ts';
+
+export const sentences = {
+  ...findingSentences,
+  ...moveSentences,
+  ...refusalSentences,
+  ...storedSentences,
+  ...traceSentences,
+};
+
+export type SentenceCode = keyof typeof sentences;
+export type StoredCode = keyof typeof storedSentences;
+type FactsOf<Code extends SentenceCode> =
+  Parameters<(typeof sentences)[Code]> extends [infer Facts] ? Facts : Record<string, never>;
+
+/** @returns the sentence in English, with what it takes to say it in another language. */
+export function say<Code extends SentenceCode>(code: Code, facts: FactsOf<Code>): Spoken {
+  const write = sentences[code] as (facts: FactsOf<Code>) => string; // each sentence takes the facts of its own code
+  return { text: write(facts), said: { code, facts: facts as Record<string, Fact> } };
+}
+
+/** A text without a code: a person's own words, or those of a table. */
+export function quoted(text: string): Sentence {
+  return { text, said: null };
+}
+
+/** A text that was kept, with its code and facts; without them when it has no form of ours. Counts are told as numbers, ids are not. */
+export function heard(text: string): Sentence {
+  for (const [code, form] of forms()) {
+    const found = form.exec(text);
+    if (found !== null) return { text, said: { code, facts: factsOf({ ...found.groups }) } };
+  }
+  return quoted(text);
+}
+
+function factsOf(groups: Record<string, string>): Record<string, Fact> {
+  return Object.fromEntries(
+    Object.entries(groups).map(([name, value]): [string, Fact] => {
+      if (name === 'why') return [name, heard(value)];
+      return [name, /^\d{1,8}(\.\d+)?$/.test(value) ? Number(value) : value];
+    }),
+  );
+}
+
+let known: (readonly [StoredCode, RegExp])[] | null = null;
+
+/** The longest first: a form may be the beginning of another one. */
+function forms(): readonly (readonly [StoredCode, RegExp])[] {
+  known ??= Object.entries(storedSentences)
+    .map(([code, write]) => [code as StoredCode, formOf(write as (facts: object) => string)] as const)
+    .toSorted(([, one], [, other]) => other.source.length - one.source.length);
+  return known;
+}
+
+/** The sentence with a group of its name in the place of each fact. */
+function formOf(write: (facts: object) => string): RegExp {
+  const names = new Proxy({}, { get: (_target, name) => `\u0000${String(name)}\u0000` });
+  const source = write(names)
+    .split('\u0000')
+    .map((part, index) => (index % 2 === 1 ? `(?<${part}>.+?)` : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')));
+  return new RegExp(`^${source.join('')}$`, 's');
+}

@@ -1,0 +1,57 @@
+/** Sentences by their codes: what was kept as text is recognised again, with its facts. */
+import { describe, expect, it } from 'vitest';
+import { storedSentences } from '../../src/core/sentences/stored.ts';
+import { heard, quoted, type StoredCode, say } from '../../src/core/sentences.ts';
+
+/** Facts for any sentence: numbers and words as they occur. */
+const FACTS: Record<string, string | number> = {
+  in_a_row: 6,
+  limit: 5,
+  faults: 3,
+  calls: 12,
+  minutes: 2.5,
+  share: 20,
+  slow: 4,
+  slow_ms: 5000,
+  merchant: '700100200',
+  link_minor: 1500,
+  order_minor: 1400,
+  state: 'LIVE',
+  legacy_state: 'ON_TERMINAL',
+  order_status: 'processed',
+  shows: 'FINISHED',
+  holder: 'a-sale',
+  status: 503,
+  timeout_ms: 22000,
+  code: 'ECONNREFUSED',
+  reason: "names '10.0.0.1', which is private",
+  line: 7,
+  last: 9,
+  why: 'The receiver answered 500; 200 or 201 was expected.',
+};
+
+describe('a sentence that is kept', () => {
+  it.each(Object.keys(storedSentences) as StoredCode[])('is recognised: %s', (code) => {
+    const write = storedSentences[code] as (facts: typeof FACTS) => string; // it takes those it needs
+    const text = write(FACTS);
+    const { said } = heard(text);
+    expect(said?.code).toBe(code);
+    const { why, ...facts } = said?.facts ?? {};
+    for (const [name, fact] of Object.entries(facts)) expect([name, fact]).toEqual([name, FACTS[name]]);
+    if (why !== undefined) expect(why).toEqual(heard(String(FACTS.why)));
+  });
+
+  it('stays as it is where it is none of ours', () => {
+    expect(heard('tills stand still')).toEqual({ text: 'tills stand still', said: null });
+    expect(quoted('tills stand still')).toEqual(heard('tills stand still'));
+  });
+});
+
+describe('a sentence', () => {
+  it('comes with its code and facts', () => {
+    expect(say('refusal.no_stop', { kind: 'qr', merchant: '7' })).toEqual({
+      text: 'No safety stop of qr stands for 7; see puente safety show 7.',
+      said: { code: 'refusal.no_stop', facts: { kind: 'qr', merchant: '7' } },
+    });
+  });
+});
