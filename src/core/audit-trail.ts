@@ -74,10 +74,15 @@ export async function viewAudit(runtime: Runtime, { limit, ...filter }: AuditQue
 }
 
 /** Checks the whole chain, and that an expected line is still in it. */
-export function viewChain(runtime: Runtime, query: VerifyQuery): Promise<ChainReport> {
+export async function viewChain(runtime: Runtime, query: VerifyQuery): Promise<ChainView> {
   const { expect_sequence: sequence, expect_hash: hash } = query;
-  return verifyAuditStream(runtime.store, sequence === undefined || hash === undefined ? null : { sequence, hash });
+  const expected = sequence === undefined || hash === undefined ? null : { sequence, hash };
+  const { broken, ...report } = await verifyAuditStream(runtime.store, expected);
+  return { ...report, broken: broken === null ? null : { ...broken, said: heard(broken.reason).said } };
 }
+
+/** With the code of what is broken. */
+type ChainView = Omit<ChainReport, 'broken'> & { broken: (BrokenLink & { said: Said | null }) | null };
 
 /**
  * Reads the chain from its first line to its last, a page at a time, and stops at the first broken link.

@@ -196,7 +196,11 @@ describe('a replay of a window', () => {
     const upside_down = await replay('replay', { ...dry, until: ALWAYS.since });
     expect([upside_down.status, upside_down.body]).toEqual([
       400,
-      { error: 'bad_request', message: expect.stringContaining('must be later than since') },
+      {
+        error: 'bad_request',
+        message: expect.stringContaining('must be later than since'),
+        said: [{ code: 'refusal.empty_window', facts: expect.anything() }],
+      },
     ]);
     expect((await auditsOf(shop.data_dir)).map(({ action }) => action)).toEqual(['merchant settings']);
     expect(receiver.received).toHaveLength(3);

@@ -47,7 +47,11 @@ describe('every row', () => {
         expect([token, answer.status, answer.body]).toEqual([
           token,
           401,
-          { error: 'unauthorized', message: expect.stringContaining('PUENTE_OPS_TOKEN') },
+          {
+            error: 'unauthorized',
+            message: expect.stringContaining('PUENTE_OPS_TOKEN'),
+            said: [{ code: 'refusal.token', facts: {} }],
+          },
         ]);
       }
       for (const person of TOO_LOW[role]) {
@@ -55,7 +59,13 @@ describe('every row', () => {
         expect([person.name, answer.status, answer.body]).toEqual([
           person.name,
           403,
-          { error: 'forbidden', message: expect.stringContaining(role), role: person.role, needed: role },
+          {
+            error: 'forbidden',
+            message: expect.stringContaining(role),
+            said: [{ code: 'refusal.role', facts: expect.objectContaining({ name: person.name, needed: role }) }],
+            role: person.role,
+            needed: role,
+          },
         ]);
         expect((answer.body as { message: string }).message).toContain(command);
       }

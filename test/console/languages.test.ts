@@ -1,0 +1,130 @@
+/** Every page in Spanish and Portuguese: no English sentence is left on it but those that are marked as English, by kind. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../chromium.ts';
+import { ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, type Receiver, startReceiver } from '../kit.ts';
+import { type MovesBench, startMoves } from '../moves/kit.ts';
+import { openConsole } from './browser.ts';
+
+const HERE = `/merchants/${ARGENTINA}`;
+const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
+
+/** What people wrote stays as they wrote it. */
+const WRITTEN_BY_PEOPLE = ['set by a test', 'a test moves it'];
+
+/**
+ * What stays English, by the place where it stands: texts of tables, of settings and of the register of limitations, and
+ * what a sale lost, which is said by a row of a table.
+ */
+const ENGLISH_PLACES = ['/limitations', '/assumptions', 'losses', 'rules-0', 'story-0'];
+
+/** Texts of a page that are not marked as English, one for each piece; and where those stand that are. */
+const TEXTS = `(() => {
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.replace(/\\s+/g, ' ').trim();
+    if (text !== '' && walker.currentNode.parentElement.closest('[lang=en], pre, code') === null) texts.push(text);
+  }
+  const english = [...document.querySelectorAll('main span[lang=en]')].filter((one) => one.textContent.trim() !== '');
+  return { texts, places: [...new Set(english.map((one) => one.closest('section')?.id ?? location.pathname))] };
+})()`;
+
+interface Texts {
+  texts: string[];
+  places: string[];
+}
+
+/** Three words make a sentence; a name, a number and an id don't. */
+function isSentence(text: string): boolean {
+  return (text.match(/\b[a-z']{2,}\b/gi) ?? []).length > 2 && !WRITTEN_BY_PEOPLE.includes(text);
+}
+
+describe.skipIf(!hasChromium)('a page in another language', () => {
+  let bench: MovesBench;
+  let receiver: Receiver;
+  let sale: string;
+  let notice: string;
+  beforeAll(async () => {
+    receiver = await startReceiver(() => 500);
+    bench = await startMoves({
+      PUENTE_ROUTING_DEFAULT_STAGE: 'shadow',
+      PUENTE_MOVES_GATE: 'advise',
+      PUENTE_SAFETY_MIN_SAMPLE: '1',
+    });
+    const failing = { method: 'POST', kind: 'error', times: 1 };
+    await bench.till(`${POINT}/devices`);
+    await bench.control('/faults', { body: { ...failing, path: CREATE, status: 400, code: 'bad' } });
+    await bench.till(CREATE, { body: { amount: 1500 } });
+    await bench.notify(ARGENTINA, { notice_url: receiver.url, safety_stop: 'armed', capture: true });
+    await bench.move({ stage: 'orders', override: true }, EVA);
+    const body = { amount: 1500, description: 'mesa', additional_info: { external_reference: 'm<4>' } };
+    sale = ((await bench.till(CREATE, { body })).body as { id: string }).id; // the answer of a create
+    await bench.atTerminal('pay');
+    await eventually(
+      async () => receiver.received.length,
+      (count) => count > 0,
+    );
+    const told = await bench.ops('/api/notices');
+    notice = (told.body as { notices: { id: string }[] }).notices[0]?.id ?? ''; // the API's own form
+    await bench.control('/faults', {
+      body: { ...failing, path: '/v1/orders', status: 500, code: 'internal_error', times: 'always' },
+    });
+    await bench.till(CREATE, { body: { amount: 1700 } });
+    await eventually(
+      () => bench.stageOf(),
+      ({ in_force }) => in_force.intents?.stage === 'shadow',
+    );
+    await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/rollback`, { reason: 'a test moves it' });
+  });
+  afterAll(async () => {
+    await bench.close();
+    await receiver.close();
+  });
+
+  /** All pages, and a move that is refused. */
+  async function textsIn(locale: string): Promise<Map<string, Texts>> {
+    const { page, go, close } = await openConsole(bench as Bench, BEN, { locale });
+    const found = new Map<string, Texts>();
+    const places = [
+      '/',
+      HERE,
+      `${HERE}?stage=orders&override=true`,
+      `/trace?id=${sale}`,
+      '/trace?id=unknown-id',
+      '/notices',
+    ];
+    const register = [
+      '/incidents',
+      '/limitations',
+      '/assumptions',
+      '/audit?verify=true&sequence=1&hash=' + '0'.repeat(64),
+    ];
+    for (const place of [...places, `/notices/${notice}`, ...register, '/reports?compare=true', '/nowhere']) {
+      await go(place);
+      found.set(place, (await page.evaluate(TEXTS)) as Texts); // the form of the script above
+    }
+    await go(`${HERE}?stage=orders&override=true`);
+    await page.locator('#stage-reason').fill('prueba');
+    await page.locator('#stage-reason').press('Enter');
+    await page.getByRole('alert').first().waitFor();
+    found.set('refused', (await page.evaluate(TEXTS)) as Texts);
+    await close();
+    return found;
+  }
+
+  let english: Map<string, Texts>;
+  it.each(['es-AR', 'pt-BR'])('has no English sentence but those that are marked: %s', async (locale) => {
+    english ??= await textsIn('en');
+    const own = await textsIn(locale);
+    for (const [place, { texts, places }] of own) {
+      const before = new Set(english.get(place)?.texts);
+      expect([place, texts.filter((text) => isSentence(text) && before.has(text))]).toEqual([place, []]);
+      expect([place, places.filter((one) => !ENGLISH_PLACES.includes(one))]).toEqual([place, []]);
+    }
+    // What was looked at is there: a stop, what it lacks, a loss, a notice that failed.
+    expect(own.get('refused')?.texts.length).toBeGreaterThan(100);
+    expect([...new Set([...own.values()].flatMap(({ places }) => places))].toSorted()).toEqual(
+      ENGLISH_PLACES.toSorted(),
+    );
+  });
+});
