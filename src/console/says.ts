@@ -53,7 +53,7 @@ function spoken(words: Words, { code, facts }: Said): Html {
     return [name, `\u0000${within.length - 1}\u0000`];
   });
   const parts = words.said(code, Object.fromEntries(values)).split('\u0000');
-  return html`${parts.map((part, index) => html`${index % 2 === 0 ? part : (within[Number(part)] ?? null)}`)}`;
+  return html`${parts.map((part, index) => html`${index % 2 === 0 ? part : within.slice(Number(part)).shift()}`)}`;
 }
 
 function isSentence(fact: Fact): fact is Sentence {
