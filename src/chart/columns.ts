@@ -1,81 +1,60 @@
 /** Upright bars along something that has an order: days, or classes of waits. */
-import {
-  barsOf,
-  type ChartData,
-  type Drawn,
-  emptyChart,
-  finished,
-  isEmpty,
-  lines,
-  longest,
-  newPaper,
-  printable,
-  TOP,
-  WIDTH,
-} from './draw.ts';
+import { type ChartData, drawnChart, lines, printable, type Space, WIDTH } from './draw.ts';
 
 const HEIGHT = 240;
-/** Names that stand beside one another without touching, of ten letters each. */
-const MOST_NAMES = 8;
+/** Room for numbers at the axis. */
+const LEFT = 56;
+/** Pixels of a name of ten letters, and some beside it, so that no two touch. */
+const NAME = 82;
 
 /**
- * SVG of one bar for each mark, with the series one on top of the other; the same data give the same bytes.
+ * SVG of one bar for each mark, with the series one on top of the other.
  * At most 200 marks: more bars than pixels can't be told apart.
  */
-export async function stackedColumns(data: ChartData): Promise<string> {
-  const paper = await newPaper();
-  if (isEmpty(data)) return emptyChart(paper, data);
-  const { plot, document } = paper;
-  const bars = barsOf(data);
-  const drawn = plot.plot({
-    ...frame(data, longest(bars)),
-    document,
+export function stackedColumns(data: ChartData, width = WIDTH): Promise<string> {
+  return drawnChart(data, width, true, (space) => ({
+    ...frame(data, space),
     x: {
       type: 'band',
       domain: data.marks.map((_, mark) => mark),
       label: null,
-      ticks: someOf(data),
+      ticks: someOf(data, width),
       tickFormat: nameOf(data),
     },
-    marks: bars.map((of_one, index) =>
-      plot.barY(of_one, { x: 'mark', y1: 'from', y2: 'to', title: 'title', className: data.series[index]?.kind ?? '' }),
+    marks: space.bars.map((of_one, index) =>
+      space.plot.barY(of_one, { x: 'mark', y1: 'from', y2: 'to', title: 'title', className: classOf(data, index) }),
     ),
-  });
-  return finished(paper, drawn as unknown as Drawn, data); // an element of the document that was handed in
+  }));
 }
 
 /** SVG of one bar for each series beside one another, at each mark. At most 40 marks. */
-export async function groupedColumns(data: ChartData): Promise<string> {
-  const paper = await newPaper();
-  if (isEmpty(data)) return emptyChart(paper, data);
-  const { plot, document } = paper;
-  const bars = barsOf(data, false);
-  const drawn = plot.plot({
-    ...frame(data, longest(bars)),
-    document,
-    fx: { domain: data.marks.map((_, mark) => mark), label: null, ticks: someOf(data), tickFormat: nameOf(data) },
+export function groupedColumns(data: ChartData, width = WIDTH): Promise<string> {
+  return drawnChart(data, width, false, (space) => ({
+    ...frame(data, space),
+    fx: {
+      domain: data.marks.map((_, mark) => mark),
+      label: null,
+      ticks: someOf(data, width),
+      tickFormat: nameOf(data),
+    },
     x: { axis: null, domain: data.series.map(({ name }) => name) },
-    marks: bars.map((of_one, index) =>
-      plot.barY(of_one, {
+    marks: space.bars.map((of_one, index) =>
+      space.plot.barY(of_one, {
         fx: 'mark',
         x: 'series',
         y: 'value',
         title: 'title',
-        className: data.series[index]?.kind ?? '',
+        className: classOf(data, index),
       }),
     ),
-  });
-  return finished(paper, drawn as unknown as Drawn, data); // an element of the document that was handed in
+  }));
 }
 
-function frame({ number }: ChartData, most: number) {
+function frame({ number }: ChartData, { most }: Space) {
   return {
-    width: WIDTH,
     height: HEIGHT,
-    marginTop: TOP,
-    marginLeft: 56,
+    marginLeft: LEFT,
     marginRight: 8,
-    className: 'chart',
     y: {
       domain: [0, most],
       ticks: lines(most),
@@ -86,12 +65,17 @@ function frame({ number }: ChartData, most: number) {
   };
 }
 
+function classOf({ series }: ChartData, index: number): string {
+  return series[index]?.kind ?? '';
+}
+
 function nameOf({ marks }: ChartData): (mark: number) => string {
   return (mark) => printable(marks[mark] ?? '');
 }
 
 /** Every n-th mark, the first one with it. */
-function someOf({ marks }: ChartData): number[] {
-  const step = Math.ceil(marks.length / MOST_NAMES);
+function someOf({ marks }: ChartData, width: number): number[] {
+  const most = Math.floor((width - LEFT) / NAME);
+  const step = Math.ceil(marks.length / most);
   return marks.flatMap((_, mark) => (mark % step === 0 ? [mark] : []));
 }

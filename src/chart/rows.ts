@@ -1,43 +1,22 @@
 /** Lying bars of things that have names: topics of notices, fields that were lost. */
-import {
-  barsOf,
-  type ChartData,
-  type Drawn,
-  emptyChart,
-  finished,
-  isEmpty,
-  lines,
-  longest,
-  newPaper,
-  printable,
-  TOP,
-  WIDTH,
-} from './draw.ts';
+import { type ChartData, drawnChart, lines, printable, WIDTH } from './draw.ts';
 
 const ROW = 24;
 const BOTTOM = 28;
-/** Room for names; longer ones are cut here, and whole in the pointer's title and in the table beside. */
-const NAMES = 290;
-/** Letters that fit there. */
-const MOST_LETTERS = 42;
+/** Of the width, for names; longer ones are cut here, and whole in the pointer's title and in the table beside. */
+const NAMES = 0.4;
+/** Pixels of an average letter. */
+const LETTER = 6.9;
 
-/** SVG of one bar for each mark, with the series one behind the other and their sum; the same data give the same bytes. At most 40 marks. */
-export async function stackedRows(data: ChartData): Promise<string> {
-  const paper = await newPaper();
-  if (isEmpty(data)) return emptyChart(paper, data);
-  const { plot, document } = paper;
-  const bars = barsOf(data);
-  const most = longest(bars);
+/** SVG of one bar for each mark, with the series one behind the other and their sum. At most 40 marks. */
+export function stackedRows(data: ChartData, width = WIDTH): Promise<string> {
+  const names = Math.round(width * NAMES);
   const sums = data.marks.map((_, mark) => data.series.reduce((sum, { values }) => sum + (values[mark] ?? 0), 0));
-  const drawn = plot.plot({
-    document,
-    width: WIDTH,
-    height: TOP + data.marks.length * ROW + BOTTOM,
-    marginTop: TOP,
+  return drawnChart(data, width, true, ({ plot, bars, most, top }) => ({
+    height: top + data.marks.length * ROW + BOTTOM,
     marginBottom: BOTTOM,
-    marginLeft: NAMES,
+    marginLeft: names,
     marginRight: 60,
-    className: 'chart',
     x: {
       domain: [0, most],
       ticks: lines(most),
@@ -51,7 +30,7 @@ export async function stackedRows(data: ChartData): Promise<string> {
       domain: data.marks.map((_, mark) => mark),
       label: null,
       tickSize: 0,
-      tickFormat: (mark: number) => cut(data.marks[mark] ?? ''),
+      tickFormat: (mark: number) => cut(data.marks[mark] ?? '', Math.floor(names / LETTER)),
     },
     marks: [
       ...bars.map((of_one, index) =>
@@ -72,15 +51,14 @@ export async function stackedRows(data: ChartData): Promise<string> {
         className: 'sum',
       }),
     ],
-  });
-  return finished(paper, drawn as unknown as Drawn, data); // an element of the document that was handed in
+  }));
 }
 
 /** The end of a long name says more than its middle: fields differ there. */
-function cut(name: string): string {
+function cut(name: string, most: number): string {
   const text = printable(name);
   const letters = [...text];
-  return letters.length <= MOST_LETTERS
-    ? text
-    : `${letters.slice(0, 20).join('')}…${letters.slice(-(MOST_LETTERS - 21)).join('')}`;
+  if (letters.length <= most) return text;
+  const head = Math.floor(most / 2) - 1;
+  return `${letters.slice(0, head).join('')}…${letters.slice(head + 1 - most).join('')}`;
 }
