@@ -6,6 +6,7 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { reportParts } from '../../src/core/report/csv.ts';
 import type { Report } from '../../src/core/report/report.ts';
+import { figuresView } from '../../src/http/ops/report.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import {
   type Answer,
@@ -158,6 +159,23 @@ it('counts the calls that met a limitation, and tells apart those that nobody ca
   );
   const csv = await shop.ops('/api/report?format=csv&part=exchanges');
   expect(csv.text.split('\r\n').filter((line) => line.includes('"LIM-08"'))).toHaveLength(1);
+});
+
+it('hands out the figures of its charts by themselves, the same as in the report', async () => {
+  for (const query of ['', `&merchant=${ARGENTINA}`]) {
+    const answer = await shop.ops(`/api/report/figures?${query}`);
+    const found = figuresView.parse(answer.body);
+    expect(found, 'and nothing else').toEqual(answer.body);
+    const { days, waits, notice_days, readiness_days, losses, merchant_id } = await report(query);
+    const fields = losses.map(({ operation, path, count, would_be_count }) => {
+      return { operation, path, count, would_be_count };
+    });
+    expect(found).toMatchObject({ merchant_id, days, waits, notice_days, readiness_days, losses: fields });
+    expect(found.notice_days).toMatchObject([{ made: 1, stuck: 1 }]);
+    expect(Date.parse(found.calls_since ?? '')).toBeLessThan(Date.now());
+  }
+  const refused = await shop.ops('/api/report/figures?since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z');
+  expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('until must be later than since')]);
 });
 
 describe('the period', () => {

@@ -21,7 +21,10 @@ export const reportQuery = z.strictObject({
 });
 export type ReportQuery = z.infer<typeof reportQuery>;
 
-export function askOf(runtime: Runtime, { merchant, since, until }: ReportQuery): ReportAsk {
+export function askOf(
+  runtime: Runtime,
+  { merchant, since, until }: Pick<ReportQuery, 'merchant' | 'since' | 'until'>,
+): ReportAsk {
   const end = until ?? runtime.clock.now() + 1;
   return { merchant_id: merchant ?? null, since: since ?? end - DEFAULT_PERIOD_MS, until: end };
 }

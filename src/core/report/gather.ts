@@ -12,7 +12,8 @@ import { limitationLines } from './limitations.ts';
 import { fleetOf } from './merchants.ts';
 import { noticeLines } from './notices.ts';
 import { type Assumption, type AuditProof, REPORT_SCHEMA, type Report } from './report.ts';
-import { addExchange, createTally, latencyLines, type Tally, waitLines } from './tally.ts';
+import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
+import { verdictDays } from './verdict-days.ts';
 
 /** Small enough that payments between two pages notice nothing. */
 const PAGE = 1_000;
@@ -44,8 +45,13 @@ export async function gatherReport(
   facts: ReportFacts,
   signal: AbortSignal | null = null,
 ): Promise<Report> {
-  if (ask.until <= ask.since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
+  requirePeriod(ask);
   return runtime.serial.run('report', () => gather(runtime, ask, facts, signal));
+}
+
+/** @throws PuenteError bad_request when the period is empty. */
+export function requirePeriod({ since, until }: ReportAsk): void {
+  if (until <= since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
 }
 
 async function gather(
@@ -64,9 +70,11 @@ async function gather(
   const notices = await noticeLines(runtime, ask, signal);
   const fleet = await fleetOf(runtime, merchant_id, tally, signal);
   const head = (await store.audits(1))[0];
+  const made_at = new Date(runtime.clock.now()).toISOString();
+  const today = { day: made_at.slice(0, 10), counts: fleet.verdicts };
   return {
     schema: REPORT_SCHEMA,
-    made_at: new Date(runtime.clock.now()).toISOString(),
+    made_at,
     merchant_id,
     period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
     tables_revision: tables.revision,
@@ -85,12 +93,14 @@ async function gather(
     }),
     differences: differences.lines,
     notices: notices.lines,
+    notice_days: notices.days,
     incidents: incidents.lines,
     decisions: decisions.lines,
     assumptions: assumptionsFor(facts.assumptions, merchant_id === null ? null : await store.merchant(merchant_id)),
     readiness: merchant_id === null ? null : await viewReadiness(runtime, merchant_id),
     merchants: fleet.merchants,
     verdicts: fleet.verdicts,
+    readiness_days: verdictDays(decisions.lines, today),
     findings: fleet.findings,
     left_out: {
       differences: differences.left_out,
@@ -119,7 +129,7 @@ function sumsOf(
     latency: latencyLines(tally),
     waits: waitLines(tally),
     errors: [...tally.errors.values()].toSorted((a, b) => b.calls - a.calls),
-    days: [...tally.days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1)),
+    days: dayLines(tally),
     losses: lossLines(runtime, tally),
     shadow: [...tally.shadow.values()].toSorted((a, b) => b.count - a.count),
   };

@@ -1,33 +1,7 @@
 /** The lists of a report as HTML tables. */
-import { rangeOf, spansOf } from './charts.ts';
 import { factText } from './fact-text.ts';
 import type { Report } from './report.ts';
 import { type Html, htmlTable } from './tags.ts';
-import { verdictDays } from './verdict-days.ts';
-
-/** The numbers of the chart of calls over time. */
-export function dayTable({ days }: Report): Html {
-  return htmlTable(
-    ['Day', 'Legacy', 'Orders', 'Faults on orders'],
-    spansOf(days).map(({ day, legacy, orders, faults }) => [day, legacy, orders, faults]),
-  );
-}
-
-/** The numbers of the chart of waits. */
-export function waitTable({ waits }: Report): Html {
-  return htmlTable(
-    ['Waited, ms', 'Calls on legacy', 'Calls on orders'],
-    waits.map((one) => [rangeOf(one), one.legacy, one.orders]),
-  );
-}
-
-/** The numbers of the chart of readiness. */
-export function readinessTable(report: Report): Html {
-  return htmlTable(
-    ['Day', 'Ready', 'Inconclusive', 'Blocked'],
-    verdictDays(report).map(({ day, counts }) => [day, counts.ready, counts.inconclusive, counts.blocked]),
-  );
-}
 
 export function lossTable({ losses }: Report): Html {
   return htmlTable(

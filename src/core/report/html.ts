@@ -1,17 +1,14 @@
 /** A report as one HTML file: no script, no network, no font to load; it opens offline and prints well. */
-import { chartsOf, type ReportCharts } from './charts.ts';
+import { drawCharts, type ReportCharts } from './charts.ts';
 import {
   assumptionTable,
-  dayTable,
   differenceTable,
   limitationTable,
   lineTable,
   lossTable,
   noticeTable,
-  readinessTable,
   shadowTable,
   unseenTable,
-  waitTable,
 } from './html-tables.ts';
 import { htmlPage, htmlSection, htmlVerdict } from './page.ts';
 import type { CutList, Report } from './report.ts';
@@ -19,7 +16,7 @@ import { escaped, htmlTable, raw } from './tags.ts';
 
 /** The whole file. */
 export async function reportHtml(report: Report): Promise<string> {
-  const charts = await chartsOf(report);
+  const charts = await drawCharts(report);
   const title = `Migration report: ${report.merchant_id === null ? 'all merchants' : `merchant ${report.merchant_id}`}`;
   const body = [
     header(report, title),
@@ -29,13 +26,13 @@ export async function reportHtml(report: Report): Promise<string> {
     findings(report),
     htmlSection(
       'Readiness over time',
-      raw(charts.readiness + readinessTable(report)),
+      raw(charts.readiness.picture + charts.readiness.table),
       'The verdicts that decisions on stages rested on, each merchant once a day, and all verdicts when this was made. Days without such a decision have none.',
     ),
     traffic(report, charts),
     htmlSection(
       'Losses',
-      raw(charts.losses + lossTable(report)),
+      raw(charts.losses.picture + lossTable(report)),
       'Fields that do not reach the orders API, money first. What is counted on paper was found in shadow.',
     ),
     htmlSection(
@@ -46,8 +43,13 @@ export async function reportHtml(report: Report): Promise<string> {
     htmlSection('Shadow', shadowTable(report), 'What would have become of legacy creates on orders.'),
     htmlSection(
       'Notices',
-      raw(charts.notices + noticeTable(report)),
+      raw(charts.topics + noticeTable(report)),
       'Notifications to the merchant. Stuck: refused by the receiver at least once, or waiting for more than 15 minutes.',
+    ),
+    htmlSection(
+      'Notices over time',
+      raw(charts.notices.picture + charts.notices.table),
+      'By the UTC day on which they were made, and as they stand now.',
     ),
     htmlSection(
       'Incidents',
@@ -169,7 +171,7 @@ function traffic(report: Report, charts: ReportCharts): string {
   ]);
   const errors = report.errors.map((one) => [one.operation, one.lane, one.status, one.error, one.calls, one.sample]);
   return [
-    htmlSection('Calls over time', raw(charts.traffic + dayTable(report)), 'Calls by lane, by UTC day.'),
+    htmlSection('Calls over time', raw(charts.traffic.picture + charts.traffic.table), 'Calls by lane, by UTC day.'),
     htmlSection(
       'Traffic',
       htmlTable(['Operation', 'Lane', 'Calls', 'Good', 'Business', 'Token', 'Faults'], calls),
@@ -177,7 +179,7 @@ function traffic(report: Report, charts: ReportCharts): string {
     ),
     htmlSection(
       'How long tills waited',
-      raw(charts.waits + waitTable(report)),
+      raw(charts.waits.picture + charts.waits.table),
       'Calls by lane and by what they took, in whole milliseconds rounded up.',
     ),
     htmlSection(

@@ -1,4 +1,5 @@
 /** A report as data: what the store says happened in a period, for one merchant or the fleet; JSON, CSV and HTML are its forms. */
+import type { NoticeDay, VerdictCounts } from '../../chart/figures.ts';
 import type { Said } from '../../said.ts';
 import type { ReadinessView } from '../evidence/readiness.ts';
 import type { Finding, Verdict } from '../evidence/verdict.ts';
@@ -203,6 +204,8 @@ export interface Report {
   differences: DifferenceLine[];
   shadow: ShadowLine[];
   notices: NoticeLine[];
+  /** By the UTC day on which they were made. */
+  notice_days: NoticeDay[];
   incidents: DecisionLine[];
   decisions: DecisionLine[];
   assumptions: Assumption[];
@@ -213,6 +216,8 @@ export interface Report {
   merchants: MerchantLine[];
   /** How many of the merchants have which verdict. */
   verdicts: Record<Verdict, number>;
+  /** The same by UTC day, of days with a verdict. */
+  readiness_days: VerdictCounts[];
   /** What stands in the way of any of them. */
   findings: FleetFinding[];
   /** Lines that are not in the lists above because there are too many; the newest or most frequent ones are. */

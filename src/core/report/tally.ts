@@ -120,6 +120,11 @@ export function waitLines(tally: Tally): WaitLine[] {
   return lines;
 }
 
+/** Days with a call, oldest first. */
+export function dayLines({ days }: Tally): DayLine[] {
+  return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
+}
+
 function addTraffic(tally: Tally, operation: string, { lane, outcome }: StoredExchange): void {
   const line = lineOf(tally.traffic, `${operation} ${lane}`, () => ({
     operation,

@@ -1,19 +1,17 @@
 /** Readiness over time, from what the audit chain keeps: the verdict that each decision on a stage rested on. */
+
+import type { VerdictCounts } from '../../chart/figures.ts';
 import { type Verdict, verdicts } from '../evidence/verdict.ts';
 import type { DecisionLine, Report } from './report.ts';
 
-/** Merchants by their verdict. */
-export interface VerdictDay {
-  /** UTC day, ISO 8601; `this report` when it was made. */
-  day: string;
-  counts: Record<Verdict, number>;
-}
-
 /**
- * A line for each day on which a stage was decided, with the last verdict of each merchant on that day, and one for the
- * day on which the report was made, with all its merchants. Other days have none: nobody keeps a verdict that nothing rested on.
+ * A line for each day on which a stage was decided, with the last verdict of each merchant on that day, and one for `today`
+ * with all merchants. Other days have none: nobody keeps a verdict that nothing rested on.
  */
-export function verdictDays({ decisions, verdicts: now }: Pick<Report, 'decisions' | 'verdicts'>): VerdictDay[] {
+export function verdictDays(
+  decisions: Report['decisions'],
+  today: { day: string; counts: Record<Verdict, number> },
+): VerdictCounts[] {
   const days = new Map<string, Map<string, Verdict>>();
   for (const decision of decisions.toSorted((a, b) => a.sequence - b.sequence)) {
     const verdict = verdictOf(decision);
@@ -22,10 +20,11 @@ export function verdictDays({ decisions, verdicts: now }: Pick<Report, 'decision
     days.set(day, (days.get(day) ?? new Map<string, Verdict>()).set(decision.subject, verdict));
   }
   const decided = [...days]
+    .filter(([day]) => day !== today.day)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([day, found]) => ({ day, counts: countsOf([...found.values()]) }));
-  const is_judged = Object.values(now).some((count) => count > 0);
-  return is_judged ? [...decided, { day: 'this report', counts: now }] : decided;
+    .map(([day, found]) => ({ day, ...countsOf([...found.values()]) }));
+  const is_judged = Object.values(today.counts).some((count) => count > 0);
+  return is_judged ? [...decided, { day: today.day, ...today.counts }] : decided;
 }
 
 /** Null for lines that are no decision on a stage. */

@@ -5,6 +5,7 @@ import type { ExchangeFilter } from '../../core/records/evidence.ts';
 import { askOf, type ReportQuery, reportQuery } from '../../core/report/ask.ts';
 import { compareQuery, compareReports } from '../../core/report/compare.ts';
 import { exchangeCsv, exchangesHeader, reportCsv } from '../../core/report/csv.ts';
+import { figuresQuery, viewFigures } from '../../core/report/figures.ts';
 import { gatherReport, type ReportFacts } from '../../core/report/gather.ts';
 import { reportHtml } from '../../core/report/html.ts';
 import type { Runtime } from '../../core/runtime.ts';
@@ -32,6 +33,28 @@ export const comparisonView = z.object({
   incidents: z.array(incidentLine),
 });
 
+const count = z.int().min(0);
+const lanes = { legacy: count, orders: count };
+const day = z.iso.date().describe('a UTC day');
+
+export const figuresView = z.object({
+  merchant_id: z.string().nullable().describe('null: the fleet'),
+  made_at: z.iso.datetime(),
+  period: z.object({ since: z.iso.datetime(), until: z.iso.datetime() }),
+  calls_since: z.iso.datetime().nullable().describe('the oldest call that is still kept: nothing before it is shown'),
+  days: z.array(z.object({ day, ...lanes, faults: count.describe('of the calls on orders') })),
+  waits: z.array(z.object({ from_ms: count, up_to_ms: count, ...lanes })).describe('calls by what they took'),
+  losses: z.array(
+    z.object({ operation: z.string(), path: z.string(), count, would_be_count: count.describe('on paper') }),
+  ),
+  notice_days: z
+    .array(z.object({ day, made: count, delivered: count, pending: count, stuck: count, dead: count }))
+    .describe('by the day on which they were made, as they stand now; stuck is a part of pending'),
+  readiness_days: z
+    .array(z.object({ day, ready: count, inconclusive: count, blocked: count }))
+    .describe('merchants by their verdict'),
+});
+
 export const reportRoutes: OpsRoute[] = [
   opsRoute({
     method: 'GET',
@@ -47,6 +70,17 @@ export const reportRoutes: OpsRoute[] = [
         file_name: fileName(query),
         parts: partsOf(runtime, query, report_facts, signal),
       } satisfies Streamed),
+  }),
+  opsRoute({
+    method: 'GET',
+    path: '/api/report/figures',
+    role: 'viewer',
+    summary:
+      'What the charts of a period are drawn of: calls by lane and day, waits, lost fields, notices and readiness by day.',
+    query: figuresQuery,
+    answer: figuresView,
+    command: 'report',
+    run: ({ runtime }, { query, signal }) => viewFigures(runtime, query, signal),
   }),
   opsRoute({
     method: 'GET',

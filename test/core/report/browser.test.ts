@@ -85,6 +85,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
       'How long tills waited, by lane. Shares of 14 calls on legacy and of 8 on orders, by milliseconds.',
       'Losses by field. Money first.',
       'Delivery of notices by topic. 0 of 2 are delivered.',
+      'Delivery of notices over time. 0 of 2 are delivered.',
     ]);
     const faulty = await charts.evaluateAll((found: Svg[]) => {
       const { DOMParser } = globalThis as unknown as PageGlobals;
@@ -98,6 +99,17 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
       return found.map((one) => getComputedStyle(one).fill);
     });
     expect(colours.every((colour) => /^rgb\(/.test(colour) && colour !== 'rgb(0, 0, 0)')).toBe(true);
+  });
+
+  it('is dark where the reader likes it, with everything to be read, and light on paper', async () => {
+    const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    expect(await ground()).toBe('rgb(255, 255, 255)');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await ground()).toBe('rgb(20, 23, 26)');
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark', media: 'print' });
+    expect(await ground()).toBe('rgb(255, 255, 255)');
+    await page.emulateMedia({ colorScheme: 'light', media: 'screen' });
   });
 
   it('bars are as high on the screen as the numbers in the table beside them', async () => {

@@ -1,7 +1,7 @@
 /** A report's forms: CSV that no spreadsheet runs, HTML that carries nothing in, quantiles within an eighth, and a diff of two. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { spansOf } from '../../../src/core/report/charts.ts';
+import { callSpans } from '../../../src/chart/figures.ts';
 import { csvLine, reportCsv } from '../../../src/core/report/csv.ts';
 import { diffReports, readReport } from '../../../src/core/report/diff.ts';
 import { addDuration, createHistogram, quantile } from '../../../src/core/report/histogram.ts';
@@ -36,6 +36,7 @@ function report(changes: Partial<Report> = {}): Report {
     differences: [],
     shadow: [],
     notices: [],
+    notice_days: [],
     incidents: [],
     decisions: [],
     assumptions: [],
@@ -43,6 +44,7 @@ function report(changes: Partial<Report> = {}): Report {
     readiness: null,
     merchants: [],
     verdicts: { ready: 0, blocked: 0, inconclusive: 1 },
+    readiness_days: [],
     findings: [],
     left_out: { differences: 0, incidents: 0, decisions: 0, findings: 0 },
     audit_head: { sequence: 4, hash: 'f'.repeat(64) },
@@ -150,13 +152,14 @@ it('readiness over time is what decisions rested on, the last of each merchant a
     on(6, '2', '1', 'blocked'),
     { ...on(5, '1', '1', ''), evidence: { evidence: 'of another line' } },
   ];
-  const verdicts = { ready: 1, blocked: 0, inconclusive: 3 };
-  expect(verdictDays(report({ decisions, verdicts }))).toEqual([
-    { day: '2026-03-02', counts: { ready: 1, blocked: 0, inconclusive: 1 } },
-    { day: '2026-03-04', counts: { ready: 1, blocked: 0, inconclusive: 0 } },
-    { day: 'this report', counts: verdicts },
+  const counts = { ready: 1, blocked: 0, inconclusive: 3 };
+  expect(verdictDays(decisions, { day: '2026-03-05', counts })).toEqual([
+    { day: '2026-03-02', ready: 1, blocked: 0, inconclusive: 1 },
+    { day: '2026-03-04', ready: 1, blocked: 0, inconclusive: 0 },
+    { day: '2026-03-05', ...counts },
   ]);
-  expect(verdictDays(report({ verdicts: { ready: 0, blocked: 0, inconclusive: 0 } }))).toEqual([]);
+  expect(verdictDays(decisions, { day: '2026-03-04', counts }).at(-1)).toEqual({ day: '2026-03-04', ...counts });
+  expect(verdictDays([], { day: '2026-03-05', counts: { ready: 0, blocked: 0, inconclusive: 0 } })).toEqual([]);
 });
 
 it('quantiles are never below the true value, and at most an eighth above', () => {
@@ -179,8 +182,8 @@ it('quantiles are never below the true value, and at most an eighth above', () =
 it('days without a call are listed between others, and neighbours put together where there are too many', () => {
   const on = (day: string) => ({ day, legacy: 2, orders: 1, faults: 1 });
   const empty = { day: '2026-03-01', legacy: 0, orders: 0, faults: 0 };
-  expect(spansOf([on('2026-02-28'), on('2026-03-02')])).toEqual([on('2026-02-28'), empty, on('2026-03-02')]);
-  const year = spansOf([on('2026-01-01'), on('2026-12-31')]);
+  expect(callSpans([on('2026-02-28'), on('2026-03-02')])).toEqual([on('2026-02-28'), empty, on('2026-03-02')]);
+  const year = callSpans([on('2026-01-01'), on('2026-12-31')]);
   expect(year).toHaveLength(92);
   expect(year[0]).toEqual(on('2026-01-01'));
   expect(year.at(-1)).toMatchObject({ day: '2026-12-31', legacy: 2 });

@@ -176,6 +176,22 @@ it('notices: sent, retried, and stuck by a refusal or by waiting', async () => {
   expect(point).toEqual({ topic: 'point', made: 5, delivered: 2, retried: 2, pending: 3, stuck: 2, dead: 0 });
 });
 
+it('notices are of the UTC day on which they were made, also where a slice of the count would hold two', async () => {
+  const { store } = harness;
+  const midnight = Math.floor(NOON / DAY_MS) * DAY_MS;
+  for (const created_at of [midnight - 1, midnight, midnight + 1]) {
+    const link = await finished(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, 'body', { created_at })] });
+  }
+  const since = midnight - 30 * MINUTE_MS;
+  const { notice_days } = await report(null, since);
+  const line = { delivered: 0, dead: 0 };
+  expect(notice_days).toEqual([
+    { day: new Date(midnight - 1).toISOString().slice(0, 10), made: 1, pending: 1, stuck: 1, ...line },
+    { day: new Date(midnight).toISOString().slice(0, 10), made: 2, pending: 2, stuck: 2, ...line },
+  ]);
+});
+
 it('the assumptions of a merchant’s report are its own settings where it has some', async () => {
   await setMerchant(harness.store, MERCHANT, { declined: 'finished' });
   const values = ({ assumptions }: Report) => assumptions.map(({ value }) => value);
