@@ -4,6 +4,9 @@ import { type ChartData, drawnChart, lines, printable, type Space, WIDTH } from 
 const HEIGHT = 240;
 /** Room for numbers at the axis. */
 const LEFT = 56;
+const RIGHT = 8;
+/** Of a mark: one day alone is no block. */
+const WIDEST = 90;
 /** Pixels of a name of ten letters, and some beside it, so that no two touch. */
 const NAME = 82;
 
@@ -17,6 +20,7 @@ export function stackedColumns(data: ChartData, width = WIDTH): Promise<string> 
     x: {
       type: 'band',
       domain: data.marks.map((_, mark) => mark),
+      range: rangeOf(data, width),
       label: null,
       ticks: someOf(data, width),
       tickFormat: nameOf(data),
@@ -33,6 +37,7 @@ export function groupedColumns(data: ChartData, width = WIDTH): Promise<string> 
     ...frame(data, space),
     fx: {
       domain: data.marks.map((_, mark) => mark),
+      range: rangeOf(data, width),
       label: null,
       ticks: someOf(data, width),
       tickFormat: nameOf(data),
@@ -54,7 +59,7 @@ function frame({ number }: ChartData, { most }: Space) {
   return {
     height: HEIGHT,
     marginLeft: LEFT,
-    marginRight: 8,
+    marginRight: RIGHT,
     y: {
       domain: [0, most],
       ticks: lines(most),
@@ -63,6 +68,11 @@ function frame({ number }: ChartData, { most }: Space) {
       label: null,
     },
   };
+}
+
+/** From the axis to the right as far as the marks need it. */
+function rangeOf({ marks }: ChartData, width: number): [number, number] {
+  return [LEFT, Math.min(width - RIGHT, LEFT + marks.length * WIDEST)];
 }
 
 function classOf({ series }: ChartData, index: number): string {

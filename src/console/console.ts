@@ -41,14 +41,21 @@ export function createConsole(parts: ConsoleParts): RequestHandler {
 }
 
 async function showPage(kit: Kit, page: Page, request: Request, response: Response): Promise<void> {
-  const visit = visitOf(kit, request);
+  const visit = visitOf(kit, request, response);
   if (visit === null) askToSignIn(request, response);
-  else await answer(kit, page, visit, request, response);
+  else await answer(kit, page, visit, request, response).catch(unlessGone(visit));
+}
+
+/** Nobody is there to be told that the page was given up. */
+function unlessGone({ signal }: Visit): (error: unknown) => void {
+  return (error) => {
+    if (!signal.aborted) throw error;
+  };
 }
 
 /** Leads on to another page when it is done, so that a reload does nothing twice. */
 async function takeForm(kit: Kit, form: Form, request: Request, response: Response): Promise<void> {
-  const visit = visitOf(kit, request);
+  const visit = visitOf(kit, request, response);
   if (visit === null) return askToSignIn(request, response);
   const sent = fieldsOf(request.body);
   try {
@@ -65,10 +72,10 @@ const FILE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-modals";
 
 async function sendFile(kit: Kit, file: Download, request: Request, response: Response): Promise<void> {
-  const visit = visitOf(kit, request);
+  const visit = visitOf(kit, request, response);
   if (visit === null) return askToSignIn(request, response);
   try {
-    const made = await visit.tell(file.row, { query: file.queryOf(visit.query), signal: untilGone(response) });
+    const made = await visit.tell(file.row, { query: file.queryOf(visit.query), signal: visit.signal });
     if (!isStreamed(made)) throw new TypeError(`${file.row} makes no file`);
     const in_place = made.content_type.startsWith('text/html');
     response.set('Content-Security-Policy', FILE_POLICY);
@@ -105,7 +112,7 @@ function askToSignIn(request: Request, response: Response): void {
 }
 
 /** Null for nobody. */
-function visitOf(kit: Kit, request: Request): Visit | null {
+function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
   const { parts, words } = kit;
   const cookie = sessionOf(kit, request);
   const person = parts.sessions.personOf(cookie);
@@ -119,6 +126,7 @@ function visitOf(kit: Kit, request: Request): Visit | null {
     sent: {},
     refused: null,
     form_token: parts.sessions.formToken(cookie),
+    signal: untilGone(response),
     tell,
     ask: async (row, schema, asked) => schema.parse(await tell(row, asked)),
   };

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { RequestHandler } from 'express';
+import { CHART_STYLE } from '../chart/style.ts';
 import { PuenteError } from '../error.ts';
 
 export interface ConsoleFiles {
@@ -18,7 +19,16 @@ export interface ConsoleFiles {
 const require = createRequire(import.meta.filename);
 
 /** Sent as one, in this order. */
-const SHEETS = ['colours.css', 'ground.css', 'forms.css', 'pieces.css', 'badges.css', 'story.css', 'media.css'];
+const SHEETS = [
+  'colours.css',
+  'ground.css',
+  'forms.css',
+  'pieces.css',
+  'badges.css',
+  'story.css',
+  'charts.css',
+  'media.css',
+];
 
 interface Kept {
   path: string;
@@ -28,9 +38,10 @@ interface Kept {
 
 export function consoleFiles(): ConsoleFiles {
   const htmx = require.resolve('htmx.org/dist/htmx.min.js');
-  const style = kept('console', 'css', 'text/css', ...SHEETS.map((name) => join(import.meta.dirname, name)));
-  const icon = kept('puente', 'svg', 'image/svg+xml', join(import.meta.dirname, 'puente.svg'));
-  const script = kept('htmx', 'js', 'text/javascript', htmx);
+  const sheets = SHEETS.map((name) => readFileSync(join(import.meta.dirname, name)));
+  const style = kept('console', 'css', 'text/css', Buffer.from(CHART_STYLE), ...sheets);
+  const icon = kept('puente', 'svg', 'image/svg+xml', readFileSync(join(import.meta.dirname, 'puente.svg')));
+  const script = kept('htmx', 'js', 'text/javascript', readFileSync(htmx));
   const files = new Map([style, script, icon].map((file) => [file.path, file]));
   return {
     style: style.path,
@@ -45,8 +56,8 @@ export function consoleFiles(): ConsoleFiles {
   };
 }
 
-function kept(name: string, extension: string, type: string, ...paths: string[]): Kept {
-  const bytes = Buffer.concat(paths.map((path) => readFileSync(path)));
+function kept(name: string, extension: string, type: string, ...parts: Buffer[]): Kept {
+  const bytes = Buffer.concat(parts);
   const mark = createHash('sha256').update(bytes).digest('hex').slice(0, 12);
   return { path: `/files/${name}.${mark}.${extension}`, type, bytes };
 }

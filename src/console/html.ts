@@ -1,7 +1,12 @@
 /** Pages are written as templates that escape every value; only what is a template itself goes in as it is. */
-import { html } from 'hono/html';
+import { html, raw as unescaped } from 'hono/html';
 
 export { html };
+
+/** Markup that is made elsewhere, and escaped there: the pictures of charts. */
+export function raw(markup: string): Html {
+  return html`${unescaped(markup)}`;
+}
 
 /** A piece of a page. */
 export type Html = ReturnType<typeof html>;

@@ -1,6 +1,7 @@
 /** Reports: a period of one merchant or the fleet to open or to take home, and compared with another one. */
 import type { z } from 'zod';
 import { comparisonView } from '../http/ops/report.ts';
+import { chartSlot, charts } from './charts.ts';
 import { decisionTable } from './decisions.ts';
 import { type Content, type Html, html } from './html.ts';
 import { badge, row, section, table } from './parts.ts';
@@ -28,8 +29,20 @@ ${dateField('before_since', t('reports.before_since'), query)}
 ${dateField('before_until', t('reports.before_until'), query)}
 <p><button>${t('board.show')}</button></p><p><button name="compare" value="true">${t('reports.compare')}</button></p></form>
 ${files(words, asked)}
+${chartSlot(words, linkTo('/reports/charts', daysOf(query)))}
 ${query.compare === 'true' ? await comparison(visit, asked) : ''}`;
     return { title: t('nav.reports'), content };
+  },
+};
+
+/** Of the period that the form names. */
+export const reportChartPage: Page = {
+  path: '/reports/charts',
+  async show(visit) {
+    const { query, words } = visit;
+    const { before_since: _since, before_until: _until, ...asked } = periodOf(query);
+    const back = html`<p><a href="${linkTo('/reports', daysOf(query))}">${words.t('nav.reports')}</a></p>`;
+    return { title: words.t('charts.title'), content: html`${await charts(visit, asked)}${back}` };
   },
 };
 
@@ -91,6 +104,10 @@ function difference({ number }: Words, before: string | number | null, after: st
 
 function dateField(name: string, label: string, query: Visit['query']): Html {
   return html`<p><label for="${name}">${label}</label><input id="${name}" name="${name}" type="date" value="${query[name] ?? ''}"></p>`;
+}
+
+function daysOf({ merchant, since, until }: Visit['query']): Record<string, string> {
+  return given({ merchant, since, until });
 }
 
 /** Days of the form as instants: a period goes from the start of its first day to the end of its last one, UTC. */

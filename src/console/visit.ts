@@ -21,6 +21,8 @@ export interface Visit {
   refused: PuenteError | null;
   /** Each form of the page carries it. */
   form_token: string;
+  /** Aborted when nobody waits for the page any more; for what takes long. */
+  signal: AbortSignal;
   /** Asks the ops API for this person, and reads the answer by the row's own schema. @throws PuenteError as it refuses. */
   ask<Schema extends z.ZodType>(row: RowName, schema: Schema, asked?: Asked): Promise<z.infer<Schema>>;
   /** Asks for something whose answer is not needed, or is no JSON. */

@@ -149,3 +149,16 @@ describe.each(forms)('%s', (form) => {
     expect(svg.isWellFormed() && !/[^\P{Cc}\t\r\n]|&nbsp;|\uffff/u.test(svg.replaceAll('&amp;nbsp;', ''))).toBe(true);
   });
 });
+
+it('columns of a single mark are no block: a bar is at most so wide, and the legend takes as many lines as it needs', async () => {
+  const series = data.series.map((one) => ({ ...one, name: `${one.name} with a name that is long`, values: [3] }));
+  for (const form of ['stackedColumns', 'groupedColumns'] as const) {
+    const rects = rectsOf(await draw[form]({ ...data, marks: ['Monday'], series }));
+    expect([form, rects.every(({ width }) => width <= 90)]).toEqual([form, true]);
+  }
+  const linesOf = async (width: number): Promise<number> => {
+    const [, legend = ''] = (await stackedColumns({ ...data, series }, width)).split('class="legend"');
+    return new Set([...legend.matchAll(/<rect [^>]*y="(\d+)"/g)].map(([, y]) => y)).size;
+  };
+  expect([await linesOf(700), await linesOf(300)]).toEqual([1, 2]);
+});

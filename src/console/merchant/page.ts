@@ -11,6 +11,7 @@ import { readinessView } from '../../http/ops/readiness.ts';
 import { safetyView } from '../../http/ops/safety.ts';
 import { drainView } from '../../http/ops/stage.ts';
 import type { FleetLine } from '../board-row.ts';
+import { chartSlot, merchantCharts } from '../charts.ts';
 import { decisionTable } from '../decisions.ts';
 import { type Html, html } from '../html.ts';
 import { noticeTable } from '../notices.ts';
@@ -36,6 +37,7 @@ export const merchantPage: Page = {
     const { view, verdict, line, drain, stop, moves, found } = known;
     const content = html`${onward(visit)}
 ${facts(visit, view, line)}
+${chartSlot(words, merchantCharts(id))}
 <div class="grid">${await stageControl(visit, view)}${readiness(words, verdict)}</div>
 ${waitingMoves(visit, moves.moves)}
 ${lanes(visit, line, drain)}
@@ -97,6 +99,7 @@ function onward({ words: { t }, path }: Visit): Html {
   const parts = [
     ['stage', 'merchant.stage'],
     ['readiness', 'merchant.why'],
+    ['charts', 'charts.title'],
     ['lanes', 'merchant.lanes'],
     ['losses', 'merchant.losses'],
     ['differences', 'merchant.differences'],
