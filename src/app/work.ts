@@ -11,6 +11,7 @@ import { startChores } from '../outbound/chores.ts';
 import { watchClock } from '../outbound/clock-watch.ts';
 import { startCompleter } from '../outbound/completer.ts';
 import type { OutboundPolicy } from '../outbound/guard.ts';
+import { startJudging } from '../outbound/judging.ts';
 import { type NotifierParts, startNotifier } from '../outbound/notifier.ts';
 import { paceUpstream } from '../outbound/pace.ts';
 import { startReconciler } from '../outbound/reconciler.ts';
@@ -43,10 +44,11 @@ export function startWork(
     backup_keep: backup.keep,
     retention: { ...retention, tokens_ms: tokens.kept_for_ms },
   });
+  const judging = startJudging(runtime);
   return {
     ...loops,
     async stop() {
-      await Promise.all([loops.stop(), chores.stop()]);
+      await Promise.all([loops.stop(), chores.stop(), judging.stop()]);
     },
   };
 }

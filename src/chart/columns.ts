@@ -4,7 +4,7 @@ import { type ChartData, drawnChart, lines, printable, type Space, WIDTH } from 
 const HEIGHT = 240;
 /** Room for numbers at the axis. */
 const LEFT = 56;
-const RIGHT = 8;
+const RIGHT = 24;
 /** Of a mark: one day alone is no block. */
 const WIDEST = 90;
 /** Pixels of a name of ten letters, and some beside it, so that no two touch. */

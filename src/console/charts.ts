@@ -46,13 +46,13 @@ export async function charts({ words, ask, signal }: Visit, asked: Record<string
   return section('charts', t('charts.title'), html`<div class="charts">${shown}</div>`, lead(words, figures));
 }
 
-/** Of which time, and since when calls are kept where that is later. */
-function lead(words: Words, { period, calls_since }: Figures): Content {
+/** Of which time, and since when calls and verdicts are kept where that is later. */
+function lead(words: Words, { period, calls_since, readiness_since }: Figures): Content {
   const { t } = words;
-  const said = html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}.`;
-  return calls_since === null || calls_since <= period.since
-    ? said
-    : html`${said} ${t('charts.kept')} ${timeOf(words, calls_since)}.`;
+  const later = (key: string, since: string | null): Content =>
+    since === null || since <= period.since ? null : html` ${t(key)} ${timeOf(words, since)}.`;
+  const verdicts_since = readiness_since === null ? null : `${readiness_since}T00:00:00.000Z`;
+  return html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}.${later('charts.kept', calls_since)}${later('charts.judged', verdicts_since)}`;
 }
 
 /** A picture with its caption, and the table that says the same; a sentence where there is nothing to draw. */

@@ -16,8 +16,17 @@ import { AWAITS_IN_BULK, OVER } from './writes-upkeep.ts';
 const STEP_ROWS = 500;
 /** Rows looked at in one go of what is kept in the order of arrival, not of merchants: the inbox, and sales born on legacy. */
 const SLICE_ROWS = 20_000;
-const SUM_TABLES = ['traffic', 'seen_units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts'] as const;
-const SUMS = ['traffic', 'units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts'] as const;
+const SUM_TABLES = [
+  'traffic',
+  'seen_units',
+  'ledger',
+  'coverage',
+  'differences',
+  'unknowns',
+  'verdicts',
+  'readiness_days',
+] as const;
+const SUMS = ['traffic', 'units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts', 'readiness'] as const;
 
 type EraseMethods = Pick<UpkeepStore, 'holdings' | 'openWork' | 'eraseMerchant'>;
 
@@ -160,6 +169,7 @@ const counted = {
   differences: 'FROM differences WHERE merchant_id = ?',
   unknowns: 'FROM unknowns WHERE merchant_id = ?',
   verdicts: 'FROM verdicts WHERE merchant_id = ?',
+  readiness_days: 'FROM readiness_days WHERE merchant_id = ?',
   proposals: 'FROM proposals WHERE merchant_id = ?',
   bulk_moves: `FROM bulk_moves WHERE ${NAMED_IN_BULK}`,
 } as const;

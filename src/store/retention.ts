@@ -28,7 +28,7 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<UpkeepSto
       const gone = { links: await write('links', links.length, linkSteps(links, 'delete_links')) };
       const notices = keysOf(await reads.notices.all('delivered', notices_before, 'dead', notices_before, limit));
       const events = keysOf(await reads.events.all(events_before, limit));
-      const sums = (await reads.traffic.get(dayOf(sums_before), limit))?.count ?? 0;
+      const sums = (await reads.sums.get(dayOf(sums_before), limit, dayOf(sums_before), limit))?.count ?? 0;
       const tokens = keysOf(await reads.tokens.all(tokens_before, limit));
       return {
         ...gone,
@@ -67,6 +67,7 @@ function sumSteps({ sums_before }: RetentionLimits, limit: number): Step[] {
   const day = dayOf(sums_before);
   return [
     { write: 'delete_traffic', values: [day, limit] },
+    { write: 'delete_readiness', values: [day, limit] },
     { write: 'delete_shed', values: [day] },
     { write: 'delete_hours', values: [Math.floor(sums_before / HOUR_MS)] },
   ];
@@ -101,8 +102,10 @@ function prepareReads(reader: Reader) {
       `SELECT sequence AS key FROM events INDEXED BY events_over WHERE state IN ('done', 'expired') AND received_at < (SELECT ?)
        ORDER BY received_at LIMIT ?`,
     ),
-    traffic: reader.prepare<[number, number], { count: number }>(
-      `SELECT count(*) AS count FROM (SELECT 1 FROM traffic INDEXED BY traffic_by_day WHERE day < (SELECT ?) LIMIT ?) AS old`,
+    sums: reader.prepare<[number, number, number, number], { count: number }>(
+      `SELECT (SELECT count(*) FROM (SELECT 1 FROM traffic INDEXED BY traffic_by_day WHERE day < (SELECT ?) LIMIT ?) AS old)
+         + (SELECT count(*) FROM (SELECT 1 FROM readiness_days INDEXED BY readiness_by_day WHERE day < (SELECT ?) LIMIT ?) AS old)
+         AS count`,
     ),
     tokens: reader.prepare<[number, number], Key<string>>(
       `SELECT fingerprint AS key FROM tokens WHERE seen_at < ? AND length(sealed_token) > 0 LIMIT ?`,

@@ -35,6 +35,8 @@ export const upkeepWrites = {
   delete_events: `DELETE FROM events WHERE sequence ${LISTED} AND state IN ('done', 'expired')`,
   delete_traffic: `DELETE FROM traffic WHERE (merchant_id, day, operation, lane, outcome) IN (
     SELECT merchant_id, day, operation, lane, outcome FROM traffic WHERE day < (SELECT ?) LIMIT ?)`,
+  delete_readiness: `DELETE FROM readiness_days WHERE (merchant_id, day) IN (
+    SELECT merchant_id, day FROM readiness_days WHERE day < (SELECT ?) LIMIT ?)`,
   delete_shed: `DELETE FROM shed WHERE day < ?`,
   /** Hours without exchanges: the pages of a period need the others. */
   delete_hours: `DELETE FROM exchange_hours WHERE hour < ?
@@ -50,6 +52,7 @@ export const upkeepWrites = {
   erase_differences: `DELETE FROM differences WHERE merchant_id = ?`,
   erase_unknowns: `DELETE FROM unknowns WHERE merchant_id = ?`,
   erase_verdicts: `DELETE FROM verdicts WHERE merchant_id = ?`,
+  erase_readiness: `DELETE FROM readiness_days WHERE merchant_id = ?`,
   erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND state <> 'waiting'`,
   /** Its lines stay as they count; the revision has a step that is under way read them anew. The values are its id twice, the row's, its id. */
   erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,

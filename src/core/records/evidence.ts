@@ -1,4 +1,5 @@
 /** What the store keeps as evidence: exchanges, and the sums and findings made of them. Every sum is written with its exchanges. */
+import type { Verdict } from '../evidence/verdict.ts';
 import type { Exchange, OperationKind, Outcome, UnknownHit } from '../exchange.ts';
 import type { AuditEntry } from '../store.ts';
 
@@ -159,6 +160,21 @@ export interface VerdictRow {
   sample: string;
 }
 
+/** The verdict on a merchant's next move, of a day. */
+export interface MerchantDay {
+  merchant_id: string;
+  /** Days since 1970-01-01 UTC. */
+  day: number;
+  verdict: Verdict;
+}
+
+/** How many merchants had a verdict on a day. */
+export interface ReadinessDay {
+  day: number;
+  verdict: Verdict;
+  merchants: number;
+}
+
 /** What evidence can be read of; the live store keeps it, and `puente assess` builds one of a file in memory. */
 export interface EvidenceReader {
   traffic(filter: { merchant_id?: string; since_day?: number; until_day?: number }): Promise<Traffic[]>;
@@ -187,6 +203,14 @@ export interface EvidenceStore extends EvidenceReader {
   /** As `exchanges`, of each only what counting needs. */
   calls(filter: ExchangeFilter, after: number, limit: number): Promise<CallSeen[]>;
   exchange(id: string): Promise<StoredExchange | null>;
+  /** One row for a merchant and day at most; a later verdict of the day takes the place of the earlier one. */
+  keepReadiness(rows: readonly MerchantDay[]): Promise<void>;
+  /** Of one merchant or all, days [since, until), ascending. */
+  readinessDays(filter: { merchant_id?: string; since_day: number; until_day: number }): Promise<ReadinessDay[]>;
+  /** The first day that a verdict was kept of; null for none. */
+  readinessSince(): Promise<number | null>;
+  /** Ids of the merchants with a verdict of the day, ascending. */
+  judgedOn(day: number): Promise<string[]>;
   /** Adds to what could not be kept, by reason, so that reports can say so. */
   noteShed(reason: 'shadow' | 'evidence', count: number, at: number): Promise<void>;
   /** Shed since a day, by reason. */

@@ -139,7 +139,7 @@ export interface UpkeepStore {
   /** Deletes all but the newest `keep`. @returns the files deleted. */
   trimBackups(keep: number): Promise<string[]>;
 
-  /** Deletes or blanks at most `limit` rows of each kind that are old and over. Never a live row, never an audit line. */
+  /** Deletes or blanks at most `limit` rows of each kind (of `sums`: of each table) that are old and over. Never a live row, never an audit line. */
   tidyOld(limits: RetentionLimits, limit: number): Promise<Record<RetentionKind, number>>;
 
   holdings(merchant_id: string): Promise<Holdings>;

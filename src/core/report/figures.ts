@@ -1,6 +1,7 @@
 /** The figures of a period that charts are drawn of: a part of the report, without what takes long to judge or to prove. */
 import type { z } from 'zod';
 import type { Figures } from '../../chart/figures.ts';
+import { readinessDays, readinessSince } from '../evidence/readiness-days.ts';
 import type { Runtime } from '../runtime.ts';
 import { askOf, reportQuery } from './ask.ts';
 import { decisionLines } from './decisions.ts';
@@ -22,6 +23,8 @@ export interface FiguresView extends Figures {
   period: { since: string; until: string };
   /** ISO 8601, the oldest call of any merchant that is still kept: nothing before it can be shown; null for none. */
   calls_since: string | null;
+  /** UTC day of the first verdict that is kept; null for none. */
+  readiness_since: string | null;
 }
 
 /**
@@ -43,18 +46,18 @@ async function gatherFigures(runtime: Runtime, ask: ReportAsk, signal: AbortSign
   const { decisions } = await decisionLines(runtime, ask, signal);
   const fleet = await fleetOf(runtime, ask.merchant_id, tally, signal);
   const [oldest] = await runtime.store.exchanges({}, 0, 1);
-  const made_at = new Date(runtime.clock.now()).toISOString();
   return {
     merchant_id: ask.merchant_id,
-    made_at,
+    made_at: new Date(runtime.clock.now()).toISOString(),
     period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
     calls_since: oldest === undefined ? null : new Date(oldest.at).toISOString(),
+    readiness_since: await readinessSince(runtime),
     days: dayLines(tally),
     waits: waitLines(tally),
     losses: lossLines(runtime, tally).map(({ operation, path, count, would_be_count }) => {
       return { operation, path, count, would_be_count };
     }),
     notice_days: notices.days,
-    readiness_days: verdictDays(decisions.lines, { day: made_at.slice(0, 10), counts: fleet.verdicts }),
+    readiness_days: await readinessDays(runtime, ask, verdictDays(decisions.lines), fleet.verdicts),
   };
 }

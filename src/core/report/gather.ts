@@ -2,6 +2,7 @@
 import { PuenteError } from '../../error.ts';
 import { verifyAuditStream } from '../audit-trail.ts';
 import { viewReadiness } from '../evidence/readiness.ts';
+import { readinessDays } from '../evidence/readiness-days.ts';
 import type { EvidenceStore, ExchangeFilter } from '../records/evidence.ts';
 import type { Runtime } from '../runtime.ts';
 import { say } from '../sentences.ts';
@@ -70,11 +71,9 @@ async function gather(
   const notices = await noticeLines(runtime, ask, signal);
   const fleet = await fleetOf(runtime, merchant_id, tally, signal);
   const head = (await store.audits(1))[0];
-  const made_at = new Date(runtime.clock.now()).toISOString();
-  const today = { day: made_at.slice(0, 10), counts: fleet.verdicts };
   return {
     schema: REPORT_SCHEMA,
-    made_at,
+    made_at: new Date(runtime.clock.now()).toISOString(),
     merchant_id,
     period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
     tables_revision: tables.revision,
@@ -100,7 +99,7 @@ async function gather(
     readiness: merchant_id === null ? null : await viewReadiness(runtime, merchant_id),
     merchants: fleet.merchants,
     verdicts: fleet.verdicts,
-    readiness_days: verdictDays(decisions.lines, today),
+    readiness_days: await readinessDays(runtime, ask, verdictDays(decisions.lines), fleet.verdicts),
     findings: fleet.findings,
     left_out: {
       differences: differences.left_out,

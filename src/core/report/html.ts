@@ -27,7 +27,7 @@ export async function reportHtml(report: Report): Promise<string> {
     htmlSection(
       'Readiness over time',
       raw(charts.readiness.picture + charts.readiness.table),
-      'The verdicts that decisions on stages rested on, each merchant once a day, and all verdicts when this was made. Days without such a decision have none.',
+      'Merchants by their verdict: of each UTC day as it was kept, else what decisions on stages rested on; of today as it is now. Other days have none.',
     ),
     traffic(report, charts),
     htmlSection(

@@ -1,17 +1,11 @@
-/** Readiness over time, from what the audit chain keeps: the verdict that each decision on a stage rested on. */
+/** Readiness of days of which no verdict was kept, from the audit chain: what each decision on a stage rested on. */
 
 import type { VerdictCounts } from '../../chart/figures.ts';
 import { type Verdict, verdicts } from '../evidence/verdict.ts';
 import type { DecisionLine, Report } from './report.ts';
 
-/**
- * A line for each day on which a stage was decided, with the last verdict of each merchant on that day, and one for `today`
- * with all merchants. Other days have none: nobody keeps a verdict that nothing rested on.
- */
-export function verdictDays(
-  decisions: Report['decisions'],
-  today: { day: string; counts: Record<Verdict, number> },
-): VerdictCounts[] {
+/** A line for each day on which a stage was decided, with the last verdict of each merchant on that day. */
+export function verdictDays(decisions: Report['decisions']): VerdictCounts[] {
   const days = new Map<string, Map<string, Verdict>>();
   for (const decision of decisions.toSorted((a, b) => a.sequence - b.sequence)) {
     const verdict = verdictOf(decision);
@@ -19,12 +13,7 @@ export function verdictDays(
     const day = decision.at.slice(0, 10);
     days.set(day, (days.get(day) ?? new Map<string, Verdict>()).set(decision.subject, verdict));
   }
-  const decided = [...days]
-    .filter(([day]) => day !== today.day)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([day, found]) => ({ day, ...countsOf([...found.values()]) }));
-  const is_judged = Object.values(today.counts).some((count) => count > 0);
-  return is_judged ? [...decided, { day: today.day, ...today.counts }] : decided;
+  return [...days].map(([day, found]) => ({ day, ...countsOf([...found.values()]) }));
 }
 
 /** Null for lines that are no decision on a stage. */

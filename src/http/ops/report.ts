@@ -42,6 +42,7 @@ export const figuresView = z.object({
   made_at: z.iso.datetime(),
   period: z.object({ since: z.iso.datetime(), until: z.iso.datetime() }),
   calls_since: z.iso.datetime().nullable().describe('the oldest call that is still kept: nothing before it is shown'),
+  readiness_since: z.iso.date().nullable().describe('the first day that a verdict is kept of'),
   days: z.array(z.object({ day, ...lanes, faults: count.describe('of the calls on orders') })),
   waits: z.array(z.object({ from_ms: count, up_to_ms: count, ...lanes })).describe('calls by what they took'),
   losses: z.array(

@@ -20,6 +20,7 @@ import { moveMethods } from '../moves.ts';
 import { noticeLogMethods } from '../notice-log.ts';
 import { noticeMethods } from '../notices.ts';
 import { openingMethods } from '../openings.ts';
+import { readinessDayMethods } from '../readiness-days.ts';
 import { recordingMethods } from '../recording.ts';
 import { refundMethods } from '../refunds.ts';
 import { scheduleMethods } from '../schedules.ts';
@@ -133,6 +134,7 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
     ...exchangeMethods(reader),
     ...spanMethods(reader, writer, now),
     ...trafficMethods(reader, writer),
+    ...readinessDayMethods(reader, writer),
     ...findingMethods(reader, writer),
     ...countMethods(reader),
     ...scheduleMethods(reader, writer),

@@ -56,6 +56,8 @@ export const postgresEvidenceWrites = {
   )}
     ON CONFLICT (merchant_id, operation, verdict, md5(code), md5(error), md5(detail)) DO UPDATE
     SET ${added('verdicts', 'count')}, last_at = greatest(verdicts.last_at, excluded.last_at), sample = excluded.sample`,
+  keep_readiness: `INSERT INTO readiness_days ${rows('merchant_id, day:bigint, verdict')}
+    ON CONFLICT (merchant_id, day) DO UPDATE SET verdict = excluded.verdict`,
   add_shed: `INSERT INTO shed (day, reason, count) VALUES (?, ?, ?)
     ON CONFLICT (day, reason) DO UPDATE SET ${added('shed', 'count')}`,
 } satisfies Partial<Record<WriteName, string>>;

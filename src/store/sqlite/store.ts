@@ -23,6 +23,7 @@ import { moveMethods } from '../moves.ts';
 import { noticeLogMethods } from '../notice-log.ts';
 import { noticeMethods } from '../notices.ts';
 import { openingMethods } from '../openings.ts';
+import { readinessDayMethods } from '../readiness-days.ts';
 import { recordingMethods } from '../recording.ts';
 import { refundMethods } from '../refunds.ts';
 import { scheduleMethods } from '../schedules.ts';
@@ -174,6 +175,7 @@ export function assembleStore(parts: {
     ...exchangeMethods(reader),
     tidyExchanges: tidierOf(reader, queue),
     ...trafficMethods(reader, queue),
+    ...readinessDayMethods(reader, queue),
     ...findingMethods(reader, queue),
     ...countMethods(reader),
     ...scheduleMethods(reader, queue),

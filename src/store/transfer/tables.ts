@@ -35,6 +35,7 @@ export const CARRIED: readonly CarriedTable[] = [
   { name: 'differences', key: ['merchant_id', 'signature'] },
   { name: 'unknowns', key: ['merchant_id', 'what', 'name'] },
   { name: 'verdicts', key: ['merchant_id', 'operation', 'verdict', 'code', 'error', 'detail'] },
+  { name: 'readiness_days', key: ['merchant_id', 'day'] },
   { name: 'shed', key: ['day', 'reason'] },
   { name: 'proposals', key: ['sequence'] },
   { name: 'bulk_moves', key: ['sequence'] },

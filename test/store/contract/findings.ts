@@ -1,7 +1,8 @@
 /** Findings: traffic, units, the loss ledger, coverage, unknown names and shadow verdicts, each a sum of exchanges. */
 import { expect, it } from 'vitest';
+import type { Verdict } from '../../../src/core/evidence/verdict.ts';
 import { accepted, newExchange, newLoss } from './evidence-kit.ts';
-import { DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from './harness.ts';
+import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from './harness.ts';
 
 const DAY = Math.floor(NOON / DAY_MS);
 const LATER = NOON + MINUTE_MS;
@@ -11,6 +12,7 @@ export function findingTests(current: () => Harness): void {
   itCountsFields(current);
   itCountsUnknownNames(current);
   itCountsVerdicts(current);
+  itKeepsReadiness(current);
 
   it('counts a call of nobody, or of no operation, in no sum but the unknown names', async () => {
     const { store } = current();
@@ -224,5 +226,40 @@ function itCountsVerdicts(current: () => Harness): void {
     const rows = await store.verdicts(MERCHANT);
     expect(rows).toHaveLength(201);
     expect(rows[0]).toMatchObject({ detail: '(others)', count: 3 });
+  });
+}
+
+function itKeepsReadiness(current: () => Harness): void {
+  it('keeps one verdict for a merchant and day, the last one, and counts merchants by them', async () => {
+    const { store } = current();
+    expect([await store.readinessSince(), await store.judgedOn(DAY)]).toEqual([null, []]);
+    const of = (merchant_id: string, day: number, verdict: Verdict) => ({ merchant_id, day, verdict });
+    await store.keepReadiness([of(OTHER_MERCHANT, DAY, 'ready'), of(MERCHANT, DAY, 'inconclusive')]);
+    await store.keepReadiness([of(MERCHANT, DAY, 'ready'), of(MERCHANT, DAY + 1, 'blocked')]);
+    const period = { since_day: DAY, until_day: DAY + 2 };
+    expect(await store.readinessDays(period)).toEqual([
+      { day: DAY, verdict: 'ready', merchants: 2 },
+      { day: DAY + 1, verdict: 'blocked', merchants: 1 },
+    ]);
+    expect(await store.readinessDays({ ...period, merchant_id: OTHER_MERCHANT })).toEqual([
+      { day: DAY, verdict: 'ready', merchants: 1 },
+    ]);
+    expect(await store.readinessDays({ since_day: DAY + 1, until_day: DAY + 1 })).toEqual([]);
+    expect(await store.judgedOn(DAY)).toEqual([MERCHANT, OTHER_MERCHANT].toSorted());
+    expect(await store.readinessSince()).toBe(DAY);
+  });
+
+  it('forgets verdicts of days that are too old, and those of a merchant that is erased', async () => {
+    const { store } = current();
+    const days = [DAY - 2, DAY - 1, DAY];
+    for (const merchant_id of [MERCHANT, OTHER_MERCHANT])
+      await store.keepReadiness(days.map((day) => ({ merchant_id, day, verdict: 'ready' })));
+    const never = { links_before: 0, notices_before: 0, events_before: 0, tokens_before: 0 };
+    expect(await store.tidyOld({ ...never, sums_before: DAY * DAY_MS }, 3)).toMatchObject({ sums: 3 });
+    expect(await store.tidyOld({ ...never, sums_before: DAY * DAY_MS }, 3)).toMatchObject({ sums: 1 });
+    expect(await store.readinessSince()).toBe(DAY);
+    expect(await store.holdings(MERCHANT)).toMatchObject({ sums: 1 });
+    await store.eraseMerchant(MERCHANT, () => auditOf('erase'));
+    expect(await store.judgedOn(DAY)).toEqual([OTHER_MERCHANT]);
   });
 }

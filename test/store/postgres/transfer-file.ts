@@ -72,6 +72,7 @@ const OTHERS = [
      'key ' || rowid, 'SENDING', NULL, NULL, NULL, NULL, NULL, ${NOON}, ${NOON}, 1 FROM links`,
   `INSERT OR IGNORE INTO coverage VALUES ('${MERCHANT}', 'point.create', 'amount', 3, 1, ${NOON})`,
   `INSERT OR IGNORE INTO verdicts VALUES ('${MERCHANT}', 'point.create', 'refused_here', '', '', 'odd' || char(0), 3, ${NOON}, 'sample')`,
+  `INSERT OR IGNORE INTO readiness_days VALUES ('${MERCHANT}', ${Math.floor(NOON / 86_400_000)}, 'ready')`,
   `INSERT INTO shed VALUES (20000, 'shadow', 4)`,
   `INSERT INTO proposals VALUES (5, 'proposal', '${MERCHANT}', '{}', 'why', 'ana', ${NOON}, ${NOON}, 'waiting', NULL, NULL)`,
   `INSERT INTO bulk_moves VALUES (6, 'bulk', '{}', 'why', 'ana', 3, '[]', 'done', '', ${NOON}, ${NOON}, 1)`,

@@ -1,0 +1,79 @@
+/** Readiness day by day: the verdict on each merchant is kept once a UTC day, because nothing else could tell it later. */
+import type { VerdictCounts } from '../../chart/figures.ts';
+import { knownMerchants } from '../operate.ts';
+import type { Runtime } from '../runtime.ts';
+import { merchantReadiness } from './readiness.ts';
+import type { Verdict } from './verdict.ts';
+
+const DAY_MS = 86_400_000;
+/** Between two verdicts others have the thread for longer than one takes: payments come first. */
+const PAUSE_MS = 20;
+
+/**
+ * Judges every merchant that has no verdict of today, one after the other, for as long as `mayGoOn` says so.
+ * One that can't be judged is left for the next time.
+ * @returns how many were judged.
+ */
+export async function keepReadiness(runtime: Runtime, mayGoOn: () => boolean): Promise<number> {
+  const { store, clock, log } = runtime;
+  const day = Math.floor(clock.now() / DAY_MS);
+  const judged = new Set(await store.judgedOn(day));
+  const due = (await knownMerchants(runtime)).filter(({ id }) => !judged.has(id));
+  let count = 0;
+  for (const { id } of due) {
+    if (!mayGoOn()) break;
+    try {
+      const { verdict } = await merchantReadiness(runtime, id);
+      await store.keepReadiness([{ merchant_id: id, day, verdict }]);
+      count++;
+    } catch (error) {
+      log.debug('the verdict of a day could not be kept', { merchant: id, cause: String(error) });
+    }
+    await clock.sleep(PAUSE_MS);
+  }
+  return count;
+}
+
+/** [since, until), epoch ms, of one merchant or, for null, of all. */
+interface Period {
+  merchant_id: string | null;
+  since: number;
+  until: number;
+}
+
+/**
+ * Days with a verdict, oldest first.
+ * @param decided what decisions rested on, for days of which nothing else was kept.
+ * @param today the verdicts of this moment, which stand for today's.
+ */
+export async function readinessDays(
+  { store, clock }: Pick<Runtime, 'store' | 'clock'>,
+  { merchant_id, since, until }: Period,
+  decided: readonly VerdictCounts[],
+  today: Record<Verdict, number>,
+): Promise<VerdictCounts[]> {
+  const this_day = Math.floor(clock.now() / DAY_MS);
+  const [since_day, until_day] = [Math.floor(since / DAY_MS), Math.ceil(until / DAY_MS)];
+  const kept = new Map<string, VerdictCounts>();
+  const whose = merchant_id === null ? {} : { merchant_id };
+  for (const { day, verdict, merchants } of await store.readinessDays({ ...whose, since_day, until_day })) {
+    const date = dateOf(day);
+    const line = kept.get(date) ?? { day: date, ready: 0, inconclusive: 0, blocked: 0 };
+    kept.set(date, { ...line, [verdict]: merchants });
+  }
+  const is_asked_for = this_day >= since_day && this_day < until_day;
+  if (is_asked_for && Object.values(today).some((count) => count > 0))
+    kept.set(dateOf(this_day), { day: dateOf(this_day), ...today });
+  const days = new Map([...decided.map((line) => [line.day, line] as const), ...kept]);
+  return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
+}
+
+/** The first day that a verdict was kept of, ISO 8601; null for none. */
+export async function readinessSince({ store }: Pick<Runtime, 'store'>): Promise<string | null> {
+  const day = await store.readinessSince();
+  return day === null ? null : dateOf(day);
+}
+
+function dateOf(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}

@@ -1,0 +1,32 @@
+/** Keeps the verdict of each merchant once a UTC day; whatever fails is logged and comes again. */
+import { keepReadiness } from '../core/evidence/readiness-days.ts';
+import type { Runtime } from '../core/runtime.ts';
+
+/** Merchants that are new, or of a new day, are looked for this often. */
+const LOOK_EVERY_MS = 10 * 60_000;
+
+export interface Judging {
+  /** Judges no further merchant, and waits until the last one is. */
+  stop(): Promise<void>;
+}
+
+/** Looks by itself, for the first time after a pause: a start has enough to do. */
+export function startJudging(runtime: Runtime, every_ms = LOOK_EVERY_MS): Judging {
+  let stopped = false;
+  let working = Promise.resolve();
+  const round = async (): Promise<void> => {
+    await keepReadiness(runtime, () => !stopped).catch((error: unknown) =>
+      runtime.log.warn('readiness of the day: left for later', { cause: String(error) }),
+    );
+  };
+  const timer = setInterval(() => {
+    working = working.then(round);
+  }, every_ms).unref();
+  return {
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await working;
+    },
+  };
+}
