@@ -37,8 +37,16 @@ const TERMINALS = [
 ];
 const CODES = ['SUC001POS001', 'SUC001POS002', 'SUC002POS001'];
 
-/** @param output directory that the reports are written to. @returns the HTML report of the fleet. */
-export async function playJourney(transcript: Transcript, output: string): Promise<string> {
+/**
+ * @param output directory that the reports are written to.
+ * @param afterwards is played when the story has ended, while everything still runs.
+ * @returns the HTML report of the fleet.
+ */
+export async function playJourney(
+  transcript: Transcript,
+  output: string,
+  afterwards: Scene['play'] = async () => undefined,
+): Promise<string> {
   const stand = await startStand(people);
   const opened: Shop[] = [];
   const open = async (name: string, merchant: string, site: string, units: readonly string[]): Promise<Shop> => {
@@ -74,6 +82,7 @@ export async function playJourney(transcript: Transcript, output: string): Promi
       transcript.tell('scene', `${index + 1}. ${scene.title}`);
       await scene.play(journey);
     }
+    await afterwards(journey);
     return `${output}/fleet.html`;
   } finally {
     for (const shop of opened) await shop.close();
