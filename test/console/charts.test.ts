@@ -1,10 +1,13 @@
 /** The charts of the console in a real browser: in three languages, narrow and dark, without scripts, and where there is nothing. */
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../chromium.ts';
 import { ARGENTINA, BEN, type Bench, BRAZIL, DEVICE, eventually, PEOPLE, POINT, startBench } from '../kit.ts';
 import { type Opened, openConsole } from './browser.ts';
 
 const HERE = `/merchants/${ARGENTINA}`;
+const DAY_MS = 86_400_000;
 const DRAWN = ['traffic', 'waits', 'notices', 'readiness', 'losses'];
 
 describe.skipIf(!hasChromium)('the charts', () => {
@@ -76,6 +79,24 @@ describe.skipIf(!hasChromium)('the charts', () => {
     expect(await page.locator('#charts .lead').innerText()).toContain('Jan 1, 2026');
     expect(await traffic.locator('svg').count()).toBe(0);
     expect(await seriousFindings()).toEqual([]);
+  });
+
+  it('tell since when verdicts are kept, and show the days of which there is one', async () => {
+    const today = Math.floor(Date.now() / DAY_MS);
+    const database = new Database(join(bench.data_dir, 'puente.db'));
+    database.prepare('INSERT INTO readiness_days VALUES (?, ?, ?)').run(ARGENTINA, today - 2, 'ready');
+    database.close();
+    const { page, go } = await as();
+    await go(`${HERE}/charts`);
+    await page.locator('#charts').getByText('Verdicts are kept by day since').waitFor();
+    const readiness = page.locator('#chart-readiness');
+    await readiness.getByText('Figures').click();
+    const rows = await readiness.locator('tbody tr').allInnerTexts();
+    expect(rows.map((row) => row.split(/\s+/).slice(1))).toEqual([
+      ['1', '0', '0'],
+      ['0', '0', '0'],
+      ['0', '1', '0'],
+    ]);
   });
 
   it('of a merchant with nothing are sentences, and no empty pictures', async () => {
