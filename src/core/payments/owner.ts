@@ -6,7 +6,7 @@ import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 
-/** What of a payment tells whose it is. */
+/** What of a payment tells whose it is. Of thousands nothing else is kept: neither its size nor its buyer is of any use. */
 interface PaymentTraits {
   id?: unknown;
   external_reference?: unknown;
@@ -56,11 +56,19 @@ async function readTraits(
     if (outcome.status === 401) await distrust(runtime, token);
     const parsed = outcome.status === 200 ? paymentSchema.safeParse(outcome.body) : null;
     const isIt = parsed?.success === true && String(parsed.data.id) === payment_id;
-    return { at, status: outcome.status, traits: isIt ? parsed.data : null };
+    return { at, status: outcome.status, traits: isIt ? traitsOf(parsed.data) : null };
   };
   return runtime.cache.get(`payment owner ${merchant_id} ${payment_id}`, at, TRAITS_FRESH_MS, ask, (one) =>
     one.status === 404 ? reads.search_fresh_ms : one.traits !== null,
   );
+}
+
+function traitsOf({ id, external_reference, order }: PaymentTraits): PaymentTraits {
+  return { id, external_reference, order: { id: orderIdOf(order) } };
+}
+
+function orderIdOf(order: unknown): unknown {
+  return (order as { id?: unknown } | null | undefined)?.id; // any JSON
 }
 
 /** The link that a payment names: by its number, its order, or the reference that went upstream. */
@@ -72,7 +80,7 @@ export async function linkOfPayment(
   const { store } = runtime;
   const paid = await store.linkByPayment(String(payment.id));
   if (paid !== null) return paid.merchant_id === merchant_id ? paid : null;
-  const order_id = (payment.order as { id?: unknown } | null | undefined)?.id; // any JSON
+  const order_id = orderIdOf(payment.order);
   const ordered = typeof order_id === 'string' ? await store.linkByOrder(order_id) : null;
   if (ordered?.merchant_id === merchant_id) return ordered;
   const { external_reference } = payment;
