@@ -53,7 +53,7 @@ const names = [...benchCases.map(({ name }) => name), ...extras];
 export function program(action: (options: Options) => Promise<void>): Command {
   return new Command('npm run bench --')
     .description(
-      'Measures Puente against bare proxies on this machine, interleaved, in about ten minutes; --all takes more than an hour. Exit code 1 when an answer or a count is wrong, 3 when --compare finds something worse.',
+      'Measures Puente against bare proxies on this machine, interleaved, in about a quarter of an hour; --all takes more than an hour. Exit code 1 when an answer or a count is wrong, 3 when --compare finds something worse.',
     )
     .addHelpText('after', `\nCases: ${names.join(', ')}`)
     .option('--all', 'every case, concurrency, contestant and extra', false)
