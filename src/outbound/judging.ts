@@ -13,14 +13,19 @@ export interface Judging {
 /** Looks by itself, for the first time after a pause: a start has enough to do. */
 export function startJudging(runtime: Runtime, every_ms = LOOK_EVERY_MS): Judging {
   let stopped = false;
-  let working = Promise.resolve();
+  let working: Promise<void> | null = null;
+  const mayGoOn = (): boolean => !stopped && runtime.store.healthy();
   const round = async (): Promise<void> => {
-    await keepReadiness(runtime, () => !stopped).catch((error: unknown) =>
+    if (!mayGoOn()) return;
+    await keepReadiness(runtime, mayGoOn).catch((error: unknown) =>
       runtime.log.warn('readiness of the day: left for later', { cause: String(error) }),
     );
   };
   const timer = setInterval(() => {
-    working = working.then(round);
+    // One round may take longer than the pause between two.
+    working ??= round().finally(() => {
+      working = null;
+    });
   }, every_ms).unref();
   return {
     async stop() {

@@ -3,6 +3,7 @@ import type { ReadinessDay } from '../core/records/evidence.ts';
 import type { Store } from '../core/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import { filteredReads, whereOf } from './filtered.ts';
+import { merchantLock } from './locks.ts';
 
 /** Days are half open: [since, until). */
 export function readinessDayMethods(
@@ -17,7 +18,8 @@ export function readinessDayMethods(
   return {
     async keepReadiness(rows) {
       const values = JSON.stringify(rows.map(({ merchant_id, day, verdict }) => [merchant_id, day, verdict]));
-      await writer.commit({ steps: [{ write: 'keep_readiness', values: [values] }] });
+      const shared = rows.map(({ merchant_id }) => merchantLock(merchant_id));
+      await writer.commit({ steps: [{ write: 'keep_readiness', values: [values] }], locks: { shared } });
     },
     async readinessDays({ merchant_id, since_day, until_day }) {
       const { where, values } = whereOf([

@@ -38,7 +38,10 @@ export const evidenceWrites = {
   add_verdicts: `INSERT INTO verdicts (merchant_id, operation, verdict, code, error, detail, count, last_at, sample) ${rows(9)}
     ON CONFLICT (merchant_id, operation, verdict, code, error, detail) DO UPDATE SET count = count + excluded.count,
     last_at = max(last_at, excluded.last_at), sample = excluded.sample`,
+  /** Of a merchant that was erased while it was judged nothing is kept. */
   keep_readiness: `INSERT INTO readiness_days (merchant_id, day, verdict) ${rows(3)}
+    AND (EXISTS (SELECT 1 FROM merchants WHERE id = value ->> 0)
+      OR EXISTS (SELECT 1 FROM traffic WHERE merchant_id = value ->> 0))
     ON CONFLICT (merchant_id, day) DO UPDATE SET verdict = excluded.verdict`,
   add_shed: `INSERT INTO shed (day, reason, count) VALUES (?, ?, ?)
     ON CONFLICT (day, reason) DO UPDATE SET count = count + excluded.count`,

@@ -1,29 +1,37 @@
 /** Readiness day by day: the verdict on each merchant is kept once a UTC day, because nothing else could tell it later. */
+import { createHash } from 'node:crypto';
 import type { VerdictCounts } from '../../chart/figures.ts';
 import { knownMerchants } from '../operate.ts';
 import type { Runtime } from '../runtime.ts';
-import { merchantReadiness } from './readiness.ts';
+import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 import type { Verdict } from './verdict.ts';
 
 const DAY_MS = 86_400_000;
 /** Between two verdicts others have the thread for longer than one takes: payments come first. */
 const PAUSE_MS = 20;
 
+/** Whom another process has judged meanwhile is looked at after so many. */
+const LOOKED_AT = 25;
+
 /**
- * Judges every merchant that has no verdict of today, one after the other, for as long as `mayGoOn` says so.
- * One that can't be judged is left for the next time.
+ * Judges every merchant that has no verdict of today, one after the other, for as long as `mayGoOn` says so: as it is when
+ * the day begins. One that can't be judged is left for the next time. Each process begins at a place of its own.
  * @returns how many were judged.
  */
 export async function keepReadiness(runtime: Runtime, mayGoOn: () => boolean): Promise<number> {
   const { store, clock, log } = runtime;
   const day = Math.floor(clock.now() / DAY_MS);
-  const judged = new Set(await store.judgedOn(day));
-  const due = (await knownMerchants(runtime)).filter(({ id }) => !judged.has(id));
+  const mismatches = mismatchesOnce(runtime);
+  const all = await knownMerchants(runtime);
+  const first = createHash('sha256').update(runtime.boot_id).digest().readUInt32BE(0) % Math.max(1, all.length);
+  let judged: ReadonlySet<string> = new Set();
   let count = 0;
-  for (const { id } of due) {
+  for (const [index, { id }] of [...all.slice(first), ...all.slice(0, first)].entries()) {
+    if (index % LOOKED_AT === 0) judged = new Set(await store.judgedOn(day));
+    if (judged.has(id)) continue;
     if (!mayGoOn()) break;
     try {
-      const { verdict } = await merchantReadiness(runtime, id);
+      const { verdict } = await merchantReadiness(runtime, id, mismatches);
       await store.keepReadiness([{ merchant_id: id, day, verdict }]);
       count++;
     } catch (error) {
@@ -42,15 +50,16 @@ interface Period {
 }
 
 /**
- * Days with a verdict, oldest first.
- * @param decided what decisions rested on, for days of which nothing else was kept.
- * @param today the verdicts of this moment, which stand for today's.
+ * Days with a verdict, oldest first. A merchant's own are the newest that are known: of this moment, else of its last
+ * decision of the day, else as kept. Of all merchants they are as kept, because only then each of them counts.
+ * @param decided what decisions rested on.
+ * @param today the verdict of this moment on the merchant; null for all.
  */
 export async function readinessDays(
   { store, clock }: Pick<Runtime, 'store' | 'clock'>,
   { merchant_id, since, until }: Period,
   decided: readonly VerdictCounts[],
-  today: Record<Verdict, number>,
+  today: Record<Verdict, number> | null,
 ): Promise<VerdictCounts[]> {
   const this_day = Math.floor(clock.now() / DAY_MS);
   const [since_day, until_day] = [Math.floor(since / DAY_MS), Math.ceil(until / DAY_MS)];
@@ -61,10 +70,11 @@ export async function readinessDays(
     const line = kept.get(date) ?? { day: date, ready: 0, inconclusive: 0, blocked: 0 };
     kept.set(date, { ...line, [verdict]: merchants });
   }
+  const by_day = decided.map((line) => [line.day, line] as const);
   const is_asked_for = this_day >= since_day && this_day < until_day;
-  if (is_asked_for && Object.values(today).some((count) => count > 0))
-    kept.set(dateOf(this_day), { day: dateOf(this_day), ...today });
-  const days = new Map([...decided.map((line) => [line.day, line] as const), ...kept]);
+  const live = today === null || !is_asked_for ? null : { day: dateOf(this_day), ...today };
+  const days = new Map(merchant_id === null ? [...by_day, ...kept] : [...kept, ...by_day]);
+  if (live !== null) days.set(live.day, live);
   return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
 

@@ -42,10 +42,18 @@ export async function readinessOf(
   return judge(await readSeen(reader, facts.merchant_id, facts.now), facts, rules);
 }
 
-/** The verdict on a merchant of this Puente; one that nobody has seen yet is inconclusive. */
-export async function merchantReadiness(runtime: Runtime, merchant_id: string): Promise<Readiness> {
+/**
+ * The verdict on a merchant of this Puente; one that nobody has seen yet is inconclusive.
+ * @param mismatches handed in where many merchants are judged one after the other.
+ */
+export async function merchantReadiness(
+  runtime: Runtime,
+  merchant_id: string,
+  mismatches = mismatchesOnce(runtime),
+): Promise<Readiness> {
   const { store, settings } = runtime;
-  return readinessOf(store, await factsOf(runtime, merchant_id), { min_sample: settings.moves.min_sample });
+  const facts = await factsOf(runtime, merchant_id, mismatches);
+  return readinessOf(store, facts, { min_sample: settings.moves.min_sample });
 }
 
 /** The verdict as people see it. */
@@ -56,7 +64,7 @@ export async function viewReadiness(runtime: Runtime, merchant_id: string): Prom
   return { ...readiness, judged_at: new Date(readiness.judged_at).toISOString() };
 }
 
-async function factsOf(runtime: Runtime, merchant_id: string): Promise<ReadinessFacts> {
+async function factsOf(runtime: Runtime, merchant_id: string, mismatchesOf: Mismatches): Promise<ReadinessFacts> {
   const { store, settings, tables, clock } = runtime;
   const now = clock.now();
   const today = Math.floor(now / DAY_MS);
@@ -66,7 +74,7 @@ async function factsOf(runtime: Runtime, merchant_id: string): Promise<Readiness
     doubtful(runtime, merchant_id, now),
     store.shed(today - OLD_AFTER_DAYS, today + 1),
     resetsOf(runtime, merchant_id),
-    mismatchesOf(runtime, merchant_id, now),
+    mismatchesOf(merchant_id),
   ]);
   const stageOf = (kind: RoutedKind | null) => stageInForce(settings, merchant, kind).intended;
   return {
@@ -97,20 +105,27 @@ async function resetsOf({ store }: Runtime, merchant_id: string): Promise<Readin
 /** Kinds that say something of money or of a sale that is gone; a stale link or an orphan is read or adopted. */
 const GRAVE = ['amount', 'state', 'missing'] as const satisfies readonly MismatchKind[];
 
-async function mismatchesOf(
-  { store }: Runtime,
-  merchant_id: string,
-  now: number,
-): Promise<ReadinessFacts['mismatches']> {
-  const since = now - RECENT_DAYS * DAY_MS;
+type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismatches']>;
+
+/** Read once for all who are judged together, because the lines of all merchants lie among one another. */
+export function mismatchesOnce(runtime: Runtime): Mismatches {
+  let read: ReturnType<typeof readMismatches> | null = null;
+  return async (merchant_id) => {
+    read ??= readMismatches(runtime);
+    return (await read).get(merchant_id) ?? [];
+  };
+}
+
+async function readMismatches({ store, clock }: Runtime): Promise<ReadonlyMap<string, ReadinessFacts['mismatches']>> {
+  const since = clock.now() - RECENT_DAYS * DAY_MS;
   const lines = await Promise.all(
     GRAVE.map((kind) => store.auditsOf({ action: `mismatch ${kind}`, since }, MOST_LINES)),
   );
-  return GRAVE.flatMap((kind, index) =>
-    (lines[index] ?? [])
-      .filter(({ detail }) => detail.merchant === merchant_id)
-      .map(({ subject }) => ({ kind, subject: subject ?? '' })),
+  const found = GRAVE.flatMap((kind, index) =>
+    (lines[index] ?? []).map(({ detail, subject }) => ({ merchant: String(detail.merchant), kind, subject })),
   );
+  const groups = [...Map.groupBy(found, ({ merchant }) => merchant)];
+  return new Map(groups.map(([merchant, own]) => [merchant, own.map(({ kind, subject }) => ({ kind, subject }))]));
 }
 
 function policiesOf({ settings }: Runtime, merchant: Merchant | null): ReadinessFacts['unknown'] {

@@ -25,7 +25,7 @@ export const reportParts = [
 ] as const satisfies readonly (keyof Report)[];
 export type ReportPart = (typeof reportParts)[number];
 
-const DECISION = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'before', 'after', 'evidence'];
+const DECISION = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'before', 'after', 'evidence', 'said'];
 /** The columns of each list, so that an empty one has them too. */
 const COLUMNS: Record<ReportPart, readonly string[]> = {
   traffic: ['operation', 'lane', 'calls', ...outcomes],

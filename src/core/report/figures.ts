@@ -1,13 +1,14 @@
 /** The figures of a period that charts are drawn of: a part of the report, without what takes long to judge or to prove. */
 import type { z } from 'zod';
 import type { Figures } from '../../chart/figures.ts';
+import { merchantReadiness } from '../evidence/readiness.ts';
 import { readinessDays, readinessSince } from '../evidence/readiness-days.ts';
+import type { Verdict } from '../evidence/verdict.ts';
 import type { Runtime } from '../runtime.ts';
 import { askOf, reportQuery } from './ask.ts';
 import { decisionLines } from './decisions.ts';
 import { lossLines } from './findings.ts';
 import { type ReportAsk, requirePeriod, tallyOf } from './gather.ts';
-import { fleetOf } from './merchants.ts';
 import { noticeLines } from './notices.ts';
 import { dayLines, waitLines } from './tally.ts';
 import { verdictDays } from './verdict-days.ts';
@@ -44,7 +45,7 @@ async function gatherFigures(runtime: Runtime, ask: ReportAsk, signal: AbortSign
   const tally = await tallyOf(runtime.store, ask, signal);
   const notices = await noticeLines(runtime, ask, signal);
   const { decisions } = await decisionLines(runtime, ask, signal);
-  const fleet = await fleetOf(runtime, ask.merchant_id, tally, signal);
+  const today = await verdictNow(runtime, ask.merchant_id);
   const [oldest] = await runtime.store.exchanges({}, 0, 1);
   return {
     merchant_id: ask.merchant_id,
@@ -58,6 +59,12 @@ async function gatherFigures(runtime: Runtime, ask: ReportAsk, signal: AbortSign
       return { operation, path, count, would_be_count };
     }),
     notice_days: notices.days,
-    readiness_days: await readinessDays(runtime, ask, verdictDays(decisions.lines), fleet.verdicts),
+    readiness_days: await readinessDays(runtime, ask, verdictDays(decisions.lines), today),
   };
+}
+
+/** Null for all: thousands take too long to judge while somebody waits for a page. */
+async function verdictNow(runtime: Runtime, merchant_id: string | null): Promise<Record<Verdict, number> | null> {
+  if (merchant_id === null) return null;
+  return { ready: 0, blocked: 0, inconclusive: 0, [(await merchantReadiness(runtime, merchant_id)).verdict]: 1 };
 }

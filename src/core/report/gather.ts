@@ -99,7 +99,12 @@ async function gather(
     readiness: merchant_id === null ? null : await viewReadiness(runtime, merchant_id),
     merchants: fleet.merchants,
     verdicts: fleet.verdicts,
-    readiness_days: await readinessDays(runtime, ask, verdictDays(decisions.lines), fleet.verdicts),
+    readiness_days: await readinessDays(
+      runtime,
+      ask,
+      verdictDays(decisions.lines),
+      merchant_id === null ? null : fleet.verdicts,
+    ),
     findings: fleet.findings,
     left_out: {
       differences: differences.left_out,

@@ -1,5 +1,5 @@
 /** The fleet in one table: where each merchant stands, and what is in its way. */
-import { merchantReadiness } from '../evidence/readiness.ts';
+import { merchantReadiness, mismatchesOnce } from '../evidence/readiness.ts';
 import type { Readiness, Verdict } from '../evidence/verdict.ts';
 import type { Merchant } from '../merchant.ts';
 import { stageInForce } from '../routing.ts';
@@ -39,9 +39,10 @@ export async function fleetOf(
     findings: [],
     left_out: 0,
   };
+  const mismatches = mismatchesOnce(runtime);
   for (const id of ids) {
     signal?.throwIfAborted();
-    const readiness = await merchantReadiness(runtime, id);
+    const readiness = await merchantReadiness(runtime, id, mismatches);
     const sums = tally.merchants.get(id) ?? { calls: 0, refused: 0, faults: 0, losses: 0 };
     fleet.merchants.push(lineOf(runtime, id, known.get(id) ?? null, readiness, sums, open.get(id) ?? 0));
     fleet.verdicts[readiness.verdict]++;

@@ -5,14 +5,14 @@ import type { WriteName } from '../writes.ts';
  * The rows of a batch for some columns: `number` behind a name makes it one. They come sorted, so that whatever writes the same
  * sums does so in one order.
  */
-function rows(columns: string, order = '1, 2, 3'): string {
+function rows(columns: string, order = '1, 2, 3', condition = 'true'): string {
   const elements = columns.split(/,\s*/).map((column, index) => {
     const type = /:(\w+)$/.exec(column)?.[1];
     return type === undefined ? `row ->> ${index}` : `(row ->> ${index})::${type}`;
   });
   const names = columns.replace(/:\w+/g, '');
   return `(${names}) SELECT ${elements.join(', ')} FROM json_array_elements(?::json) WITH ORDINALITY AS batch (row, place)
-    ORDER BY ${order}`;
+    WHERE ${condition} ORDER BY ${order}`;
 }
 
 const firstAndLast = (table: string) => `first_at = least(${table}.first_at, excluded.first_at),
@@ -56,7 +56,12 @@ export const postgresEvidenceWrites = {
   )}
     ON CONFLICT (merchant_id, operation, verdict, md5(code), md5(error), md5(detail)) DO UPDATE
     SET ${added('verdicts', 'count')}, last_at = greatest(verdicts.last_at, excluded.last_at), sample = excluded.sample`,
-  keep_readiness: `INSERT INTO readiness_days ${rows('merchant_id, day:bigint, verdict')}
+  keep_readiness: `INSERT INTO readiness_days ${rows(
+    'merchant_id, day:bigint, verdict',
+    '1, 2',
+    `(EXISTS (SELECT 1 FROM merchants WHERE id = row ->> 0)
+      OR EXISTS (SELECT 1 FROM traffic WHERE traffic.merchant_id = row ->> 0))`,
+  )}
     ON CONFLICT (merchant_id, day) DO UPDATE SET verdict = excluded.verdict`,
   add_shed: `INSERT INTO shed (day, reason, count) VALUES (?, ?, ?)
     ON CONFLICT (day, reason) DO UPDATE SET ${added('shed', 'count')}`,

@@ -1,8 +1,9 @@
 /** Findings: traffic, units, the loss ledger, coverage, unknown names and shadow verdicts, each a sum of exchanges. */
 import { expect, it } from 'vitest';
 import type { Verdict } from '../../../src/core/evidence/verdict.ts';
+import type { Store } from '../../../src/core/store.ts';
 import { accepted, newExchange, newLoss } from './evidence-kit.ts';
-import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from './harness.ts';
+import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
 
 const DAY = Math.floor(NOON / DAY_MS);
 const LATER = NOON + MINUTE_MS;
@@ -229,11 +230,16 @@ function itCountsVerdicts(current: () => Harness): void {
   });
 }
 
+async function knowMerchants(store: Store): Promise<void> {
+  for (const id of [MERCHANT, OTHER_MERCHANT]) await store.saveMerchant(newMerchant({ id }), 0, auditOf('known'));
+}
+
 function itKeepsReadiness(current: () => Harness): void {
   it('keeps one verdict for a merchant and day, the last one, and counts merchants by them', async () => {
     const { store } = current();
     expect([await store.readinessSince(), await store.judgedOn(DAY)]).toEqual([null, []]);
     const of = (merchant_id: string, day: number, verdict: Verdict) => ({ merchant_id, day, verdict });
+    await knowMerchants(store);
     await store.keepReadiness([of(OTHER_MERCHANT, DAY, 'ready'), of(MERCHANT, DAY, 'inconclusive')]);
     await store.keepReadiness([of(MERCHANT, DAY, 'ready'), of(MERCHANT, DAY + 1, 'blocked')]);
     const period = { since_day: DAY, until_day: DAY + 2 };
@@ -252,6 +258,7 @@ function itKeepsReadiness(current: () => Harness): void {
   it('forgets verdicts of days that are too old, and those of a merchant that is erased', async () => {
     const { store } = current();
     const days = [DAY - 2, DAY - 1, DAY];
+    await knowMerchants(store);
     for (const merchant_id of [MERCHANT, OTHER_MERCHANT])
       await store.keepReadiness(days.map((day) => ({ merchant_id, day, verdict: 'ready' })));
     const never = { links_before: 0, notices_before: 0, events_before: 0, tokens_before: 0 };
@@ -261,5 +268,15 @@ function itKeepsReadiness(current: () => Harness): void {
     expect(await store.holdings(MERCHANT)).toMatchObject({ sums: 1 });
     await store.eraseMerchant(MERCHANT, () => auditOf('erase'));
     expect(await store.judgedOn(DAY)).toEqual([OTHER_MERCHANT]);
+    // Whoever judged it until then comes too late.
+    await store.keepReadiness(
+      [MERCHANT, OTHER_MERCHANT].map((merchant_id) => ({ merchant_id, day: DAY, verdict: 'blocked' })),
+    );
+    expect(await store.readinessDays({ since_day: DAY, until_day: DAY + 1 })).toEqual([
+      { day: DAY, verdict: 'blocked', merchants: 1 },
+    ]);
+    await store.recordExchanges([newExchange({ merchant_id: MERCHANT })]);
+    await store.keepReadiness([{ merchant_id: MERCHANT, day: DAY, verdict: 'ready' }]);
+    expect(await store.judgedOn(DAY)).toEqual([MERCHANT, OTHER_MERCHANT].toSorted());
   });
 }
