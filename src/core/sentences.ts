@@ -50,12 +50,19 @@ function factsOf(groups: Record<string, string>): Record<string, Fact> {
 
 let known: (readonly [StoredCode, RegExp])[] | null = null;
 
-/** The longest first: a form may be the beginning of another one. */
+/**
+ * First those that hold a whole sentence, whose words a fact of another form would swallow to its last full stop; then the
+ * longest, because a form may be the beginning of another one.
+ */
 function forms(): readonly (readonly [StoredCode, RegExp])[] {
   known ??= Object.entries(storedSentences)
     .map(([code, write]) => [code as StoredCode, formOf(write as (facts: object) => string)] as const)
-    .toSorted(([, one], [, other]) => other.source.length - one.source.length);
+    .toSorted(([, one], [, other]) => rank(other) - rank(one) || other.source.length - one.source.length);
   return known;
+}
+
+function rank(form: RegExp): number {
+  return Number(form.source.includes('(?<why>'));
 }
 
 /** The sentence with a group of its name in the place of each fact. */

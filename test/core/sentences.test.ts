@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { storedSentences } from '../../src/core/sentences/stored.ts';
 import { heard, quoted, type StoredCode, say } from '../../src/core/sentences.ts';
+import type { Sentence } from '../../src/said.ts';
 
 /** Facts for any sentence: numbers and words as they occur. */
 const FACTS: Record<string, string | number> = {
@@ -30,16 +31,34 @@ const FACTS: Record<string, string | number> = {
   why: 'The receiver answered 500; 200 or 201 was expected.',
 };
 
+function written(code: StoredCode, facts: object): string {
+  const write = storedSentences[code] as (facts: object) => string; // it takes those it needs
+  return write(facts);
+}
+
 describe('a sentence that is kept', () => {
   it.each(Object.keys(storedSentences) as StoredCode[])('is recognised: %s', (code) => {
-    const write = storedSentences[code] as (facts: typeof FACTS) => string; // it takes those it needs
-    const text = write(FACTS);
-    const { said } = heard(text);
+    const { said } = heard(written(code, FACTS));
     expect(said?.code).toBe(code);
     const { why, ...facts } = said?.facts ?? {};
     for (const [name, fact] of Object.entries(facts)) expect([name, fact]).toEqual([name, FACTS[name]]);
     if (why !== undefined) expect(why).toEqual(heard(String(FACTS.why)));
   });
+
+  it.each(['mismatch.other_order', 'mismatch.unit_taken', 'settled.given_up'] as const)(
+    'is recognised with the sentence that it holds: %s',
+    (code) => {
+      const causes = Object.keys(storedSentences).filter((one) => /^(?:mismatch|attempt)\./.test(one)) as StoredCode[];
+      for (const cause of causes.filter((one) => !['mismatch.other_order', 'mismatch.unit_taken'].includes(one))) {
+        const { why, ...facts } =
+          heard(written(code, { why: written(cause, FACTS), holder: 'a-sale' })).said?.facts ?? {};
+        expect(why).toMatchObject({ text: written(cause, FACTS), said: { code: cause } });
+        expect(facts).toEqual(code === 'mismatch.unit_taken' ? { holder: 'a-sale' } : {});
+        const { said } = why as Sentence; // it is one: the line above asks
+        expect(written(cause, said?.facts ?? {})).toBe(written(cause, FACTS));
+      }
+    },
+  );
 
   it('stays as it is where it is none of ours', () => {
     expect(heard('tills stand still')).toEqual({ text: 'tills stand still', said: null });
