@@ -1,5 +1,6 @@
 /** Says in the page's language what the API says in English: by its code, with its facts. What has no code stays English, and says so. */
 
+import { printable } from '../chart/draw.ts';
 import type { Fact, Said, Sentence } from '../http/ops/said.ts';
 import { type Content, type Html, html } from './html.ts';
 import type { Arguments, Words } from './words.ts';
@@ -44,11 +45,17 @@ export function actionOf(words: Words, action: string): string {
   return words.named(`action.${action.replaceAll(/[^a-z]/g, '_')}`, action);
 }
 
-/** A sentence within the sentence is put in afterwards, because it may be marked as another language. */
+/**
+ * A sentence within the sentence is put in afterwards, because it may be marked as another language. Facts come from tills,
+ * too: the character that marks its place is shown as a replacement character in them.
+ */
 function spoken(words: Words, { code, facts }: Said): Html {
   const within: Content[] = [];
   const values = Object.entries(facts).map(([name, fact]): [string, string | number] => {
-    if (!isSentence(fact)) return [name, shown(words, name, fact)];
+    if (!isSentence(fact)) {
+      const told = shown(words, name, fact);
+      return [name, typeof told === 'string' ? printable(told) : told];
+    }
     within.push(says(words, fact.text, fact.said));
     return [name, `\u0000${within.length - 1}\u0000`];
   });
