@@ -1,4 +1,5 @@
 /** Leases: a due row that one store has taken is handed to no other while that one works on it, or until it is thought dead. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { openPool, type PoolSettings } from './pool.ts';
 import { type PostgresReader, readerOn } from './reader.ts';
 
@@ -6,7 +7,9 @@ import { type PostgresReader, readerOn } from './reader.ts';
 export const LEASE_SECONDS = 300;
 /** A store that lives says so every few seconds: after so long without a word it is dead, and what it had is free (`reliability.md` P14). */
 export const SILENT_SECONDS = 15;
-const HEARTBEAT_MS = 4_000;
+export const HEARTBEAT_MS = 4_000;
+/** So long a stop waits for a beat that is under way, which may take another 4.5 s. */
+const LAST_BEAT_MS = HEARTBEAT_MS / 2;
 /** Leases that ended are of no use to anybody; so long they still tell that an event was read. */
 const KEPT_SECONDS = 3_600;
 
@@ -71,7 +74,7 @@ export async function openLeases(
   holder: string,
   { url, ...settings }: PoolSettings & { url: string },
 ): Promise<Leases> {
-  const own = openPool(url, { ...settings, ...impatient(settings), connections: 1 });
+  const own = openPool(url, { ...settings, ...beatLimits(settings), connections: 1 });
   const beat = readerOn(own).prepare<[string], never>(`INSERT INTO lease_holders (name, seen_at, since)
     VALUES (?, clock_timestamp(), clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at,
       since = CASE WHEN lease_holders.seen_at < ${LONG_AGO} THEN excluded.since ELSE lease_holders.since END`);
@@ -92,8 +95,9 @@ export async function openLeases(
   return {
     async release() {
       clearInterval(beating);
-      // Before it leaves: a beat that is under way would list it again.
-      await own.end();
+      // Before it leaves: a beat that is under way would list it again. One that is later than this does no harm: it lists
+      // a store that holds nothing, and `tidy` forgets it.
+      await Promise.race([own.end(), pause(LAST_BEAT_MS, undefined, { ref: false })]);
       await release.all(holder);
       await leave.all(holder);
     },
@@ -104,10 +108,15 @@ export async function openLeases(
   };
 }
 
-/** A beat that is stuck must not keep the next ones waiting: a new connection may do better. */
-function impatient({ connect_timeout_ms, statement_timeout_ms }: PoolSettings) {
+/**
+ * How long a beat may wait, so that one that gets through at its second try is in time: it begins 4 s after the one before, and
+ * each try takes 2 s for a connection and 2.5 s for the answer at most (`ANSWER_GRACE_MS`), with 0.05 s between. 4 + 4.5 +
+ * 0.05 + 4.5 = 13.05 s, of the 15 s that a store may be silent. Where both tries are stuck, the first on the connection that
+ * was there, they are over at 4 + 2.5 + 0.05 + 4.5 = 11.05 s, and the beat at 12 s has a new connection.
+ */
+export function beatLimits({ connect_timeout_ms, statement_timeout_ms }: Omit<PoolSettings, 'connections'>) {
   return {
-    connect_timeout_ms: Math.min(connect_timeout_ms, HEARTBEAT_MS),
-    statement_timeout_ms: Math.min(statement_timeout_ms, HEARTBEAT_MS),
+    connect_timeout_ms: Math.min(connect_timeout_ms, HEARTBEAT_MS / 2),
+    statement_timeout_ms: Math.min(statement_timeout_ms, HEARTBEAT_MS / 2),
   };
 }

@@ -13,7 +13,7 @@ export interface PoolSettings {
 }
 
 /** The client waits a little longer than the server, whose own words are better than none. */
-const ANSWER_GRACE_MS = 500;
+export const ANSWER_GRACE_MS = 500;
 /** A connection of a process that died without a word is noticed by the server, not kept for hours. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 

@@ -12,7 +12,7 @@ import { failureOf, textOf } from './failure.ts';
 import { withConnection } from './pool.ts';
 
 /** After a fail-over all idle connections are broken at once, and a read does no harm twice. */
-const SECOND_TRY_AFTER_MS = 50;
+export const SECOND_TRY_AFTER_MS = 50;
 
 /** A read over the network. */
 export interface AwaitedRead<Values extends Value[], Row> extends Read<Values, Row> {

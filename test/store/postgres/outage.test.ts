@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/store.ts';
+import { startRelay } from '../../engines/relay.ts';
 import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
 import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';
@@ -77,6 +78,23 @@ describe('a database that is in trouble', () => {
     const left = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'puente' AND datname = current_database()
       UNION ALL SELECT 1 FROM lease_holders`;
     while ((await server.run(url, left)).length > 0) await pause(50);
+  });
+
+  it('that does not answer a beat any more does not keep its store from closing', async () => {
+    const direct = await server.database();
+    const relay = await startRelay(server.port);
+    const store = await openStore(relay.urlFor(direct), { connect_timeout_ms: 2_000, statement_timeout_ms: 2_000 });
+    const blocker = new Client(direct);
+    await blocker.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('LOCK TABLE lease_holders IN ACCESS EXCLUSIVE MODE');
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INTO lease_holders%'
+      AND datname = current_database()`;
+    while ((await server.run(direct, waiting)).length === 0) await pause(50);
+    relay.stall();
+    await store.close();
+    await blocker.end();
+    await relay.close();
   });
 
   it('that stops refuses each write and read, is not healthy, and is healthy again when it is back', async () => {
