@@ -18,7 +18,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe('npm run demo', () => {
   test('tells each scene in plain lines, and ends with the path of the report', () => {
-    expect([ran.err, ran.code]).toEqual(['', 0]);
+    expect([ran.err, ran.code], ran.out).toEqual(['', 0]);
     for (const { title } of scenes) expect(ran.out).toContain(`. ${title}`);
     expect(ran.out).not.toMatch(/✗/);
     expect(ran.out).toMatch(/✓ AR: (\d+) sales at the tills, the same \1 at the vendor, each once\n/);

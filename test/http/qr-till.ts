@@ -40,10 +40,9 @@ export interface QrShop extends Shop {
   buyer(till: string, action: string, merchant?: string): Promise<Answer>;
 }
 
-let used = 0;
-
 export async function openQrShop(settings: Record<string, string> = {}, parts: AppParts = {}): Promise<QrShop> {
   const shop = await openShop(settings, parts);
+  let used = 0;
   return {
     ...shop,
     freshTill() {

@@ -67,12 +67,11 @@ export interface Shop extends Bench {
   upstreamSettings(settings: object): Promise<Answer>;
 }
 
-let devices = 0;
-
 /** A bench with many terminals and short times. */
 export async function openShop(settings: Record<string, string> = {}, parts: AppParts = {}): Promise<Shop> {
   // Short pauses: with full jitter a third try may fall behind a deadline as short as the tests'.
   const bench = await startBench({ ...FAST, ...settings }, { random: () => 0.1, ...parts });
+  let devices = 0;
   const state = async (): Promise<{ orders: UpstreamOrder[]; requests: UpstreamRequest[] }> =>
     (await bench.control('/state')).body as { orders: UpstreamOrder[]; requests: UpstreamRequest[] }; // the control door's own form
   return {

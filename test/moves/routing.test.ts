@@ -53,6 +53,7 @@ describe('the preview equals what then happens', () => {
       () => previewOf('stage=shadow'),
       ({ units_seen, open_on_legacy }) => units_seen === TERMINALS.length && open_on_legacy === 1,
     );
+    await eventually(drain, ({ legacy }) => legacy.in_doubt === 0);
 
     const preview = await previewOf(`stage=canary&share=40&kind=intents&units_in=${slotOf(busy)}`);
     const now = preview.units.filter(({ when }) => when === 'now').map(({ slot }) => slot);

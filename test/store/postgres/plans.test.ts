@@ -37,6 +37,8 @@ const RARE = [
 const mayBeLong = ({ text }: Plan): boolean => [UPKEEP, ...RARE].some((words) => text.includes(words));
 /** A prepared statement is planned for its values five times, and then perhaps once for all values. */
 const ROUNDS = 7;
+/** Two days of work and a full database, on a machine with other things to do. */
+const FILLED_MS = 240_000;
 
 describe('plans', () => {
   let server: Server;
@@ -51,7 +53,7 @@ describe('plans', () => {
     await workADay(settings, ROUNDS);
     await server.stop();
     plans = scansOf(readFileSync(join(server.folder, 'log', 'plans'), 'utf8'));
-  });
+  }, FILLED_MS);
   afterAll(() => server?.remove());
 
   it('of a day of sales, events, notices, refunds and searches read what they need and no more', () => {
