@@ -24,7 +24,7 @@ beforeAll(async () => {
   puente = await openTill(`https://localhost:${gate.port}`, { PUENTE_DATA_DIR: data_dir });
   // Whose the token is gets known while there is somebody to ask; on a busy machine the short time of the first call runs out.
   const first = async () => expect((await puente.create(puente.device())).status).toBe(200);
-  await vi.waitFor(first, { timeout: 10_000 });
+  await vi.waitFor(first, { timeout: 50_000 });
 });
 afterAll(async () => {
   await gate.close();

@@ -73,7 +73,7 @@ describe('is gone', () => {
   });
 
   it('no answer in time, no connection in time, and a pool that was closed', async () => {
-    const pool = new Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 50, query_timeout: 50 });
+    const pool = new Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 2_000, query_timeout: 50 });
     const client = await pool.connect();
     client.on('error', () => undefined);
     expect(failureOf(await refusal(pool.connect()))).toBe('gone');
