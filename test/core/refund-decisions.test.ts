@@ -144,12 +144,19 @@ describe('a request', () => {
     expect(again(1, new Set(['r0'])), 'its till is being answered').toBe('new');
     expect(recognise([untold], refundOf({ fingerprint: 'other' }), null, NOBODY).kind).toBe('new');
     expect(recognise([untold], refundOf({ client_key: 'a key' }), null, NOBODY).kind).toBe('new');
+    const keyed = { ...untold, client_key: 'a key' };
+    expect(recognise([keyed], refundOf(), null, NOBODY).kind, 'its till repeats it with its key').toBe('new');
+    expect(recognise([keyed], refundOf(), 'r0', NOBODY).kind, 'also when it was found only now').toBe('new');
+    expect(recognise([keyed, { ...untold, id: 'r1' }], refundOf(), null, NOBODY)).toMatchObject({
+      refund: { id: 'r1' },
+    });
   });
 
   it('of another amount waits for one in doubt', () => {
     const doubtful = refundOf({ state: 'IN_DOUBT' });
     expect(recognise([doubtful], refundOf({ fingerprint: 'other' }), null, NOBODY).kind).toBe('in_progress');
     expect(recognise([doubtful], refundOf({ client_key: 'a new key' }), null, NOBODY).kind).toBe('in_progress');
+    expect(recognise([{ ...doubtful, client_key: 'k' }], refundOf(), null, NOBODY).kind).toBe('in_progress');
   });
 
   it('with a key is the same for a day, and afterwards new', () => {

@@ -36,13 +36,12 @@ export function recognise(
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
   }
   const isUntold = (one: Refund): boolean => one.told_at === null && !telling.has(one.id) && ageOf(one) < UNTOLD_FOR_MS;
+  // A till without keys repeats itself without one; what has a key, now or then, is repeated with that key or is new.
+  const isAlike = (one: Refund): boolean =>
+    one.fingerprint === fingerprint && one.client_key === null && client_key === null;
   const untold =
-    held.find((one) => isOpen(one)) ??
-    held.find((one) => one.fingerprint === fingerprint && (one.id === settled_id || isUntold(one)));
-  // A till without keys repeats itself; one with a new key asks for a new refund.
-  if (untold !== undefined && untold.fingerprint === fingerprint && client_key === null) {
-    return { kind: 'same', refund: untold };
-  }
+    held.find((one) => isOpen(one)) ?? held.find((one) => isAlike(one) && (one.id === settled_id || isUntold(one)));
+  if (untold !== undefined && isAlike(untold)) return { kind: 'same', refund: untold };
   return untold !== undefined && isOpen(untold) ? { kind: 'in_progress', refund: untold } : { kind: 'new' };
 }
 
