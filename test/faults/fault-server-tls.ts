@@ -28,7 +28,8 @@ export interface TlsFaults {
 /** Makes them, and trusts the authority in this process, so that each certificate has exactly its own fault. */
 export async function makeTlsFaults(): Promise<TlsFaults> {
   const self_signed = await selfSigned('localhost'); // also loads what the x509 package needs
-  const authority = await makeAuthority('Puente tests');
+  // A name of its own: of two authorities of one name the first is asked, and files share their process.
+  const authority = await makeAuthority(`Puente tests ${webcrypto.randomUUID()}`);
   const stranger = await makeAuthority('Nobody');
   setDefaultCACertificates([...getCACertificates(), authority.pem]);
   const good = await issue(authority, 'localhost', [-HOUR_MS, HOUR_MS]);
