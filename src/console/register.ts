@@ -2,18 +2,19 @@
 import { assumptionsView, limitationsView } from '../http/ops/register.ts';
 import { html } from './html.ts';
 import { row, table } from './parts.ts';
-import { english } from './says.ts';
+import { written } from './says.ts';
 import type { Page } from './visit.ts';
 
 export const limitationPage: Page = {
   path: '/limitations',
-  async show({ words: { t }, ask }) {
+  async show({ words, ask }) {
+    const { t } = words;
     const { limitations } = await ask('GET /api/limitations', limitationsView);
     const rows = limitations.map(({ id, title, effect, workaround, operations }) =>
       row(
         html`<span id="${id}">${id}</span>`,
-        html`<strong>${english(title)}</strong><br>${english(effect)}`,
-        english(workaround),
+        html`<strong>${written(words, title)}</strong><br>${written(words, effect)}`,
+        written(words, workaround),
         html`<details><summary>${operations.length}</summary><span class="small">${operations.join(', ')}</span></details>`,
       ),
     );
@@ -25,10 +26,11 @@ export const limitationPage: Page = {
 
 export const assumptionPage: Page = {
   path: '/assumptions',
-  async show({ words: { t }, ask }) {
+  async show({ words, ask }) {
+    const { t } = words;
     const { assumptions } = await ask('GET /api/assumptions', assumptionsView);
     const rows = assumptions.map(({ name, value, sentence: why }) =>
-      row(html`<code>${name}</code>`, html`<code>${value}</code>`, english(why)),
+      row(html`<code>${name}</code>`, html`<code>${value}</code>`, written(words, why)),
     );
     const head = ['name', 'value', 'why'].map((key) => t(`assumption.${key}`));
     const content = html`<p class="lead">${t('assumption.lead')}</p>${table(t('nav.assumptions'), head, rows, t('assumption.none'))}`;

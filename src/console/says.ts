@@ -24,20 +24,20 @@ const NAMED: Readonly<Partial<Record<string, string>>> = {
 /** @param text the API's sentence. @param said its code; null when it has none. */
 export function says(words: Words, text: string | null, said: Said | null): Content {
   if (text === null) return '';
-  if (said === null) return english(text);
+  if (said === null) return written(words, text);
   return words.language === 'en' ? text : spoken(words, said);
 }
 
 /** A text of several sentences. @param between what stands between two of them. */
 export function saysAll(words: Words, text: string, said: readonly Said[], between = ' '): Content {
-  if (said.length === 0) return english(text);
+  if (said.length === 0) return written(words, text);
   if (words.language === 'en') return text;
   return html`${said.map((one, index) => html`${index === 0 ? '' : between}${spoken(words, one)}`)}`;
 }
 
-/** Words that nobody has translated: of a table, or a setting. A screen reader reads them as what they are. */
-export function english(text: string): Html {
-  return html`<span lang="en">${text}</span>`;
+/** What a table, a setting or the register says. A screen reader reads as English what nobody has translated. */
+export function written(words: Words, text: string): Content {
+  return words.written(text) ?? html`<span lang="en">${text}</span>`;
 }
 
 /** What a line of the audit trail says was done; in the line's own word where an older build wrote it. */

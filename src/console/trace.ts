@@ -4,7 +4,7 @@ import { PuenteError } from '../error.ts';
 import { callView, tracesView } from '../http/ops/trace.ts';
 import { type Content, type Html, html } from './html.ts';
 import { badge, durationOf, section, timeOf } from './parts.ts';
-import { english, says, saysAll } from './says.ts';
+import { says, saysAll, written } from './says.ts';
 import { merchantPath, type Page, type Visit } from './visit.ts';
 import type { Words } from './words.ts';
 
@@ -51,7 +51,7 @@ async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   );
   const said = rules.map(
     (rule) =>
-      html`<li><code>${rule.row}</code> ${english(rule.says)}<br><span class="small">${english(rule.why)}</span></li>`,
+      html`<li><code>${rule.row}</code> ${written(words, rule.says)}<br><span class="small">${written(words, rule.why)}</span></li>`,
   );
   const changed = tables_changed ? html`<p class="notice warn">${t('trace.tables_changed')}</p>` : '';
   return html`<p>${t('trace.found_as')} ${words.t(`found.${found_as.replace(' ', '_')}`)}</p>

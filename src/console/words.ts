@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
 import { parse } from 'yaml';
+import { type Text, textLists, textsIn, textsOf } from './texts.ts';
 
 export const languages = ['es', 'pt', 'en'] as const;
 export type Language = (typeof languages)[number];
@@ -19,6 +20,8 @@ export interface Words {
   named(key: string, fallback: string): string;
   /** What the API says, by its code. @throws TypeError for a code without words. */
   said(code: string, values: Arguments): string;
+  /** What a table, a setting or the register says in English; null where nobody has translated it. */
+  written(english: string): string | null;
   /** `a, b and c`. */
   list(items: readonly string[]): string;
   /** A number as the language writes it, with two decimals at most. */
@@ -29,9 +32,10 @@ export interface Words {
   moment(instant: string): string;
 }
 
-/** Reads all languages. @throws Error for a message that is no ICU message. */
+/** Reads all languages. @throws Error for a message that is no ICU message, and for a file of texts that does not hold. */
 export function loadWords(): Readonly<Record<Language, Words>> {
-  const [es, pt, en] = languages.map(wordsOf);
+  const texts = textLists.flatMap(textsOf);
+  const [es, pt, en] = languages.map((language) => wordsOf(language, texts));
   if (es === undefined || pt === undefined || en === undefined) throw new TypeError('a language has no words');
   return { es, pt, en };
 }
@@ -50,11 +54,12 @@ function read(name: string): Record<string, string> {
   return parse(readFileSync(join(import.meta.dirname, 'words', name), 'utf8')) as Record<string, string>; // a test reads every one
 }
 
-function wordsOf(language: Language): Words {
+function wordsOf(language: Language, texts: readonly Text[]): Words {
   const formatsOf = (messages: Record<string, string>): Map<string, IntlMessageFormat> =>
     new Map(Object.entries(messages).map(([key, text]) => [key, new IntlMessageFormat(text, language)]));
   const formats = formatsOf(messagesOf(language));
   const sentences = language === 'en' ? formats : formatsOf(saidIn(language));
+  const written = language === 'en' ? new Map<string, string>() : textsIn(texts, language);
   const list = new Intl.ListFormat(language);
   const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
   const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
@@ -74,6 +79,7 @@ function wordsOf(language: Language): Words {
     language,
     t,
     said: from(sentences),
+    written: (english) => written.get(english) ?? null,
     list: (items) => list.format(items),
     named: (key, fallback) => (formats.has(key) ? t(key) : fallback),
     number: (value) => number.format(value),

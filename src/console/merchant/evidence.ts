@@ -4,7 +4,7 @@ import type { differencesView } from '../../http/ops/differences.ts';
 import type { coverageView, lossesView } from '../../http/ops/evidence.ts';
 import { type Html, html } from '../html.ts';
 import { badge, changeForm, hidden, options, row, section, table, timeOf } from '../parts.ts';
-import { english } from '../says.ts';
+import { written } from '../says.ts';
 import { merchantPath, type Visit } from '../visit.ts';
 import type { Words } from '../words.ts';
 
@@ -25,7 +25,7 @@ export function losses(words: Words, found: readonly Loss[]): Html {
       real_count,
       would_be_count,
       timeOf(words, last_at),
-      html`${english(why)}<details><summary>${t('losses.advice')}</summary>${english(advice)}</details>`,
+      html`${written(words, why)}<details><summary>${t('losses.advice')}</summary>${written(words, advice)}</details>`,
     ),
   );
   const head = ['field', 'weight', 'operation', 'real', 'paper', 'last', 'why'].map((key) => t(`losses.${key}`));
