@@ -1,4 +1,4 @@
-/** Says in the page's language what the API says in English: by its code, with its facts. What has no code stays English, and says so. */
+/** Says in the page's language what the API says in English: by its code, with its facts, or as a known text. What is neither stays English, and says so. */
 
 import { printable } from '../chart/draw.ts';
 import type { Fact, Said, Sentence } from '../http/ops/said.ts';

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 
 /** The files in `words/`, by what their texts are of. */
-export const textLists = ['limitations'] as const;
+export const textLists = ['limitations', 'reasons'] as const;
 export type TextList = (typeof textLists)[number];
 
 const sentence = z.string().min(1);
@@ -30,10 +30,41 @@ export function textsOf(list: TextList): Text[] {
   return readTexts(list, readFileSync(join(import.meta.dirname, 'words', `${list}.yaml`), 'utf8'));
 }
 
+/** @returns a text in the language; null for one that is not known as it stands. */
+export type Translator = (english: string) => string | null;
+
 /**
- * All texts of a language by the English one. A text that was changed, or is an operator's own, has none: it is shown in
- * English, rather than as it once was.
+ * A text that was changed, or is an operator's own, is not known: it is shown in English, rather than as it once was. One
+ * that stands inside a sentence is known without its full stop, too.
  */
-export function textsIn(all: readonly Text[], language: 'es' | 'pt'): ReadonlyMap<string, string> {
-  return new Map(all.map((text) => [text.en, text[language]]));
+export function translator(all: readonly Text[], language: 'es' | 'pt'): Translator {
+  const whole = new Map(all.map((text) => [text.en, text[language]]));
+  const forms = all
+    .filter(({ en }) => en.includes(PLACE))
+    .toSorted((one, other) => other.en.length - one.en.length) // one may be the beginning of another
+    .map((text) => [formOf(text.en), text[language]] as const);
+  return (english) => {
+    const known = whole.get(english) ?? whole.get(`${english}.`)?.replace(/\.$/, '');
+    if (known !== undefined) return known;
+    for (const [form, text] of forms) {
+      const found = form.exec(english);
+      if (found !== null) return filled(text, found.slice(1));
+    }
+    return null;
+  };
+}
+
+/** Stands in a text for what differs from case to case. */
+const PLACE = '{}';
+
+function formOf(text: string): RegExp {
+  const parts = text.split(PLACE).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('(.+?)')}$`, 's');
+}
+
+function filled(text: string, values: readonly string[]): string {
+  return text
+    .split(PLACE)
+    .map((part, index) => part + (values[index] ?? ''))
+    .join('');
 }

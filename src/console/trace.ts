@@ -51,7 +51,7 @@ async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   );
   const said = rules.map(
     (rule) =>
-      html`<li><code>${rule.row}</code> ${written(words, rule.says)}<br><span class="small">${written(words, rule.why)}</span></li>`,
+      html`<li><code>${rule.row}</code> ${says(words, rule.says, rule.says_said)}<br><span class="small">${written(words, rule.why)}</span></li>`,
   );
   const changed = tables_changed ? html`<p class="notice warn">${t('trace.tables_changed')}</p>` : '';
   return html`<p>${t('trace.found_as')} ${words.t(`found.${found_as.replace(' ', '_')}`)}</p>

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
 import { parse } from 'yaml';
-import { type Text, textLists, textsIn, textsOf } from './texts.ts';
+import { type Text, textLists, textsOf, translator } from './texts.ts';
 
 export const languages = ['es', 'pt', 'en'] as const;
 export type Language = (typeof languages)[number];
@@ -59,7 +59,6 @@ function wordsOf(language: Language, texts: readonly Text[]): Words {
     new Map(Object.entries(messages).map(([key, text]) => [key, new IntlMessageFormat(text, language)]));
   const formats = formatsOf(messagesOf(language));
   const sentences = language === 'en' ? formats : formatsOf(saidIn(language));
-  const written = language === 'en' ? new Map<string, string>() : textsIn(texts, language);
   const list = new Intl.ListFormat(language);
   const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
   const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
@@ -79,7 +78,7 @@ function wordsOf(language: Language, texts: readonly Text[]): Words {
     language,
     t,
     said: from(sentences),
-    written: (english) => written.get(english) ?? null,
+    written: language === 'en' ? () => null : translator(texts, language),
     list: (items) => list.format(items),
     named: (key, fallback) => (formats.has(key) ? t(key) : fallback),
     number: (value) => number.format(value),

@@ -4,6 +4,7 @@ import { findingSentences } from './sentences/findings.ts';
 import { moveSentences } from './sentences/moves.ts';
 import { refusalSentences } from './sentences/refusals.ts';
 import { storedSentences } from './sentences/stored.ts';
+import { tableSentences } from './sentences/tables.ts';
 import { traceSentences } from './sentences/trace.ts';
 
 export const sentences = {
@@ -11,6 +12,7 @@ export const sentences = {
   ...moveSentences,
   ...refusalSentences,
   ...storedSentences,
+  ...tableSentences,
   ...traceSentences,
 };
 

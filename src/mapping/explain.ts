@@ -62,7 +62,8 @@ export function explain(tables: LoadedTables, text: string, given: ExplainContex
       ...(context.refund_minor === undefined ? [] : [WHOLE]),
       ...(operation.kind === 'qr' ? [OWN_POINT_OF_SALE] : []),
     ];
-    const fired = describeRows(tables.documents, translated.fired);
+    const rows = describeRows(tables.documents, translated.fired);
+    const fired = rows.map(({ row, says, why }) => ({ row, says, why }));
     return withText({ ...found, upstream, fired, losses: translated.losses, notes }, operation);
   } catch (error) {
     return withText({ ...found, ...refusalOf(tables, operation, error) }, operation);

@@ -1,7 +1,7 @@
 /** What the compiled mapping tables offer to the stories in `core`. */
 import type { Family, LegacyErrorName } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
-import type { RowWords } from './describe.ts';
+import type { RowDescription } from './describe.ts';
 import type { SourceField } from './fields.ts';
 import type { Counted } from './limitations.ts';
 import type { NoticeTopic } from './schema.ts';
@@ -171,7 +171,7 @@ export interface Tables {
   /** Numbered departures from legacy behaviour (DESIGN decision 11). */
   limitations: readonly Limitation[];
   /** Rows in words, as `explain` shows them; ids that this revision does not have are left out. */
-  describe(fired: readonly string[]): RowWords[];
+  describe(fired: readonly string[]): RowDescription[];
   /** @param body the parsed upstream error body, in whatever envelope. */
   error(family: Family, call: UpstreamCallName, status: number, body: unknown, context: MappingContext): ErrorRow;
 }

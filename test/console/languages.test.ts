@@ -12,10 +12,9 @@ const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 const WRITTEN_BY_PEOPLE = ['set by a test', 'a test moves it'];
 
 /**
- * What stays English, by the place where it stands: texts of tables and of settings, and what a sale lost, which is said
- * by a row of a table.
+ * What stays English, by the place where it stands: texts of settings.
  */
-const ENGLISH_PLACES = ['/assumptions', 'losses', 'rules-0', 'story-0'];
+const ENGLISH_PLACES = ['/assumptions'];
 
 /** Texts of a page that are not marked as English, one for each piece; and where those stand that are. */
 const TEXTS = `(() => {

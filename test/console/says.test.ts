@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { html, textOf } from '../../src/console/html.ts';
 import { says } from '../../src/console/says.ts';
 import { loadWords } from '../../src/console/words.ts';
-import { heard, quoted } from '../../src/core/sentences.ts';
+import { heard, quoted, say } from '../../src/core/sentences.ts';
 import type { Fact } from '../../src/said.ts';
 
 const words = loadWords();
@@ -23,5 +23,41 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(text).toContain('503');
     expect(text).not.toContain('\ufffd');
     expect(text).not.toContain('\u0000');
+  });
+
+  it('says what a row of a table does, and why, in no English word', async () => {
+    const parts = {
+      verb: 'copy',
+      source: 'body.amount',
+      reads: 'body.cash',
+      policy: null,
+      target: 'body.total',
+    } as const;
+    const { text, said } = say('rule', { ...parts, converter: 'amount_text', otherwise: '0' });
+    expect(text).toBe('body.amount (reads body.cash) → body.total by amount_text, otherwise 0');
+    expect(await told(said.code, said.facts)).toMatch(
+      /^body\.amount \(l\S+ body\.cash\) → body\.total co[nm] amount_text, \D+ 0$/,
+    );
+    const dropped = say('rule', {
+      ...parts,
+      verb: 'drop',
+      reads: null,
+      policy: 'note',
+      target: null,
+      converter: null,
+      otherwise: null,
+    });
+    expect(dropped.text).toBe('drop body.amount, note → –');
+    expect(await told('rule', dropped.said.facts)).toMatch(/omit.* body\.amount, .* → –$/);
+  });
+
+  it('says an advice with the reasons that tables give, each with its full stop once', async () => {
+    const why = quoted('Only Brazil has a description on intents; orders limit its length');
+    const todo = quoted('Keep descriptions to 150 characters; what is longer is cut.');
+    const { said } = say('loss_advice', { field: 'body.description', call: 'POST /x', count: 2, why, todo });
+    const text = await told(said.code, said.facts);
+    expect(text).toContain('body.description');
+    expect(text).toMatch(/[a-z]\. Man[^.]*\.$/);
+    expect(text).not.toContain('lang="en"');
   });
 });

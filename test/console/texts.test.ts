@@ -1,4 +1,5 @@
 /** Texts of tables, settings and the register in Spanish and Portuguese: each there once, as it is said in English now, with its names and numbers. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { html, textOf } from '../../src/console/html.ts';
@@ -6,22 +7,49 @@ import { written } from '../../src/console/says.ts';
 import { readTexts, type TextList, textLists, textsOf } from '../../src/console/texts.ts';
 import { loadWords } from '../../src/console/words.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import { rowsOf } from '../../src/mapping/schema.ts';
+import { wholeRows } from '../../src/mapping/whole-rows.ts';
 
-const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));
+const HOUSE = join(import.meta.dirname, '..', '..');
+const tables = loadTables(join(HOUSE, 'mappings'));
+const rows = tables.documents.tables.flatMap((table) => wholeRows(rowsOf(table.table, table.rows)));
+
+/** What code says of a lost field, as it is written there, with `{}` where it puts something in. */
+function lossesInCode(): string[] {
+  const converters = readdirSync(join(HOUSE, 'src/mapping/converters')).toSorted();
+  const files = [...converters.map((name) => `src/mapping/converters/${name}`), 'src/mapping/compile.ts'];
+  const code = [...files, 'src/mapping/facts.ts', 'src/core/evidence/losses.ts'];
+  return code.flatMap((file) =>
+    [...readFileSync(join(HOUSE, file), 'utf8').matchAll(LOSS)].map(([, , text]) =>
+      (text ?? '').replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, '{}'),
+    ),
+  );
+}
+
+const LOSS = /(?:\bloss(?:: | = )|const why = |advice: |advice \?\? )(['`])(.*?)\1/g;
 
 /** What is said in English now, by the file that has it in the other languages. */
 const said: Record<TextList, readonly string[]> = {
   limitations: tables.limitations.flatMap(({ title, effect, workaround }) => [title, effect, workaround]),
+  reasons: [
+    ...rows.map(({ why }) => why),
+    ...rows.flatMap(({ advice }) => (advice === null ? [] : [advice])),
+    ...lossesInCode(),
+  ],
 };
 
-/** What stays as it is in every language: what stands in backticks, paths, names, codes and states in capitals, and numbers. */
+/** What stays as it is in every language: what stands in backticks, paths, names, codes and states in capitals, numbers, and places. */
 function tokensOf(text: string): string[] {
   const quoted = text.match(/`[^`]*`/g) ?? [];
   const plain = text.replaceAll(/`[^`]*`/g, ' ').replaceAll(/(\d),(\d)/g, '$1.$2');
-  const names =
-    plain.match(/[\w.<>[\]-]*[_/][\w.<>[\]/-]*|\b[A-Z][A-Z\d-]+\b|\b[A-Z]\w*-[\w-]+|\d+(?:\.\d+)?|\{\}/g) ?? [];
-  return [...new Set([...quoted, ...names.map((name) => name.replace(/\.$/, ''))])].toSorted();
+  // Languages differ in the plural of an abbreviation.
+  const names = (plain.match(NAMES) ?? []).map((name) => name.replace(/\.$/, '').replace(/^([A-Z]{2,})s$/, '$1'));
+  const places = text.split('{}').map((_part, index) => `{} ${index}`);
+  return [...new Set([...quoted, ...names, ...places])].toSorted();
 }
+
+const NAMES =
+  /[\w.<>[\]-]*[_/][\w.<>[\]/-]*|\b[A-Z][A-Z\d-]+s?\b|\b[A-Z]\w*-[\w-]+|\b[a-z]\w*(?:\.\w+)+|\d+(?:\.\d+)?/g;
 
 describe.each(textLists)('the texts of %s', (list) => {
   const texts = textsOf(list);
@@ -51,6 +79,22 @@ describe('a text', () => {
       expect(await textOf(html`${written(words, own)}`)).toBe(`<span lang="en">${own}</span>`);
     const [first] = textsOf('limitations');
     expect([es, pt, en].map((words) => words.written(first?.en ?? ''))).toEqual([first?.es, first?.pt, null]);
+  });
+
+  it('has what differs from case to case in its place, whatever it is', () => {
+    const { es, pt } = loadWords();
+    expect(es.written('orders have no counterpart of a.b (c)\nd')).toBe('orders no tiene equivalente de a.b (c)\nd');
+    expect(pt.written('orders have no counterpart of x; the preference is dropped')).toBe(
+      'orders não tem equivalente de x; a preferência é descartada',
+    );
+    expect(es.written('orders take 10 items; the last 3 of 12 became one')).toBe(
+      'orders acepta hasta 10 ítems; los últimos 3 de 12 pasaron a ser uno',
+    );
+    expect(es.written('orders have no counterpart of ')).toBeNull();
+  });
+
+  it('is known without its full stop too, as it stands inside a sentence', () => {
+    expect(loadWords().es.written('Given back as the till sent it')).toBe('Se devuelve como lo envió la caja');
   });
 
   it('that lacks a language, is empty or stands twice is told with its place', () => {

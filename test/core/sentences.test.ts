@@ -1,7 +1,11 @@
 /** Sentences by their codes: what was kept as text is recognised again, with its facts. */
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { storedSentences } from '../../src/core/sentences/stored.ts';
 import { heard, quoted, type StoredCode, say } from '../../src/core/sentences.ts';
+import { loadTables } from '../../src/mapping/load.ts';
+import { rowsOf } from '../../src/mapping/schema.ts';
+import { wholeRows } from '../../src/mapping/whole-rows.ts';
 import type { Sentence } from '../../src/said.ts';
 
 /** Facts for any sentence: numbers and words as they occur. */
@@ -67,6 +71,14 @@ describe('a sentence that is kept', () => {
 });
 
 describe('a sentence', () => {
+  it('says a row of a table as the tables themselves do', () => {
+    const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));
+    const rows = tables.documents.tables.flatMap((table) => wholeRows(rowsOf(table.table, table.rows)));
+    const described = tables.describe(rows.map(({ id }) => id));
+    expect(described.length).toBeGreaterThan(300);
+    for (const { row, says, parts } of described) expect([row, say('rule', parts).text]).toEqual([row, says]);
+  });
+
   it('comes with its code and facts', () => {
     expect(say('refusal.no_stop', { kind: 'qr', merchant: '7' })).toEqual({
       text: 'No safety stop of qr stands for 7; see puente safety show 7.',

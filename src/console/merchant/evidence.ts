@@ -4,7 +4,7 @@ import type { differencesView } from '../../http/ops/differences.ts';
 import type { coverageView, lossesView } from '../../http/ops/evidence.ts';
 import { type Html, html } from '../html.ts';
 import { badge, changeForm, hidden, options, row, section, table, timeOf } from '../parts.ts';
-import { written } from '../says.ts';
+import { says, written } from '../says.ts';
 import { merchantPath, type Visit } from '../visit.ts';
 import type { Words } from '../words.ts';
 
@@ -17,16 +17,17 @@ const STATES = ['equal', 'different', 'seen', 'carried', 'never_seen'] as const;
 
 export function losses(words: Words, found: readonly Loss[]): Html {
   const { t } = words;
-  const rows = found.map(({ field, operation, weight, real_count, would_be_count, last_at, why, advice }) =>
-    row(
-      html`<code>${field}</code>`,
-      badge(weight === 'other' ? 'shadow' : 'warn', t(`weight.${weight}`)),
-      operation,
-      real_count,
-      would_be_count,
-      timeOf(words, last_at),
-      html`${written(words, why)}<details><summary>${t('losses.advice')}</summary>${written(words, advice)}</details>`,
-    ),
+  const rows = found.map(
+    ({ field, operation, weight, real_count, would_be_count, last_at, why, advice, advice_said }) =>
+      row(
+        html`<code>${field}</code>`,
+        badge(weight === 'other' ? 'shadow' : 'warn', t(`weight.${weight}`)),
+        operation,
+        real_count,
+        would_be_count,
+        timeOf(words, last_at),
+        html`${written(words, why)}<details><summary>${t('losses.advice')}</summary>${says(words, advice, advice_said)}</details>`,
+      ),
   );
   const head = ['field', 'weight', 'operation', 'real', 'paper', 'last', 'why'].map((key) => t(`losses.${key}`));
   return section(

@@ -1,11 +1,12 @@
 /** The loss ledger: what does not reach the order, money and identity first, each with the sentence for the till's maker. */
 import { z } from 'zod';
 import type { Tables } from '../../mapping/tables.ts';
+import type { Said, Spoken } from '../../said.ts';
 import type { LedgerRow } from '../records/evidence.ts';
+import { quoted, say } from '../sentences.ts';
 import { merchantId } from './differences.ts';
 import { fieldOfLoss } from './findings.ts';
 import type { EvidenceSource } from './source.ts';
-import { times } from './words.ts';
 
 export const lossWeights = ['money', 'identity', 'other'] as const satisfies readonly LedgerRow['weight'][];
 
@@ -36,6 +37,7 @@ export interface LossView {
   tables_revision: string;
   /** To send to the till's maker as it is. */
   advice: string;
+  advice_said: Said;
 }
 
 /** Money first, then who and what a sale was for, then the rest; the most frequent first in each. */
@@ -52,6 +54,7 @@ export async function viewLosses(runtime: EvidenceSource, query: LossQuery): Pro
 
 function viewOf({ tables }: EvidenceSource, row: LedgerRow): LossView {
   const operation = tables.operations.find(({ name }) => name === row.operation);
+  const advice = adviceOn(tables, row);
   return {
     merchant_id: row.merchant_id,
     operation: row.operation,
@@ -66,7 +69,8 @@ function viewOf({ tables }: EvidenceSource, row: LedgerRow): LossView {
     last_at: new Date(row.last_at).toISOString(),
     sample: row.sample,
     tables_revision: row.tables_revision,
-    advice: adviceOn(tables, row),
+    advice: advice.text,
+    advice_said: advice.said,
   };
 }
 
@@ -74,12 +78,12 @@ function viewOf({ tables }: EvidenceSource, row: LedgerRow): LossView {
 export function adviceOn(
   tables: Tables,
   row: Pick<LedgerRow, 'operation' | 'table' | 'path' | 'why' | 'count'>,
-): string {
+): Spoken {
   const operation = tables.operations.find(({ name }) => name === row.operation);
   const field = fieldOfLoss(tables, operation, row.table, row.path);
   const { advice } = tables.facts(row.table, row.path, row.why);
   const call = operation === undefined ? row.operation : `${operation.method} ${operation.path}`;
-  const what = `Your till sends ${field} with ${call} (${times(row.count)} so far), and it does not reach the payment`;
-  const todo = advice ?? 'Please leave it out, or tell us what it is needed for.';
-  return `${what}: ${row.why.replace(/\.$/, '')}. ${todo}`;
+  const why = quoted(row.why.replace(/\.$/, ''));
+  const todo = quoted(advice ?? 'Please leave it out, or tell us what it is needed for.');
+  return say('loss_advice', { field, call, count: row.count, why, todo });
 }

@@ -11,7 +11,7 @@ const MOST_DIFFERENCES = 5_000;
 /** Money first, then who and what it was for, then by count. */
 export function lossLines({ tables }: Pick<Runtime, 'tables'>, tally: Tally): LossLine[] {
   return [...tally.losses.values()]
-    .map((loss) => ({ ...loss, advice: adviceOn(tables, { ...loss, count: loss.count + loss.would_be_count }) }))
+    .map((loss) => ({ ...loss, advice: adviceOn(tables, { ...loss, count: loss.count + loss.would_be_count }).text }))
     .toSorted(
       (a, b) =>
         WEIGHTS.indexOf(a.weight) - WEIGHTS.indexOf(b.weight) ||

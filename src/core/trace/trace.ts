@@ -23,7 +23,7 @@ export interface Trace {
   promise_said: Said;
   steps: TraceStep[];
   /** Table rows that fired in its calls, really or on paper, with their reasons. */
-  rules: RowWords[];
+  rules: (RowWords & { says_said: Said })[];
   /** True when the tables have changed since, so that rules may be missing or worded differently. */
   tables_changed: boolean;
 }
@@ -81,14 +81,13 @@ async function storyOf(runtime: Runtime, { found_as, link, sale, calls }: Subjec
   const { revision } = runtime.tables;
   if (link !== null) {
     const { steps, fired } = await storyOfLink(runtime, link);
-    const rules = runtime.tables.describe(fired);
     const tables_changed = link.tables_revision !== revision;
     return {
       found_as,
       sale: await viewOfLink(runtime, link),
       ...promised(promiseOf(link)),
       steps,
-      rules,
+      rules: rulesOf(runtime, fired),
       tables_changed,
     };
   }
@@ -98,9 +97,16 @@ async function storyOf(runtime: Runtime, { found_as, link, sale, calls }: Subjec
     sale: sale === null ? null : await viewOfSale(runtime, sale),
     ...promised(sale === null ? 'promise.unknown' : 'promise.legacy'),
     steps,
-    rules: runtime.tables.describe(fired),
+    rules: rulesOf(runtime, fired),
     tables_changed: calls.some(({ tables_revision }) => tables_revision !== revision),
   };
+}
+
+function rulesOf({ tables }: Runtime, fired: readonly string[]): Trace['rules'] {
+  return tables.describe(fired).map(({ row, why, parts }) => {
+    const { text, said } = say('rule', parts);
+    return { row, says: text, says_said: said, why };
+  });
 }
 
 type PromiseCode = 'promise.unknown' | 'promise.legacy' | 'promise.open' | 'promise.orders';

@@ -6,6 +6,7 @@ import { lossQuery, lossWeights, viewLosses } from '../../core/evidence/losses.t
 import { byMerchant, viewUnknowns, viewVerdicts } from '../../core/evidence/unknowns.ts';
 import { parsed } from './parse.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 const loss = z.object({
   merchant_id: z.string(),
@@ -22,6 +23,7 @@ const loss = z.object({
   sample: z.string(),
   tables_revision: z.string(),
   advice: z.string().describe("the sentence to send to the till's maker"),
+  advice_said: said,
 });
 
 export const lossesView = z.object({ losses: z.array(loss) });

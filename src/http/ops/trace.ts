@@ -44,7 +44,7 @@ const trace = z.object({
   promise: z.string(),
   promise_said: said,
   steps: z.array(step),
-  rules: z.array(z.object({ row: z.string(), says: z.string(), why: z.string() })),
+  rules: z.array(z.object({ row: z.string(), says: z.string(), says_said: said, why: z.string() })),
   tables_changed: z.boolean(),
 });
 

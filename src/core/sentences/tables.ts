@@ -1,0 +1,29 @@
+/** What tables do and lose, in English: a row in words, and what the maker of a till is told of a field that is lost. */
+import type { RowParts } from '../../mapping/describe.ts';
+import type { Sentence } from '../../said.ts';
+import { times } from '../evidence/words.ts';
+
+export const tableSentences = {
+  rule: ({ verb, source, reads, policy, target, converter, otherwise }: RowParts) => {
+    const from = `${VERBS[verb]}${source}${reads === null ? '' : ` (reads ${reads})`}${policy === null ? '' : `, ${policy}`}`;
+    const by = converter === null ? '' : ` by ${converter}`;
+    return `${from} → ${target ?? '–'}${by}${otherwise === null ? '' : `, otherwise ${otherwise}`}`;
+  },
+  /** To send as it is: which call, which field, how often, why, and what to do. */
+  loss_advice: ({
+    field,
+    call,
+    count,
+    why,
+    todo,
+  }: {
+    field: string;
+    call: string;
+    count: number;
+    why: Sentence;
+    todo: Sentence;
+  }) =>
+    `Your till sends ${field} with ${call} (${times(count)} so far), and it does not reach the payment: ${why.text}. ${todo.text}`,
+};
+
+const VERBS = { copy: '', const: 'constant ', context: 'context ', drop: 'drop ', each: 'each ' } as const;
