@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 
 /** The files in `words/`, by what their texts are of. */
-export const textLists = ['limitations', 'reasons'] as const;
+export const textLists = ['limitations', 'reasons', 'assumptions'] as const;
 export type TextList = (typeof textLists)[number];
 
 const sentence = z.string().min(1);

@@ -20,7 +20,7 @@ export interface Words {
   named(key: string, fallback: string): string;
   /** What the API says, by its code. @throws TypeError for a code without words. */
   said(code: string, values: Arguments): string;
-  /** What a table, a setting or the register says in English; null where nobody has translated it. */
+  /** What a table, a setting or the register says in English; null where nobody has translated it to this language. */
   written(english: string): string | null;
   /** `a, b and c`. */
   list(items: readonly string[]): string;
@@ -78,7 +78,7 @@ function wordsOf(language: Language, texts: readonly Text[]): Words {
     language,
     t,
     said: from(sentences),
-    written: language === 'en' ? () => null : translator(texts, language),
+    written: language === 'en' ? (english) => english : translator(texts, language),
     list: (items) => list.format(items),
     named: (key, fallback) => (formats.has(key) ? t(key) : fallback),
     number: (value) => number.format(value),
