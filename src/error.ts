@@ -28,14 +28,14 @@ export class PuenteError extends Error {
   /** The message by its codes, sentence by sentence, to be said in another language; empty where it has none. */
   readonly said: readonly Said[];
 
-  /** @param message a text, or sentences that make it up. */
+  /** @param message a text, or sentences that make it up. @param options.between stands between two of them. */
   constructor(
     code: ErrorCode,
     message: string | Spoken | readonly Spoken[],
-    options: { facts?: Record<string, string | number | boolean>; cause?: unknown } = {},
+    options: { facts?: Record<string, string | number | boolean>; cause?: unknown; between?: string } = {},
   ) {
     const sentences = typeof message === 'string' ? [] : [message].flat();
-    const text = typeof message === 'string' ? message : sentences.map((one) => one.text).join(' ');
+    const text = typeof message === 'string' ? message : sentences.map((one) => one.text).join(options.between ?? ' ');
     super(text, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'PuenteError';
     this.code = code;

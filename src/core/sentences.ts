@@ -1,6 +1,7 @@
 /** Every sentence that operators are told by the ops API, by its code: the one list that all languages are held against. */
 import type { Fact, Sentence, Spoken } from '../said.ts';
 import { findingSentences } from './sentences/findings.ts';
+import { inputSentences, inputWordings } from './sentences/input.ts';
 import { moveSentences } from './sentences/moves.ts';
 import { refusalSentences } from './sentences/refusals.ts';
 import { storedSentences } from './sentences/stored.ts';
@@ -9,6 +10,7 @@ import { traceSentences } from './sentences/trace.ts';
 
 export const sentences = {
   ...findingSentences,
+  ...inputSentences,
   ...moveSentences,
   ...refusalSentences,
   ...storedSentences,
@@ -34,7 +36,18 @@ export function quoted(text: string): Sentence {
 
 /** A text that was kept, with its code and facts; without them when it has no form of ours. Counts are told as numbers, ids are not. */
 export function heard(text: string): Sentence {
-  for (const [code, form] of forms()) {
+  return recognised(text, storedForms());
+}
+
+/** What a schema says of a wrong value, with its code and facts; without them when it is no message that ours make. */
+export function heardOfInput(text: string): Sentence {
+  return recognised(text, inputForms());
+}
+
+type Forms = readonly (readonly [SentenceCode, RegExp])[];
+
+function recognised(text: string, forms: Forms): Sentence {
+  for (const [code, form] of forms) {
     const found = form.exec(text);
     if (found !== null) return { text, said: { code, facts: factsOf({ ...found.groups }) } };
   }
@@ -50,17 +63,27 @@ function factsOf(groups: Record<string, string>): Record<string, Fact> {
   );
 }
 
-let known: (readonly [StoredCode, RegExp])[] | null = null;
+let ofStored: Forms | null = null;
+let ofInput: Forms | null = null;
+
+function storedForms(): Forms {
+  ofStored ??= formsOf(storedSentences);
+  return ofStored;
+}
+
+function inputForms(): Forms {
+  ofInput ??= formsOf(inputWordings);
+  return ofInput;
+}
 
 /**
  * First those that hold a whole sentence, whose words a fact of another form would swallow to its last full stop; then the
  * longest, because a form may be the beginning of another one.
  */
-function forms(): readonly (readonly [StoredCode, RegExp])[] {
-  known ??= Object.entries(storedSentences)
-    .map(([code, write]) => [code as StoredCode, formOf(write as (facts: object) => string)] as const)
+function formsOf(group: Readonly<Record<string, unknown>>): Forms {
+  return Object.entries(group)
+    .map(([code, write]) => [code as SentenceCode, formOf(write as (facts: object) => string)] as const)
     .toSorted(([, one], [, other]) => rank(other) - rank(one) || other.source.length - one.source.length);
-  return known;
 }
 
 function rank(form: RegExp): number {

@@ -88,7 +88,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     await receiver.close();
   });
 
-  /** All pages, and a move that is refused. */
+  /** All pages, one that is asked for what it does not know, and a move that is refused. */
   async function textsIn(locale: string): Promise<Map<string, Texts>> {
     const { page, go, close } = await openConsole(bench as Bench, BEN, { locale });
     const found = new Map<string, Texts>();
@@ -106,7 +106,14 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
       '/assumptions',
       `/audit?verify=true&sequence=1&hash=${'0'.repeat(64)}`,
     ];
-    for (const place of [...places, `/notices/${notice}`, ...register, '/reports?compare=true', '/nowhere']) {
+    for (const place of [
+      ...places,
+      `/notices/${notice}`,
+      ...register,
+      '/reports?compare=true',
+      '/notices?merchant=x&state=odd',
+      '/nowhere',
+    ]) {
       await go(place);
       found.set(place, (await page.evaluate(TEXTS)) as Texts); // the form of the script above
     }

@@ -103,7 +103,7 @@ describe('the log', () => {
     ]) {
       const answer = await shop.ops(`/api/notices${query}`);
       const refusal = { error: 'bad_request', message: expect.stringMatching(/\S/) };
-      expect([query, answer.status, answer.body]).toEqual([query, 400, refusal]);
+      expect([query, answer.status, answer.body]).toMatchObject([query, 400, refusal]);
     }
   });
 
@@ -206,7 +206,7 @@ describe('a replay of a window', () => {
     expect(receiver.received).toHaveLength(3);
 
     const surprised = await replay('replay', { ...dry, dry_run: false, expected: 1 });
-    expect([surprised.status, surprised.body]).toEqual([
+    expect([surprised.status, surprised.body]).toMatchObject([
       409,
       { error: 'conflict', message: expect.stringContaining('there are 2 now'), expected: 1, notices: 2 },
     ]);

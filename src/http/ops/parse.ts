@@ -1,32 +1,37 @@
 /** Reads what operators send, and says in one sentence what is wrong with it and what is allowed. */
 import { z } from 'zod';
+import { heardOfInput, say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
+import type { Spoken } from '../../said.ts';
 
 /** @throws PuenteError bad_request, naming each field and what it may be. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const sentences = result.error.issues.map((issue) => sentence(schema, issue));
-  throw new PuenteError('bad_request', [...new Set(sentences)].join('; '));
+  const wrong = result.error.issues.map((issue) => sentence(schema, issue));
+  const once = new Map(wrong.map((one) => [one.text, one]));
+  throw new PuenteError('bad_request', [...once.values()], { between: '; ' });
 }
 
 /** One thing that is wrong: where, and what. */
-function sentence(schema: z.core.$ZodType, issue: z.core.$ZodIssue): string {
+function sentence(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spoken {
   if (issue.code === 'unrecognized_keys') return unknownFields(schema, issue);
   const [nearest] = issue.code === 'invalid_union' ? nearestAlternative(issue) : [];
   if (nearest !== undefined) return sentence(schema, { ...nearest, path: [...issue.path, ...nearest.path] });
   const where = issue.path.join('.');
-  const what = issue.message.replace(/^Invalid input: expected (.*), received undefined$/, 'is missing; $1 is needed');
-  if (where === '') return what;
-  return what === issue.message ? `${where}: ${what}` : `${where} ${what}`;
+  const [, expected] = /^Invalid input: expected (.*), received undefined$/.exec(issue.message) ?? [];
+  if (expected !== undefined) return say('input.missing', { where, expected });
+  const wrong = heardOfInput(issue.message);
+  return where === '' ? say('input.whole', { wrong }) : say('input.at', { where, wrong });
 }
 
-function unknownFields(schema: z.core.$ZodType, issue: z.core.$ZodIssueUnrecognizedKeys): string {
+function unknownFields(schema: z.core.$ZodType, issue: z.core.$ZodIssueUnrecognizedKeys): Spoken {
   const fields = issue.keys.map((key) => [...issue.path, key.slice(0, 60)].join('.'));
-  const known = fieldsAt(schema, issue.path);
-  const allowed =
-    known === null ? '' : known.length === 0 ? '; nothing is taken here' : `; allowed is ${known.join(', ')}`;
-  return `${fields.join(', ')} ${fields.length === 1 ? 'is not a known field' : 'are not known fields'}${allowed}`;
+  const allowed = fieldsAt(schema, issue.path);
+  const count = fields.length;
+  return allowed?.length === 0
+    ? say('input.none_taken', { fields, count })
+    : say('input.unknown', { fields, count, allowed });
 }
 
 /** Of several forms that a value may have, the one with the least wrong is the one that was meant. */
