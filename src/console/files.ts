@@ -1,4 +1,5 @@
 /** The files that pages need, served from this process: style sheet, htmx and icon; nothing is fetched from elsewhere. */
+
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 import type { RequestHandler } from 'express';
 import { CHART_STYLE } from '../chart/style.ts';
 import { PuenteError } from '../error.ts';
+import { pageRefusals } from '../http/ops/said.ts';
 
 export interface ConsoleFiles {
   /** Paths of the files, each with a mark of its content, so that browsers may keep them for ever. */
@@ -49,7 +51,7 @@ export function consoleFiles(): ConsoleFiles {
     icon: icon.path,
     handler: (request, response) => {
       const file = files.get(request.path);
-      if (file === undefined) throw new PuenteError('not_found', 'There is no such file; load the page again.');
+      if (file === undefined) throw new PuenteError('not_found', pageRefusals.no_file);
       response.set('Cache-Control', 'public, max-age=31536000, immutable');
       response.type(`${file.type}; charset=utf-8`).send(file.bytes);
     },

@@ -8,6 +8,7 @@ import type { Brownout, Merchant } from './merchant.ts';
 import { merchantToChange } from './operate.ts';
 import { reason } from './reason.ts';
 import type { Runtime } from './runtime.ts';
+import { say } from './sentences.ts';
 
 /** A drill, not an end: a shop must be able to sell the next day. */
 const LONGEST_MS = 24 * 60 * 60_000;
@@ -90,10 +91,9 @@ export async function viewBrownouts(runtime: Runtime): Promise<BrownoutView[]> {
 /** Ends a window at once, for all its merchants. @throws PuenteError not_found, refused when it is over already. */
 export async function abortBrownout(runtime: Runtime, id: string, why: string, who: string): Promise<BrownoutView> {
   const found = (await viewBrownouts(runtime)).find((one) => one.id === id);
-  if (found === undefined)
-    throw new PuenteError('not_found', `There is no brown-out ${id.slice(0, 60)}; see puente brownout list.`);
+  if (found === undefined) throw new PuenteError('not_found', say('refusal.no_brownout', { id: id.slice(0, 60) }));
   if (found.state === 'over' || found.state === 'aborted')
-    throw new PuenteError('refused', `The brown-out ${id} is ${found.state} already; see puente brownout list.`);
+    throw new PuenteError('refused', say('refusal.brownout_over', { id, state: found.state }));
   const aborted_at = runtime.clock.now();
   const abort = (one: Brownout): Brownout =>
     one.id === id ? { ...one, aborted_at: one.aborted_at ?? aborted_at } : one;
@@ -135,10 +135,9 @@ async function changeWindows(
 }
 
 function refuseBadWindow({ from, until }: BrownoutAsk, now: number): void {
-  if (until <= from) throw new PuenteError('bad_request', 'until must be later than from: the window holds nothing.');
-  if (until <= now) throw new PuenteError('bad_request', 'The window is over already; name one that is still to come.');
-  if (until - from > LONGEST_MS)
-    throw new PuenteError('bad_request', 'A brown-out lasts 24 hours at most; schedule one for each day.');
+  if (until <= from) throw new PuenteError('bad_request', say('refusal.brownout_empty', {}));
+  if (until <= now) throw new PuenteError('bad_request', say('refusal.brownout_past', {}));
+  if (until - from > LONGEST_MS) throw new PuenteError('bad_request', say('refusal.brownout_long', {}));
 }
 
 function refuseOverlap({ id, settings }: Merchant, window: Brownout): void {
@@ -146,10 +145,8 @@ function refuseOverlap({ id, settings }: Merchant, window: Brownout): void {
     (one) => one.aborted_at === null && one.id !== window.id && one.from < window.until && window.from < one.until,
   );
   if (other === undefined) return;
-  throw new PuenteError(
-    'refused',
-    `Merchant ${id} has a brown-out from ${iso(other.from)} to ${iso(other.until)} already; abort it first: puente brownout abort ${other.id} --reason …`,
-  );
+  const window_of = { since_at: iso(other.from), until_at: iso(other.until), id: other.id };
+  throw new PuenteError('refused', say('refusal.brownout_twice', { merchant: id, ...window_of }));
 }
 
 function roomFor(windows: readonly Brownout[]): Brownout[] {

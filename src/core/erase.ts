@@ -2,9 +2,11 @@
 
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
+import type { Said, Spoken } from '../said.ts';
 import { reason, SAY_WHY } from './reason.ts';
 import type { Holdings, OpenWork } from './records/upkeep.ts';
 import type { Runtime } from './runtime.ts';
+import { heardOfInput, say } from './sentences.ts';
 
 /** The action of the audit line, whose subject is the merchant. */
 export const ERASE = 'erase';
@@ -26,6 +28,7 @@ export interface Erasure {
   open: OpenWork;
   /** What keeps it from being erased, in sentences; empty when nothing does. */
   in_the_way: string[];
+  in_the_way_said: Said[];
   /** Backups of before, which hold it still. */
   backups: string[];
 }
@@ -45,16 +48,19 @@ export async function eraseMerchant(
   const holdings = await store.holdings(merchant_id);
   const is_known = (await store.merchant(merchant_id)) !== null;
   if (!is_known && Object.values(holdings).every((rows) => rows === 0))
-    throw new PuenteError('not_found', `There is nothing of a merchant ${merchant_id} here.`);
+    throw new PuenteError('not_found', say('refusal.nothing_held', { merchant: merchant_id }));
   const open = await store.openWork(merchant_id);
-  const in_the_way = obstacles(open, ask.drop_notices);
+  const obstacles = obstaclesOf(open, ask.drop_notices);
+  const in_the_way = obstacles.map(({ text }) => text);
+  const in_the_way_said = obstacles.map(({ said }) => said);
   const backupsNow = async (): Promise<string[]> => (await store.backups()).map(({ file }) => file);
   const backups = await backupsNow();
-  const counted: Erasure = { merchant_id, erased: false, holdings, open, in_the_way, backups };
+  const counted: Erasure = { merchant_id, erased: false, holdings, open, in_the_way, in_the_way_said, backups };
   if (!ask.apply) return counted;
   const { reason } = ask;
-  if (reason === undefined) throw new PuenteError('bad_request', `reason: ${SAY_WHY}`);
-  if (in_the_way.length > 0) throw new PuenteError('conflict', `Nothing was erased. ${in_the_way.join(' ')}`);
+  if (reason === undefined)
+    throw new PuenteError('bad_request', say('input.at', { where: 'reason', wrong: heardOfInput(SAY_WHY) }));
+  if (obstacles.length > 0) throw new PuenteError('conflict', [say('refusal.not_erased', {}), ...obstacles]);
   await runtime.evidence.settled();
   const gone = await runtime.serial.run(`erase:${merchant_id}`, () =>
     store.eraseMerchant(merchant_id, (erased) => ({
@@ -70,20 +76,17 @@ export async function eraseMerchant(
   return { ...counted, erased: true, holdings: gone, backups: await backupsNow() };
 }
 
-function obstacles(open: OpenWork, drop_notices: boolean): string[] {
-  const told: [number, string][] = [
-    [open.links, 'sales on orders are open: wait until they are paid or over; `puente reconcile` shows them'],
-    [open.refunds, 'refunds are under way: wait for their end'],
-    [open.legacy_sales, 'sales on legacy hold their units: wait until they are over'],
-    [
-      drop_notices ? 0 : open.notices,
-      'notices are not delivered: set its notice URL, or give them up with --drop-notices',
-    ],
-    [
-      open.bulk_moves,
-      'bulk moves have it waiting for its turn: wait for their end, or abort them with `puente bulk abort`',
-    ],
-    [open.proposals, 'moves wait for a second person: have them approved, declined or withdrawn'],
-  ];
-  return told.filter(([rows]) => rows > 0).map(([rows, what]) => `${rows} ${what}.`);
+function obstaclesOf(open: OpenWork, drop_notices: boolean): Spoken[] {
+  const told = { ...open, notices: drop_notices ? 0 : open.notices };
+  return KINDS_OF_WORK.flatMap((kind) => (told[kind] > 0 ? [say(`held_back.${kind}`, { count: told[kind] })] : []));
 }
+
+/** As they are told. */
+const KINDS_OF_WORK = [
+  'links',
+  'refunds',
+  'legacy_sales',
+  'notices',
+  'bulk_moves',
+  'proposals',
+] as const satisfies readonly (keyof OpenWork)[];

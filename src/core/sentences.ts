@@ -3,16 +3,20 @@ import type { Fact, Sentence, Spoken } from '../said.ts';
 import { findingSentences } from './sentences/findings.ts';
 import { inputSentences, inputWordings } from './sentences/input.ts';
 import { moveSentences } from './sentences/moves.ts';
-import { refusalSentences } from './sentences/refusals.ts';
+import { doorRefusals, manyRefusals, refusalSentences } from './sentences/refusals.ts';
+import { storageSentences } from './sentences/storage.ts';
 import { storedSentences } from './sentences/stored.ts';
 import { tableSentences } from './sentences/tables.ts';
 import { traceSentences } from './sentences/trace.ts';
 
 export const sentences = {
+  ...doorRefusals,
   ...findingSentences,
   ...inputSentences,
+  ...manyRefusals,
   ...moveSentences,
   ...refusalSentences,
+  ...storageSentences,
   ...storedSentences,
   ...tableSentences,
   ...traceSentences,

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import express, { type Express, type RequestHandler } from 'express';
 import { createFleet } from '../core/fleet/fleet.ts';
+import { say } from '../core/sentences.ts';
 import { PuenteError } from '../error.ts';
 import { version } from '../version.ts';
 import type { Admission } from './admission.ts';
@@ -77,8 +78,8 @@ export const opsRoutes: readonly OpsRoute[] = [...features, openApiRoute(version
 
 /** Tells that the head of a request would leave a guess, in the shape of every refusal here. */
 export function refuseOpsHead(response: ServerResponse): void {
-  const message = 'The request line or a header is not one that this door takes.';
-  const text = JSON.stringify({ error: 'bad_request', message });
+  const { text: message, said } = say('refusal.head', {});
+  const text = JSON.stringify({ error: 'bad_request', message, said: [said] });
   const type = 'application/json; charset=utf-8';
   response.writeHead(400, { ...GUARD_HEADERS, 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) });
   response.end(text);
@@ -113,7 +114,7 @@ export function opsApp(door: OpsDoor): Express {
     app.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, log: runtime.log }));
   }
   app.use(() => {
-    throw new PuenteError('not_found', 'There is no such operation; GET /api/openapi.json lists them.');
+    throw new PuenteError('not_found', say('refusal.no_operation', {}));
   });
   app.use(tellError(runtime.log));
   return app;

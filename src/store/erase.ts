@@ -1,6 +1,8 @@
 /** Forgetting a merchant: counted first, deleted in steps, and at last the bytes leave the file and its log. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Holdings, OpenWork, UpkeepStore } from '../core/records/upkeep.ts';
+import { say } from '../core/sentences.ts';
 import type { AuditEntry } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Read, Reader, Writer } from './engine.ts';
@@ -220,8 +222,5 @@ function slicesBy(reader: Reader, table: 'events' | 'legacy_sales', owner: 'user
 }
 
 function began(): PuenteError {
-  return new PuenteError(
-    'conflict',
-    'Work of this merchant began while it was being erased: see that its tills call no more, and erase it again.',
-  );
+  return new PuenteError('conflict', say('refusal.erase_raced', {}));
 }

@@ -1,5 +1,7 @@
 /** Moves of merchants: those that wait for a second person, and many in a row. */
+
 import type { BulkMove, Proposal } from '../core/records/routing.ts';
+import { say } from '../core/sentences.ts';
 import type { AuditEntry, Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Reader, Writer } from './engine.ts';
@@ -34,7 +36,7 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number): 
       ];
       const result = await writer.commit(unitOf({ write: 'save_proposal', values, changes: 1 }, audit, id));
       if (result.kind === 'done') return;
-      throw new PuenteError('conflict', `The proposal ${id} was decided by somebody else: read it again.`);
+      throw new PuenteError('conflict', say('refusal.proposal_decided', { id }));
     },
     proposal: async (id) => (await proposal.all(id)).map(proposalOf)[0] ?? null,
     async proposals(filter, limit) {
@@ -49,8 +51,7 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number): 
       const updated_at = now();
       const result = await writer.commit(unitOf(bulkStep(one, expected_revision, updated_at), audit, one.id));
       if (result.kind === 'done') return { ...one, revision: expected_revision + 1, updated_at };
-      const message = `The bulk move ${one.id} is not at revision ${expected_revision} any more: read it again.`;
-      throw new PuenteError('conflict', message);
+      throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected: expected_revision }));
     },
     bulkMove: async (id) => (await bulk.all(id)).map(bulkOf)[0] ?? null,
     bulkMoves: async (states, limit) => (await bulks.all(JSON.stringify(states), limit)).map(bulkOf),

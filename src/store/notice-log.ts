@@ -1,4 +1,5 @@
 /** The delivery log: which notices there are, what every attempt came to, and asking for some again. */
+import { say } from '../core/sentences.ts';
 import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum, Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Reader, Writer } from './engine.ts';
@@ -48,7 +49,7 @@ export function noticeLogMethods(reader: Reader, writer: Writer): LogMethods {
         audit,
       });
       if (result.kind === 'done') return;
-      throw new PuenteError('store_failed', `The notices were not replayed (${result.kind}): try again.`);
+      throw new PuenteError('store_failed', say('store.not_replayed', { detail: result.kind }));
     },
   };
 }

@@ -19,6 +19,7 @@ const FACTS: Record<string, string | number> = {
   slow: 4,
   slow_ms: 5000,
   merchant: '700100200',
+  name: 'ben',
   link_minor: 1500,
   order_minor: 1400,
   state: 'LIVE',

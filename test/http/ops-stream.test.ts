@@ -129,7 +129,8 @@ describe('a streamed answer', () => {
       throw new Error('the disk is gone');
     });
     const { status, body, headers } = await call(url, { token: OPS_TOKEN });
-    expect([status, body]).toEqual([500, { error: 'internal', message: 'Internal error; the log says more' }]);
+    const said = [{ code: 'refusal.internal', facts: {} }];
+    expect([status, body]).toEqual([500, { error: 'internal', message: 'Internal error; the log says more', said }]);
     const told = lines.map((line) => JSON.parse(line) as { request_id?: string; cause?: string }); // our own lines
     expect(told).toMatchObject([{ request_id: headers['x-request-id'], cause: 'Error: the disk is gone' }]);
     expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);

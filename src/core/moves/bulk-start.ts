@@ -13,6 +13,7 @@ import { reason } from '../reason.ts';
 import type { BulkItem, BulkMove } from '../records/routing.ts';
 import { stageInForce } from '../routing.ts';
 import type { Runtime } from '../runtime.ts';
+import { heard, say } from '../sentences.ts';
 import type { AuditEntry } from '../store.ts';
 import { summary } from './bulk.ts';
 import { moveTarget } from './target.ts';
@@ -76,10 +77,7 @@ export type BulkView = Omit<BulkMove, 'created_at' | 'updated_at' | 'items'> & {
 export async function startBulk(runtime: Runtime, ask: BulkAsk, person: Person): Promise<BulkView> {
   const { target, reason: why, per_day = runtime.settings.moves.bulk_per_day } = ask;
   if (target.override && !isEnough(person.role, 'approver'))
-    throw new PuenteError(
-      'forbidden',
-      `Moving without evidence needs the role approver, and ${person.name} is ${person.role}.`,
-    );
+    throw new PuenteError('forbidden', say('refusal.bulk_role', { name: person.name, role: person.role }));
   const items = ask.items ?? (await selected(runtime, ask.where ?? {}));
   refuseBadList(items, target);
   const now = runtime.clock.now();
@@ -122,9 +120,10 @@ export async function abortBulk(runtime: Runtime, id: string, why: string, perso
   return runtime.serial.run(`bulk ${id}`, async () => {
     const bulk = await foundBulk(runtime, id);
     if (bulk.state !== 'running')
-      throw new PuenteError('refused', `The bulk move ${id} is ${bulk.state} already: ${bulk.detail}`);
+      throw new PuenteError('refused', say('refusal.bulk_over', { id, state: bulk.state, why: heard(bulk.detail) }));
     const items = skipWaiting(bulk.items, runtime.clock.now());
-    const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail: `Aborted by ${person.name}: ${why}` };
+    const detail = say('bulk.aborted', { name: person.name, reason: why }).text;
+    const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
     const audit = bulkAudit(runtime, aborted, 'bulk move aborted', person.name, why);
     return bulkView(await runtime.store.saveBulkMove(aborted, bulk.revision, audit));
   });
@@ -149,8 +148,7 @@ export function bulkAudit(runtime: Runtime, bulk: BulkMove, action: AuditAction,
 
 async function foundBulk(runtime: Runtime, id: string): Promise<BulkMove> {
   const bulk = await runtime.store.bulkMove(id);
-  if (bulk === null)
-    throw new PuenteError('not_found', `There is no bulk move ${id.slice(0, 60)}; see puente bulk list.`);
+  if (bulk === null) throw new PuenteError('not_found', say('refusal.no_bulk', { id: id.slice(0, 60) }));
   return bulk;
 }
 
@@ -165,19 +163,17 @@ async function selected(runtime: Runtime, where: z.infer<typeof selection>): Pro
     if (verdict === where.verdict) found.push({ merchant_id: merchant.id });
   }
   if (found.length > 0) return found;
-  throw new PuenteError(
-    'refused',
-    'No merchant is like that; see puente merchants list and puente can-migrate MERCHANT.',
-  );
+  throw new PuenteError('refused', say('refusal.nobody_selected', {}));
 }
 
 function refuseBadList(items: readonly z.infer<typeof item>[], target: BulkAsk['target']): void {
   const seen = new Set<string>();
   for (const { merchant_id, stage } of items) {
-    if (seen.has(merchant_id)) throw new PuenteError('bad_request', `The merchant ${merchant_id} is named twice.`);
+    if (seen.has(merchant_id))
+      throw new PuenteError('bad_request', say('refusal.named_twice', { merchant: merchant_id }));
     seen.add(merchant_id);
     if (stage === undefined && (target.stage ?? null) === null)
-      throw new PuenteError('bad_request', `No stage is named for ${merchant_id}; name one for all, or one beside it.`);
+      throw new PuenteError('bad_request', say('refusal.no_stage_for', { merchant: merchant_id }));
   }
 }
 

@@ -183,8 +183,8 @@ function noSuchNotice(id: string): PuenteError {
 }
 
 function otherNumber(expected: number, found: number): PuenteError {
-  const message = `There were ${expected} notices in the window when they were counted, and there are ${found} now; none is told again before you have looked at that.`;
-  return new PuenteError('conflict', message, { facts: { expected, notices: found } });
+  const counts = { expected, notices: found };
+  return new PuenteError('conflict', say('refusal.other_count', counts), { facts: counts });
 }
 
 function tooMany(): PuenteError {

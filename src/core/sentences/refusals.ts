@@ -1,4 +1,6 @@
 /** Why an operation of the ops door is refused, in English: what happened, and what to do next. */
+
+import type { Sentence } from '../../said.ts';
 import type { RoutedKind } from '../merchant.ts';
 import type { Role } from '../person.ts';
 
@@ -31,14 +33,19 @@ export const refusalSentences = {
     row,
     needed,
     note,
-  }: Someone & { command: string; row: string; needed: Role; note: string | null }) =>
-    `${name} is ${role}; \`puente ${command}\` (${row}) needs the role ${needed}${note === null ? '' : `, ${note}`}: ask somebody who has it, or have ops.tokens changed.`,
+  }: Someone & { command: string; row: string; needed: Role; note: Sentence | null }) =>
+    `${name} is ${role}; \`puente ${command}\` (${row}) needs the role ${needed}${note === null ? '' : `, ${note.text}`}: ask somebody who has it, or have ops.tokens changed.`,
+  'role_note.erase': () => 'because what is erased can not come back',
+  'role_note.doctor': () => 'because it reads the whole database and calls the service',
+  'role_note.reconcile': () => 'for a dry run too, which asks the service with the tokens of merchants',
   'refusal.no_stop': ({ kind, merchant }: { kind: RoutedKind; merchant: string }) =>
     `No safety stop of ${kind} stands for ${merchant}; see puente safety show ${merchant}.`,
   'refusal.no_notice': ({ id }: { id: string }) =>
     `There is no notice ${id}; puente notices list shows which there are.`,
   'refusal.empty_window': ({ since_at, until_at }: { since_at: string; until_at: string }) =>
     `until (${until_at}) must be later than since (${since_at}): the window holds nothing`,
+  'refusal.other_count': ({ expected, notices }: { expected: number; notices: number }) =>
+    `There were ${expected} notices in the window when they were counted, and there are ${notices} now; none is told again before you have looked at that.`,
   'refusal.too_many_notices': ({ most }: { most: number }) =>
     `More than ${most} notices are meant; narrow the window and replay in parts.`,
   'refusal.end_not_accepted': ({ state }: { state: string }) =>
@@ -55,6 +62,7 @@ export const refusalSentences = {
     `Nothing is known of ${id}. Give a legacy id, order, payment, merchant order, reference, refund, notice or exchange as it was seen.`,
   'refusal.unknown_id_of': ({ id, merchant }: { id: string; merchant: string }) =>
     `Nothing is known of ${id} of merchant ${merchant}. Give a legacy id, order, payment, merchant order, reference, refund, notice or exchange as it was seen.`,
+  'refusal.no_call': ({ id }: { id: string }) => `There is no call ${id}; puente trace <id> names those of a sale.`,
   'refusal.empty_period': () => 'since and until: the period is empty, until must be later than since',
   'refusal.empty_audit': () => 'until must be later than since: the window holds nothing.',
   'refusal.merchant_id': ({ id }: { id: string }) =>
@@ -65,4 +73,60 @@ export const refusalSentences = {
     `More than ${most} wrong tokens in a minute; wait ${seconds} s, and send the right one.`,
   'refusal.no_page': () => 'There is no such page; the head of this one leads to all.',
   'refusal.form': () => 'This form is not of your session: look at the page again, and send it from there.',
+  'refusal.no_file': () => 'There is no such file; load the page again.',
+};
+
+/** Of bulk moves, of brown-outs, and of a merchant that is to be erased. */
+export const manyRefusals = {
+  'refusal.bulk_role': ({ name, role }: Someone) =>
+    `Moving without evidence needs the role approver, and ${name} is ${role}.`,
+  'refusal.bulk_over': ({ id, state, why }: { id: string; state: string; why: Sentence }) =>
+    `The bulk move ${id} is ${state} already: ${why.text}`,
+  'refusal.bulk_changed': ({ id, expected }: { id: string; expected: number }) =>
+    `The bulk move ${id} is not at revision ${expected} any more: read it again.`,
+  'refusal.no_bulk': ({ id }: { id: string }) => `There is no bulk move ${id}; see puente bulk list.`,
+  'refusal.nobody_selected': () =>
+    'No merchant is like that; see puente merchants list and puente can-migrate MERCHANT.',
+  'refusal.named_twice': ({ merchant }: { merchant: string }) => `The merchant ${merchant} is named twice.`,
+  'refusal.no_stage_for': ({ merchant }: { merchant: string }) =>
+    `No stage is named for ${merchant}; name one for all, or one beside it.`,
+  'refusal.proposal_decided': ({ id }: { id: string }) =>
+    `The proposal ${id} was decided by somebody else: read it again.`,
+  'refusal.no_brownout': ({ id }: { id: string }) => `There is no brown-out ${id}; see puente brownout list.`,
+  'refusal.brownout_over': ({ id, state }: { id: string; state: string }) =>
+    `The brown-out ${id} is ${state} already; see puente brownout list.`,
+  'refusal.brownout_empty': () => 'until must be later than from: the window holds nothing.',
+  'refusal.brownout_past': () => 'The window is over already; name one that is still to come.',
+  'refusal.brownout_long': () => 'A brown-out lasts 24 hours at most; schedule one for each day.',
+  'refusal.brownout_twice': (facts: { merchant: string; since_at: string; until_at: string; id: string }) =>
+    `Merchant ${facts.merchant} has a brown-out from ${facts.since_at} to ${facts.until_at} already; abort it first: puente brownout abort ${facts.id} --reason …`,
+  'refusal.nothing_held': ({ merchant }: { merchant: string }) => `There is nothing of a merchant ${merchant} here.`,
+  'refusal.not_erased': () => 'Nothing was erased.',
+  'refusal.erase_raced': () =>
+    'Work of this merchant began while it was being erased: see that its tills call no more, and erase it again.',
+  'held_back.links': ({ count }: { count: number }) =>
+    `${count} sales on orders are open: wait until they are paid or over; \`puente reconcile\` shows them.`,
+  'held_back.refunds': ({ count }: { count: number }) => `${count} refunds are under way: wait for their end.`,
+  'held_back.legacy_sales': ({ count }: { count: number }) =>
+    `${count} sales on legacy hold their units: wait until they are over.`,
+  'held_back.notices': ({ count }: { count: number }) =>
+    `${count} notices are not delivered: set its notice URL, or give them up with --drop-notices.`,
+  'held_back.bulk_moves': ({ count }: { count: number }) =>
+    `${count} bulk moves have it waiting for its turn: wait for their end, or abort them with \`puente bulk abort\`.`,
+  'held_back.proposals': ({ count }: { count: number }) =>
+    `${count} moves wait for a second person: have them approved, declined or withdrawn.`,
+};
+
+/** Of the ops door itself, whatever was asked. */
+export const doorRefusals = {
+  'refusal.no_body': ({ row }: { row: string }) => `${row} takes no body.`,
+  'refusal.not_json': () => 'Send the body as JSON, with the content type application/json.',
+  'refusal.unreadable': () => 'The body is not valid JSON, or too large',
+  'refusal.head': () => 'The request line or a header is not one that this door takes.',
+  'refusal.host': ({ host }: { host: string | null }) =>
+    `This door does not answer to the name ${host ?? 'in the Host header'}; use its address, or add the name to ops.hosts.`,
+  'refusal.other_origin': () => 'A page of another origin may not call this door.',
+  'refusal.not_signed_in': () => 'This call did not sign in.',
+  'refusal.no_operation': () => 'There is no such operation; GET /api/openapi.json lists them.',
+  'refusal.internal': () => 'Internal error; the log says more',
 };

@@ -13,6 +13,7 @@ const safety = {
     `${facts.slow} of ${facts.calls} calls in ${facts.minutes} min took ${facts.slow_ms} ms or longer; ${facts.share} % trips it.`,
   'bulk.stopped': ({ merchant, why }: { merchant: string; why: string }) =>
     `The safety stop of ${merchant} tripped: ${why}`,
+  'bulk.aborted': ({ name, reason }: { name: string; reason: string }) => `Aborted by ${name}: ${reason}`,
 };
 
 const settled = {

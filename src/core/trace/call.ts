@@ -2,6 +2,7 @@
 import { PuenteError } from '../../error.ts';
 import type { StoredExchange } from '../records/evidence.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 
 /** `messages`: the till's request and its answer, what went upstream and what came back; null unless they were captured. */
 export type CallView = Omit<StoredExchange, 'at' | 'lost'> & {
@@ -12,8 +13,7 @@ export type CallView = Omit<StoredExchange, 'at' | 'lost'> & {
 /** @throws PuenteError not_found. */
 export async function viewCall(runtime: Runtime, id: string): Promise<CallView> {
   const found = await runtime.store.exchange(id);
-  if (found === null)
-    throw new PuenteError('not_found', `There is no call ${id.slice(0, 40)}; puente trace <id> names those of a sale.`);
+  if (found === null) throw new PuenteError('not_found', say('refusal.no_call', { id: id.slice(0, 40) }));
   const { at, lost, ...rest } = found;
   return {
     ...rest,

@@ -1,7 +1,9 @@
 /** The doctor on the ops door: what promises rest on, each finding with its repair. */
+
 import { z } from 'zod';
 import { examine } from '../../core/doctor/doctor.ts';
 import { findingLevels } from '../../core/doctor/finding.ts';
+import { say } from '../../core/sentences.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
 export const doctorRoutes: OpsRoute[] = [
@@ -9,7 +11,7 @@ export const doctorRoutes: OpsRoute[] = [
     method: 'GET',
     path: '/api/doctor',
     role: 'operator',
-    role_note: 'because it reads the whole database and calls the service',
+    role_note: say('role_note.doctor', {}),
     summary:
       'Settings in force, assumptions, schema, integrity, disk, clock, upstreams, tokens, backups: each finding with its repair.',
     answer: z.object({

@@ -1,7 +1,9 @@
 /** Erasing a merchant on the ops door: counted first, then gone. */
 import { z } from 'zod';
 import { eraseAsk, eraseMerchant } from '../../core/erase.ts';
+import { say } from '../../core/sentences.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
 
 const rows = z.record(z.string(), z.int());
 
@@ -10,7 +12,7 @@ export const eraseRoutes: OpsRoute[] = [
     method: 'POST',
     path: '/api/merchants/:id/erase',
     role: 'approver',
-    role_note: 'because what is erased can not come back',
+    role_note: say('role_note.erase', {}),
     summary:
       'Counts everything of a merchant, and deletes it with `apply`; refused while its work is open. Audit lines stay.',
     body: eraseAsk,
@@ -20,6 +22,7 @@ export const eraseRoutes: OpsRoute[] = [
       holdings: rows.describe('Rows there are; after an erase, rows that are gone.'),
       open: rows,
       in_the_way: z.array(z.string()),
+      in_the_way_said: z.array(said),
       backups: z.array(z.string()).describe('Backups of before, which hold it still.'),
     }),
     command: 'erase',

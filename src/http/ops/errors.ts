@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { Log } from '../../core/runtime.ts';
+import { say } from '../../core/sentences.ts';
 import { type ErrorCode, errorCodes, PuenteError } from '../../error.ts';
 import { said } from './said.ts';
 
@@ -68,7 +69,8 @@ export function tellError(log: Log): ErrorRequestHandler {
       log.error('ops call failed', { cause: String(error), path: request.path, request_id });
       response.set('X-Request-Id', request_id);
     }
-    const message = status < 500 ? 'The body is not valid JSON, or too large' : 'Internal error; the log says more';
-    response.status(status).json({ error: status < 500 ? 'bad_request' : 'internal', message });
+    const [error_code, { text: message, said }] =
+      status < 500 ? ['bad_request', say('refusal.unreadable', {})] : ['internal', say('refusal.internal', {})];
+    response.status(status).json({ error: error_code, message, said: [said] });
   };
 }

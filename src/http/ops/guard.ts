@@ -1,6 +1,7 @@
 /** What keeps foreign web pages off the ops door: which host names it answers to, where a call may come from, and strict headers. */
 import { isIP } from 'node:net';
 import type { Request, RequestHandler } from 'express';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 
 /** Nothing of this door may run, be framed, be kept, or be read by another origin (`reliability.md` F126). */
@@ -25,10 +26,7 @@ export function doorGuard(hosts: readonly string[]): RequestHandler {
     const name = hostName(host);
     // Every browser names a host; a probe that speaks HTTP/1.0 need not.
     if (host !== undefined && isIP(name) === 0 && !own.has(name))
-      throw new PuenteError(
-        'forbidden',
-        `This door does not answer to the name ${shown(name)}; use its address, or add the name to ops.hosts.`,
-      );
+      throw new PuenteError('forbidden', say('refusal.host', { host: name === '' ? null : name.slice(0, 60) }));
     next();
   };
 }
@@ -39,7 +37,7 @@ export const sameOriginOnly: RequestHandler = (request, _response, next) => {
   const { origin } = request.headers;
   const is_foreign = site !== undefined && site !== 'same-origin' && site !== 'none';
   if (is_foreign || (origin !== undefined && !isOwnOrigin(origin, request)))
-    throw new PuenteError('forbidden', 'A page of another origin may not call this door.');
+    throw new PuenteError('forbidden', say('refusal.other_origin', {}));
   next();
 };
 
@@ -51,8 +49,4 @@ function isOwnOrigin(origin: string, request: Request): boolean {
 function hostName(header: string | undefined): string {
   const name = URL.parse(`http://${header ?? ''}`)?.hostname ?? '';
   return name.replace(/^\[(.*)\]$/, '$1');
-}
-
-function shown(name: string): string {
-  return name === '' ? 'in the Host header' : name.slice(0, 60);
 }

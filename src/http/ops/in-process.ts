@@ -1,5 +1,6 @@
 /** The ops API for whoever lives in the same process, such as the console: the same rows, roles, schemas and refusals. */
 import type { Log } from '../../core/runtime.ts';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 import type { OpsParts, OpsRoute, Person } from './route.ts';
 import { runRow } from './run-row.ts';
@@ -40,7 +41,7 @@ export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi
       const row = named.get(name);
       if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
       if (row.body === undefined && body !== undefined)
-        throw new PuenteError('bad_request', `${row.method} ${row.path} takes no body.`);
+        throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
       const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
       const answer = await runRow(row, parts, { person, path, query: given, body, signal });
       return isStreamed(answer) ? answer : JSON.parse(JSON.stringify(answer ?? {}));

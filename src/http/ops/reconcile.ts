@@ -1,6 +1,7 @@
 /** Reconciliation on the ops door: told as it runs, one JSON object a line. */
 
 import { type ReconcileNews, reconcile, reconcileAsk } from '../../core/reconcile/reconcile.ts';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 import { type OpsRoute, opsRoute, streamed } from './route.ts';
 
@@ -9,7 +10,7 @@ export const reconcileRoutes: OpsRoute[] = [
     method: 'POST',
     path: '/api/reconcile',
     role: 'operator',
-    role_note: 'for a dry run too, which asks the service with the tokens of merchants',
+    role_note: say('role_note.reconcile', {}),
     summary:
       'Compares open and recent links, and events nobody matched, with the upstream; repairs what is safe when `apply` is set.',
     body: reconcileAsk,
@@ -17,7 +18,10 @@ export const reconcileRoutes: OpsRoute[] = [
     command: 'reconcile',
     run: async ({ runtime }, { body, person }) => {
       if (body.apply && body.reason === undefined) {
-        throw new PuenteError('bad_request', 'reason: say why it is repaired; look first without apply');
+        throw new PuenteError(
+          'bad_request',
+          say('input.at', { where: 'reason', wrong: say('input.repair_reason', {}) }),
+        );
       }
       return streamed({
         content_type: 'application/x-ndjson',

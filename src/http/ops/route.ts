@@ -5,6 +5,7 @@ import type { Fleet } from '../../core/fleet/fleet.ts';
 import type { Person, Role } from '../../core/person.ts';
 import type { ReportFacts } from '../../core/report/gather.ts';
 import type { Runtime } from '../../core/runtime.ts';
+import type { Spoken } from '../../said.ts';
 
 export type { Person, Role } from '../../core/person.ts';
 
@@ -45,7 +46,7 @@ export interface OpsRoute {
   path: string;
   role: Role;
   /** What a refusal for the role says beside it, where people would expect less to be enough. */
-  role_note?: string;
+  role_note?: Spoken;
   /** One sentence for people. */
   summary: string;
   query?: z.ZodType;

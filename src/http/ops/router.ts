@@ -1,5 +1,6 @@
 /** Route rows into a router: role, schemas, operation, answer. */
 import express, { type Request, type RequestHandler, Router } from 'express';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 import type { OpsParts, OpsRoute } from './route.ts';
 import { permit, runRow } from './run-row.ts';
@@ -57,10 +58,9 @@ function bodyOf(row: OpsRoute, request: Request): unknown {
     request.headers['transfer-encoding'] === undefined && Number(request.headers['content-length'] ?? 0) === 0;
   if (row.body === undefined) {
     if (is_empty) return undefined;
-    throw new PuenteError('bad_request', `${row.method} ${row.path} takes no body.`);
+    throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
   }
-  if (!is_empty && !request.is('application/json'))
-    throw new PuenteError('bad_request', 'Send the body as JSON, with the content type application/json.');
+  if (!is_empty && !request.is('application/json')) throw new PuenteError('bad_request', say('refusal.not_json', {}));
   return is_empty ? {} : request.body;
 }
 

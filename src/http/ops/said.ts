@@ -16,4 +16,5 @@ export const said = z
 export const pageRefusals = {
   no_page: say('refusal.no_page', {}),
   form: say('refusal.form', {}),
+  no_file: say('refusal.no_file', {}),
 } as const satisfies Record<string, Spoken>;

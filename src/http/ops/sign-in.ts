@@ -49,7 +49,7 @@ export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now
     },
     personOf(request) {
       const person = people.get(request);
-      if (person === undefined) throw new PuenteError('unauthorized', 'This call did not sign in.');
+      if (person === undefined) throw new PuenteError('unauthorized', say('refusal.not_signed_in', {}));
       return person;
     },
     memberOf(token, path) {

@@ -1,5 +1,7 @@
 /** What keeps a database in order that its server looks after: its condition, and what Puente leaves to those who run it. */
+
 import type { RestoredGap, Room, UpkeepStore } from '../../core/records/upkeep.ts';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 import type { Writer } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
@@ -25,10 +27,7 @@ export async function openUpkeep(reader: PostgresReader, writer: Writer, options
     ...conditionMethods(reader, options, facts),
     // biome-ignore lint/correctness/useYield: there is nothing to tell before it is refused
     async *backup() {
-      throw new PuenteError(
-        'refused',
-        'Puente makes no backups of a PostgreSQL database: use pg_dump, pg_basebackup, or the snapshots of its provider.',
-      );
+      throw new PuenteError('refused', say('store.backup_elsewhere', {}));
     },
     backups: async () => [],
     trimBackups: async () => [],

@@ -1,7 +1,9 @@
 /** Commits units: all statements of one are sent at once, so that it takes one round trip, however many they are. */
+
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
 import { type Cover, noCover } from '../../core/cover.ts';
+import { say } from '../../core/sentences.ts';
 import type { AuditEntry } from '../../core/store.ts';
 import { PuenteError } from '../../error.ts';
 import type { CommitResult, Writer } from '../engine.ts';
@@ -37,8 +39,7 @@ export function openWriter(pool: Pool, note: (is_well: boolean) => void, cover: 
   return {
     commit(unit) {
       if (is_closed) {
-        const message = 'The store is closed: nothing more can be written.';
-        return Promise.reject(new PuenteError('store_failed', message));
+        return Promise.reject(new PuenteError('store_failed', say('store.closed', {})));
       }
       const committing = turns.take(unit.locks ?? {}, () => commitUnit(pool, statements, unit));
       underWay.add(committing);

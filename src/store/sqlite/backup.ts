@@ -1,4 +1,5 @@
 /** Online backups: a checked copy under another name first, then its manifest, then its own name (`reliability.md` C15). */
+
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -6,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { bytesText } from '../../core/doctor/finding.ts';
 import type { Failpoint } from '../../core/failpoint.ts';
 import type { BackupManifest, BackupNews, UpkeepStore } from '../../core/records/upkeep.ts';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 import { backupName, listBackups, placeBackup, sizeOf, trimBackups, unfinishedName } from './backup-files.ts';
 import type { CopyFacts, CopyOrder, FromCopying } from './backup-thread.ts';
@@ -34,7 +36,7 @@ export function backupMethods(parts: BackupParts): BackupMethods & { settled(): 
   const { directory, instance_id } = parts;
   let running: Promise<unknown> | null = null;
   async function* alone(): AsyncGenerator<BackupNews, BackupManifest, undefined> {
-    if (running !== null) throw new PuenteError('conflict', 'A backup is being made already: wait for its end.');
+    if (running !== null) throw new PuenteError('conflict', say('store.backup_under_way', {}));
     const ended = Promise.withResolvers<void>();
     running = ended.promise;
     try {
@@ -124,10 +126,6 @@ async function* watch(
 }
 
 function notMade(directory: string, cause: unknown): PuenteError {
-  const why = cause instanceof Error ? cause.message : 'unknown';
-  return new PuenteError(
-    'store_failed',
-    `No backup was made in ${directory} (${why}): see that there is room for a copy of the database, and that this user may write there.`,
-    { cause },
-  );
+  const detail = cause instanceof Error ? cause.message : 'unknown';
+  return new PuenteError('store_failed', say('store.backup_failed', { directory, detail }), { cause });
 }

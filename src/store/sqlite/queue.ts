@@ -1,7 +1,9 @@
 /** The main thread's end of the writer: gathers the units of one turn into one group, and answers after its commit. */
+
 import { Worker } from 'node:worker_threads';
 import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import type { Heap } from '../../core/records/upkeep.ts';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 import type { CommitResult } from '../engine.ts';
 import { storeFailed } from '../failure.ts';
@@ -163,7 +165,7 @@ export class WriteQueue {
     while (this.#ended === null && this.#waiting.length + this.#inFlight.length > 0) {
       await this.commit({ steps: [] }).catch(() => undefined);
     }
-    this.#end(new PuenteError('store_failed', 'The store is closed: nothing more can be written.'));
+    this.#end(new PuenteError('store_failed', say('store.closed', {})));
     this.#post({ kind: 'close' });
     await this.#exited;
   }

@@ -1,7 +1,9 @@
 /** The condition of a store's file, and everything that keeps it in order, as the store's methods. */
+
 import { statSync } from 'node:fs';
 import type { Failpoint } from '../../core/failpoint.ts';
 import type { RestoredGap, Room, StoreCondition, UpkeepStore } from '../../core/records/upkeep.ts';
+import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';
@@ -79,7 +81,7 @@ export function upkeepInMemory(reader: Reader, queue: WriteQueue, now: () => num
     integrity: async () => 'ok',
     // biome-ignore lint/correctness/useYield: there is nothing to tell before it is refused
     async *backup() {
-      throw new PuenteError('refused', 'A store in memory has no file to back up.');
+      throw new PuenteError('refused', say('store.backup_of_memory', {}));
     },
     backups: async () => [],
     trimBackups: async () => [],
