@@ -1,7 +1,7 @@
 /** What `puente init` does with its answers: a configuration with its reasons, and each secret in a file of its own. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { complaintAbout, type Draft, isSecret, renderDraft, yamlValueOf } from '../config/draft.ts';
 import { FILE_VARIABLE } from '../config/layers.ts';
 import { loadConfig } from '../config.ts';
@@ -97,8 +97,9 @@ function writeInstallation(order: InstallationOrder): WrittenInstallation {
   const drawn = (placed: (path: string) => string): string =>
     renderDraft(draftOf(order, into, secrets.settings(placed)), head(config), OFFERED);
   const partial = [...isWritten, config].map(beside);
-  makeFolder(into);
+  const made = missingFolders(join(into, SECRETS_NAME));
   try {
+    mkdirSync(join(into, SECRETS_NAME), { recursive: true, mode: 0o700 });
     for (const { path, text } of written)
       writePrivate(beside(path), `${text ?? randomBytes(SECRET_BYTES).toString('base64url')}\n`);
     writePrivate(beside(config), drawn(proved));
@@ -107,7 +108,8 @@ function writeInstallation(order: InstallationOrder): WrittenInstallation {
     writePrivate(beside(config), drawn(String));
     for (const path of [...isWritten, config]) renameSync(beside(path), path);
   } catch (error) {
-    for (const path of partial) rmSync(path, { force: true });
+    for (const path of partial.filter((one) => existsSync(one))) rmSync(path);
+    removeEmpty(made);
     throw error instanceof PuenteError ? error : unwritable(into, error);
   }
   return {
@@ -173,12 +175,14 @@ function missing({ settings }: InstallationOrder, { has_webhook_secret }: Instal
   ];
 }
 
-function makeFolder(into: string): void {
-  try {
-    mkdirSync(join(into, SECRETS_NAME), { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw unwritable(into, error);
-  }
+/** The folders on the way to a path that are not there yet, the deepest first. */
+function missingFolders(path: string): string[] {
+  return existsSync(path) ? [] : [path, ...missingFolders(dirname(path))];
+}
+
+/** @param folders the deepest first; one that was never made, or that somebody else uses by now, stays as it is. */
+function removeEmpty(folders: readonly string[]): void {
+  for (const folder of folders) if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
 /** For this user alone. */

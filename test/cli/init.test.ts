@@ -233,8 +233,19 @@ describe('by options', () => {
     const { code, err } = await puente(['init', '--into', into, ...real, '--set', 'store.ballast_bytes=1073741824']);
     expect(err).toContain('store.ballast_bytes is 1073741824, more than store.low_bytes');
     expect(code).toBe(1);
-    expect(existsSync(join(into, 'puente.yaml'))).toBe(false);
-    expect(existsSync(join(into, 'secrets', 'secret-key'))).toBe(false);
+    expect(readdirSync(into)).toEqual([]);
+  });
+
+  it('makes no folder for what it refuses, and takes none away that was there', async () => {
+    const into = folder();
+    const contradicting = [...real, '--set', 'store.ballast_bytes=1073741824'];
+    const deep = await puente(['init', '--into', join(into, 'shops', 'north'), ...contradicting]);
+    expect([deep.code, readdirSync(into)]).toEqual([1, []]);
+    const long = await puente(['init', '--into', join(into, 'shops', 'n'.repeat(300)), ...real]);
+    expect([long.err, readdirSync(into)]).toEqual([expect.stringContaining('ENAMETOOLONG'), []]);
+    mkdirSync(join(into, 'secrets'));
+    const there = await puente(['init', '--into', into, ...contradicting]);
+    expect([there.code, readdirSync(into)]).toEqual([1, ['secrets']]);
   });
 
   it('takes secrets from the environment, and tells scripts where everything is, without them', async () => {
