@@ -56,11 +56,13 @@ describe('a database that is in trouble', () => {
     const seenAt = async (): Promise<string> =>
       String((await server.run(url, 'SELECT CAST(seen_at AS TEXT) AS at FROM lease_holders'))[0]?.at);
     const later = async (than: string): Promise<string> => {
-      for (;;) {
-        const at = await seenAt();
-        if (at !== than) return at;
-        await pause(100);
-      }
+      let at = than;
+      const isLater = async (): Promise<boolean> => {
+        at = await seenAt();
+        return at !== than;
+      };
+      await until(isLater, `no beat after the one of ${than}`);
+      return at;
     };
     const blocker = new Client(url);
     await blocker.connect();
@@ -77,7 +79,7 @@ describe('a database that is in trouble', () => {
     await store.close();
     const left = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'puente' AND datname = current_database()
       UNION ALL SELECT 1 FROM lease_holders`;
-    while ((await server.run(url, left)).length > 0) await pause(50);
+    await until(async () => (await server.run(url, left)).length === 0, 'a closed store left connections or its lease');
   });
 
   it('that does not answer a beat any more does not keep its store from closing', async () => {
@@ -90,7 +92,7 @@ describe('a database that is in trouble', () => {
     await blocker.query('LOCK TABLE lease_holders IN ACCESS EXCLUSIVE MODE');
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INTO lease_holders%'
       AND datname = current_database()`;
-    while ((await server.run(direct, waiting)).length === 0) await pause(50);
+    await until(async () => (await server.run(direct, waiting)).length > 0, 'no beat waits for the lock');
     relay.stall();
     await store.close();
     await blocker.end();
@@ -109,7 +111,7 @@ describe('a database that is in trouble', () => {
     await expect(store.link(before.legacy_id)).rejects.toMatchObject({ code: 'store_failed' });
     expect(store.healthy()).toBe(false);
     await server.start();
-    await until(() => store.healthy());
+    await until(() => store.healthy(), 'the store is not healthy again');
     expect(await store.link(before.legacy_id)).toEqual(before);
     expect(await store.link(late.legacy_id)).toBeNull();
     expect((await store.openLink(late, open)).opening).toEqual({ kind: 'open' });
@@ -126,7 +128,7 @@ describe('a database that is in trouble', () => {
     expect(store.healthy()).toBe(false);
     await server.run(url, `BEGIN READ WRITE; ALTER DATABASE ${name} RESET default_transaction_read_only; COMMIT`);
     await server.run(url, TERMINATE);
-    await until(() => store.healthy());
+    await until(() => store.healthy(), 'the store is not healthy again');
     expect((await store.openLink(newLink(), open)).opening).toEqual({ kind: 'open' });
     await store.close();
   });
@@ -183,16 +185,25 @@ async function refusedAtLast(store: Store): Promise<void> {
 /** Somebody holds the table of links, as a careless change of the schema does. @returns lets it go. */
 async function holdTable(server: Server, url: string): Promise<() => Promise<void>> {
   const held = server.run(url, 'BEGIN; LOCK TABLE links IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT');
-  await until(async () => {
+  const isHeld = async (): Promise<boolean> => {
     const locks = await server.run(
       url,
       `SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted AND relation = 'links'::regclass`,
     );
     return locks.length > 0;
-  });
+  };
+  await until(isHeld, 'the table of links is not locked');
   return async () => void (await held);
 }
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await pause(20);
+/** A beat comes each few seconds, and a store is back within its time limits: what takes longer will not come. */
+const PATIENCE_MS = 20_000;
+
+/** @throws Error with what is not so, after twenty seconds. */
+async function until(isSo: () => boolean | Promise<boolean>, otherwise: string): Promise<void> {
+  const end = performance.now() + PATIENCE_MS;
+  while (!(await isSo())) {
+    if (performance.now() > end) throw new Error(`${otherwise}, after ${PATIENCE_MS / 1000} s`);
+    await pause(50);
+  }
 }
