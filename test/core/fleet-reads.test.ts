@@ -50,6 +50,48 @@ describe('verdicts', () => {
   });
 });
 
+describe('the mismatches of all', () => {
+  const ids = Array.from({ length: 20 }, (_, nth) => String(700_000 + nth));
+
+  /** Looks until all are judged. @param refuse the store's first so many reads of mismatches. */
+  async function look(sleep_ms: number, refuse = 0): Promise<{ reads: number; judgements: Judgements }> {
+    let now = NOON;
+    let reads = 0;
+    const counting: Store = {
+      ...store,
+      auditsOf: async (filter, limit) => {
+        if (filter.action !== 'mismatch amount') return store.auditsOf(filter, limit);
+        if (++reads <= refuse) throw new Error('refused by a test');
+        return store.auditsOf(filter, limit);
+      },
+    };
+    const sleep = async (): Promise<void> => {
+      now += sleep_ms;
+      await setImmediate();
+    };
+    const clock = { now: () => now, sleep };
+    const runtime = laneRuntime({ store: counting, upstream: silent, legacy_upstream: silent, clock });
+    const judgements = createJudgements(runtime);
+    judgements.keepFresh([], ids);
+    await eventually(
+      async () => reads,
+      () => judgements.of(ids[19] ?? '') !== null,
+    );
+    return { reads, judgements };
+  }
+
+  it('are read once for many who are judged, and again after five seconds', async () => {
+    expect((await look(10)).reads).toBe(1);
+    expect((await look(1_000)).reads).toBe(4);
+  });
+
+  it('are read again by the next one where they could not be read', async () => {
+    const { reads, judgements } = await look(10, 2);
+    expect(reads).toBe(3);
+    expect(ids.map((id) => judgements.of(id) !== null)).toEqual(ids.map((_, nth) => nth > 1));
+  });
+});
+
 describe('the last incident', () => {
   const stop = { ...auditOf('safety stop'), who: 'puente' };
 

@@ -105,14 +105,29 @@ async function resetsOf({ store }: Runtime, merchant_id: string): Promise<Readin
 /** Kinds that say something of money or of a sale that is gone; a stale link or an orphan is read or adopted. */
 const GRAVE = ['amount', 'state', 'missing'] as const satisfies readonly MismatchKind[];
 
-type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismatches']>;
+/** Of a merchant, within the last days. */
+export type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismatches']>;
 
-/** Read once for all who are judged together, because the lines of all merchants lie among one another. */
-export function mismatchesOnce(runtime: Runtime): Mismatches {
+/**
+ * Read once for all who are judged together, because the lines of all merchants lie among one another.
+ * @param fresh_ms for so long, where some are judged for as long as somebody looks. What could not be read is read again.
+ */
+export function mismatchesOnce(runtime: Runtime, fresh_ms = Number.POSITIVE_INFINITY): Mismatches {
   let read: ReturnType<typeof readMismatches> | null = null;
+  let read_at = 0;
   return async (merchant_id) => {
-    read ??= readMismatches(runtime);
-    return (await read).get(merchant_id) ?? [];
+    const now = runtime.clock.now();
+    if (read === null || now - read_at >= fresh_ms) {
+      read = readMismatches(runtime);
+      read_at = now;
+    }
+    const reading = read;
+    try {
+      return (await reading).get(merchant_id) ?? [];
+    } catch (error) {
+      if (read === reading) read = null;
+      throw error;
+    }
   };
 }
 

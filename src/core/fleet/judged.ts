@@ -1,5 +1,5 @@
 /** Readiness verdicts of the fleet, made one after the other in the background while somebody looks at the board. */
-import { merchantReadiness } from '../evidence/readiness.ts';
+import { type Mismatches, merchantReadiness, mismatchesOnce } from '../evidence/readiness.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Judged } from './line.ts';
 
@@ -10,6 +10,8 @@ const OTHERS_FRESH_MS = 10 * 60_000;
 const LOOKED_AWAY_MS = 60_000;
 /** Between two verdicts others have the thread for longer than one takes: payments come first. */
 const PAUSE_MS = 10;
+/** The mismatches of an outage lie among those of all merchants, and many are judged within this time. */
+const MISMATCHES_FRESH_MS = 5_000;
 
 export interface Judgements {
   of(merchant_id: string): Judged | null;
@@ -37,9 +39,10 @@ export function createJudgements(runtime: Runtime): Judgements {
     return shown_ids.find((id) => isOld(id, SHOWN_FRESH_MS)) ?? all_ids.find((id) => isOld(id, OTHERS_FRESH_MS));
   };
   const run = async (): Promise<void> => {
+    const mismatches = mismatchesOnce(runtime, MISMATCHES_FRESH_MS);
     for (let id = next(); id !== undefined; id = next()) {
       // One that can't be judged must not keep the others from it; it is tried again when its turn comes.
-      const judged = await judge(runtime, id).catch((error: unknown) => {
+      const judged = await judge(runtime, id, mismatches).catch((error: unknown) => {
         runtime.log.debug('a merchant of the fleet could not be judged', { merchant: id, cause: String(error) });
         return null;
       });
@@ -71,8 +74,8 @@ function forgetOthers(kept: Map<string, Kept>, all: readonly string[]): void {
   for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
 }
 
-async function judge(runtime: Runtime, merchant_id: string): Promise<Judged> {
-  const { verdict, blockers, unproven, judged_at } = await merchantReadiness(runtime, merchant_id);
+async function judge(runtime: Runtime, merchant_id: string, mismatches: Mismatches): Promise<Judged> {
+  const { verdict, blockers, unproven, judged_at } = await merchantReadiness(runtime, merchant_id, mismatches);
   const first = blockers[0] ?? unproven[0];
   return {
     verdict,
