@@ -1,9 +1,9 @@
 /** The loops that work when nobody is waiting: notices, events, links, bulk moves, the continuous reconciliation. */
 import type { Config } from '../config.ts';
 import { targetOf } from '../core/notices/target.ts';
+import type { Notice } from '../core/records/notices.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { Secret } from '../core/secret.ts';
-import type { Notice } from '../core/store.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { startBulkMoves } from '../outbound/bulk.ts';

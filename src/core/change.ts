@@ -6,9 +6,10 @@ import { isPaid, type Link, type LinkChange } from './link.ts';
 import type { Merchant } from './merchant.ts';
 import { inForms, type News } from './notices/forms.ts';
 import { targetOf } from './notices/target.ts';
+import type { NewNotice } from './records/notices.ts';
 import type { Runtime } from './runtime.ts';
 import { say } from './sentences.ts';
-import type { AuditEntry, LinkExtra, NewNotice } from './store.ts';
+import type { AuditEntry, LinkExtra } from './store.ts';
 
 export interface Decision extends LinkExtra {
   change: LinkChange;

@@ -1,7 +1,7 @@
 /** Builds the request of a Point notification in the merchant's dialect, and puts due notices into a fair order. */
 import { createHmac } from 'node:crypto';
+import type { Notice } from './records/notices.ts';
 import type { Secret } from './secret.ts';
-import type { Notice } from './store.ts';
 
 export interface NoticeRequest {
   url: string;

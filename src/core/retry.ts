@@ -1,5 +1,5 @@
 /** When a notice is tried again: the legacy contract's schedule as a pure function, and the reading of `Retry-After`. */
-import type { Attempt, Notice } from './store.ts';
+import type { Attempt, Notice } from './records/notices.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,12 +1,12 @@
 /** What Puente remembers, as an interface that any engine can keep: each method is one whole transaction. */
 
-import type { NoticeTopic } from '../mapping/schema.ts';
 import type { AuditAction } from './audit-actions.ts';
 import type { Link, LinkChange } from './link.ts';
 import type { AcceptedToken, Merchant } from './merchant.ts';
 import type { Refund, RefundChange } from './payments/refund.ts';
 import type { DeliveryStore } from './records/delivery.ts';
 import type { EvidenceStore } from './records/evidence.ts';
+import type { NewNotice, NoticeStore } from './records/notices.ts';
 import type { LegacySale, RoutingStore } from './records/routing.ts';
 import type { UpkeepStore } from './records/upkeep.ts';
 
@@ -40,82 +40,12 @@ export interface AuditLine extends Omit<AuditEntry, 'action'> {
   hash: string;
 }
 
-/** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`legacy-qr.md` §5). */
-export type NoticeForm = 'point' | 'ipn' | 'webhook';
-
 /** What is committed together with a change of a link. */
 export interface LinkExtra {
   notices?: NewNotice[];
   audit?: AuditEntry;
   /** Parked events of its reference are pending again, as they are when a link learns its order id. */
   recall_events?: boolean;
-}
-
-/** A notification to be told to a merchant: which state of which link, with the facts as they were at that moment. */
-export interface NewNotice {
-  legacy_id: string;
-  merchant_id: string;
-  topic: NoticeTopic;
-  form: NoticeForm;
-  /** The intent, payment or merchant order it is about. */
-  subject: string;
-  /** Topic `point`: the flat intent body. Otherwise the facts of the webhook form, JSON text (`legacy-qr.md` §5.3). */
-  body: string;
-  created_at: number;
-  next_attempt_at: number;
-}
-
-export interface Notice extends NewNotice {
-  /** UUID, the same on every attempt. */
-  id: string;
-  /** Order within its link, from 1; a later one waits for the earlier ones of its form. */
-  sequence: number;
-  state: 'pending' | 'delivered' | 'dead';
-  /** Those that count against the receiver. */
-  attempts: number;
-}
-
-export interface Attempt {
-  at: number;
-  duration_ms: number;
-  /** `theirs`: status, timeout, broken connection. `ours`: blocked by policy, no URL, no secret; never counts against the receiver. */
-  outcome: 'delivered' | 'theirs' | 'ours';
-  status: number | null;
-  /** One sentence, no body of the receiver. */
-  detail: string;
-  /** Where it went, without path and parameters; null when it went nowhere. */
-  url: string | null;
-}
-
-/** A notice as the delivery log shows it. */
-export interface LoggedNotice extends Notice {
-  /** Asked for again by an operator: since then it goes by itself, beside the order of its link. */
-  replayed: boolean;
-  /** All attempts, our own faults too. */
-  tries: number;
-  last_attempt: Attempt | null;
-}
-
-/** Which notices are meant; what is not named is not asked for. `since` and `until`: epoch ms of creation, [since, until). */
-export interface NoticeFilter {
-  legacy_id?: string;
-  merchant_id?: string;
-  states?: readonly Notice['state'][];
-  topic?: NoticeTopic;
-  since?: number;
-  until?: number;
-  /** Tried at least so often. */
-  min_attempts?: number;
-}
-
-/** Notices that stand alike. */
-export interface NoticeSum {
-  topic: NoticeTopic;
-  form: Notice['form'];
-  state: Notice['state'];
-  /** Attempts that count against the receiver; 2 stands for more too. */
-  attempts: 0 | 1 | 2;
-  count: number;
 }
 
 /** An event as it came in, before anything is done with it. */
@@ -137,7 +67,7 @@ export interface InboxEvent extends NewEvent {
   next_attempt_at: number;
 }
 
-export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, UpkeepStore {
+export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, RoutingStore, UpkeepStore {
   merchant(id: string): Promise<Merchant | null>;
   merchants(): Promise<Merchant[]>;
   /**
@@ -227,20 +157,6 @@ export interface Store extends DeliveryStore, EvidenceStore, RoutingStore, Upkee
     sequence: number,
     change: Partial<Pick<InboxEvent, 'state' | 'attempts' | 'next_attempt_at'>>,
   ): Promise<void>;
-
-  /** Notices of the filter, newest first. */
-  notices(filter: NoticeFilter, limit: number): Promise<LoggedNotice[]>;
-  /** One notice with all its attempts, oldest first. */
-  notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
-  countNotices(filter: NoticeFilter): Promise<number>;
-  /** Notices created in [since, until), counted by how they stand. */
-  sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
-  /**
-   * Makes notices due now, with the audit line in one transaction. One that is over (delivered or dead) becomes pending
-   * once more and goes by itself: it waits for nothing, and nothing waits for it. One that is pending keeps its place, so
-   * the earlier ones of its link and form that it waits for become due with it.
-   */
-  replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
 
   audits(limit: number): Promise<AuditLine[]>;
   /** Counts for metrics and readiness. */

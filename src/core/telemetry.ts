@@ -1,6 +1,6 @@
 /** What is told of finished work to whoever watches from outside: one trace for a sale, by its legacy id. */
 import type { Exchange, UpstreamNote } from './exchange.ts';
-import type { Attempt, Notice } from './store.ts';
+import type { Attempt, Notice } from './records/notices.ts';
 
 /** What a call said of itself beside what its exchange keeps. */
 export interface Heard {

@@ -11,7 +11,8 @@ import type { WrittenLimitation } from './limitations.ts';
 import { compareAnswers } from './match.ts';
 import { anyElement, contains, type Path, printPath, propertyName } from './path.ts';
 import { refusal, sourceRefusal } from './refusal.ts';
-import type { Row, WrittenErrors, WrittenOperation, WrittenSite, WrittenStates, WrittenTable } from './schema.ts';
+import type { Row } from './row.ts';
+import type { WrittenErrors, WrittenOperation, WrittenSite, WrittenStates, WrittenTable } from './schema.ts';
 import { stateFinder } from './states.ts';
 import type { MappingContext, Operation, Tables, Translated } from './tables.ts';
 

@@ -5,7 +5,8 @@ import type { Failure } from './check.ts';
 import { contractOf } from './contracts.ts';
 import { converters } from './converters.ts';
 import { anyElement, printPath } from './path.ts';
-import { type Row, rowsOf, type WrittenOperation, type WrittenTable } from './schema.ts';
+import { type Row, rowsOf } from './row.ts';
+import type { WrittenOperation, WrittenTable } from './schema.ts';
 import { findIn } from './shape.ts';
 import { wholeRows } from './whole-rows.ts';
 

@@ -5,7 +5,8 @@ import { contextSchema } from './context.ts';
 import { contractOf } from './contracts.ts';
 import { converters } from './converters.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
-import { type Row, rowsOf, type WrittenTable } from './schema.ts';
+import { type Row, rowsOf } from './row.ts';
+import type { WrittenTable } from './schema.ts';
 import { findIn, leavesOf, looseObjectsOf, type Shape, shapeOf } from './shape.ts';
 import { wholeRows } from './whole-rows.ts';
 

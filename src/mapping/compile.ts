@@ -6,8 +6,9 @@ import type { Converted, Converter } from './converters/converter.ts';
 import { converters } from './converters.ts';
 import { type Path, printPath, propertyName, reader, writer } from './path.ts';
 import { refusal } from './refusal.ts';
-import type { Policy, Row, WrittenTable } from './schema.ts';
-import { rowsOf } from './schema.ts';
+import type { Policy, Row } from './row.ts';
+import { rowsOf } from './row.ts';
+import type { WrittenTable } from './schema.ts';
 import { looseObjectsOf } from './shape.ts';
 import type { Loss, MappingContext } from './tables.ts';
 

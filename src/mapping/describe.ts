@@ -2,7 +2,7 @@
 import type { Documents } from './assemble.ts';
 import { printPath } from './path.ts';
 import { sourceText, targetText } from './render.ts';
-import { type Row, rowsOf } from './schema.ts';
+import { type Row, rowsOf } from './row.ts';
 
 export interface RowWords {
   /** `table#row`. */

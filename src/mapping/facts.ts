@@ -1,6 +1,7 @@
 /** What tables say of a source field beside translating it: how much its loss weighs, and what the till's maker can do. */
 import { anyElement, type Path, printPath } from './path.ts';
-import { type Row, rowsOf, type Weight, type WrittenTable } from './schema.ts';
+import { type Row, rowsOf, type Weight } from './row.ts';
+import type { WrittenTable } from './schema.ts';
 import type { Loss, RowFacts, Tables } from './tables.ts';
 import { wholeRows } from './whole-rows.ts';
 

@@ -3,7 +3,8 @@ import type { Documents } from './assemble.ts';
 import { OTHER_SITE } from './compile.ts';
 import { contractOf } from './contracts.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
-import { type Row, rowsOf, type WrittenTable } from './schema.ts';
+import { type Row, rowsOf } from './row.ts';
+import type { WrittenTable } from './schema.ts';
 import type { Operation } from './tables.ts';
 import { wholeRows } from './whole-rows.ts';
 

@@ -2,7 +2,7 @@
 import { decimalOf } from '../contract/legacy-amount.ts';
 import type { Documents } from './assemble.ts';
 import { type Path, printPath, reader } from './path.ts';
-import { type Matcher, type Row, rowsOf } from './schema.ts';
+import { type Matcher, type Row, rowsOf } from './row.ts';
 import type { ComparedField, Tables } from './tables.ts';
 
 /** The comparison of every operation that is read on both sides; any other operation has nothing to compare. */

@@ -5,7 +5,8 @@ import { contextSchema } from './context.ts';
 import { converters } from './converters.ts';
 import { detailConverters } from './detail.ts';
 import { printPath } from './path.ts';
-import { type Row, rowsOf, type WrittenErrorRow, type WrittenTable } from './schema.ts';
+import { type Row, rowsOf } from './row.ts';
+import type { WrittenErrorRow, WrittenTable } from './schema.ts';
 
 /** @returns markdown; the same tables give the same text. */
 export function renderReadme(tables: LoadedTables): string {

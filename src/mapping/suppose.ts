@@ -1,7 +1,8 @@
 /** What `puente explain` knows of a call without a store and a service: what the request itself says, and stand-ins for the rest. */
 import { askedAmount } from './asked-amount.ts';
 import type { LoadedTables } from './assemble.ts';
-import { rowsOf, type WrittenTable } from './schema.ts';
+import { rowsOf } from './row.ts';
+import type { WrittenTable } from './schema.ts';
 import type { MappingContext, Operation } from './tables.ts';
 
 export interface Supposed {

@@ -1,6 +1,6 @@
 /** Rows with their paths from the top of the source and the target, as the proofs and the evidence want them. */
 import type { Path } from './path.ts';
-import type { Row } from './schema.ts';
+import type { Row } from './row.ts';
 
 /** Every row, those inside an `each` with the whole paths, elements as `[]`. */
 export function wholeRows(rows: readonly Row[], from: Path = [], to: Path = []): Row[] {

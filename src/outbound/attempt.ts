@@ -4,10 +4,11 @@ import type { Dialect } from '../core/merchant.ts';
 import { type NoticeRequest, noticeRequest } from '../core/notice.ts';
 import { qrNoticeRequest } from '../core/notices/qr-request.ts';
 import { shownUrl } from '../core/notices/shown-url.ts';
+import type { Attempt, Notice } from '../core/records/notices.ts';
 import { afterNoticeAttempt } from '../core/retry.ts';
 import type { Secret } from '../core/secret.ts';
 import { say } from '../core/sentences.ts';
-import type { Attempt, Notice, Store } from '../core/store.ts';
+import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Sender, SendResult } from './sender.ts';
 

@@ -1,6 +1,6 @@
 /** Which notices the notifier looks at: the oldest, and beside them each merchant's in turns while there are too many to see. */
 import type { DeliveryStore } from '../core/records/delivery.ts';
-import type { Notice } from '../core/store.ts';
+import type { Notice } from '../core/records/notices.ts';
 
 /** A batch is four times what can be in flight, so that those under way don't hide the ones behind them. */
 const BATCH_FACTOR = 4;

@@ -1,6 +1,7 @@
 /** The delivery loop: takes due notices from the store, sends them at a bounded and fair pace, and records every attempt. */
 import { inTurns } from '../core/notice.ts';
-import type { Notice, Store } from '../core/store.ts';
+import type { Notice } from '../core/records/notices.ts';
+import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import { type AttemptParts, attemptNotice, type Receiver } from './attempt.ts';
 import { createBacklog } from './backlog.ts';

@@ -1,5 +1,5 @@
 /** Which notices have a place at their receiver's host, remembered for a moment, so that a thousand of one crowded host are not looked up each time. */
-import type { Notice } from '../core/store.ts';
+import type { Notice } from '../core/records/notices.ts';
 import type { Held } from './backlog.ts';
 
 /** One look at what is due. */

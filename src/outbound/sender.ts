@@ -2,9 +2,9 @@
 
 import { Client, type Dispatcher } from 'undici';
 import type { NoticeRequest } from '../core/notice.ts';
+import type { Attempt } from '../core/records/notices.ts';
 import { readRetryAfter } from '../core/retry.ts';
 import { say } from '../core/sentences.ts';
-import type { Attempt } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import { checkUrl, guardedConnector, type OutboundPolicy, type Resolve } from './guard.ts';
 

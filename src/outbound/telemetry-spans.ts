@@ -1,7 +1,7 @@
 /** What a call, an event, a recovery and an attempt at a notice are called as spans, and which facts of them are told. */
 import { type Attributes, type Link, SpanKind } from '@opentelemetry/api';
 import type { Exchange } from '../core/exchange.ts';
-import type { Attempt, Notice } from '../core/store.ts';
+import type { Attempt, Notice } from '../core/records/notices.ts';
 import type { Heard, Telemetry, Worked } from '../core/telemetry.ts';
 import type { Operation } from '../mapping/tables.ts';
 import { traceIdOf } from './telemetry-ids.ts';

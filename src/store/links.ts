@@ -2,7 +2,8 @@
 import { takeRandom } from '../core/entropy.ts';
 import { RANDOM_BYTES, uuidV7 } from '../core/identifier.ts';
 import type { Link } from '../core/link.ts';
-import type { NewNotice, Store } from '../core/store.ts';
+import type { NewNotice } from '../core/records/notices.ts';
+import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Reader, Writer } from './engine.ts';
 import { noticesLock } from './locks.ts';

@@ -1,6 +1,8 @@
 /** The delivery log: which notices there are, what every attempt came to, and asking for some again. */
+
+import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../core/records/notices.ts';
 import { say } from '../core/sentences.ts';
-import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum, Store } from '../core/store.ts';
+import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { Reader, Writer } from './engine.ts';
 import { type Condition, filteredReads, listOf, whereOf } from './filtered.ts';

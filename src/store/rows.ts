@@ -2,7 +2,8 @@
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import type { HeldFields, Link } from '../core/link.ts';
 import { type AcceptedToken, type Merchant, type MerchantSettings, merchantSettings } from '../core/merchant.ts';
-import type { InboxEvent, Notice } from '../core/store.ts';
+import type { Notice } from '../core/records/notices.ts';
+import type { InboxEvent } from '../core/store.ts';
 import type { Value } from './unit.ts';
 
 /** The columns of a link, in the order of `valuesOfLink`. */

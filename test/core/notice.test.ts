@@ -6,8 +6,8 @@ import { inTurns, noticeRequest } from '../../src/core/notice.ts';
 import { inForms, type News } from '../../src/core/notices/forms.ts';
 import { qrNoticeRequest } from '../../src/core/notices/qr-request.ts';
 import { shownUrl } from '../../src/core/notices/shown-url.ts';
+import type { Notice } from '../../src/core/records/notices.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { Notice } from '../../src/core/store.ts';
 
 const ID = '3F0E6a52-1111-4222-8333-944445555666';
 const facts = {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
 import { lossFacts } from '../../src/mapping/facts.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { rowsOf } from '../../src/mapping/schema.ts';
+import { rowsOf } from '../../src/mapping/row.ts';
 import { wholeRows } from '../../src/mapping/whole-rows.ts';
 import { operationOf, tablesDirectory } from './kit.ts';
 

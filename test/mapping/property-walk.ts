@@ -2,7 +2,7 @@
 import { LosslessNumber } from 'lossless-json';
 import type { LoadedTables } from '../../src/mapping/assemble.ts';
 import { anyElement, contains, type Path, printPath, reader } from '../../src/mapping/path.ts';
-import { type Row, rowsOf } from '../../src/mapping/schema.ts';
+import { type Row, rowsOf } from '../../src/mapping/row.ts';
 import type { Translated } from '../../src/mapping/tables.ts';
 import { exact, isNumber, sourceText } from './property-kit.ts';
 

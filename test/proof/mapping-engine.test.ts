@@ -22,7 +22,8 @@ import {
   writer,
 } from '../../src/mapping/path.ts';
 import { refusal, sourceRefusal } from '../../src/mapping/refusal.ts';
-import { errorsTable, fieldTable, rowsOf, type WrittenOperation, type WrittenTable } from '../../src/mapping/schema.ts';
+import { rowsOf } from '../../src/mapping/row.ts';
+import { errorsTable, fieldTable, type WrittenOperation, type WrittenTable } from '../../src/mapping/schema.ts';
 import { findIn, leavesOf, looseObjectsOf, shapeOf } from '../../src/mapping/shape.ts';
 import type { Operation } from '../../src/mapping/tables.ts';
 import { wholeRows } from '../../src/mapping/whole-rows.ts';

@@ -1,6 +1,6 @@
 /** In which form a QR sale's news goes out, IPN, webhook or both: decided when the notice is made. */
 import type { QrNotices } from '../merchant.ts';
-import type { NewNotice } from '../store.ts';
+import type { NewNotice } from '../records/notices.ts';
 
 /** News of a link before it is known in which form it is told. */
 export type News = Omit<NewNotice, 'form'>;

@@ -6,9 +6,9 @@ import { PuenteError } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import type { Said } from '../../said.ts';
 import { reason } from '../reason.ts';
+import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../records/notices.ts';
 import type { Runtime } from '../runtime.ts';
 import { heard, say } from '../sentences.ts';
-import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../store.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More rows than anybody reads at once; `until` reaches the older ones. */

@@ -7,8 +7,8 @@ import {
   merchantOrderStates,
 } from '../../contract/merchant-orders.ts';
 import { type NoticeRequest, signature, withQuery } from '../notice.ts';
+import type { Notice } from '../records/notices.ts';
 import type { Secret } from '../secret.ts';
-import type { Notice } from '../store.ts';
 
 /** What `announce.ts` keeps of the moment at which the news arose. */
 export const qrFacts = z.object({

@@ -1,5 +1,5 @@
 /** What the store keeps for telling merchants: which notices are due, and what came of each attempt. */
-import type { Attempt, Notice } from '../store.ts';
+import type { Attempt, Notice } from './notices.ts';
 
 /** Which part of a backlog of notices is asked for. */
 export interface NoticeTurn {

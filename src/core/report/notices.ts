@@ -2,8 +2,8 @@
 
 import type { NoticeDay } from '../../chart/figures.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
+import type { NoticeSum } from '../records/notices.ts';
 import type { Runtime } from '../runtime.ts';
-import type { NoticeSum } from '../store.ts';
 import type { ReportAsk } from './gather.ts';
 import type { NoticeLine } from './report.ts';
 

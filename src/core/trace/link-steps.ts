@@ -1,8 +1,9 @@
 /** Steps of a sale on orders beside its calls: states, events, notices with their attempts, decisions. */
 
 import { BY_ITSELF } from '../person.ts';
+import type { Attempt, LoggedNotice } from '../records/notices.ts';
 import { heard, say } from '../sentences.ts';
-import type { Attempt, AuditLine, InboxEvent, LoggedNotice } from '../store.ts';
+import type { AuditLine, InboxEvent } from '../store.ts';
 import { type Step, told } from './order.ts';
 
 export interface NoticeWithAttempts {

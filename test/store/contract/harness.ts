@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { type Link, slotOf } from '../../../src/core/link.ts';
 import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
+import type { Attempt, NewNotice } from '../../../src/core/records/notices.ts';
 import type { LegacySale } from '../../../src/core/records/routing.ts';
-import type { Attempt, AuditEntry, NewEvent, NewNotice, Store } from '../../../src/core/store.ts';
+import type { AuditEntry, NewEvent, Store } from '../../../src/core/store.ts';
 
 export interface Harness {
   store: Store;

@@ -1,7 +1,8 @@
 /** The delivery log finds notices with all their attempts, and a replay neither blocks its link nor is blocked by it. */
 import { expect, it } from 'vitest';
 import type { Link } from '../../../src/core/link.ts';
-import type { Notice, Store } from '../../../src/core/store.ts';
+import type { Notice } from '../../../src/core/records/notices.ts';
+import type { Store } from '../../../src/core/store.ts';
 import {
   attempt,
   auditOf,

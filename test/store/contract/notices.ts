@@ -1,6 +1,6 @@
 /** Notices are told in order for each link, and every attempt is kept with its outcome. */
 import { expect, it } from 'vitest';
-import type { Attempt, Notice, NoticeForm } from '../../../src/core/store.ts';
+import type { Attempt, Notice, NoticeForm } from '../../../src/core/records/notices.ts';
 import { type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, OTHER_MERCHANT, opened } from './harness.ts';
 
 const delivered: Attempt = {

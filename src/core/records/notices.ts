@@ -1,0 +1,89 @@
+/** What the store keeps of notices: what each tells, how it stands, and the log of their delivery. */
+import type { NoticeTopic } from '../../mapping/schema.ts';
+import type { AuditEntry } from '../store.ts';
+
+/** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`legacy-qr.md` §5). */
+export type NoticeForm = 'point' | 'ipn' | 'webhook';
+
+/** A notification to be told to a merchant: which state of which link, with the facts as they were at that moment. */
+export interface NewNotice {
+  legacy_id: string;
+  merchant_id: string;
+  topic: NoticeTopic;
+  form: NoticeForm;
+  /** The intent, payment or merchant order it is about. */
+  subject: string;
+  /** Topic `point`: the flat intent body. Otherwise the facts of the webhook form, JSON text (`legacy-qr.md` §5.3). */
+  body: string;
+  created_at: number;
+  next_attempt_at: number;
+}
+
+export interface Notice extends NewNotice {
+  /** UUID, the same on every attempt. */
+  id: string;
+  /** Order within its link, from 1; a later one waits for the earlier ones of its form. */
+  sequence: number;
+  state: 'pending' | 'delivered' | 'dead';
+  /** Those that count against the receiver. */
+  attempts: number;
+}
+
+export interface Attempt {
+  at: number;
+  duration_ms: number;
+  /** `theirs`: status, timeout, broken connection. `ours`: blocked by policy, no URL, no secret; never counts against the receiver. */
+  outcome: 'delivered' | 'theirs' | 'ours';
+  status: number | null;
+  /** One sentence, no body of the receiver. */
+  detail: string;
+  /** Where it went, without path and parameters; null when it went nowhere. */
+  url: string | null;
+}
+
+/** A notice as the delivery log shows it. */
+export interface LoggedNotice extends Notice {
+  /** Asked for again by an operator: since then it goes by itself, beside the order of its link. */
+  replayed: boolean;
+  /** All attempts, our own faults too. */
+  tries: number;
+  last_attempt: Attempt | null;
+}
+
+/** Which notices are meant; what is not named is not asked for. `since` and `until`: epoch ms of creation, [since, until). */
+export interface NoticeFilter {
+  legacy_id?: string;
+  merchant_id?: string;
+  states?: readonly Notice['state'][];
+  topic?: NoticeTopic;
+  since?: number;
+  until?: number;
+  /** Tried at least so often. */
+  min_attempts?: number;
+}
+
+/** Notices that stand alike. */
+export interface NoticeSum {
+  topic: NoticeTopic;
+  form: Notice['form'];
+  state: Notice['state'];
+  /** Attempts that count against the receiver; 2 stands for more too. */
+  attempts: 0 | 1 | 2;
+  count: number;
+}
+
+export interface NoticeStore {
+  /** Notices of the filter, newest first. */
+  notices(filter: NoticeFilter, limit: number): Promise<LoggedNotice[]>;
+  /** One notice with all its attempts, oldest first. */
+  notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
+  countNotices(filter: NoticeFilter): Promise<number>;
+  /** Notices created in [since, until), counted by how they stand. */
+  sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
+  /**
+   * Makes notices due now, with the audit line in one transaction. One that is over (delivered or dead) becomes pending
+   * once more and goes by itself: it waits for nothing, and nothing waits for it. One that is pending keeps its place, so
+   * the earlier ones of its link and form that it waits for become due with it.
+   */
+  replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
+}
