@@ -16,7 +16,7 @@ const texts = z.array(z.strictObject({ en: sentence, es: sentence, pt: sentence 
     seen.add(en);
   }
 });
-export type Text = z.infer<typeof texts>[number];
+type Text = z.infer<typeof texts>[number];
 
 /** @param list names the file in an error. @throws TypeError that says which text is not as it should be. */
 export function readTexts(list: string, written: string): Text[] {
@@ -31,13 +31,22 @@ export function textsOf(list: TextList): Text[] {
 }
 
 /** @returns a text in the language; null for one that is not known as it stands. */
-export type Translator = (english: string) => string | null;
+type Translator = (english: string) => string | null;
+
+/** Of all lists. They are read with the first text that is asked for: who reads English never waits for it. */
+export function lateTranslator(language: 'es' | 'pt'): Translator {
+  let known: Translator | null = null;
+  return (english) => {
+    known ??= translator(textLists.flatMap(textsOf), language);
+    return known(english);
+  };
+}
 
 /**
  * A text that was changed, or is an operator's own, is not known: it is shown in English, rather than as it once was. One
  * that stands inside a sentence is known without its full stop, too.
  */
-export function translator(all: readonly Text[], language: 'es' | 'pt'): Translator {
+function translator(all: readonly Text[], language: 'es' | 'pt'): Translator {
   const whole = new Map(all.map((text) => [text.en, text[language]]));
   const forms = all
     .filter(({ en }) => en.includes(PLACE))

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
 import { parse } from 'yaml';
-import { type Text, textLists, textsOf, translator } from './texts.ts';
+import { lateTranslator } from './texts.ts';
 
 export const languages = ['es', 'pt', 'en'] as const;
 export type Language = (typeof languages)[number];
@@ -32,10 +32,9 @@ export interface Words {
   moment(instant: string): string;
 }
 
-/** Reads all languages. @throws Error for a message that is no ICU message, and for a file of texts that does not hold. */
+/** Reads all languages. @throws Error for a message that is no ICU message. */
 export function loadWords(): Readonly<Record<Language, Words>> {
-  const texts = textLists.flatMap(textsOf);
-  const [es, pt, en] = languages.map((language) => wordsOf(language, texts));
+  const [es, pt, en] = languages.map(wordsOf);
   if (es === undefined || pt === undefined || en === undefined) throw new TypeError('a language has no words');
   return { es, pt, en };
 }
@@ -54,7 +53,7 @@ function read(name: string): Record<string, string> {
   return parse(readFileSync(join(import.meta.dirname, 'words', name), 'utf8')) as Record<string, string>; // a test reads every one
 }
 
-function wordsOf(language: Language, texts: readonly Text[]): Words {
+function wordsOf(language: Language): Words {
   const formatsOf = (messages: Record<string, string>): Map<string, IntlMessageFormat> =>
     new Map(Object.entries(messages).map(([key, text]) => [key, new IntlMessageFormat(text, language)]));
   const formats = formatsOf(messagesOf(language));
@@ -78,7 +77,7 @@ function wordsOf(language: Language, texts: readonly Text[]): Words {
     language,
     t,
     said: from(sentences),
-    written: language === 'en' ? (english) => english : translator(texts, language),
+    written: language === 'en' ? (english) => english : lateTranslator(language),
     list: (items) => list.format(items),
     named: (key, fallback) => (formats.has(key) ? t(key) : fallback),
     number: (value) => number.format(value),

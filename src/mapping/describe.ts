@@ -41,13 +41,13 @@ export function describeRows(documents: Pick<Documents, 'tables'>, fired: readon
   });
 }
 
-/** A constant and a drop read nothing beside. */
+/** What a drop compares its source with is its converter's business. */
 function partsOf({ verb, from, constant, reads, policy, to, converter, otherwise }: Row): RowParts {
   return {
     verb,
     source: verb === 'const' ? JSON.stringify(constant) : printPath(from),
     reads: verb === 'drop' || reads.length === 0 ? null : reads.map((path) => printPath(path)).join(', '),
-    policy: verb === 'drop' ? policy : null,
+    policy,
     target: to === null ? null : printPath(to),
     converter,
     otherwise: otherwise === null ? null : JSON.stringify(otherwise.value),
