@@ -98,6 +98,19 @@ describe('CSV', () => {
       '"operation","lane","calls","ok","business","auth","fault"\r\n"point.create_intent","orders",3,2,1,0,0\r\n',
     );
   });
+
+  it('notices and verdicts by day, which the charts over time are drawn of', () => {
+    const day = '2026-03-01';
+    const days = report({
+      notice_days: [{ day, made: 9, delivered: 4, pending: 3, stuck: 2, dead: 1 }],
+      readiness_days: [{ day, ready: 3, inconclusive: 2, blocked: 1 }],
+    });
+    expect(reportCsv(days, 'notice_days')).toBe(
+      '"day","made","delivered","pending","stuck","dead"\r\n"2026-03-01",9,4,3,2,1\r\n',
+    );
+    expect(reportCsv(days, 'readiness_days')).toBe('"day","ready","inconclusive","blocked"\r\n"2026-03-01",3,2,1\r\n');
+    expect(reportCsv(report(), 'readiness_days')).toBe('"day","ready","inconclusive","blocked"\r\n');
+  });
 });
 
 describe('HTML', () => {
