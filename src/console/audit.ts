@@ -1,10 +1,11 @@
 /** The audit trail: who decided what and why, and the proof that nobody changed it. */
 import { auditView, chainReport } from '../http/ops/audit.ts';
 import { incidentsView } from '../http/ops/incidents.ts';
+import { actionOf } from '../words/says.ts';
 import { decisionTable, detailOf, subjectLink } from './decisions.ts';
 import { type Content, type Html, html } from './html.ts';
 import { row, section, table, timeOf } from './parts.ts';
-import { actionOf, says } from './says.ts';
+import { says } from './says.ts';
 import type { Page, Visit } from './visit.ts';
 
 export const auditPage: Page = {

@@ -1,11 +1,12 @@
 /** One merchant's row of the board. */
 import type { z } from 'zod';
 import type { fleetView } from '../http/ops/fleet.ts';
+import { actionOf } from '../words/says.ts';
+import type { Words } from '../words/words.ts';
 import { type Content, type Html, html } from './html.ts';
 import { badge, durationOf, row, spark, timeOf } from './parts.ts';
-import { actionOf, says } from './says.ts';
+import { says } from './says.ts';
 import { merchantPath } from './visit.ts';
-import type { Words } from './words.ts';
 
 export type FleetLine = z.infer<typeof fleetView>['merchants'][number];
 type Pulse = NonNullable<FleetLine['health']['legacy']>;

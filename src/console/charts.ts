@@ -3,10 +3,10 @@ import type { z } from 'zod';
 import { type Chart, type ChartName, chartNames, chartsOf } from '../chart/charts.ts';
 import { isEmpty } from '../chart/draw.ts';
 import { figuresView } from '../http/ops/report.ts';
+import type { Words } from '../words/words.ts';
 import { type Content, type Html, html, raw } from './html.ts';
 import { row, section, table, timeOf } from './parts.ts';
 import { merchantPath, type Page, type Visit } from './visit.ts';
-import type { Words } from './words.ts';
 
 type Figures = z.infer<typeof figuresView>;
 

@@ -1,11 +1,12 @@
 /** Lines of the audit trail, and of incidents, as a table. */
 import type { z } from 'zod';
 import type { auditView } from '../http/ops/audit.ts';
+import { actionOf } from '../words/says.ts';
+import type { Words } from '../words/words.ts';
 import { type Content, type Html, html } from './html.ts';
 import { row, table, timeOf } from './parts.ts';
-import { actionOf, says } from './says.ts';
+import { says } from './says.ts';
 import { linkTo, merchantPath } from './visit.ts';
-import type { Words } from './words.ts';
 
 type AuditLine = z.infer<typeof auditView>['lines'][number];
 

@@ -1,10 +1,11 @@
 /** What every request of the console needs, made once. */
 import type { Request, Response } from 'express';
 import type { ConsoleParts } from '../http/ops/in-process.ts';
+import { loadWords } from '../words/load.ts';
+import { type Language, languages, type Words } from '../words/words.ts';
 import { type ConsoleFiles, consoleFiles } from './files.ts';
 import { type Html, textOf } from './html.ts';
 import type { Fields } from './visit.ts';
-import { type Language, languages, loadWords, type Words } from './words.ts';
 
 export interface Kit {
   parts: ConsoleParts;

@@ -1,10 +1,10 @@
 /** What stands on every page: the head, the way to the other pages, the search, who is signed in, and what was refused or done. */
 import type { PuenteError } from '../error.ts';
+import { languages, type Words } from '../words/words.ts';
 import type { ConsoleFiles } from './files.ts';
 import { type Content, type Html, html } from './html.ts';
 import { saysAll } from './says.ts';
 import type { Shown, Visit } from './visit.ts';
-import { languages, type Words } from './words.ts';
 
 /** The places of the head, in their order: path and key of the name. */
 const PLACES = [

@@ -1,11 +1,11 @@
 /** The delivery log: every notice with its attempts, and telling one or many of them again. */
 import type { z } from 'zod';
 import { noticesView, noticeView, replayedView } from '../http/ops/notices.ts';
+import type { Words } from '../words/words.ts';
 import { type Html, html } from './html.ts';
 import { badge, changeForm, durationOf, hidden, options, reasonField, row, section, table, timeOf } from './parts.ts';
 import { says } from './says.ts';
 import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './visit.ts';
-import type { Words } from './words.ts';
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
 

@@ -1,8 +1,9 @@
 /** Small pieces that several pages are made of. */
+
+import type { Words } from '../words/words.ts';
 import { type Content, type Html, html } from './html.ts';
 import { formToken } from './layout.ts';
 import type { Visit } from './visit.ts';
-import type { Words } from './words.ts';
 
 const SPARK_WIDTH = 80;
 const SPARK_HEIGHT = 18;

@@ -1,12 +1,12 @@
 /** Reports: a period of one merchant or the fleet to open or to take home, and compared with another one. */
 import type { z } from 'zod';
 import { comparisonView } from '../http/ops/report.ts';
+import type { Words } from '../words/words.ts';
 import { chartSlot, charts } from './charts.ts';
 import { decisionTable } from './decisions.ts';
 import { type Content, type Html, html } from './html.ts';
 import { badge, row, section, table } from './parts.ts';
 import { type Download, linkTo, type Page, type Visit } from './visit.ts';
-import type { Words } from './words.ts';
 
 type Comparison = z.infer<typeof comparisonView>;
 

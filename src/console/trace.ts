@@ -2,11 +2,11 @@
 import type { z } from 'zod';
 import { PuenteError } from '../error.ts';
 import { callView, tracesView } from '../http/ops/trace.ts';
+import type { Words } from '../words/words.ts';
 import { type Content, type Html, html } from './html.ts';
 import { badge, durationOf, section, timeOf } from './parts.ts';
 import { says, saysAll, written } from './says.ts';
 import { merchantPath, type Page, type Visit } from './visit.ts';
-import type { Words } from './words.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];
 type Sale = NonNullable<Trace['sale']>;

@@ -3,8 +3,8 @@ import type { z } from 'zod';
 import type { PuenteError } from '../error.ts';
 import type { Asked, RowName } from '../http/ops/in-process.ts';
 import type { Person } from '../http/ops/route.ts';
+import type { Words } from '../words/words.ts';
 import type { Html } from './html.ts';
-import type { Words } from './words.ts';
 
 /** What a form or a query holds: the last of each name. */
 export type Fields = Readonly<Record<string, string>>;

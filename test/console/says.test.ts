@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { html, textOf } from '../../src/console/html.ts';
 import { says } from '../../src/console/says.ts';
-import { loadWords } from '../../src/console/words.ts';
 import { heard, quoted, say } from '../../src/core/sentences.ts';
 import type { Fact } from '../../src/said.ts';
+import { loadWords } from '../../src/words/load.ts';
 
 const words = loadWords();
 

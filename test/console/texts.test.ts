@@ -6,11 +6,11 @@ import { assumptionsOf } from '../../src/config/assumptions.ts';
 import { loadConfig } from '../../src/config.ts';
 import { html, textOf } from '../../src/console/html.ts';
 import { written } from '../../src/console/says.ts';
-import { readTexts, type TextList, textLists, textsOf } from '../../src/console/texts.ts';
-import { loadWords } from '../../src/console/words.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { rowsOf } from '../../src/mapping/schema.ts';
+import { rowsOf } from '../../src/mapping/row.ts';
 import { wholeRows } from '../../src/mapping/whole-rows.ts';
+import { loadWords } from '../../src/words/load.ts';
+import { readTexts, type TextList, textLists, textsOf } from '../../src/words/texts.ts';
 
 const HOUSE = join(import.meta.dirname, '..', '..');
 const tables = loadTables(join(HOUSE, 'mappings'));

@@ -1,9 +1,9 @@
-/** The console's words: the same keys and arguments in every language, each of them used, and nothing said that has no words. */
+/** The words of pages and reports: the same keys and arguments in every language, each of them used, and nothing said that has no words. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
 import { describe, expect, it } from 'vitest';
-import { languages, loadWords, messagesOf, saidIn } from '../../src/console/words.ts';
+
 import { auditActions } from '../../src/core/audit-actions.ts';
 import { findingCodes } from '../../src/core/evidence/verdict.ts';
 import { mismatchKinds } from '../../src/core/reconcile/judge.ts';
@@ -11,8 +11,11 @@ import { areaTexts, unknownWords } from '../../src/core/sentences/facts.ts';
 import { type SentenceCode, sentences } from '../../src/core/sentences.ts';
 import { idKinds } from '../../src/core/trace/find.ts';
 import { errorCodes } from '../../src/error.ts';
+import { loadWords, messagesOf, saidIn } from '../../src/words/load.ts';
+import { languages } from '../../src/words/words.ts';
 
-const HOUSE = join(import.meta.dirname, '..', '..', 'src', 'console');
+/** Who says something to people. */
+const HOUSES = ['console', 'words'].map((name) => join(import.meta.dirname, '..', '..', 'src', name));
 
 /** The parts of a parsed message that name an argument, with its form (plain, number, plural …), whatever they are nested in. */
 function argumentsIn(elements: ReturnType<IntlMessageFormat['getAst']>): string[] {
@@ -29,10 +32,11 @@ function argumentsOf(text: string): string[] {
 }
 
 const english = messagesOf('en');
-const sources = readdirSync(HOUSE, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .map((name) => readFileSync(join(HOUSE, name), 'utf8'))
-  .join('\n');
+const sources = HOUSES.flatMap((house) =>
+  readdirSync(house, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(join(house, name), 'utf8')),
+).join('\n');
 
 describe.each(languages.filter((one) => one !== 'en'))('the words in %s', (language) => {
   const messages = messagesOf(language);
@@ -52,7 +56,7 @@ describe.each(languages.filter((one) => one !== 'en'))('the words in %s', (langu
   });
 });
 
-/** Words for facts of sentences (`src/console/says.ts`); the test below holds them against the lists of the core. */
+/** Words for facts of sentences (`src/words/says.ts`); the test below holds them against the lists of the core. */
 const GROUPS = ['area.', 'unknown.', 'mismatch.'];
 
 /** The facts that a sentence takes: those that it reads of what it is given. */

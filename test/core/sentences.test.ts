@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { storedSentences } from '../../src/core/sentences/stored.ts';
 import { heard, quoted, type StoredCode, say } from '../../src/core/sentences.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { rowsOf } from '../../src/mapping/schema.ts';
+import { rowsOf } from '../../src/mapping/row.ts';
 import { wholeRows } from '../../src/mapping/whole-rows.ts';
 import type { Sentence } from '../../src/said.ts';
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { html, textOf } from '../../src/console/html.ts';
 import { saysAll } from '../../src/console/says.ts';
-import { loadWords } from '../../src/console/words.ts';
 import type { Said } from '../../src/said.ts';
 import { storeFailed } from '../../src/store/failure.ts';
+import { loadWords } from '../../src/words/load.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, MEXICO, URUGUAY } from '../kit.ts';
 import { type MovesBench, startMoves } from '../moves/kit.ts';
 

@@ -2,11 +2,11 @@
 import type { z } from 'zod';
 import type { differencesView } from '../../http/ops/differences.ts';
 import type { coverageView, lossesView } from '../../http/ops/evidence.ts';
+import type { Words } from '../../words/words.ts';
 import { type Html, html } from '../html.ts';
 import { badge, changeForm, hidden, options, row, section, table, timeOf } from '../parts.ts';
 import { says, written } from '../says.ts';
 import { merchantPath, type Visit } from '../visit.ts';
-import type { Words } from '../words.ts';
 
 type Loss = z.infer<typeof lossesView>['losses'][number];
 type Difference = z.infer<typeof differencesView>['differences'][number];

@@ -1,11 +1,11 @@
 /** The head of the merchant page: where it stands now, kind by kind. */
 import type { z } from 'zod';
 import type { merchantView } from '../../http/ops/merchants.ts';
+import type { Words } from '../../words/words.ts';
 import type { FleetLine } from '../board-row.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { badge, timeOf } from '../parts.ts';
 import type { Visit } from '../visit.ts';
-import type { Words } from '../words.ts';
 
 type MerchantView = z.infer<typeof merchantView>;
 

@@ -1,10 +1,10 @@
 /** What a move would be told, and what it would touch. */
 import type { z } from 'zod';
 import type { judgementView } from '../../http/ops/moves.ts';
+import type { Words } from '../../words/words.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { badge, row, table, timeOf } from '../parts.ts';
 import { says, saysAll } from '../says.ts';
-import type { Words } from '../words.ts';
 import { findingList } from './readiness.ts';
 
 type Judgement = z.infer<typeof judgementView>;

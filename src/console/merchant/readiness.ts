@@ -1,10 +1,10 @@
 /** Why a merchant is not green: what blocks, what is not proven, and the next step for each. */
 import type { z } from 'zod';
 import type { finding, readinessView } from '../../http/ops/readiness.ts';
+import type { Words } from '../../words/words.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { badge, section, timeOf } from '../parts.ts';
 import { says } from '../says.ts';
-import type { Words } from '../words.ts';
 
 type Finding = z.infer<typeof finding>;
 type Readiness = z.infer<typeof readinessView>;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { say } from '../../core/sentences.ts';
 import type { Said, Spoken } from '../../said.ts';
 
-export type { Fact, Said, Sentence } from '../../said.ts';
+export type { Said } from '../../said.ts';
 
 export const said = z
   .object({

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-/** The files in `words/`, by what their texts are of. */
+/** The files beside this one, by what their texts are of. */
 export const textLists = ['limitations', 'reasons', 'assumptions'] as const;
 export type TextList = (typeof textLists)[number];
 
@@ -27,7 +27,7 @@ export function readTexts(list: string, written: string): Text[] {
 
 /** The texts of a file, in its order. @throws TypeError as above. */
 export function textsOf(list: TextList): Text[] {
-  return readTexts(list, readFileSync(join(import.meta.dirname, 'words', `${list}.yaml`), 'utf8'));
+  return readTexts(list, readFileSync(join(import.meta.dirname, `${list}.yaml`), 'utf8'));
 }
 
 /** @returns a text in the language; null for one that is not known as it stands. */
