@@ -56,6 +56,8 @@ export type ChartText =
 export interface ChartWords {
   t(text: ChartText, values?: Record<string, string | number>): string;
   number(value: number): string;
+  /** @param day UTC, ISO 8601. */
+  day(day: string): string;
 }
 
 /** A chart with the table that says the same in numbers. */
@@ -82,18 +84,18 @@ export function chartsOf(figures: Figures, words: ChartWords): Record<ChartName,
 function trafficChart(days: readonly CallDay[], words: ChartWords): Chart {
   const { t, number } = words;
   const sum = (of: 'legacy' | 'orders' | 'faults'): string => number(sumOf(days.map((day) => day[of])));
-  const period = { since: days[0]?.day ?? '', until: days.at(-1)?.day ?? '' };
+  const period = { since: nameOf(words, days[0]), until: nameOf(words, days.at(-1)) };
   const data = {
     ...textOf(words, 'traffic', { legacy: sum('legacy'), orders: sum('orders'), faults: sum('faults'), ...period }),
     unit: t('calls'),
-    marks: days.map(({ day }) => day),
+    marks: days.map((day) => nameOf(words, day)),
     series: [
       { name: t('legacy'), kind: 'legacy', values: days.map(({ legacy }) => legacy) },
       { name: t('orders'), kind: 'orders', values: days.map(({ orders, faults }) => orders - faults) },
       { name: t('faults'), kind: 'fault', values: days.map(({ faults }) => faults) },
     ],
   } satisfies ChartData;
-  const rows = days.map(({ day, legacy, orders, faults }) => [day, legacy, orders, faults]);
+  const rows = days.map((day) => [nameOf(words, day), day.legacy, day.orders, day.faults]);
   return {
     data,
     table: tableOf([t('day'), t('legacy'), t('orders'), t('faults')], rows),
@@ -137,15 +139,16 @@ function noticeChart(days: readonly NoticeDay[], words: ChartWords): Chart {
 
 function readinessChart(days: readonly VerdictCounts[], words: ChartWords): Chart {
   const { t, number } = words;
-  const last = days.at(-1) ?? { day: '', ready: 0, inconclusive: 0, blocked: 0 };
-  const [ready, inconclusive, blocked] = [number(last.ready), number(last.inconclusive), number(last.blocked)];
+  const last = days.at(-1);
+  const of = (verdict: 'ready' | 'inconclusive' | 'blocked'): string => number(last?.[verdict] ?? 0);
+  const counts = { ready: of('ready'), inconclusive: of('inconclusive'), blocked: of('blocked') };
   const series = [
     { name: t('readiness.ready'), kind: 'good', values: days.map((day) => day.ready) },
     { name: t('readiness.inconclusive'), kind: 'waiting', values: days.map((day) => day.inconclusive) },
     { name: t('readiness.blocked'), kind: 'bad', values: days.map((day) => day.blocked) },
   ] satisfies Series[];
   return ofDays(days, series, words, {
-    ...textOf(words, 'readiness', { day: last.day, ready, inconclusive, blocked }),
+    ...textOf(words, 'readiness', { day: nameOf(words, last), ...counts }),
     unit: t('readiness.unit'),
   });
 }
@@ -174,10 +177,11 @@ function textOf({ t, number }: ChartWords, of: ChartName, values: Record<string,
 }
 
 /** A chart whose table has the very series that it shows. */
-function ofDays(days: readonly Day[], series: Series[], { t }: ChartWords, text: Text & { unit: string }): Chart {
-  const data: ChartData = { ...text, marks: days.map(({ day }) => day), series };
-  const rows = days.map(({ day }, nth) => [day, ...series.map(({ values }) => values[nth] ?? 0)]);
-  const head = [t('day'), ...series.map(({ name }) => name)];
+function ofDays(days: readonly Day[], series: Series[], words: ChartWords, text: Text & { unit: string }): Chart {
+  const marks = days.map((day) => nameOf(words, day));
+  const data: ChartData = { ...text, marks, series };
+  const rows = marks.map((day, nth) => [day, ...series.map(({ values }) => values[nth] ?? 0)]);
+  const head = [words.t('day'), ...series.map(({ name }) => name)];
   return { data, table: tableOf(head, rows), draw: drawnBy(stackedColumns, data) };
 }
 
@@ -188,6 +192,11 @@ function tableOf(names: readonly string[], rows: Chart['table']['rows']): Chart[
 
 function drawnBy(form: (data: ChartData, width?: number) => Promise<string>, data: ChartData): Chart['draw'] {
   return (width) => form(data, width);
+}
+
+/** '' for no day. */
+function nameOf({ day: name }: ChartWords, one: Day | undefined): string {
+  return one === undefined ? '' : name(one.day);
 }
 
 function sumOf(values: readonly number[]): number {

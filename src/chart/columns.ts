@@ -7,8 +7,8 @@ const LEFT = 56;
 const RIGHT = 24;
 /** Of a mark: one day alone is no block. */
 const WIDEST = 90;
-/** Pixels of a name of ten letters, and some beside it, so that no two touch. */
-const NAME = 82;
+/** Pixels of a name of twelve letters, and some beside it, so that no two touch. */
+const NAME = 94;
 
 /**
  * SVG of one bar for each mark, with the series one on top of the other.

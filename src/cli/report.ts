@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { reportParts } from '../core/report/csv.ts';
 import { diffReports, type ReportDiff, readReport } from '../core/report/diff.ts';
 import { PuenteError } from '../error.ts';
+import { languages } from '../words/words.ts';
 import { warnOfBrokenChain } from './audit.ts';
 import { callOps, streamOps } from './ops-client.ts';
 import { common, type Output, print } from './output.ts';
@@ -16,6 +17,7 @@ interface ReportOptions extends Output {
   until?: string;
   format: 'json' | 'csv' | 'html';
   part: string;
+  language: string;
   output?: string;
 }
 
@@ -41,6 +43,9 @@ export function addReportCommands(program: Command): void {
     .addOption(
       new Option('--part <list>', 'with csv: which list').choices(['exchanges', ...reportParts]).default('traffic'),
     )
+    .addOption(
+      new Option('--language <code>', 'with html: in which language people read it').choices(languages).default('en'),
+    )
     .option('--output <file>', 'write to a file instead of standard output')
     .addHelpText(
       'after',
@@ -49,6 +54,7 @@ The audit chain is checked with every report.
 
 Examples:
   puente report 700100200 --format html --output report.html
+  puente report 700100200 --format html --language es --output informe.html
   puente report --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z --format csv --part losses
   puente report diff before.json after.json`,
     );
@@ -89,8 +95,9 @@ async function compare(merchant: string | undefined, options: CompareOptions): P
 }
 
 async function fetchReport(merchant: string | undefined, options: ReportOptions): Promise<void> {
-  const { since, until, format, part, output } = options;
-  const asked = { merchant, since, until, format, ...(format === 'csv' ? { part } : {}) };
+  const { since, until, format, part, language, output } = options;
+  const of_form = { json: {}, csv: { part }, html: { language } }[format];
+  const asked: Record<string, string | undefined> = { merchant, since, until, format, ...of_form };
   const named = Object.entries(asked).filter((one): one is [string, string] => one[1] !== undefined);
   const progress = startProgress(options, 'report');
   const pieces = streamOps(options, 'GET', `/api/report?${new URLSearchParams(named)}`);

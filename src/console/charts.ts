@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { type Chart, type ChartName, chartNames, chartsOf } from '../chart/charts.ts';
 import { isEmpty } from '../chart/draw.ts';
 import { figuresView } from '../http/ops/report.ts';
+import { chartWords } from '../words/charts.ts';
 import type { Words } from '../words/words.ts';
 import { type Content, type Html, html, raw } from './html.ts';
 import { row, section, table, timeOf } from './parts.ts';
@@ -37,10 +38,7 @@ export const merchantChartPage: Page = {
 export async function charts({ words, ask, signal }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
   const figures = await ask('GET /api/report/figures', figuresView, { query: asked, signal });
-  const drawn = chartsOf(figures, {
-    t: (text, values) => t(`chart.${text}`, values),
-    number: words.number,
-  });
+  const drawn = chartsOf(figures, chartWords(words));
   const shown: Html[] = [];
   for (const name of chartNames) shown.push(await figure(words, name, drawn[name]));
   return section('charts', t('charts.title'), html`<div class="charts">${shown}</div>`, lead(words, figures));

@@ -75,7 +75,8 @@ async function sendFile(kit: Kit, file: Download, request: Request, response: Re
   const visit = visitOf(kit, request, response);
   if (visit === null) return askToSignIn(request, response);
   try {
-    const made = await visit.tell(file.row, { query: file.queryOf(visit.query), signal: visit.signal });
+    const query = file.queryOf(visit.query, visit.words.language);
+    const made = await visit.tell(file.row, { query, signal: visit.signal });
     if (!isStreamed(made)) throw new TypeError(`${file.row} makes no file`);
     const in_place = made.content_type.startsWith('text/html');
     response.set('Content-Security-Policy', FILE_POLICY);

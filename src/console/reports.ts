@@ -51,7 +51,8 @@ export const reportFile: Download = {
   path: '/reports/file',
   page: reportPage,
   row: 'GET /api/report',
-  queryOf: ({ merchant, since, until, format, part }) => given({ merchant, since, until, format, part }),
+  queryOf: ({ merchant, since, until, format, part }, language) =>
+    given({ merchant, since, until, format, part, language }),
 };
 
 function files({ t }: Words, { before_since: _since, before_until: _until, ...asked }: Record<string, string>): Html {

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { PuenteError } from '../error.ts';
 import type { Asked, RowName } from '../http/ops/in-process.ts';
 import type { Person } from '../http/ops/route.ts';
-import type { Words } from '../words/words.ts';
+import type { Language, Words } from '../words/words.ts';
 import type { Html } from './html.ts';
 
 /** What a form or a query holds: the last of each name. */
@@ -56,7 +56,8 @@ export interface Download {
   /** Shown with the refusal when the file is refused. */
   page: Page;
   row: RowName;
-  queryOf(query: Fields): Record<string, string>;
+  /** @param language of the page. */
+  queryOf(query: Fields, language: Language): Record<string, string>;
 }
 
 /** A path with a query; what is undefined or empty is left out. */

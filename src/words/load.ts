@@ -6,16 +6,23 @@ import { parse } from 'yaml';
 import { lateTranslator } from './texts.ts';
 import { type Arguments, type Language, languages, type Words } from './words.ts';
 
-/** Reads all languages. @throws Error for a message that is no ICU message. */
+let loaded: Readonly<Record<Language, Words>> | null = null;
+
+/** All languages, read once. @throws Error for a message that is no ICU message. */
 export function loadWords(): Readonly<Record<Language, Words>> {
+  loaded ??= readAll();
+  return loaded;
+}
+
+function readAll(): Readonly<Record<Language, Words>> {
   const [es, pt, en] = languages.map(wordsOf);
   if (es === undefined || pt === undefined || en === undefined) throw new TypeError('a language has no words');
   return { es, pt, en };
 }
 
-/** The messages of a language as they are written, by key. */
+/** The messages of a language as they are written, those of pages and those of reports, by key. */
 export function messagesOf(language: Language): Record<string, string> {
-  return read(`${language}.yaml`);
+  return { ...read(`${language}.yaml`), ...read(`report-${language}.yaml`) };
 }
 
 /** What the API says, by its code, as it is written; English is the API's own language. */
@@ -35,6 +42,9 @@ function wordsOf(language: Language): Words {
   const list = new Intl.ListFormat(language);
   const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
   const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
+  // English has days before months and after them: a name can't be taken for the other.
+  const month = language === 'en' ? 'short' : '2-digit';
+  const day = new Intl.DateTimeFormat(language, { day: '2-digit', month, year: 'numeric', timeZone: 'UTC' });
   const moment = new Intl.DateTimeFormat(language, {
     dateStyle: 'short',
     timeZone: 'UTC',
@@ -55,6 +65,7 @@ function wordsOf(language: Language): Words {
     list: (items) => list.format(items),
     named: (key, fallback) => (formats.has(key) ? t(key) : fallback),
     number: (value) => number.format(value),
+    day: (one) => day.format(new Date(one)),
     moment: (instant) => `${moment.format(new Date(instant))} ${instant.slice(11, 23)}`,
     time: (instant) => `${time.format(new Date(instant))} UTC`,
   };

@@ -23,6 +23,8 @@ export interface Words {
   number(value: number): string;
   /** An instant, RFC 3339, as the language writes it, in UTC: the log and the reports say UTC, too. */
   time(instant: string): string;
-  /** The same to the millisecond, for what follows one another. */
+  /** A UTC day, ISO 8601, as the language writes it, in about ten letters. */
+  day(day: string): string;
+  /** An instant to the millisecond, for what follows one another. */
   moment(instant: string): string;
 }

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadWords } from '../../src/words/load.ts';
 import { hasChromium } from '../chromium.ts';
 import { ARGENTINA, BEN, type Bench, BRAZIL, DEVICE, eventually, PEOPLE, POINT, startBench } from '../kit.ts';
 import { type Opened, openConsole } from './browser.ts';
@@ -62,7 +63,7 @@ describe.skipIf(!hasChromium)('the charts', () => {
       const traffic = page.locator('#chart-traffic');
       expect(await traffic.locator('h3').innerText()).toBe(title);
       await traffic.getByText(figures).click();
-      const day = new Date().toISOString().slice(0, 10);
+      const day = loadWords()[locale].day(new Date().toISOString().slice(0, 10));
       expect(await traffic.locator('tbody tr').innerText()).toMatch(new RegExp(`^${day}\\s+0\\s+2\\s+0$`));
       const fills = await traffic.locator('svg:visible g.legend rect').evaluateAll((found: object[]) => {
         const { getComputedStyle } = globalThis as unknown as { getComputedStyle(one: object): { fill: string } };
@@ -101,7 +102,7 @@ describe.skipIf(!hasChromium)('the charts', () => {
     const readiness = page.locator('#chart-readiness');
     await readiness.getByText('Figures').click();
     const rows = await readiness.locator('tbody tr').allInnerTexts();
-    expect(rows.map((row) => row.split(/\s+/).slice(1))).toEqual([
+    expect(rows.map((row) => row.split('\t').slice(1))).toEqual([
       ['1', '0', '0'],
       ['0', '0', '0'],
       ['0', '1', '0'],

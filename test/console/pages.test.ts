@@ -112,6 +112,9 @@ describe.skipIf(!hasChromium)('the pages', () => {
       const is_wider = await one.page.evaluate('document.documentElement.scrollWidth > window.innerWidth');
       expect([place, is_wider]).toEqual([place, false]);
     }
+    await one.go(`/reports/file?merchant=${ARGENTINA}&format=html`);
+    expect(await one.page.locator('html').getAttribute('lang')).toBe(locale);
+    await one.page.goBack();
     await one.page.getByRole('button', { name: 'es', exact: true }).click();
     await one.page.locator('html[lang=es]').waitFor();
     expect(one.page.url()).toContain('/assumptions');

@@ -15,7 +15,7 @@ import { loadWords, messagesOf, saidIn } from '../../src/words/load.ts';
 import { languages } from '../../src/words/words.ts';
 
 /** Who says something to people. */
-const HOUSES = ['console', 'words'].map((name) => join(import.meta.dirname, '..', '..', 'src', name));
+const HOUSES = ['console', 'words', 'core/report'].map((name) => join(import.meta.dirname, '..', '..', 'src', name));
 
 /** The parts of a parsed message that name an argument, with its form (plain, number, plural …), whatever they are nested in. */
 function argumentsIn(elements: ReturnType<IntlMessageFormat['getAst']>): string[] {

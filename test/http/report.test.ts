@@ -205,6 +205,7 @@ describe('the period', () => {
     ['merchant=abc', 'merchant'],
     ['format=pdf', 'format'],
     ['part=everything', 'part'],
+    ['format=html&language=fr', 'language'],
     ['from=1', 'from'],
   ])('%s is refused, and named', async (query, named) => {
     const answer = await shop.ops(`/api/report?${query}`);
@@ -250,6 +251,25 @@ describe('forms', () => {
     expect(text).toContain("default-src 'none'");
   });
 
+  it('HTML is in the language that is asked for, English without; what programs read has one', async () => {
+    const period = 'since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z';
+    const titles = { es: 'Informe de migración: todos los comercios', pt: 'Relatório de migração: todos os lojistas' };
+    for (const [language, title] of Object.entries(titles)) {
+      const { text, headers } = await shop.ops(`/api/report?format=html&language=${language}&${period}`);
+      expect(text).toContain(`<html lang="${language}">`);
+      expect(text).toContain(`<h1>${title}</h1>`);
+      expect(unbalanced(text)).toEqual([]);
+      expect(headers['content-disposition']).toContain(`puente-report-all-merchants-${language}.html`);
+      const csv = await shop.ops(`/api/report?format=csv&part=losses&language=${language}&${period}`);
+      expect(csv.text).toBe((await shop.ops(`/api/report?format=csv&part=losses&${period}`)).text);
+      const json = (await shop.ops(`/api/report?language=${language}&${period}`)).body as Report; // the API's own shape
+      expect(json).toEqual({ ...(await report(`&${period}`)), made_at: json.made_at });
+    }
+    const { text, headers } = await shop.ops(`/api/report?format=html&${period}`);
+    expect(text).toContain('<html lang="en">');
+    expect(headers['content-disposition']).toContain('puente-report-all-merchants.html');
+  });
+
   it('what an operator wrote is harmless in each: no formula, no markup, nothing that drives a terminal [F126 F129 F132]', async () => {
     const decisions = await shop.ops('/api/report?format=csv&part=decisions');
     expect(decisions.text).toContain(`"'=HYPERLINK(""http://x.example"")`);
@@ -283,7 +303,12 @@ describe('the command', () => {
     expect(written).toMatchObject({ code: 0, out: '' });
     expect(written.err).toContain('report.html is written.');
     expect(readFileSync(file, 'utf8')).toMatch(/^<!doctype html>[\s\S]+<\/html>\n$/);
-    const csv = await command(['report', '--format', 'csv', '--part', 'traffic'], env());
+    const spanish = await command(['report', ARGENTINA, '--format', 'html', '--language', 'es'], env());
+    expect(spanish).toMatchObject({ code: 0, err: '' });
+    expect(spanish.out).toContain(`<h1>Informe de migración: comercio ${ARGENTINA}</h1>`);
+    const unknown = await command(['report', '--format', 'html', '--language', 'fr'], env());
+    expect(unknown).toMatchObject({ code: 2, out: '' });
+    const csv = await command(['report', '--format', 'csv', '--part', 'traffic', '--language', 'pt'], env());
     expect(csv).toMatchObject({ code: 0, err: '' });
     expect(csv.out).toContain('"point.create_intent","orders",3,');
     const refused = await command(['report', '--since', 'yesterday'], env());

@@ -1,7 +1,8 @@
 /** An assessment as one HTML file, for those who decide before a single call was routed. */
+import type { Finding, Verdict } from '../evidence/verdict.ts';
 import { saidOf } from '../evidence/words.ts';
-import { htmlPage, htmlSection, htmlVerdict } from '../report/page.ts';
-import { escaped, htmlTable } from '../report/tags.ts';
+import { htmlPage, htmlSection, htmlVerdict, type ShownFinding } from '../report/page.ts';
+import { escaped, type Html, htmlTable, raw } from '../report/tags.ts';
 import type { AssessedMerchant, AssessmentView } from './assessment-view.ts';
 
 const NONE = 'None in this capture.';
@@ -17,7 +18,7 @@ export function assessmentHtml(view: AssessmentView, file: string): string {
     ['Creates translated on paper', sums.shadowed],
     ['Captured without an answer', sums.unanswered],
   ];
-  return htmlPage(`Assessment of ${file}`, [
+  return htmlPage('en', `Assessment of ${file}`, [
     `<header><h1>Assessment of ${escaped(file)}</h1><p>Tables ${escaped(view.tables_revision)}. Nothing was sent anywhere.</p>${remarks.map((remark) => `<p>${escaped(remark)}</p>`).join('')}</header>`,
     htmlSection('The capture', htmlTable(['What', 'Calls'], counts), 'Every line is in one of these.', NONE),
     htmlSection(
@@ -36,7 +37,7 @@ export function assessmentHtml(view: AssessmentView, file: string): string {
 function merchantSections(merchant: AssessedMerchant): string {
   const { merchant_id, readiness, losses, differences, unknowns, verdicts, coverage } = merchant;
   return [
-    htmlSection(`Merchant ${merchant_id}`, htmlVerdict(readiness), 'What this traffic says about the next move.', NONE),
+    htmlSection(`Merchant ${merchant_id}`, verdictOf(readiness), 'What this traffic says about the next move.', NONE),
     htmlSection(
       'What would have become of its creates',
       htmlTable(
@@ -88,6 +89,23 @@ function merchantSections(merchant: AssessedMerchant): string {
     ),
     coverageSection(coverage),
   ].join('\n');
+}
+
+const VERDICTS: Readonly<Record<Verdict, string>> = {
+  ready: 'Ready: nothing stands in the way of the next move.',
+  blocked: 'Blocked: no move forward before this is solved.',
+  inconclusive: 'Inconclusive: too little was seen. Nothing is green by default.',
+};
+
+function verdictOf({ verdict, blockers, unproven, remarks }: AssessedMerchant['readiness']): Html {
+  const shown = ({ what, command }: Finding): ShownFinding => {
+    return { what: { html: raw(escaped(what)), letters: what.length }, command };
+  };
+  return htmlVerdict(verdict, VERDICTS[verdict], [
+    ['In the way', blockers.map(shown)],
+    ['Not proven', unproven.map(shown)],
+    ['Worth knowing', remarks.map(shown)],
+  ]);
 }
 
 function coverageSection(coverage: AssessedMerchant['coverage']): string {

@@ -1,6 +1,7 @@
 /** What may be asked of reports, and the defaults: the last seven days, as JSON. */
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
+import { languages } from '../../words/words.ts';
 import type { Runtime } from '../runtime.ts';
 import { reportParts } from './csv.ts';
 import type { ReportAsk } from './gather.ts';
@@ -11,13 +12,14 @@ const instant = z.iso
   .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
   .transform((text) => Date.parse(text));
 
-/** The query of `GET /api/report`. `part` is for CSV: one list of the report, or every exchange as it was kept. */
+/** The query of `GET /api/report`. `part` is for CSV: one list of the report, or every exchange as it was kept; `language` for HTML, what programs read has one. */
 export const reportQuery = z.strictObject({
   merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
   since: instant.exactOptional(),
   until: instant.exactOptional(),
   format: z.enum(['json', 'csv', 'html']).default('json'),
   part: z.enum(['exchanges', ...reportParts]).default('traffic'),
+  language: z.enum(languages).default('en'),
 });
 export type ReportQuery = z.infer<typeof reportQuery>;
 

@@ -3,6 +3,8 @@ import type { Merchant } from '../merchant.ts';
 import type { Assumption } from './report.ts';
 
 const DEFAULTS = 'merchants.';
+/** Behind a value that is a merchant's own. */
+export const OWN_VALUE = ' (of this merchant)';
 
 /** @param merchant null: the fleet, or a merchant without settings. */
 export function assumptionsFor(assumptions: readonly Assumption[], merchant: Merchant | null): Assumption[] {
@@ -14,6 +16,6 @@ export function assumptionsFor(assumptions: readonly Assumption[], merchant: Mer
   own.set(`${DEFAULTS}notice_url`, merchant.sealed_notice_url === null ? null : 'set');
   return assumptions.map((one) => {
     const value = own.get(one.name) ?? null;
-    return value === null ? one : { ...one, value: `${value} (of this merchant)` };
+    return value === null ? one : { ...one, value: `${value}${OWN_VALUE}` };
   });
 }

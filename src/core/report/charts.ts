@@ -1,7 +1,8 @@
 /** The charts of a report, each with the table that says the same in numbers. */
 import { type Chart, type ChartName, chartNames, chartsOf } from '../../chart/charts.ts';
 import { stackedRows } from '../../chart/rows.ts';
-import { english } from './english.ts';
+import { chartWords } from '../../words/charts.ts';
+import type { Words } from '../../words/words.ts';
 import type { NoticeLine, Report } from './report.ts';
 import { type Html, htmlTable, raw } from './tags.ts';
 
@@ -16,32 +17,33 @@ export interface ReportCharts extends Record<ChartName, ShownChart> {
   topics: Html;
 }
 
-export async function drawCharts(report: Report): Promise<ReportCharts> {
-  const charts = chartsOf(report, english);
+export async function drawCharts(report: Report, words: Words): Promise<ReportCharts> {
+  const charts = chartsOf(report, chartWords(words));
   const shown: [ChartName, ShownChart][] = [];
-  for (const name of chartNames) shown.push([name, await shownChart(charts[name])]);
-  return { ...(Object.fromEntries(shown) as Record<ChartName, ShownChart>), topics: await topicChart(report.notices) }; // of every name
+  for (const name of chartNames) shown.push([name, await shownChart(charts[name], words)]);
+  const drawn = Object.fromEntries(shown) as Record<ChartName, ShownChart>; // of every name
+  return { ...drawn, topics: await topicChart(report.notices, words) };
 }
 
-async function shownChart(chart: Chart): Promise<ShownChart> {
-  return { picture: raw(await chart.draw()), table: htmlTable(chart.table.head, chart.table.rows) };
+async function shownChart({ draw, table: { head, rows } }: Chart, { number }: Words): Promise<ShownChart> {
+  return { picture: raw(await draw()), table: htmlTable(head, rows, number) };
 }
 
-async function topicChart(notices: readonly NoticeLine[]): Promise<Html> {
-  const { t, number } = english;
-  const sum = (of: 'made' | 'delivered'): number => notices.reduce((total, line) => total + line[of], 0);
+async function topicChart(notices: readonly NoticeLine[], words: Words): Promise<Html> {
+  const { t, number } = words;
+  const sum = (of: 'made' | 'delivered'): string => number(notices.reduce((total, line) => total + line[of], 0));
   const svg = await stackedRows({
-    title: 'Delivery of notices by topic',
-    summary: t('notices.summary', { delivered: sum('delivered'), made: sum('made') }),
-    none: t('none'),
-    unit: 'notices',
+    title: t('report.topics.title'),
+    summary: t('chart.notices.summary', { delivered: sum('delivered'), made: sum('made') }),
+    none: t('chart.none'),
+    unit: t('report.topics.unit'),
     number,
     marks: notices.map(({ topic }) => topic),
     series: [
-      { name: t('notices.delivered'), kind: 'good', values: notices.map(({ delivered }) => delivered) },
-      { name: t('notices.waiting'), kind: 'paper', values: notices.map(({ pending, stuck }) => pending - stuck) },
-      { name: t('notices.stuck'), kind: 'waiting', values: notices.map(({ stuck }) => stuck) },
-      { name: t('notices.dead'), kind: 'bad', values: notices.map(({ dead }) => dead) },
+      { name: t('chart.notices.delivered'), kind: 'good', values: notices.map(({ delivered }) => delivered) },
+      { name: t('chart.notices.waiting'), kind: 'paper', values: notices.map(({ pending, stuck }) => pending - stuck) },
+      { name: t('chart.notices.stuck'), kind: 'waiting', values: notices.map(({ stuck }) => stuck) },
+      { name: t('chart.notices.dead'), kind: 'bad', values: notices.map(({ dead }) => dead) },
     ],
   });
   return raw(svg);

@@ -1,84 +1,173 @@
-/** The lists of a report as HTML tables. */
+/** The lists of a report as HTML tables, in the reader's language. */
+import { actionOf } from '../../words/says.ts';
+import type { Words } from '../../words/words.ts';
+import { OWN_VALUE } from './assumptions.ts';
 import { factText } from './fact-text.ts';
 import type { Report } from './report.ts';
-import { type Html, htmlTable } from './tags.ts';
+import { type Cell, type Html, htmlTable } from './tags.ts';
+import { MORE_FIELDS, NO_OPERATION, OTHERS } from './tally.ts';
+import { code, instant, recorded, told, written } from './told.ts';
 
-export function lossTable({ losses }: Report): Html {
-  return htmlTable(
-    ['Weight', 'Operation', 'Field', 'Lost', 'On paper', 'Why', "For the till's maker"],
-    losses.map((one) => [one.weight, one.operation, one.path, one.count, one.would_be_count, one.why, one.advice]),
-  );
+/** @param head keys of `report.head`. */
+function listed(words: Words, head: readonly string[], rows: readonly (readonly Cell[])[]): Html {
+  const names = head.map((name) => words.t(`report.head.${name}`));
+  return htmlTable(names, rows, words.number);
 }
 
-export function differenceTable({ differences }: Report): Html {
-  return htmlTable(
-    ['Merchant', 'Operation', 'What', 'Legacy', 'Orders', 'State', 'Calls', 'Last'],
-    differences.map((one) => [
-      one.merchant_id,
-      one.operation,
-      one.path === '' ? one.what : `${one.what} ${one.path}`,
-      one.legacy,
-      one.orders,
-      one.state,
-      one.count,
-      one.last_at,
-    ]),
-  );
+/** Operations and the two sums that are none. */
+function operationOf({ t }: Words, name: string): string {
+  if (name === 'all') return t('report.operation.all');
+  return name === NO_OPERATION ? t('report.operation.none') : name;
 }
 
-export function shadowTable({ shadow }: Report): Html {
-  return htmlTable(
-    ['Operation', 'Verdict', 'Code', 'The till would be told', 'Calls'],
-    shadow.map((one) => [one.operation, one.verdict, one.code ?? '', one.error ?? '', one.count]),
-  );
+function nameOf({ t }: Words, name: string): string {
+  return name === OTHERS ? t('report.others') : name;
 }
 
-export function noticeTable({ notices }: Report): Html {
-  return htmlTable(
-    ['Topic', 'Made', 'Delivered', 'Retried', 'Waiting', 'Stuck', 'Given up'],
-    notices.map((one) => [one.topic, one.made, one.delivered, one.retried, one.pending, one.stuck, one.dead]),
-  );
+export function merchantTable(words: Words, { merchants }: Report): Html {
+  const { t } = words;
+  const rows = merchants.map((one) => [
+    nameOf(words, one.merchant_id),
+    one.site ?? '',
+    one.stage === 'canary' ? t('report.canary', { share: one.share }) : t(`stage.${one.stage}`),
+    one.stopped ? t('report.stopped') : '',
+    t(`verdict.${one.verdict}`),
+    one.blockers,
+    one.calls,
+    one.faults,
+    one.losses,
+    one.open_differences,
+  ]);
+  const moved = ['merchant', 'site', 'stage', 'safety_stop', 'verdict', 'in_the_way'];
+  return listed(words, [...moved, 'calls', 'faults', 'losses', 'open_differences'], rows);
 }
 
-export function lineTable(lines: Report['decisions']): Html {
-  return htmlTable(
-    ['At', 'Who', 'What', 'Of', 'Why', 'Before', 'After', 'Evidence', 'Line'],
-    lines.map((one) => [
-      one.at,
-      one.who,
-      one.action,
-      one.subject,
-      one.reason,
-      factText(one.before),
-      factText(one.after),
-      factText(one.evidence),
-      one.sequence,
-    ]),
-  );
+export function findingTable(words: Words, { findings }: Report): Html {
+  const rows = findings.map(({ merchant_id, what, said, command }) => [
+    merchant_id,
+    told(words, what, said),
+    code(command ?? ''),
+  ]);
+  return listed(words, ['merchant', 'what', 'command'], rows);
 }
 
-export function limitationTable({ limitations }: Report): Html {
-  return htmlTable(
-    ['Number', 'What', 'Effect', 'Way around', 'Hits', 'Calls'],
-    limitations
-      .filter(({ hits }) => hits !== null)
-      .map((one) => [one.id, one.title, one.effect, one.workaround, one.hits ?? 0, one.calls]),
-  );
+export function trafficTable(words: Words, { traffic }: Report): Html {
+  const rows = traffic.map(({ operation, lane, calls, outcomes: { ok, business, auth, fault } }) => [
+    operationOf(words, operation),
+    words.t(`stage.${lane}`),
+    ...[calls, ok, business, auth, fault],
+  ]);
+  return listed(words, ['operation', 'lane', 'calls', 'good', 'business', 'token', 'faults'], rows);
+}
+
+export function latencyTable(words: Words, { latency }: Report): Html {
+  const rows = latency.map(({ operation, lane, calls, p50_ms, p95_ms, p99_ms, max_ms }) => [
+    operationOf(words, operation),
+    words.t(`stage.${lane}`),
+    ...[calls, p50_ms, p95_ms, p99_ms, max_ms],
+  ]);
+  const shares = ['half_ms', 'most_ms', 'nearly_all_ms', 'longest_ms'];
+  return listed(words, ['operation', 'lane', 'calls', ...shares], rows);
+}
+
+export function errorTable(words: Words, { errors }: Report): Html {
+  const rows = errors.map((one) => [
+    operationOf(words, one.operation),
+    words.t(`stage.${one.lane}`),
+    one.status,
+    nameOf(words, one.error),
+    one.calls,
+    one.sample,
+  ]);
+  return listed(words, ['operation', 'lane', 'status', 'error', 'calls', 'exchange'], rows);
+}
+
+export function lossTable(words: Words, { losses }: Report): Html {
+  const { t } = words;
+  const rows = losses.map((one) => [
+    t(`weight.${one.weight}`),
+    one.operation,
+    nameOf(words, one.path),
+    one.count,
+    one.would_be_count,
+    one.why === MORE_FIELDS ? t('report.more_fields') : written(words, one.why),
+    written(words, one.advice),
+  ]);
+  return listed(words, ['weight', 'operation', 'field', 'lost', 'on_paper', 'why', 'advice'], rows);
+}
+
+export function differenceTable(words: Words, { differences }: Report): Html {
+  const { t } = words;
+  const rows = differences.map((one) => [
+    one.merchant_id,
+    one.operation,
+    `${t(`report.difference.${one.what}`)} ${one.path}`.trimEnd(),
+    code(one.legacy),
+    code(one.orders),
+    t(`difference.${one.state}`),
+    one.count,
+    instant(words, one.last_at),
+  ]);
+  return listed(words, ['merchant', 'operation', 'what', 'legacy', 'orders', 'state', 'calls', 'last'], rows);
+}
+
+export function shadowTable(words: Words, { shadow }: Report): Html {
+  const rows = shadow.map((one) => [
+    one.operation,
+    words.t(`report.shadow.${one.verdict}`),
+    code(one.code ?? ''),
+    code(one.error ?? ''),
+    one.count,
+  ]);
+  return listed(words, ['operation', 'verdict', 'code', 'told', 'calls'], rows);
+}
+
+export function noticeTable(words: Words, { notices }: Report): Html {
+  const rows = notices.map(({ topic, made, delivered, retried, pending, stuck, dead }) => [
+    topic,
+    ...[made, delivered, retried, pending, stuck, dead],
+  ]);
+  return listed(words, ['topic', 'made', 'delivered', 'retried', 'waiting', 'stuck', 'given_up'], rows);
+}
+
+/** What a person gave as a reason stays as it was written. */
+export function lineTable(words: Words, lines: Report['decisions']): Html {
+  const rows = lines.map((one) => [
+    instant(words, one.at),
+    one.who,
+    actionOf(words, one.action),
+    one.subject,
+    one.said === null ? one.reason : told(words, one.reason, one.said),
+    ...[one.before, one.after, one.evidence].map((fact) => recorded(words, factText(fact))),
+    String(one.sequence),
+  ]);
+  return listed(words, ['at', 'who', 'what', 'of', 'why', 'before', 'after', 'evidence', 'line'], rows);
+}
+
+export function limitationTable(words: Words, { limitations }: Report): Html {
+  const rows = limitations
+    .filter(({ hits }) => hits !== null)
+    .map((one) => [...limitationCells(words, one), one.hits ?? 0, one.calls]);
+  return listed(words, ['number', 'what', 'effect', 'way_around', 'hits', 'calls'], rows);
 }
 
 /** What tills may have met without anybody seeing it. */
-export function unseenTable({ limitations }: Report): Html {
-  return htmlTable(
-    ['Number', 'What', 'Effect', 'Way around', 'Why it is not counted', 'Calls'],
-    limitations
-      .filter(({ hits }) => hits === null)
-      .map((one) => [one.id, one.title, one.effect, one.workaround, one.unseen ?? '', one.calls]),
-  );
+export function unseenTable(words: Words, { limitations }: Report): Html {
+  const rows = limitations
+    .filter(({ hits }) => hits === null)
+    .map((one) => [...limitationCells(words, one), written(words, one.unseen ?? ''), one.calls]);
+  return listed(words, ['number', 'what', 'effect', 'way_around', 'uncounted', 'calls'], rows);
 }
 
-export function assumptionTable({ assumptions }: Report): Html {
-  return htmlTable(
-    ['Setting', 'Value', 'What it is for'],
-    assumptions.map((one) => [one.name, one.value, one.sentence]),
-  );
+function limitationCells(words: Words, { id, title, effect, workaround }: Report['limitations'][number]): Cell[] {
+  return [id, ...[title, effect, workaround].map((text) => written(words, text))];
+}
+
+export function assumptionTable(words: Words, { assumptions }: Report): Html {
+  const rows = assumptions.map(({ name, value, sentence }) => [
+    code(name),
+    value.endsWith(OWN_VALUE) ? words.t('report.own_value', { value: value.slice(0, -OWN_VALUE.length) }) : code(value),
+    written(words, sentence),
+  ]);
+  return listed(words, ['setting', 'value', 'purpose'], rows);
 }

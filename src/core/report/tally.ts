@@ -6,12 +6,14 @@ import type { DayLine, ErrorLine, LatencyLine, LossLine, ShadowLine, TrafficLine
 
 const DAY_MS = 86_400_000;
 /** Calls of no operation are one line. */
-const NO_OPERATION = '(no operation)';
+export const NO_OPERATION = '(no operation)';
 /** Distinct lines of errors and losses: what legacy answers, and fields that no table knows, are no closed sets. */
 const MOST_LINES = 2_000;
 /** Whoever carries an invented token is somebody; the calls of further ones are counted, but not by name. */
 const MOST_MERCHANTS = 20_000;
-const OTHERS = '(others)';
+/** A merchant, an error or a field, where there are too many to name each. */
+export const OTHERS = '(others)';
+export const MORE_FIELDS = 'More fields than one report names.';
 
 /** Calls of one merchant in the period. */
 export interface MerchantSums {
@@ -185,7 +187,7 @@ function addMerchant(tally: Tally, merchant_id: string, { outcome, lost }: Store
 function addLoss(tally: Tally, { would_be, ...seen }: LossSeen): void {
   const { operation, table, path } = seen;
   const is_full = tally.losses.size >= MOST_LINES && !tally.losses.has(`${operation} ${table} ${path}`);
-  const loss = is_full ? { ...seen, path: OTHERS, why: 'More fields than one report names.' } : seen;
+  const loss = is_full ? { ...seen, path: OTHERS, why: MORE_FIELDS } : seen;
   const line = lineOf(tally.losses, `${operation} ${table} ${loss.path}`, () => ({
     ...loss,
     count: 0,

@@ -9,6 +9,7 @@ import { figuresQuery, viewFigures } from '../../core/report/figures.ts';
 import { gatherReport, type ReportFacts } from '../../core/report/gather.ts';
 import { reportHtml } from '../../core/report/html.ts';
 import type { Runtime } from '../../core/runtime.ts';
+import type { Language, Words } from '../../words/words.ts';
 import { incidentLine } from './incidents.ts';
 import { type OpsRoute, opsRoute, type Streamed, streamed } from './route.ts';
 
@@ -61,7 +62,8 @@ export const reportRoutes: OpsRoute[] = [
     method: 'GET',
     path: '/api/report',
     role: 'viewer',
-    summary: 'A report of one merchant or the fleet for a period: JSON, one list as CSV, or one HTML file.',
+    summary:
+      'A report of one merchant or the fleet for a period: JSON, one list as CSV, or one HTML file in Spanish, Portuguese or English.',
     query: reportQuery,
     answer: { streams: Object.values(CONTENT_TYPES) },
     command: 'report',
@@ -105,9 +107,15 @@ async function* partsOf(
   const ask = askOf(runtime, query);
   if (query.format === 'csv' && query.part === 'exchanges') return yield* exchangeLines(runtime, ask);
   const report = await gatherReport(runtime, ask, facts, signal);
-  if (query.format === 'html') yield await reportHtml(report);
+  if (query.format === 'html') yield await reportHtml(report, await wordsOf(query.language));
   else if (query.format === 'csv' && query.part !== 'exchanges') yield reportCsv(report, query.part);
   else yield `${printable(JSON.stringify(report, null, 2))}\n`;
+}
+
+/** Loaded with the first report that people read: no start waits for them. */
+async function wordsOf(language: Language): Promise<Words> {
+  const { loadWords } = await import('../../words/load.ts');
+  return loadWords()[language];
 }
 
 /** JSON may hold the control characters above 126 as they are, and some terminals obey them (`reliability.md` F132). */
@@ -133,7 +141,8 @@ async function* exchangeLines(runtime: Runtime, ask: ReturnType<typeof askOf>): 
   }
 }
 
-function fileName({ merchant, format, part }: ReportQuery): string {
+function fileName({ merchant, format, part, language }: ReportQuery): string {
   const subject = merchant ?? 'all-merchants';
-  return `puente-report-${subject}${format === 'csv' ? `-${part}` : ''}.${format}`;
+  const form = { json: '', csv: `-${part}`, html: language === 'en' ? '' : `-${language}` }[format];
+  return `puente-report-${subject}${form}.${format}`;
 }

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gatherReport } from '../../../src/core/report/gather.ts';
 import { reportHtml } from '../../../src/core/report/html.ts';
 import type { Report } from '../../../src/core/report/report.ts';
+import { loadWords } from '../../../src/words/load.ts';
 import { browser, hasChromium, seriousFindings } from '../../chromium.ts';
 import { newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, finished, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
@@ -57,7 +58,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
   let page: Page;
   beforeAll(async () => {
     const file = join(directory, 'report.html');
-    writeFileSync(file, await reportHtml(await reportOfThreeDays()));
+    writeFileSync(file, await reportHtml(await reportOfThreeDays(), loadWords().en));
     context = await (await browser()).newContext({ offline: true });
     page = await context.newPage();
     page.on('console', (message) => problems.push(message.text()));
@@ -80,12 +81,12 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
     const charts = page.locator('svg[role=img]');
     const names = await charts.evaluateAll((found: Svg[]) => found.map((one) => one.getAttribute('aria-label') ?? ''));
     expect(names).toEqual([
-      'Readiness over time. In the last column 0 ready, 1 inconclusive, 0 blocked.',
-      'Calls by lane over time. 14 on legacy, 8 on orders, of which 2 faults, from 2026-01-03 to 2026-01-05.',
-      'How long tills waited, by lane. Shares of 14 calls on legacy and of 8 on orders, by milliseconds.',
+      'Readiness. On Jan 05, 2026: 0 ready, 1 inconclusive, 0 blocked.',
+      'Traffic by lane. 14 on legacy, 8 on orders, of which 2 faults, from Jan 03, 2026 to Jan 05, 2026.',
+      'How long tills waited. Shares of 14 calls on legacy and of 8 on orders.',
       'Losses by field. Money first.',
       'Delivery of notices by topic. 0 of 2 are delivered.',
-      'Delivery of notices over time. 0 of 2 are delivered.',
+      'Delivery of notices. 0 of 2 are delivered.',
     ]);
     const faulty = await charts.evaluateAll((found: Svg[]) => {
       const { DOMParser } = globalThis as unknown as PageGlobals;
@@ -113,22 +114,22 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
   });
 
   it('bars are as high on the screen as the numbers in the table beside them', async () => {
-    const bars = await barsOf(page, 'Calls by lane over time');
+    const bars = await barsOf(page, 'Traffic by lane');
     const height = (title: string): number => bars.get(title)?.height ?? 0;
-    const unit = height('2026-01-03, legacy: 9') / 9;
+    const unit = height('Jan 03, 2026, legacy: 9') / 9;
     expect(unit).toBeGreaterThan(5);
-    expect(height('2026-01-04, orders: 2')).toBeCloseTo(2 * unit, 0);
-    expect(height('2026-01-05, orders: 4')).toBeCloseTo(4 * unit, 0);
-    expect(height('2026-01-05, faults on orders: 2')).toBeCloseTo(2 * unit, 0);
+    expect(height('Jan 04, 2026, orders: 2')).toBeCloseTo(2 * unit, 0);
+    expect(height('Jan 05, 2026, orders: 4')).toBeCloseTo(4 * unit, 0);
+    expect(height('Jan 05, 2026, faults on orders: 2')).toBeCloseTo(2 * unit, 0);
     const rows = await page
       .locator('section:has(> h2:text-is("Calls over time")) table')
       .first()
       .locator('tbody tr')
       .allInnerTexts();
-    expect(rows.map((row) => row.split(/\s+/))).toEqual([
-      ['2026-01-03', '9', '0', '0'],
-      ['2026-01-04', '4', '2', '0'],
-      ['2026-01-05', '1', '6', '2'],
+    expect(rows.map((row) => row.split('\t'))).toEqual([
+      ['Jan 03, 2026', '9', '0', '0'],
+      ['Jan 04, 2026', '4', '2', '0'],
+      ['Jan 05, 2026', '1', '6', '2'],
     ]);
     expect([...(await barsOf(page, 'Losses by field')).keys()]).toEqual(
       expect.arrayContaining([

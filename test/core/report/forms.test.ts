@@ -6,68 +6,13 @@ import { csvLine, reportCsv } from '../../../src/core/report/csv.ts';
 import { diffReports, readReport } from '../../../src/core/report/diff.ts';
 import { addDuration, createHistogram, quantile } from '../../../src/core/report/histogram.ts';
 import { reportHtml } from '../../../src/core/report/html.ts';
-import { REPORT_SCHEMA, type Report } from '../../../src/core/report/report.ts';
 import { addExchange, createTally, waitLines } from '../../../src/core/report/tally.ts';
 import { verdictDays } from '../../../src/core/report/verdict-days.ts';
+import { loadWords } from '../../../src/words/load.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
+import { decision, reportOf as report } from './kit.ts';
 
-function report(changes: Partial<Report> = {}): Report {
-  return {
-    schema: REPORT_SCHEMA,
-    made_at: '2026-03-08T00:00:00.000Z',
-    merchant_id: '700100200',
-    period: { since: '2026-03-01T00:00:00.000Z', until: '2026-03-08T00:00:00.000Z' },
-    tables_revision: 'aaaaaaaaaaaa',
-    tables: [{ revision: 'aaaaaaaaaaaa', calls: 3 }],
-    exchanges: { count: 3, first_sequence: 1, last_sequence: 3, uncounted: 0, shed: { shadow: 0, evidence: 0 } },
-    traffic: [
-      {
-        operation: 'point.create_intent',
-        lane: 'orders',
-        calls: 3,
-        outcomes: { ok: 2, business: 1, auth: 0, fault: 0 },
-      },
-    ],
-    latency: [{ operation: 'all', lane: 'orders', calls: 3, p50_ms: 20, p95_ms: 40, p99_ms: 40, max_ms: 40 }],
-    waits: [{ from_ms: 16, up_to_ms: 31, legacy: 0, orders: 3 }],
-    errors: [],
-    days: [{ day: '2026-03-01', legacy: 0, orders: 3, faults: 0 }],
-    losses: [],
-    differences: [],
-    shadow: [],
-    notices: [],
-    notice_days: [],
-    incidents: [],
-    decisions: [],
-    assumptions: [],
-    limitations: [],
-    readiness: null,
-    merchants: [],
-    verdicts: { ready: 0, blocked: 0, inconclusive: 1 },
-    readiness_days: [],
-    findings: [],
-    left_out: { differences: 0, incidents: 0, decisions: 0, findings: 0 },
-    audit_head: { sequence: 4, hash: 'f'.repeat(64) },
-    audit: { intact: true, lines: 4, head: { sequence: 4, hash: 'f'.repeat(64) }, broken: null },
-    ...changes,
-  };
-}
-
-const decision = (sequence: number, reason: string) => ({
-  sequence,
-  at: '2026-03-02T00:00:00.000Z',
-  who: 'ana',
-  action: 'stage',
-  subject: '700100200',
-  reason,
-  said: null,
-  before: { stage: 'shadow', share: 0 },
-  after: { stage: 'canary', share: 5 },
-  evidence: {
-    judgement: { overridden: false, missing: [] },
-    evidence: { verdict: 'ready', samples: { intents: 120 } },
-  },
-});
+const { en } = loadWords();
 
 describe('CSV', () => {
   it.each(['=1+1', '+1', '-1+2', '@sum(a1)', '\tx', '\rx', '\0=1', '＝1', '  =1', '\n=1', '|calc', '%0a'])(
@@ -122,8 +67,20 @@ describe('HTML', () => {
         merchant_id: evil,
         decisions: [decision(1, evil)],
         errors: [{ operation: evil, lane: 'orders', status: 400, error: evil, calls: 1, sample: evil }],
-        days: [{ day: evil, legacy: 1, orders: 1, faults: 0 }],
+        losses: [
+          {
+            operation: evil,
+            table: evil,
+            path: evil,
+            why: evil,
+            weight: 'other',
+            advice: evil,
+            count: 1,
+            would_be_count: 1,
+          },
+        ],
       }),
+      en,
     );
     expect(html).not.toContain('<script');
     expect(html).not.toContain('<img');
@@ -134,7 +91,7 @@ describe('HTML', () => {
   });
 
   it('shows of a decision what was before and after, and the evidence it rests on', async () => {
-    const html = await reportHtml(report({ decisions: [decision(4, 'enough was seen')] }));
+    const html = await reportHtml(report({ decisions: [decision(4, 'enough was seen')] }), en);
     const cells = ['enough was seen', 'stage shadow, share 0', 'stage canary, share 5'];
     const evidence = 'judgement (overridden false, missing none), evidence (verdict ready, samples (intents 120))';
     for (const cell of [...cells, evidence]) expect(html).toContain(`>${cell}</td>`);
@@ -144,7 +101,7 @@ describe('HTML', () => {
   });
 
   it('says of every empty list that it is empty, and draws what there is', async () => {
-    const html = await reportHtml(report());
+    const html = await reportHtml(report(), en);
     expect(html.match(/None in this period/g)?.length).toBeGreaterThan(5);
     expect(html).toContain('role="img"');
     expect(html).toContain('point.create_intent');

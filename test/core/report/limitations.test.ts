@@ -7,11 +7,13 @@ import { reportHtml } from '../../../src/core/report/html.ts';
 import type { Report } from '../../../src/core/report/report.ts';
 import type { Runtime } from '../../../src/core/runtime.ts';
 import type { Upstream } from '../../../src/core/upstream.ts';
+import { loadWords } from '../../../src/words/load.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { attempt, DAY_MS, finished, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 import { laneRuntime } from '../lane-runtime.ts';
 
+const { en } = loadWords();
 const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 let harness: Harness;
 let runtime: Runtime;
@@ -74,9 +76,9 @@ it('calls that nobody judged are no hits, and are told', async () => {
   ]);
   const found = await report();
   expect(found.exchanges.uncounted).toBe(1);
-  expect(await reportHtml(found)).toContain(' 1 calls on orders are not among them');
-  expect(await reportHtml({ ...found, exchanges: { ...found.exchanges, uncounted: 0 } })).not.toContain(
-    'are not among them',
+  expect(await reportHtml(found, en)).toContain(' 1 call on orders is not among them');
+  expect(await reportHtml({ ...found, exchanges: { ...found.exchanges, uncounted: 0 } }, en)).not.toContain(
+    'not among them',
   );
 });
 
@@ -98,7 +100,7 @@ describe('the forms', () => {
     expect(head).toBe('"id","title","effect","workaround","hits","calls","unseen"');
     expect(first).toMatch(/^"LIM-19",.*,2,3,$/);
     expect(others.find((line) => line.startsWith('"LIM-12"'))).toMatch(/,,3,"Puente does not know .*"$/);
-    const [, applied = '', nobody = ''] = (await reportHtml(found)).split(/<h2>Limitations that [a-z ]*<\/h2>/);
+    const [, applied = '', nobody = ''] = (await reportHtml(found, en)).split(/<h2>Limitations that [a-z ]*<\/h2>/);
     expect(applied).toContain('LIM-19');
     expect(applied).not.toContain('LIM-12');
     expect(nobody).toContain('Puente does not know which amounts legacy would have refused.');

@@ -1,0 +1,40 @@
+/** What a report shows in its reader's language; what nobody has translated is marked as English, for whoever has it read aloud. */
+import type { Said } from '../../said.ts';
+import { type Part, partsOf, writtenPart } from '../../words/says.ts';
+import type { Words } from '../../words/words.ts';
+import { escaped, type Marked, raw } from './tags.ts';
+
+/** A sentence. @param said its code; null for a text that has none, and is English. */
+export function told(words: Words, text: string, said: Said | null): Marked {
+  return markedOf(words, partsOf(words, text, said));
+}
+
+/** A text of tables, settings or the register. */
+export function written(words: Words, text: string): Marked {
+  return markedOf(words, [writtenPart(words, text)]);
+}
+
+/** Facts as they were recorded: names and values of programs, which have no other language. */
+export function recorded(words: Words, text: string): Marked {
+  return markedOf(words, text === '' ? [] : [{ english: text }]);
+}
+
+/** An instant, RFC 3339, as the language writes it; the exact one is beside it. */
+export function instant({ time }: Words, at: string): Marked {
+  const text = time(at);
+  return { html: raw(`<time datetime="${escaped(at)}">${escaped(text)}</time>`), letters: text.length };
+}
+
+/** What somebody may type, or what a program said. */
+export function code(text: string): Marked {
+  return { html: raw(text === '' ? '' : `<code>${escaped(text)}</code>`), letters: text.length };
+}
+
+function markedOf({ language }: Words, parts: readonly Part[]): Marked {
+  const html = parts.map((part) => {
+    if (typeof part === 'string') return escaped(part);
+    return language === 'en' ? escaped(part.english) : `<span lang="en">${escaped(part.english)}</span>`;
+  });
+  const letters = parts.reduce((sum, part) => sum + (typeof part === 'string' ? part : part.english).length, 0);
+  return { html: raw(html.join('')), letters };
+}
