@@ -5,7 +5,10 @@ import { LongestFirst } from './test/sequencer.ts';
 
 /** What tills, shops and operators live through, by each kind of it, and kill -9 meanwhile. */
 const onPostgres = [
-  'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
+  // The night's proof takes all of them (`scripts/prove/suites.ts`).
+  process.env.POSTGRES_JOURNEYS === '1'
+    ? 'test/journeys/*.test.ts'
+    : 'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
   'test/moves/{routing,safety,seen}.test.ts',
   'test/crash/{crash,qr-crash,any-moment}.test.ts',
 ];

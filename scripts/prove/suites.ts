@@ -21,7 +21,7 @@ const suites: readonly Suite[] = [
     promise: 'P1 P2 P3 P4',
     what: 'whatever becomes of the database, a till hears the truth or an error, and nothing is lost or sold twice',
     files: ['--project=postgres'],
-    counts: { CRASH_KILLS: 1_000, CRASH_POINT_REPEATS: 20, CRASH_TROUBLES: 100 },
+    counts: { CRASH_KILLS: 1_000, CRASH_POINT_REPEATS: 20, CRASH_TROUBLES: 100, POSTGRES_JOURNEYS: 1 },
     seed: 'CRASH_SEED',
   },
   {
