@@ -1,10 +1,14 @@
 /** The charts of a report, each with the table that says the same in numbers. */
 import { type Chart, type ChartName, chartNames, chartsOf } from '../../chart/charts.ts';
+import type { ChartData } from '../../chart/draw.ts';
 import { stackedRows } from '../../chart/rows.ts';
 import { chartWords } from '../../words/charts.ts';
 import type { Words } from '../../words/words.ts';
 import type { NoticeLine, Report } from './report.ts';
 import { type Html, htmlTable, raw } from './tags.ts';
+
+/** Drawn twice, so that letters keep their size: the style sheet shows the one that the screen has room for. Pixels. */
+const WIDTHS = { wide: 720, narrow: 300 } as const;
 
 export interface ShownChart {
   picture: Html;
@@ -26,13 +30,13 @@ export async function drawCharts(report: Report, words: Words): Promise<ReportCh
 }
 
 async function shownChart({ draw, table: { head, rows } }: Chart, { number }: Words): Promise<ShownChart> {
-  return { picture: raw(await draw()), table: htmlTable(head, rows, number) };
+  return { picture: await picture(draw), table: htmlTable(head, rows, number) };
 }
 
 async function topicChart(notices: readonly NoticeLine[], words: Words): Promise<Html> {
   const { t, number } = words;
   const sum = (of: 'made' | 'delivered'): string => number(notices.reduce((total, line) => total + line[of], 0));
-  const svg = await stackedRows({
+  const data: ChartData = {
     title: t('report.topics.title'),
     summary: t('chart.notices.summary', { delivered: sum('delivered'), made: sum('made') }),
     none: t('chart.none'),
@@ -45,6 +49,11 @@ async function topicChart(notices: readonly NoticeLine[], words: Words): Promise
       { name: t('chart.notices.stuck'), kind: 'waiting', values: notices.map(({ stuck }) => stuck) },
       { name: t('chart.notices.dead'), kind: 'bad', values: notices.map(({ dead }) => dead) },
     ],
-  });
-  return raw(svg);
+  };
+  return picture((width) => stackedRows(data, width));
+}
+
+async function picture(draw: Chart['draw']): Promise<Html> {
+  const [wide, narrow] = [await draw(WIDTHS.wide), await draw(WIDTHS.narrow)];
+  return raw(`<div class="wide">${wide}</div><div class="narrow">${narrow}</div>`);
 }

@@ -24,7 +24,9 @@ ${body.filter((part) => part !== '').join('\n')}
 
 /** A heading, a sentence and its content; what is empty says so. */
 export function htmlSection(title: string, content: Html, lead: string, none: string): string {
-  const shown = content === '' ? `<p class="none">${escaped(none)}</p>` : content;
+  // A table that is wider than the screen is moved by itself, also by the keyboard.
+  const frame = `<div class="frame" role="region" tabindex="0" aria-label="${escaped(title)}">${content}</div>`;
+  const shown = content === '' ? `<p class="none">${escaped(none)}</p>` : frame;
   return `<section><h2>${escaped(title)}</h2><p>${escaped(lead)}</p>${shown}</section>`;
 }
 

@@ -7,7 +7,7 @@ export const STYLE = `
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 72rem; padding: 1.5rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--ground); }
 h1 { font-size: 1.6rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .3rem; border-bottom: 1px solid var(--line); } h3 { font-size: 1rem; margin: 1rem 0 .2rem; }
-p { margin: .3rem 0; } .none, footer { color: var(--soft); }
+p { margin: .3rem 0; } p, li { overflow-wrap: anywhere; } .none, footer { color: var(--soft); }
 .verdict { font-weight: 600; padding: .5rem .8rem; border-left: .4rem solid var(--soft); background: var(--panel); }
 .verdict.ready { border-color: var(--good); } .verdict.blocked { border-color: var(--fault); } .verdict.inconclusive { border-color: var(--warn); }
 table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: .88rem; }
@@ -16,6 +16,8 @@ td.text { overflow-wrap: anywhere; min-width: 9rem; } th.number { text-align: ri
 thead th { background: var(--panel); } tbody th { font-weight: 500; } td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 code { font: .85em ui-monospace, monospace; background: var(--panel); padding: .05rem .25rem; overflow-wrap: anywhere; }
 ${CHART_STYLE.trim()}
+.narrow { display: none; } @media screen { .frame { overflow-x: auto; } }
+@media screen and (max-width: 34rem) { body { padding: .8rem; } .wide { display: none; } .narrow { display: block; } }
 @page { size: A4 landscape; margin: 12mm; }
 @media print { table { font-size: 8pt; } body { max-width: none; padding: 0; font-size: 10pt; } section { break-inside: auto; } h2, h2 + p { break-after: avoid; } h2 + p { break-inside: avoid; } tr { break-inside: avoid; } thead { display: table-header-group; } }
 `;

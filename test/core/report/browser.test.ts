@@ -20,6 +20,8 @@ const clock = { now: () => NOON, sleep: async () => undefined };
 /** A4 on its side without its margins, in CSS pixels. */
 const PAPER = { width: 1032, height: 703 };
 
+const LONG = 'additional_info.external_reference';
+
 /** Three days: 9 calls on legacy; 4 and 2; 1 and 6, two of them faults. */
 async function reportOfThreeDays(): Promise<Report> {
   const harness = await openHarness();
@@ -31,7 +33,7 @@ async function reportOfThreeDays(): Promise<Report> {
     await store.recordExchanges([
       ...calls(9, 2, { duration_ms: 12 }),
       ...calls(4, 1, { duration_ms: 30, lost }),
-      ...calls(2, 1, { lane: 'orders', duration_ms: 40, lost: [newLoss({ would_be: false })] }),
+      ...calls(2, 1, { lane: 'orders', duration_ms: 40, lost: [newLoss({ path: LONG, would_be: false })] }),
       ...calls(1, 0, { duration_ms: 300 }),
       ...calls(4, 0, { lane: 'orders', duration_ms: 100 }),
       ...calls(2, 0, { lane: 'orders', duration_ms: 900, outcome: 'fault', status: 500 }),
@@ -78,7 +80,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
   });
 
   it('shows each chart with its name, well-formed, and coloured', async () => {
-    const charts = page.locator('svg[role=img]');
+    const charts = page.locator('svg[role=img]:visible');
     const names = await charts.evaluateAll((found: Svg[]) => found.map((one) => one.getAttribute('aria-label') ?? ''));
     expect(names).toEqual([
       'Readiness. On Jan 05, 2026: 0 ready, 1 inconclusive, 0 blocked.',
@@ -95,7 +97,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
       ).length;
     });
     expect(faulty).toBe(0);
-    const colours = await page.locator('svg g.legend rect').evaluateAll((found: Svg[]) => {
+    const colours = await page.locator('svg:visible g.legend rect').evaluateAll((found: Svg[]) => {
       const { getComputedStyle } = globalThis as unknown as PageGlobals;
       return found.map((one) => getComputedStyle(one).fill);
     });
@@ -139,10 +141,36 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
     );
   });
 
+  it.each([300, 360])(
+    'is read at %i pixels without moving the page: letters keep their size, names stand whole',
+    async (width) => {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      expect(await page.locator('svg[role=img]:visible').count()).toBe(6);
+      const letters = page.locator('svg[role=img]:visible text');
+      const sizes = await letters.evaluateAll((found: (Svg & { getScreenCTM(): { a: number } })[]) => {
+        const { getComputedStyle } = globalThis as unknown as PageGlobals;
+        return found.map((one) => Number.parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a);
+      });
+      expect(Math.min(...sizes)).toBeGreaterThan(10);
+      const names = page.locator('svg[aria-label^="Losses"]:visible g.name > text');
+      expect(await names.locator('title').allTextContents()).toContain(`point.create ${LONG}`);
+      const places = await names.evaluateAll((found: Svg[]) => found.map((one) => one.getBoundingClientRect().left));
+      expect(Math.min(...places)).toBeGreaterThanOrEqual(0);
+      // A table that is wider is moved by itself.
+      const frame = page.getByRole('region', { name: 'Latency' });
+      expect(await frame.evaluate((one: object) => 'scrollWidth' in one && Number(one.scrollWidth))).toBeGreaterThan(
+        width,
+      );
+      expect(await seriousFindings(page)).toEqual([]);
+      await page.setViewportSize({ width: 1280, height: 800 });
+    },
+  );
+
   it('prints to a clean PDF: nothing is cut at the side of a page, no chart is torn, and none from its heading', async () => {
     await page.emulateMedia({ media: 'print' });
     await page.setViewportSize(PAPER);
-    const sizes = await page.locator('svg[role=img]').evaluateAll((found: Svg[]) =>
+    const sizes = await page.locator('svg[role=img]:visible').evaluateAll((found: Svg[]) =>
       found.map((one) => {
         const { left, right, height } = one.getBoundingClientRect();
         return { left, right, height };
@@ -150,7 +178,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
     );
     expect(sizes.every(({ left, right, height }) => left >= 0 && right <= PAPER.width && height > 40)).toBe(true);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PAPER.width);
-    const breaks = await page.locator('svg[role=img]').evaluateAll((found: Svg[]) => {
+    const breaks = await page.locator('svg[role=img]:visible').evaluateAll((found: Svg[]) => {
       const { getComputedStyle } = globalThis as unknown as PageGlobals;
       return found.map((one) => getComputedStyle(one).breakInside);
     });
@@ -174,12 +202,12 @@ interface Svg {
 }
 interface PageGlobals {
   DOMParser: new () => { parseFromString(text: string, type: string): { querySelector(selector: string): unknown } };
-  getComputedStyle(element: Svg): { fill: string; breakInside: string; breakAfter: string };
+  getComputedStyle(element: Svg): { fill: string; fontSize: string; breakInside: string; breakAfter: string };
 }
 
 /** Bars as they stand on the screen, by their titles. */
 async function barsOf(page: Page, chart: string): Promise<Map<string, { width: number; height: number }>> {
-  const rects = page.locator(`svg[aria-label^="${chart}"] rect:has(> title)`);
+  const rects = page.locator(`svg[aria-label^="${chart}"]:visible rect:has(> title)`);
   const found = await rects.evaluateAll((all: (Svg & { textContent: string })[]) =>
     all.map((one): [string, { width: number; height: number }] => {
       const { width, height } = one.getBoundingClientRect();
