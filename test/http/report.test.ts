@@ -259,6 +259,9 @@ describe('forms', () => {
       expect(text).toContain(`<html lang="${language}">`);
       expect(text).toContain(`<h1>${title}</h1>`);
       expect(unbalanced(text)).toEqual([]);
+      // What is to be told to a till's maker is in its language, too.
+      expect(text).toContain({ es: 'Su caja envía', pt: 'Seu caixa envia' }[language]);
+      expect(text).not.toContain('Your till sends');
       expect(headers['content-disposition']).toContain(`puente-report-all-merchants-${language}.html`);
       const csv = await shop.ops(`/api/report?format=csv&part=losses&language=${language}&${period}`);
       expect(csv.text).toBe((await shop.ops(`/api/report?format=csv&part=losses&${period}`)).text);
@@ -267,6 +270,7 @@ describe('forms', () => {
     }
     const { text, headers } = await shop.ops(`/api/report?format=html&${period}`);
     expect(text).toContain('<html lang="en">');
+    expect(text).toContain('Your till sends');
     expect(headers['content-disposition']).toContain('puente-report-all-merchants.html');
   });
 

@@ -1,4 +1,6 @@
 /** Losses and differences of a period: how often from its exchanges, what they are from the tables and the inbox. */
+import type { Tables } from '../../mapping/tables.ts';
+import type { Spoken } from '../../said.ts';
 import { adviceOn } from '../evidence/losses.ts';
 import type { Runtime } from '../runtime.ts';
 import type { DifferenceLine, LossLine } from './report.ts';
@@ -11,12 +13,17 @@ const MOST_DIFFERENCES = 5_000;
 /** Money first, then who and what it was for, then by count. */
 export function lossLines({ tables }: Pick<Runtime, 'tables'>, tally: Tally): LossLine[] {
   return [...tally.losses.values()]
-    .map((loss) => ({ ...loss, advice: adviceOn(tables, { ...loss, count: loss.count + loss.would_be_count }).text }))
+    .map((loss) => ({ ...loss, advice: adviceFor(tables, loss).text }))
     .toSorted(
       (a, b) =>
         WEIGHTS.indexOf(a.weight) - WEIGHTS.indexOf(b.weight) ||
         b.count + b.would_be_count - (a.count + a.would_be_count),
     );
+}
+
+/** What to tell the till's maker of a loss, really and on paper. */
+export function adviceFor(tables: Tables, loss: Omit<LossLine, 'advice'>): Spoken {
+  return adviceOn(tables, { ...loss, count: loss.count + loss.would_be_count });
 }
 
 /** Groups that were seen in the period, the most frequent first. */

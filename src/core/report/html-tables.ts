@@ -1,9 +1,10 @@
 /** The lists of a report as HTML tables, in the reader's language. */
+import type { Said } from '../../said.ts';
 import { actionOf } from '../../words/says.ts';
 import type { Words } from '../../words/words.ts';
 import { OWN_VALUE } from './assumptions.ts';
 import { factText } from './fact-text.ts';
-import type { Report } from './report.ts';
+import type { LossLine, Report } from './report.ts';
 import { type Cell, type Html, htmlTable } from './tags.ts';
 import { MORE_FIELDS, NO_OPERATION, OTHERS } from './tally.ts';
 import { code, instant, recorded, told, written } from './told.ts';
@@ -82,7 +83,8 @@ export function errorTable(words: Words, { errors }: Report): Html {
   return listed(words, ['operation', 'lane', 'status', 'error', 'calls', 'exchange'], rows);
 }
 
-export function lossTable(words: Words, { losses }: Report): Html {
+/** @param advised the code of a line's advice, null for none. */
+export function lossTable(words: Words, { losses }: Report, advised: (loss: LossLine) => Said | null): Html {
   const { t } = words;
   const rows = losses.map((one) => [
     t(`weight.${one.weight}`),
@@ -91,7 +93,7 @@ export function lossTable(words: Words, { losses }: Report): Html {
     one.count,
     one.would_be_count,
     one.why === MORE_FIELDS ? t('report.more_fields') : written(words, one.why),
-    written(words, one.advice),
+    told(words, one.advice, advised(one)),
   ]);
   return listed(words, ['weight', 'operation', 'field', 'lost', 'on_paper', 'why', 'advice'], rows);
 }

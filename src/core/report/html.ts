@@ -1,4 +1,5 @@
 /** A report as one HTML file, in its reader's language: no script, no network, no font to load; it opens offline and prints well. */
+import type { Said } from '../../said.ts';
 import type { Words } from '../../words/words.ts';
 import type { Finding } from '../evidence/verdict.ts';
 import { heard } from '../sentences.ts';
@@ -19,12 +20,19 @@ import {
   unseenTable,
 } from './html-tables.ts';
 import { htmlPage, htmlSection, htmlVerdict, type ShownFinding } from './page.ts';
-import type { CutList, Report } from './report.ts';
+import type { CutList, LossLine, Report } from './report.ts';
 import { escaped, type Html, raw } from './tags.ts';
 import { told } from './told.ts';
 
-/** The whole file. */
-export async function reportHtml(report: Report, words: Words): Promise<string> {
+/**
+ * The whole file.
+ * @param advised the code of a loss's advice, which the tables know; null where it is not known, and the advice stays English.
+ */
+export async function reportHtml(
+  report: Report,
+  words: Words,
+  advised: (loss: LossLine) => Said | null = () => null,
+): Promise<string> {
   const { t } = words;
   const charts = await drawCharts(report, words);
   const id = report.merchant_id;
@@ -33,12 +41,12 @@ export async function reportHtml(report: Report, words: Words): Promise<string> 
     header(report, words, title),
     brokenChain(report, words),
     verdict(report, words),
-    ...sections(report, words, charts),
+    ...sections(report, words, charts, lossTable(words, report, advised)),
     footer(report, words),
   ]);
 }
 
-function sections(report: Report, words: Words, charts: ReportCharts): string[] {
+function sections(report: Report, words: Words, charts: ReportCharts, losses: Html): string[] {
   const drawn = (chart: 'readiness' | 'traffic' | 'waits' | 'notices'): Html =>
     raw(charts[chart].picture + charts[chart].table);
   const part = (name: string, content: Html, more = '', counts = {}): string => {
@@ -57,7 +65,7 @@ function sections(report: Report, words: Words, charts: ReportCharts): string[] 
     part('waits', drawn('waits')),
     part('latency', latencyTable(words, report)),
     part('errors', errorTable(words, report)),
-    part('losses', raw(charts.losses.picture + lossTable(words, report))),
+    part('losses', raw(charts.losses.picture + losses)),
     part('differences', differenceTable(words, report), cut('differences')),
     part('shadow', shadowTable(words, report)),
     part('notices', raw(charts.topics + noticeTable(words, report))),

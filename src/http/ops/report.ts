@@ -6,9 +6,12 @@ import { askOf, type ReportQuery, reportQuery } from '../../core/report/ask.ts';
 import { compareQuery, compareReports } from '../../core/report/compare.ts';
 import { exchangeCsv, exchangesHeader, reportCsv } from '../../core/report/csv.ts';
 import { figuresQuery, viewFigures } from '../../core/report/figures.ts';
+import { adviceFor } from '../../core/report/findings.ts';
 import { gatherReport, type ReportFacts } from '../../core/report/gather.ts';
 import { reportHtml } from '../../core/report/html.ts';
+import type { LossLine } from '../../core/report/report.ts';
 import type { Runtime } from '../../core/runtime.ts';
+import type { Said } from '../../said.ts';
 import type { Language, Words } from '../../words/words.ts';
 import { incidentLine } from './incidents.ts';
 import { type OpsRoute, opsRoute, type Streamed, streamed } from './route.ts';
@@ -107,7 +110,8 @@ async function* partsOf(
   const ask = askOf(runtime, query);
   if (query.format === 'csv' && query.part === 'exchanges') return yield* exchangeLines(runtime, ask);
   const report = await gatherReport(runtime, ask, facts, signal);
-  if (query.format === 'html') yield await reportHtml(report, await wordsOf(query.language));
+  const advised = (loss: LossLine): Said => adviceFor(runtime.tables, loss).said;
+  if (query.format === 'html') yield await reportHtml(report, await wordsOf(query.language), advised);
   else if (query.format === 'csv' && query.part !== 'exchanges') yield reportCsv(report, query.part);
   else yield `${printable(JSON.stringify(report, null, 2))}\n`;
 }
