@@ -70,9 +70,9 @@ function namesAnother({ query_id, body_id }: SignedDelivery): boolean {
   return query_id !== null && body_id !== null && query_id.toLowerCase() !== body_id.toLowerCase();
 }
 
-/** The vendor's libraries disagree on the id's case, so each one is tried. */
-function castings(id: string | null): (string | null)[] {
-  return id === null || id === '' ? [null] : [id, id.toLowerCase(), id.toUpperCase()];
+/** The vendor's libraries disagree on the id's case, so each one is tried, once. */
+function castings(id: string | null): Iterable<string | null> {
+  return id === null || id === '' ? [null] : new Set([id, id.toLowerCase(), id.toUpperCase()]);
 }
 
 /** Parts that are absent are left out, with their name. */

@@ -1,11 +1,13 @@
 /** The door for `order` webhooks: raw bytes, signature, inbox, and only then 200 (DESIGN decision 7). */
-import { Router } from 'express';
+import { type RequestHandler, Router } from 'express';
 import { type OrderEvent, orderEvent } from '../contract/events.ts';
 import { ORDER_ID, ORDER_REFERENCE, USER_ID } from '../contract/identifiers.ts';
 import { decodeUtf8 } from '../contract/json.ts';
+import { answered } from '../core/answer.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { verifyOrderSignature } from '../core/signature.ts';
+import { sendAnswer } from './answer.ts';
 import { peekBody, singleHeaders } from './request.ts';
 
 /** A real event is below 4 KiB. */
@@ -34,10 +36,11 @@ export interface WebhookDoor {
  * `POST /webhooks/orders`. 503 when the event can't be kept, or when too many wait, so that upstream sends it again;
  * 401 for an unverified one where the settings want that (`reliability.md` F103, F109, F110).
  */
-export function webhookRouter(door: WebhookDoor): Router {
+export function webhookRouter(door: WebhookDoor): RequestHandler {
   const router = Router({ caseSensitive: true });
   const isFull = watchInbox(door);
   router.post('/webhooks/orders', async (request, response) => {
+    const tell = (...answer: Parameters<typeof answered>): void => sendAnswer(response, answered(...answer));
     const body = await peekBody(request, MAX_EVENT_BYTES);
     const query = new URLSearchParams(request.url.split('?', 2)[1] ?? '');
     const headers = singleHeaders(request);
@@ -45,32 +48,36 @@ export function webhookRouter(door: WebhookDoor): Router {
     if (event === null) {
       door.runtime.count('events', 'unreadable');
       door.runtime.log.warn('an event was not understood', { cause: shapeOf(body) });
-      response.status(400).json({ error: 'bad_request', message: 'No order id or external reference was found' });
+      tell(400, { error: 'bad_request', message: 'No order id or external reference was found' });
       return;
     }
     if (event.type !== undefined && event.type !== 'order' && event.type !== 'orders') {
       door.runtime.count('events', 'other_topic');
-      response.status(200).json({ received: true });
+      tell(200, { received: true });
       return;
     }
     const verified = isVerified(door, event, query, headers);
     if (!verified && door.secret !== null && door.unverified === 'refuse') {
       door.runtime.count('events', 'refused');
-      response.status(401).json({ error: 'unauthorized', message: 'The signature is missing or wrong' });
+      tell(401, { error: 'unauthorized', message: 'The signature is missing or wrong' });
       return;
     }
     if (!verified && (await isFull())) {
       door.runtime.count('events', 'shed');
-      response.status(503).set('retry-after', RETRY_AFTER_S);
-      response.json({ error: 'unavailable', message: 'Too many events wait; send it again later' });
+      const message = 'Too many events wait; send it again later';
+      tell(503, { error: 'unavailable', message }, { 'retry-after': RETRY_AFTER_S });
       return;
     }
     await keep(door, event, verified);
     door.runtime.failpoint('event.received');
-    response.status(200).json({ received: true });
+    tell(200, { received: true });
     door.eventsWaiting();
   });
-  return router;
+  // A router that is entered costs a call more than the look at its path.
+  return (request, response, next) => {
+    if (request.url.startsWith('/webhooks/')) router(request, response, next);
+    else next();
+  };
 }
 
 function isVerified(
