@@ -1,5 +1,6 @@
 /** Every sentence that operators are told by the ops API, by its code: the one list that all languages are held against. */
 import type { Fact, Sentence, Spoken } from '../said.ts';
+import { addressWordings } from './sentences/addresses.ts';
 import { findingSentences } from './sentences/findings.ts';
 import { inputSentences, inputWordings } from './sentences/input.ts';
 import { moveSentences } from './sentences/moves.ts';
@@ -10,6 +11,7 @@ import { tableSentences } from './sentences/tables.ts';
 import { traceSentences } from './sentences/trace.ts';
 
 export const sentences = {
+  ...addressWordings,
   ...doorRefusals,
   ...findingSentences,
   ...inputSentences,
@@ -48,6 +50,11 @@ export function heardOfInput(text: string): Sentence {
   return recognised(text, inputForms());
 }
 
+/** Why a notice may not go to an address, with its code and facts. */
+export function heardOfAddress(text: string): Sentence {
+  return recognised(text, addressForms());
+}
+
 type Forms = readonly (readonly [SentenceCode, RegExp])[];
 
 function recognised(text: string, forms: Forms): Sentence {
@@ -62,6 +69,7 @@ function factsOf(groups: Record<string, string>): Record<string, Fact> {
   return Object.fromEntries(
     Object.entries(groups).map(([name, value]): [string, Fact] => {
       if (name === 'why') return [name, heard(value)];
+      if (name === 'cause') return [name, heardOfAddress(value)];
       return [name, /^\d{1,8}(\.\d+)?$/.test(value) ? Number(value) : value];
     }),
   );
@@ -69,6 +77,7 @@ function factsOf(groups: Record<string, string>): Record<string, Fact> {
 
 let ofStored: Forms | null = null;
 let ofInput: Forms | null = null;
+let ofAddress: Forms | null = null;
 
 function storedForms(): Forms {
   ofStored ??= formsOf(storedSentences);
@@ -78,6 +87,11 @@ function storedForms(): Forms {
 function inputForms(): Forms {
   ofInput ??= formsOf(inputWordings);
   return ofInput;
+}
+
+function addressForms(): Forms {
+  ofAddress ??= formsOf(addressWordings);
+  return ofAddress;
 }
 
 /**

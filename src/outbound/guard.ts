@@ -3,7 +3,7 @@
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
-import { say } from '../core/sentences.ts';
+import { heardOfAddress, say } from '../core/sentences.ts';
 import { PuenteError } from '../error.ts';
 import { addressRefusal, oneSpelling } from './address.ts';
 import { publicResolver, type Resolve, systemResolver } from './resolve.ts';
@@ -165,5 +165,5 @@ function isLocalName(host: string): boolean {
 
 /** The URL itself is not repeated: merchants put keys into its query. */
 function blocked(reason: string): PuenteError {
-  return new PuenteError('blocked_address', say('attempt.blocked', { reason }));
+  return new PuenteError('blocked_address', say('attempt.blocked', { cause: heardOfAddress(reason) }));
 }

@@ -1,8 +1,9 @@
 /** Sentences by their codes: what was kept as text is recognised again, with its facts. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { addressWordings } from '../../src/core/sentences/addresses.ts';
 import { storedSentences } from '../../src/core/sentences/stored.ts';
-import { heard, quoted, type StoredCode, say } from '../../src/core/sentences.ts';
+import { heard, heardOfAddress, quoted, type StoredCode, say } from '../../src/core/sentences.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { rowsOf } from '../../src/mapping/row.ts';
 import { wholeRows } from '../../src/mapping/whole-rows.ts';
@@ -30,7 +31,8 @@ const FACTS: Record<string, string | number> = {
   status: 503,
   timeout_ms: 22000,
   code: 'ECONNREFUSED',
-  reason: "names '10.0.0.1', which is private",
+  reason: 'tills stand still',
+  cause: "names 'shop.example', which resolves to 10.0.0.1, which is not public (private)",
   line: 7,
   last: 9,
   why: 'The receiver answered 500; 200 or 201 was expected.',
@@ -45,9 +47,10 @@ describe('a sentence that is kept', () => {
   it.each(Object.keys(storedSentences) as StoredCode[])('is recognised: %s', (code) => {
     const { said } = heard(written(code, FACTS));
     expect(said?.code).toBe(code);
-    const { why, ...facts } = said?.facts ?? {};
+    const { why, cause, ...facts } = said?.facts ?? {};
     for (const [name, fact] of Object.entries(facts)) expect([name, fact]).toEqual([name, FACTS[name]]);
     if (why !== undefined) expect(why).toEqual(heard(String(FACTS.why)));
+    if (cause !== undefined) expect(cause).toEqual(heardOfAddress(String(FACTS.cause)));
   });
 
   it.each(['mismatch.other_order', 'mismatch.unit_taken', 'settled.given_up'] as const)(
@@ -68,6 +71,29 @@ describe('a sentence that is kept', () => {
   it('stays as it is where it is none of ours', () => {
     expect(heard('tills stand still')).toEqual({ text: 'tills stand still', said: null });
     expect(quoted('tills stand still')).toEqual(heard('tills stand still'));
+  });
+});
+
+describe('why a notice may not go to an address', () => {
+  const facts: Record<string, string | number> = {
+    most: 2048,
+    port: 22,
+    allowed: '443, 8443',
+    host: 'shop.example',
+    address: '10.0.0.1',
+    range: 'private',
+    cause: 'has a zone, which no public address has',
+  };
+  const codes = Object.keys(addressWordings) as (keyof typeof addressWordings)[];
+
+  it.each(codes)('is recognised, alone and in the sentence that is kept: %s', (code) => {
+    const text = (addressWordings[code] as (facts: object) => string)(facts); // it takes those it needs
+    const { said } = heardOfAddress(text);
+    expect(said?.code).toBe(code);
+    for (const [name, fact] of Object.entries(said?.facts ?? {}))
+      expect([name, fact]).toEqual([name, name === 'cause' ? heardOfAddress(String(facts.cause)) : facts[name]]);
+    const kept = say('attempt.blocked', { cause: { text, said } });
+    expect(heard(kept.text)).toEqual(kept);
   });
 });
 

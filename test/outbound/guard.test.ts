@@ -124,6 +124,19 @@ describe('refused URLs', () => {
     expect(() => checkUrl(text, PUBLIC)).toThrow(word);
   });
 
+  it.each(REFUSED)('%s has a code down to its cause', (text) => {
+    try {
+      checkUrl(text, PUBLIC);
+      expect.unreachable();
+    } catch (error) {
+      const { said } = error as PuenteError; // the line above asks
+      expect(said).toMatchObject([
+        { code: 'attempt.blocked', facts: { cause: { said: { code: expect.any(String) } } } },
+      ]);
+      expect(JSON.stringify(said)).not.toContain('"said":null');
+    }
+  });
+
   it('never repeats a secret of the query in the refusal', () => {
     try {
       checkUrl('https://example.com:22/?key=canary', PUBLIC);

@@ -1,7 +1,10 @@
 /**
  * Sentences that are kept as text (safety stops, settlements, mismatches, attempts), in English. They are recognised again
- * by their form, so none of them may bend a word for a number, and a fact that is another such sentence is named `why`.
+ * by their form, so none of them may bend a word for a number. A fact that is another such sentence is named `why`, and `cause`
+ * one that says why a notice may not go to an address.
  */
+import type { Sentence } from '../../said.ts';
+
 type Shown = string | number;
 
 const safety = {
@@ -63,7 +66,8 @@ const attempts = {
   'attempt.no_news': () => 'What is stored of this notice is not the news of a QR sale; report it.',
   'attempt.no_secret': () =>
     'No webhook secret is set for this merchant, and its dialect is signed; set one and the notice goes out.',
-  'attempt.blocked': ({ reason }: { reason: string }) => `The notification URL ${reason}.`,
+  'attempt.blocked': ({ cause }: { cause: string | Sentence }) =>
+    `The notification URL ${typeof cause === 'string' ? cause : cause.text}.`,
 };
 
 const chain = {
