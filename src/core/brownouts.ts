@@ -66,7 +66,7 @@ export async function scheduleBrownout(runtime: Runtime, ask: BrownoutAsk, who: 
       return [...roomFor(merchant.settings.brownouts), window];
     }).catch(async (error: unknown) => {
       // Somebody else was quicker with a window of this merchant: those before it must not be left in half a drill.
-      await abortBrownout(runtime, window.id, 'it could not be scheduled for all of its merchants', 'puente').catch(
+      await abortBrownout(runtime, window.id, say('brownout.halved', {}).text, 'puente').catch(
         () => undefined, // none has it yet
       );
       throw error;

@@ -16,6 +16,7 @@ const safety = {
     `${facts.slow} of ${facts.calls} calls in ${facts.minutes} min took ${facts.slow_ms} ms or longer; ${facts.share} % trips it.`,
   'bulk.stopped': ({ merchant, why }: { merchant: string; why: string }) =>
     `The safety stop of ${merchant} tripped: ${why}`,
+  'brownout.halved': () => 'it could not be scheduled for all of its merchants',
   'bulk.aborted': ({ name, reason }: { name: string; reason: string }) => `Aborted by ${name}: ${reason}`,
 };
 
