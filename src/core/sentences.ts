@@ -6,7 +6,7 @@ import { inputSentences, inputWordings } from './sentences/input.ts';
 import { moveSentences } from './sentences/moves.ts';
 import { doorRefusals, manyRefusals, refusalSentences } from './sentences/refusals.ts';
 import { storageSentences } from './sentences/storage.ts';
-import { storedSentences } from './sentences/stored.ts';
+import { ownForms, storedSentences } from './sentences/stored.ts';
 import { tableSentences } from './sentences/tables.ts';
 import { traceSentences } from './sentences/trace.ts';
 
@@ -65,9 +65,10 @@ function recognised(text: string, forms: Forms): Sentence {
   return quoted(text);
 }
 
-function factsOf(groups: Record<string, string>): Record<string, Fact> {
+/** A group without anything in it counts none. */
+function factsOf(groups: Record<string, string | undefined>): Record<string, Fact> {
   return Object.fromEntries(
-    Object.entries(groups).map(([name, value]): [string, Fact] => {
+    Object.entries(groups).map(([name, value = '0']): [string, Fact] => {
       if (name === 'why') return [name, heard(value)];
       if (name === 'cause') return [name, heardOfAddress(value)];
       return [name, /^\d{1,8}(\.\d+)?$/.test(value) ? Number(value) : value];
@@ -100,7 +101,9 @@ function addressForms(): Forms {
  */
 function formsOf(group: Readonly<Record<string, unknown>>): Forms {
   return Object.entries(group)
-    .map(([code, write]) => [code as SentenceCode, formOf(write as (facts: object) => string)] as const)
+    .map(
+      ([code, write]) => [code as SentenceCode, ownForms[code] ?? formOf(write as (facts: object) => string)] as const,
+    )
     .toSorted(([, one], [, other]) => rank(other) - rank(one) || other.source.length - one.source.length);
 }
 

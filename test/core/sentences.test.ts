@@ -21,6 +21,11 @@ const FACTS: Record<string, string | number> = {
   slow_ms: 5000,
   merchant: '700100200',
   name: 'ben',
+  moved: 3,
+  proposed: 2,
+  refused: 1,
+  skipped: 4,
+  waiting: 6,
   link_minor: 1500,
   order_minor: 1400,
   state: 'LIVE',
@@ -67,6 +72,17 @@ describe('a sentence that is kept', () => {
       }
     },
   );
+
+  it('is recognised where it leaves out what there is none of', () => {
+    const none = { moved: 0, proposed: 0, refused: 0, skipped: 0, waiting: 0 };
+    for (const some of [{ moved: 3, waiting: 6 }, { waiting: 1 }, { proposed: 12, skipped: 7 }]) {
+      const kept = say('bulk.summary', { ...none, ...some });
+      expect(heard(kept.text)).toEqual(kept);
+    }
+    expect(say('bulk.summary', { ...none, moved: 3, waiting: 6 }).text).toBe('3 moved, 6 waiting');
+    for (const other of ['3 moved, ', '3 moved 6 waiting', '6 waiting, 3 moved', '3 moved, 6 waiting.'])
+      expect(heard(other).said).toBeNull();
+  });
 
   it('stays as it is where it is none of ours', () => {
     expect(heard('tills stand still')).toEqual({ text: 'tills stand still', said: null });

@@ -60,13 +60,15 @@ export function settled(
 
 /** `3 moved, 1 refused, 6 waiting`. */
 export function summary({ items }: Pick<BulkMove, 'items'>): string {
-  const counts = Map.groupBy(items, ({ state }) => state);
-  const states = ['moved', 'proposed', 'refused', 'skipped', 'waiting'] as const;
-  const texts = states.flatMap((state) => {
-    const many = counts.get(state)?.length ?? 0;
-    return many === 0 ? [] : [`${many} ${state}`];
-  });
-  return texts.join(', ') || 'nothing to do';
+  const by = Map.groupBy(items, ({ state }) => state);
+  const count = (state: BulkItem['state']): number => by.get(state)?.length ?? 0;
+  return say('bulk.summary', {
+    moved: count('moved'),
+    proposed: count('proposed'),
+    refused: count('refused'),
+    skipped: count('skipped'),
+    waiting: count('waiting'),
+  }).text;
 }
 
 function iso(at: number): string {

@@ -7,6 +7,16 @@ import type { Sentence } from '../../said.ts';
 
 type Shown = string | number;
 
+/** Of the merchants of a bulk move, as they are counted. */
+export const bulkCounts = ['moved', 'proposed', 'refused', 'skipped', 'waiting'] as const;
+
+/** Of a sentence whose parts come and go, so that it shows no form of its own. */
+export const ownForms: Readonly<Partial<Record<string, RegExp>>> = {
+  'bulk.summary': new RegExp(
+    `^(?=\\d)${bulkCounts.map((one) => `(?:(?<${one}>\\d+) ${one}(?:, (?=\\d)|$))?`).join('')}$`,
+  ),
+};
+
 const safety = {
   'safety.in_a_row': ({ in_a_row, limit }: { in_a_row: Shown; limit: Shown }) =>
     `${in_a_row} faults in a row, with no good call between; ${limit} trip it.`,
@@ -16,6 +26,10 @@ const safety = {
     `${facts.slow} of ${facts.calls} calls in ${facts.minutes} min took ${facts.slow_ms} ms or longer; ${facts.share} % trips it.`,
   'bulk.stopped': ({ merchant, why }: { merchant: string; why: string }) =>
     `The safety stop of ${merchant} tripped: ${why}`,
+  'bulk.summary': (counts: Readonly<Record<(typeof bulkCounts)[number], Shown>>) => {
+    const told = bulkCounts.map((one) => [counts[one], one] as const).filter(([count]) => count !== 0);
+    return told.map(([count, one]) => `${count} ${one}`).join(', ');
+  },
   'brownout.halved': () => 'it could not be scheduled for all of its merchants',
   'bulk.aborted': ({ name, reason }: { name: string; reason: string }) => `Aborted by ${name}: ${reason}`,
 };
