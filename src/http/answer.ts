@@ -10,7 +10,7 @@ import { callIdOf } from './ongoing.ts';
 /** Sends status, headers and JSON body; a body held from the client keeps the source text of its numbers. */
 export function sendAnswer(response: ServerResponse, answer: Answered): void {
   if (response.headersSent) return;
-  tellings.set(response, answer);
+  (response as Telling)[TOLD] = answer;
   const text = answer.body === undefined ? '' : stringifyJson(answer.body);
   response.writeHead(answer.status, {
     // A 204 has no length either (RFC 9110 §8.6).
@@ -31,11 +31,13 @@ function requestId(response: ServerResponse, status: number): Record<string, str
   return id === null ? {} : { 'x-request-id': id };
 }
 
-const tellings = new WeakMap<ServerResponse, Answered>();
+/** On the response itself, as the call is on its request (`ongoing.ts`). */
+const TOLD = Symbol('told');
+type Telling = ServerResponse & { [TOLD]?: Answered };
 
 /** What Puente itself told on a response; null where it told nothing: then it was carried, or nobody was told. */
 export function toldOf(response: ServerResponse): Answered | null {
-  return tellings.get(response) ?? null;
+  return (response as Telling)[TOLD] ?? null;
 }
 
 /** The legacy answer for whatever was thrown on the way; what is not a refusal is logged and told as ours. */

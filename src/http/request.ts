@@ -13,14 +13,16 @@ const MAX_TOKEN = 512;
  * object each time, so that what is made of it is made once.
  */
 export function readToken(request: IncomingMessage): Secret | null {
-  const read = tokens.get(request);
+  const read = (request as Read)[TOKEN];
   if (read !== undefined) return read;
   const token = tokenOf(request);
-  tokens.set(request, token);
+  (request as Read)[TOKEN] = token;
   return token;
 }
 
-const tokens = new WeakMap<IncomingMessage, Secret | null>();
+/** On the request itself, as its call is (`ongoing.ts`). */
+const TOKEN = Symbol('token');
+type Read = IncomingMessage & { [TOKEN]?: Secret | null };
 
 function tokenOf(request: IncomingMessage): Secret | null {
   const header = /^Bearer[ ]+([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1];
