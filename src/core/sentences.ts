@@ -1,5 +1,6 @@
 /** Every sentence that operators are told by the ops API, by its code: the one list that all languages are held against. */
 import type { Fact, Sentence, Spoken } from '../said.ts';
+import { lengthOf, placesIn } from '../words/form.ts';
 import { addressWordings } from './sentences/addresses.ts';
 import { findingSentences } from './sentences/findings.ts';
 import { inputSentences, inputWordings } from './sentences/input.ts';
@@ -55,20 +56,28 @@ export function heardOfAddress(text: string): Sentence {
   return recognised(text, addressForms());
 }
 
-type Forms = readonly (readonly [SentenceCode, RegExp])[];
+/** How a sentence is recognised as it is written. */
+interface Written {
+  code: SentenceCode;
+  /** What stands for each of its facts, by name; null for a text of another form. */
+  read(text: string): Record<string, string | undefined> | null;
+  length: number;
+  /** One of its facts is a whole sentence. */
+  is_around: boolean;
+}
 
-function recognised(text: string, forms: Forms): Sentence {
-  for (const [code, form] of forms) {
-    const found = form.exec(text);
-    if (found !== null) return { text, said: { code, facts: factsOf({ ...found.groups }) } };
+function recognised(text: string, forms: readonly Written[]): Sentence {
+  for (const { code, read } of forms) {
+    const found = read(text);
+    if (found !== null) return { text, said: { code, facts: factsOf(found) } };
   }
   return quoted(text);
 }
 
-/** A group without anything in it counts none. */
-function factsOf(groups: Record<string, string | undefined>): Record<string, Fact> {
+/** A count that is not named is none. */
+function factsOf(found: Record<string, string | undefined>): Record<string, Fact> {
   return Object.fromEntries(
-    Object.entries(groups).map(([name, value = '0']): [string, Fact] => {
+    Object.entries(found).map(([name, value = '0']): [string, Fact] => {
       if (name === 'why') return [name, heard(value)];
       if (name === 'cause') return [name, heardOfAddress(value)];
       return [name, /^\d{1,8}(\.\d+)?$/.test(value) ? Number(value) : value];
@@ -76,21 +85,21 @@ function factsOf(groups: Record<string, string | undefined>): Record<string, Fac
   );
 }
 
-let ofStored: Forms | null = null;
-let ofInput: Forms | null = null;
-let ofAddress: Forms | null = null;
+let ofStored: readonly Written[] | null = null;
+let ofInput: readonly Written[] | null = null;
+let ofAddress: readonly Written[] | null = null;
 
-function storedForms(): Forms {
+function storedForms(): readonly Written[] {
   ofStored ??= formsOf(storedSentences);
   return ofStored;
 }
 
-function inputForms(): Forms {
+function inputForms(): readonly Written[] {
   ofInput ??= formsOf(inputWordings);
   return ofInput;
 }
 
-function addressForms(): Forms {
+function addressForms(): readonly Written[] {
   ofAddress ??= formsOf(addressWordings);
   return ofAddress;
 }
@@ -99,23 +108,29 @@ function addressForms(): Forms {
  * First those that hold a whole sentence, whose words a fact of another form would swallow to its last full stop; then the
  * longest, because a form may be the beginning of another one.
  */
-function formsOf(group: Readonly<Record<string, unknown>>): Forms {
+function formsOf(group: Readonly<Record<string, unknown>>): readonly Written[] {
   return Object.entries(group)
-    .map(
-      ([code, write]) => [code as SentenceCode, ownForms[code] ?? formOf(write as (facts: object) => string)] as const,
-    )
-    .toSorted(([, one], [, other]) => rank(other) - rank(one) || other.source.length - one.source.length);
+    .map(([code, write]) => writtenAs(code as SentenceCode, write as (facts: object) => string))
+    .toSorted((one, other) => Number(other.is_around) - Number(one.is_around) || other.length - one.length);
 }
 
-function rank(form: RegExp): number {
-  return Number(form.source.includes('(?<why>'));
-}
-
-/** The sentence with a group of its name in the place of each fact. */
-function formOf(write: (facts: object) => string): RegExp {
-  const names = new Proxy({}, { get: (_target, name) => `\u0000${String(name)}\u0000` });
-  const source = write(names)
-    .split('\u0000')
-    .map((part, index) => (index % 2 === 1 ? `(?<${part}>.+?)` : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')));
-  return new RegExp(`^${source.join('')}$`, 's');
+function writtenAs(code: SentenceCode, write: (facts: object) => string): Written {
+  const own = ownForms[code];
+  if (own !== undefined) {
+    const read: Written['read'] = (text) => own.exec(text)?.groups ?? null;
+    return { code, read, length: own.source.length, is_around: false };
+  }
+  const marks = new Proxy({}, { get: (_target, name) => `\u0000${String(name)}\u0000` });
+  const parts = write(marks).split('\u0000');
+  const form = parts.filter((_part, index) => index % 2 === 0);
+  const names = parts.filter((_part, index) => index % 2 === 1);
+  return {
+    code,
+    length: lengthOf(form),
+    is_around: names.includes('why'),
+    read(text) {
+      const places = placesIn(form, text);
+      return places === null ? null : Object.fromEntries(names.map((name, index) => [name, places[index]]));
+    },
+  };
 }

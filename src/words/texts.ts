@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { lengthOf, placesIn } from './form.ts';
 
 /** The files beside this one, by what their texts are of. */
 export const textLists = ['limitations', 'reasons', 'assumptions'] as const;
@@ -50,14 +51,14 @@ function translator(all: readonly Text[], language: 'es' | 'pt'): Translator {
   const whole = new Map(all.map((text) => [text.en, text[language]]));
   const forms = all
     .filter(({ en }) => en.includes(PLACE))
-    .toSorted((one, other) => other.en.length - one.en.length) // one may be the beginning of another
-    .map((text) => [formOf(text.en), text[language]] as const);
+    .map((text) => [text.en.split(PLACE), text[language]] as const)
+    .toSorted(([one], [other]) => lengthOf(other) - lengthOf(one));
   return (english) => {
     const known = whole.get(english) ?? whole.get(`${english}.`)?.replace(/\.$/, '');
     if (known !== undefined) return known;
     for (const [form, text] of forms) {
-      const found = form.exec(english);
-      if (found !== null) return filled(text, found.slice(1));
+      const values = placesIn(form, english);
+      if (values !== null) return filled(text, values);
     }
     return null;
   };
@@ -65,11 +66,6 @@ function translator(all: readonly Text[], language: 'es' | 'pt'): Translator {
 
 /** Stands in a text for what differs from case to case. */
 const PLACE = '{}';
-
-function formOf(text: string): RegExp {
-  const parts = text.split(PLACE).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${parts.join('(.+?)')}$`, 's');
-}
 
 function filled(text: string, values: readonly string[]): string {
   return text
