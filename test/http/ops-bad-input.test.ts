@@ -94,7 +94,7 @@ describe('what is wrong with what was sent', () => {
       'share: una porción es un porcentaje de 0 a 100. id: es demasiado largo: admite 1 carácter o menos. shar y other no son campos conocidos; se admite share e id.',
     );
     expect(await text(words.pt)).toBe(
-      'share: uma parcela é uma porcentagem de 0 a 100. id: é longo demais: aceita 1 caractere ou menos. shar e other não são campos conhecidos; aceita-se share e id.',
+      'share: uma fração é uma porcentagem de 0 a 100. id: é longo demais: aceita 1 caractere ou menos. shar e other não são campos conhecidos; aceita-se share e id.',
     );
   });
 
