@@ -80,6 +80,7 @@ describe('what is wrong with what was sent', () => {
       'of.0.stage: Invalid option: expected one of "a"|"b"; of.1.stage: Invalid option: expected one of "a"|"b"; of.1.state is not a known field; allowed is stage; n is missing; number is needed',
     );
     expect(refused([])).toBe('Invalid input: expected object, received array');
+    expect(refused(undefined), 'nothing at all has no name').toBe('Invalid input: expected object, received undefined');
     expect(refusalOf(z.strictObject({}), { one: 1, two: 2 })?.message).toBe(
       'one, two are not known fields; nothing is taken here',
     );

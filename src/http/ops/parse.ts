@@ -20,7 +20,7 @@ function sentence(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spoken {
   if (nearest !== undefined) return sentence(schema, { ...nearest, path: [...issue.path, ...nearest.path] });
   const where = issue.path.join('.');
   const [, expected] = /^Invalid input: expected (.*), received undefined$/.exec(issue.message) ?? [];
-  if (expected !== undefined) return say('input.missing', { where, expected });
+  if (expected !== undefined && where !== '') return say('input.missing', { where, expected });
   const wrong = heardOfInput(issue.message);
   return where === '' ? say('input.whole', { wrong }) : say('input.at', { where, wrong });
 }
