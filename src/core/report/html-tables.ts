@@ -30,7 +30,7 @@ export function merchantTable(words: Words, { merchants }: Report): Html {
   const rows = merchants.map((one) => [
     nameOf(words, one.merchant_id),
     one.site ?? '',
-    one.stage === 'canary' ? t('report.canary', { share: one.share }) : t(`stage.${one.stage}`),
+    one.stage === 'canary' ? t('report.canary', { share: words.number(one.share) }) : t(`stage.${one.stage}`),
     one.stopped ? t('report.stopped') : '',
     t(`verdict.${one.verdict}`),
     one.blockers,

@@ -98,7 +98,7 @@ function fleetReport(): Report {
       { ...textsOf(unseen), hits: null, calls: 5, unseen: UNTRANSLATED },
     ],
     merchants: [
-      { merchant_id: '1', site: 'MLA', stage: 'canary', verdict: 'blocked', ...merchant, share: 5, stopped: true },
+      { merchant_id: '1', site: 'MLA', stage: 'canary', verdict: 'blocked', ...merchant, share: 12.5, stopped: true },
       { merchant_id: OTHERS, site: null, stage: 'legacy', verdict: 'ready', ...merchant },
     ],
     verdicts: { ready: 1, blocked: 1, inconclusive: 0 },
@@ -190,6 +190,8 @@ describe.skipIf(!hasChromium)('a report of', () => {
       (await open(fleetReport(), language)).texts.join('\n');
     const [es, pt, en] = [await told('es'), await told('pt'), await told('en')];
     expect([es.includes('12.345'), pt.includes('12.345'), en.includes('12,345')]).toEqual([true, true, true]);
+    const shares = ['canario, 12,5 %', 'canário, 12,5 %', 'canary, 12.5 %'];
+    expect([es, pt, en].map((text, index) => text.includes(shares[index] ?? ''))).toEqual([true, true, true]);
     expect([es.includes('01/03/2026'), pt.includes('01/03/2026'), en.includes('Mar 01, 2026')]).toEqual([
       true,
       true,
