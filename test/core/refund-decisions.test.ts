@@ -145,8 +145,12 @@ describe('a request', () => {
     expect(recognise([untold], refundOf({ fingerprint: 'other' }), null, NOBODY).kind).toBe('new');
     expect(recognise([untold], refundOf({ client_key: 'a key' }), null, NOBODY).kind).toBe('new');
     const keyed = { ...untold, client_key: 'a key' };
-    expect(recognise([keyed], refundOf(), null, NOBODY).kind, 'its till repeats it with its key').toBe('new');
-    expect(recognise([keyed], refundOf(), 'r0', NOBODY).kind, 'also when it was found only now').toBe('new');
+    expect(recognise([keyed], refundOf(), null, NOBODY).kind, 'its till repeats it with its key').toBe('in_progress');
+    expect(recognise([keyed], refundOf(), 'r0', NOBODY).kind, 'also when it was found only now').toBe('in_progress');
+    expect(recognise([{ ...keyed, told_at: 1 }], refundOf(), null, NOBODY).kind, 'its till has heard').toBe('new');
+    const later = refundOf({ created_at: 900_000 });
+    expect(recognise([keyed], later, null, NOBODY).kind, 'nobody waits for longer').toBe('new');
+    expect(recognise([keyed], refundOf({ client_key: 'another' }), 'r0', NOBODY).kind).toBe('new');
     expect(recognise([keyed, { ...untold, id: 'r1' }], refundOf(), null, NOBODY)).toMatchObject({
       refund: { id: 'r1' },
     });

@@ -7,7 +7,7 @@ export type Recognised =
   | { kind: 'same'; refund: Refund }
   /** The client's key belongs to another request. */
   | { kind: 'key_reused'; refund: Refund }
-  /** Another refund of the payment has no outcome yet. */
+  /** Another refund of the payment has no outcome yet, or nobody was told of it. */
   | { kind: 'in_progress'; refund: Refund };
 
 /** How long a refund that nobody heard of waits for its till to repeat itself; a later equal one is a new one. */
@@ -36,13 +36,20 @@ export function recognise(
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
   }
   const isUntold = (one: Refund): boolean => one.told_at === null && !telling.has(one.id) && ageOf(one) < UNTOLD_FOR_MS;
-  // A till without keys repeats itself without one; what has a key, now or then, is repeated with that key or is new.
-  const isAlike = (one: Refund): boolean =>
-    one.fingerprint === fingerprint && one.client_key === null && client_key === null;
+  const isAlike = (one: Refund): boolean => one.fingerprint === fingerprint;
   const untold =
-    held.find((one) => isOpen(one)) ?? held.find((one) => isAlike(one) && (one.id === settled_id || isUntold(one)));
-  if (untold !== undefined && isAlike(untold)) return { kind: 'same', refund: untold };
-  return untold !== undefined && isOpen(untold) ? { kind: 'in_progress', refund: untold } : { kind: 'new' };
+    held.find((one) => isOpen(one)) ??
+    held.filter((one) => isAlike(one) && (one.id === settled_id || isUntold(one))).toSorted(keylessFirst)[0];
+  // One with a new key asks for a new refund, as soon as none is under way.
+  if (untold === undefined || (client_key !== null && !isOpen(untold))) return { kind: 'new' };
+  // A till without keys repeats itself without one. Where the first had a key, to send a second one may give the money back
+  // twice, and to tell the first one may hide a wish: neither is done, and the till can repeat the first with its key.
+  const isRepeated = isAlike(untold) && client_key === null && untold.client_key === null;
+  return { kind: isRepeated ? 'same' : 'in_progress', refund: untold };
+}
+
+function keylessFirst(one: Refund, other: Refund): number {
+  return Number(one.client_key !== null) - Number(other.client_key !== null);
 }
 
 /** No outcome is known, so that no other refund of the payment may be sent. */
