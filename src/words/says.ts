@@ -38,6 +38,9 @@ export function actionOf(words: Words, action: string): string {
   return words.named(`action.${action.replaceAll(/[^a-z]/g, '_')}`, action);
 }
 
+/** The fact that is what somebody else said, or a table: words of their own, mostly English ones. */
+const DETAIL = 'detail';
+
 /**
  * A sentence within the sentence is put in afterwards, because it may be in another language. Facts come from tills, too:
  * the character that marks its place is shown as a replacement character in them.
@@ -45,11 +48,12 @@ export function actionOf(words: Words, action: string): string {
 function spoken(words: Words, { code, facts }: Said): readonly Part[] {
   const within: (readonly Part[])[] = [];
   const values = Object.entries(facts).map(([name, fact]): [string, string | number] => {
-    if (!isSentence(fact)) {
-      const told = shown(words, name, fact);
+    const sentence = name === DETAIL && typeof fact === 'string' ? { text: printable(fact), said: null } : fact;
+    if (!isSentence(sentence)) {
+      const told = shown(words, name, sentence);
       return [name, typeof told === 'string' ? printable(told) : told];
     }
-    within.push(partsOf(words, fact.text, fact.said));
+    within.push(partsOf(words, sentence.text, sentence.said));
     return [name, `\u0000${within.length - 1}\u0000`];
   });
   const parts = words.said(code, Object.fromEntries(values)).split('\u0000');

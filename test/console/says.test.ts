@@ -18,6 +18,13 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(text.split('<span lang="en">tills stand still</span>')).toHaveLength(2);
   });
 
+  it('marks as English what a side said in words of its own', async () => {
+    const facts = { operation: 'create', count: 2, detail: '400 property_value\u0000: too long' };
+    const text = await told('difference.legacy_answered', facts);
+    expect(text).toContain('<span lang="en">400 property_value\ufffd: too long</span>');
+    expect(await told('step.paper_refused_here', { error: 'bad_request', detail: null })).not.toContain('lang="en"');
+  });
+
   it('puts a sentence within in its place', async () => {
     const text = await told('settled.given_up', { why: heard('The receiver answered 503.') });
     expect(text).toContain('503');
