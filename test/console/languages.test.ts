@@ -1,4 +1,4 @@
-/** Every page in Spanish and Portuguese: no English sentence is left on it, marked as English or not. */
+/** Every page in Spanish and Portuguese: no English sentence is left on it, marked as English or not; and it fits a phone. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../chromium.ts';
 import { ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, type Receiver, startReceiver } from '../kit.ts';
@@ -7,6 +7,9 @@ import { openConsole } from './browser.ts';
 
 const HERE = `/merchants/${ARGENTINA}`;
 const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
+
+/** CSS pixels: narrow ones have no more. */
+const PHONE = 360;
 
 /** What people wrote stays as they wrote it. */
 const WRITTEN_BY_PEOPLE = ['set by a test', 'a test moves it'];
@@ -88,32 +91,29 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     await receiver.close();
   });
 
-  /** All pages, one that is asked for what it does not know, and a move that is refused. */
+  /** All pages, and those that are asked for what they do not know. */
+  const placesNow = (): string[] => [
+    '/',
+    HERE,
+    `${HERE}?stage=orders&override=true`,
+    `/trace?id=${sale}`,
+    '/trace?id=unknown-id',
+    '/notices',
+    `/notices/${notice}`,
+    '/incidents',
+    '/limitations',
+    '/assumptions',
+    `/audit?verify=true&sequence=1&hash=${'0'.repeat(64)}`,
+    '/reports?compare=true',
+    '/notices?merchant=x&state=odd',
+    '/nowhere',
+  ];
+
+  /** All pages, and a move that is refused. */
   async function textsIn(locale: string): Promise<Map<string, Texts>> {
     const { page, go, close } = await openConsole(bench as Bench, BEN, { locale });
     const found = new Map<string, Texts>();
-    const places = [
-      '/',
-      HERE,
-      `${HERE}?stage=orders&override=true`,
-      `/trace?id=${sale}`,
-      '/trace?id=unknown-id',
-      '/notices',
-    ];
-    const register = [
-      '/incidents',
-      '/limitations',
-      '/assumptions',
-      `/audit?verify=true&sequence=1&hash=${'0'.repeat(64)}`,
-    ];
-    for (const place of [
-      ...places,
-      `/notices/${notice}`,
-      ...register,
-      '/reports?compare=true',
-      '/notices?merchant=x&state=odd',
-      '/nowhere',
-    ]) {
+    for (const place of placesNow()) {
       await go(place);
       found.set(place, (await page.evaluate(TEXTS)) as Texts); // the form of the script above
     }
@@ -142,5 +142,18 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
       const texts = english.get(place === 'trace' ? `/trace?id=${sale}` : place)?.texts;
       expect([place, texts?.some((one) => one.startsWith(text)) === true ? text : texts]).toEqual([place, text]);
     }
+  });
+
+  it('fits a phone: only what scrolls by itself is wider, whatever is opened on it', async () => {
+    const { page, go, close } = await openConsole(bench as Bench, BEN, {
+      locale: 'es-AR',
+      viewport: { width: PHONE, height: 700 },
+    });
+    for (const place of placesNow()) {
+      await go(place);
+      await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true');
+      expect([place, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([place, PHONE]);
+    }
+    await close();
   });
 });
