@@ -105,11 +105,11 @@ function trafficChart(days: readonly CallDay[], words: ChartWords): Chart {
 
 /** Shares, because one lane may have a hundred times the calls of the other. */
 function waitChart(waits: readonly Waits[], words: ChartWords): Chart {
-  const { t, number } = words;
+  const { t } = words;
   const [legacy, orders] = [sumOf(waits.map((one) => one.legacy)), sumOf(waits.map((one) => one.orders))];
   const share = (calls: number, all: number): number => (all === 0 ? 0 : Math.round((calls / all) * 1_000) / 10);
   const data: ChartData = {
-    ...textOf(words, 'waits', { legacy: number(legacy), orders: number(orders) }),
+    ...textOf(words, 'waits', { legacy, orders }),
     unit: t('waits.unit'),
     marks: waits.map(rangeOf),
     series: [
@@ -123,8 +123,8 @@ function waitChart(waits: readonly Waits[], words: ChartWords): Chart {
 }
 
 function noticeChart(days: readonly NoticeDay[], words: ChartWords): Chart {
-  const { t, number } = words;
-  const delivered = number(sumOf(days.map((day) => day.delivered)));
+  const { t } = words;
+  const delivered = sumOf(days.map((day) => day.delivered));
   const series = [
     { name: t('notices.delivered'), kind: 'good', values: days.map((day) => day.delivered) },
     { name: t('notices.waiting'), kind: 'paper', values: days.map(({ pending, stuck }) => pending - stuck) },
@@ -132,15 +132,15 @@ function noticeChart(days: readonly NoticeDay[], words: ChartWords): Chart {
     { name: t('notices.dead'), kind: 'bad', values: days.map(({ dead }) => dead) },
   ] satisfies Series[];
   return ofDays(days, series, words, {
-    ...textOf(words, 'notices', { delivered, made: number(sumOf(days.map(({ made }) => made))) }),
+    ...textOf(words, 'notices', { delivered, made: sumOf(days.map(({ made }) => made)) }),
     unit: t('notices.unit'),
   });
 }
 
 function readinessChart(days: readonly VerdictCounts[], words: ChartWords): Chart {
-  const { t, number } = words;
+  const { t } = words;
   const last = days.at(-1);
-  const of = (verdict: 'ready' | 'inconclusive' | 'blocked'): string => number(last?.[verdict] ?? 0);
+  const of = (verdict: 'ready' | 'inconclusive' | 'blocked'): number => last?.[verdict] ?? 0;
   const counts = { ready: of('ready'), inconclusive: of('inconclusive'), blocked: of('blocked') };
   const series = [
     { name: t('readiness.ready'), kind: 'good', values: days.map((day) => day.ready) },

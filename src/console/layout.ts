@@ -3,7 +3,7 @@ import type { PuenteError } from '../error.ts';
 import { languages, type Words } from '../words/words.ts';
 import type { ConsoleFiles } from './files.ts';
 import { type Content, type Html, html } from './html.ts';
-import { saysAll } from './says.ts';
+import { refuses } from './says.ts';
 import type { Shown, Visit } from './visit.ts';
 
 /** The places of the head, in their order: path and key of the name. */
@@ -36,7 +36,7 @@ export function layout(files: ConsoleFiles, visit: Visit, here: string, { title,
   )}</ul></nav>
   <form class="find" action="/trace" method="get" role="search">
     <label class="unseen" for="find">${t('find.label')}</label>
-    <input id="find" type="search" name="id" maxlength="256" placeholder="${t('find.label')}" required>
+    <input id="find" type="search" name="id" maxlength="256" placeholder="${t('find.hint')}" required>
     <button>${t('find.go')}</button>
   </form>
   <div class="who">
@@ -72,7 +72,7 @@ export function formToken(value: string): Html {
 /** What was refused and why, in the reader's language: the API's sentences name the repair. */
 export function refusal(words: Words, { code, message, said }: PuenteError): Html {
   return html`<div class="notice bad" role="alert"><p><strong>${words.named(`refused.${code}`, words.t('refused.other'))}</strong></p>
-<p>${saysAll(words, message, said)}</p></div>`;
+<p>${refuses(words, message, said)}</p></div>`;
 }
 
 function frame({ style, script, icon }: ConsoleFiles, { language, t }: Words, title: string, body: Content): Html {

@@ -12,7 +12,7 @@ export const limitationPage: Page = {
     const { limitations } = await ask('GET /api/limitations', limitationsView);
     const rows = limitations.map(({ id, title, effect, workaround, operations }) =>
       row(
-        html`<span id="${id}">${id}</span>`,
+        html`<span class="whole" id="${id}">${id}</span>`,
         html`<strong>${written(words, title)}</strong><br>${written(words, effect)}`,
         written(words, workaround),
         html`<details><summary>${operations.length}</summary><span class="small">${operations.join(', ')}</span></details>`,

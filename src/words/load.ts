@@ -45,10 +45,6 @@ function wordsOf(language: Language): Words {
   // English has days before months and after them: a name can't be taken for the other.
   const month = language === 'en' ? 'short' : '2-digit';
   const day = new Intl.DateTimeFormat(language, { day: '2-digit', month, year: 'numeric', timeZone: 'UTC' });
-  const moment = new Intl.DateTimeFormat(language, {
-    dateStyle: 'short',
-    timeZone: 'UTC',
-  });
   const from =
     (of: ReadonlyMap<string, IntlMessageFormat>) =>
     (key: string, values?: Arguments): string => {
@@ -66,7 +62,7 @@ function wordsOf(language: Language): Words {
     named: (key, fallback) => (formats.has(key) ? t(key) : fallback),
     number: (value) => number.format(value),
     day: (one) => day.format(new Date(one)),
-    moment: (instant) => `${moment.format(new Date(instant))} ${instant.slice(11, 23)}`,
+    moment: (instant) => `${day.format(new Date(instant))} ${instant.slice(11, 23)}`,
     time: (instant) => `${time.format(new Date(instant))} UTC`,
   };
 }

@@ -134,6 +134,18 @@ describe('the words', () => {
       '1.234,57',
     ]);
     expect(en.time('2026-01-31T09:00:00Z')).toContain('2026');
+    // In numbers alone nobody knows which of two is the month.
+    expect([en, es].map((one) => one.moment('2026-12-06T09:00:00.183Z'))).toEqual([
+      'Dec 06, 2026 09:00:00.183',
+      '06/12/2026 09:00:00.183',
+    ]);
+    const summary = (ready: number): string =>
+      es.t('chart.readiness.summary', { day: 'hoy', ready, inconclusive: 0, blocked: 0 });
+    expect([summary(1), summary(2)]).toEqual([
+      'El hoy: 1 listo, 0 no concluyentes, 0 bloqueados.',
+      'El hoy: 2 listos, 0 no concluyentes, 0 bloqueados.',
+    ]);
+    expect(es.t('chart.notices.summary', { delivered: 1, made: 12_345 })).toBe('1 de 12.345 está entregado.');
     expect(() => en.t('nobody.knows')).toThrow('no words');
   });
 });

@@ -11,7 +11,7 @@ export function told(words: Words, text: string, said: Said | null): Marked {
 
 /** A text of tables, settings or the register. */
 export function written(words: Words, text: string): Marked {
-  return markedOf(words, [writtenPart(words, text)]);
+  return markedOf(words, [writtenPart(words, text)], withCode);
 }
 
 /** Facts as they were recorded: names and values of programs, which have no other language. */
@@ -30,11 +30,17 @@ export function code(text: string): Marked {
   return { html: raw(text === '' ? '' : `<code>${escaped(text)}</code>`), letters: text.length };
 }
 
-function markedOf({ language }: Words, parts: readonly Part[]): Marked {
+/** @param shown HTML of a text; facts stay as they are, whatever is in them. */
+function markedOf({ language }: Words, parts: readonly Part[], shown: (text: string) => string = escaped): Marked {
   const html = parts.map((part) => {
-    if (typeof part === 'string') return escaped(part);
-    return language === 'en' ? escaped(part.english) : `<span lang="en">${escaped(part.english)}</span>`;
+    if (typeof part === 'string') return shown(part);
+    return language === 'en' ? shown(part.english) : `<span lang="en">${shown(part.english)}</span>`;
   });
   const letters = parts.reduce((sum, part) => sum + (typeof part === 'string' ? part : part.english).length, 0);
   return { html: raw(html.join('')), letters };
+}
+
+/** Names of settings, commands and paths stand between backticks, as in Markdown. */
+function withCode(text: string): string {
+  return escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

@@ -176,6 +176,7 @@ describe.skipIf(!hasChromium)('a report of', () => {
         // What stays English is what nobody has translated, and facts as they were recorded.
         const fact = /^(stage|judgement) /;
         expect(new Set(own.english.filter((text) => !fact.test(text)))).toEqual(new Set([OWN_ROW, UNTRANSLATED]));
+        expect(own.texts.filter((text) => text.includes('`'))).toEqual([]); // names of settings are shown as such
         expect(own.texts).toContain(REASON);
         expect(await page.locator('html').getAttribute('lang')).toBe(language);
         expect(await page.locator('svg[role=img]:visible').count()).toBe(6);
