@@ -70,9 +70,9 @@ function saleFacts(words: Words, sale: Sale): Html {
   );
   return html`<dl class="facts">
 <dt>${t('board.merchant')}</dt><dd><a href="${merchantPath(merchant)}">${merchant}</a>, ${family} ${unit}</dd>
-<dt>${t('sale.amount')}</dt><dd>${amount === null ? t('sale.no_amount') : `${amount} ${currency}`}</dd>
+<dt>${t('sale.amount')}</dt><dd>${amount === null ? t('sale.no_amount') : `${words.decimal(amount)} ${currency}`}</dd>
 <dt>${t('sale.born')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, born_at)}</dd>
-<dt>${t('sale.state')}</dt><dd>${state}${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}</dd>
+<dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}</dd>
 ${ends_at === null ? '' : html`<dt>${t('lanes.latest_end')}</dt><dd>${timeOf(words, ends_at)}</dd>`}
 ${ids}
 </dl>`;

@@ -61,8 +61,16 @@ function wordsOf(language: Language): Words {
     list: (items) => list.format(items),
     named: (key, fallback) => (formats.has(key) ? t(key) : fallback),
     number: (value) => number.format(value),
+    decimal: (text) => decimalIn(language, text),
     day: (one) => day.format(new Date(one)),
     moment: (instant) => `${day.format(new Date(instant))} ${instant.slice(11, 23)}`,
     time: (instant) => `${time.format(new Date(instant))} UTC`,
   };
+}
+
+/** Exact, however long: a number would round it. */
+function decimalIn(language: Language, text: string): string {
+  const digits = text.split('.')[1]?.length ?? 0;
+  const format = new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return format.format(text as Intl.StringNumericLiteral); // decimal text is one
 }

@@ -76,6 +76,7 @@ function shown(words: Words, name: string, fact: Exclude<Fact, Sentence>): strin
     return group === undefined ? one : words.named(`${group}.${one}`, one);
   };
   if (name === 'action') return actionOf(words, String(fact));
+  if (name === 'sum') return String(fact).replace(/^\d+(\.\d+)?/, words.decimal);
   if (typeof fact !== 'string') return words.list(fact.map(namedBy));
   return name.endsWith('_at') ? words.time(fact) : namedBy(fact);
 }

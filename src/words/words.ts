@@ -21,6 +21,8 @@ export interface Words {
   list(items: readonly string[]): string;
   /** A number as the language writes it, with two decimals at most. */
   number(value: number): string;
+  /** Decimal text, as amounts are, with all its digits. */
+  decimal(text: string): string;
   /** An instant, RFC 3339, as the language writes it, in UTC: the log and the reports say UTC, too. */
   time(instant: string): string;
   /** A UTC day, ISO 8601, as the language writes it, in about ten letters. */

@@ -25,6 +25,18 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(await told('step.paper_refused_here', { error: 'bad_request', detail: null })).not.toContain('lang="en"');
   });
 
+  it('says the states, calls and amounts of a trace in words of the language', async () => {
+    const state = await told('step.state', { state: 'DONE', order_status: 'processed', legacy_state: 'FINISHED' });
+    expect(state).toMatch(/ terminada, .* processed; .* FINISHED$/);
+    const refund = { state: 'DONE', sum: '1234567.50 ARS', number: '19', order: null };
+    expect(await told('step.refund_ended', refund)).toMatch(/ (hecha|feito), 1\.234\.567,50 ARS \(/);
+    expect(await told('step.refund_asked', { sum: null })).not.toContain('none');
+    const asked = { name: 'users_me', status: 200, code: null, took_ms: 1 };
+    expect(await told('step.asked', asked)).toMatch(/de quién es el token|de quem é o token/);
+    const event = { action: 'order.processed', verified: true, state: 'done' };
+    expect(await told('step.event', event)).toContain('atendido');
+  });
+
   it('puts a sentence within in its place', async () => {
     const text = await told('settled.given_up', { why: heard('The receiver answered 503.') });
     expect(text).toContain('503');

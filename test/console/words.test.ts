@@ -6,7 +6,9 @@ import { describe, expect, it } from 'vitest';
 
 import { auditActions } from '../../src/core/audit-actions.ts';
 import { findingCodes } from '../../src/core/evidence/verdict.ts';
+import { linkStates } from '../../src/core/link.ts';
 import { mismatchKinds } from '../../src/core/reconcile/judge.ts';
+import { legacySaleStates } from '../../src/core/records/routing.ts';
 import { areaTexts, unknownWords } from '../../src/core/sentences/facts.ts';
 import { type SentenceCode, sentences } from '../../src/core/sentences.ts';
 import { idKinds } from '../../src/core/trace/find.ts';
@@ -95,10 +97,11 @@ describe('the words', () => {
       ...mismatchKinds.map((kind) => `mismatch.${kind}`),
       ...Object.keys(areaTexts).map((area) => `area.${area}`),
       ...unknownWords.map((word) => `unknown.${word}`),
+      ...[...linkStates, ...legacySaleStates].map((state) => `sale_state.${state}`),
       ...idKinds.map((kind) => `found.${kind.replace(' ', '_')}`),
     ];
     expect(wanted.filter((key) => !(key in english))).toEqual([]);
-    const groups = ['area.', 'unknown.', 'mismatch.', 'found.', 'action.'];
+    const groups = ['area.', 'unknown.', 'mismatch.', 'found.', 'action.', 'sale_state.'];
     const there = Object.keys(english).filter((key) => groups.some((group) => key.startsWith(group)));
     expect(there.filter((key) => !wanted.includes(key))).toEqual([]);
   });
@@ -133,6 +136,12 @@ describe('the words', () => {
       '12.345,67',
       '1.234,57',
     ]);
+    expect([es, pt, en].map((one) => one.decimal('12345678901234567890.50'))).toEqual([
+      '12.345.678.901.234.567.890,50',
+      '12.345.678.901.234.567.890,50',
+      '12,345,678,901,234,567,890.50',
+    ]);
+    expect([es.decimal('1500'), es.decimal('25.00')]).toEqual(['1500', '25,00']);
     expect(en.time('2026-01-31T09:00:00Z')).toContain('2026');
     // In numbers alone nobody knows which of two is the month.
     expect([en, es].map((one) => one.moment('2026-12-06T09:00:00.183Z'))).toEqual([
