@@ -1,10 +1,11 @@
 /** The audit trail: who decided what and why, and the proof that nobody changed it. */
-import { auditView, chainReport } from '../http/ops/audit.ts';
+import { auditActions, auditView, chainReport } from '../http/ops/audit.ts';
 import { incidentsView } from '../http/ops/incidents.ts';
 import { actionOf } from '../words/says.ts';
+import type { Words } from '../words/words.ts';
 import { decisionTable, detailOf, subjectLink } from './decisions.ts';
 import { type Content, type Html, html } from './html.ts';
-import { row, section, table, timeOf } from './parts.ts';
+import { options, row, section, table, timeOf } from './parts.ts';
 import { says } from './says.ts';
 import type { Page, Visit } from './visit.ts';
 
@@ -18,12 +19,18 @@ export const auditPage: Page = {
     const content = html`${await chain(visit)}
 <form class="filters" action="/audit" method="get">
 <p><label for="subject">${t('audit.subject')}</label><input id="subject" name="subject" maxlength="200" value="${query.subject ?? ''}"></p>
-<p><label for="action">${t('audit.action')}</label><input id="action" name="action" maxlength="100" value="${query.action ?? ''}"></p>
+<p><label for="action">${t('audit.action')}</label><select id="action" name="action">${options(actionsOf(words), query.action ?? '')}</select></p>
 <p><button>${t('board.show')}</button></p></form>
 ${decisionTable(words, lines)}`;
     return { title: t('nav.audit'), content };
   },
 };
+
+/** By their names in the reader's language, in its order. */
+function actionsOf(words: Words): (readonly [string, string])[] {
+  const named = auditActions.map((action) => [action, actionOf(words, action)] as const);
+  return [['', words.t('board.any')], ...named.toSorted((a, b) => a[1].localeCompare(b[1], words.language))];
+}
 
 export const incidentPage: Page = {
   path: '/incidents',

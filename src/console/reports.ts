@@ -1,11 +1,13 @@
 /** Reports: a period of one merchant or the fleet to open or to take home, and compared with another one. */
 import type { z } from 'zod';
 import { comparisonView } from '../http/ops/report.ts';
+import type { Said } from '../http/ops/said.ts';
 import type { Words } from '../words/words.ts';
 import { chartSlot, charts } from './charts.ts';
 import { decisionTable } from './decisions.ts';
 import { type Content, type Html, html } from './html.ts';
 import { badge, row, section, table } from './parts.ts';
+import { says } from './says.ts';
 import { type Download, linkTo, type Page, type Visit } from './visit.ts';
 
 type Comparison = z.infer<typeof comparisonView>;
@@ -70,11 +72,11 @@ function files({ t }: Words, { before_since: _since, before_until: _until, ...as
 async function comparison({ words, ask }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
   const found: Comparison = await ask('GET /api/report/compare', comparisonView, { query: asked });
-  const rows = found.changes.map(({ part, line, before, after }) =>
+  const rows = found.changes.map(({ part, line, before, after, before_said, after_said }) =>
     row(
       html`${badge('shadow', words.named(`reports.${part}`, part))} ${line}`,
-      shown(words, before),
-      shown(words, after),
+      shown(words, before, before_said),
+      shown(words, after, after_said),
       difference(words, before, after),
     ),
   );
@@ -92,9 +94,9 @@ async function comparison({ words, ask }: Visit, asked: Record<string, string>):
 ${section('between', t('reports.between'), decisionTable(words, decided))}`;
 }
 
-function shown({ t, number }: Words, value: string | number | null): Content {
-  if (value === null) return html`<span class="none">${t('reports.nothing')}</span>`;
-  return typeof value === 'number' ? number(value) : value;
+function shown(words: Words, value: string | number | null, said: Said | null): Content {
+  if (value === null) return html`<span class="none">${words.t('reports.nothing')}</span>`;
+  return typeof value === 'number' ? words.number(value) : says(words, value, said);
 }
 
 function difference({ number }: Words, before: string | number | null, after: string | number | null): Content {

@@ -59,6 +59,19 @@ describe.skipIf(!hasChromium)('the pages', () => {
     await ana.page.getByText('There is no such page', { exact: false }).waitFor();
   });
 
+  it('list the decisions of one kind, named in the words of the page', async () => {
+    const es = await openConsole(bench, ANA, { locale: 'es' });
+    await es.go('/audit');
+    await es.page.getByLabel('Qué', { exact: true }).selectOption({ label: 'configuración del comercio' });
+    await es.page.getByRole('button', { name: 'Mostrar' }).click();
+    await es.page.waitForURL(/action=merchant\+settings/);
+    expect(await es.page.locator('tbody tr').count()).toBe(1);
+    await es.page.getByLabel('Qué', { exact: true }).selectOption({ label: 'copia de seguridad' });
+    await es.page.getByRole('button', { name: 'Mostrar' }).click();
+    await es.page.getByText('Ninguna decisión es así.').waitFor();
+    await es.close();
+  });
+
   it('prove the chain of decisions, and show where it does not hold what was noted', async () => {
     const { page, go } = ana;
     await go('/audit');

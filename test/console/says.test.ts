@@ -37,6 +37,14 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(await told('step.event', event)).toContain('atendido');
   });
 
+  it('says what two reports have beside one another', async () => {
+    expect(await told('compared.difference', { state: 'accepted', count: 3 })).toMatch(/^(aceptada|aceita), 3$/);
+    const facts = { stage: 'shadow', share: null, stopped: false, verdict: 'ready', blockers: 1 };
+    expect(await told('compared.merchant', facts)).toMatch(/^sombra, (listo|pronto), 1 bloque/);
+    const stopped = { ...facts, stage: 'canary', share: 5, stopped: true };
+    expect(await told('compared.merchant', stopped)).toMatch(/^can.rio 5 %, parada de segur/);
+  });
+
   it('puts a sentence within in its place', async () => {
     const text = await told('settled.given_up', { why: heard('The receiver answered 503.') });
     expect(text).toContain('503');

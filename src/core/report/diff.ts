@@ -1,6 +1,8 @@
 /** What changed between two reports, with the tables and decisions in between (`peers.md` §4 row 13). */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
+import type { Said, Spoken } from '../../said.ts';
+import { say } from '../sentences.ts';
 import { type DecisionLine, REPORT_SCHEMA, type Report } from './report.ts';
 
 export interface ChangedLine {
@@ -10,6 +12,9 @@ export interface ChangedLine {
   /** Null where the report has no such line. */
   before: number | string | null;
   after: number | string | null;
+  /** The texts among them by their codes. */
+  before_said: Said | null;
+  after_said: Said | null;
 }
 
 export interface ReportDiff {
@@ -87,7 +92,7 @@ function countsHits({ limitations }: Report): boolean {
   return limitations.every((line) => 'hits' in line);
 }
 
-type Measure = (report: Report) => Map<string, number | string>;
+type Measure = (report: Report) => Map<string, number | Spoken>;
 
 const measures: Record<ChangedLine['part'], Measure> = {
   traffic: ({ traffic }) => new Map(traffic.map((line) => [`${line.operation} ${line.lane}`, line.calls])),
@@ -99,7 +104,7 @@ const measures: Record<ChangedLine['part'], Measure> = {
     new Map(
       differences.map((line) => [
         `${line.merchant_id} ${line.operation} ${line.signature}`,
-        `${line.state}, ${line.count}`,
+        say('compared.difference', { state: line.state, count: line.count }),
       ]),
     ),
   shadow: ({ shadow }) =>
@@ -125,18 +130,26 @@ const measures: Record<ChangedLine['part'], Measure> = {
   merchants: ({ merchants }) =>
     new Map(
       merchants.map(({ merchant_id, stage, share, stopped, verdict, blockers }) => {
-        const where = stage === 'canary' ? `canary ${share} %` : stage;
-        return [merchant_id, `${where}${stopped ? ', stopped' : ''}, ${verdict}, ${blockers} in the way`];
+        const on_canary = stage === 'canary' ? share : null;
+        return [merchant_id, say('compared.merchant', { stage, share: on_canary, stopped, verdict, blockers })];
       }),
     ),
 };
 
 function changed(
   part: ChangedLine['part'],
-  before: Map<string, number | string>,
-  after: Map<string, number | string>,
+  before: Map<string, number | Spoken>,
+  after: Map<string, number | Spoken>,
 ): ChangedLine[] {
   return [...new Set([...before.keys(), ...after.keys()])]
-    .map((line) => ({ part, line, before: before.get(line) ?? null, after: after.get(line) ?? null }))
+    .map((line) => {
+      const [was, is] = [told(before.get(line)), told(after.get(line))];
+      return { part, line, before: was.value, after: is.value, before_said: was.said, after_said: is.said };
+    })
     .filter((one) => one.before !== one.after);
+}
+
+function told(measured: number | Spoken | undefined): { value: number | string | null; said: Said | null } {
+  if (typeof measured === 'object') return { value: measured.text, said: measured.said };
+  return { value: measured ?? null, said: null };
 }

@@ -1,9 +1,24 @@
-/** What tables do and lose, in English: a row in words, and what the maker of a till is told of a field that is lost. */
+/** What tables do and lose, in English: a row in words, what the maker of a till is told of a field that is lost, and lines of two reports. */
 import type { RowParts } from '../../mapping/describe.ts';
 import type { Sentence } from '../../said.ts';
 import { times } from '../evidence/words.ts';
 
+/** Values of lines that two reports have, beside one another. */
+const comparedSentences = {
+  'compared.difference': ({ state, count }: { state: string; count: number }) => `${state}, ${count}`,
+  'compared.merchant': (facts: {
+    stage: string;
+    /** Null but on canary. */
+    share: number | null;
+    stopped: boolean;
+    verdict: string;
+    blockers: number;
+  }) =>
+    `${facts.stage}${facts.share === null ? '' : ` ${facts.share} %`}${facts.stopped ? ', stopped' : ''}, ${facts.verdict}, ${facts.blockers} in the way`,
+};
+
 export const tableSentences = {
+  ...comparedSentences,
   rule: ({ verb, source, reads, policy, target, converter, otherwise }: RowParts) => {
     const from = `${VERBS[verb]}${source}${reads === null ? '' : ` (reads ${reads})`}${policy === null ? '' : `, ${policy}`}`;
     const by = converter === null ? '' : ` by ${converter}`;

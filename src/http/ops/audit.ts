@@ -1,6 +1,7 @@
 /** The audit trail on the ops door: read it, and prove that nobody changed it. */
 
 import { z } from 'zod';
+import { auditActions } from '../../core/audit-actions.ts';
 import { auditQuery, verifyQuery, viewAudit, viewChain } from '../../core/audit-trail.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 import { said } from './said.ts';
@@ -18,6 +19,9 @@ const auditLine = z.object({
 });
 
 const chainMark = z.object({ sequence: z.int(), hash: z.string() });
+
+/** What the query's `action` may name. */
+export { auditActions };
 
 export const auditView = z.object({ lines: z.array(auditLine) });
 

@@ -15,6 +15,7 @@ import type { Said } from '../../said.ts';
 import type { Language, Words } from '../../words/words.ts';
 import { incidentLine } from './incidents.ts';
 import { type OpsRoute, opsRoute, type Streamed, streamed } from './route.ts';
+import { said } from './said.ts';
 
 /** Exchanges read at once for a streamed file. */
 const PAGE = 1_000;
@@ -32,7 +33,12 @@ export const comparisonView = z.object({
   b: compared,
   verdict: change,
   tables_revision: change,
-  changes: z.array(z.object({ part: z.string(), line: z.string(), before: counted, after: counted })),
+  changes: z.array(
+    z.object({
+      ...{ part: z.string(), line: z.string(), before: counted, after: counted },
+      ...{ before_said: said.nullable(), after_said: said.nullable() },
+    }),
+  ),
   decisions: z.array(incidentLine),
   incidents: z.array(incidentLine),
 });

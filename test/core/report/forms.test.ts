@@ -193,12 +193,30 @@ describe('diff', () => {
         },
       ],
       decisions: [decision(3, 'known before'), decision(5, 'moved back')],
+      merchants: [
+        {
+          ...{
+            merchant_id: '9',
+            site: 'MLA',
+            stage: 'canary',
+            share: 5,
+            stopped: true,
+            verdict: 'blocked',
+            blockers: 2,
+          },
+          ...{ calls: 1, faults: 0, losses: 0, open_differences: 0 },
+        },
+      ],
     });
+    const unsaid = { before_said: null, after_said: null };
+    const facts = { stage: 'canary', share: 5, stopped: true, verdict: 'blocked', blockers: 2 };
+    const canary = { ...unsaid, after_said: { code: 'compared.merchant', facts } };
     const diff = diffReports(before, readReport(JSON.stringify(after), 'b.json'));
     expect(diff.tables_revision).toEqual({ before: 'aaaaaaaaaaaa', after: 'bbbbbbbbbbbb' });
     expect(diff.changes).toEqual([
-      { part: 'traffic', line: 'point.create_intent orders', before: 3, after: null },
-      { part: 'traffic', line: 'point.create_intent legacy', before: null, after: 5 },
+      { part: 'traffic', line: 'point.create_intent orders', before: 3, after: null, ...unsaid },
+      { part: 'traffic', line: 'point.create_intent legacy', before: null, after: 5, ...unsaid },
+      { part: 'merchants', line: '9', before: null, after: 'canary 5 %, stopped, blocked, 2 in the way', ...canary },
     ]);
     expect(diff.decisions.map(({ sequence }) => sequence)).toEqual([5]);
     expect(diffReports(before, before).changes).toEqual([]);

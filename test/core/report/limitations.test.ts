@@ -114,7 +114,7 @@ describe('the forms', () => {
     ]);
     const { changes } = diffReports(before, await report());
     expect(changes.filter(({ part }) => part === 'limitations')).toEqual([
-      { part: 'limitations', line: 'LIM-15', before: 1, after: 2 },
+      { part: 'limitations', line: 'LIM-15', before: 1, after: 2, before_said: null, after_said: null },
     ]);
   });
 });
