@@ -4,7 +4,7 @@ import type { fleetView } from '../http/ops/fleet.ts';
 import { actionOf } from '../words/says.ts';
 import type { Words } from '../words/words.ts';
 import { type Content, type Html, html } from './html.ts';
-import { badge, durationOf, row, spark, timeOf } from './parts.ts';
+import { badge, durationOf, namedRow, spark, timeOf } from './parts.ts';
 import { says } from './says.ts';
 import { merchantPath } from './visit.ts';
 
@@ -24,7 +24,8 @@ export const HEAD = [
 
 export function boardRow(words: Words, line: FleetLine): Html {
   const { merchant_id, site, health } = line;
-  return row(
+  return namedRow(
+    HEAD.map((key) => words.t(key)),
     html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>${site === null ? '' : html` <span class="site">${site}</span>`}`,
     stageCell(words, line),
     pulse(words, 'legacy', health.legacy),

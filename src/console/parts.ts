@@ -47,6 +47,11 @@ export function row(first: Content, ...cells: Content[]): Html {
   return html`<tr><th scope="row">${first}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
 }
 
+/** As above, each cell with the name of its column, for narrow screens. @param names of all columns, that of the first too. */
+export function namedRow(names: readonly string[], first: Content, ...cells: Content[]): Html {
+  return html`<tr><th scope="row">${first}</th>${cells.map((cell, nth) => html`<td data-name="${names[nth + 1] ?? ''}"><div>${cell}</div></td>`)}</tr>`;
+}
+
 /** A part of a page under a heading that a link can lead to. */
 export function section(id: string, title: string, content: Content, lead: Content = null): Html {
   return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>

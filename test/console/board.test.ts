@@ -32,6 +32,29 @@ describe.skipIf(!hasChromium)('the board', () => {
     expect(await console_.seriousFindings()).toEqual([]);
   });
 
+  it('is a card for each merchant on a phone, with all that the row has', async () => {
+    const { page, go, seriousFindings, close } = await openConsole(bench, ANA, {
+      viewport: { width: 360, height: 700 },
+    });
+    await go('/');
+    const cells = page.getByRole('row', { name: ARGENTINA }).locator('td');
+    expect(await cells.count()).toBe(6);
+    for (const cell of await cells.all()) {
+      const box = await cell.boundingBox();
+      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(360);
+    }
+    expect(await cells.evaluateAll((all) => all.map((one) => one.getAttribute('data-name')))).toEqual([
+      'Stage',
+      'Legacy lane',
+      'Orders lane',
+      'Open',
+      'Readiness',
+      'Last incident',
+    ]);
+    expect(await seriousFindings()).toEqual([]);
+    await close();
+  });
+
   it('finds while somebody types, filters, and says so in the address', async () => {
     const { page } = console_;
     await console_.go('/');
