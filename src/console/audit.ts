@@ -43,7 +43,7 @@ export const incidentPage: Page = {
         sequence,
         timeOf(words, at),
         actionOf(words, action),
-        subjectLink(subject),
+        subjectLink(action, subject),
         says(words, reason, said),
         detailOf(words, { before, after, evidence }),
       ),

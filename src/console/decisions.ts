@@ -18,7 +18,7 @@ export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
       timeOf(words, at),
       who,
       actionOf(words, action),
-      subjectLink(subject),
+      subjectLink(action, subject),
       said === null ? reason : says(words, reason, said),
       detailOf(words, detail),
     ),
@@ -27,8 +27,9 @@ export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
   return table(t('merchant.decisions'), head, rows, t('audit.none'));
 }
 
-/** A merchant's page, or the trace of what is no merchant. */
-export function subjectLink(subject: string): Content {
+/** A merchant's page, or the trace of a sale; a bulk move has neither. */
+export function subjectLink(action: string, subject: string): Content {
+  if (action.startsWith('bulk move')) return subject;
   if (/^\d{1,20}$/.test(subject)) return html`<a href="${merchantPath(subject)}">${subject}</a>`;
   return /^[0-9a-f-]{36}$/.test(subject)
     ? html`<a href="${linkTo('/trace', { id: subject })}">${subject}</a>`

@@ -1,5 +1,6 @@
 /** What the API says, in the page's language: facts of tills are shown whatever they hold. */
 import { describe, expect, it } from 'vitest';
+import { subjectLink } from '../../src/console/decisions.ts';
 import { html, textOf } from '../../src/console/html.ts';
 import { says } from '../../src/console/says.ts';
 import { heard, quoted, say } from '../../src/core/sentences.ts';
@@ -86,5 +87,18 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(text).toContain('body.description');
     expect(text).toMatch(/[a-z]\. Man[^.]*\.$/);
     expect(text).not.toContain('lang="en"');
+  });
+});
+
+describe('what a line of the audit trail is about', () => {
+  const id = '01a207a2-3989-7f60-9918-9452f32ec57a';
+  it.each([
+    ['stage', '700100200', '/merchants/700100200'],
+    ['settle', id, `/trace?id=${id}`],
+    ['bulk move done', id, null],
+    ['backup', 'puente.db', null],
+  ])('%s: is a link where there is a page of it', async (action, subject, href) => {
+    const text = await textOf(html`${subjectLink(action, subject)}`);
+    expect(text).toBe(href === null ? subject : `<a href="${href}">${subject}</a>`);
   });
 });
