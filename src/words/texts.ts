@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { lengthOf, placesIn } from './form.ts';
 
 /** The files beside this one, by what their texts are of. */
-export const textLists = ['limitations', 'reasons', 'assumptions'] as const;
+export const textLists = ['limitations', 'reasons', 'assumptions', 'predictions'] as const;
 export type TextList = (typeof textLists)[number];
 
 const sentence = z.string().min(1);

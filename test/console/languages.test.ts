@@ -26,7 +26,7 @@ const SAID = [
   ['trace', 'drop body.description, note → –'],
 ] as const;
 
-/** Texts of a page that are not marked as English, one for each piece; and where those stand that are. */
+/** Texts of a page that are not marked as English, one for each piece; and where those stand that are, but for a status and its code. */
 const TEXTS = `(() => {
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
   const texts = [];
@@ -34,7 +34,7 @@ const TEXTS = `(() => {
     const text = walker.currentNode.textContent.replace(/\\s+/g, ' ').trim();
     if (text !== '' && walker.currentNode.parentElement.closest('span[lang=en], pre, code') === null) texts.push(text);
   }
-  const english = [...document.querySelectorAll('main span[lang=en]')].filter((one) => one.textContent.trim() !== '');
+  const english = [...document.querySelectorAll('main span[lang=en]')].filter((one) => !/^(\\d{3} [a-z_]+)?$/.test(one.textContent.trim()));
   return { texts, places: [...new Set(english.map((one) => one.closest('section')?.id ?? location.pathname))] };
 })()`;
 

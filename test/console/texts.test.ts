@@ -6,6 +6,8 @@ import { assumptionsOf } from '../../src/config/assumptions.ts';
 import { loadConfig } from '../../src/config.ts';
 import { html, textOf } from '../../src/console/html.ts';
 import { written } from '../../src/console/says.ts';
+import type { Rule } from '../../src/core/shadow/rule.ts';
+import { rulesOf } from '../../src/core/shadow/rules.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { rowsOf } from '../../src/mapping/row.ts';
 import { wholeRows } from '../../src/mapping/whole-rows.ts';
@@ -30,6 +32,20 @@ function lossesInCode(): string[] {
 
 const LOSS = /(?:\bloss(?:: | = )|const why = |advice: |advice \?\? )(['`])(.*?)\1/g;
 
+/** What a rule says, after the field, with `{}` for what its paths and lists put in. */
+function predictionOf({ code, path, why }: Rule): string {
+  if (code === 'required_properties' || code === 'property_type') return `{}: ${why.replace(path, '{}')}`;
+  if (code !== 'minimum_properties' && code !== 'unsupported_properties') return `{}: ${why}`;
+  const begun = path === '' ? why : why.replace(path, '{}');
+  return `{}: ${begun.replace(/ of type \w+ has no properties but .*\.$/s, ' of type {} has no properties but {}.')}`;
+}
+
+/** Rules are judged by code, texts are read by people: their order is not the same. */
+function inOrderOf(texts: readonly { en: string }[]): (one: string, other: string) => number {
+  const places = new Map(texts.map(({ en }, index) => [en, index]));
+  return (one, other) => (places.get(one) ?? 0) - (places.get(other) ?? 0);
+}
+
 /** What is said in English now, by the file that has it in the other languages. */
 const said: Record<TextList, readonly string[]> = {
   limitations: tables.limitations.flatMap(({ title, effect, workaround }) => [title, effect, workaround]),
@@ -41,6 +57,7 @@ const said: Record<TextList, readonly string[]> = {
   assumptions: assumptionsOf(loadConfig({ env: { PUENTE_UPSTREAM: 'sandbox' }, cwd: HOUSE })).map(
     ({ sentence }) => sentence,
   ),
+  predictions: [...rulesOf.point, ...rulesOf.qr].map(predictionOf).toSorted(inOrderOf(textsOf('predictions'))),
 };
 
 /** What stays as it is in every language: what stands in backticks, paths, names, codes and states in capitals, numbers, and places. */

@@ -107,10 +107,10 @@ describe('a create that orders refuse', () => {
     expect(found(create)).toMatchObject(expected);
   });
 
-  it('is told with the rule, its field and its source, and without a value', () => {
+  it('is told with the rule and its field, and without a value', () => {
     const { detail } = found(intent('MLA', { amount: 1500 }, { path: { device_id: 'GERTEC-1' } }));
     expect(detail).toBe(
-      'config.point.terminal_id: The id of a terminal is its type and its serial with two underscores between them. (interface.md Order)',
+      'config.point.terminal_id: The id of a terminal is its type and its serial with two underscores between them.',
     );
   });
 });

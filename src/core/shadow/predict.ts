@@ -9,7 +9,7 @@ export interface Prediction {
   path: string;
   /** What the service would say. */
   message: string;
-  /** One sentence: the rule, on which field, from where. Never a value. */
+  /** One sentence: the rule, on which field. Never a value. */
   detail: string;
 }
 
@@ -75,9 +75,9 @@ function breach(
 }
 
 function told(rule: Rule, culprit: string, facts: OrderFacts): Prediction {
-  const { status, code, why, source } = rule;
+  const { status, code, why } = rule;
   // A key that the rules don't know is the caller's own word, and is told without its value.
   const path = culprit === '' ? rule.path : rule.path === '' ? culprit : `${rule.path}.${culprit}`;
   const message = rule.says?.(facts) ?? why;
-  return { status, code, path, message, detail: `${path === '' ? 'order' : path}: ${why} (${source})` };
+  return { status, code, path, message, detail: `${path === '' ? 'order' : path}: ${why}` };
 }

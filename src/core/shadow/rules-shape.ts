@@ -101,9 +101,14 @@ export const shapeRules: readonly Rule[] = [
       }),
     ),
   ...properties.map((property) =>
-    rule(property, 'property_type', `${property.path} is a ${property.type}.`, {
-      holds: (value) => isOfType[property.type](value),
-    }),
+    rule(
+      property,
+      'property_type',
+      `${property.path} is ${property.type === 'object' ? 'an' : 'a'} ${property.type}.`,
+      {
+        holds: (value) => isOfType[property.type](value),
+      },
+    ),
   ),
   ...counted.map((row) => ({ status: 400 as const, ...row })),
 ];
