@@ -1,9 +1,11 @@
 /** A report's forms: CSV that no spreadsheet runs, HTML that carries nothing in, quantiles within an eighth, and a diff of two. */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { callSpans } from '../../../src/chart/figures.ts';
 import { csvLine, reportCsv } from '../../../src/core/report/csv.ts';
 import { diffReports, readReport } from '../../../src/core/report/diff.ts';
+import { factText } from '../../../src/core/report/fact-text.ts';
 import { addDuration, createHistogram, quantile } from '../../../src/core/report/histogram.ts';
 import { reportHtml } from '../../../src/core/report/html.ts';
 import { addExchange, createTally, waitLines } from '../../../src/core/report/tally.ts';
@@ -90,10 +92,15 @@ describe('HTML', () => {
     expect(html).toContain("default-src 'none'");
   });
 
+  it('tells a fact in words: names without underscores, yes and no, two decimals at most', () => {
+    const fact = { calls_a_day: 0.5714285714285714, override: false, note: '', seen: true, by: null, units: [] };
+    expect(factText(fact)).toBe('calls a day 0.57, override no, note empty, seen yes, by none, units none');
+  });
+
   it('shows of a decision what was before and after, and the evidence it rests on', async () => {
     const html = await reportHtml(report({ decisions: [decision(4, 'enough was seen')] }), en);
     const cells = ['enough was seen', 'stage shadow, share 0', 'stage canary, share 5'];
-    const evidence = 'judgement (overridden false, missing none), evidence (verdict ready, samples (intents 120))';
+    const evidence = 'judgement (overridden no, missing none), evidence (verdict ready, samples (intents 120))';
     for (const cell of [...cells, evidence]) expect(html).toContain(`>${cell}</td>`);
     const [, line] = reportCsv(report({ decisions: [decision(4, 'enough was seen')] }), 'decisions').split('\r\n');
     expect(line).toContain('"{""stage"":""shadow"",""share"":0}","{""stage"":""canary"",""share"":5}"');
