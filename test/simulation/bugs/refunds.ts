@@ -24,8 +24,8 @@ export const refundBugs: Bug[] = [
     edits: [
       {
         file: 'core/payments/recognise.ts',
-        from: 'if (untold !== undefined && untold.fingerprint === fingerprint && client_key === null) {',
-        to: 'if (untold !== undefined && untold.fingerprint === fingerprint && client_key === null && isOpen(untold)) {',
+        from: 'if (untold === undefined || (client_key !== null && !isOpen(untold)))',
+        to: 'if (untold === undefined || !isOpen(untold))',
       },
     ],
   },
