@@ -145,7 +145,11 @@ describe('by questions', () => {
     expect(await devices.body.text()).toContain(DEVICE);
     await dispatcher.close();
     const env = { PUENTE_OPS_URL: /ops door +(\S+)/.exec(printed)?.[1] ?? '', PUENTE_OPS_TOKEN: tokens[1] ?? '' };
-    const { out } = await puente(['merchants', 'list', '--json'], { env });
+    // Whose the call was is written down once its answer has left.
+    const { out } = await eventually(
+      async () => puente(['merchants', 'list', '--json'], { env }),
+      (listed) => listed.out.includes(ARGENTINA),
+    );
     expect(JSON.parse(out)).toMatchObject([{ id: ARGENTINA }]);
   });
 
