@@ -110,6 +110,12 @@ function outboundPolicy({ outbound }: Config): OutboundPolicy {
 }
 
 /**
+ * Whoever is connected to a worker that leaves learns so from an answer, and finds the others by the same door. Calls come more
+ * often than this on a connection that is in use.
+ */
+const WORKER_FAREWELL_MS = 1_000;
+
+/**
  * The ops door goes last: while calls under way end, its `/readyz` tells a balancer 503 (`reliability.md` F53). That of a
  * worker goes first: the others go on answering for the host, and its leaving is no news to a balancer.
  */
@@ -120,7 +126,7 @@ async function closeDoors(
   is_worker: boolean,
 ): Promise<void> {
   if (is_worker) await opsDoor.close(grace_ms);
-  await publicDoor.farewell(farewell_ms);
+  await publicDoor.farewell(farewell_ms, is_worker ? WORKER_FAREWELL_MS : 0);
   const end = performance.now() + grace_ms;
   await publicDoor.close(grace_ms);
   await opsDoor.close(Math.max(0, end - performance.now()));

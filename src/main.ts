@@ -10,9 +10,6 @@ import { type App, startApp } from './app.ts';
 import { type Config, loadConfig } from './config.ts';
 import { PuenteError } from './error.ts';
 
-/** Calls come more often than this on a connection that is in use. */
-const WORKER_FAREWELL_MS = 1_000;
-
 /**
  * Starts and runs until a signal. The exit code is 0 after a clean stop, 1 when the start is refused or the store fails.
  * @param environment usually `process.env`.
@@ -27,7 +24,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     outliveRejections();
     if (config.workers > 1 && cluster.isPrimary)
       process.exit(await superviseWorkers(config, environment, (line) => process.stdout.write(line)));
-    const app = await startApp(cluster.isWorker ? asWorker(config) : config, {
+    const app = await startApp(config, {
       environment,
       ...(cluster.isWorker ? { joinWorkers } : {}),
       failpoint: armedFailpoint(environment, config),
@@ -82,12 +79,6 @@ function stopOnSignals(app: App): void {
   process.on('SIGTERM', stop);
   // A terminal signals the whole group: a worker stops when the first process says so.
   process.on('SIGINT', app.worker === null ? stop : () => undefined);
-}
-
-/** Whoever is connected to a worker that leaves learns so from an answer, and finds the others by the same door. */
-function asWorker(config: Config): Config {
-  const { grace_ms, farewell_ms } = config.shutdown;
-  return { ...config, shutdown: { grace_ms, farewell_ms: Math.max(farewell_ms, WORKER_FAREWELL_MS) } };
 }
 
 if (import.meta.main) await serve(process.env);

@@ -43,10 +43,13 @@ export interface Listening {
   /** Stops accepting, waits for running calls up to `grace_ms`, then cuts what is left. */
   close(grace_ms: number): Promise<void>;
   /**
-   * Every answer from now on is the last of its connection, and for `duration_ms` or until there is none, idle connections
-   * are left open: a client that sends its next call at this moment is answered, and goes elsewhere with the one after it.
+   * Every answer from now on is the last of its connection, and idle connections are left open: a client that sends its next
+   * call at this moment is answered, and goes elsewhere with the one after it.
+   * @param told_ms how long newcomers are expected: a balancer opens a connection for each call until it has noticed, and
+   *   none is open between two of them.
+   * @param known_ms how long those who are connected are waited for, when it is longer.
    */
-  farewell(duration_ms: number): Promise<void>;
+  farewell(told_ms: number, known_ms?: number): Promise<void>;
 }
 
 /** Without it a 10 s header timeout would only be looked at every 30 s (`reliability.md` F94). */
@@ -102,9 +105,10 @@ export function listen(listener: RequestListener, options: ListenOptions): Promi
       resolve({
         port,
         close: (grace_ms) => close(server, grace_ms),
-        farewell(duration_ms) {
+        async farewell(told_ms, known_ms = 0) {
           is_leaving = true;
-          return untilAlone(server, duration_ms);
+          if (told_ms > 0) await pause(told_ms);
+          await untilAlone(server, known_ms - told_ms);
         },
       });
     });

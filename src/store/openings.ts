@@ -10,10 +10,11 @@ import { LINK, LIVE, type LinkRow, oneOf, valuesOfLink } from './rows.ts';
 import type { Locks, Step } from './unit.ts';
 import { HOLDING } from './writes-routing.ts';
 
-/** Each lost race means that another create of the unit was committed; more in a row is a fault, not traffic. */
-const OPENING_ATTEMPTS = 5;
-/** Without a slot every equal sale that is opened makes the others look again, so a whole burst of them may have to. */
-const UNSLOTTED_ATTEMPTS = 100;
+/**
+ * Each lost race means that another sale was committed, or ended between the refusal and the look: of a burst each may have to
+ * look again for each of the others. More in a row is a fault, not traffic.
+ */
+const OPENING_ATTEMPTS = 100;
 
 /** The rule that one link holds a unit, as the engines name it. */
 const UNIT_IS_HELD = /links\.merchant_id, links\.slot|links_live/;
@@ -46,8 +47,7 @@ async function openLink(
 ): ReturnType<Store['openLink']> {
   let cause = '';
   const { slot, merchant_id } = link;
-  const attempts = slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
     const holder = attempt === 0 ? null : oneOf(await holderOf(reads, link));
     const opening = decide(holder);
     if (opening.kind !== 'open' && attempt === 0) continue;

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/outbound/log.ts';
@@ -88,8 +89,8 @@ describe('with a create under way', () => {
 });
 
 describe('behind a balancer that has yet to notice', () => {
-  it('calls are still taken, their answers end their connections, and the stop waits for no more than that', async () => {
-    const puente = await startOutside(sandbox.url, { PUENTE_DATA_DIR: data_dir, PUENTE_SHUTDOWN_FAREWELL_MS: '60000' });
+  it('calls are still taken, on new connections too when none was left, and their answers end their connections', async () => {
+    const puente = await startOutside(sandbox.url, { PUENTE_DATA_DIR: data_dir, PUENTE_SHUTDOWN_FAREWELL_MS: '3000' });
     const kept = new Agent({ keepAlive: true, maxSockets: 1 });
     const read = (agent: Agent) => answerOf(puente.app.public_url, agent);
     const before = await read(kept);
@@ -97,6 +98,8 @@ describe('behind a balancer that has yet to notice', () => {
     const closing = puente.close();
     expect((await call(`${puente.app.ops_url}/readyz`)).status).toBe(503);
     expect(await read(kept), 'on the connection of before').toEqual({ status: 200, connection: 'close' });
+    await pause(500); // there is no connection now, and a balancer that has not noticed opens one
+    expect(await read(new Agent()), 'on a new connection').toEqual({ status: 200, connection: 'close' });
     await closing;
     await expect(read(new Agent())).rejects.toThrow('ECONNREFUSED');
   });
