@@ -4,20 +4,21 @@ import { openConnection, type WireAnswer } from './connection.ts';
 import { examiner } from './examine.ts';
 import { type LoadPlan, type LoadResult, latenciesOf } from './plan.ts';
 
-/** Runs one measurement to its end: the last request sent has been answered. */
+/** Runs one measurement to its end: the last request sent has been answered. It lasts until one was, however slow the machine. */
 export async function closedLoop(plan: LoadPlan): Promise<LoadResult> {
   const bench = caseOf(plan.case_name);
   const examined = examiner(bench, plan);
   const latencies: number[] = [];
   let sent = 0;
   let ends_at = 0;
+  let last_at = 0;
 
   const one = async (): Promise<{ start(): void; ended: Promise<void> }> => {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     let [n, sent_at] = [0, 0];
     const next = (): void => {
       sent_at = performance.now();
-      if (sent_at >= ends_at) {
+      if (sent_at >= ends_at && latencies.length > 0) {
         connection.close();
         resolve();
         return;
@@ -27,7 +28,10 @@ export async function closedLoop(plan: LoadPlan): Promise<LoadResult> {
     };
     const answered = (answer: WireAnswer): void => {
       const now = performance.now();
-      if (now < ends_at) latencies.push(now - sent_at);
+      if (now < ends_at || latencies.length === 0) {
+        latencies.push(now - sent_at);
+        last_at = now;
+      }
       examined.take(answer, n);
       next();
     };
@@ -43,6 +47,7 @@ export async function closedLoop(plan: LoadPlan): Promise<LoadResult> {
   ends_at = performance.now() + plan.duration_ms;
   for (const loop of loops) loop.start();
   await Promise.all(loops.map(({ ended }) => ended));
-  const per_second = latencies.length / (plan.duration_ms / 1000);
+  const measured_ms = plan.duration_ms + Math.max(0, last_at - ends_at);
+  const per_second = latencies.length / (measured_ms / 1000);
   return { sent, per_second, ...examined.told(), ...latenciesOf(latencies) };
 }
