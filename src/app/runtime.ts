@@ -16,6 +16,7 @@ import { createUnprovenTokens } from '../core/legacy-sale/unproven.ts';
 import { createUnrecorded } from '../core/legacy-sale/unrecorded.ts';
 import type { Link } from '../core/link.ts';
 import { createMint } from '../core/minted.ts';
+import { createPassing } from '../core/passing.ts';
 import { createProofs } from '../core/proof.ts';
 import { createRecentReads } from '../core/reads.ts';
 import { createRecent } from '../core/recent.ts';
@@ -68,8 +69,8 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     safety: createSafetyWatch({ ...parts, settings }),
     serial: createSerial(),
     budget: createRetryBudget(),
-    unsettled: new Set(),
-    flights: new Map(),
+    unsettled: createPassing(),
+    flights: createPassing(),
     missing: createRecent(MISSING_REMEMBERED),
     absent: createRecent(MISSING_REMEMBERED),
     asked: createRecent(REFUNDS_REMEMBERED),

@@ -1,4 +1,5 @@
 /** Values by key, of which those in use lately are remembered, however many keys somebody makes up (`reliability.md` F102). */
+import { createPassing } from './passing.ts';
 
 export interface Recent<Value> {
   /** Counts as a use. */
@@ -15,11 +16,11 @@ export interface Recent<Value> {
  * @param capacity keys remembered at most; the half that was used last is always among them.
  */
 export function createRecent<Value>(capacity: number): Recent<Value> {
-  let young = new Map<string, Value>();
-  let old = new Map<string, Value>();
+  let young = createPassing<Value>();
+  let old = createPassing<Value>();
   const turn = (): void => {
     old = young;
-    young = new Map();
+    young = createPassing();
   };
   const set = (key: string, value: Value): void => {
     if (young.size >= capacity / 2 && !young.has(key)) turn();

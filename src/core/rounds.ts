@@ -1,7 +1,7 @@
 /** Order among work that nobody waits for: what was handed over before a moment, how much is under way, whose turn it is. */
 
 /** Tells when everything that was handed over before a moment is done, while more keeps coming. */
-export interface Turns {
+export interface Rounds {
   /** Something was handed over. @returns its ticket, for `done`. */
   begin(): number;
   done(ticket: number): void;
@@ -12,7 +12,7 @@ export interface Turns {
 }
 
 /** Tickets are numbers of rounds: asking ends a round, and what begins afterwards is of the next one. */
-export function createTurns(): Turns {
+export function createRounds(): Rounds {
   const open = new Map<number, number>();
   let round = 0;
   let waiting: { round: number; resolve: () => void }[] = [];

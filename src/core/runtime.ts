@@ -8,6 +8,7 @@ import type { Flight } from './flight.ts';
 import type { UnprovenTokens } from './legacy-sale/unproven.ts';
 import type { Unrecorded } from './legacy-sale/unrecorded.ts';
 import type { Dialect, QrNotices, SafetyMode, Stage, UnknownPolicy } from './merchant.ts';
+import type { Passing } from './passing.ts';
 import type { Proofs } from './proof.ts';
 import type { RecentReads } from './reads.ts';
 import type { Recent } from './recent.ts';
@@ -193,9 +194,9 @@ export interface Runtime {
   serial: Serial;
   budget: RetryBudget;
   /** Legacy ids whose create was sent by this process and not committed since. */
-  unsettled: Set<string>;
+  unsettled: Passing<true>;
   /** Creates that a till of this process waits for now, by legacy id. */
-  flights: Map<string, Flight>;
+  flights: Passing<Flight>;
   /**
    * Since when upstream says of an order whose time is over that it doesn't know it, by legacy id, or of a refund in doubt
    * that it has none, by its id: monotonic ms.

@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 
 export class Secret {
   readonly #value: string;
+  #known: { by: object; text: string } | null = null;
 
   constructor(value: string) {
     this.#value = value;
@@ -12,6 +13,15 @@ export class Secret {
   /** The clear value; call it only where bytes leave the process or are sealed. */
   reveal(): string {
     return this.#value;
+  }
+
+  /**
+   * What `make` says of the clear value, worked out once for whoever asks last. Here, because a WeakMap of secrets outlives
+   * young collections with all of them.
+   */
+  once(by: object, make: (value: string) => string): string {
+    if (this.#known?.by !== by) this.#known = { by, text: make(this.#value) };
+    return this.#known.text;
   }
 
   toString(): string {

@@ -51,7 +51,7 @@ export async function sendLink(
   // Ten retries that waited in line must not each add an attempt of their own after the deadline.
   if (sent_before && runtime.clock.now() >= plan.deadline) return { kind: 'in_doubt', link, busy: false };
   const body = plan.body ?? storedBody(runtime, link);
-  runtime.unsettled.add(legacy_id);
+  runtime.unsettled.set(legacy_id, true);
   const result = await attemptCreate(runtime, {
     link,
     body,

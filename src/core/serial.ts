@@ -1,4 +1,5 @@
 /** One thing at a time per key: work on one link never overlaps with other work on it (`reliability.md` §3.3 c). */
+import { createPassing } from './passing.ts';
 
 export interface Serial {
   /** Runs `work` after everything that was queued for `key` before; a failure doesn't stop what comes after. */
@@ -8,7 +9,7 @@ export interface Serial {
 }
 
 export function createSerial(): Serial {
-  const tails = new Map<string, Promise<unknown>>();
+  const tails = createPassing<Promise<unknown>>();
   return {
     run(key, work) {
       const before = tails.get(key) ?? Promise.resolve();

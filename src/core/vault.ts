@@ -41,8 +41,6 @@ export interface Vault {
 export function createVault(key: Secret): Vault {
   const root = readKey(key.reveal().trim());
   const subkeys = new Map<string, KeyObject>();
-  /** A call asks for its token's several times. */
-  const fingerprints = new WeakMap<Secret, string>();
   const subkey = (label: string): KeyObject => {
     const known = subkeys.get(label);
     if (known !== undefined) return known;
@@ -55,13 +53,8 @@ export function createVault(key: Secret): Vault {
   return {
     seal: (value, purpose) => seal(subkey(`seal:${purpose}`), value, purpose),
     open: (sealed, purpose) => open(subkey(`seal:${purpose}`), sealed, purpose),
-    fingerprint: (secret) => {
-      const known = fingerprints.get(secret);
-      if (known !== undefined) return known;
-      const made = keyed('fingerprint', secret.reveal());
-      fingerprints.set(secret, made);
-      return made;
-    },
+    // A call asks for its token's several times.
+    fingerprint: (secret) => secret.once(subkeys, (value) => keyed('fingerprint', value)),
     keyed: (purpose, text) => keyed(`keyed:${purpose}`, text),
     coverKey: () => subkey('cover'),
   };

@@ -33,7 +33,8 @@ const LOOK_MS = 1_000;
 interface Line {
   peer: string;
   socket: Socket;
-  open: Set<ServerResponse>;
+  /** In the order of their requests. An array, because a Set holds on to what passed through it (`core/passing.ts`). */
+  open: ServerResponse[];
   requests: number;
   /** The answer that the connection ends with, as soon as that is known. */
   last: ServerResponse | null;
@@ -55,7 +56,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
       return dropped();
     }
     const peer = peerOf(socket);
-    const line: Line = { peer, socket, open: new Set(), requests: 0, last: null, waited_ms: 0, taken: 0 };
+    const line: Line = { peer, socket, open: [], requests: 0, last: null, waited_ms: 0, taken: 0 };
     byPeer.set(peer, line);
     lines.set(socket, line);
     idle.add(line);
@@ -63,7 +64,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
       idle.delete(line);
       if (byPeer.get(peer) === line) byPeer.delete(peer);
       // Node forgets calls that wait behind others once a CONNECT has come: they would count as under way for ever.
-      for (const response of line.open) response.destroy();
+      for (const response of [...line.open]) response.destroy();
     });
   });
   // With TLS, requests name the socket inside: the same line.
@@ -89,11 +90,11 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
     if (++line.requests === limits.max_requests_per_connection) endLine(line, response);
   });
   const looking = setInterval(() => {
-    for (const line of byPeer.values()) if (line.open.size > 0) look(line, limits.write_timeout_ms);
+    for (const line of byPeer.values()) if (line.open.length > 0) look(line, limits.write_timeout_ms);
   }, LOOK_MS).unref();
   return {
     owed(socket) {
-      const open = [...(lines.get(socket)?.open ?? [])];
+      const open = lines.get(socket)?.open ?? [];
       const broken = open.findIndex((response) => !isSettled(response));
       const last = open[(broken === -1 ? open.length : broken) - 1];
       return last ?? (open[0]?.headersSent === true ? open[0] : null);
@@ -117,12 +118,12 @@ export function isSettled({ req, writableEnded }: ServerResponse): boolean {
 }
 
 function begin(line: Line, response: ServerResponse, idle: Set<Line>): void {
-  if (line.open.size === 0) waitAnew(line);
-  line.open.add(response);
+  if (line.open.length === 0) waitAnew(line);
+  line.open.push(response);
   idle.delete(line);
   response.once('close', () => {
-    line.open.delete(response);
-    if (line.open.size === 0 && !line.socket.destroyed) idle.add(line);
+    line.open.splice(line.open.indexOf(response), 1);
+    if (line.open.length === 0 && !line.socket.destroyed) idle.add(line);
   });
 }
 

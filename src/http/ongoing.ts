@@ -4,6 +4,7 @@ import type { RequestHandler } from 'express';
 import { type ExchangeDraft, openDraft } from '../core/exchange.ts';
 import type { CarriedSale } from '../core/legacy-sale/carry.ts';
 import type { Merchant, Stage } from '../core/merchant.ts';
+import { createRounds } from '../core/rounds.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Operation } from '../mapping/tables.ts';
@@ -62,7 +63,7 @@ export function createExchanges(
   runtime: Runtime,
   over: (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Exchanges {
-  const following = new Set<Promise<void>>();
+  const following = createRounds();
   const follow = async (call: Ongoing, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
       await call.work;
@@ -86,16 +87,14 @@ export function createExchanges(
       response.once('close', () => {
         call.closed_at = runtime.clock.now();
         call.closed_tick_ms = performance.now();
-        const done = follow(call, request, response).finally(() => following.delete(done));
-        following.add(done);
+        const ticket = following.begin();
+        const done = follow(call, request, response).finally(() => following.done(ticket));
         // A till that has left early may leave work behind that takes its time; nobody counts that call yet.
         if (response.writableFinished) runtime.evidence.coming(done);
       });
       runtime.inExchange(call.draft, () => next());
     },
-    async settled() {
-      await Promise.all(following);
-    },
+    settled: following.settled,
   };
 }
 

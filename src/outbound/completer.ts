@@ -1,6 +1,7 @@
 /** Finishes creates in doubt and settles links nobody claimed: due links, taken from the store, fair by merchant. */
 import { lookAfter } from '../core/complete.ts';
 import type { Link } from '../core/link.ts';
+import { createPassing } from '../core/passing.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { type Loop, startLoop } from './loop.ts';
@@ -77,7 +78,7 @@ interface Pages {
  * @param full merchants of which no more may start.
  */
 function createPages(runtime: Runtime, mayStart: (link: Link) => boolean, full: () => string[]): Pages {
-  const underWay = new Set<string>();
+  const underWay = createPassing<true>();
   let page: Link[] = [];
   let read_at = Number.NEGATIVE_INFINITY;
   const ready = (): Link[] => page.filter(mayStart);
@@ -92,9 +93,9 @@ function createPages(runtime: Runtime, mayStart: (link: Link) => boolean, full: 
       return ready().slice(0, limit);
     },
     started(link) {
-      underWay.add(link.legacy_id);
+      underWay.set(link.legacy_id, true);
       page = page.filter(({ legacy_id }) => legacy_id !== link.legacy_id);
     },
-    ended: (link) => void underWay.delete(link.legacy_id),
+    ended: (link) => underWay.delete(link.legacy_id),
   };
 }

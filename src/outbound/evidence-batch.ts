@@ -2,9 +2,9 @@
 import { type Found, recordedOf } from '../core/evidence/findings.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { EvidenceStore, RecordedExchange } from '../core/records/evidence.ts';
+import { nextTurn } from '../core/rounds.ts';
 import type { Clock, Log, LogFields } from '../core/runtime.ts';
 import type { Tables } from '../mapping/tables.ts';
-import { nextTurn } from './evidence-turns.ts';
 
 /** Exchanges are evaluated in one go for so long: some hundred reads, or a few dozen creates; calls have their turn in between. */
 const SLICE_MS = 1;

@@ -1,6 +1,7 @@
 /** The line of calls that wait for their shadow: bounded by number and by bytes, served one a turn of the process. */
+
+import { nextTurn } from '../core/rounds.ts';
 import type { ShadowTask } from '../core/runtime.ts';
-import { nextTurn } from './evidence-turns.ts';
 import { taskBytes } from './evidence-weight.ts';
 
 export interface WaitingTask {

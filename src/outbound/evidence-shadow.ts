@@ -6,6 +6,7 @@ import { type Found, nothingFound } from '../core/evidence/findings.ts';
 import type { CapturedMessages, Exchange, ShadowFinding } from '../core/exchange.ts';
 import { noteUnknown } from '../core/exchange-unknown.ts';
 import { readOnly } from '../core/read-only.ts';
+import { createGauge } from '../core/rounds.ts';
 import type { Clock, Count, Log, ShadowTask } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { compareCreate } from '../core/shadow/compare-create.ts';
@@ -14,7 +15,6 @@ import { hasShadow, type ShadowTools, shadowOf } from '../core/shadow/shadow.ts'
 import type { Upstream } from '../core/upstream.ts';
 import type { Tables } from '../mapping/tables.ts';
 import { aboutExchange, causeOf } from './evidence-batch.ts';
-import { createGauge } from './evidence-turns.ts';
 
 /** A double read that nobody waits for; a slower side is no evidence. */
 const READ_TIMEOUT_MS = 5_000;

@@ -1,10 +1,10 @@
 /** Takes finished exchanges off the request path: shadows them, evaluates them, writes them; under load the shadow goes first. */
 import { type Found, nothingFound } from '../core/evidence/findings.ts';
 import type { Exchange } from '../core/exchange.ts';
+import { createRounds, nextTurn } from '../core/rounds.ts';
 import type { Evidence } from '../core/runtime.ts';
 import { createShadowLine, type WaitingTask } from './evidence-line.ts';
 import { createShadow, exchangeOf, foundOf, type ShadowParts } from './evidence-shadow.ts';
-import { createTurns, nextTurn } from './evidence-turns.ts';
 import { exchangeBytes } from './evidence-weight.ts';
 import { startWriter, type WriterParts } from './evidence-writer.ts';
 
@@ -39,11 +39,11 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
   const { shadow_queue, shadow_queue_bytes } = parts.settings;
   const writer = startWriter(parts);
   const shadow = createShadow(parts);
-  const turns = createTurns();
+  const turns = createRounds();
   let stopping: Promise<void> | null = null;
   /** Who waits for everything to be written doesn't wait for a beat. */
   let waiters = 0;
-  const coming = new Set<Promise<void>>();
+  const coming = createRounds();
 
   const record = (exchange: Exchange, found: Found, ticket: number): void => {
     writer.add({ exchange, found, bytes: exchangeBytes(exchange), done: () => turns.done(ticket) });
@@ -82,13 +82,13 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
       if (parts.isBusy?.() === true || writer.isBehind() || !line.join(waiting)) leaveOut(waiting);
     },
     coming(work) {
-      const done = work.finally(() => coming.delete(done));
-      coming.add(done);
+      const ticket = coming.begin();
+      void work.finally(() => coming.done(ticket));
     },
     async settled() {
       // Whoever has just had an answer may ask before the process has noticed that it has left.
       await nextTurn();
-      await Promise.all(coming);
+      await coming.settled();
       const all = turns.settled();
       waiters++;
       writer.hasten();

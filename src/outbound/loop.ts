@@ -1,4 +1,5 @@
 /** A loop over due work: polls the store, works on a bounded number of items at once, never twice on one at a time. */
+import { createPassing } from '../core/passing.ts';
 import type { Log, LogFields } from '../core/runtime.ts';
 
 export interface Loop {
@@ -28,7 +29,7 @@ export interface LoopPlan<Item> {
 
 /** Starts polling at once. A failing item is logged and left to its next due time; the loop itself never ends on it. */
 export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
-  const running = new Map<string, Promise<void>>();
+  const running = createPassing<Promise<void>>();
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let polling: Promise<void> | null = null;

@@ -1,5 +1,6 @@
 /** The delivery loop: takes due notices from the store, sends them at a bounded and fair pace, and records every attempt. */
 import { inTurns } from '../core/notice.ts';
+import { createPassing, type Passing } from '../core/passing.ts';
 import type { Notice } from '../core/records/notices.ts';
 import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
@@ -40,7 +41,7 @@ export interface Notifier {
  */
 export function startNotifier(parts: NotifierParts): Notifier {
   const stopping = new AbortController();
-  const flights = new Map<string, Flight>();
+  const flights = createPassing<Flight>();
   const turns = new Map<string, number>();
   const places = createPlaces(POLL_MS);
   const backlog = createBacklog(parts.store, parts);
@@ -120,7 +121,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
       wake();
       await running;
       const patience = new AbortController();
-      const landed = Promise.all([...flights.values()].map((flight) => flight.landed));
+      const landed = Promise.all(flights.values().map((flight) => flight.landed));
       await Promise.race([landed, parts.clock.sleep(STOP_GRACE_MS, patience.signal)]);
       patience.abort();
     },
@@ -136,7 +137,7 @@ function hostOf(url: string | null): string | null {
   return url === null ? null : (URL.parse(url)?.host ?? null);
 }
 
-function countOf(flights: Map<string, Flight>, host: string): number {
+function countOf(flights: Passing<Flight>, host: string): number {
   let count = 0;
   for (const flight of flights.values()) if (flight.host === host) count++;
   return count;

@@ -2,6 +2,7 @@
 
 import { Client, type Dispatcher } from 'undici';
 import type { NoticeRequest } from '../core/notice.ts';
+import { createPassing } from '../core/passing.ts';
 import type { Attempt } from '../core/records/notices.ts';
 import { readRetryAfter } from '../core/retry.ts';
 import { say } from '../core/sentences.ts';
@@ -57,11 +58,13 @@ export interface SenderOptions {
 /** A sender that makes a connection of its own for every notice, so that every attempt's address is checked anew. */
 export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_MS }: SenderOptions): Sender {
   const connect = guardedConnector(policy, Math.min(timeout_ms, MAX_CONNECT_MS), resolve);
-  const open = new Set<Client>();
+  const open = createPassing<Client>();
+  let count = 0;
 
   async function post(url: URL, request: NoticeRequest): Promise<SendResult> {
     const client = new Client(url.origin, { connect, headersTimeout: 0, bodyTimeout: 0 });
-    open.add(client);
+    const name = String(count++);
+    open.set(name, client);
     // Destroying the client ends the call at every stage; an abort signal would not end a connection attempt.
     const timer = setTimeout(() => void client.destroy(new TimeUp()), timeout_ms);
     try {
@@ -78,7 +81,7 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
       return failed(error, timeout_ms);
     } finally {
       clearTimeout(timer);
-      open.delete(client);
+      open.delete(name);
       await client.destroy();
     }
   }
@@ -94,7 +97,7 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
       return post(url, request);
     },
     async close() {
-      await Promise.all([...open].map((client) => client.destroy()));
+      await Promise.all(open.values().map((client) => client.destroy()));
     },
   };
 }

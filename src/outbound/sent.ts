@@ -19,15 +19,13 @@ export interface SentWatch {
  */
 export function watchSending(): SentWatch {
   const context = new AsyncLocalStorage<SentMark>();
-  const marks = new WeakMap<object, SentMark>();
   const created = (message: unknown): void => {
     const mark = context.getStore();
     const request = requestOf(message);
-    if (mark !== undefined && request !== null) marks.set(request, mark);
+    if (mark !== undefined && request !== null) request[MARK] = mark;
   };
   const writing = (message: unknown): void => {
-    const request = requestOf(message);
-    const mark = request === null ? undefined : marks.get(request);
+    const mark = requestOf(message)?.[MARK];
     if (mark !== undefined) mark.sent = true;
   };
   subscribe('undici:request:create', created);
@@ -41,7 +39,11 @@ export function watchSending(): SentWatch {
   };
 }
 
-function requestOf(message: unknown): object | null {
+/** On undici's own object, because a WeakMap holds on to what is long over (`http/ongoing.ts`). */
+const MARK = Symbol('mark');
+type Marked = object & { [MARK]?: SentMark };
+
+function requestOf(message: unknown): Marked | null {
   if (typeof message !== 'object' || message === null || !('request' in message)) return null;
   return typeof message.request === 'object' ? message.request : null;
 }

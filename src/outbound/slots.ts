@@ -13,6 +13,11 @@ export interface Slots {
   give(kind: SlotKind): void;
 }
 
+/** A call in the queue; null once it is served or has left. A Set would hold on to it (`core/passing.ts`). */
+interface Waiting {
+  serve: (() => void) | null;
+}
+
 /** Reads leave a quarter of the slots to writes, so that no flood of them, and no slow ones, keeps a payment waiting. */
 const READ_SHARE = 0.75;
 /** Those for payments may take more, and still leave room for what needs no read, should reads alone hang. */
@@ -26,7 +31,7 @@ export function createSlots(count: number): Slots {
   const most_reads = Math.max(1, Math.floor(count * READ_SHARE));
   const most_all_reads = Math.min(count, Math.max(most_reads + 1, Math.floor(count * ALL_READS_SHARE)));
   const running: Record<SlotKind, number> = { write: 0, payment_read: 0, read: 0 };
-  const waiting: Record<SlotKind, Set<() => void>> = { write: new Set(), payment_read: new Set(), read: new Set() };
+  const waiting: Record<SlotKind, Waiting[]> = { write: [], payment_read: [], read: [] };
   const hasRoom = (kind: SlotKind): boolean => {
     const all_reads = running.payment_read + running.read;
     if (running.write + all_reads >= count) return false;
@@ -35,9 +40,9 @@ export function createSlots(count: number): Slots {
   };
   const serveNext = (): void => {
     for (const kind of KINDS) {
-      const next = waiting[kind].values().next().value;
-      if (next === undefined || !hasRoom(kind)) continue;
-      next();
+      const serve = firstOf(waiting[kind]);
+      if (serve === null || !hasRoom(kind)) continue;
+      serve();
       return;
     }
   };
@@ -50,14 +55,14 @@ export function createSlots(count: number): Slots {
       }
       return new Promise((resolve) => {
         const settle = (taken: boolean): void => {
-          waiting[kind].delete(serve);
+          entry.serve = null;
           signal.removeEventListener('abort', leave);
           if (taken) running[kind]++;
           resolve(taken);
         };
-        const serve = (): void => settle(true);
+        const entry: Waiting = { serve: () => settle(true) };
         const leave = (): void => settle(false);
-        waiting[kind].add(serve);
+        waiting[kind].push(entry);
         signal.addEventListener('abort', leave);
       });
     },
@@ -66,4 +71,14 @@ export function createSlots(count: number): Slots {
       serveNext();
     },
   };
+}
+
+/** Drops those that have left from the front. */
+function firstOf(line: Waiting[]): (() => void) | null {
+  for (;;) {
+    const [first] = line;
+    if (first === undefined) return null;
+    if (first.serve !== null) return first.serve;
+    line.shift();
+  }
 }

@@ -134,7 +134,7 @@ describe('a row that may have been sent before', () => {
   const SENT_BEFORE: [string, (link: Link) => Promise<unknown> | unknown][] = [
     ['by another process', () => stand.restart()],
     ['by an attempt', (link) => stand.store.saveLink(link, { attempts: 1 })],
-    ['by a call that has not been heard of', (link) => stand.runtime.unsettled.add(link.legacy_id)],
+    ['by a call that has not been heard of', (link) => stand.runtime.unsettled.set(link.legacy_id, true)],
   ];
 
   it.each(SENT_BEFORE)('%s: is not sent after the window', async (_how, sent) => {
@@ -198,7 +198,7 @@ describe('a success', () => {
   it('is live, told, and forgets its bytes', async () => {
     const link = await stand.link();
     stand.answers = [creates()];
-    stand.at.set('create.answer_read', () => expect(stand.runtime.unsettled).toContain(link.legacy_id));
+    stand.at.set('create.answer_read', () => expect(stand.runtime.unsettled.keys()).toContain(link.legacy_id));
     expect((await send(link)).kind).toBe('created');
     expect(await stand.stored(link)).toMatchObject({
       state: 'LIVE',
@@ -207,7 +207,7 @@ describe('a success', () => {
       sealed_body: null,
       client_answer: 'maybe',
     });
-    expect(stand.runtime.unsettled).not.toContain(link.legacy_id);
+    expect(stand.runtime.unsettled.keys()).not.toContain(link.legacy_id);
     expect(stand.points).toEqual(['create.before_send', 'create.answer_read', 'order.applied', 'create.settled']);
     expect(stand.asked).toHaveLength(1);
   });
@@ -259,7 +259,7 @@ describe('no outcome', () => {
         client_answer: 'none',
         next_check_at: stand.now + base_ms * (1 + 0.4 * luck),
       });
-      expect(stand.runtime.unsettled).not.toContain(link.legacy_id);
+      expect(stand.runtime.unsettled.keys()).not.toContain(link.legacy_id);
     }
   });
 
@@ -301,7 +301,7 @@ describe('a refusal', () => {
       next_check_at: null,
       attempts: 1,
     });
-    expect(stand.runtime.unsettled).not.toContain(link.legacy_id);
+    expect(stand.runtime.unsettled.keys()).not.toContain(link.legacy_id);
   });
 
   it('that nobody waits for is told to nobody', async () => {

@@ -1,4 +1,5 @@
 /** Work of this process that must not overlap waits here, in the order in which it was asked for, not at the server with a connection each. */
+import { createPassing } from '../../core/passing.ts';
 import type { Locks } from '../unit.ts';
 
 export interface Turns {
@@ -13,7 +14,7 @@ interface Line {
 }
 
 export function createTurns(): Turns {
-  const lines = new Map<string, Line>();
+  const lines = createPassing<Line>();
   const lineOf = (name: string): Line => {
     const line = lines.get(name) ?? { alone: null, sharing: new Set() };
     lines.set(name, line);

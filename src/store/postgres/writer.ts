@@ -3,6 +3,7 @@
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
 import { type Cover, noCover } from '../../core/cover.ts';
+import { createRounds } from '../../core/rounds.ts';
 import { say } from '../../core/sentences.ts';
 import type { AuditEntry } from '../../core/store.ts';
 import { PuenteError } from '../../error.ts';
@@ -34,7 +35,7 @@ export interface PostgresWriter extends Writer {
 export function openWriter(pool: Pool, note: (is_well: boolean) => void, cover: Cover = noCover): PostgresWriter {
   const turns = createTurns();
   const statements = statementsWith(cover);
-  const underWay = new Set<Promise<unknown>>();
+  const underWay = createRounds();
   let is_closed = false;
   return {
     commit(unit) {
@@ -42,19 +43,19 @@ export function openWriter(pool: Pool, note: (is_well: boolean) => void, cover: 
         return Promise.reject(new PuenteError('store_failed', say('store.closed', {})));
       }
       const committing = turns.take(unit.locks ?? {}, () => commitUnit(pool, statements, unit));
-      underWay.add(committing);
+      const ticket = underWay.begin();
       committing
         .then(
           () => note(true),
           // A fault of this program says nothing of the database.
           (error: unknown) => error instanceof PuenteError && note(false),
         )
-        .finally(() => underWay.delete(committing));
+        .finally(() => underWay.done(ticket));
       return committing;
     },
     async close() {
       is_closed = true;
-      await Promise.allSettled(underWay);
+      await underWay.settled();
     },
   };
 }

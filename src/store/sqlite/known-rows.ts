@@ -1,4 +1,5 @@
 /** Rows that are kept as they were read: every call looks at its merchant and token several times, tills poll the same sale, and all of them change rarely. */
+import { createPassing } from '../../core/passing.ts';
 import { createRecent } from '../../core/recent.ts';
 import type { Store } from '../../core/store.ts';
 import type { Step, Unit } from '../unit.ts';
@@ -72,7 +73,7 @@ function changesOf({ write, values }: Step): readonly Change[] {
 function keptRows(limit: number) {
   let rows = createRecent<unknown>(limit);
   /** Changes under way, by key; '' is every key. */
-  const changing = new Map<string, number>();
+  const changing = createPassing<number>();
   /** Rises with each change, so that nothing is kept that was read before it. */
   let changes = 0;
   const forget = (key: string | null): void => {
