@@ -1,5 +1,5 @@
 /** From a sale to its link: the request table applied once, the reference chosen, everything that may be private sealed. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { stringifyJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
 import { minorUnits } from '../mapping/amount.ts';
@@ -114,7 +114,7 @@ async function chooseReference(
 /** Method, path and canonical body: what makes two calls the same request (`legacy-point.md` finding 11). */
 export function fingerprintOf(call: LegacyCall): string {
   const text = `${call.operation.method} ${call.target} ${stringifyJson(sorted(call.body))}`;
-  return createHash('sha256').update(text).digest('base64url');
+  return hash('sha256', text, 'base64url');
 }
 
 function sorted(value: unknown): unknown {
