@@ -91,7 +91,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     worker,
     async close() {
       state.ready = false;
-      await closeDoors(publicDoor, opsDoor, config.shutdown, worker !== null);
+      await closeDoors(publicDoor, opsDoor, config.shutdown, worker);
       passthrough.close();
       admission.stop();
       await work.stop();
@@ -123,10 +123,11 @@ async function closeDoors(
   publicDoor: Listening,
   opsDoor: Listening,
   { farewell_ms, grace_ms }: Config['shutdown'],
-  is_worker: boolean,
+  worker: WorkerSide | null,
 ): Promise<void> {
-  if (is_worker) await opsDoor.close(grace_ms);
-  await publicDoor.farewell(farewell_ms, is_worker ? WORKER_FAREWELL_MS : 0);
+  if (worker !== null) await opsDoor.close(grace_ms);
+  const told_ms = worker?.isReplaced() === true ? 0 : farewell_ms;
+  await publicDoor.farewell(told_ms, worker === null ? 0 : WORKER_FAREWELL_MS);
   const end = performance.now() + grace_ms;
   await publicDoor.close(grace_ms);
   await opsDoor.close(Math.max(0, end - performance.now()));

@@ -4,7 +4,7 @@ import { openConnection, type WireAnswer } from './connection.ts';
 import { examiner } from './examine.ts';
 import { type LoadPlan, type LoadResult, latenciesOf } from './plan.ts';
 
-/** Runs one measurement to its end: the last request sent has been answered. It lasts until one was, however slow the machine. */
+/** Runs one measurement to its end: the last request sent has been answered. It lasts at least until one was answered. */
 export async function closedLoop(plan: LoadPlan): Promise<LoadResult> {
   const bench = caseOf(plan.case_name);
   const examined = examiner(bench, plan);

@@ -9,6 +9,8 @@ export type FromWorker =
   | { puente: 'readings'; id: number; readings: Reading[] };
 
 export type ToWorker =
+  /** Another one has taken your place: stop, and nobody has to notice. */
+  | { puente: 'replaced' }
   /** Tell your numbers. */
   | { puente: 'read'; id: number }
   /** The numbers of all workers that answered. */

@@ -6,6 +6,8 @@ import { type FromWorker, readMessage, type ToWorker } from './worker-messages.t
 
 export interface WorkerSide {
   ready(banner: string): void;
+  /** Another one has taken its place, so that no balancer has to be told that it leaves. */
+  isReplaced(): boolean;
   /** The page of `/metrics`, over all workers. Another worker that does not answer in time is left out. */
   pageOfAll(): Promise<{ type: string; text: string }>;
 }
@@ -14,9 +16,14 @@ export interface WorkerSide {
 export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
   const waiting = new Map<number, (readings: Reading[][]) => void>();
   let asked = 0;
+  let is_replaced = false;
   const tell = (message: FromWorker): void => void process.send?.(message);
   process.on('message', (raw) => {
     const message = readMessage<ToWorker>(raw);
+    if (message?.puente === 'replaced') {
+      is_replaced = true;
+      process.kill(process.pid, 'SIGTERM');
+    }
     if (message?.puente === 'read') {
       // Who asked waits a bounded time, and goes without these numbers.
       read().then(
@@ -30,6 +37,7 @@ export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
     }
   });
   return {
+    isReplaced: () => is_replaced,
     ready: (banner) => tell({ puente: 'ready', banner }),
     async pageOfAll() {
       const id = ++asked;

@@ -104,7 +104,7 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
       if (is_stopping) return;
       if ((await start()) === null) return say('A new worker did not get ready; the others stay as they are.\n');
       wanted.delete(worker);
-      await end(worker);
+      await end(worker, () => worker.send({ puente: 'replaced' } satisfies ToWorker));
     }
     say('All workers were replaced.\n');
   };
@@ -141,11 +141,12 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
   };
 }
 
-/** @returns its exit code; null when a signal ended it. */
-function end(worker: Worker): Promise<number | null> {
+/** @param ask makes it stop. @returns its exit code; null when a signal ended it. */
+function end(worker: Worker, ask = (): unknown => worker.process.kill('SIGTERM')): Promise<number | null> {
   if (worker.isDead()) return Promise.resolve(worker.process.exitCode);
   const ended = new Promise<number | null>((resolve) => worker.once('exit', (code) => resolve(code)));
-  worker.process.kill('SIGTERM');
+  if (worker.isConnected()) ask();
+  else worker.process.kill('SIGTERM');
   return ended;
 }
 

@@ -1,4 +1,4 @@
-/** Order among work that nobody waits for: what was handed over before a moment, how much is under way, whose turn it is. */
+/** What was handed over before a moment and is not done, how much is under way, and whose turn it is. */
 
 /** Tells when everything that was handed over before a moment is done, while more keeps coming. */
 export interface Rounds {

@@ -1,6 +1,8 @@
 /** The connections of a door: their cap, whose oldest idle one gives way, their last request, and clients that do not read what they asked for. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { createPassing } from '../core/passing.ts';
+import { createQueue, type Place, type Queue } from '../core/queue.ts';
 
 export interface ConnectionLimits {
   max_connections: number;
@@ -35,6 +37,8 @@ interface Line {
   socket: Socket;
   /** In the order of their requests. An array, because a Set holds on to what passed through it (`core/passing.ts`). */
   open: ServerResponse[];
+  /** Among the idle ones; null while it is not. */
+  place: Place<Line> | null;
   requests: number;
   /** The answer that the connection ends with, as soon as that is known. */
   last: ServerResponse | null;
@@ -46,22 +50,22 @@ interface Line {
 
 /** @param dropped told of each connection that was closed for the others' sake. */
 export function watchConnections(server: Server, limits: ConnectionLimits, dropped: () => void): Connections {
-  const byPeer = new Map<string, Line>();
+  const byPeer = createPassing<Line>();
   const lines = new WeakMap<Socket, Line>();
   /** In the order in which they fell idle; one that is still sending its head counts as idle, so a slow head gives way. */
-  const idle = new Set<Line>();
+  const idle = createQueue<Line>();
   server.on('connection', (socket) => {
     if (byPeer.size >= limits.max_connections && !giveWay(idle)) {
       socket.destroy();
       return dropped();
     }
     const peer = peerOf(socket);
-    const line: Line = { peer, socket, open: [], requests: 0, last: null, waited_ms: 0, taken: 0 };
+    const line: Line = { peer, socket, open: [], place: null, requests: 0, last: null, waited_ms: 0, taken: 0 };
     byPeer.set(peer, line);
     lines.set(socket, line);
-    idle.add(line);
+    line.place = idle.join(line);
     socket.once('close', () => {
-      idle.delete(line);
+      leave(line, idle);
       if (byPeer.get(peer) === line) byPeer.delete(peer);
       // Node forgets calls that wait behind others once a CONNECT has come: they would count as under way for ever.
       for (const response of [...line.open]) response.destroy();
@@ -74,10 +78,10 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
     line.socket = socket;
     lines.set(socket, line);
   });
-  const giveWay = (waiting: Set<Line>): boolean => {
-    const [oldest] = waiting;
-    if (oldest === undefined) return false;
-    waiting.delete(oldest);
+  const giveWay = (waiting: Queue<Line>): boolean => {
+    const oldest = waiting.first();
+    if (oldest === null) return false;
+    leave(oldest, waiting);
     byPeer.delete(oldest.peer);
     oldest.socket.destroy();
     dropped();
@@ -117,14 +121,19 @@ export function isSettled({ req, writableEnded }: ServerResponse): boolean {
   return req.complete || writableEnded;
 }
 
-function begin(line: Line, response: ServerResponse, idle: Set<Line>): void {
+function begin(line: Line, response: ServerResponse, idle: Queue<Line>): void {
   if (line.open.length === 0) waitAnew(line);
   line.open.push(response);
-  idle.delete(line);
+  leave(line, idle);
   response.once('close', () => {
     line.open.splice(line.open.indexOf(response), 1);
-    if (line.open.length === 0 && !line.socket.destroyed) idle.add(line);
+    if (line.open.length === 0 && !line.socket.destroyed) line.place = idle.join(line);
   });
+}
+
+function leave(line: Line, idle: Queue<Line>): void {
+  if (line.place !== null) idle.leave(line.place);
+  line.place = null;
 }
 
 /** By ourselves, whatever the answer's own headers say. */

@@ -49,7 +49,7 @@ export interface Listening {
    *   none is open between two of them.
    * @param known_ms how long those who are connected are waited for, when it is longer.
    */
-  farewell(told_ms: number, known_ms?: number): Promise<void>;
+  farewell(told_ms: number, known_ms: number): Promise<void>;
 }
 
 /** Without it a 10 s header timeout would only be looked at every 30 s (`reliability.md` F94). */
@@ -105,7 +105,7 @@ export function listen(listener: RequestListener, options: ListenOptions): Promi
       resolve({
         port,
         close: (grace_ms) => close(server, grace_ms),
-        async farewell(told_ms, known_ms = 0) {
+        async farewell(told_ms, known_ms) {
           is_leaving = true;
           if (told_ms > 0) await pause(told_ms);
           await untilAlone(server, known_ms - told_ms);

@@ -1,5 +1,4 @@
 /** The line of calls that wait for their shadow: bounded by number and by bytes, served one a turn of the process. */
-
 import { nextTurn } from '../core/rounds.ts';
 import type { ShadowTask } from '../core/runtime.ts';
 import { taskBytes } from './evidence-weight.ts';

@@ -39,14 +39,14 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
   const { shadow_queue, shadow_queue_bytes } = parts.settings;
   const writer = startWriter(parts);
   const shadow = createShadow(parts);
-  const turns = createRounds();
+  const taken = createRounds();
   let stopping: Promise<void> | null = null;
   /** Who waits for everything to be written doesn't wait for a beat. */
   let waiters = 0;
   const coming = createRounds();
 
   const record = (exchange: Exchange, found: Found, ticket: number): void => {
-    writer.add({ exchange, found, bytes: exchangeBytes(exchange), done: () => turns.done(ticket) });
+    writer.add({ exchange, found, bytes: exchangeBytes(exchange), done: () => taken.done(ticket) });
     if (waiters > 0) writer.hasten();
   };
   const leaveOut = ({ task, ticket }: WaitingTask): void => {
@@ -65,20 +65,20 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
   const finish = async (): Promise<void> => {
     for (const waiting of line.empty()) leaveOut(waiting);
     writer.stop();
-    await within(STOP_MS, turns.settled());
-    const lost = turns.open();
+    await within(STOP_MS, taken.settled());
+    const lost = taken.open();
     if (lost === 0) return;
     parts.log.warn('evidence lost at the end', { count: lost });
     writer.shed('evidence', lost);
   };
   return {
     finished(exchange) {
-      if (stopping === null) record(exchange, nothingFound, turns.begin());
+      if (stopping === null) record(exchange, nothingFound, taken.begin());
       else writer.shed('evidence');
     },
     shadowed(task) {
       if (stopping !== null) return writer.shed('evidence');
-      const waiting = { task, ticket: turns.begin() };
+      const waiting = { task, ticket: taken.begin() };
       if (parts.isBusy?.() === true || writer.isBehind() || !line.join(waiting)) leaveOut(waiting);
     },
     coming(work) {
@@ -89,7 +89,7 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
       // Whoever has just had an answer may ask before the process has noticed that it has left.
       await nextTurn();
       await coming.settled();
-      const all = turns.settled();
+      const all = taken.settled();
       waiters++;
       writer.hasten();
       await all;

@@ -1,5 +1,4 @@
 /** Sends one notice: a guarded POST without redirects, judged by its status alone. */
-
 import { Client, type Dispatcher } from 'undici';
 import type { NoticeRequest } from '../core/notice.ts';
 import { createPassing } from '../core/passing.ts';

@@ -1,4 +1,5 @@
 /** Bounds how many calls run at once: payments go before reads, and those that wait leave the queue when their time is over. */
+import { createQueue, type Queue } from '../core/queue.ts';
 
 /** `write`: makes, cancels or refunds something. `payment_read`: such a call waits for what is read. */
 export type SlotKind = 'write' | 'payment_read' | 'read';
@@ -11,11 +12,6 @@ export interface Slots {
   take(kind: SlotKind, signal: AbortSignal): Promise<boolean>;
   /** Gives a slot back, to what has waited longest of the first kind in line. */
   give(kind: SlotKind): void;
-}
-
-/** A call in the queue; null once it is served or has left. A Set would hold on to it (`core/passing.ts`). */
-interface Waiting {
-  serve: (() => void) | null;
 }
 
 /** Reads leave a quarter of the slots to writes, so that no flood of them, and no slow ones, keeps a payment waiting. */
@@ -31,7 +27,11 @@ export function createSlots(count: number): Slots {
   const most_reads = Math.max(1, Math.floor(count * READ_SHARE));
   const most_all_reads = Math.min(count, Math.max(most_reads + 1, Math.floor(count * ALL_READS_SHARE)));
   const running: Record<SlotKind, number> = { write: 0, payment_read: 0, read: 0 };
-  const waiting: Record<SlotKind, Waiting[]> = { write: [], payment_read: [], read: [] };
+  const waiting: Record<SlotKind, Queue<() => void>> = {
+    write: createQueue(),
+    payment_read: createQueue(),
+    read: createQueue(),
+  };
   const hasRoom = (kind: SlotKind): boolean => {
     const all_reads = running.payment_read + running.read;
     if (running.write + all_reads >= count) return false;
@@ -40,7 +40,7 @@ export function createSlots(count: number): Slots {
   };
   const serveNext = (): void => {
     for (const kind of KINDS) {
-      const serve = firstOf(waiting[kind]);
+      const serve = waiting[kind].first();
       if (serve === null || !hasRoom(kind)) continue;
       serve();
       return;
@@ -55,14 +55,13 @@ export function createSlots(count: number): Slots {
       }
       return new Promise((resolve) => {
         const settle = (taken: boolean): void => {
-          entry.serve = null;
+          waiting[kind].leave(place);
           signal.removeEventListener('abort', leave);
           if (taken) running[kind]++;
           resolve(taken);
         };
-        const entry: Waiting = { serve: () => settle(true) };
         const leave = (): void => settle(false);
-        waiting[kind].push(entry);
+        const place = waiting[kind].join(() => settle(true));
         signal.addEventListener('abort', leave);
       });
     },
@@ -71,14 +70,4 @@ export function createSlots(count: number): Slots {
       serveNext();
     },
   };
-}
-
-/** Drops those that have left from the front. */
-function firstOf(line: Waiting[]): (() => void) | null {
-  for (;;) {
-    const [first] = line;
-    if (first === undefined) return null;
-    if (first.serve !== null) return first.serve;
-    line.shift();
-  }
 }

@@ -3,7 +3,7 @@ import pino from 'pino';
 
 /** Lines that wait for a slow reader of our output: a quarter of a minute of a busy process. */
 const MAX_WAITING_BYTES = 1_048_576;
-/** Lines are gathered up to so many bytes, or for so long: a write for each line costs more than making it. */
+/** Lines are gathered up to so many bytes, or for so long: a write for each costs more than making it. One more still fits the write. */
 const GATHERED_BYTES = 3_584;
 /** Workers share one pipe, which keeps a write whole only up to so many bytes (`PIPE_BUF` of pipe(7)). */
 const WRITTEN_BYTES = 4_096;

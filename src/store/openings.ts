@@ -11,10 +11,12 @@ import type { Locks, Step } from './unit.ts';
 import { HOLDING } from './writes-routing.ts';
 
 /**
- * Each lost race means that another sale was committed, or ended between the refusal and the look: of a burst each may have to
- * look again for each of the others. More in a row is a fault, not traffic.
+ * Each lost race means that another sale of the unit was committed, or ended between the refusal and the look: five in a row
+ * have been seen. More than this is a fault, not traffic, and costs a till so many commits.
  */
-const OPENING_ATTEMPTS = 100;
+const OPENING_ATTEMPTS = 20;
+/** Without a slot every equal sale that is opened makes the others look again, so a whole burst of them may have to. */
+const UNSLOTTED_ATTEMPTS = 100;
 
 /** The rule that one link holds a unit, as the engines name it. */
 const UNIT_IS_HELD = /links\.merchant_id, links\.slot|links_live/;
@@ -47,7 +49,8 @@ async function openLink(
 ): ReturnType<Store['openLink']> {
   let cause = '';
   const { slot, merchant_id } = link;
-  for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
+  const attempts = slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
+  for (let attempt = 0; attempt < attempts; attempt++) {
     const holder = attempt === 0 ? null : oneOf(await holderOf(reads, link));
     const opening = decide(holder);
     if (opening.kind !== 'open' && attempt === 0) continue;

@@ -14,7 +14,8 @@ export function onServer(server: string): Keeping {
         const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
         if (rowCount === 0) await client.query(`CREATE DATABASE ${name}`);
       });
-      return { PUENTE_POSTGRES_URL: urlOf(data_dir) };
+      // A machine that is busy with other tests may take longer over a connection than a till would wait.
+      return { PUENTE_POSTGRES_URL: urlOf(data_dir), PUENTE_POSTGRES_CONNECT_TIMEOUT_MS: '15000' };
     },
     read: <Row>(data_dir: string, sql: string) =>
       withClient(urlOf(data_dir), async (client) => (await client.query(sql)).rows as Row[]), // the caller names them

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listen } from '../../src/http/server.ts';
 import { createLog } from '../../src/outbound/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { ARGENTINA, call, DEVICE, eventually, POINT, tokenOf } from '../kit.ts';
@@ -95,12 +96,14 @@ describe('behind a balancer that has yet to notice', () => {
     const read = (agent: Agent) => answerOf(puente.app.public_url, agent);
     const before = await read(kept);
     expect(before).toEqual({ status: 200, connection: 'keep-alive' });
+    const began_ms = performance.now();
     const closing = puente.close();
     expect((await call(`${puente.app.ops_url}/readyz`)).status).toBe(503);
     expect(await read(kept), 'on the connection of before').toEqual({ status: 200, connection: 'close' });
     await pause(500); // there is no connection now, and a balancer that has not noticed opens one
     expect(await read(new Agent()), 'on a new connection').toEqual({ status: 200, connection: 'close' });
     await closing;
+    expect(performance.now() - began_ms, 'with nobody connected').toBeGreaterThan(2_900);
     await expect(read(new Agent())).rejects.toThrow('ECONNREFUSED');
   });
 
@@ -110,6 +113,35 @@ describe('behind a balancer that has yet to notice', () => {
     await answerOf(puente.app.public_url, kept);
     await puente.close();
     await expect(answerOf(puente.app.public_url, kept)).rejects.toThrow();
+  });
+});
+
+describe('the farewell of a door', () => {
+  const limits = {
+    name: 'door',
+    port: 0,
+    host: '127.0.0.1',
+    headers_timeout_ms: 10_000,
+    request_timeout_ms: 10_000,
+    keep_alive_timeout_ms: 60_000,
+    write_timeout_ms: 10_000,
+    header_limit_bytes: 8_192,
+    max_connections: 10,
+    max_requests_per_connection: 100,
+    refuse: () => undefined,
+    dropped: () => undefined,
+  };
+
+  it('that few know ends when none of them is connected, and waits for one that is', async () => {
+    const door = await listen((_request, response) => response.end('ok'), limits);
+    const answers = `http://127.0.0.1:${door.port}/`;
+    const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+    await answerOf(answers, kept);
+    const waiting = door.farewell(0, 30_000).then(() => 'over');
+    expect(await Promise.race([waiting, pause(300).then(() => 'waits')])).toBe('waits');
+    expect((await answerOf(answers, kept)).connection).toBe('close');
+    expect(await waiting).toBe('over');
+    await door.close(1_000);
   });
 });
 

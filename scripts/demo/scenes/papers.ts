@@ -26,7 +26,7 @@ export const reports: Scene = {
     ]);
     const { shed } = fleet.exchanges;
     const waiting = fleet.notices.map(({ pending, dead }) => pending + dead);
-    // A busy machine has no room for each second read, and says so.
+    // A busy machine has no room for every double read, and says so.
     transcript.tell('found', `${shed.shadow} shadows were left out, as the report says`);
     transcript.expect(
       'every call is in the evidence, and no notice waits',

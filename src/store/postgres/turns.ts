@@ -10,13 +10,14 @@ export interface Turns {
 /** Who has a name, or waits for it: the last that wants it alone, and those that share it after that one. */
 interface Line {
   alone: Promise<unknown> | null;
-  sharing: Set<Promise<unknown>>;
+  /** An array, because a Set holds on to what passed through it (`core/passing.ts`). */
+  sharing: Promise<unknown>[];
 }
 
 export function createTurns(): Turns {
   const lines = createPassing<Line>();
   const lineOf = (name: string): Line => {
-    const line = lines.get(name) ?? { alone: null, sharing: new Set() };
+    const line = lines.get(name) ?? { alone: null, sharing: [] };
     lines.set(name, line);
     return line;
   };
@@ -27,14 +28,15 @@ export function createTurns(): Turns {
       const before = [...alone, ...shared].map((line) => line.alone);
       for (const line of alone) before.push(...line.sharing);
       const mine = Promise.allSettled(before).then(work);
-      for (const line of alone) Object.assign(line, { alone: mine, sharing: new Set() });
-      for (const line of shared) line.sharing.add(mine);
+      for (const line of alone) Object.assign(line, { alone: mine, sharing: [] });
+      for (const line of shared) line.sharing.push(mine);
       const leave = (): void => {
         for (const name of [...(locks.alone ?? []), ...(locks.shared ?? [])]) {
           const line = lineOf(name);
-          line.sharing.delete(mine);
+          const index = line.sharing.indexOf(mine);
+          if (index !== -1) line.sharing.splice(index, 1);
           if (line.alone === mine) line.alone = null;
-          if (line.alone === null && line.sharing.size === 0) lines.delete(name);
+          if (line.alone === null && line.sharing.length === 0) lines.delete(name);
         }
       };
       mine.then(leave, leave);
