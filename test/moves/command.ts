@@ -18,6 +18,7 @@ export function command(argv: string[], env: Record<string, string> = {}): Promi
 async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
   const out: string[] = [];
   const err: string[] = [];
+  const forget = listenersOf(process.stdout);
   const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(kept(out));
   const stderr = vi.spyOn(process.stderr, 'write').mockImplementation(kept(err));
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
@@ -34,7 +35,20 @@ async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
     stdout.mockRestore();
     stderr.mockRestore();
     vi.unstubAllEnvs();
+    forget();
   }
+}
+
+/** A pipe into standard output leaves its listeners there, which ends with a process of its own. @returns takes away what is new. */
+function listenersOf(stream: NodeJS.WriteStream): () => void {
+  const before = new Map(stream.eventNames().map((name) => [name, new Set(stream.rawListeners(name))]));
+  return () => {
+    for (const name of stream.eventNames()) {
+      for (const listener of stream.rawListeners(name)) {
+        if (before.get(name)?.has(listener) !== true) stream.off(name, listener as () => void); // the name decides its form
+      }
+    }
+  };
 }
 
 /** Writes into a list; a stream that is piped in waits for the word that it was written. */
