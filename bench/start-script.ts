@@ -1,6 +1,6 @@
 /** How `npm start` runs Puente: what is measured runs the same way. */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 export interface StartScript {
   environment: Record<string, string>;
@@ -13,5 +13,9 @@ export function readStartScript(root: string): StartScript {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const words = String(scripts.start).split(' ');
   const variables = words.slice(0, words.indexOf('exec')).map((word) => word.split('=') as [string, string]); // NAME=value
-  return { environment: Object.fromEntries(variables), options: words.filter((word) => word.startsWith('--')) };
+  const environment: Record<string, string> = Object.fromEntries(variables);
+  // npm runs it in the root; a contestant runs in its own folder, and would compile everything at each start.
+  const { NODE_COMPILE_CACHE: cache } = environment;
+  if (cache !== undefined) environment.NODE_COMPILE_CACHE = resolve(root, cache);
+  return { environment, options: words.filter((word) => word.startsWith('--')) };
 }

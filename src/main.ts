@@ -1,6 +1,7 @@
 /** The process: reads the settings, starts Puente, says where its doors are, and stops cleanly. */
 import cluster from 'node:cluster';
 import { url as inspectorUrl } from 'node:inspector';
+import { flushCompileCache } from 'node:module';
 import { armedFailpoint } from './app/armed.ts';
 import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
 import { welcome } from './app/welcome.ts';
@@ -37,6 +38,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     stopOnSignals(app);
     if (app.worker === null) process.stdout.write(welcome(config, app));
     else app.worker.ready(welcome(config, app));
+    // Now, not at the end, which a kill takes away: without what was compiled a start takes three times as long, and the
+    // program that reads TypeScript stays in memory (27 MB).
+    flushCompileCache();
   } catch (error) {
     const message = error instanceof PuenteError ? error.message : lastWords(error);
     process.stderr.write(`Puente did not start: ${message}\n`);

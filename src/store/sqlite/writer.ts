@@ -1,4 +1,5 @@
 /** The writer thread: owns the one writing connection and commits whole groups of units with one fsync. */
+import { flushCompileCache } from 'node:module';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { createCover, noCover } from '../../core/cover.ts';
@@ -69,6 +70,8 @@ function serve(setup: WriterSetup, port: MessagePort, post: (message: FromWriter
     idle = setTimeout(checkpoint, IDLE_BEFORE_CHECKPOINT_MS);
   });
   post({ kind: 'ready' });
+  // A thread keeps what it compiled by itself (`main.ts`).
+  flushCompileCache();
 }
 
 function start(port: MessagePort, setup: WriterSetup): void {
