@@ -17,7 +17,7 @@ import { createLog } from '../outbound/log.ts';
 import { standardOutput } from '../outbound/standard-output.ts';
 import { createUpstream, type UpstreamClient } from '../outbound/upstream.ts';
 import { withBreaker } from '../outbound/upstream-breaker.ts';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/server.ts';
+import type { Sandbox, SandboxOptions } from '../sandbox/server.ts';
 import { openStore } from './open-store.ts';
 import { readTls } from './public.ts';
 import { closeLeftovers, createRuntime, secretKey, systemClock } from './runtime.ts';
@@ -78,7 +78,7 @@ export async function openInside(
   makeDirectory(config.data_dir);
   const vault = createVault(secretKey(config, remarks));
   const store = await openStore(config, parts, { clock, log, vault, metrics }, remarks);
-  const sandbox = config.upstream === 'sandbox' ? await startSandbox(sandboxOptions(config)) : null;
+  const sandbox = config.upstream === 'sandbox' ? await ownSandbox(config) : null;
   const legacy_url = config.legacy_upstream === 'sandbox' ? (sandbox?.url ?? '') : config.legacy_upstream;
   const upstream = upstreamClient('orders', sandbox?.url ?? config.upstream, config, metrics, log);
   const legacy_upstream = upstreamClient('legacy', legacy_url, config, metrics, log);
@@ -167,6 +167,12 @@ function upstreamClient(
     metrics.count('breaker', `${service}_${calls}_${state}`);
     log.warn('the breaker of an upstream moved', { lane: service, operation: calls, action: state });
   });
+}
+
+/** Loaded for who plays with it alone: whoever serves tills starts sooner without a hundred files of it. */
+async function ownSandbox(config: Config): Promise<Sandbox> {
+  const { startSandbox } = await import('../sandbox/server.ts');
+  return startSandbox(sandboxOptions(config));
 }
 
 /** The sandbox sends its events to our own door, whose certificate may be a private one. */

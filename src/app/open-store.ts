@@ -7,7 +7,6 @@ import type { Clock, Log } from '../core/runtime.ts';
 import type { Store } from '../core/store.ts';
 import type { Vault } from '../core/vault.ts';
 import type { Metrics } from '../http/metrics.ts';
-import { openPostgresStore } from '../store/postgres/store.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import type { AppParts } from './inside.ts';
 
@@ -19,12 +18,21 @@ interface StoreParts {
 }
 
 /** @param remarks told at the start. @throws PuenteError store_unusable. */
-export function openStore(config: Config, parts: AppParts, around: StoreParts, remarks: string[]): Promise<Store> {
+export async function openStore(
+  config: Config,
+  parts: AppParts,
+  around: StoreParts,
+  remarks: string[],
+): Promise<Store> {
   const { clock, vault } = around;
   const sealing = { key_mark: keyMarkOf(vault), cover_key: vault.coverKey(), now: clock.now };
   const failpoint = parts.failpoint === undefined ? {} : { failpoint: parts.failpoint };
   const { url, ...server } = config.postgres;
-  if (url !== null) return openPostgresStore({ url, ...server, ...sealing, ...failpoint });
+  if (url !== null) {
+    // The client of a server is loaded where there is one.
+    const { openPostgresStore } = await import('../store/postgres/store.ts');
+    return openPostgresStore({ url, ...server, ...sealing, ...failpoint });
+  }
   const path = join(config.data_dir, 'puente.db');
   if (!existsSync(path)) remarks.push(`A new database was made: ${path}.`);
   return openSqliteStore({ path, create: true, ...sealing, ...failpoint, ...fileOptions(config, parts, around) });

@@ -2,7 +2,6 @@
 import { hasNoPeople } from '../config/contradictions.ts';
 import { type Config, sourcesOf } from '../config.ts';
 import type { Secret } from '../core/secret.ts';
-import { listAssumptions } from '../sandbox/assumptions.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 
 /** What has to be known of a Puente that runs. */
@@ -74,7 +73,7 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
   // A private authority's certificate is not known to curl, and the sandbox has nothing to steal.
   const curl = public_url.startsWith('https:') ? 'curl -sk' : 'curl -s';
   const token = started.ops_token_made ? (started.ops_token?.reveal() ?? '') : YOURS;
-  const count = listAssumptions(sandbox.world.settings).length;
+  const count = sandbox.assumptions;
   return [
     '',
     'A first payment, as a legacy till would ask for it:',

@@ -13,13 +13,14 @@ import {
   unclaimed,
 } from './change.ts';
 import { credentialOf } from './identity.ts';
-import { type Link, type LinkChange, LONGEST_UNSEEN_MS } from './link.ts';
+import type { Link, LinkChange } from './link.ts';
 import { lookAfterRefunds } from './payments/look-after.ts';
 import { readableOrder, readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 import { mayReplay, sendLink } from './send.ts';
 import { say } from './sentences.ts';
+import { LONGEST_UNSEEN_MS } from './unseen.ts';
 
 /** An order that was never seen is given up this long after its lifetime: no payment can come any more. */
 const LOST_AFTER_MS = 5 * 60_000;

@@ -30,9 +30,6 @@ export interface HeldFields {
   body?: string;
 }
 
-/** A create that ended while nobody looked has at most so much of its lifetime left: the default lifetime. A QR may live for months. */
-export const LONGEST_UNSEEN_MS = 15 * 60_000;
-
 export interface Link {
   /** UUID v7: looks like a legacy intent id and is time-ordered (`performance.md`). QR: the `in_store_order_id`. */
   legacy_id: string;

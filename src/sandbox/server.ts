@@ -8,6 +8,7 @@ import { storesRouter } from './account/stores.ts';
 import { tillsRouter } from './account/tills.ts';
 import { usersRouter } from './account/users.ts';
 import { encodeError, paymentsRefusal, send } from './answer.ts';
+import { listAssumptions } from './assumptions.ts';
 import { controlRouter } from './control.ts';
 import { createPostman, type Postman } from './delivery.ts';
 import { faultMiddleware } from './faults.ts';
@@ -43,6 +44,8 @@ export interface Sandbox {
   url: string;
   port: number;
   world: World;
+  /** How many choices that the specification leaves open it makes by its settings. */
+  assumptions: number;
   /** Ends every connection, timer and webhook. */
   close(): Promise<void>;
 }
@@ -94,6 +97,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
     port,
     world,
+    assumptions: listAssumptions(world.settings).length,
     async close() {
       world.close();
       const closed = new Promise((resolve) => server.close(resolve));

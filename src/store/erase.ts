@@ -5,10 +5,10 @@ import type { Holdings, OpenWork, UpkeepStore } from '../core/records/upkeep.ts'
 import { say } from '../core/sentences.ts';
 import type { AuditEntry } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
+import { LIVE } from './columns.ts';
 import type { Read, Reader, Writer } from './engine.ts';
 import { merchantLock } from './locks.ts';
 import { linkSteps } from './retention.ts';
-import { LIVE } from './rows.ts';
 import type { Step, Unit } from './unit.ts';
 import type { WriteName } from './writes.ts';
 import { HOLDING } from './writes-routing.ts';

@@ -1,8 +1,9 @@
 /** Links as operators look at them: what is live, what has changed since, and how one came to its state. */
 import type { Link } from '../core/link.ts';
 import type { Store } from '../core/store.ts';
+import { LINK, LIVE } from './columns.ts';
 import type { Reader } from './engine.ts';
-import { LINK, LIVE, type LinkRow, linkOf } from './rows.ts';
+import { type LinkRow, linkOf } from './rows.ts';
 
 type Past = Awaited<ReturnType<Store['linkHistory']>>[number];
 

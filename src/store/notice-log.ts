@@ -4,9 +4,10 @@ import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../core/rec
 import { say } from '../core/sentences.ts';
 import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
+import { NOTICE } from './columns.ts';
 import type { Reader, Writer } from './engine.ts';
 import { type Condition, filteredReads, listOf, whereOf } from './filtered.ts';
-import { NOTICE, type NoticeRow, noticeOf } from './rows.ts';
+import { type NoticeRow, noticeOf } from './rows.ts';
 import type { Value } from './unit.ts';
 
 type LogMethods = Pick<Store, 'notices' | 'notice' | 'countNotices' | 'sumNotices' | 'replayNotices'>;

@@ -3,10 +3,11 @@ import type { Link } from '../core/link.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../core/records/routing.ts';
 import type { Opening, Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
+import { LINK, LIVE } from './columns.ts';
 import type { Reader, Writer } from './engine.ts';
 import { SALE, valuesOfSale } from './legacy-sales.ts';
 import { merchantLock, requestLock, slotLock } from './locks.ts';
-import { LINK, LIVE, type LinkRow, oneOf, valuesOfLink } from './rows.ts';
+import { type LinkRow, oneOf, valuesOfLink } from './rows.ts';
 import type { Locks, Step } from './unit.ts';
 import { HOLDING } from './writes-routing.ts';
 

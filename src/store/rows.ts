@@ -6,19 +6,6 @@ import type { Notice } from '../core/records/notices.ts';
 import type { InboxEvent } from '../core/store.ts';
 import type { Value } from './unit.ts';
 
-/** The columns of a link, in the order of `valuesOfLink`. */
-export const LINK = `legacy_id, merchant_id, lane, family, unit, slot, client_key, fingerprint, reference_sent,
-  client_reference, held, amount_minor, merchant_order_id, sealed_notice_url, idempotency_key, sealed_body,
-  tables_revision, state, attempts, first_sent_at, boot_id, client_answer, order_id, order_json, order_version,
-  payment_id, legacy_state, legacy_state_at, cancel, expires_at, next_check_at, created_at, updated_at, revision`;
-
-/** The columns of a Notice. */
-export const NOTICE = `id, legacy_id, merchant_id, sequence, topic, form, subject, body, state, attempts, created_at,
-  next_attempt_at`;
-
-/** A link that holds its slot. */
-export const LIVE = `state IN ('SENDING', 'IN_DOUBT', 'LIVE')`;
-
 export interface LinkRow extends Omit<Link, 'held' | 'order'> {
   held: string;
   order_json: string | null;

@@ -1,6 +1,7 @@
 /** Pulling forward what was put off by a clock that ran ahead; each engine has the rules in its own words. */
-import { LONGEST_UNSEEN_MS } from '../core/link.ts';
+
 import { longestNoticeWaits_ms } from '../core/retry.ts';
+import { LONGEST_UNSEEN_MS } from '../core/unseen.ts';
 
 /** What the engines name differently. */
 export interface ScheduleWords {

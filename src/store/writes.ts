@@ -1,6 +1,6 @@
 /** Every statement that writes, by name, in SQLite's words: a unit carries the name and the values, and another engine has its own words where these are not its. */
 import { PARKED_EVENTS_LIMIT } from '../core/store.ts';
-import { LINK } from './rows.ts';
+import { LINK } from './columns.ts';
 import { evidenceWrites } from './writes-evidence.ts';
 import { HOLDING, routingWrites } from './writes-routing.ts';
 import { scheduleWrites } from './writes-schedules.ts';

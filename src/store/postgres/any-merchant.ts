@@ -1,8 +1,9 @@
 /** Sales by a reference alone, whoever's they are: one look into the index for each merchant, all in one round trip. */
 import type { LegacySale } from '../../core/records/routing.ts';
 import type { Store } from '../../core/store.ts';
+import { LINK } from '../columns.ts';
 import { SALE } from '../legacy-sales.ts';
-import { LINK, type LinkRow, linkOf } from '../rows.ts';
+import { type LinkRow, linkOf } from '../rows.ts';
 import type { PostgresReader } from './reader.ts';
 
 type AnyMerchantMethods = Pick<Store, 'linksByAnyReference' | 'legacySalesByAnyReference'>;

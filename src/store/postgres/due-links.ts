@@ -1,7 +1,8 @@
 /** Links that are due for a look, each handed to one store only. */
 import type { Link } from '../../core/link.ts';
 import type { Store } from '../../core/store.ts';
-import { LINK, type LinkRow, linkOf } from '../rows.ts';
+import { LINK } from '../columns.ts';
+import { type LinkRow, linkOf } from '../rows.ts';
 import { claimOf, isFree } from './leases.ts';
 import type { PostgresReader } from './reader.ts';
 

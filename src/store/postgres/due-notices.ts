@@ -1,6 +1,7 @@
 /** Notices that are due, each handed to one store only. */
 import type { Store } from '../../core/store.ts';
-import { NOTICE, type NoticeRow, noticeOf } from '../rows.ts';
+import { NOTICE } from '../columns.ts';
+import { type NoticeRow, noticeOf } from '../rows.ts';
 import type { Value } from '../unit.ts';
 import { claimOf, isFree } from './leases.ts';
 import type { AwaitedRead, PostgresReader } from './reader.ts';

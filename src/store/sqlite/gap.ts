@@ -5,7 +5,7 @@ import type Database from 'better-sqlite3';
 import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
 import type { AuditAction } from '../../core/audit-actions.ts';
 import { say } from '../../core/sentences.ts';
-import { LIVE } from '../rows.ts';
+import { LIVE } from '../columns.ts';
 
 /** What `meta` says while a writer has the file, and after it has left it in order. */
 export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
