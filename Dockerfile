@@ -26,10 +26,10 @@ USER node
 # One start, ended after ten seconds, fills Node's cache of what it has compiled: a container starts in a third of the time,
 # and is 40 MB smaller.
 RUN PUENTE_DATA_DIR=/tmp/first timeout --preserve-status 10 \
-    node --max-semi-space-size=16 --max-old-space-size=1024 src/main.ts && rm -r /tmp/first
+    node --max-semi-space-size=16 --no-allocation-site-pretenuring --max-old-space-size=1024 src/main.ts && rm -r /tmp/first
 VOLUME /app/data
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PUENTE_OPS_PORT}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Node itself is the first process and gets SIGTERM; npm would swallow it.
-CMD ["node", "--max-semi-space-size=16", "--max-old-space-size=1024", "src/main.ts"]
+CMD ["node", "--max-semi-space-size=16", "--no-allocation-site-pretenuring", "--max-old-space-size=1024", "src/main.ts"]
