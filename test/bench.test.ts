@@ -162,7 +162,7 @@ test('what is measured is what `npm start` and the image run', () => {
   const words = ['node', ...options, 'src/main.ts'].map((word) => JSON.stringify(word));
   expect(image).toContain(`CMD [${words.join(', ')}]`);
   // The start that fills the cache of what is compiled: V8 takes nothing from one that ran with other options.
-  expect(image).toContain(`node ${options.join(' ')} src/main.ts && rm`);
+  expect(image).toContain(`${options.join(' ')} src/main.ts > /tmp/said &`);
   expect(Object.keys(environment)).toEqual(['MALLOC_ARENA_MAX', 'NODE_COMPILE_CACHE']);
   expect(environment.NODE_COMPILE_CACHE).toBe(join(root, 'node_modules/.cache/puente'));
   expect(image).toContain(`MALLOC_ARENA_MAX=${environment.MALLOC_ARENA_MAX} `);

@@ -34,7 +34,7 @@ export async function startPuente(
   return start(ground, settings, start_limit_ms);
 }
 
-/** What is measured is no first start: after the first one, Node has what it compiled, as any installation has. */
+/** What is measured on a file is no first start: after the first one, Node has what it compiled, as any installation has. */
 let compiled: Promise<void> | undefined;
 
 async function compileOnce({ upstream, core, directory, node_options = [] }: PuentesGround): Promise<void> {

@@ -18,8 +18,8 @@ const LONGEST_DELAY_S = 0.02;
 /** Three quarters of what a container of a gibibyte has. */
 const MOST_RSS = 768 * MIB;
 /**
- * SQLite's page caches hold 64 MiB of the writer and 16 MiB of the reader: until the file is larger, memory grows with it.
- * It takes some 16,000 sales, by which the caches of answers are full too.
+ * SQLite's page caches hold 16 MiB of the writer and as much of the reader: until the file is larger, memory grows with it.
+ * The caches of answers are full by some 16,000 sales, which take this much.
  */
 const WARM_FILE = 80 * MIB;
 /**

@@ -1,5 +1,4 @@
 /** Pulling forward what was put off by a clock that ran ahead; each engine has the rules in its own words. */
-
 import { longestNoticeWaits_ms } from '../core/retry.ts';
 import { LONGEST_UNSEEN_MS } from '../core/unseen.ts';
 

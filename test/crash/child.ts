@@ -14,7 +14,7 @@ const START_LIMIT_MS = 40_000;
 export interface Build {
   cwd: string;
   entry: string;
-  /** Folder of its compiled code, which makes a start a third cheaper; filled when the server is ready, and at a clean stop. */
+  /** Folder of its compiled code, which makes a start cheaper; filled when the server is ready, and at a clean stop. */
   compiled?: string;
   /** Words in front of Node, e.g. strace and its options. */
   wrapper?: readonly string[];

@@ -4,6 +4,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { createCover, noCover } from '../../core/cover.ts';
 import type { Unit, UnitResult } from '../unit.ts';
+import type { WriteName } from '../writes.ts';
 import { type Connection, commitGroup, prepareCommits } from './commit.ts';
 import { releaseBallast } from './disk.ts';
 import { failureOf, textOf, unusableBecause } from './failure.ts';
@@ -14,13 +15,20 @@ import { applySettings, assertSettings, BUSY_TIMEOUT_MS } from './settings.ts';
 /** Long enough to stay out of the way of payments, short enough that the log never rests large or with erased bytes in it. */
 const IDLE_BEFORE_CHECKPOINT_MS = 1_000;
 
+/**
+ * What undoes a single statement: as a file it was three quarters of all bytes that a sale wrote, and nothing of it outlives
+ * its transaction. For the writer alone, because the indexes that a migration sorts may be larger than memory.
+ */
+const UNDONE_IN_MEMORY = 'temp_store = MEMORY';
+const UNDONE_BY_FILE = 'temp_store = FILE';
+/** Writes that may change as many rows as there are: what undoes them may be larger than memory, too. */
+const WITHOUT_BOUND: ReadonlySet<WriteName> = new Set(['hasten_notices', 'pull_links', 'pull_events', 'pull_notices']);
+
 /** @throws PuenteError store_unusable when a setting does not hold before or after the first write. */
 function openConnection(setup: WriterSetup): Connection {
   const database = new Database(setup.path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   applySettings(database, setup.path);
-  // What undoes a single statement is kept in memory: as a file it was three quarters of all bytes that a sale wrote, and
-  // nothing of it outlives its transaction. Here alone, because the indexes that a migration sorts may be larger than memory.
-  database.pragma('temp_store = MEMORY');
+  database.pragma(UNDONE_IN_MEMORY);
   if (setup.max_pages > 0) database.pragma(`max_page_count = ${setup.max_pages}`);
   const connection = prepareCommits(database, setup.cover_key === undefined ? noCover : createCover(setup.cover_key));
   connection.statements.remember.run('opened_at', String(setup.opened_at));
@@ -29,6 +37,17 @@ function openConnection(setup: WriterSetup): Connection {
   database.pragma('wal_checkpoint(PASSIVE)');
   assertSettings(database, setup.path);
   return connection;
+}
+
+function commitAny(connection: Connection, units: Unit[], path: string): UnitResult[] {
+  const has_bound = units.every(({ steps }) => steps.every(({ write }) => !WITHOUT_BOUND.has(write)));
+  if (has_bound) return commitOnReserve(connection, units, path);
+  connection.database.pragma(UNDONE_BY_FILE);
+  try {
+    return commitOnReserve(connection, units, path);
+  } finally {
+    connection.database.pragma(UNDONE_IN_MEMORY);
+  }
 }
 
 /** A full disk gets the reserve back, once: what is under way is to be finished, whatever becomes of new work (F44). */
@@ -67,14 +86,14 @@ function serve(setup: WriterSetup, port: MessagePort, post: (message: FromWriter
       port.close();
       return;
     }
-    const results = commitOnReserve(connection, message.units, setup.path);
+    const results = commitAny(connection, message.units, setup.path);
     if (message.units.some((unit) => unit.checkpoint === true)) checkpoint();
     post({ kind: 'results', results });
     idle = setTimeout(checkpoint, IDLE_BEFORE_CHECKPOINT_MS);
   });
-  post({ kind: 'ready' });
-  // A thread keeps what it compiled by itself (`main.ts`).
+  // Each thread has to keep its own (`main.ts`).
   flushCompileCache();
+  post({ kind: 'ready' });
 }
 
 function start(port: MessagePort, setup: WriterSetup): void {
