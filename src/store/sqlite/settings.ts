@@ -9,8 +9,8 @@ const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024;
 /** 16 MiB of log between checkpoints: twice as few pages are written twice as with SQLite's own 4 MiB. */
 const CHECKPOINT_PAGES = 4_096;
 /**
- * 16 MiB, for the writer: a sale reads as few pages from the file with 4 as with 64, at a million links. More costs: a commit that has split
- * a page goes through every bucket of the cache once (3 % of a create at 64 MiB).
+ * 16 MiB, for the writer: a sale reads as few pages from the file with 4 as with 64, at a million links. More costs: a commit
+ * that has split a page goes through every bucket of the cache once (3 % of a create at 64 MiB).
  */
 const CACHE_KIB = 16_384;
 /** Before it, a WAL reset could corrupt the file (3.7.0 to 3.51.2). */
