@@ -5,7 +5,7 @@ import { type BatchParts, causeOf, writeBatch } from './evidence-batch.ts';
 import { createEvidenceChores, type EvidenceChoreParts } from './evidence-chores.ts';
 
 /** Exchanges of one transaction: the payments' own commits wait behind it, so it is kept to a few milliseconds. */
-const BATCH = 100;
+const BATCH = 200;
 /** While many wait: a batch takes some turns of the process, whose turns are long when it is busy, and what waits long costs memory. */
 const LARGE_BATCH = 300;
 const MANY = 500;
@@ -47,6 +47,7 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
   let bytes = 0;
   let running = false;
   let stopped = false;
+  let hastened = false;
   let timer: NodeJS.Timeout | undefined;
 
   const run = (): void => {
@@ -56,6 +57,7 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
     running = true;
     void writeAll().finally(() => {
       running = false;
+      hastened = false;
       if (waiting.length > 0) beat();
     });
   };
@@ -63,8 +65,9 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
     if (stopped || waiting.length >= BATCH) run();
     else timer ??= setTimeout(run, batch_ms);
   };
+  /** The first batch however small, and more while they are whole: a commit for each few costs twice as much of each. */
   const writeAll = async (): Promise<void> => {
-    while (waiting.length > 0) {
+    do {
       const batch = waiting.splice(0, waiting.length > MANY ? LARGE_BATCH : BATCH);
       if (await writeBatch(parts, batch)) {
         tell(parts, batch);
@@ -74,7 +77,7 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
         bytes -= one.bytes;
         one.done();
       }
-    }
+    } while (waiting.length >= (stopped || hastened ? 1 : BATCH));
   };
   return {
     add(one) {
@@ -88,7 +91,10 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
     },
     isBehind: () => waiting.length * 2 >= queue || bytes * 2 >= WAITING_BYTES,
     shed: chores.shed,
-    hasten: run,
+    hasten() {
+      hastened = true;
+      run();
+    },
     stop() {
       stopped = true;
       run();

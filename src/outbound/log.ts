@@ -57,13 +57,15 @@ const MAX_READ = 4_096;
 /** Units, operations and our own sentences come again with every call; so many are known to be clean. */
 const MAX_KNOWN = 2_000;
 const knownClean = new Set<string>();
+/** A sale's or a call's own id, which every line has and no other call: there is nothing in it to mask. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * The last scrubber: tokens, cards, addresses and keys are masked in every text, whoever wrote it, and in the encodings that
  * they may hide in. A text is cut after that, so that no half of a secret stays.
  */
 function cleaned(text: string): string {
-  if (knownClean.has(text)) return text;
+  if (UUID.test(text) || knownClean.has(text)) return text;
   const masked = maskText(text.slice(0, MAX_READ).replaceAll(CARD_LIKE, '[digits]'), true);
   const clean = masked.slice(0, MAX_TEXT).replaceAll(UNPRINTABLE, '?');
   if (clean === text && knownClean.size < MAX_KNOWN) knownClean.add(text);

@@ -2,6 +2,7 @@
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import type { CapturedMessages } from '../core/exchange.ts';
 import type { RecordedExchange, StoredExchange } from '../core/records/evidence.ts';
+import { firedAs, firedIn } from './fired.ts';
 import type { Value } from './unit.ts';
 
 const jsonColumns = [
@@ -23,7 +24,7 @@ export function exchangeOf(row: ExchangeRow): StoredExchange {
   return {
     ...row,
     upstream: listIn(row.upstream),
-    fired: listIn(row.fired),
+    fired: firedIn(row.fired),
     losses: listIn(row.losses),
     lost: listIn(row.lost),
     unknown: listIn(row.unknown),
@@ -53,7 +54,7 @@ export function valuesOfExchange(exchange: RecordedExchange): Value[] {
     exchange.duration_ms,
     exchange.tables_revision,
     listAs(exchange.upstream),
-    listAs(exchange.fired),
+    firedAs(exchange.fired),
     listAs(exchange.losses),
     listAs(exchange.lost),
     listAs(exchange.unknown),

@@ -3,7 +3,7 @@ import type { RecordedExchange } from '../core/records/evidence.ts';
 import type { Room } from '../core/records/upkeep.ts';
 import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
-import type { Reader, Writer } from './engine.ts';
+import type { CommitResult, Reader, Writer } from './engine.ts';
 import { valuesOfExchange } from './exchange-rows.ts';
 import { storeFailed } from './failure.ts';
 import { EXCHANGES_LOCK } from './locks.ts';
@@ -21,24 +21,33 @@ export function recordingMethods(reader: Reader, writer: Writer, room: () => Roo
   const keepNames = nameKeeper(reader);
   let writing: Promise<void> = Promise.resolve();
 
-  /** Leaves out what is known, sums the rest, and commits all of it in one unit. */
+  /** Each once. A batch that is told again is the exception: what is known of it is only looked for when a rule was broken. */
   async function record(batch: readonly RecordedExchange[]): Promise<void> {
-    if (batch.length === 0) return;
-    const ids = JSON.stringify(batch.map((exchange) => exchange.id));
-    const times = batch.map((exchange) => exchange.at);
-    const known = new Set((await knownIds.all(ids, Math.min(...times), Math.max(...times))).map((row) => row.id));
-    const once = new Map(batch.map((exchange) => [exchange.id, exchange]));
-    const fresh = [...once.values()].filter((exchange) => !known.has(exchange.id));
-    if (fresh.length === 0) return;
-    const rows = fresh.map((exchange): Step => ({ write: 'insert_exchange', values: valuesOfExchange(exchange) }));
-    // An id that came in unseen breaks the rule that ids are unique, and with it the whole unit: no sum counts it twice.
-    const result = await writer.commit({
-      steps: [...rows, ...sumSteps(fresh, await keepNames(fresh))],
-      locks: { alone: [EXCHANGES_LOCK] },
-    });
+    const once = [...new Map(batch.map((exchange) => [exchange.id, exchange])).values()];
+    if ((await add(once)).kind === 'done') return;
+    const known = await knownOf(once);
+    const fresh = once.filter((exchange) => !known.has(exchange.id));
+    const result = await add(fresh);
     if (result.kind === 'done') return;
     const cause = result.kind === 'constraint' ? result.text : result.kind;
     throw new PuenteError('store_failed', `${fresh.length} exchanges were not recorded (${cause}): record them again.`);
+  }
+
+  /** All in one unit. An id that is there already breaks the rule that ids are unique: no sum counts it twice. */
+  async function add(batch: readonly RecordedExchange[]): Promise<CommitResult> {
+    if (batch.length === 0) return { kind: 'done' };
+    const rows = batch.map((exchange): Step => ({ write: 'insert_exchange', values: valuesOfExchange(exchange) }));
+    return writer.commit({
+      steps: [...rows, ...sumSteps(batch, await keepNames(batch))],
+      locks: { alone: [EXCHANGES_LOCK] },
+    });
+  }
+
+  async function knownOf(batch: readonly RecordedExchange[]): Promise<Set<string>> {
+    const ids = JSON.stringify(batch.map((exchange) => exchange.id));
+    const times = batch.map((exchange) => exchange.at);
+    const rows = await knownIds.all(ids, Math.min(...times), Math.max(...times));
+    return new Set(rows.map((row) => row.id));
   }
 
   return {

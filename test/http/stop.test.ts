@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
+import express from 'express';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listen } from '../../src/http/server.ts';
 import { createLog } from '../../src/outbound/log.ts';
@@ -133,7 +134,10 @@ describe('the farewell of a door', () => {
   };
 
   it('that few know ends when none of them is connected, and waits for one that is', async () => {
-    const door = await listen((_request, response) => response.end('ok'), limits);
+    const door = await listen(
+      express().use((_request, response) => void response.end('ok')),
+      limits,
+    );
     const answers = `http://127.0.0.1:${door.port}/`;
     const kept = new Agent({ keepAlive: true, maxSockets: 1 });
     await answerOf(answers, kept);

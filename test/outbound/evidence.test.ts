@@ -173,14 +173,14 @@ describe('under load', () => {
     const hanging = gated();
     const evidence = start({ queue: 1_000, shadow_queue: 10_000 }, hanging);
     // The first batch hangs in the store; then half of what may wait fills up.
-    for (let index = 0; index < 100 + 500; index++) evidence.finished(newExchange());
+    for (let index = 0; index < 200 + 500; index++) evidence.finished(newExchange());
     evidence.shadowed(newTask());
     expect(counted.get('shed shadow')).toBe(1);
     for (let index = 0; index < 5_000; index++) evidence.finished(newExchange());
     expect(counted.get('shed evidence')).toBe(4_501);
     hanging.open();
     await evidence.settled();
-    expect(await kept()).toHaveLength(1_100);
+    expect(await kept()).toHaveLength(1_200);
     expect(await shedToday()).toEqual({ shadow: 1, evidence: 4_501 });
   });
 
