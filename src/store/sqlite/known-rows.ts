@@ -1,25 +1,37 @@
 /** Rows that are kept as they were read: every call looks at its merchant and token several times, tills poll the same sale, and all of them change rarely. */
+import type { Link } from '../../core/link.ts';
 import { createPassing } from '../../core/passing.ts';
 import { createRecent } from '../../core/recent.ts';
 import type { Store } from '../../core/store.ts';
+import { LINK } from '../columns.ts';
 import type { Step, Unit } from '../unit.ts';
 import { type WriteName, writes } from '../writes.ts';
 
-export type KnownTable = 'merchant' | 'token' | 'link';
+/** `named`: which links a merchant's reference names. `free`: that legacy holds nothing of a unit. */
+export type KnownTable = 'merchant' | 'token' | 'link' | 'named' | 'free';
 
 export interface KnownRows {
-  /** The row as it was read last, while nothing that is being written could have changed it. That a link is not there is not kept. */
+  /**
+   * The row as it was read last, while nothing that is being written could have changed it. That a link is not there is not
+   * kept, and of what holds a unit nothing but that it is not there: the one may come, the other ends by itself.
+   */
   get<Row>(table: KnownTable, key: string, read: () => Promise<Row | null>): Promise<Row | null>;
   /** Hands on the commit of a unit; until one that may change such rows has ended, they are read from the file. */
   during<Result>(unit: Unit, commit: Promise<Result>): Promise<Result>;
 }
 
-/** So many are kept of each, those in use lately; of links fewer, because an order hangs on each of them. */
-const LIMITS = { merchant: 10_000, token: 10_000, link: 1_000 } as const;
+/** So many are kept of each, those in use lately; of links fewer, because an order hangs on each of them, or fifty ids on a name. */
+const LIMITS = { merchant: 10_000, token: 10_000, link: 1_000, named: 1_000, free: 10_000 } as const;
 
 /** Right only where all writing goes by one queue, as the instance lock makes sure. */
 export function createKnownRows(): KnownRows {
-  const kept = { merchant: keptRows(LIMITS.merchant), token: keptRows(LIMITS.token), link: keptRows(LIMITS.link) };
+  const kept = {
+    merchant: keptRows(LIMITS.merchant),
+    token: keptRows(LIMITS.token),
+    link: keptRows(LIMITS.link),
+    named: keptRows(LIMITS.named),
+    free: keptRows(LIMITS.free),
+  };
   return {
     async get<Row>(table: KnownTable, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
       const rows = kept[table];
@@ -29,8 +41,7 @@ export function createKnownRows(): KnownRows {
       const before = rows.changes();
       const row = await read();
       if (rows.changes() !== before) return row;
-      // Openings of links are many, and none of them would find a link known that was missing.
-      if (row !== null || table !== 'link') rows.set(key, row === null ? null : Object.freeze(row));
+      if (isKept(table, row)) rows.set(key, row === null ? null : Object.freeze(row));
       return row;
     },
     during(unit, commit) {
@@ -44,6 +55,12 @@ export function createKnownRows(): KnownRows {
   };
 }
 
+/** Openings of links are many, and none of them would find a link known that was missing. */
+function isKept(table: KnownTable, row: unknown): boolean {
+  if (table === 'link') return row !== null;
+  return table !== 'free' || row === null;
+}
+
 /** Rows that a step may change; a null key means any of the table. */
 interface Change {
   table: KnownTable;
@@ -55,7 +72,12 @@ const ANY: readonly (readonly [RegExp, Change])[] = [
   [/\b(?:INSERT INTO|UPDATE|DELETE FROM) (?:merchants|tokens)\b/, { table: 'token', key: null }],
   // A new one has never been read.
   [/\b(?:UPDATE|DELETE FROM) links\b/, { table: 'link', key: null }],
+  [/\b(?:UPDATE|DELETE FROM) links\b/, { table: 'named', key: null }],
+  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) legacy_sales\b/, { table: 'free', key: null }],
 ];
+const LINK_COLUMNS = LINK.split(/,\s*/);
+const MERCHANT_AT = LINK_COLUMNS.indexOf('merchant_id');
+const REFERENCE_AT = LINK_COLUMNS.indexOf('client_reference');
 const byWrite = new Map(
   Object.entries(writes).map(([name, sql]) => [
     name as WriteName, // the keys are those of `writes`
@@ -64,8 +86,10 @@ const byWrite = new Map(
 );
 
 function changesOf({ write, values }: Step): readonly Change[] {
-  // By far the commonest, once or twice for each sale: it ends in `WHERE legacy_id = ? AND revision = ?`.
+  // By far the commonest, once or twice for each sale: it ends in `WHERE legacy_id = ? AND revision = ?`. No link's name changes.
   if (write === 'update_link') return [{ table: 'link', key: String(values.at(-2)) }];
+  if (write === 'insert_link' || write === 'insert_unslotted_link')
+    return [{ table: 'named', key: nameOf(values[MERCHANT_AT], values[REFERENCE_AT]) }];
   return byWrite.get(write) ?? [];
 }
 
@@ -102,15 +126,41 @@ function keptRows(limit: number) {
   };
 }
 
+/** A merchant's id has no blank in it. */
+function nameOf(merchant_id: unknown, reference: unknown): string {
+  return `${merchant_id} ${reference}`;
+}
+
+type KnownMethods = Pick<Store, 'merchant' | 'token' | 'link' | 'linksByClientReference' | 'heldByLegacy'>;
+
 /** The same methods, which read a row from the file only when it is not known. */
-export function withKnownRows<Methods extends Pick<Store, KnownTable>>(
-  methods: Methods,
-  known: () => KnownRows,
-): Methods {
+export function withKnownRows<Methods extends KnownMethods>(methods: Methods, known: () => KnownRows): Methods {
+  const link: Store['link'] = (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id));
   return {
     ...methods,
     merchant: (id) => known().get('merchant', id, () => methods.merchant(id)),
     token: (fingerprint) => known().get('token', fingerprint, () => methods.token(fingerprint)),
-    link: (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id)),
+    link,
+    linksByClientReference: async (merchant_id, reference, limit) => {
+      let read: Link[] = [];
+      const named = await known().get<Named>('named', nameOf(merchant_id, reference), async () => {
+        read = await methods.linksByClientReference(merchant_id, reference, limit);
+        return { ids: read.map(({ legacy_id }) => legacy_id), limit };
+      });
+      if (named === null || named.ids.length === read.length) return read;
+      if (named.limit !== limit) return methods.linksByClientReference(merchant_id, reference, limit);
+      return (await Promise.all(named.ids.map(link))).filter((one) => one !== null);
+    },
+    heldByLegacy: (merchant_id, slot, now, which = 'any') => {
+      const read = () => methods.heldByLegacy(merchant_id, slot, now, which);
+      return which === 'any' ? known().get('free', `${merchant_id} ${slot}`, read) : read();
+    },
   };
+}
+
+/** Newest first. */
+interface Named {
+  ids: readonly string[];
+  /** That was asked for; more of them may be there. */
+  limit: number;
 }

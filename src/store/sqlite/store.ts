@@ -154,7 +154,7 @@ export function assembleStore(parts: {
     parts.release();
   };
   return {
-    ...withKnownRows({ ...merchantMethods(reader, queue, now), ...linkMethods(reader, queue, now) }, () =>
+    ...withKnownRows({ ...merchantMethods(reader, queue, now), ...linkMethods(reader, queue, now), ...openings }, () =>
       queue.known(),
     ),
     ...inbox,
@@ -164,7 +164,6 @@ export function assembleStore(parts: {
     ...noticeMethods(queue),
     ...noticeLogMethods(reader, queue),
     ...refundMethods(reader, queue, now),
-    ...openings,
     ...legacySaleMethods(reader, queue, now),
     ...linkHistoryMethods(reader),
     ...anyMerchantMethods(reader),

@@ -1,6 +1,10 @@
 /** Rows that are kept in memory: never older than a commit whose end somebody has heard of. */
 import { describe, expect, it } from 'vitest';
-import { createKnownRows } from '../../../src/store/sqlite/known-rows.ts';
+import type { Link } from '../../../src/core/link.ts';
+import type { LegacySale } from '../../../src/core/records/routing.ts';
+import type { Store } from '../../../src/core/store.ts';
+import { LINK } from '../../../src/store/columns.ts';
+import { createKnownRows, withKnownRows } from '../../../src/store/sqlite/known-rows.ts';
 import type { Unit } from '../../../src/store/unit.ts';
 
 const unitOf = (write: Unit['steps'][number]['write']): Unit => ({ steps: [{ write, values: [] }] });
@@ -159,5 +163,110 @@ describe('known links', () => {
     expect(await look('a', null)).toBeNull();
     await rows.during(unitOf('insert_link'), Promise.resolve());
     expect(await look('a')).toEqual({ id: 'a' });
+  });
+});
+
+/** A store whose file is read by hand: what it holds, and how often it was looked into. */
+function shelf() {
+  const rows = createKnownRows();
+  const file = { reads: [] as string[], links: [] as Pick<Link, 'legacy_id'>[], sale: null as LegacySale | null };
+  const methods = withKnownRows<Pick<Store, 'merchant' | 'token' | 'link' | 'linksByClientReference' | 'heldByLegacy'>>(
+    {
+      merchant: async () => null,
+      token: async () => null,
+      link: async (id) => {
+        file.reads.push(id);
+        return file.links.find(({ legacy_id }) => legacy_id === id) as Link | null; // nobody reads more of it
+      },
+      linksByClientReference: async (_merchant, reference, limit) => {
+        file.reads.push(reference);
+        return file.links.slice(0, limit) as Link[];
+      },
+      heldByLegacy: async (_merchant, slot) => {
+        file.reads.push(slot);
+        return file.sale;
+      },
+    },
+    () => rows,
+  );
+  return { rows, file, methods };
+}
+
+describe('what a reference names', () => {
+  const columns = LINK.split(/,\s*/);
+  const opened = (write: 'insert_link' | 'insert_unslotted_link', reference: string): Unit => {
+    const named = { merchant_id: '1', client_reference: reference } as Record<string, string>;
+    return { steps: [{ write, values: columns.map((column) => named[column] ?? null) }] };
+  };
+  const named = (ids: string[]) => ids.map((legacy_id) => ({ legacy_id }));
+
+  it('is looked for once, and its links are those that are known', async () => {
+    const { file, methods } = shelf();
+    file.links = named(['b', 'a']);
+    const look = () => methods.linksByClientReference('1', 'Mesa 5', 9);
+    expect([await look(), await look(), await look()]).toEqual([file.links, file.links, file.links]);
+    expect(file.reads).toEqual(['Mesa 5', 'b', 'a']);
+  });
+
+  it('may be nothing, until a sale is opened by that name', async () => {
+    const { rows, file, methods } = shelf();
+    const look = () => methods.linksByClientReference('1', 'Mesa 5', 9);
+    expect([await look(), await look()]).toEqual([[], []]);
+    await rows.during(opened('insert_link', 'Mesa 6'), Promise.resolve());
+    await look();
+    expect(file.reads).toEqual(['Mesa 5']);
+    for (const write of ['insert_link', 'insert_unslotted_link'] as const) {
+      file.links = [...named([write]), ...file.links];
+      await rows.during(opened(write, 'Mesa 5'), Promise.resolve());
+      expect(await look()).toEqual(file.links);
+    }
+  });
+
+  it('is looked for anew by who asks for more', async () => {
+    const { file, methods } = shelf();
+    file.links = named(['b', 'a']);
+    expect(await methods.linksByClientReference('1', 'Mesa 5', 1)).toEqual(named(['b']));
+    expect(await methods.linksByClientReference('1', 'Mesa 5', 2)).toEqual(named(['b', 'a']));
+  });
+
+  it('is without what was deleted', async () => {
+    const { rows, file, methods } = shelf();
+    file.links = named(['b', 'a']);
+    const look = () => methods.linksByClientReference('1', 'Mesa 5', 9);
+    await look();
+    file.links = named(['a']);
+    await rows.during(unitOf('delete_links'), Promise.resolve());
+    expect(await look()).toEqual(named(['a']));
+  });
+});
+
+describe('that legacy holds nothing of a unit', () => {
+  it('is known until something of legacy is written', async () => {
+    const { rows, file, methods } = shelf();
+    const look = () => methods.heldByLegacy('1', 'point:A', 0);
+    expect([await look(), await look()]).toEqual([null, null]);
+    expect(file.reads).toEqual(['point:A']);
+    for (const write of ['insert_legacy_sale', 'update_legacy_sale', 'doubt_legacy_sales'] as const) {
+      await look();
+      const commit = Promise.withResolvers<void>();
+      const ended = rows.during(unitOf(write), commit.promise);
+      file.sale = { id: write } as LegacySale; // nobody reads more of it
+      expect(await look(), `while ${write} is under way`).toBe(file.sale);
+      commit.resolve();
+      await ended;
+      expect(await look()).toBe(file.sale);
+      file.sale = null;
+    }
+  });
+
+  it('is looked for each time where it does, because a sale may end by the clock alone, and of proven tokens', async () => {
+    const { file, methods } = shelf();
+    file.sale = { id: 'sale' } as LegacySale; // nobody reads more of it
+    await methods.heldByLegacy('1', 'point:A', 0);
+    file.sale = null;
+    expect(await methods.heldByLegacy('1', 'point:A', 1)).toBeNull();
+    await methods.heldByLegacy('1', 'point:A', 1, 'proven');
+    await methods.heldByLegacy('1', 'point:A', 1, 'proven');
+    expect(file.reads).toHaveLength(4);
   });
 });
