@@ -24,8 +24,19 @@ export function keepCall(runtime: Runtime, body: unknown): KeptCall {
   };
 }
 
-/** The body as the till sent it, numbers with their source text. */
-export function keptBody(runtime: Runtime, link: Link): Record<string, unknown> {
+/** Opened once for each row that is known: a till polls its merchant order, and opening takes longer than all else of that. */
+const opened = new WeakMap<Link, Record<string, unknown>>();
+
+/** The body as the till sent it, numbers with their source text; to be read only, because others hold it too. */
+export function keptBody(runtime: Runtime, link: Link): Readonly<Record<string, unknown>> {
+  const known = opened.get(link);
+  if (known !== undefined) return known;
+  const body = openedBody(runtime, link);
+  opened.set(link, body);
+  return body;
+}
+
+function openedBody(runtime: Runtime, link: Link): Record<string, unknown> {
   const sealed = Buffer.from(String(link.held.body), 'base64'); // QR links are opened with one
   return parseJson(runtime.vault.open(sealed, 'qr-body').toString('utf8')) as Record<string, unknown>; // it was one
 }

@@ -7,8 +7,8 @@ import { LINK } from '../columns.ts';
 import type { Step, Unit } from '../unit.ts';
 import { type WriteName, writes } from '../writes.ts';
 
-/** `named`: which links a merchant's reference names. `free`: that legacy holds nothing of a unit. */
-export type KnownTable = 'merchant' | 'token' | 'link' | 'named' | 'free';
+/** `order`: which link a merchant order is. `named`: which a merchant's reference names. `free`: that legacy holds nothing of a unit. */
+export type KnownTable = 'merchant' | 'token' | 'link' | 'order' | 'named' | 'free';
 
 export interface KnownRows {
   /**
@@ -21,7 +21,7 @@ export interface KnownRows {
 }
 
 /** So many are kept of each, those in use lately; of links fewer, because an order hangs on each of them, or fifty ids on a name. */
-const LIMITS = { merchant: 10_000, token: 10_000, link: 1_000, named: 1_000, free: 10_000 } as const;
+const LIMITS = { merchant: 10_000, token: 10_000, link: 1_000, order: 10_000, named: 1_000, free: 10_000 } as const;
 
 /** Right only where all writing goes by one queue, as the instance lock makes sure. */
 export function createKnownRows(): KnownRows {
@@ -29,6 +29,7 @@ export function createKnownRows(): KnownRows {
     merchant: keptRows(LIMITS.merchant),
     token: keptRows(LIMITS.token),
     link: keptRows(LIMITS.link),
+    order: keptRows(LIMITS.order),
     named: keptRows(LIMITS.named),
     free: keptRows(LIMITS.free),
   };
@@ -57,7 +58,7 @@ export function createKnownRows(): KnownRows {
 
 /** Openings of links are many, and none of them would find a link known that was missing. */
 function isKept(table: KnownTable, row: unknown): boolean {
-  if (table === 'link') return row !== null;
+  if (table === 'link' || table === 'order') return row !== null;
   return table !== 'free' || row === null;
 }
 
@@ -72,6 +73,7 @@ const ANY: readonly (readonly [RegExp, Change])[] = [
   [/\b(?:INSERT INTO|UPDATE|DELETE FROM) (?:merchants|tokens)\b/, { table: 'token', key: null }],
   // A new one has never been read.
   [/\b(?:UPDATE|DELETE FROM) links\b/, { table: 'link', key: null }],
+  [/\b(?:UPDATE|DELETE FROM) links\b/, { table: 'order', key: null }],
   [/\b(?:UPDATE|DELETE FROM) links\b/, { table: 'named', key: null }],
   [/\b(?:INSERT INTO|UPDATE|DELETE FROM) legacy_sales\b/, { table: 'free', key: null }],
 ];
@@ -131,7 +133,10 @@ function nameOf(merchant_id: unknown, reference: unknown): string {
   return `${merchant_id} ${reference}`;
 }
 
-type KnownMethods = Pick<Store, 'merchant' | 'token' | 'link' | 'linksByClientReference' | 'heldByLegacy'>;
+type KnownMethods = Pick<
+  Store,
+  'merchant' | 'token' | 'link' | 'linkByMerchantOrder' | 'linksByClientReference' | 'heldByLegacy'
+>;
 
 /** The same methods, which read a row from the file only when it is not known. */
 export function withKnownRows<Methods extends KnownMethods>(methods: Methods, known: () => KnownRows): Methods {
@@ -141,6 +146,14 @@ export function withKnownRows<Methods extends KnownMethods>(methods: Methods, kn
     merchant: (id) => known().get('merchant', id, () => methods.merchant(id)),
     token: (fingerprint) => known().get('token', fingerprint, () => methods.token(fingerprint)),
     link,
+    linkByMerchantOrder: async (id) => {
+      const read: { link?: Link | null } = {};
+      const legacy_id = await known().get('order', String(id), async () => {
+        read.link = await methods.linkByMerchantOrder(id);
+        return read.link === null ? null : read.link.legacy_id;
+      });
+      return read.link !== undefined || legacy_id === null ? (read.link ?? null) : link(legacy_id);
+    },
     linksByClientReference: async (merchant_id, reference, limit) => {
       let read: Link[] = [];
       const named = await known().get<Named>('named', nameOf(merchant_id, reference), async () => {

@@ -170,13 +170,19 @@ describe('known links', () => {
 function shelf() {
   const rows = createKnownRows();
   const file = { reads: [] as string[], links: [] as Pick<Link, 'legacy_id'>[], sale: null as LegacySale | null };
-  const methods = withKnownRows<Pick<Store, 'merchant' | 'token' | 'link' | 'linksByClientReference' | 'heldByLegacy'>>(
+  const methods = withKnownRows<
+    Pick<Store, 'merchant' | 'token' | 'link' | 'linkByMerchantOrder' | 'linksByClientReference' | 'heldByLegacy'>
+  >(
     {
       merchant: async () => null,
       token: async () => null,
       link: async (id) => {
         file.reads.push(id);
         return file.links.find(({ legacy_id }) => legacy_id === id) as Link | null; // nobody reads more of it
+      },
+      linkByMerchantOrder: async (id) => {
+        file.reads.push(String(id));
+        return (file.links[0] ?? null) as Link | null;
       },
       linksByClientReference: async (_merchant, reference, limit) => {
         file.reads.push(reference);
@@ -191,6 +197,20 @@ function shelf() {
   );
   return { rows, file, methods };
 }
+
+describe('which link a merchant order is', () => {
+  it('is looked for once, and its link is the one that is known', async () => {
+    const { rows, file, methods } = shelf();
+    const look = () => methods.linkByMerchantOrder(7);
+    expect(await look()).toBeNull();
+    file.links = [{ legacy_id: 'a' }];
+    expect([await look(), await look(), await look()]).toEqual([...file.links, ...file.links, ...file.links]);
+    expect(file.reads, 'what was not there is looked for again').toEqual(['7', '7', 'a']);
+    file.links = [];
+    await rows.during(unitOf('delete_links'), Promise.resolve());
+    expect(await look()).toBeNull();
+  });
+});
 
 describe('what a reference names', () => {
   const columns = LINK.split(/,\s*/);
