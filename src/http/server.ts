@@ -118,8 +118,11 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
 function bornAsExpress(app: Express) {
   class Request extends IncomingMessage {}
   class Response<Asked extends IncomingMessage> extends ServerResponse<Asked> {}
-  app.request = Object.setPrototypeOf(Request.prototype, app.request);
-  app.response = Object.setPrototypeOf(Response.prototype, app.response);
+  Object.setPrototypeOf(Request.prototype, app.request);
+  Object.setPrototypeOf(Response.prototype, app.response);
+  // From now on they have Express's methods, which the compiler can't see.
+  app.request = Request.prototype as typeof app.request;
+  app.response = Response.prototype as typeof app.response;
   return { IncomingMessage: Request, ServerResponse: Response };
 }
 

@@ -47,7 +47,10 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
   let bytes = 0;
   let running = false;
   let stopped = false;
-  let hastened = false;
+  /** Of those that wait: whoever waits for them doesn't wait for a beat. */
+  let hastened = 0;
+  /** In a small queue a batch is whole before it is half full, from where on shadows are left out. */
+  const whole = Math.min(BATCH, Math.ceil(queue / 4));
   let timer: NodeJS.Timeout | undefined;
 
   const run = (): void => {
@@ -57,18 +60,18 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
     running = true;
     void writeAll().finally(() => {
       running = false;
-      hastened = false;
       if (waiting.length > 0) beat();
     });
   };
   const beat = (): void => {
-    if (stopped || waiting.length >= BATCH) run();
+    if (stopped || waiting.length >= whole) run();
     else timer ??= setTimeout(run, batch_ms);
   };
   /** The first batch however small, and more while they are whole: a commit for each few costs twice as much of each. */
   const writeAll = async (): Promise<void> => {
     do {
       const batch = waiting.splice(0, waiting.length > MANY ? LARGE_BATCH : BATCH);
+      hastened = Math.max(0, hastened - batch.length);
       if (await writeBatch(parts, batch)) {
         tell(parts, batch);
         await chores.afterBatch();
@@ -77,7 +80,7 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
         bytes -= one.bytes;
         one.done();
       }
-    } while (waiting.length >= (stopped || hastened ? 1 : BATCH));
+    } while (waiting.length >= (stopped || hastened > 0 ? 1 : whole));
   };
   return {
     add(one) {
@@ -92,7 +95,7 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
     isBehind: () => waiting.length * 2 >= queue || bytes * 2 >= WAITING_BYTES,
     shed: chores.shed,
     hasten() {
-      hastened = true;
+      hastened = waiting.length;
       run();
     },
     stop() {

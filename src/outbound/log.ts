@@ -1,5 +1,6 @@
 /** Log lines as JSON on standard output: a message and fields of the allow list, nothing else (`reliability.md` F132, F133). */
 import pino from 'pino';
+import { INTENT_ID } from '../contract/identifiers.ts';
 import { maskText } from '../core/capture/redact-text.ts';
 import type { Log, LogFields } from '../core/runtime.ts';
 
@@ -57,15 +58,14 @@ const MAX_READ = 4_096;
 /** Units, operations and our own sentences come again with every call; so many are known to be clean. */
 const MAX_KNOWN = 2_000;
 const knownClean = new Set<string>();
-/** A sale's or a call's own id, which every line has and no other call: there is nothing in it to mask. */
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * The last scrubber: tokens, cards, addresses and keys are masked in every text, whoever wrote it, and in the encodings that
  * they may hide in. A text is cut after that, so that no half of a secret stays.
  */
 function cleaned(text: string): string {
-  if (UUID.test(text) || knownClean.has(text)) return text;
+  // A sale's own id, which no other call's line has: there is nothing in it to mask.
+  if (INTENT_ID.test(text) || knownClean.has(text)) return text;
   const masked = maskText(text.slice(0, MAX_READ).replaceAll(CARD_LIKE, '[digits]'), true);
   const clean = masked.slice(0, MAX_TEXT).replaceAll(UNPRINTABLE, '?');
   if (clean === text && knownClean.size < MAX_KNOWN) knownClean.add(text);

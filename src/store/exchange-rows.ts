@@ -2,12 +2,11 @@
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import type { CapturedMessages } from '../core/exchange.ts';
 import type { RecordedExchange, StoredExchange } from '../core/records/evidence.ts';
-import { firedAs, firedIn } from './fired.ts';
+import { firedRows, firedText } from './fired-rows.ts';
 import type { Value } from './unit.ts';
 
 const jsonColumns = [
   'upstream',
-  'fired',
   'losses',
   'lost',
   'unknown',
@@ -18,13 +17,13 @@ const jsonColumns = [
 ] as const;
 type JsonColumn = (typeof jsonColumns)[number];
 
-export type ExchangeRow = Omit<StoredExchange, JsonColumn> & Record<JsonColumn, string | null>;
+export type ExchangeRow = Omit<StoredExchange, JsonColumn | 'fired'> & Record<JsonColumn | 'fired', string | null>;
 
 export function exchangeOf(row: ExchangeRow): StoredExchange {
   return {
     ...row,
     upstream: listIn(row.upstream),
-    fired: firedIn(row.fired),
+    fired: firedRows(row.fired),
     losses: listIn(row.losses),
     lost: listIn(row.lost),
     unknown: listIn(row.unknown),
@@ -54,7 +53,7 @@ export function valuesOfExchange(exchange: RecordedExchange): Value[] {
     exchange.duration_ms,
     exchange.tables_revision,
     listAs(exchange.upstream),
-    firedAs(exchange.fired),
+    firedText(exchange.fired),
     listAs(exchange.losses),
     listAs(exchange.lost),
     listAs(exchange.unknown),

@@ -54,7 +54,7 @@ export function recordingMethods(reader: Reader, writer: Writer, room: () => Roo
     recordExchanges(batch) {
       // What is left of the disk is for payments: evidence waits, and is left out and counted when it waits for too long.
       if (room().level !== 'enough') return Promise.reject(storeFailed('full', 'the disk is nearly full'));
-      // One after the other, because what is known already is read before a batch is summed.
+      // One after the other, because which names are kept already is read before a batch is summed.
       const written = writing.then(() => record(batch));
       writing = written.catch(() => undefined);
       return written;

@@ -1,5 +1,6 @@
 /** The recorder on a real store: what it keeps, what it sheds first, and that nothing of it ever holds up a call. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { nothingFound } from '../../src/core/evidence/findings.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
 import type { LogFields, ShadowTask } from '../../src/core/runtime.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -10,6 +11,7 @@ import {
   type RunningEvidence,
   startEvidence,
 } from '../../src/outbound/evidence.ts';
+import { startWriter } from '../../src/outbound/evidence-writer.ts';
 import { createUpstream, type UpstreamClient } from '../../src/outbound/upstream.ts';
 import { type Create, RECEIVED_AT, tables, taskOf } from '../core/shadow-kit.ts';
 import { type Folder, newFolder, openStore } from '../store/sqlite/kit.ts';
@@ -81,8 +83,14 @@ function start(
   into: Writing = store,
   more: Pick<EvidenceParts, 'onRecorded' | 'identify'> = {},
 ) {
+  const evidence = startEvidence({ ...partsOf(changes, into), ...more });
+  running.push(evidence);
+  return evidence;
+}
+
+function partsOf(changes: Partial<EvidenceSettings>, into: Writing): EvidenceParts {
   const note = (message: string, fields?: LogFields): void => void warnings.push(`${message}: ${fields?.cause ?? ''}`);
-  const evidence = startEvidence({
+  return {
     store: into,
     tables,
     clock: { now: () => now, sleep: async () => undefined },
@@ -92,10 +100,7 @@ function start(
     legacy_upstream: upstream,
     fingerprint: (token) => token.reveal(),
     settings: { ...settings, ...changes },
-    ...more,
-  });
-  running.push(evidence);
-  return evidence;
+  };
 }
 
 function newTask(create: Create = intent, changes: Partial<Exchange> = {}): ShadowTask {
@@ -159,6 +164,47 @@ describe('under load', () => {
     expect(counted.get('shed shadow')).toBe(7);
     expect(counted.get('shed evidence')).toBeUndefined();
     expect(await shedToday()).toEqual({ shadow: 7, evidence: 0 });
+  });
+
+  it('writes at once what somebody waits for, and no more of what comes meanwhile than whole batches', async () => {
+    const sizes: number[] = [];
+    const hanging = gated();
+    const counting: Writing = {
+      ...hanging,
+      recordExchanges: async (batch) => {
+        sizes.push(batch.length);
+        await hanging.recordExchanges(batch);
+      },
+    };
+    const writer = startWriter(partsOf({ batch_ms: HOUR_MS }, counting));
+    const add = (count: number): Promise<void>[] =>
+      Array.from({ length: count }, () => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        writer.add({ exchange: newExchange(), found: nothingFound, bytes: 1, done: resolve });
+        return promise;
+      });
+    const first = add(5);
+    writer.hasten();
+    const second = add(205);
+    hanging.open();
+    await Promise.all([...first, ...second.slice(0, 200)]);
+    expect(sizes).toEqual([5, 200]);
+    writer.stop();
+    await Promise.all(second);
+    expect(sizes).toEqual([5, 200, 5]);
+  });
+
+  it('writes before a small queue is half full, from where on shadows are left out', async () => {
+    const hanging = gated();
+    const evidence = start({ queue: 40, batch_ms: HOUR_MS }, hanging);
+    // The first ten are a batch; half of what may wait is twenty.
+    for (let index = 0; index < 10 + 19; index++) evidence.finished(newExchange());
+    evidence.shadowed(newTask());
+    expect(counted.get('shed shadow')).toBeUndefined();
+    evidence.finished(newExchange());
+    evidence.shadowed(newTask());
+    expect(counted.get('shed shadow')).toBe(1);
+    hanging.open();
   });
 
   it('bounds what waits for a shadow in bytes, too', async () => {

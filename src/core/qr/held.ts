@@ -24,6 +24,8 @@ export function keepCall(runtime: Runtime, body: unknown): KeptCall {
   };
 }
 
+/** A longer body takes some hundred times its length once it is parsed, and as many of them are kept as rows are known. */
+const LONGEST_KEPT = 8_192;
 /** Opened once for each row that is known: a till polls its merchant order, and opening takes longer than all else of that. */
 const opened = new WeakMap<Link, Record<string, unknown>>();
 
@@ -31,14 +33,10 @@ const opened = new WeakMap<Link, Record<string, unknown>>();
 export function keptBody(runtime: Runtime, link: Link): Readonly<Record<string, unknown>> {
   const known = opened.get(link);
   if (known !== undefined) return known;
-  const body = openedBody(runtime, link);
-  opened.set(link, body);
-  return body;
-}
-
-function openedBody(runtime: Runtime, link: Link): Record<string, unknown> {
   const sealed = Buffer.from(String(link.held.body), 'base64'); // QR links are opened with one
-  return parseJson(runtime.vault.open(sealed, 'qr-body').toString('utf8')) as Record<string, unknown>; // it was one
+  const body = parseJson(runtime.vault.open(sealed, 'qr-body').toString('utf8')) as Record<string, unknown>; // it was one
+  if (sealed.length <= LONGEST_KEPT) opened.set(link, body);
+  return body;
 }
 
 /** Where this sale's notices go; null: to the merchant's URL. */

@@ -35,7 +35,7 @@ import { dueLinkMethods } from './due-links.ts';
 import { dueNoticeMethods } from './due-notices.ts';
 import { MIGRATIONS_DIRECTORY, prepareFile, realPathOf } from './file.ts';
 import { inboxMethods } from './inbox.ts';
-import { withKnownRows } from './known-rows.ts';
+import { withKnownRows } from './known-reads.ts';
 import { takeInstanceLock } from './lock.ts';
 import { startWriter, type WriteQueue } from './queue.ts';
 import { openReader, type Reader } from './reader.ts';

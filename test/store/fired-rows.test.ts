@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { firedAs, firedIn } from '../../src/store/fired.ts';
+import { firedRows, firedText } from '../../src/store/fired-rows.ts';
 
 describe('rows that fired', () => {
   it.each([
@@ -19,23 +19,23 @@ describe('rows that fired', () => {
     [['no row', 'a#1'], '["no row","a#1"]'],
     [['a#1 a#2'], '["a#1 a#2"]'],
   ])('%j are kept as %j', (fired, kept) => {
-    expect(firedAs(fired)).toBe(kept);
-    expect(firedIn(kept)).toEqual(fired);
+    expect(firedText(fired)).toBe(kept);
+    expect(firedRows(kept)).toEqual(fired);
   });
 
   it('are read of earlier versions, too', () => {
-    expect(firedIn('["a#1","a#2"]')).toEqual(['a#1', 'a#2']);
+    expect(firedRows('["a#1","a#2"]')).toEqual(['a#1', 'a#2']);
   });
 
   it('come back as they were, whatever they are called', () => {
     const row = fc.oneof(fc.string(), fc.stringMatching(/^[ab.-]{0,3}#[0-9a.,-]{0,3}$/));
-    fc.assert(fc.property(fc.array(row), (fired) => void expect(firedIn(firedAs(fired))).toEqual(fired)));
+    fc.assert(fc.property(fc.array(row), (fired) => void expect(firedRows(firedText(fired))).toEqual(fired)));
   });
 
   it('of every table have a short form', () => {
     const ids = rowIds(loadTables('mappings'));
-    const kept = firedAs(ids);
-    expect(firedIn(kept)).toEqual(ids);
+    const kept = firedText(ids);
+    expect(firedRows(kept)).toEqual(ids);
     expect(kept).not.toMatch(/^\[/);
     expect(kept?.length).toBeLessThan(JSON.stringify(ids).length / 2);
   });

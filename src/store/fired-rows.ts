@@ -5,7 +5,7 @@ const SHORT = /^[\w.-]+#[\w.]+$/;
 const NUMBER = /^[1-9]\d{0,5}$/;
 
 /** @param fired rows as `table#row`, in their order. @returns the short form; JSON for what has none, null for no row. */
-export function firedAs(fired: readonly string[]): string | null {
+export function firedText(fired: readonly string[]): string | null {
   if (fired.length === 0) return null;
   if (!fired.every((row) => SHORT.test(row))) return JSON.stringify(fired);
   let text = '';
@@ -35,8 +35,8 @@ export function firedAs(fired: readonly string[]): string | null {
 /** Before a row that no number follows. */
 const NONE = -1;
 
-/** What `firedAs` kept, and what earlier versions did: a JSON list. */
-export function firedIn(text: string | null): string[] {
+/** What `firedText` kept, and what earlier versions did: a JSON list. */
+export function firedRows(text: string | null): string[] {
   if (text === null) return [];
   if (text.startsWith('[')) return JSON.parse(text) as string[]; // the column holds nothing else
   return text.split(' ').flatMap((part) => {

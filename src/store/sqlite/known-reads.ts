@@ -1,0 +1,67 @@
+/** The reads that tills repeat, done in the file only when what they tell is not known. */
+
+import type { Link } from '../../core/link.ts';
+import type { LegacySale } from '../../core/records/routing.ts';
+import type { Store } from '../../core/store.ts';
+import { type KnownRows, referenceKey } from './known-rows.ts';
+
+/** A search shows fifty; who gives all sales one reference must not fill the memory, nor drive the links of others out of it. */
+const KEPT_LINKS = 51;
+/** No unit's slot is longer; the path of a call may be, before anybody has looked at it. */
+const LONGEST_SLOT = 100;
+
+type KnownReads = Pick<
+  Store,
+  'merchant' | 'token' | 'link' | 'linkByMerchantOrder' | 'linksByClientReference' | 'heldByLegacy'
+>;
+
+/** The same methods, which read from the file only what is not known. */
+export function withKnownRows<Methods extends KnownReads>(methods: Methods, known: () => KnownRows): Methods {
+  const link: Store['link'] = (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id));
+  return {
+    ...methods,
+    merchant: (id) => known().get('merchant', id, () => methods.merchant(id)),
+    token: (fingerprint) => known().get('token', fingerprint, () => methods.token(fingerprint)),
+    link,
+    linkByMerchantOrder: async (id) => {
+      const read: { link?: Link | null } = {};
+      const legacy_id = await known().get('merchant_order', String(id), async () => {
+        read.link = await methods.linkByMerchantOrder(id);
+        return read.link === null ? null : read.link.legacy_id;
+      });
+      return read.link !== undefined || legacy_id === null ? (read.link ?? null) : link(legacy_id);
+    },
+    linksByClientReference: async (merchant_id, reference, limit) => {
+      const read: { links?: Link[] } = {};
+      const look = async (): Promise<Referenced | null> => {
+        read.links = await methods.linksByClientReference(merchant_id, reference, limit);
+        if (read.links.length > KEPT_LINKS) return null;
+        return { ids: read.links.map(({ legacy_id }) => legacy_id), is_all: read.links.length < limit };
+      };
+      const found = await known().get('reference', referenceKey(merchant_id, reference), look);
+      if (read.links !== undefined || found === null) return read.links ?? [];
+      if (!found.is_all && found.ids.length < limit)
+        return methods.linksByClientReference(merchant_id, reference, limit);
+      return (await Promise.all(found.ids.slice(0, limit).map(link))).filter((one) => one !== null);
+    },
+    heldByLegacy: async (merchant_id, slot, now, which = 'any') => {
+      if (which !== 'any' || slot.length > LONGEST_SLOT) return methods.heldByLegacy(merchant_id, slot, now, which);
+      const read: { sale?: LegacySale | null } = {};
+      const look = async (): Promise<{ since: number } | null> => {
+        read.sale = await methods.heldByLegacy(merchant_id, slot, now, which);
+        return read.sale === null ? { since: now } : null;
+      };
+      const free = await known().get('free_unit', `${merchant_id} ${slot}`, look);
+      if (read.sale !== undefined) return read.sale;
+      // By a clock that was set back a sale that was over may hold the unit again.
+      return free !== null && now >= free.since ? null : methods.heldByLegacy(merchant_id, slot, now, which);
+    },
+  };
+}
+
+/** Links that a reference names, newest first. */
+interface Referenced {
+  ids: readonly string[];
+  /** Nobody who asks for more would be told more. */
+  is_all: boolean;
+}

@@ -1,0 +1,182 @@
+/** Reads that tills repeat: from the file once, and again as soon as anything could have changed what they tell. */
+import { describe, expect, it } from 'vitest';
+import type { Link } from '../../../src/core/link.ts';
+import type { LegacySale } from '../../../src/core/records/routing.ts';
+import type { Store } from '../../../src/core/store.ts';
+import { valuesOfLink } from '../../../src/store/rows.ts';
+import { withKnownRows } from '../../../src/store/sqlite/known-reads.ts';
+import { createKnownRows } from '../../../src/store/sqlite/known-rows.ts';
+import type { Unit } from '../../../src/store/unit.ts';
+import { MERCHANT, newLink } from '../contract/harness.ts';
+
+const unitOf = (write: Unit['steps'][number]['write']): Unit => ({ steps: [{ write, values: [] }] });
+
+/** A store whose file is read by hand: what it holds, and how often it was looked into. */
+function shelf() {
+  const rows = createKnownRows();
+  const file = { reads: [] as string[], links: [] as Pick<Link, 'legacy_id'>[], sale: null as LegacySale | null };
+  const methods = withKnownRows<
+    Pick<Store, 'merchant' | 'token' | 'link' | 'linkByMerchantOrder' | 'linksByClientReference' | 'heldByLegacy'>
+  >(
+    {
+      merchant: async () => null,
+      token: async () => null,
+      link: async (id) => {
+        file.reads.push(id);
+        return file.links.find(({ legacy_id }) => legacy_id === id) as Link | null; // nobody reads more of it
+      },
+      linkByMerchantOrder: async (id) => {
+        file.reads.push(String(id));
+        return (file.links[0] ?? null) as Link | null;
+      },
+      linksByClientReference: async (_merchant, reference, limit) => {
+        file.reads.push(reference);
+        return file.links.slice(0, limit) as Link[];
+      },
+      heldByLegacy: async (_merchant, slot) => {
+        file.reads.push(slot);
+        return file.sale;
+      },
+    },
+    () => rows,
+  );
+  return { rows, file, methods };
+}
+
+describe('which link a merchant order is', () => {
+  it('is looked for once, and its link is the one that is known', async () => {
+    const { rows, file, methods } = shelf();
+    const look = () => methods.linkByMerchantOrder(7);
+    expect(await look()).toBeNull();
+    file.links = [{ legacy_id: 'a' }];
+    expect([await look(), await look(), await look()]).toEqual([...file.links, ...file.links, ...file.links]);
+    expect(file.reads, 'what was not there is looked for again').toEqual(['7', '7', 'a']);
+    file.links = [];
+    await rows.during(unitOf('delete_links'), Promise.resolve());
+    expect(await look()).toBeNull();
+  });
+});
+
+describe('what a reference names', () => {
+  const opened = (write: 'insert_link' | 'insert_unslotted_link', client_reference: string): Unit => ({
+    steps: [{ write, values: valuesOfLink(newLink({ client_reference })) }],
+  });
+  const named = (ids: string[]) => ids.map((legacy_id) => ({ legacy_id }));
+
+  it('is looked for once, and its links are those that are known', async () => {
+    const { file, methods } = shelf();
+    file.links = named(['b', 'a']);
+    const look = () => methods.linksByClientReference(MERCHANT, 'Mesa 5', 9);
+    expect([await look(), await look(), await look()]).toEqual([file.links, file.links, file.links]);
+    expect(file.reads).toEqual(['Mesa 5', 'b', 'a']);
+  });
+
+  it('may be nothing, until a sale is opened by that name', async () => {
+    const { rows, file, methods } = shelf();
+    const look = () => methods.linksByClientReference(MERCHANT, 'Mesa 5', 9);
+    expect([await look(), await look()]).toEqual([[], []]);
+    await rows.during(opened('insert_link', 'Mesa 6'), Promise.resolve());
+    await look();
+    expect(file.reads).toEqual(['Mesa 5']);
+    for (const write of ['insert_link', 'insert_unslotted_link'] as const) {
+      file.links = [...named([write]), ...file.links];
+      await rows.during(opened(write, 'Mesa 5'), Promise.resolve());
+      expect(await look()).toEqual(file.links);
+    }
+  });
+
+  it('is looked for anew by who asks for more', async () => {
+    const { file, methods } = shelf();
+    file.links = named(['b', 'a']);
+    expect(await methods.linksByClientReference(MERCHANT, 'Mesa 5', 1)).toEqual(named(['b']));
+    expect(await methods.linksByClientReference(MERCHANT, 'Mesa 5', 2)).toEqual(named(['b', 'a']));
+  });
+
+  it('is told whole to whoever asks for more than there are, and in part to who asks for less', async () => {
+    const { file, methods } = shelf();
+    file.links = named(['b', 'a']);
+    for (const limit of [9, 1_001, 2, 1]) {
+      expect(await methods.linksByClientReference(MERCHANT, 'Mesa 5', limit)).toEqual(file.links.slice(0, limit));
+    }
+    expect(file.reads.filter((read) => read === 'Mesa 5')).toHaveLength(1);
+  });
+
+  it('is found by what UTF-8 makes of half a letter', async () => {
+    const { rows, file, methods } = shelf();
+    const look = () => methods.linksByClientReference(MERCHANT, 'Mesa \ufffd', 9);
+    expect(await look()).toEqual([]);
+    file.links = named(['a']);
+    await rows.during(opened('insert_link', 'Mesa \ud83d'), Promise.resolve());
+    expect(await look()).toEqual(file.links);
+  });
+
+  it('is read each time where it names more than a search shows, and drives out no link', async () => {
+    const { file, methods } = shelf();
+    file.links = named(Array.from({ length: 52 }, (_, index) => String(index)));
+    const look = () => methods.linksByClientReference(MERCHANT, 'all', 1_001);
+    expect([await look(), await look()]).toEqual([file.links, file.links]);
+    expect(file.reads).toEqual(['all', 'all']);
+  });
+
+  it('is looked for anew after any other write of links', async () => {
+    const { rows, file, methods } = shelf();
+    await methods.linksByClientReference(MERCHANT, 'Mesa 5', 9);
+    await rows.during(unitOf('erase_links'), Promise.resolve());
+    await methods.linksByClientReference(MERCHANT, 'Mesa 5', 9);
+    expect(file.reads).toHaveLength(2);
+  });
+
+  it('is without what was deleted', async () => {
+    const { rows, file, methods } = shelf();
+    file.links = named(['b', 'a']);
+    const look = () => methods.linksByClientReference(MERCHANT, 'Mesa 5', 9);
+    await look();
+    file.links = named(['a']);
+    await rows.during(unitOf('delete_links'), Promise.resolve());
+    expect(await look()).toEqual(named(['a']));
+  });
+});
+
+describe('that legacy holds nothing of a unit', () => {
+  it('is known until something of legacy is written', async () => {
+    const { rows, file, methods } = shelf();
+    const look = () => methods.heldByLegacy('1', 'point:A', 0);
+    expect([await look(), await look()]).toEqual([null, null]);
+    expect(file.reads).toEqual(['point:A']);
+    for (const write of ['insert_legacy_sale', 'update_legacy_sale', 'doubt_legacy_sales'] as const) {
+      await look();
+      const commit = Promise.withResolvers<void>();
+      const ended = rows.during(unitOf(write), commit.promise);
+      file.sale = { id: write } as LegacySale; // nobody reads more of it
+      expect(await look(), `while ${write} is under way`).toBe(file.sale);
+      commit.resolve();
+      await ended;
+      expect(await look()).toBe(file.sale);
+      file.sale = null;
+    }
+  });
+
+  it('is looked for each time where it does, because a sale may end by the clock alone, and of proven tokens', async () => {
+    const { file, methods } = shelf();
+    file.sale = { id: 'sale' } as LegacySale; // nobody reads more of it
+    await methods.heldByLegacy('1', 'point:A', 0);
+    file.sale = null;
+    expect(await methods.heldByLegacy('1', 'point:A', 1)).toBeNull();
+    await methods.heldByLegacy('1', 'point:A', 1, 'proven');
+    await methods.heldByLegacy('1', 'point:A', 1, 'proven');
+    expect(file.reads).toHaveLength(4);
+  });
+
+  it('is not known by a clock that was set back, nor of what can be no unit', async () => {
+    const { file, methods } = shelf();
+    const held = (slot: string, now: number) => methods.heldByLegacy('1', slot, now);
+    expect(await held('point:A', 150)).toBeNull();
+    file.sale = { id: 'sale' } as LegacySale; // nobody reads more of it
+    expect(await held('point:A', 150)).toBeNull();
+    expect(await held('point:A', 50)).toBe(file.sale);
+    file.sale = null;
+    const long = 'x'.repeat(101);
+    expect([await held(long, 0), await held(long, 0)]).toEqual([null, null]);
+    expect(file.reads).toEqual(['point:A', 'point:A', long, long]);
+  });
+});
