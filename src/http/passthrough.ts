@@ -2,7 +2,7 @@
 import { Agent as HttpAgent, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { RequestHandler } from 'express';
-import { createProxyMiddleware } from 'http-proxy-middleware';
+import { createProxyMiddleware, debugProxyErrorsPlugin, proxyEventsPlugin } from 'http-proxy-middleware';
 import type { Family } from '../contract/legacy-errors.ts';
 import { refused } from '../core/answer.ts';
 import type { Log } from '../core/runtime.ts';
@@ -33,9 +33,13 @@ export function createPassthrough(target: string, limits: PassthroughLimits, log
   const options = { keepAlive: true, maxSockets: limits.calls };
   const agent = target.startsWith('https:') ? new HttpsAgent(options) : new HttpAgent(options);
   const handler = createProxyMiddleware({
-    target,
+    // A text would be read as a URL twice for each call.
+    target: new URL(target),
     changeOrigin: true,
     agent,
+    // Without the one of the library's own that writes a log line for each call, and makes a URL for it if nobody reads it.
+    ejectPlugins: true,
+    plugins: [debugProxyErrorsPlugin, proxyEventsPlugin],
     proxyTimeout: SILENCE_MS,
     on: {
       proxyRes: (answer, request, response) => {

@@ -7,6 +7,7 @@ import type { CapturedMessages, Exchange } from '../../src/core/exchange.ts';
 import { type MerchantSettings, merchantSettings } from '../../src/core/merchant.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { createVault } from '../../src/core/vault.ts';
+import { firedRows } from '../../src/store/fired-rows.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
 /** Of the cast, by the last three digits of its ids. */
@@ -68,9 +69,10 @@ export function keptExchanges(data_dir: string): Kept[] {
     const rows = database.prepare<[], Record<string, string | null>>('SELECT * FROM exchanges ORDER BY at, id').all();
     return rows.map((row) => {
       const json = (name: string): unknown => (typeof row[name] === 'string' ? JSON.parse(row[name]) : null);
-      const parts = ['upstream', 'fired', 'losses', 'unknown', 'shadow', 'messages'];
+      const parts = ['upstream', 'losses', 'unknown', 'shadow', 'messages'];
+      const fired = row.fired === null ? null : firedRows(row.fired ?? null);
       // The store's own columns, in its own form.
-      return { ...row, ...Object.fromEntries(parts.map((name) => [name, json(name)])) } as unknown as Kept;
+      return { ...row, fired, ...Object.fromEntries(parts.map((name) => [name, json(name)])) } as unknown as Kept;
     });
   } finally {
     database.close();
