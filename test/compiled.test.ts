@@ -1,9 +1,11 @@
-/** What Node has compiled is kept as soon as the server is ready: a kill takes none of it away. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+/** What Node has compiled is kept: by the server as soon as it is ready, so that a kill takes none of it away, and by each command. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Child, killChildren, SOURCES, startChild } from './crash/child.ts';
+import { makeInstallation } from './docs/reader.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-compiled-'));
 const compiled = join(directory, 'compiled');
@@ -27,6 +29,36 @@ it.skipIf(!existsSync('/proc/self/status'))(
   },
   120_000,
 );
+
+describe('a command', () => {
+  const place = join(directory, 'installation');
+  const cache = join(place, 'node_modules', '.cache');
+  const version = () =>
+    spawnSync(process.execPath, ['src/cli.ts', '--version'], { cwd: place, env: {}, encoding: 'utf8' });
+  beforeAll(() => makeInstallation(place));
+
+  it('goes on where nothing can be kept', () => {
+    writeFileSync(cache, 'no folder');
+    expect(version()).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\d+\.\d+/), stderr: '' });
+  });
+
+  it('keeps what it has compiled for the next one', () => {
+    rmSync(cache);
+    expect(version()).toMatchObject({ status: 0, stderr: '' });
+    const kept = keptIn(cache);
+    expect(kept.length).toBeGreaterThan(20);
+    expect(version()).toMatchObject({ status: 0, stderr: '' });
+    expect(keptIn(cache)).toEqual(kept);
+  });
+});
+
+/** Files, with when they were written. */
+function keptIn(folder: string): [string, number][] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => [name, statSync(join(parentPath, name)).mtimeMs] as [string, number])
+    .toSorted(([one], [other]) => (one < other ? -1 : 1));
+}
 
 async function start(name: string): Promise<Child> {
   const environment = {

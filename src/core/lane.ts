@@ -120,11 +120,12 @@ export async function isUnitOnOrders(
   kind: OperationKind,
 ): Promise<boolean> {
   const { slot, work } = unit;
+  const is_by_stage = isOnOrders(runtime.settings, merchant, merchant.id, kind, slot);
+  // The commonest: whatever is live on the unit is on orders as well, so that nobody has to look for it.
+  if (is_by_stage && (work === 'beside' || !(await mayBeHeld(runtime, merchant.id, slot)))) return true;
   if (await hasOwnWork(runtime, merchant.id, unit, kind)) return true;
-  if (!isOnOrders(runtime.settings, merchant, merchant.id, kind, slot)) return false;
-  if (work === 'beside') return true;
   // Legacy itself answers what is asked of its own; only a new sale is worth a question.
-  if (work === 'look') return !(await mayBeHeld(runtime, merchant.id, slot));
+  if (!is_by_stage || work === 'look') return false;
   const deadline = runtime.clock.now() + runtime.settings.reads.timeout_ms;
   return !(await isHeldByLegacy(runtime, merchant.id, slot, token, deadline));
 }

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -125,10 +126,14 @@ function startsServer(block: string): boolean {
 }
 
 /** A clone of the repository as `npm ci` leaves it. */
-function makeInstallation(directory: string): void {
+export function makeInstallation(directory: string): void {
   mkdirSync(directory);
   for (const name of INSTALLATION) cpSync(join(HOUSE, name), join(directory, name), { recursive: true });
-  symlinkSync(join(HOUSE, 'node_modules'), join(directory, 'node_modules'));
+  const modules = join(HOUSE, 'node_modules');
+  mkdirSync(join(directory, 'node_modules'));
+  // What Node keeps compiled of this copy goes with it.
+  for (const name of readdirSync(modules).filter((one) => one !== '.cache'))
+    symlinkSync(join(modules, name), join(directory, 'node_modules', name));
 }
 
 /** @returns the folder of an `npx` for Puente's own program. */
