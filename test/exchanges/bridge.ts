@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { startApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -21,6 +22,8 @@ import { type Scene, type ScriptedUpstream, startUpstream } from './upstream.ts'
 const FIRST_MERCHANT = 700_200_001;
 /** Long after every test: only what an exchange says is read. */
 const NEVER_MS = '3600000';
+/** So many times faster than elsewhere the pauses before another try are over: forty exchanges wait for one of a second and more. */
+const HASTE = 4;
 
 export interface Bridge {
   /**
@@ -39,7 +42,11 @@ export async function startBridge(tables: Tables): Promise<Bridge> {
   const receiver = await startReceiver();
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-exchanges-'));
   const rows = { fired: new Set<string>() };
-  const parts = { tables: recording(tables, (row) => rows.fired.add(row)) };
+  const sleep = (duration_ms: number): Promise<void> => delay(duration_ms / HASTE);
+  const parts = {
+    tables: recording(tables, (row) => rows.fired.add(row)),
+    clock: { now: Date.now, sleep },
+  };
   const app = await startApp(loadConfig({ env: environment(upstream, data_dir), cwd: process.cwd() }), parts);
   const world: World = {
     app,
