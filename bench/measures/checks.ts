@@ -18,7 +18,17 @@ export interface Created {
 /** @param database of Puente, which has been stopped. */
 export function checkCounts(database: string, seen: Seen, created: Created): Check[] {
   return [
-    { what: 'rows with their order in the database', expected: created.translated, found: countRows(database) },
+    {
+      what: 'rows with their order in the database',
+      expected: created.translated,
+      found: countIn(database, 'SELECT count(*) FROM links WHERE order_id IS NOT NULL'),
+    },
+    // Without its evidence a call is cheaper than it is.
+    {
+      what: 'exchanges that were left out',
+      expected: 0,
+      found: countIn(database, 'SELECT coalesce(sum(count), 0) FROM shed'),
+    },
     { what: 'orders made upstream', expected: created.translated, found: seen.orders.length },
     { what: 'different idempotency keys upstream', expected: created.translated, found: seen.keys },
     { what: 'different sales upstream', expected: created.translated, found: new Set(seen.orders).size },
@@ -27,12 +37,12 @@ export function checkCounts(database: string, seen: Seen, created: Created): Che
   ];
 }
 
-/** Links with their order, as a reader finds them afterwards. */
-function countRows(path: string): number {
+/** One number, as a reader finds it afterwards. */
+function countIn(path: string, question: string): number {
   if (!existsSync(path)) return 0;
   const database = new Database(path, { readonly: true });
   try {
-    return Number(database.prepare('SELECT count(*) FROM links WHERE order_id IS NOT NULL').pluck().get());
+    return Number(database.prepare(question).pluck().get());
   } finally {
     database.close();
   }

@@ -1,10 +1,9 @@
 /** One batch of exchanges into the store: evaluated in slices, tried again with growing pauses, given up in the end. */
-import { type Found, recordedOf } from '../core/evidence/findings.ts';
+import type { Found } from '../core/evidence/findings.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { EvidenceStore, RecordedExchange } from '../core/records/evidence.ts';
 import { nextTurn } from '../core/rounds.ts';
 import type { Clock, Log, LogFields } from '../core/runtime.ts';
-import type { Tables } from '../mapping/tables.ts';
 
 /** Exchanges are evaluated in one go for so long: some hundred reads, or a few dozen creates; calls have their turn in between. */
 const SLICE_MS = 1;
@@ -14,20 +13,20 @@ const RETRY_PAUSE_MS = 1_000;
 
 export interface BatchParts {
   store: Pick<EvidenceStore, 'recordExchanges'>;
-  tables: Tables;
+  evaluate: (exchange: Exchange, found: Found) => RecordedExchange;
   clock: Clock;
   log: Log;
 }
 
 /** @returns false when the store has refused it to the last try. */
 export async function writeBatch(
-  { store, tables, clock, log }: BatchParts,
+  { store, evaluate, clock, log }: BatchParts,
   batch: readonly { exchange: Exchange; found: Found }[],
 ): Promise<boolean> {
   const recorded: RecordedExchange[] = [];
   let began_ms = performance.now();
   for (const { exchange, found } of batch) {
-    recorded.push(evaluated(tables, log, exchange, found));
+    recorded.push(evaluated(evaluate, log, exchange, found));
     if (performance.now() - began_ms < SLICE_MS) continue;
     await nextTurn();
     began_ms = performance.now();
@@ -45,9 +44,9 @@ export async function writeBatch(
 }
 
 /** One that can't be evaluated is kept as it is: a mistake of ours in one must not cost the others of its batch. */
-function evaluated(tables: Tables, log: Log, exchange: Exchange, found: Found): RecordedExchange {
+function evaluated(evaluate: BatchParts['evaluate'], log: Log, exchange: Exchange, found: Found): RecordedExchange {
   try {
-    return recordedOf(tables, exchange, found);
+    return evaluate(exchange, found);
   } catch (error) {
     log.error('exchange not evaluated', { ...aboutExchange(exchange), cause: causeOf(error) });
     return { ...exchange, limitations: null, cells: [], lost: [], differences: [], compared: false };

@@ -1,20 +1,25 @@
 /** Writes finished exchanges in batches, at its own pace: a store that fails or hangs costs evidence, never a payment. */
+import { createEvaluation } from '../core/evidence/evaluation.ts';
 import type { Found } from '../core/evidence/findings.ts';
 import type { Exchange } from '../core/exchange.ts';
+import type { Tables } from '../mapping/tables.ts';
 import { type BatchParts, causeOf, writeBatch } from './evidence-batch.ts';
 import { createEvidenceChores, type EvidenceChoreParts } from './evidence-chores.ts';
 
 /** Exchanges of one transaction: the payments' own commits wait behind it, so it is kept to a few milliseconds. */
 const BATCH = 200;
-/** While many wait: a batch takes some turns of the process, whose turns are long when it is busy, and what waits long costs memory. */
-const LARGE_BATCH = 300;
+/** While many wait: a batch takes some turns of the process, and with 256 calls under way 600 more have come until it is written. */
+const LARGE_BATCH = 1_000;
 const MANY = 500;
+/** Captured messages make a batch of fewer. */
+const BATCH_BYTES = 4 * 1024 * 1024;
 /** What may wait in bytes: captured messages are large, and a store that hangs must not use up the memory. */
 const WAITING_BYTES = 64 * 1024 * 1024;
 
-export type WriterParts = BatchParts &
+export type WriterParts = Omit<BatchParts, 'evaluate'> &
   EvidenceChoreParts & {
     store: BatchParts['store'] & EvidenceChoreParts['store'];
+    tables: Tables;
     settings: EvidenceChoreParts['settings'] & { queue: number; batch_ms: number };
     /** After a batch was written. */
     onRecorded?: ((batch: readonly Exchange[]) => void) | undefined;
@@ -43,6 +48,7 @@ export interface EvidenceWriter {
 export function startWriter(parts: WriterParts): EvidenceWriter {
   const { queue, batch_ms } = parts.settings;
   const chores = createEvidenceChores(parts);
+  const batchParts: BatchParts = { ...parts, evaluate: createEvaluation(parts.tables) };
   const waiting: WaitingExchange[] = [];
   let bytes = 0;
   let running = false;
@@ -70,9 +76,9 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
   /** The first batch however small, and more while they are whole: a commit for each few costs twice as much of each. */
   const writeAll = async (): Promise<void> => {
     do {
-      const batch = waiting.splice(0, waiting.length > MANY ? LARGE_BATCH : BATCH);
+      const batch = waiting.splice(0, sizeOfBatch(waiting));
       hastened = Math.max(0, hastened - batch.length);
-      if (await writeBatch(parts, batch)) {
+      if (await writeBatch(batchParts, batch)) {
         tell(parts, batch);
         await chores.afterBatch();
       } else chores.shed('evidence', batch.length);
@@ -103,6 +109,18 @@ export function startWriter(parts: WriterParts): EvidenceWriter {
       run();
     },
   };
+}
+
+/** How many of those that wait go next; one at least. */
+function sizeOfBatch(waiting: readonly WaitingExchange[]): number {
+  const most = Math.min(waiting.length, waiting.length > MANY ? LARGE_BATCH : BATCH);
+  let [size, bytes] = [0, 0];
+  for (const one of waiting.slice(0, most)) {
+    bytes += one.bytes;
+    if (size > 0 && bytes > BATCH_BYTES) break;
+    size++;
+  }
+  return size;
 }
 
 /** Who listens must not be able to stop the writing. */

@@ -82,17 +82,39 @@ function realLast(lost: readonly LossSeen[]): LossSeen[] {
 /** A field that a call shows both ways, as in a list of items, counts as different. */
 function coverageOf(batch: Attributed[]): Value[][] {
   const sums = newSums<{ equal: number; different: number; last_at: number }>();
-  for (const { merchant_id, at, cells } of batch) {
+  for (const { merchant_id, cells, times, last_at } of sharersOf(batch)) {
     for (const { operation, field, outcome } of onceEach(differentLast(cells), (cell) => [
       cell.operation,
       cell.field,
     ])) {
-      const sum = sums.of([merchant_id, operation, field], () => ({ equal: 0, different: 0, last_at: at }));
-      sum[outcome] += 1;
-      sum.last_at = Math.max(sum.last_at, at);
+      const sum = sums.of([merchant_id, operation, field], () => ({ equal: 0, different: 0, last_at }));
+      sum[outcome] += times;
+      sum.last_at = Math.max(sum.last_at, last_at);
     }
   }
   return sums.rows(({ equal, different, last_at }) => [equal, different, last_at]);
+}
+
+/** Calls of one merchant with the same list of cells, which those that taught the same share (`core/evidence/evaluation.ts`). */
+interface Sharers extends Pick<Attributed, 'merchant_id' | 'cells'> {
+  times: number;
+  last_at: number;
+}
+
+function sharersOf(batch: Attributed[]): Sharers[] {
+  const found = new Map<CoverageCell[], Map<string, Sharers>>();
+  for (const { merchant_id, at, cells } of batch) {
+    if (cells.length === 0) continue;
+    const of_merchants = found.get(cells) ?? new Map<string, Sharers>();
+    found.set(cells, of_merchants);
+    const known = of_merchants.get(merchant_id);
+    if (known === undefined) of_merchants.set(merchant_id, { merchant_id, cells, times: 1, last_at: at });
+    else {
+      known.times += 1;
+      known.last_at = Math.max(known.last_at, at);
+    }
+  }
+  return [...found.values()].flatMap((of_merchants) => [...of_merchants.values()]);
 }
 
 function differentLast(cells: readonly CoverageCell[]): CoverageCell[] {

@@ -194,6 +194,36 @@ describe('under load', () => {
     expect(sizes).toEqual([5, 200, 5]);
   });
 
+  it('writes more in one batch while many wait, and fewer where each is large', async () => {
+    const sizes: number[] = [];
+    const hanging = gated();
+    const counting: Writing = {
+      ...hanging,
+      recordExchanges: async (batch) => {
+        sizes.push(batch.length);
+        await hanging.recordExchanges(batch);
+      },
+    };
+    const writer = startWriter(partsOf({ queue: 5_000, batch_ms: HOUR_MS }, counting));
+    const written: Promise<void>[] = [];
+    const add = (count: number, bytes: number): void => {
+      for (let index = 0; index < count; index++) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        written.push(promise);
+        writer.add({ exchange: newExchange(), found: nothingFound, bytes, done: resolve });
+      }
+    };
+    const MEGABYTE = 1_000_000;
+    add(200, 1);
+    add(1_100, 1);
+    add(9, MEGABYTE);
+    add(1, 6 * MEGABYTE);
+    writer.stop();
+    hanging.open();
+    await Promise.all(written);
+    expect(sizes).toEqual([200, 1_000, 100 + 4, 4, 1, 1]);
+  });
+
   it('writes before a small queue is half full, from where on shadows are left out', async () => {
     const hanging = gated();
     const evidence = start({ queue: 40, batch_ms: HOUR_MS }, hanging);

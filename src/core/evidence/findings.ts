@@ -5,7 +5,7 @@ import { redactLosses } from '../capture/redact.ts';
 import type { Exchange } from '../exchange.ts';
 import type { CoverageCell, DifferenceSeen, LossSeen, RecordedExchange } from '../records/evidence.ts';
 import { FOUND, isSearch } from './areas.ts';
-import { limitationsMet } from './limits.ts';
+import { type Judged, limitationsMet } from './limits.ts';
 
 /** What comparing the sides has shown; nothing where they were not compared. */
 export interface Found {
@@ -30,13 +30,24 @@ interface Run {
   refused: boolean;
 }
 
-/**
- * An exchange with its cells and losses. Every loss is one cell that is `different`, however many elements of a list lost
- * it; beside those only the field whose row refused the call is: so the ledger adds up to what was executed and not mapped.
- */
+/** What a call taught, beside what is its own: when, whose, how long. */
+export type Lesson = Pick<RecordedExchange, 'losses' | 'limitations' | 'cells' | 'lost' | 'differences' | 'compared'>;
+
+/** All of a call that decides what it taught. */
+export type Taught = Judged & Pick<Exchange, 'outcome' | 'shadow'>;
+
+/** An exchange with what it taught. */
 export function recordedOf(tables: Tables, seen: Exchange, found: Found): RecordedExchange {
+  return { ...seen, ...lessonOf(tables, seen, found) };
+}
+
+/**
+ * Cells and losses of a call. Every loss is one cell that is `different`, however many elements of a list lost it; beside
+ * those only the field whose row refused the call is: so the ledger adds up to what was executed and not mapped.
+ */
+export function lessonOf(tables: Tables, seen: Taught, found: Found): Lesson {
   const limitations = limitationsMet(tables, seen);
-  const exchange = { ...seen, losses: redactLosses(seen.losses), limitations };
+  const exchange = { ...seen, losses: redactLosses(seen.losses) };
   const operation = tables.operations.find(({ name }) => name === exchange.operation);
   const cells = new Map<string, CoverageCell>();
   const lost = new Map<string, LossSeen>();
@@ -57,10 +68,17 @@ export function recordedOf(tables: Tables, seen: Exchange, found: Found): Record
   }
   for (const cell of found.cells) mark(cells, cell.operation, cell.field, cell.outcome);
   const { differences, compared } = found;
-  return { ...exchange, cells: [...cells.values()], lost: [...lost.values()], differences, compared };
+  return {
+    losses: exchange.losses,
+    limitations,
+    cells: [...cells.values()],
+    lost: [...lost.values()],
+    differences,
+    compared,
+  };
 }
 
-function runsOf(exchange: Exchange, { paper: read }: Found): Run[] {
+function runsOf(exchange: Taught, { paper: read }: Found): Run[] {
   const { shadow, fired, losses } = exchange;
   // A table refuses before anything is sent; afterwards it is the service that does.
   const refused = exchange.lane === 'orders' && exchange.error !== null && exchange.upstream.length === 0;
