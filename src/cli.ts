@@ -1,11 +1,19 @@
 #!/usr/bin/env node
 /** The command `puente`: the same operations as the ops API, for people (tables) and scripts (`--json`). */
+import { statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
 // With what was compiled by the command before, a command starts in half the time. What is imported above this line is
-// compiled before it is run; where nothing can be written, all goes on as without.
-enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'puente'));
+// compiled before it is run; where nothing can be written, all goes on as without. Only whose the installation is keeps
+// something there: what root left in it would be in that user's way.
+const modules = join(import.meta.dirname, '..', 'node_modules');
+if (statSync(modules, { throwIfNoEntry: false })?.uid === process.getuid?.()) {
+  const kept = join(modules, '.cache', 'puente');
+  enableCompileCache(kept);
+  // For the threads and processes that `serve` starts.
+  process.env.NODE_COMPILE_CACHE ??= kept;
+}
 
 const { CommanderError } = await import('commander');
 const { exitCodes, plain } = await import('./cli/output.ts');

@@ -43,7 +43,7 @@ describe('a command', () => {
   });
 
   it('keeps what it has compiled for the next one', () => {
-    rmSync(cache);
+    rmSync(cache, { recursive: true, force: true });
     expect(version()).toMatchObject({ status: 0, stderr: '' });
     const kept = keptIn(cache);
     expect(kept.length).toBeGreaterThan(20);
