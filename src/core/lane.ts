@@ -121,7 +121,8 @@ export async function isUnitOnOrders(
 ): Promise<boolean> {
   const { slot, work } = unit;
   const is_by_stage = isOnOrders(runtime.settings, merchant, merchant.id, kind, slot);
-  // The commonest: whatever is live on the unit is on orders as well, so that nobody has to look for it.
+  // The commonest: whatever is live on the unit is on orders as well, so that nobody has to look for it. A unit that legacy may
+  // hold is looked at twice instead.
   if (is_by_stage && (work === 'beside' || !(await mayBeHeld(runtime, merchant.id, slot)))) return true;
   if (await hasOwnWork(runtime, merchant.id, unit, kind)) return true;
   // Legacy itself answers what is asked of its own; only a new sale is worth a question.

@@ -6,7 +6,7 @@ import type { Clock, Count, Log } from '../core/runtime.ts';
 import type { Store } from '../core/store.ts';
 import { causeOf } from './evidence-batch.ts';
 
-/** Old exchanges and sales born on legacy are looked for this often, and deleted in steps of so many rows, one with each batch. */
+/** Old exchanges and sales born on legacy are looked for this often, and deleted in steps of so many rows, which other writes wait for: one with each batch, and more with one of more rows. */
 const TIDY_EVERY_MS = 60 * 60_000;
 const TIDY_ROWS = 500;
 
@@ -24,7 +24,9 @@ export interface EvidenceChores {
   /** Counts what could not be kept; the store is told with the next batch that it takes. */
   shed(reason: 'shadow' | 'evidence', count?: number): void;
   /** The store has taken a batch. Never throws: what fails comes again with the next one. */
-  afterBatch(): Promise<void>;
+  afterBatch(rows: number): Promise<void>;
+  /** Tells the store without a batch, at the end. Never throws. */
+  tellShed(): Promise<void>;
 }
 
 export function createEvidenceChores({ store, clock, log, count, settings }: EvidenceChoreParts): EvidenceChores {
@@ -42,6 +44,7 @@ export function createEvidenceChores({ store, clock, log, count, settings }: Evi
       untold[reason] -= number;
     }
   };
+  /** One step of deleting. */
   const tidy = async (now: number): Promise<void> => {
     // A clock that was set back must not silence it.
     if (Math.abs(now - tidied_at) < TIDY_EVERY_MS) return;
@@ -53,19 +56,24 @@ export function createEvidenceChores({ store, clock, log, count, settings }: Evi
     tidied_at = now;
     round = null;
   };
+  const untroubled = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      log.warn('evidence not tidied', { cause: causeOf(error) });
+    }
+  };
   return {
     shed(reason, number = 1) {
       untold[reason] += number;
       for (let index = 0; index < number; index++) count('shed', reason);
     },
-    async afterBatch() {
-      try {
+    afterBatch: (rows) =>
+      untroubled(async () => {
         const now = clock.now();
         await tellShed(now);
-        await tidy(now);
-      } catch (error) {
-        log.warn('evidence not tidied', { cause: causeOf(error) });
-      }
-    },
+        for (let added = 0; added < rows; added += TIDY_ROWS) await tidy(now);
+      }),
+    tellShed: () => untroubled(() => tellShed(clock.now())),
   };
 }

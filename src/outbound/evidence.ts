@@ -10,6 +10,8 @@ import { startWriter, type WriterParts } from './evidence-writer.ts';
 
 /** A stop waits so long for the store to take what is left; then it is counted as lost. */
 const STOP_MS = 5_000;
+/** A store that hangs is not waited for to be told so; the log has it. */
+const TELL_MS = 500;
 
 export interface EvidenceSettings {
   /** Exchanges that may wait to be written. */
@@ -67,9 +69,11 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
     writer.stop();
     await within(STOP_MS, taken.settled());
     const lost = taken.open();
-    if (lost === 0) return;
-    parts.log.warn('evidence lost at the end', { count: lost });
-    writer.shed('evidence', lost);
+    if (lost > 0) {
+      parts.log.warn('evidence lost at the end', { count: lost });
+      writer.shed('evidence', lost);
+    }
+    await within(TELL_MS, writer.tellShed());
   };
   return {
     finished(exchange) {

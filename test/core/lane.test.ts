@@ -20,6 +20,7 @@ import {
 } from '../../src/core/named.ts';
 import type { Runtime } from '../../src/core/runtime.ts';
 import { Secret } from '../../src/core/secret.ts';
+import type { Store } from '../../src/core/store.ts';
 import { createUpstream, type UpstreamClient } from '../../src/outbound/upstream.ts';
 import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
@@ -113,6 +114,28 @@ describe('refused is', () => {
       error: 'unavailable',
     });
     expect(await lane(argentina, NUMBER)).toMatchObject({ lane: 'orders' });
+  });
+});
+
+describe('a unit that is on orders by its stage', () => {
+  withRuntime();
+
+  it('is not looked at for what is live on it, unless legacy may hold it', async () => {
+    await argentinaIs({ stage: 'orders' });
+    let looks = 0;
+    const liveLink: Store['liveLink'] = (...about) => {
+      looks++;
+      return runtime.store.liveLink(...about);
+    };
+    const watched = { ...runtime, store: { ...runtime.store, liveLink } };
+    const look = (named: Named) => chooseLane(watched, argentina, named, 'qr');
+    for (const named of [TILL, LOOK, CODE]) expect(await look(named)).toMatchObject(onOrders('orders'));
+    expect(looks).toBe(0);
+    await runtime.store.openLegacySale(
+      newSale({ state: 'OPEN', unit: 'SUC001POS001', family: 'qr', ends_at: Date.now() + 60_000 }),
+    );
+    expect(await look(LOOK)).toEqual(onLegacy('orders'));
+    expect(looks).toBe(1);
   });
 });
 

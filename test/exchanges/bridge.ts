@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { systemClock } from '../../src/app/runtime.ts';
 import { startApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { derivedReference } from '../../src/core/reference.ts';
@@ -45,7 +46,7 @@ export async function startBridge(tables: Tables): Promise<Bridge> {
   const sleep = (duration_ms: number): Promise<void> => delay(duration_ms / HASTE);
   const parts = {
     tables: recording(tables, (row) => rows.fired.add(row)),
-    clock: { now: Date.now, sleep },
+    clock: { ...systemClock, sleep },
   };
   const app = await startApp(loadConfig({ env: environment(upstream, data_dir), cwd: process.cwd() }), parts);
   const world: World = {

@@ -299,6 +299,36 @@ describe('a store that fails', () => {
     expect(await shedToday()).toEqual({ shadow: 0, evidence: 1 });
   });
 
+  it('loses few for one exchange that it refuses', async () => {
+    const refusing = failing(0);
+    const { recordExchanges } = refusing;
+    const bad = newExchange();
+    refusing.recordExchanges = async (batch) => {
+      if (batch.some(({ id }) => id === bad.id)) throw new Error('not this one');
+      await recordExchanges(batch);
+    };
+    const heard: string[] = [];
+    const evidence = start({ batch_ms: HOUR_MS }, refusing, {
+      onRecorded: (batch) => heard.push(...batch.map(({ id }) => id)),
+    });
+    evidence.finished(bad);
+    for (let index = 0; index < 199; index++) evidence.finished(newExchange());
+    await evidence.settled();
+    const ids = (await kept()).map(({ id }) => id);
+    expect(ids).toHaveLength(100);
+    expect(heard.toSorted()).toEqual(ids.toSorted());
+    expect(counted.get('shed evidence')).toBe(100);
+    expect(await shedToday()).toEqual({ shadow: 0, evidence: 100 });
+  });
+
+  it('is told at the end what it never took', async () => {
+    const evidence = start({}, failing(5));
+    evidence.finished(newExchange());
+    await evidence.stop();
+    expect(await kept()).toEqual([]);
+    expect(await shedToday()).toEqual({ shadow: 0, evidence: 1 });
+  });
+
   it('does not hold up a stop', async () => {
     const evidence = start({}, gated());
     evidence.finished(newExchange());
@@ -488,6 +518,26 @@ describe('the recorder', () => {
     await evidence.settled();
     expect(await store.exchange(almost.id)).toBeNull();
     expect(await kept()).toHaveLength(3);
+  });
+
+  it('deletes more steps with a larger batch, so that it is not outrun', async () => {
+    let steps = 0;
+    const old: Writing = {
+      ...gated(),
+      recordExchanges: (batch) => store.recordExchanges(batch),
+      tidyExchanges: async (_exchanges, _messages, limit) => {
+        steps++;
+        return limit;
+      },
+    };
+    const evidence = start({ batch_ms: HOUR_MS }, old);
+    evidence.finished(newExchange());
+    await evidence.settled();
+    expect(steps).toBe(1);
+    for (let index = 0; index < 900; index++) evidence.finished(newExchange());
+    await evidence.settled();
+    // 200, and then 700 in one.
+    expect(steps).toBe(1 + 1 + 2);
   });
 
   it('deletes nothing for a clock that is wrong by years [F47]', async () => {

@@ -5,8 +5,11 @@ import { createRecent } from '../recent.ts';
 import type { RecordedExchange } from '../records/evidence.ts';
 import { type Found, type Lesson, lessonOf, nothingFound, type Taught } from './findings.ts';
 
-/** Ways of calling that are remembered; an installation has some dozens. */
+/** Ways of calling that are remembered; polls and plain sales have some dozens. */
 const WAYS = 1_000;
+/** What a till wrote may be in a loss, and a sale may lose something of each of its items: such calls are one of a kind. */
+const MOST_LOSSES = 16;
+const LONGEST_WAY = 4_000;
 
 /** @returns the same as `recordedOf`. What calls of one way taught they share, and nobody may change. */
 export function createEvaluation(tables: Tables): (seen: Exchange, found: Found) => RecordedExchange {
@@ -17,15 +20,14 @@ export function createEvaluation(tables: Tables): (seen: Exchange, found: Found)
     let lesson = lessons.get(way);
     if (lesson === undefined) {
       lesson = lessonOf(tables, seen, found);
-      for (const list of [lesson.losses, lesson.limitations, lesson.cells, lesson.lost, lesson.differences])
-        Object.freeze(list);
+      for (const list of [lesson.losses, lesson.limitations, lesson.cells, lesson.lost]) Object.freeze(list);
       lessons.set(way, lesson);
     }
     return { ...seen, ...lesson };
   };
 }
 
-/** All that `lessonOf` looks at; null where a caller could make up ever new ones, or that is too much to compare. */
+/** All that `lessonOf` looks at; null for a call that is hardly like another, so that nobody's calls fill the memory. */
 function wayOf({
   lane,
   operation,
@@ -38,12 +40,13 @@ function wayOf({
   losses,
   limitations,
 }: Taught): string | null {
-  if (shadow !== null || losses.some(({ unknown }) => unknown === true)) return null;
-  return JSON.stringify([
+  if (shadow !== null || losses.length > MOST_LOSSES || losses.some(({ unknown }) => unknown === true)) return null;
+  const way = JSON.stringify([
     [lane, operation, status, error, outcome],
     fired,
     limitations,
     losses.map(({ table, path, why }) => [table, path, why]),
     upstream.map(({ name, status, code }) => [name, status, code]),
   ]);
+  return way.length > LONGEST_WAY ? null : way;
 }

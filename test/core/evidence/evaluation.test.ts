@@ -23,6 +23,15 @@ const note = { name: 'create', status: 201, code: null, duration_ms: 3 };
 const cancel: Partial<Exchange> = { operation: 'point.cancel_intent_without_device', fired: [], losses: [] };
 const carried: Partial<Exchange> = { lane: 'legacy', stage: 'shadow', fired: [], losses: [] };
 
+/** A code that took the place of another: its limitations are met by what was asked upstream, and by what was said (LIM-21, LIM-55). */
+const replaced = (name: string, status: number, code: string | null = null): Partial<Exchange> => ({
+  ...{ operation: 'qr.put_code', kind: 'qr', status: 400, error: 'bad_request', fired: [], losses: [] },
+  upstream: [
+    { ...note, name: 'cancel', status: 200 },
+    { ...note, name, status, code },
+  ],
+});
+
 /** Each differs from the call, or from the one before it, in one thing that decides what it taught. */
 const ways: Record<string, Partial<Exchange>> = {
   'as it is': {},
@@ -47,7 +56,12 @@ const ways: Record<string, Partial<Exchange>> = {
   'a loss of a field that nobody knows': {
     losses: [{ table: 'point.create.request', path: 'body.colour', why: 'no row knows body.colour', unknown: true }],
   },
+  'the same loss for another reason': { losses: shadow.losses.map((one) => ({ ...one, why: 'another reason' })) },
   'a call upstream': { upstream: [note] },
+  'a code whose create was refused': replaced('create', 400),
+  'a code whose read was refused': replaced('get', 400),
+  'a code whose create failed': replaced('create', 500),
+  'a code whose fee was refused': replaced('create', 500, 'marketplace_not_valid'),
   'a mark of the code': { limitations: ['LIM-07'] },
   'a carried call': carried,
   'a carried call with its shadow': { ...carried, shadow },
@@ -61,6 +75,24 @@ describe('evaluating one exchange after the other', () => {
       const seen = { ...call, ...ways[name], id: `exchange ${at}`, at, duration_ms: at * 7 };
       expect(evaluate(seen, nothingFound)).toEqual(recordedOf(tables, seen, nothingFound));
     }
+  });
+
+  it.each([
+    ['a long text of its own', [{ table: 'point.create.request', path: 'body.payment.type', why: 'x'.repeat(4_000) }]],
+    [
+      'a loss of each of many items',
+      Array.from({ length: 17 }, (_, index) => ({
+        table: 'qr.request',
+        path: `body.items[${index}].sku_number`,
+        why: 'orders have no such field',
+      })),
+    ],
+  ])('remembers nothing of a call with %s', (_, losses) => {
+    const evaluate = createEvaluation(tables);
+    const seen = { ...call, losses };
+    const [one, other] = [evaluate(seen, nothingFound), evaluate(seen, nothingFound)];
+    expect(one).toEqual(recordedOf(tables, seen, nothingFound));
+    expect(other.cells).not.toBe(one.cells);
   });
 
   it('remembers nothing of calls that were compared', () => {

@@ -1,6 +1,7 @@
 /** Findings: traffic, units, the loss ledger, coverage, unknown names and shadow verdicts, each a sum of exchanges. */
 import { expect, it } from 'vitest';
 import type { Verdict } from '../../../src/core/evidence/verdict.ts';
+import type { RecordedExchange } from '../../../src/core/records/evidence.ts';
 import type { Store } from '../../../src/core/store.ts';
 import { accepted, newExchange, newLoss } from './evidence-kit.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
@@ -11,6 +12,7 @@ const LATER = NOON + MINUTE_MS;
 export function findingTests(current: () => Harness): void {
   itCountsCalls(current);
   itCountsFields(current);
+  itCountsSharedFields(current);
   itCountsUnknownNames(current);
   itCountsVerdicts(current);
   itKeepsReadiness(current);
@@ -158,6 +160,25 @@ function itCountsFields(current: () => Harness): void {
       { ...about, field: 'title', equal: 1, different: 0, last_at: NOON },
     ]);
     expect(await store.coverage(OTHER_MERCHANT)).toEqual([]);
+  });
+}
+
+function itCountsSharedFields(current: () => Harness): void {
+  it('counts a list of fields that calls share once for each of them, and by whose they are', async () => {
+    const { store } = current();
+    const title = { operation: 'qr.create', field: 'title', outcome: 'equal' } as const;
+    const cells = Object.freeze([title]) as RecordedExchange['cells']; // as `core/evidence/evaluation.ts` shares it
+    await store.recordExchanges([
+      newExchange({ cells, at: LATER }),
+      newExchange({ cells }),
+      newExchange({ cells: [title] }),
+      newExchange({ cells, merchant_id: OTHER_MERCHANT }),
+    ]);
+    const about = { operation: 'qr.create', field: 'title', different: 0 };
+    expect(await store.coverage(MERCHANT)).toEqual([{ merchant_id: MERCHANT, ...about, equal: 3, last_at: LATER }]);
+    expect(await store.coverage(OTHER_MERCHANT)).toEqual([
+      { merchant_id: OTHER_MERCHANT, ...about, equal: 1, last_at: NOON },
+    ]);
   });
 }
 
