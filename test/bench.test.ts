@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { changesOf } from '../bench/result/compare.ts';
+import { goalsOf } from '../bench/result/goals.ts';
 import type { Line } from '../bench/result/lines.ts';
 import type { Result } from '../bench/result/result.ts';
 import { readStartScript } from '../bench/start-script.ts';
@@ -169,8 +170,9 @@ test('what is measured is what `npm start` and the image run', () => {
   expect(image).toContain('NODE_COMPILE_CACHE=');
 });
 
-describe('comparing with a saved run', () => {
-  const line = (median: number): Line => ({
+/** A line of Puente's with one thing told. */
+function lineOf(ratio: readonly number[]): Line {
+  return {
     case_name: 'create',
     arrangement: 'free',
     fsync_delay_us: null,
@@ -179,7 +181,7 @@ describe('comparing with a saved run', () => {
     contestant: 'puente',
     generator: 'own',
     per_second: spreadOf([1]),
-    ratio: spreadOf([median * 0.99, median, median * 1.01]),
+    ratio: spreadOf(ratio),
     p50_ms: spreadOf([1]),
     p99_ms: spreadOf([1]),
     p999_ms: spreadOf([1]),
@@ -188,7 +190,28 @@ describe('comparing with a saved run', () => {
     cpu_ratio: null,
     resident_mb: null,
     loop_p99_ms: null,
+  };
+}
+
+describe('a goal', () => {
+  test.each([
+    { repetitions: [1.11, 1.3, 1.2], verdict: 'met' },
+    { repetitions: [0.2, 0.3, 1.09], verdict: 'missed' },
+    { repetitions: [0.01, 36], verdict: 'undecided' },
+    { repetitions: [1.09, 1.2, 1.3], verdict: 'undecided' },
+  ])('of 1.1 is $verdict by $repetitions', ({ repetitions, verdict }) => {
+    const measured = { lines: [lineOf(repetitions)], not_measured: [], sizes: null, memory: null, workers: null };
+    // Only these parts are read.
+    const goals = goalsOf(measured as Partial<Result> as Result);
+    expect(goals.find(({ goal }) => goal === 'create, 64 in flight, free: ≥ 1.1 × the bare proxy')?.verdict).toBe(
+      verdict,
+    );
+    expect(goals.filter((one) => one.verdict !== 'not measured')).toHaveLength(1);
   });
+});
+
+describe('comparing with a saved run', () => {
+  const line = (median: number): Line => lineOf([median * 0.99, median, median * 1.01]);
   const resultOf = (median: number, per_create: number) =>
     // Only these parts are read.
     ({ lines: [line(median)], instructions: { counter: 'perf', creates: 1, per_create } }) as Partial<Result> as Result;

@@ -7,7 +7,8 @@ export interface Goal {
   goal: string;
   /** What was measured, in words; null when nothing was. */
   measured: string | null;
-  verdict: 'met' | 'missed' | 'not measured';
+  /** `undecided`: of the repetitions some say so, and some do not. */
+  verdict: 'met' | 'missed' | 'undecided' | 'not measured';
   /** Why not. */
   why: string | null;
 }
@@ -57,7 +58,12 @@ function ratio(
   const goal = `${case_name}, ${in_flight} in flight, ${arrangement}${slow}: ≥ ${least} × the bare proxy`;
   const line = lineOf(result, { case_name, in_flight, arrangement, fsync_delay_us: delay_us });
   if (line?.ratio == null) return notMeasured(goal, whyOf(result, delay_us));
-  return judged(goal, `${line.ratio.median.toFixed(2)} ×`, line.ratio.median >= least);
+  const { median, min, max } = line.ratio;
+  const measured = `${median.toFixed(2)} × (${min.toFixed(2)}–${max.toFixed(2)})`;
+  // A machine that stood still for a moment may have made one ratio eighteen times too large.
+  if (min < least && max >= least)
+    return { goal, measured, verdict: 'undecided', why: 'the repetitions do not agree; measure it again' };
+  return judged(goal, measured, median >= least);
 }
 
 function loopDelay(result: Measured): Goal {
