@@ -40,8 +40,14 @@ export function createEvidenceChores({ store, clock, log, count, settings }: Evi
     for (const reason of ['shadow', 'evidence'] as const) {
       const number = untold[reason];
       if (number === 0) continue;
-      await store.noteShed(reason, number, now);
-      untold[reason] -= number;
+      // Taken off first: a batch and the end may tell at the same time.
+      untold[reason] = 0;
+      try {
+        await store.noteShed(reason, number, now);
+      } catch (error) {
+        untold[reason] += number;
+        throw error;
+      }
     }
   };
   /** One step of deleting. */

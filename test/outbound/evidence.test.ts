@@ -135,6 +135,20 @@ function gated(): Writing & { open(): void } {
   };
 }
 
+/** How many exchanges each batch had, for a store that lets nothing in until it is opened. */
+function countingBatches() {
+  const sizes: number[] = [];
+  const hanging = gated();
+  const counting: Writing = {
+    ...hanging,
+    recordExchanges: async (batch) => {
+      sizes.push(batch.length);
+      await hanging.recordExchanges(batch);
+    },
+  };
+  return { hanging, counting, sizes };
+}
+
 /** Refuses the first so many batches. */
 function failing(times: number): Writing & { tried: number } {
   const one = {
@@ -167,15 +181,7 @@ describe('under load', () => {
   });
 
   it('writes at once what somebody waits for, and no more of what comes meanwhile than whole batches', async () => {
-    const sizes: number[] = [];
-    const hanging = gated();
-    const counting: Writing = {
-      ...hanging,
-      recordExchanges: async (batch) => {
-        sizes.push(batch.length);
-        await hanging.recordExchanges(batch);
-      },
-    };
+    const { hanging, counting, sizes } = countingBatches();
     const writer = startWriter(partsOf({ batch_ms: HOUR_MS }, counting));
     const add = (count: number): Promise<void>[] =>
       Array.from({ length: count }, () => {
@@ -195,15 +201,7 @@ describe('under load', () => {
   });
 
   it('writes more in one batch while many wait, and fewer where each is large', async () => {
-    const sizes: number[] = [];
-    const hanging = gated();
-    const counting: Writing = {
-      ...hanging,
-      recordExchanges: async (batch) => {
-        sizes.push(batch.length);
-        await hanging.recordExchanges(batch);
-      },
-    };
+    const { hanging, counting, sizes } = countingBatches();
     const writer = startWriter(partsOf({ queue: 5_000, batch_ms: HOUR_MS }, counting));
     const written: Promise<void>[] = [];
     const add = (count: number, bytes: number): void => {
@@ -327,6 +325,28 @@ describe('a store that fails', () => {
     await evidence.stop();
     expect(await kept()).toEqual([]);
     expect(await shedToday()).toEqual({ shadow: 0, evidence: 1 });
+  });
+
+  it('is told once when a batch and the end tell it together', async () => {
+    const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+    const told: number[] = [];
+    const slow: Writing = {
+      ...failing(5),
+      noteShed: async (_reason, count) => {
+        told.push(count);
+        await opened;
+      },
+    };
+    const writer = startWriter(partsOf({}, slow));
+    const written = Promise.withResolvers<void>();
+    writer.shed('evidence', 3);
+    const tellings = [writer.tellShed(), writer.tellShed()];
+    writer.add({ exchange: newExchange(), found: nothingFound, bytes: 1, done: written.resolve });
+    writer.stop();
+    open();
+    await Promise.all([...tellings, written.promise]);
+    await writer.tellShed();
+    expect(told).toEqual([3, 1]);
   });
 
   it('does not hold up a stop', async () => {
