@@ -15,7 +15,7 @@ import {
 import { credentialOf } from './identity.ts';
 import type { Link, LinkChange } from './link.ts';
 import { lookAfterRefunds } from './payments/look-after.ts';
-import { readableOrder, readOrder, refreshLink } from './refresh.ts';
+import { lookAtLink, readableOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 import { mayReplay, sendLink } from './send.ts';
@@ -24,13 +24,11 @@ import { LONGEST_UNSEEN_MS } from './unseen.ts';
 
 /** An order that was never seen is given up this long after its lifetime: no payment can come any more. */
 const LOST_AFTER_MS = 5 * 60_000;
-/** Between the two looks that both find an order missing. */
-const MISSING_FOR_MS = 60_000;
 /** A link that can't be worked on now (no token, upstream away) is looked at again after this long. */
 const LATER_MS = 30_000;
 /** A look so late was kept back by more than a backlog: Puente was down, or its clock was set. */
 const UNSEEN_MS = 2 * 60_000;
-/** What ended unseen keeps its unit so long at most. */
+/** What ended unseen, or can't be found, keeps its unit so long. */
 const LONGEST_HOLD_MS = LONGEST_UNSEEN_MS + LOST_AFTER_MS;
 
 /** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
@@ -105,16 +103,26 @@ function unseenEnd(link: Link, due_at: number, now: number): number | null {
 async function look(runtime: Runtime, link: Link): Promise<void> {
   const token = await credentialOf(runtime, link.merchant_id);
   if (token === null) return postpone(runtime, link, {});
-  const seen = await refreshLink(runtime, link, token, { force: true });
+  const { link: seen, is_missing } = await lookAtLink(runtime, link, token, { force: true });
   if (seen.state === 'DONE') {
     runtime.count('silent_orders');
     return;
   }
   const due = runtime.clock.now() >= settlementTime(runtime, seen);
   if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, seen.order.id, token);
-  if (await isMissing(runtime, seen, token)) return missed(runtime, seen);
-  runtime.missing.delete(seen.legacy_id);
+  if (is_missing && isGone(runtime, seen)) return giveUp(runtime, seen);
   await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
+}
+
+/**
+ * True for an order that can't be paid any more and must not hold its terminal: its time is over, and no read has found it
+ * for as long as one may go on unseen. Some answers may be a mistake, and so may be the clock by which its time is over
+ * (`reliability.md` F28, F47).
+ */
+function isGone({ clock, missing }: Runtime, link: Link): boolean {
+  const since_ms = missing.get(link.legacy_id);
+  if (since_ms === undefined || clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
+  return (clock.monotonic ?? clock.now)() - since_ms >= LONGEST_HOLD_MS;
 }
 
 /** Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. */
@@ -122,28 +130,6 @@ async function lookAtReleased(runtime: Runtime, link: Link): Promise<void> {
   const token = await credentialOf(runtime, link.merchant_id);
   const seen = token === null ? link : await refreshLink(runtime, link, token, { force: true });
   await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
-}
-
-/** Upstream does not know an order whose lifetime is long over. */
-async function isMissing(runtime: Runtime, link: Link, token: Secret): Promise<boolean> {
-  if (link.order_id === null || runtime.clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
-  return (await readOrder(runtime, token, link.order_id)) === 'missing';
-}
-
-/**
- * It can't be paid, and must not hold its terminal; but one answer may be a mistake, and so may be the clock by which its
- * time is over (`reliability.md` F28, F47): it is given up when it is still missing some time later.
- */
-async function missed(runtime: Runtime, link: Link): Promise<void> {
-  const { clock, missing } = runtime;
-  const tick_ms = (clock.monotonic ?? clock.now)();
-  const since_ms = missing.get(link.legacy_id);
-  if (since_ms !== undefined && tick_ms - since_ms >= MISSING_FOR_MS) {
-    missing.delete(link.legacy_id);
-    return giveUp(runtime, link);
-  }
-  if (since_ms === undefined) missing.set(link.legacy_id, tick_ms);
-  await changeLink(runtime, link, () => ({ change: { next_check_at: clock.now() + MISSING_FOR_MS } }));
 }
 
 /** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */

@@ -26,15 +26,22 @@ interface ReadOptions {
   deadline?: number;
 }
 
-/** The same, for a caller that can tell its till when the read has shown that the token is none (any more). */
+/**
+ * The same, for a caller that can do something about what the read has shown: that the token is none (any more), or that
+ * upstream doesn't know the order.
+ */
 export async function lookAtLink(
   runtime: Runtime,
   link: Link,
   token: Secret,
   options: ReadOptions = {},
-): Promise<{ link: Link; is_token_refused: boolean }> {
+): Promise<{ link: Link; is_token_refused: boolean; is_missing: boolean }> {
   const { order_id } = link;
-  const seen = (link: Link, is_token_refused = false) => ({ link, is_token_refused });
+  const seen = (link: Link, status: number | null = null) => ({
+    link,
+    is_token_refused: status === 401,
+    is_missing: status === 404,
+  });
   if (order_id === null) return seen(link);
   const asked_at = runtime.clock.now();
   const begun_before = runtime.reads.begun();
@@ -50,8 +57,20 @@ export async function lookAtLink(
     const { order, status } = await askOrder(runtime, token, order_id, options.deadline, {
       legacy_id: link.legacy_id,
     });
-    return order === null ? seen(current, status === 401) : seen(await applyOrder(runtime, current, order));
+    if (current.state === 'LIVE') noteMissing(runtime, current, order, status);
+    return order === null ? seen(current, status) : seen(await applyOrder(runtime, current, order));
   });
+}
+
+/** Remembers since when reads of an open order have found none. What can't be read at all says nothing of it. */
+function noteMissing(
+  { clock, missing }: Runtime,
+  { legacy_id }: Link,
+  order: Order | null,
+  status: number | null,
+): void {
+  if (order !== null) missing.delete(legacy_id);
+  else if (status === 404) missing.set(legacy_id, missing.get(legacy_id) ?? (clock.monotonic ?? clock.now)());
 }
 
 /** A read whose caller has no time left still gets this long: most are answered in a few milliseconds. */

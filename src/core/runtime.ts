@@ -198,8 +198,8 @@ export interface Runtime {
   /** Creates that a till of this process waits for now, by legacy id. */
   flights: Passing<Flight>;
   /**
-   * Since when upstream says of an order whose time is over that it doesn't know it, by legacy id, or of a refund in doubt
-   * that it has none, by its id: monotonic ms.
+   * Since when upstream says of an open order that it doesn't know it, by legacy id, or of a refund in doubt that it has
+   * none, by its id; a create in doubt whose events were called for, by legacy id: monotonic ms.
    */
   missing: Recent<number>;
   /** The unsigned event, by its sequence, that is tried again for a link in doubt while its order is not there; by legacy id. */

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { releaseHeld } from '../../src/core/change.ts';
 import { lookAfter } from '../../src/core/complete.ts';
 import type { Link } from '../../src/core/link.ts';
+import { refreshLink } from '../../src/core/refresh.ts';
 import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { PuenteError } from '../../src/error.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
@@ -263,37 +264,55 @@ describe('a live order', () => {
     expect(stand.asked).toHaveLength(1);
   });
 
-  it.each([
-    ['at its end and the time after it', LOST_AFTER_MS, ['get']],
-    ['after that', LOST_AFTER_MS + 1, ['get', 'get']],
-  ])('that upstream does not know is not given up by one look, %s', async (_when, after_ms, calls) => {
-    const link = await live({ ...TOLD, expires_at: NOON - after_ms });
-    stand.answers = [MISSING, MISSING];
-    expect((await looked(link)).state).toBe('LIVE');
-    expect(stand.asked.map(({ name }) => name)).toEqual(calls);
+  /** Due for a look, and its time is over by the wall clock. */
+  const over = (): Promise<Link> => live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
+
+  /** What is left of it after each look, each with this answer, and so long after the one before. */
+  async function afterLooks(link: Link, looks: [number, UpstreamOutcome][], runtime = stand.runtime): Promise<Link[]> {
+    const seen: Link[] = [];
+    for (const [later_ms, answer] of looks) {
+      stand.now += later_ms;
+      stand.answers = [answer];
+      await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      seen.push(await looked(link, runtime));
+    }
+    return seen;
+  }
+
+  it('that upstream does not know is looked at again like any other', async () => {
+    const link = await over();
+    stand.answers = [MISSING];
+    const seen = await looked(link);
+    expect(seen).toMatchObject({ state: 'LIVE', next_check_at: NOON + 5_000 });
+    expect(stand.asked.map(({ name }) => name)).toEqual(['get']);
   });
 
-  it.each([
-    [59_999, 'LIVE'],
-    [60_000, 'LOST'],
-  ])('that upstream still does not know after %d ms is %s', async (later_ms, state) => {
-    const link = await live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
-    stand.answers = [MISSING, MISSING, MISSING, MISSING];
-    const seen = await looked(link);
-    expect(seen.next_check_at).toBe(NOON + 60_000);
-    stand.now += later_ms;
-    await stand.store.saveLink(seen, { next_check_at: stand.now });
-    expect((await looked(link)).state).toBe(state);
+  it('is given up when no read has found it for as long as one may go on unseen [F28]', async () => {
+    const seen = await afterLooks(await over(), [
+      [0, MISSING],
+      [20 * MINUTE_MS - 1, MISSING],
+      [1, MISSING],
+    ]);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LOST']);
+  });
+
+  it('is given up as soon as its time is over when no read has found it for long before', async () => {
+    const seen = await afterLooks(await live({ ...TOLD, expires_at: NOON + 30 * MINUTE_MS }), [
+      [0, MISSING],
+      [30 * MINUTE_MS + LOST_AFTER_MS, MISSING],
+      [1, MISSING],
+    ]);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LOST']);
   });
 
   it('that upstream does not know is not given up because the wall clock has jumped [F47]', async () => {
-    const link = await live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
     const clock = { ...stand.runtime.clock, monotonic: () => 5_000 };
-    stand.answers = [MISSING, MISSING, MISSING, MISSING];
-    const seen = await looked(link, { ...stand.runtime, clock });
-    stand.now += 24 * 3_600_000;
-    await stand.store.saveLink(seen, { next_check_at: stand.now });
-    expect((await looked(link, { ...stand.runtime, clock })).state).toBe('LIVE');
+    const looks: [number, UpstreamOutcome][] = [
+      [0, MISSING],
+      [24 * 3_600_000, MISSING],
+    ];
+    const seen = await afterLooks(await over(), looks, { ...stand.runtime, clock });
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE']);
   });
 
   it('of a QR sale that is given up is told as expired', async () => {
@@ -301,25 +320,34 @@ describe('a live order', () => {
     const { order } = await live();
     const link = await stand.link({ family: 'qr', unit: 'TILL1', slot: null, merchant_order_id, order_id: orderId(2) });
     await stand.store.saveLink(link, { ...TOLD, state: 'LIVE', order, expires_at: NOON - LOST_AFTER_MS - 1 });
-    for (const state of ['LIVE', 'LOST']) {
-      stand.answers = [MISSING, MISSING];
-      const due = await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
-      expect((await looked(due)).state).toBe(state);
-      stand.now += 60_000;
-    }
+    const seen = await afterLooks(link, [
+      [0, MISSING],
+      [20 * MINUTE_MS, MISSING],
+    ]);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LOST']);
     const told = await stand.store.dueNotices(stand.now, 10);
     expect(told.map(({ topic, subject }) => `${topic} ${subject}`)).toEqual([`merchant_order ${merchant_order_id}`]);
   });
 
-  it('that upstream knows again meanwhile is given up by nobody', async () => {
-    const link = await live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
-    for (const answers of [[MISSING, MISSING], [answered(200, orderOf())], [MISSING, MISSING]]) {
-      stand.answers = [...answers];
-      const seen = await looked(link);
-      expect(seen.state).toBe('LIVE');
-      stand.now += 60_000;
-      await stand.store.saveLink(seen, { next_check_at: stand.now });
-    }
+  it('that upstream knows again meanwhile is given up by nobody, also when a till has read it', async () => {
+    const link = await over();
+    await afterLooks(link, [[0, MISSING]]);
+    stand.answers = [answered(200, orderOf())];
+    await refreshLink(stand.runtime, await stand.stored(link), TOKEN, { force: true });
+    const seen = await afterLooks(link, [
+      [20 * MINUTE_MS, MISSING],
+      [20 * MINUTE_MS - 1, answered(200, orderOf())],
+      [1, MISSING],
+    ]);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LIVE']);
+  });
+
+  it('that upstream did not know for one read before an outage is not given up by the outage', async () => {
+    const seen = await afterLooks(await over(), [
+      [0, MISSING],
+      [20 * MINUTE_MS, { kind: 'not_sent', cause: 'ECONNREFUSED' }],
+    ]);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE']);
   });
 
   it('that can not be read is not given up', async () => {
