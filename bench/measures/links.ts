@@ -1,4 +1,5 @@
 /** Large databases, made in bulk: copies of one paid sale, each with ids of its own. */
+import { closeSync, fsyncSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 
 /** Rows of one transaction: the write-ahead log stays small. */
@@ -60,5 +61,16 @@ export function fillLinks(path: string, rows: number, progress: (text: string) =
     });
   } finally {
     database.close();
+    writeOut(path);
+  }
+}
+
+/** What was filled in may lie in memory alone: the first durable write of the process that is measured would wait for all of it. */
+function writeOut(path: string): void {
+  const file = openSync(path, 'r+');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
   }
 }
