@@ -72,6 +72,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     unsettled: createPassing(),
     flights: createPassing(),
     missing: createRecent(MISSING_REMEMBERED),
+    awaited: createRecent(MISSING_REMEMBERED),
     absent: createRecent(MISSING_REMEMBERED),
     asked: createRecent(REFUNDS_REMEMBERED),
     telling: new Set(),

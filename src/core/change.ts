@@ -1,7 +1,9 @@
 /** Changes to a link that lose no race: decide on the stored row, write under its revision, decide again when it moved. */
+
 import type { Order } from '../contract/orders.ts';
 import { PuenteError } from '../error.ts';
 import { type AdvanceRules, advance } from './advance.ts';
+import { tickOf } from './clock.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
 import type { Merchant } from './merchant.ts';
 import { inForms, type News } from './notices/forms.ts';
@@ -10,6 +12,7 @@ import type { NewNotice } from './records/notices.ts';
 import type { Runtime } from './runtime.ts';
 import { say } from './sentences.ts';
 import type { AuditEntry, LinkExtra } from './store.ts';
+import { LONGEST_UNSEEN_MS } from './unseen.ts';
 
 export interface Decision extends LinkExtra {
   change: LinkChange;
@@ -111,16 +114,28 @@ export function isReleased(runtime: Runtime, link: Link): boolean {
 export function nextLook(runtime: Runtime, link: Link): { next_check_at: number | null } {
   const now = runtime.clock.now();
   const { point_interval_ms, qr_interval_ms, max_interval_ms, action_required_grace_ms } = runtime.settings.reconcile;
-  const isAwaited = isReleased(runtime, link) && now < link.expires_at + action_required_grace_ms;
-  if (link.state !== 'LIVE' && !isAwaited) return { next_check_at: null };
-  const age_ms = Math.max(0, now - link.created_at);
+  const since_ms = link.state === 'LIVE' ? Math.max(0, now - link.created_at) : awaitedFor(runtime, link);
+  if (since_ms === null) return { next_check_at: null };
   const first_ms = link.family === 'qr' ? qr_interval_ms : point_interval_ms;
   // A QR may live for months, so its looks go on growing apart.
-  const longest_ms = link.family === 'qr' ? Math.max(max_interval_ms, age_ms / 10) : max_interval_ms;
-  const wait_ms = Math.round(Math.min(Math.max(first_ms, age_ms / 4), longest_ms));
+  const longest_ms = link.family === 'qr' ? Math.max(max_interval_ms, since_ms / 10) : max_interval_ms;
+  const wait_ms = Math.round(Math.min(Math.max(first_ms, since_ms / 4), longest_ms));
   const ends = [link.expires_at + 1_000, link.expires_at + action_required_grace_ms];
   if (unclaimed(link)) ends.push(settlementTime(runtime, link));
   return { next_check_at: Math.min(now + wait_ms, ...ends.filter((end) => end > now)) };
+}
+
+/**
+ * For how long this process has looked at an order that was let go and may yet be paid, ms; null when none can be paid any
+ * more. The wall clock alone doesn't say that: it may have been set forward (`reliability.md` F47).
+ */
+function awaitedFor(runtime: Runtime, link: Link): number | null {
+  if (!isReleased(runtime, link)) return null;
+  const { clock, awaited, settings } = runtime;
+  const first_look = awaited.get(link.legacy_id);
+  const for_ms = first_look === undefined ? 0 : tickOf(clock) - first_look;
+  const isOver = clock.now() >= link.expires_at + settings.reconcile.action_required_grace_ms;
+  return isOver && for_ms >= LONGEST_UNSEEN_MS ? null : for_ms;
 }
 
 /** True when no 2xx can have reached the client: the order is nobody's until a retry claims it (`reliability.md` §3.8). */

@@ -20,3 +20,8 @@ export function rememberingClock(clock: Clock): Clock {
     },
   };
 }
+
+/** Ms by the clock that nobody can set; by the wall clock where there is none. For times that pass, never for dates. */
+export function tickOf({ monotonic, now }: Clock): number {
+  return monotonic === undefined ? now() : monotonic();
+}

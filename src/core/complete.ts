@@ -12,6 +12,7 @@ import {
   told,
   unclaimed,
 } from './change.ts';
+import { tickOf } from './clock.ts';
 import { credentialOf } from './identity.ts';
 import type { Link, LinkChange } from './link.ts';
 import { lookAfterRefunds } from './payments/look-after.ts';
@@ -77,7 +78,7 @@ async function hearOut(runtime: Runtime, link: Link): Promise<void> {
     missing.delete(link.legacy_id);
     return giveUp(runtime, link);
   }
-  missing.set(link.legacy_id, (clock.monotonic ?? clock.now)());
+  missing.set(link.legacy_id, tickOf(clock));
   return wait(runtime, link, {});
 }
 
@@ -122,11 +123,13 @@ async function look(runtime: Runtime, link: Link): Promise<void> {
 function isGone({ clock, missing }: Runtime, link: Link): boolean {
   const since_ms = missing.get(link.legacy_id);
   if (since_ms === undefined || clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
-  return (clock.monotonic ?? clock.now)() - since_ms >= LONGEST_HOLD_MS;
+  return tickOf(clock) - since_ms >= LONGEST_HOLD_MS;
 }
 
 /** Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. */
 async function lookAtReleased(runtime: Runtime, link: Link): Promise<void> {
+  const { awaited, clock } = runtime;
+  awaited.set(link.legacy_id, awaited.get(link.legacy_id) ?? tickOf(clock));
   const token = await credentialOf(runtime, link.merchant_id);
   const seen = token === null ? link : await refreshLink(runtime, link, token, { force: true });
   await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));

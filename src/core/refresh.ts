@@ -1,6 +1,8 @@
 /** The one way an order is read, and a link moved to what it says. */
+
 import { type Order, order as orderSchema } from '../contract/orders.ts';
 import { applyOrder } from './change.ts';
+import { tickOf } from './clock.ts';
 import { distrust } from './identity.ts';
 import { markLimitation } from './limitation-mark.ts';
 import type { Link } from './link.ts';
@@ -70,7 +72,7 @@ function noteMissing(
   status: number | null,
 ): void {
   if (order !== null) missing.delete(legacy_id);
-  else if (status === 404) missing.set(legacy_id, missing.get(legacy_id) ?? (clock.monotonic ?? clock.now)());
+  else if (status === 404) missing.set(legacy_id, missing.get(legacy_id) ?? tickOf(clock));
 }
 
 /** A read whose caller has no time left still gets this long: most are answered in a few milliseconds. */

@@ -202,6 +202,8 @@ export interface Runtime {
    * none, by its id; a create in doubt whose events were called for, by legacy id: monotonic ms.
    */
   missing: Recent<number>;
+  /** Since when this process looks at orders that were let go and may yet be paid, by legacy id: monotonic ms. */
+  awaited: Recent<number>;
   /** The unsigned event, by its sequence, that is tried again for a link in doubt while its order is not there; by legacy id. */
   absent: Recent<number>;
   /** When refunds were asked for of this process, by their id: monotonic ms. */

@@ -242,6 +242,22 @@ describe('an order that was let go because its terminal was wanted', () => {
     stand.now = again.expires_at + action_required_grace_ms;
     expect(await looked(again)).toMatchObject({ legacy_state: 'CONFIRMATION_REQUIRED', next_check_at: null });
   });
+
+  it('is looked at for as long as one may go on unseen, whatever the wall clock says, and ever less often [F47]', async () => {
+    const link = await released();
+    let tick_ms = 5_000;
+    const runtime = { ...stand.runtime, clock: { ...stand.runtime.clock, monotonic: () => tick_ms } };
+    stand.now += DAY_MS;
+    const waits: (number | null)[] = [];
+    for (const later_ms of [0, 4 * MINUTE_MS, 11 * MINUTE_MS - 1, 1]) {
+      tick_ms += later_ms;
+      stand.answers = [answered(200, orderOf(waiting, 2))];
+      await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      const { next_check_at } = await looked(link, runtime);
+      waits.push(next_check_at === null ? null : next_check_at - stand.now);
+    }
+    expect(waits).toEqual([5_000, MINUTE_MS, MINUTE_MS, null]);
+  });
 });
 
 describe('a live order', () => {

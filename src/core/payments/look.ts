@@ -1,6 +1,8 @@
 /** A look at the order behind a payment, which settles a refund that is in doubt (`reliability.md` §3.9). */
+
 import type { Order } from '../../contract/orders.ts';
 import { applyOrder } from '../change.ts';
+import { tickOf } from '../clock.ts';
 import type { Link } from '../link.ts';
 import { LATE_EFFECT_MS } from '../records/routing.ts';
 import { readOrder } from '../refresh.ts';
@@ -74,7 +76,7 @@ async function settleDoubt(
  * closes the window at once, while the refund itself may still be on its way (`reliability.md` F47).
  */
 function unseenFor({ clock, missing }: Runtime, { id }: Refund): number {
-  const tick_ms = clock.monotonic?.() ?? clock.now();
+  const tick_ms = tickOf(clock);
   const since_ms = missing.get(id);
   if (since_ms === undefined) missing.set(id, tick_ms);
   return tick_ms - (since_ms ?? tick_ms);

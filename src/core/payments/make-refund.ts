@@ -1,9 +1,11 @@
 /** The refund protocol: row first, one at a time, own key, and no repeat before the order was looked at (`reliability.md` §3.9). */
+
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
 import { type Answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
+import { tickOf } from '../clock.ts';
 import type { Link } from '../link.ts';
 import { needRoom } from '../room.ts';
 import type { Runtime } from '../runtime.ts';
@@ -82,7 +84,7 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
     needRoom(runtime);
     return 'open';
   });
-  if (opened) runtime.asked.set(refund.id, tickOf(runtime));
+  if (opened) runtime.asked.set(refund.id, tickOf(runtime.clock));
   const { recognised } = seen;
   if (recognised.kind === 'key_reused') return told(call, 'key_reused');
   if (recognised.kind === 'in_progress') return told(call, 'refund_in_progress');
@@ -106,11 +108,7 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
 function ageOf(runtime: Runtime, { id, created_at }: Refund): number {
   const age_ms = runtime.clock.now() - created_at;
   const asked_ms = runtime.asked.get(id);
-  return asked_ms === undefined ? age_ms : Math.min(age_ms, tickOf(runtime) - asked_ms);
-}
-
-function tickOf({ clock }: Runtime): number {
-  return clock.monotonic?.() ?? clock.now();
+  return asked_ms === undefined ? age_ms : Math.min(age_ms, tickOf(runtime.clock) - asked_ms);
 }
 
 interface Sending {

@@ -59,13 +59,18 @@ function isAcknowledged({ calls }: Evidence, { legacy_id, from }: TillCall): boo
   );
 }
 
-/** A read has told the product how it ended, or an event, which only has it read. */
+/** A read has told the product how it ended, or an event, which only has it read: no answer to that tells nothing. */
 function couldBeKnown({ webhooks, upstream }: Evidence, { id, ended_at }: Order, from: number): boolean {
   const isBetween = (at: number, known_at: number): boolean => ended_at !== null && at >= ended_at && known_at < from;
+  const asked = upstream.filter(({ path, at, over_at }) => path.includes(id) && isBetween(at, over_at ?? at));
   return (
-    webhooks.some((line) => line.order_id === id && isTaken(line) && isBetween(line.at, line.at + FRESH_MS)) ||
-    upstream.some(
-      ({ at, over_at, path, served }) => served && over_at !== null && path.includes(id) && isBetween(at, over_at),
+    asked.some(({ served, over_at }) => served && over_at !== null) ||
+    webhooks.some(
+      (line) =>
+        line.order_id === id &&
+        isTaken(line) &&
+        isBetween(line.at, line.at + FRESH_MS) &&
+        !asked.some(({ at }) => at >= line.at),
     )
   );
 }
