@@ -49,6 +49,7 @@ export function fillLinks(path: string, rows: number, progress: (text: string) =
       database.pragma('wal_checkpoint(TRUNCATE)');
       progress(`${Math.min(rows, first + ROWS_AT_ONCE - 1)} of ${rows} links made`);
     }
+    writeOut(path);
     const step = Math.max(1, Math.floor((rows - present) / 200));
     return Array.from({ length: Math.min(200, rows - present) }, (_, index) => {
       const n = present + 1 + index * step;
@@ -61,7 +62,6 @@ export function fillLinks(path: string, rows: number, progress: (text: string) =
     });
   } finally {
     database.close();
-    writeOut(path);
   }
 }
 

@@ -29,8 +29,13 @@ import { observedLog, observedTables, observedUpstream } from './observed.ts';
 
 /** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
 const MAX_LEFTOVERS = 10_000;
-/** Orders that upstream lost; beyond it one is given up a look later. */
-const MISSING_REMEMBERED = 10_000;
+/**
+ * Orders whose time goes by this process's own clock. Half as many are sure to be remembered: a whole shop chain's, when its
+ * upstream answers 404 to all. The time of one that is forgotten begins anew.
+ */
+const ORDERS_REMEMBERED = 100_000;
+/** Creates and refunds in doubt, and events whose order is not there; one beyond it waits longer. */
+const DOUBTS_REMEMBERED = 10_000;
 /** Refunds whose age is known by this process's own clock; of one beyond it, by the wall clock. */
 const REFUNDS_REMEMBERED = 10_000;
 
@@ -71,9 +76,10 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     budget: createRetryBudget(),
     unsettled: createPassing(),
     flights: createPassing(),
-    missing: createRecent(MISSING_REMEMBERED),
-    awaited: createRecent(MISSING_REMEMBERED),
-    absent: createRecent(MISSING_REMEMBERED),
+    missing: createRecent(DOUBTS_REMEMBERED),
+    unfound: createRecent(ORDERS_REMEMBERED),
+    awaited: createRecent(ORDERS_REMEMBERED),
+    absent: createRecent(DOUBTS_REMEMBERED),
     asked: createRecent(REFUNDS_REMEMBERED),
     telling: new Set(),
     reads: createRecentReads(parts.clock.now),

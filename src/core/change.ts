@@ -104,7 +104,10 @@ function settlementOf(before: Link, after: Link): string | null {
   return after.order?.status === 'canceled' && after.cancel !== null ? say('settled.canceled', {}).text : null;
 }
 
-/** True for an order that was shown as CONFIRMATION_REQUIRED because its terminal was wanted, and may yet be paid there. */
+/**
+ * True for an order that is shown as CONFIRMATION_REQUIRED because its terminal was wanted, or its time seemed over, and may
+ * yet be paid there.
+ */
 export function isReleased(runtime: Runtime, link: Link): boolean {
   if (link.state !== 'DONE' || link.legacy_state !== 'CONFIRMATION_REQUIRED' || link.order === null) return false;
   return runtime.tables.state(link.family, link.order, 'error').held;
@@ -117,17 +120,22 @@ export function nextLook(runtime: Runtime, link: Link): { next_check_at: number 
   const since_ms = link.state === 'LIVE' ? Math.max(0, now - link.created_at) : awaitedFor(runtime, link);
   if (since_ms === null) return { next_check_at: null };
   const first_ms = link.family === 'qr' ? qr_interval_ms : point_interval_ms;
-  // A QR may live for months, so its looks go on growing apart.
-  const longest_ms = link.family === 'qr' ? Math.max(max_interval_ms, since_ms / 10) : max_interval_ms;
+  // A QR may live for months, so its looks go on growing apart; not when it is over and can't be found.
+  const grows = link.family === 'qr' && !(now > link.expires_at && isUnfound(runtime, link));
+  const longest_ms = grows ? Math.max(max_interval_ms, since_ms / 10) : max_interval_ms;
   const wait_ms = Math.round(Math.min(Math.max(first_ms, since_ms / 4), longest_ms));
   const ends = [link.expires_at + 1_000, link.expires_at + action_required_grace_ms];
   if (unclaimed(link)) ends.push(settlementTime(runtime, link));
   return { next_check_at: Math.min(now + wait_ms, ...ends.filter((end) => end > now)) };
 }
 
+function isUnfound({ unfound }: Runtime, { order_id }: Link): boolean {
+  return order_id !== null && unfound.get(order_id) !== undefined;
+}
+
 /**
- * For how long this process has looked at an order that was let go and may yet be paid, ms; null when none can be paid any
- * more. The wall clock alone doesn't say that: it may have been set forward (`reliability.md` F47).
+ * For how long this process has looked at an order that is shown as CONFIRMATION_REQUIRED and may yet be paid, ms; null when
+ * it has looked long enough. The wall clock alone doesn't say that: it may have been set forward (`reliability.md` F47).
  */
 function awaitedFor(runtime: Runtime, link: Link): number | null {
   if (!isReleased(runtime, link)) return null;

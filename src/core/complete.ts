@@ -23,14 +23,16 @@ import { mayReplay, sendLink } from './send.ts';
 import { say } from './sentences.ts';
 import { LONGEST_UNSEEN_MS } from './unseen.ts';
 
-/** An order that was never seen is given up this long after its lifetime: no payment can come any more. */
+/** An order without an outcome is given up so long after its lifetime, or later: no payment can come any more. */
 const LOST_AFTER_MS = 5 * 60_000;
 /** A link that can't be worked on now (no token, upstream away) is looked at again after this long. */
 const LATER_MS = 30_000;
 /** A look so late was kept back by more than a backlog: Puente was down, or its clock was set. */
 const UNSEEN_MS = 2 * 60_000;
-/** What ended unseen, or can't be found, keeps its unit so long. */
+/** What ended unseen keeps its unit so long at most. */
 const LONGEST_HOLD_MS = LONGEST_UNSEEN_MS + LOST_AFTER_MS;
+/** What can't be found keeps it for as long as it may have lived on, too: a wall clock that was set tells nothing of that. */
+const UNFOUND_MS = LONGEST_HOLD_MS;
 
 /** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
 export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
@@ -76,7 +78,7 @@ async function hearOut(runtime: Runtime, link: Link): Promise<void> {
   const { clock, missing } = runtime;
   if (missing.get(link.legacy_id) !== undefined) {
     missing.delete(link.legacy_id);
-    return giveUp(runtime, link);
+    return void (await giveUp(runtime, link, say('settled.lost', {}).text));
   }
   missing.set(link.legacy_id, tickOf(clock));
   return wait(runtime, link, {});
@@ -104,35 +106,42 @@ function unseenEnd(link: Link, due_at: number, now: number): number | null {
 async function look(runtime: Runtime, link: Link): Promise<void> {
   const token = await credentialOf(runtime, link.merchant_id);
   if (token === null) return postpone(runtime, link, {});
-  const { link: seen, is_missing } = await lookAtLink(runtime, link, token, { force: true });
+  const { link: seen, found } = await lookAtLink(runtime, link, token, { force: true });
   if (seen.state === 'DONE') {
     runtime.count('silent_orders');
     return;
   }
+  if (found === 'missing' && isGone(runtime, seen))
+    return void (await giveUp(runtime, seen, say('settled.lost', {}).text));
   const due = runtime.clock.now() >= settlementTime(runtime, seen);
   if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, seen.order.id, token);
-  if (is_missing && isGone(runtime, seen)) return giveUp(runtime, seen);
   await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
 }
 
 /**
- * True for an order that can't be paid any more and must not hold its terminal: its time is over, and no read has found it
- * for as long as one may go on unseen. Some answers may be a mistake, and so may be the clock by which its time is over
- * (`reliability.md` F28, F47).
+ * True for an order that can't be paid any more and must not hold its terminal: its time is over, and no read of this process
+ * has found it for as long as it may have lived on unseen. Some answers may be a mistake, and so may be the clock by which
+ * its time is over (`reliability.md` F28, F47).
  */
-function isGone({ clock, missing }: Runtime, link: Link): boolean {
-  const since_ms = missing.get(link.legacy_id);
+export function isGone({ clock, unfound }: Runtime, link: Link): boolean {
+  const since_ms = link.order_id === null ? undefined : unfound.get(link.order_id);
   if (since_ms === undefined || clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
-  return tickOf(clock) - since_ms >= LONGEST_HOLD_MS;
+  return tickOf(clock) - since_ms >= UNFOUND_MS;
 }
 
-/** Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. */
+/**
+ * Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. So
+ * silence doesn't end the looks: while upstream is away, payments are made as ever.
+ */
 async function lookAtReleased(runtime: Runtime, link: Link): Promise<void> {
   const { awaited, clock } = runtime;
   awaited.set(link.legacy_id, awaited.get(link.legacy_id) ?? tickOf(clock));
   const token = await credentialOf(runtime, link.merchant_id);
-  const seen = token === null ? link : await refreshLink(runtime, link, token, { force: true });
-  await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
+  const look = token === null ? null : await lookAtLink(runtime, link, token, { force: true });
+  await changeLink(runtime, look?.link ?? link, (current) => {
+    const later = look?.found === 'unread' && isReleased(runtime, current) ? clock.now() + LATER_MS : null;
+    return { change: { next_check_at: nextLook(runtime, current).next_check_at ?? later } };
+  });
 }
 
 /** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */
@@ -155,20 +164,27 @@ async function stays(runtime: Runtime, link: Link, is_first: boolean): Promise<v
   await changeLink(runtime, link, (current) => ({ change: nextLook(runtime, current) }));
 }
 
-async function giveUp(runtime: Runtime, link: Link): Promise<void> {
+/**
+ * Reports a link as lost and frees its unit; not when something was heard of it since it was read.
+ * @param why for the audit line. @returns true when it is lost now.
+ */
+export async function giveUp(runtime: Runtime, link: Link, why: string): Promise<boolean> {
+  const now = runtime.clock.now();
+  const merchant = await runtime.store.merchant(link.merchant_id);
+  const after = await changeLink(runtime, link, (current) => {
+    if (current.state !== link.state || current.order_id !== link.order_id) return null;
+    const change = lost(current, now);
+    const news = current.family === 'qr' ? endOfMerchantOrder(current, { ...current, ...change }, now) : [];
+    const notices = told(runtime, current, merchant, news);
+    return { change, notices, audit: settlementLine(runtime, current, why) };
+  });
+  if (after.state !== 'LOST') return false;
   runtime.count('lost_links');
   runtime.log.error('order never resolved: reported as lost', {
     legacy_id: link.legacy_id,
     merchant: link.merchant_id,
   });
-  const now = runtime.clock.now();
-  const merchant = await runtime.store.merchant(link.merchant_id);
-  await changeLink(runtime, link, (current) => {
-    const change = lost(current, now);
-    const news = current.family === 'qr' ? endOfMerchantOrder(current, { ...current, ...change }, now) : [];
-    const notices = told(runtime, current, merchant, news);
-    return { change, notices, audit: settlementLine(runtime, current, say('settled.lost', {}).text) };
-  });
+  return true;
 }
 
 /** What is given up: reported, never deleted, and no longer in the way of its terminal. */

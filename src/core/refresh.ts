@@ -28,51 +28,35 @@ interface ReadOptions {
   deadline?: number;
 }
 
-/**
- * The same, for a caller that can do something about what the read has shown: that the token is none (any more), or that
- * upstream doesn't know the order.
- */
+/** What a read has shown: the order; that upstream doesn't know it; that the token is none (any more); or nothing. */
+type Found = 'order' | 'missing' | 'refused' | 'unread';
+
+/** The same, for a caller that can do something about what was found; `unread` also where another read was good enough. */
 export async function lookAtLink(
   runtime: Runtime,
   link: Link,
   token: Secret,
   options: ReadOptions = {},
-): Promise<{ link: Link; is_token_refused: boolean; is_missing: boolean }> {
+): Promise<{ link: Link; found: Found }> {
   const { order_id } = link;
-  const seen = (link: Link, status: number | null = null) => ({
-    link,
-    is_token_refused: status === 401,
-    is_missing: status === 404,
-  });
-  if (order_id === null) return seen(link);
+  if (order_id === null) return { link, found: 'unread' };
   const asked_at = runtime.clock.now();
   const begun_before = runtime.reads.begun();
   return runtime.serial.run(`order:${order_id}`, async () => {
     const current = (await runtime.store.link(link.legacy_id)) ?? link;
     const last = runtime.reads.last(order_id);
     const fresh_ms = options.force === true ? 0 : runtime.settings.reads.fresh_ms;
-    if (runtime.reads.number(order_id) > begun_before) return seen(current);
+    if (runtime.reads.number(order_id) > begun_before) return { link: current, found: 'unread' };
     if (last > 0 && asked_at - last < fresh_ms) {
       if (current.state === 'LIVE') markLimitation(runtime.exchange(), 'LIM-11');
-      return seen(current);
+      return { link: current, found: 'unread' };
     }
     const { order, status } = await askOrder(runtime, token, order_id, options.deadline, {
       legacy_id: link.legacy_id,
     });
-    if (current.state === 'LIVE') noteMissing(runtime, current, order, status);
-    return order === null ? seen(current, status) : seen(await applyOrder(runtime, current, order));
+    if (order !== null) return { link: await applyOrder(runtime, current, order), found: 'order' };
+    return { link: current, found: status === 404 ? 'missing' : status === 401 ? 'refused' : 'unread' };
   });
-}
-
-/** Remembers since when reads of an open order have found none. What can't be read at all says nothing of it. */
-function noteMissing(
-  { clock, missing }: Runtime,
-  { legacy_id }: Link,
-  order: Order | null,
-  status: number | null,
-): void {
-  if (order !== null) missing.delete(legacy_id);
-  else if (status === 404) missing.set(legacy_id, missing.get(legacy_id) ?? tickOf(clock));
 }
 
 /** A read whose caller has no time left still gets this long: most are answered in a few milliseconds. */
@@ -109,12 +93,19 @@ async function askOrder(
   });
   const order = readableOrder(outcome, order_id);
   const status = outcome.kind === 'answered' ? outcome.status : null;
+  noteUnfound(runtime, order_id, order, status);
   if (order === null) {
     if (status === 401) await distrust(runtime, token);
     const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
     runtime.log.warn('order could not be read; the stored state stands', { ...about, order_id, cause });
   } else runtime.reads.mark(order_id, started_at, number);
   return { order, status };
+}
+
+/** What can't be read at all says nothing of whether it is there. */
+function noteUnfound({ clock, unfound }: Runtime, order_id: string, order: Order | null, status: number | null): void {
+  if (order !== null) unfound.delete(order_id);
+  else if (status === 404) unfound.set(order_id, unfound.get(order_id) ?? tickOf(clock));
 }
 
 /** The order in an answer, when it is complete and the one that was asked for; null fits none. */

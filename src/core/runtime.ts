@@ -198,11 +198,13 @@ export interface Runtime {
   /** Creates that a till of this process waits for now, by legacy id. */
   flights: Passing<Flight>;
   /**
-   * Since when upstream says of an open order that it doesn't know it, by legacy id, or of a refund in doubt that it has
-   * none, by its id; a create in doubt whose events were called for, by legacy id: monotonic ms.
+   * Since when upstream says of a refund in doubt that it has none, by its id; and when the events of a create in doubt
+   * were called for, by legacy id: monotonic ms.
    */
   missing: Recent<number>;
-  /** Since when this process looks at orders that were let go and may yet be paid, by legacy id: monotonic ms. */
+  /** Since when no read of this process has found an order that it knows by its id: monotonic ms. */
+  unfound: Recent<number>;
+  /** Since when this process looks at orders that are shown as over and may yet be paid, by legacy id: monotonic ms. */
   awaited: Recent<number>;
   /** The unsigned event, by its sequence, that is tried again for a link in doubt while its order is not there; by legacy id. */
   absent: Recent<number>;

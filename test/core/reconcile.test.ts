@@ -84,11 +84,10 @@ describe('one link and its order', () => {
     expect(judgeLink(link(), 'missing', tables, rules)).toMatchObject({ kind: 'missing', repair: 'none' });
   });
 
-  it('missing after its life: given up, because it holds its unit', () => {
-    const late = { ...rules, now: BORN + 20 * MINUTE_MS };
-    expect(judgeLink(link(), 'missing', tables, late)).toMatchObject({ kind: 'missing', repair: 'give_up' });
-    expect(judgeLink(link({ state: 'DONE', legacy_state: 'FINISHED' }), 'missing', tables, late)?.repair).toBe('none');
-    expect(judgeLink(link({ state: 'LOST' }), 'missing', tables, late)).toBeNull();
+  it('gone: given up, because it holds its unit', () => {
+    expect(judgeLink(link(), 'gone', tables, rules)).toMatchObject({ kind: 'missing', repair: 'give_up' });
+    expect(judgeLink(link({ state: 'DONE', legacy_state: 'FINISHED' }), 'gone', tables, rules)?.repair).toBe('none');
+    expect(judgeLink(link({ state: 'LOST' }), 'gone', tables, rules)).toBeNull();
   });
 
   it('amount: never mended by itself, whatever else differs', () => {
@@ -120,7 +119,6 @@ describe('a create nobody knows the outcome of', () => {
       kind: 'missing',
       repair: 'none',
     });
-    expect(judgeUnknown(doubt, BORN + 17 * MINUTE_MS, 15 * MINUTE_MS)).toMatchObject({ repair: 'give_up' });
   });
 
   it('is no mismatch once its order is known', () => {

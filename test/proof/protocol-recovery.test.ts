@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { releaseHeld } from '../../src/core/change.ts';
 import { lookAfter } from '../../src/core/complete.ts';
 import type { Link } from '../../src/core/link.ts';
-import { refreshLink } from '../../src/core/refresh.ts';
+import { readOrder, refreshLink } from '../../src/core/refresh.ts';
 import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { PuenteError } from '../../src/error.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
@@ -15,8 +15,10 @@ beforeEach(() => stand.reset());
 
 const LOST_AFTER_MS = 300_000;
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 const MISSING = refusal(404, 'order_not_found');
+const UNREACHABLE: UpstreamOutcome = { kind: 'not_sent', cause: 'ECONNREFUSED' };
 
 /** Looks after the link at once, and gives it back as it is stored then. */
 async function looked(link: Link, runtime = stand.runtime): Promise<Link> {
@@ -258,6 +260,32 @@ describe('an order that was let go because its terminal was wanted', () => {
     }
     expect(waits).toEqual([5_000, MINUTE_MS, MINUTE_MS, null]);
   });
+
+  it('is looked at until its time is over, however long that is', async () => {
+    const link = await released();
+    await stand.store.saveLink(link, { expires_at: stand.now + 3 * HOUR_MS });
+    for (const later_ms of [0, 2 * HOUR_MS]) {
+      stand.now += later_ms;
+      stand.answers = [answered(200, orderOf(waiting, 2))];
+      await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      expect((await looked(link)).next_check_at).not.toBeNull();
+    }
+  });
+
+  it('is looked at for as long as upstream gives no answer, and then once more', async () => {
+    let link = await released();
+    stand.now += DAY_MS;
+    for (const later_ms of [0, 20 * MINUTE_MS]) {
+      stand.now += later_ms;
+      stand.answers = [UNREACHABLE];
+      link = await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      link = await looked(link);
+    }
+    expect(link.next_check_at).toBe(stand.now + 30_000);
+    stand.now += 30_000;
+    stand.answers = [answered(200, orderOf(waiting, 2))];
+    expect((await looked(link)).next_check_at).toBeNull();
+  });
 });
 
 describe('a live order', () => {
@@ -361,15 +389,60 @@ describe('a live order', () => {
   it('that upstream did not know for one read before an outage is not given up by the outage', async () => {
     const seen = await afterLooks(await over(), [
       [0, MISSING],
-      [20 * MINUTE_MS, { kind: 'not_sent', cause: 'ECONNREFUSED' }],
+      [20 * MINUTE_MS, UNREACHABLE],
     ]);
     expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE']);
   });
 
-  it('that can not be read is not given up', async () => {
-    const link = await live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
-    expect(await looked(link)).toMatchObject({ state: 'LIVE' });
+  it('that can not be read is not given up, nor are its looks counted', async () => {
+    const seen = await afterLooks(await over(), [
+      [0, UNREACHABLE],
+      [20 * MINUTE_MS, MISSING],
+    ]);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE']);
     expect(stand.counts).toEqual([]);
+  });
+
+  it('that nobody was told of is given up, too, and no longer canceled then', async () => {
+    const link = await over();
+    await stand.store.saveLink(link, { client_answer: 'error' });
+    await afterLooks(link, [[0, MISSING]]);
+    stand.asked.length = 0;
+    const [seen] = await afterLooks(link, [[20 * MINUTE_MS, MISSING]]);
+    expect(seen?.state).toBe('LOST');
+    expect(stand.asked.map(({ name }) => name)).toEqual(['get']);
+  });
+
+  it.each([
+    ['that can not be found is looked at again in a minute, however long it has lived', MISSING, MINUTE_MS],
+    ['that is there is looked at again after a tenth of its life', answered(200, orderOf()), HOUR_MS + 30_000],
+  ])('of a QR %s', async (_what, answer, later_ms) => {
+    const { order } = await live();
+    const link = await stand.link({
+      family: 'qr',
+      unit: 'TILL1',
+      slot: null,
+      merchant_order_id: 1,
+      order_id: orderId(2),
+    });
+    await stand.store.saveLink(link, { ...TOLD, state: 'LIVE', order, expires_at: NOON + 10 * HOUR_MS });
+    stand.now += 10 * HOUR_MS + LOST_AFTER_MS;
+    const [seen] = await afterLooks(link, [[0, answer]]);
+    expect(seen?.next_check_at).toBe(stand.now + later_ms);
+  });
+
+  it('counts as missing from the first read of its order that did not find it, whoever read it, and from no other time', async () => {
+    const other = await live();
+    const { order } = await stand.store.saveLink(other, { state: 'DONE', next_check_at: null });
+    const doubt = await due({ expires_at: NOON - LOST_AFTER_MS - 1, sealed_body: null });
+    await looked(doubt);
+    await stand.store.saveLink(await stand.stored(doubt), { ...TOLD, state: 'LIVE', order, order_id: orderId(2) });
+    const [seen] = await afterLooks(doubt, [[20 * MINUTE_MS, MISSING]]);
+    expect(seen?.state).toBe('LIVE');
+    stand.answers = [answered(200, orderOf({ id: orderId(2) }))];
+    await readOrder(stand.runtime, TOKEN, orderId(2));
+    const [after] = await afterLooks(doubt, [[20 * MINUTE_MS, MISSING]]);
+    expect(after?.state).toBe('LIVE');
   });
 
   it('without an id is no order that could be missing', async () => {

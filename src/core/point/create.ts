@@ -54,11 +54,11 @@ export async function makeRoom(
 ): Promise<'freed' | Answered> {
   const busy = refused('point', 'queued_intent');
   if (holder.order_id === null) return busy;
-  const { link: read, is_token_refused } = await lookAtLink(runtime, holder, call.token, { force: true, deadline });
+  const { link: read, found } = await lookAtLink(runtime, holder, call.token, { force: true, deadline });
   const seen = isHeld(runtime, read) ? await releaseHeld(runtime, read) : read;
   const holds = seen.state === 'LIVE' || seen.state === 'SENDING' || seen.state === 'IN_DOUBT';
   if (!holds) return 'freed';
-  return is_token_refused ? refused('point', 'unauthorized') : busy;
+  return found === 'refused' ? refused('point', 'unauthorized') : busy;
 }
 
 /** What the till sees of a created intent: no `state`, the fields as it sent them (`legacy-point.md` §1.3). */

@@ -1,22 +1,21 @@
 /** One link against its order: judged on what is stored now, and repaired only while that still holds. */
-import type { Order } from '../../contract/orders.ts';
 import { PuenteError } from '../../error.ts';
 import type { AdvanceRules } from '../advance.ts';
-import { advanceRules, applyOrder, changeLink, settlementLine } from '../change.ts';
-import { lost } from '../complete.ts';
+import { advanceRules, applyOrder } from '../change.ts';
+import { giveUp, isGone } from '../complete.ts';
 import { credentialOf } from '../identity.ts';
 import type { Link } from '../link.ts';
 import { readOrder } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { say } from '../sentences.ts';
-import { judgeLink, judgeUnknown, type Mismatch } from './judge.ts';
+import { judgeLink, judgeUnknown, type Known, type Mismatch } from './judge.ts';
 
 /** `unread`: nobody could ask, or nobody answered. Null: both agree. */
 export type Compared = { mismatch: Mismatch; repaired: boolean } | 'unread' | null;
 
-/** Compares one link with its order, and repairs it when asked to and when that is safe. @param known may be of a moment ago. */
-export async function compare(runtime: Runtime, known: Link, apply: boolean): Promise<Compared> {
-  const link = (await runtime.store.link(known.legacy_id)) ?? known;
+/** Compares one link with its order, and repairs it when asked to and when that is safe. @param earlier may be of a moment ago. */
+export async function compare(runtime: Runtime, earlier: Link, apply: boolean): Promise<Compared> {
+  const link = (await runtime.store.link(earlier.legacy_id)) ?? earlier;
   const unknown = judgeUnknown(link, runtime.clock.now(), runtime.settings.create.replay_window_ms);
   if (unknown !== null) return finish(runtime, link, { mismatch: unknown, order: null }, apply);
   if (link.order_id === null) return null;
@@ -26,13 +25,14 @@ export async function compare(runtime: Runtime, known: Link, apply: boolean): Pr
   if (order === null) return 'unread';
   // An event may have moved it while the order was being read.
   const current = (await runtime.store.link(link.legacy_id)) ?? link;
-  const mismatch = judgeLink(current, order, runtime.tables, await rulesFor(runtime, link.merchant_id));
-  return mismatch === null ? null : finish(runtime, current, { mismatch, order }, apply);
+  const known = order === 'missing' && isGone(runtime, current) ? 'gone' : order;
+  const mismatch = judgeLink(current, known, runtime.tables, await rulesFor(runtime, link.merchant_id));
+  return mismatch === null ? null : finish(runtime, current, { mismatch, order: known }, apply);
 }
 
 interface Found {
   mismatch: Mismatch;
-  order: Order | 'missing' | null;
+  order: Known | null;
 }
 
 async function finish(runtime: Runtime, link: Link, found: Found, apply: boolean): Promise<Compared> {
@@ -52,24 +52,10 @@ async function finish(runtime: Runtime, link: Link, found: Found, apply: boolean
 
 /** @returns true when both agree afterwards. */
 async function repair(runtime: Runtime, link: Link, { mismatch, order }: Found): Promise<boolean> {
-  if (mismatch.repair === 'give_up') return giveUp(runtime, link, mismatch);
-  if (mismatch.repair !== 'read' || order === null || order === 'missing') return false;
+  if (mismatch.repair === 'give_up') return giveUp(runtime, link, say('settled.given_up', { why: mismatch.what }).text);
+  if (mismatch.repair !== 'read' || order === null || order === 'missing' || order === 'gone') return false;
   const after = await applyOrder(runtime, link, order);
   return judgeLink(after, order, runtime.tables, await rulesFor(runtime, link.merchant_id)) === null;
-}
-
-/** Only what nothing has been heard of since: a sale that was found or paid meanwhile must not be called lost. */
-async function giveUp(runtime: Runtime, link: Link, { what }: Mismatch): Promise<boolean> {
-  const after = await changeLink(runtime, link, (current) => {
-    if (current.state !== link.state || current.order_id !== link.order_id) return null;
-    return {
-      change: lost(current, runtime.clock.now()),
-      audit: settlementLine(runtime, { ...current, state: 'LOST' }, say('settled.given_up', { why: what }).text),
-    };
-  });
-  if (after.state !== 'LOST') return false;
-  runtime.count('lost_links');
-  return true;
 }
 
 async function rulesFor(runtime: Runtime, merchant_id: string): Promise<AdvanceRules> {

@@ -28,15 +28,12 @@ export interface Mismatch {
   repair: Repair;
 }
 
-/** An order that the service has forgotten holds its unit until its lifetime is over, and this much longer. */
-const GIVE_UP_AFTER_MS = 60_000;
+/** `missing` when the service answered that it does not exist, `gone` when it has for so long that no payment can come. */
+export type Known = Order | 'missing' | 'gone';
 
-/**
- * @param order `missing` when the service answered that it does not exist.
- * @returns null when both agree.
- */
-export function judgeLink(link: Link, order: Order | 'missing', tables: Tables, rules: AdvanceRules): Mismatch | null {
-  if (order === 'missing') return missing(link, rules.now);
+/** @returns null when both agree. */
+export function judgeLink(link: Link, order: Known, tables: Tables, rules: AdvanceRules): Mismatch | null {
+  if (order === 'missing' || order === 'gone') return missing(link, order);
   const amount = amountOf(order, rules.exponent);
   if (amount !== null && amount !== link.amount_minor) {
     const what = say('mismatch.amount', { link_minor: link.amount_minor, order_minor: amount }).text;
@@ -55,23 +52,21 @@ export function judgeLink(link: Link, order: Order | 'missing', tables: Tables, 
   return { ...about(link), kind: 'state', what, repair: 'none' };
 }
 
-/** A create whose outcome nobody has learnt although its replay window is over. */
+/** A create whose outcome nobody has learnt although its replay window is over; the completer gives it up in time. */
 export function judgeUnknown(link: Link, now: number, replay_window_ms: number): Mismatch | null {
   const in_doubt = link.state === 'IN_DOUBT' || link.state === 'SENDING';
   if (!in_doubt || link.order_id !== null || now < link.created_at + replay_window_ms) return null;
   const what = say('mismatch.unresolved', {}).text;
-  const repair = now > link.expires_at + GIVE_UP_AFTER_MS ? 'give_up' : 'none';
-  return { ...about(link), kind: 'missing', what, repair };
+  return { ...about(link), kind: 'missing', what, repair: 'none' };
 }
 
-function missing(link: Link, now: number): Mismatch | null {
+function missing(link: Link, order: 'missing' | 'gone'): Mismatch | null {
   if (link.state === 'LOST') return null; // reported already
-  const over = now > link.expires_at + GIVE_UP_AFTER_MS;
   return {
     ...about(link),
     kind: 'missing',
     what: say('mismatch.missing', { state: link.state }).text,
-    repair: link.state === 'LIVE' && over ? 'give_up' : 'none',
+    repair: link.state === 'LIVE' && order === 'gone' ? 'give_up' : 'none',
   };
 }
 

@@ -1,4 +1,6 @@
 /** I1–I4, I12, I16: what was acknowledged exists, once, for its amount, and was written down before it was told. */
+
+import { LONGEST_EVENT_WAIT_MS } from '../../../src/core/store.ts';
 import type { Order, SaleFacts, TillCall } from '../history.ts';
 import { type Evidence, HARMLESS, isTaken, PAID, type Rule, wasHeardOf } from './evidence.ts';
 
@@ -59,20 +61,21 @@ function isAcknowledged({ calls }: Evidence, { legacy_id, from }: TillCall): boo
   );
 }
 
-/** A read has told the product how it ended, or an event, which only has it read: no answer to that tells nothing. */
+/** A read has told the product how it ended; or an event came that has it read, while the upstream gave answers. */
 function couldBeKnown({ webhooks, upstream }: Evidence, { id, ended_at }: Order, from: number): boolean {
   const isBetween = (at: number, known_at: number): boolean => ended_at !== null && at >= ended_at && known_at < from;
-  const asked = upstream.filter(({ path, at, over_at }) => path.includes(id) && isBetween(at, over_at ?? at));
-  return (
-    asked.some(({ served, over_at }) => served && over_at !== null) ||
-    webhooks.some(
-      (line) =>
-        line.order_id === id &&
-        isTaken(line) &&
-        isBetween(line.at, line.at + FRESH_MS) &&
-        !asked.some(({ at }) => at >= line.at),
-    )
+  const is_read = upstream.some(
+    (call) => call.path.includes(id) && isTaken(call) && isBetween(call.at, call.over_at ?? call.at),
   );
+  // It is tried again and again; and what the breaker keeps back is no call.
+  const tried_since = from - LONGEST_EVENT_WAIT_MS - FRESH_MS;
+  const is_away = upstream.some(
+    ({ at, status }) => at >= tried_since && at < from && (status === null || status >= 400),
+  );
+  const is_told = webhooks.some(
+    (line) => line.order_id === id && isTaken(line) && isBetween(line.at, line.at + FRESH_MS),
+  );
+  return is_read || (is_told && !is_away);
 }
 
 /** What was acknowledged can be read at the end. */
