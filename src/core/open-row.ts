@@ -1,6 +1,7 @@
 /** The row of a new sale: judged by what holds its unit, in the transaction that writes it (`reliability.md` §3.3, step 1). */
 import type { LegacyCall } from './call.ts';
 import { isHeld } from './change.ts';
+import { tickOf } from './clock.ts';
 import type { Link } from './link.ts';
 import { judgeOpening } from './opening.ts';
 import type { LegacySale } from './records/routing.ts';
@@ -42,7 +43,7 @@ export async function openRow(
     (holder) => {
       if (holder === null && !on_orders) return leave('left');
       if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
-      const judged = judgeOpening(holder, link, window_ms);
+      const judged = judgeOpening(holder, link, window_ms, ageOf(runtime, holder));
       if (judged.kind === 'join' || (judged.kind === 'busy' && sale.holds_unit)) return judged;
       // What holds no unit is in nobody's way: it was only looked at as a possible retry.
       if (!on_orders) return leave('left');
@@ -51,7 +52,17 @@ export async function openRow(
     },
     revision,
   );
+  if (opening.kind === 'open') runtime.opened.set(link.legacy_id, tickOf(runtime.clock));
   if (opening.kind !== 'unwanted') return { opening, ...rest };
   if (unwritten === 'no_room') throw noRoom(runtime);
   return { opening: { kind: unwritten }, link, elsewhere: null };
+}
+
+/**
+ * How long ago this process opened the holder; undefined when it did not. By the wall clock, one that was set forward would make
+ * a sale of its own of a retry, and cancel a code that a buyer has before them (`reliability.md` F47).
+ */
+function ageOf({ opened, clock }: Runtime, holder: Link | null): number | undefined {
+  const opened_at = holder === null ? undefined : opened.get(holder.legacy_id);
+  return opened_at === undefined ? undefined : tickOf(clock) - opened_at;
 }

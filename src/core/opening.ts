@@ -6,13 +6,19 @@ import type { Opening } from './store.ts';
  * Judges a new create against the live link of its unit; there is at most one.
  * A link whose order is final holds no unit and is never joined: two identical coffees in a row are two sales.
  * @param join_window_ms how long an acknowledged create without a client key may still be a lost answer's retry.
+ * @param age_ms the holder's; by the wall clock unless a better one has told it.
  */
-export function judgeOpening(holder: Link | null, candidate: Link, join_window_ms: number): Opening {
+export function judgeOpening(
+  holder: Link | null,
+  candidate: Link,
+  join_window_ms: number,
+  age_ms = candidate.created_at - (holder?.created_at ?? 0),
+): Opening {
   if (holder === null) return { kind: 'open' };
-  return { kind: isRetry(holder, candidate, join_window_ms) ? 'join' : 'busy' };
+  return { kind: isRetry(holder, candidate, age_ms < join_window_ms) ? 'join' : 'busy' };
 }
 
-function isRetry(holder: Link, candidate: Link, join_window_ms: number): boolean {
+function isRetry(holder: Link, candidate: Link, is_recent: boolean): boolean {
   if (holder.fingerprint !== candidate.fingerprint) return false;
   const keyed = holder.client_key !== null && candidate.client_key !== null;
   // Nothing is in the way of a dynamic code: two keys are two sales, and a lost code that nobody shows is never paid.
@@ -21,5 +27,5 @@ function isRetry(holder: Link, candidate: Link, join_window_ms: number): boolean
   if (!acknowledged) return true;
   // A key the client sends with every call is not one per sale; with the same body on a live unit it is a retry.
   if (holder.client_key !== null || candidate.client_key !== null) return holder.client_key === candidate.client_key;
-  return candidate.created_at - holder.created_at < join_window_ms;
+  return is_recent;
 }

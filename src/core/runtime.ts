@@ -208,6 +208,8 @@ export interface Runtime {
   awaited: Recent<number>;
   /** The unsigned event, by its sequence, that is tried again for a link in doubt while its order is not there; by legacy id. */
   absent: Recent<number>;
+  /** When this process opened sales, by legacy id: monotonic ms. */
+  opened: Recent<number>;
   /** When refunds were asked for of this process, by their id: monotonic ms. */
   asked: Recent<number>;
   /** Ids of refunds whose till is being answered by this process now. */

@@ -555,6 +555,22 @@ describe('a dynamic code', () => {
     expect(await links()).toHaveLength(1);
   });
 
+  it.each([
+    ['is a retry, although the wall clock was set forward meanwhile', false, 59_999, 24 * 3_600_000, 1],
+    ['is another sale after a minute, although the wall clock was set back meanwhile', false, 60_000, -3_600_000, 2],
+    ['of an earlier process goes by the wall clock', true, 0, 60_000, 2],
+  ])('the same again %s [F47]', async (_what, is_earlier, later_ms, set_ms, count) => {
+    let tick_ms = 5_000;
+    const clock = () => ({ ...stand.runtime.clock, monotonic: () => tick_ms });
+    stand.answers = [creates(order()), answered(200, orderOf(order())), creates(order(), 2)];
+    await createDynamicCode({ ...stand.runtime, clock: clock() }, codeCall());
+    if (is_earlier) stand.restart();
+    tick_ms += later_ms;
+    stand.now += set_ms;
+    await createDynamicCode({ ...stand.runtime, clock: clock() }, codeCall());
+    expect(await links()).toHaveLength(count);
+  });
+
   it('asked for on legacy with an unknown outcome goes there again', async () => {
     await stand.store.openLegacySale(
       newSale({ family: 'qr', unit: 'TILL1', slot: null, client_reference: 'Factura 0002', state: 'IN_DOUBT' }),

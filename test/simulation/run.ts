@@ -12,6 +12,7 @@ const LOOK_MS = 10 * 60_000;
 /** So long no till calls: longer than an order lives, so that what ends by itself is seen to do so. */
 const ALONE_MS = 3 * LOOK_MS;
 const SHORT_MS = 60_000;
+const MOMENT_MS = 1_000;
 /** So long a refund in doubt may be sent again, as it is set (`reliability.md` §3.5). */
 const REPLAY_WINDOW_MS = 15 * 60_000;
 
@@ -104,6 +105,7 @@ async function settle(world: SimulatedWorld): Promise<void> {
   await untilTold(world);
   // Where a token was missing until then, the last read was the first look.
   if (world.rows.openRefunds() > 0) await clock.run(clock.now() + REPLAY_WINDOW_MS + SHORT_MS, world.outside);
+  await untilOver(world);
 }
 
 /** Every other customer pays or leaves; what the others left is over by itself in its time. */
@@ -133,6 +135,12 @@ async function untilTold({ clock, rows, outside }: SimulatedWorld): Promise<void
   const began = clock.now();
   const waits = (): boolean => rows.open().events + rows.open().notices > 0;
   while (waits() && clock.now() < began + LOOK_MS) await clock.run(clock.now() + SHORT_MS, outside);
+}
+
+/** Puente looks at what is open for as long as it runs: what is under way now ends, unless nobody ever answers it. */
+async function untilOver({ clock, underWay, outside }: SimulatedWorld): Promise<void> {
+  const began = clock.now();
+  while (underWay() > 0 && clock.now() < began + SHORT_MS) await clock.run(clock.now() + MOMENT_MS, outside);
 }
 
 /** What can still be paid. */
