@@ -142,14 +142,18 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
 }
 
 /**
- * A dynamic code without a key, asked for again when its join window is over by the product's clock, is an equal sale of its
- * own (LIM-29).
+ * A dynamic code without a key, asked for again when its join window is over, is an equal sale of its own (LIM-29): by the
+ * time that has passed, or by the product's clock, by which one goes that has started since.
  */
 function isAnotherSale(evidence: Evidence, { kind, key, number }: SaleFacts, before: Order): boolean {
   if (kind !== 'dynamic' || key !== null) return false;
   const { createsOf, wallAt, linkOfOrder } = evidence;
-  const over_at = (linkOfOrder.get(before.id)?.created_at ?? wallAt(before.created_at)) + JOIN_WINDOW_MS;
-  return createsOf(number).some(({ from, to }) => Math.max(wallAt(from), wallAt(to ?? from)) >= over_at);
+  const over_at = before.created_at + JOIN_WINDOW_MS;
+  const wall_over_at = (linkOfOrder.get(before.id)?.created_at ?? wallAt(before.created_at)) + JOIN_WINDOW_MS;
+  return createsOf(number).some(
+    ({ from, to }) =>
+      Math.max(from, to ?? from) >= over_at || Math.max(wallAt(from), wallAt(to ?? from)) >= wall_over_at,
+  );
 }
 
 /** I3: upstream's orders are known rows; one that no client was told of is over, or reported. */
