@@ -28,6 +28,12 @@ const OWN: Readonly<Record<string, string>> = {
  * @throws Error when there is no paid sale to copy.
  */
 export function fillLinks(path: string, rows: number, progress: (text: string) => void): string[] {
+  const ids = fill(path, rows, progress);
+  writeOut(path);
+  return ids;
+}
+
+function fill(path: string, rows: number, progress: (text: string) => void): string[] {
   const database = new Database(path);
   try {
     database.pragma('synchronous = OFF'); // a database that is thrown away
@@ -49,7 +55,6 @@ export function fillLinks(path: string, rows: number, progress: (text: string) =
       database.pragma('wal_checkpoint(TRUNCATE)');
       progress(`${Math.min(rows, first + ROWS_AT_ONCE - 1)} of ${rows} links made`);
     }
-    writeOut(path);
     const step = Math.max(1, Math.floor((rows - present) / 200));
     return Array.from({ length: Math.min(200, rows - present) }, (_, index) => {
       const n = present + 1 + index * step;

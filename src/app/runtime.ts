@@ -36,8 +36,10 @@ const MAX_LEFTOVERS = 10_000;
 const ORDERS_REMEMBERED = 100_000;
 /** Creates and refunds in doubt, and events whose order is not there; one beyond it waits longer. */
 const DOUBTS_REMEMBERED = 10_000;
-/** Sales, and refunds, whose age is known by this process's own clock; of one beyond it, by the wall clock. */
-const AGES_REMEMBERED = 10_000;
+/** Refunds whose age is known by this process's own clock; of one beyond it, by the wall clock. */
+const REFUNDS_REMEMBERED = 10_000;
+/** The same of sales: a retry comes within a minute, so that 160 a second are sure to be remembered for as long. */
+const SALES_REMEMBERED = 20_000;
 
 /** The parts that differ between starts; the rest is made here. */
 export type RuntimeParts = Pick<
@@ -80,8 +82,8 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     unfound: createRecent(ORDERS_REMEMBERED),
     awaited: createRecent(ORDERS_REMEMBERED),
     absent: createRecent(DOUBTS_REMEMBERED),
-    opened: createRecent(AGES_REMEMBERED),
-    asked: createRecent(AGES_REMEMBERED),
+    opened: createRecent(SALES_REMEMBERED),
+    asked: createRecent(REFUNDS_REMEMBERED),
     telling: new Set(),
     reads: createRecentReads(parts.clock.now),
     cache: createCache(),

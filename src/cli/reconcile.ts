@@ -21,7 +21,10 @@ export function addReconcileCommands(program: Command): void {
   )
     .option('--merchant <id>', 'this merchant alone')
     .option('--since <instant>', 'links changed since (default: the last 24 hours); open ones are always looked at')
-    .option('--apply', 'repair what is safe: read stale links, adopt orphans, give up what is gone')
+    .option(
+      '--apply',
+      'repair what is safe: read stale links, adopt orphans, give up what was not found for twenty minutes',
+    )
     .option('--reason <text>', 'why, for the audit trail; needed with --apply')
     .addHelpText(
       'after',

@@ -21,6 +21,7 @@ import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
 import { mayReplay, sendLink } from './send.ts';
 import { say } from './sentences.ts';
+import { PARKED_FOR_MS } from './store.ts';
 import { LONGEST_UNSEEN_MS } from './unseen.ts';
 
 /** An order without an outcome is given up so long after its lifetime, or later: no payment can come any more. */
@@ -31,8 +32,8 @@ const LATER_MS = 30_000;
 const UNSEEN_MS = 2 * 60_000;
 /** What ended unseen keeps its unit so long at most. */
 const LONGEST_HOLD_MS = LONGEST_UNSEEN_MS + LOST_AFTER_MS;
-/** What can't be found keeps it for as long as it may have lived on, too: a wall clock that was set tells nothing of that. */
-const UNFOUND_MS = LONGEST_HOLD_MS;
+/** No read has found an order for so long, by the clock that nobody can set, before it counts as gone. */
+const UNFOUND_MS = 20 * 60_000;
 
 /** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
 export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
@@ -119,28 +120,34 @@ async function look(runtime: Runtime, link: Link): Promise<void> {
 }
 
 /**
- * True for an order that can't be paid any more and must not hold its terminal: its time is over, and no read of this process
- * has found it for as long as it may have lived on unseen. Some answers may be a mistake, and so may be the clock by which
- * its time is over (`reliability.md` F28, F47).
+ * True for an order that can't be paid any more and must not hold its terminal: its time is over, and this process has read
+ * again and again that upstream does not know it. Some answers may be a mistake, and so may be the clock by which its time is
+ * over (`reliability.md` F28, F47).
  */
 export function isGone({ clock, unfound }: Runtime, link: Link): boolean {
-  const since_ms = link.order_id === null ? undefined : unfound.get(link.order_id);
-  if (since_ms === undefined || clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
-  return tickOf(clock) - since_ms >= UNFOUND_MS;
+  const known = link.order_id === null ? undefined : unfound.get(link.order_id);
+  if (known === undefined || clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
+  return tickOf(clock) - known.since_ms >= UNFOUND_MS;
 }
 
 /**
- * Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. So
- * silence doesn't end the looks: while upstream is away, payments are made as ever.
+ * Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. While
+ * nobody says where the order stands, payments are made as ever, so that the looks go on for as long as an event would wait.
  */
 async function lookAtReleased(runtime: Runtime, link: Link): Promise<void> {
-  const { awaited, clock } = runtime;
-  awaited.set(link.legacy_id, awaited.get(link.legacy_id) ?? tickOf(clock));
+  const { awaited, clock, settings } = runtime;
+  const since_ms = awaited.get(link.legacy_id) ?? tickOf(clock);
+  awaited.set(link.legacy_id, since_ms);
   const token = await credentialOf(runtime, link.merchant_id);
-  const look = token === null ? null : await lookAtLink(runtime, link, token, { force: true });
-  await changeLink(runtime, look?.link ?? link, (current) => {
-    const later = look?.found === 'unread' && isReleased(runtime, current) ? clock.now() + LATER_MS : null;
-    return { change: { next_check_at: nextLook(runtime, current).next_check_at ?? later } };
+  const { link: seen, found } =
+    token === null ? { link, found: null } : await lookAtLink(runtime, link, token, { force: true });
+  const isHopeless = tickOf(clock) - since_ms >= PARKED_FOR_MS && clock.now() >= link.expires_at + PARKED_FOR_MS;
+  const isAnswered = found === 'order' || (found === 'missing' && isGone(runtime, seen));
+  await changeLink(runtime, seen, (current) => {
+    const { next_check_at } = nextLook(runtime, current);
+    const goesOn = !isAnswered && !isHopeless && isReleased(runtime, current);
+    const later = goesOn ? clock.now() + settings.reconcile.max_interval_ms : null;
+    return { change: { next_check_at: next_check_at ?? later } };
   });
 }
 
@@ -165,14 +172,14 @@ async function stays(runtime: Runtime, link: Link, is_first: boolean): Promise<v
 }
 
 /**
- * Reports a link as lost and frees its unit; not when something was heard of it since it was read.
- * @param why for the audit line. @returns true when it is lost now.
+ * Reports a link as lost and frees its unit; not when it was changed since it was read, as by a till's read that found its
+ * order. @param why for the audit line. @returns true when it is lost now.
  */
 export async function giveUp(runtime: Runtime, link: Link, why: string): Promise<boolean> {
   const now = runtime.clock.now();
   const merchant = await runtime.store.merchant(link.merchant_id);
   const after = await changeLink(runtime, link, (current) => {
-    if (current.state !== link.state || current.order_id !== link.order_id) return null;
+    if (current.revision !== link.revision) return null;
     const change = lost(current, now);
     const news = current.family === 'qr' ? endOfMerchantOrder(current, { ...current, ...change }, now) : [];
     const notices = told(runtime, current, merchant, news);

@@ -52,15 +52,16 @@ export async function openRow(
     },
     revision,
   );
-  if (opening.kind === 'open') runtime.opened.set(link.legacy_id, tickOf(runtime.clock));
+  if (opening.kind === 'open' && link.client_key === null) runtime.opened.set(link.legacy_id, tickOf(runtime.clock));
   if (opening.kind !== 'unwanted') return { opening, ...rest };
   if (unwritten === 'no_room') throw noRoom(runtime);
   return { opening: { kind: unwritten }, link, elsewhere: null };
 }
 
 /**
- * How long ago this process opened the holder; undefined when it did not. By the wall clock, one that was set forward would make
- * a sale of its own of a retry, and cancel a code that a buyer has before them (`reliability.md` F47).
+ * How long ago this process opened the holder; undefined when it did not. By a wall clock that was set forward, a retry would be
+ * a sale of its own; on a till's static code it would cancel the first, which a buyer may have before them
+ * (`reliability.md` F47).
  */
 function ageOf({ opened, clock }: Runtime, holder: Link | null): number | undefined {
   const opened_at = holder === null ? undefined : opened.get(holder.legacy_id);

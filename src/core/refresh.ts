@@ -28,16 +28,16 @@ interface ReadOptions {
   deadline?: number;
 }
 
-/** What a read has shown: the order; that upstream doesn't know it; that the token is none (any more); or nothing. */
-type Found = 'order' | 'missing' | 'refused' | 'unread';
-
-/** The same, for a caller that can do something about what was found; `unread` also where another read was good enough. */
+/**
+ * The same as `refreshLink`, for a caller that can do something about what was found: the order; that upstream doesn't know
+ * it; that the token is none (any more); or nothing, also where another read was good enough.
+ */
 export async function lookAtLink(
   runtime: Runtime,
   link: Link,
   token: Secret,
   options: ReadOptions = {},
-): Promise<{ link: Link; found: Found }> {
+): Promise<{ link: Link; found: 'order' | 'missing' | 'refused' | 'unread' }> {
   const { order_id } = link;
   if (order_id === null) return { link, found: 'unread' };
   const asked_at = runtime.clock.now();
@@ -102,10 +102,20 @@ async function askOrder(
   return { order, status };
 }
 
+/** Two reads that are further apart don't say that it was missing between them: upstream was away, or another process read. */
+const LONGEST_GAP_MS = 10 * 60_000;
+
 /** What can't be read at all says nothing of whether it is there. */
-function noteUnfound({ clock, unfound }: Runtime, order_id: string, order: Order | null, status: number | null): void {
+function noteUnfound(runtime: Runtime, order_id: string, order: Order | null, status: number | null): void {
+  const { clock, unfound, settings } = runtime;
   if (order !== null) unfound.delete(order_id);
-  else if (status === 404) unfound.set(order_id, unfound.get(order_id) ?? tickOf(clock));
+  else if (status === 404) {
+    const last_ms = tickOf(clock);
+    const gap_ms = Math.max(LONGEST_GAP_MS, 2 * settings.reconcile.max_interval_ms);
+    const known = unfound.get(order_id);
+    const goesOn = known !== undefined && last_ms - known.last_ms <= gap_ms;
+    unfound.set(order_id, { since_ms: goesOn ? known.since_ms : last_ms, last_ms });
+  }
 }
 
 /** The order in an answer, when it is complete and the one that was asked for; null fits none. */

@@ -202,13 +202,13 @@ export interface Runtime {
    * were called for, by legacy id: monotonic ms.
    */
   missing: Recent<number>;
-  /** Since when no read of this process has found an order that it knows by its id: monotonic ms. */
-  unfound: Recent<number>;
+  /** Orders that the last read of this process did not find, by their id: since which read, and the last one; monotonic ms. */
+  unfound: Recent<{ since_ms: number; last_ms: number }>;
   /** Since when this process looks at orders that are shown as over and may yet be paid, by legacy id: monotonic ms. */
   awaited: Recent<number>;
   /** The unsigned event, by its sequence, that is tried again for a link in doubt while its order is not there; by legacy id. */
   absent: Recent<number>;
-  /** When this process opened sales, by legacy id: monotonic ms. */
+  /** When this process opened sales without a key, by legacy id: monotonic ms. */
   opened: Recent<number>;
   /** When refunds were asked for of this process, by their id: monotonic ms. */
   asked: Recent<number>;

@@ -4,6 +4,7 @@ import { releaseHeld } from '../../src/core/change.ts';
 import { lookAfter } from '../../src/core/complete.ts';
 import type { Link } from '../../src/core/link.ts';
 import { readOrder, refreshLink } from '../../src/core/refresh.ts';
+import type { Runtime } from '../../src/core/runtime.ts';
 import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { PuenteError } from '../../src/error.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
@@ -18,6 +19,8 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const MISSING = refusal(404, 'order_not_found');
+const HERE = answered(200, orderOf());
+const HERE_WAITING = answered(200, orderOf({ status: 'action_required' }, 2));
 const UNREACHABLE: UpstreamOutcome = { kind: 'not_sent', cause: 'ECONNREFUSED' };
 
 /** Looks after the link at once, and gives it back as it is stored then. */
@@ -240,8 +243,9 @@ describe('an order that was let go because its terminal was wanted', () => {
     await forgetToken();
     stand.now = again.next_check_at ?? 0;
     expect((await looked(again)).next_check_at).toBeGreaterThan(stand.now);
-    const { action_required_grace_ms } = stand.runtime.settings.reconcile;
-    stand.now = again.expires_at + action_required_grace_ms;
+    stand.now = again.expires_at + 3 * DAY_MS - 1;
+    expect(await looked(again)).toMatchObject({ next_check_at: stand.now + MINUTE_MS });
+    stand.now += MINUTE_MS;
     expect(await looked(again)).toMatchObject({ legacy_state: 'CONFIRMATION_REQUIRED', next_check_at: null });
   });
 
@@ -272,19 +276,42 @@ describe('an order that was let go because its terminal was wanted', () => {
     }
   });
 
-  it('is looked at for as long as upstream gives no answer, and then once more', async () => {
-    let link = await released();
-    stand.now += DAY_MS;
-    for (const later_ms of [0, 20 * MINUTE_MS]) {
+  it.each([
+    ['gives no answer', UNREACHABLE],
+    ['answers that it does not know the order', MISSING],
+    ['answers that the token is none', refusal(401, 'unauthorized')],
+    ['refuses to say', refusal(403, 'forbidden')],
+  ])('is looked at while upstream %s, for three days at most, and then once more', async (_what, answer) => {
+    const link = await released();
+    const waits: (number | null)[] = [];
+    const look = async (later_ms: number, given: UpstreamOutcome): Promise<void> => {
       stand.now += later_ms;
-      stand.answers = [UNREACHABLE];
-      link = await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
-      link = await looked(link);
-    }
-    expect(link.next_check_at).toBe(stand.now + 30_000);
-    stand.now += 30_000;
-    stand.answers = [answered(200, orderOf(waiting, 2))];
-    expect((await looked(link)).next_check_at).toBeNull();
+      stand.answers = [given];
+      await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      const { next_check_at } = await looked(link);
+      waits.push(next_check_at === null ? null : next_check_at - stand.now);
+    };
+    await look(DAY_MS, answer);
+    await look(20 * MINUTE_MS, answer);
+    await look(1, HERE_WAITING);
+    await look(1, answer);
+    await look(3 * DAY_MS, answer);
+    expect(waits).toEqual([5_000, MINUTE_MS, null, MINUTE_MS, null]);
+  });
+
+  it('is not looked at any more when it was paid while upstream gave no answer', async () => {
+    const link = await released();
+    const at = { next_check_at: stand.now };
+    await looked(await stand.store.saveLink(await stand.stored(link), at));
+    stand.now += DAY_MS;
+    const upstream: Runtime['upstream'] = {
+      send: async () => {
+        await stand.store.saveLink(await stand.stored(link), { legacy_state: 'FINISHED', next_check_at: null });
+        return UNREACHABLE;
+      },
+    };
+    const due = await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+    expect(await looked(due, { ...stand.runtime, upstream })).toMatchObject({ next_check_at: null });
   });
 });
 
@@ -334,19 +361,20 @@ describe('a live order', () => {
   it('is given up when no read has found it for as long as one may go on unseen [F28]', async () => {
     const seen = await afterLooks(await over(), [
       [0, MISSING],
-      [20 * MINUTE_MS - 1, MISSING],
+      [10 * MINUTE_MS, MISSING],
+      [10 * MINUTE_MS - 1, MISSING],
       [1, MISSING],
     ]);
-    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LOST']);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LIVE', 'LOST']);
   });
 
   it('is given up as soon as its time is over when no read has found it for long before', async () => {
     const seen = await afterLooks(await live({ ...TOLD, expires_at: NOON + 30 * MINUTE_MS }), [
-      [0, MISSING],
-      [30 * MINUTE_MS + LOST_AFTER_MS, MISSING],
+      ...Array.from({ length: 3 }, (): [number, UpstreamOutcome] => [10 * MINUTE_MS, MISSING]),
+      [LOST_AFTER_MS, MISSING],
       [1, MISSING],
     ]);
-    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LOST']);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LIVE', 'LIVE', 'LOST']);
   });
 
   it('that upstream does not know is not given up because the wall clock has jumped [F47]', async () => {
@@ -366,9 +394,10 @@ describe('a live order', () => {
     await stand.store.saveLink(link, { ...TOLD, state: 'LIVE', order, expires_at: NOON - LOST_AFTER_MS - 1 });
     const seen = await afterLooks(link, [
       [0, MISSING],
-      [20 * MINUTE_MS, MISSING],
+      [10 * MINUTE_MS, MISSING],
+      [10 * MINUTE_MS, MISSING],
     ]);
-    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LOST']);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LOST']);
     const told = await stand.store.dueNotices(stand.now, 10);
     expect(told.map(({ topic, subject }) => `${topic} ${subject}`)).toEqual([`merchant_order ${merchant_order_id}`]);
   });
@@ -379,19 +408,46 @@ describe('a live order', () => {
     stand.answers = [answered(200, orderOf())];
     await refreshLink(stand.runtime, await stand.stored(link), TOKEN, { force: true });
     const seen = await afterLooks(link, [
-      [20 * MINUTE_MS, MISSING],
-      [20 * MINUTE_MS - 1, answered(200, orderOf())],
-      [1, MISSING],
+      [10 * MINUTE_MS, MISSING],
+      [10 * MINUTE_MS, MISSING],
+      [MINUTE_MS, answered(200, orderOf())],
+      [MINUTE_MS, MISSING],
+      [10 * MINUTE_MS, MISSING],
     ]);
-    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LIVE']);
+    expect(new Set(seen.map(({ state }) => state))).toEqual(new Set(['LIVE']));
   });
 
-  it('that upstream did not know for one read before an outage is not given up by the outage', async () => {
+  it('that upstream did not know for one read before an outage, and one after it, is not given up by the outage', async () => {
     const seen = await afterLooks(await over(), [
       [0, MISSING],
-      [20 * MINUTE_MS, UNREACHABLE],
+      [10 * MINUTE_MS, UNREACHABLE],
+      [10 * MINUTE_MS, UNREACHABLE],
+      [0, MISSING],
     ]);
-    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE']);
+    expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LIVE', 'LIVE']);
+  });
+
+  it('that a till’s read has found at the last moment is not given up', async () => {
+    const link = await over();
+    await afterLooks(link, [
+      [0, MISSING],
+      [10 * MINUTE_MS, MISSING],
+    ]);
+    stand.asked.length = 0;
+    // Between the look's own read and its writing down that it is lost.
+    const store: Runtime['store'] = {
+      ...stand.store,
+      merchant: async (id) => {
+        if (stand.asked.length === 1) {
+          stand.answers = [answered(200, orderOf({ status: 'at_terminal' }, 5))];
+          await refreshLink(stand.runtime, await stand.stored(link), TOKEN, { force: true });
+        }
+        return stand.store.merchant(id);
+      },
+    };
+    const [seen] = await afterLooks(link, [[10 * MINUTE_MS, MISSING]], { ...stand.runtime, store });
+    expect(stand.asked).toHaveLength(2);
+    expect(seen).toMatchObject({ state: 'LIVE', legacy_state: 'ON_TERMINAL' });
   });
 
   it('that can not be read is not given up, nor are its looks counted', async () => {
@@ -406,17 +462,21 @@ describe('a live order', () => {
   it('that nobody was told of is given up, too, and no longer canceled then', async () => {
     const link = await over();
     await stand.store.saveLink(link, { client_answer: 'error' });
-    await afterLooks(link, [[0, MISSING]]);
+    await afterLooks(link, [
+      [0, MISSING],
+      [10 * MINUTE_MS, MISSING],
+    ]);
     stand.asked.length = 0;
-    const [seen] = await afterLooks(link, [[20 * MINUTE_MS, MISSING]]);
+    const [seen] = await afterLooks(link, [[10 * MINUTE_MS, MISSING]]);
     expect(seen?.state).toBe('LOST');
     expect(stand.asked.map(({ name }) => name)).toEqual(['get']);
   });
 
-  it.each([
-    ['that can not be found is looked at again in a minute, however long it has lived', MISSING, MINUTE_MS],
-    ['that is there is looked at again after a tenth of its life', answered(200, orderOf()), HOUR_MS + 30_000],
-  ])('of a QR %s', async (_what, answer, later_ms) => {
+  it.each<[string, UpstreamOutcome, number, number]>([
+    ['over, that can not be found is looked at again in a minute', MISSING, LOST_AFTER_MS, MINUTE_MS],
+    ['over, that is there is looked at again after a tenth of its life', HERE, LOST_AFTER_MS, HOUR_MS + 30_000],
+    ['not over, that can not be found is looked at again after a tenth of its life', MISSING, -HOUR_MS, 0.9 * HOUR_MS],
+  ])('of a QR %s', async (_what, answer, over_ms, later_ms) => {
     const { order } = await live();
     const link = await stand.link({
       family: 'qr',
@@ -426,7 +486,7 @@ describe('a live order', () => {
       order_id: orderId(2),
     });
     await stand.store.saveLink(link, { ...TOLD, state: 'LIVE', order, expires_at: NOON + 10 * HOUR_MS });
-    stand.now += 10 * HOUR_MS + LOST_AFTER_MS;
+    stand.now += 10 * HOUR_MS + over_ms;
     const [seen] = await afterLooks(link, [[0, answer]]);
     expect(seen?.next_check_at).toBe(stand.now + later_ms);
   });
@@ -439,9 +499,10 @@ describe('a live order', () => {
     await stand.store.saveLink(await stand.stored(doubt), { ...TOLD, state: 'LIVE', order, order_id: orderId(2) });
     const [seen] = await afterLooks(doubt, [[20 * MINUTE_MS, MISSING]]);
     expect(seen?.state).toBe('LIVE');
+    stand.now += 10 * MINUTE_MS;
     stand.answers = [answered(200, orderOf({ id: orderId(2) }))];
     await readOrder(stand.runtime, TOKEN, orderId(2));
-    const [after] = await afterLooks(doubt, [[20 * MINUTE_MS, MISSING]]);
+    const [after] = await afterLooks(doubt, [[10 * MINUTE_MS, MISSING]]);
     expect(after?.state).toBe('LIVE');
   });
 

@@ -70,8 +70,6 @@ export interface UpstreamCall {
   path: string;
   /** What was done to it on the way; null for nothing. */
   fault: string | null;
-  /** True when it took its effect upstream. */
-  served: boolean;
   /** What the product was told; null when it heard nothing. */
   status: number | null;
   over_at: number | null;

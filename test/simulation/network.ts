@@ -115,7 +115,6 @@ function lineOf(at: number, call: Call, life: number, fault: FaultName | null): 
     body: call.body === undefined ? null : Buffer.from(call.body).toString('utf8'),
     path: call.path,
     fault,
-    served: false,
     status: null,
     over_at: null,
     life,
@@ -150,7 +149,6 @@ function arrive(service: Service, state: State, line: UpstreamCall, call: Call):
   if (fault === 'lost before') return NOTHING;
   const before = state.seen.get(call.path);
   if (fault === 'stale' && before !== undefined) return state.random.pick(before);
-  line.served = true;
   const query = call.query === undefined ? '' : `?${new URLSearchParams(call.query)}`;
   const reply = service.serve({
     method: call.method,

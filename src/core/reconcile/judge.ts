@@ -28,7 +28,7 @@ export interface Mismatch {
   repair: Repair;
 }
 
-/** `missing` when the service answered that it does not exist, `gone` when it has for so long that no payment can come. */
+/** `missing` when the service answered that it does not exist, `gone` when it is also given up (`isGone`). */
 export type Known = Order | 'missing' | 'gone';
 
 /** @returns null when both agree. */
@@ -52,7 +52,7 @@ export function judgeLink(link: Link, order: Known, tables: Tables, rules: Advan
   return { ...about(link), kind: 'state', what, repair: 'none' };
 }
 
-/** A create whose outcome nobody has learnt although its replay window is over; the completer gives it up in time. */
+/** A create whose outcome nobody has learnt although its replay window is over; `lookAfter` gives it up after its lifetime. */
 export function judgeUnknown(link: Link, now: number, replay_window_ms: number): Mismatch | null {
   const in_doubt = link.state === 'IN_DOUBT' || link.state === 'SENDING';
   if (!in_doubt || link.order_id !== null || now < link.created_at + replay_window_ms) return null;

@@ -1,6 +1,5 @@
 /** I1–I4, I12, I16: what was acknowledged exists, once, for its amount, and was written down before it was told. */
 
-import { LONGEST_EVENT_WAIT_MS } from '../../../src/core/store.ts';
 import type { Order, SaleFacts, TillCall } from '../history.ts';
 import { type Evidence, HARMLESS, isTaken, PAID, type Rule, wasHeardOf } from './evidence.ts';
 
@@ -8,6 +7,8 @@ import { type Evidence, HARMLESS, isTaken, PAID, type Rule, wasHeardOf } from '.
 const WORKS_ON_MS = 15_000;
 /** A little less than it is set, because a till's call takes its time. */
 const JOIN_WINDOW_MS = 59_000;
+/** A read that an event asks for is tried again within it. */
+const LONGEST_EVENT_WAIT_MS = 60_000;
 /** A read that failed so shortly before is not tried again at once. */
 const FRESH_MS = 2_000;
 
@@ -70,7 +71,10 @@ function couldBeKnown({ webhooks, upstream }: Evidence, { id, ended_at }: Order,
   // It is tried again and again; and what the breaker keeps back is no call.
   const tried_since = from - LONGEST_EVENT_WAIT_MS - FRESH_MS;
   const is_away = upstream.some(
-    ({ at, status }) => at >= tried_since && at < from && (status === null || status >= 400),
+    ({ at, status, path }) =>
+      at >= tried_since &&
+      at < from &&
+      (status === null || status >= 500 || status === 429 || (status >= 400 && path.includes(id))),
   );
   const is_told = webhooks.some(
     (line) => line.order_id === id && isTaken(line) && isBetween(line.at, line.at + FRESH_MS),
@@ -143,17 +147,20 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
 
 /**
  * A dynamic code without a key, asked for again when its join window is over, is an equal sale of its own (LIM-29): by the
- * time that has passed, or by the product's clock, by which one goes that has started since.
+ * time that has passed, or by the product's wall clock where it was started since.
  */
 function isAnotherSale(evidence: Evidence, { kind, key, number }: SaleFacts, before: Order): boolean {
   if (kind !== 'dynamic' || key !== null) return false;
-  const { createsOf, wallAt, linkOfOrder } = evidence;
-  const over_at = before.created_at + JOIN_WINDOW_MS;
-  const wall_over_at = (linkOfOrder.get(before.id)?.created_at ?? wallAt(before.created_at)) + JOIN_WINDOW_MS;
-  return createsOf(number).some(
-    ({ from, to }) =>
-      Math.max(from, to ?? from) >= over_at || Math.max(wallAt(from), wallAt(to ?? from)) >= wall_over_at,
-  );
+  const { createsOf, wallAt, linkOfOrder, starts } = evidence;
+  const link = linkOfOrder.get(before.id);
+  const born_at = link?.born_at ?? before.created_at;
+  const wall_over_at = (link?.created_at ?? wallAt(before.created_at)) + JOIN_WINDOW_MS;
+  return createsOf(number).some(({ from, to }) => {
+    const until = Math.max(from, to ?? from);
+    const isStarted = starts.some((at) => at > born_at && at <= until);
+    const isOverByWall = Math.max(wallAt(from), wallAt(until)) >= wall_over_at;
+    return until >= born_at + JOIN_WINDOW_MS || (isStarted && isOverByWall);
+  });
 }
 
 /** I3: upstream's orders are known rows; one that no client was told of is over, or reported. */
