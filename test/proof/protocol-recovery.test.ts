@@ -1,7 +1,7 @@
 /** What becomes of a link nobody waits for: finished, settled, looked at ever less often, or given up (`reliability.md` §3.7, §3.8). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { releaseHeld } from '../../src/core/change.ts';
-import { lookAfter } from '../../src/core/complete.ts';
+import { isGone, lookAfter } from '../../src/core/complete.ts';
 import type { Link } from '../../src/core/link.ts';
 import { readOrder, refreshLink } from '../../src/core/refresh.ts';
 import type { Runtime } from '../../src/core/runtime.ts';
@@ -510,6 +510,7 @@ describe('a live order', () => {
     const link = await live({ ...TOLD, order_id: null, expires_at: NOON - LOST_AFTER_MS - 1 });
     expect(await looked(link)).toMatchObject({ state: 'LIVE' });
     expect(stand.asked).toEqual([]);
+    expect(isGone(stand.runtime, link)).toBe(false);
   });
 });
 
