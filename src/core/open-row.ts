@@ -43,7 +43,7 @@ export async function openRow(
     (holder) => {
       if (holder === null && !on_orders) return leave('left');
       if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
-      const judged = judgeOpening(holder, link, window_ms, ageOf(runtime, holder));
+      const judged = judgeOpening(holder, link, window_ms, ageOf(runtime, holder, link));
       if (judged.kind === 'join' || (judged.kind === 'busy' && sale.holds_unit)) return judged;
       // What holds no unit is in nobody's way: it was only looked at as a possible retry.
       if (!on_orders) return leave('left');
@@ -59,11 +59,13 @@ export async function openRow(
 }
 
 /**
- * How long ago this process opened the holder; undefined when it did not. By a wall clock that was set forward, a retry would be
- * a sale of its own; on a till's static code it would cancel the first, which a buyer may have before them
- * (`reliability.md` F47).
+ * How old the holder is: by the wall clock, or by the one that nobody can set where this process opened it and that says
+ * less. By a wall clock that was set forward, a retry would be a sale of its own; on a till's static code it would cancel the
+ * first, which a buyer may have before them (`reliability.md` F47).
  */
-function ageOf({ opened, clock }: Runtime, holder: Link | null): number | undefined {
-  const opened_at = holder === null ? undefined : opened.get(holder.legacy_id);
-  return opened_at === undefined ? undefined : tickOf(clock) - opened_at;
+function ageOf({ opened, clock }: Runtime, holder: Link | null, candidate: Link): number {
+  if (holder === null) return 0;
+  const age_ms = candidate.created_at - holder.created_at;
+  const opened_at = opened.get(holder.legacy_id);
+  return opened_at === undefined ? age_ms : Math.min(age_ms, tickOf(clock) - opened_at);
 }

@@ -147,7 +147,7 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
 
 /**
  * A dynamic code without a key, asked for again when its join window is over, is an equal sale of its own (LIM-29): by the
- * time that has passed, or by the product's wall clock where it was started since.
+ * product's wall clock, and by the time that has passed unless the product was started since.
  */
 function isAnotherSale(evidence: Evidence, { kind, key, number }: SaleFacts, before: Order): boolean {
   if (kind !== 'dynamic' || key !== null) return false;
@@ -159,7 +159,7 @@ function isAnotherSale(evidence: Evidence, { kind, key, number }: SaleFacts, bef
     const until = Math.max(from, to ?? from);
     const isStarted = starts.some((at) => at > born_at && at <= until);
     const isOverByWall = Math.max(wallAt(from), wallAt(until)) >= wall_over_at;
-    return until >= born_at + JOIN_WINDOW_MS || (isStarted && isOverByWall);
+    return isOverByWall && (isStarted || until >= born_at + JOIN_WINDOW_MS);
   });
 }
 
