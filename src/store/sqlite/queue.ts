@@ -91,8 +91,8 @@ function heapOf(worker: Worker): () => Heap | null {
 
 /**
  * One group is with the writer at a time; what comes meanwhile gathers for the next, so a slow disk makes larger groups. The
- * next group is posted before those who waited for the one before go on: the writer works while they do (1.07 to 1.16 × the creates a
- * second, 64 in flight on one core; 1.05 to 1.10 × on two with an fsync of 1 ms).
+ * next group is posted before those who waited for the one before go on: the writer works while they do (1.07 to 1.16 × the
+ * creates a second, 64 in flight on one core; 1.05 to 1.10 × on two with an fsync of 1 ms).
  */
 export class WriteQueue {
   readonly #committer: Committer;
