@@ -86,6 +86,12 @@ export function startTill(stand: Stand, random: Random): Till {
     return status;
   }
 
+  async function cancel(device: string, legacy_id: string): Promise<number | null> {
+    cancels.push(legacy_id);
+    const answer = await send(`${POINT}/devices/${device}/payment-intents/${legacy_id}`, { method: 'DELETE' });
+    return answer?.status ?? null;
+  }
+
   function newSale(device: string, plan: Partial<Pick<Sale, 'lost' | 'ending'>>): Sale {
     const number = sales.length + 1;
     const amount_minor = random.between(LEAST_MINOR, MOST_MINOR);
@@ -134,9 +140,8 @@ export function startTill(stand: Stand, random: Random): Till {
       if (sale.state !== 'acknowledged' || sale.legacy_id === null) return;
       sale.state = 'over';
       if (sale.ending === 'leave') return;
-      if (sale.ending !== 'cancel by till') return actAtTerminal(stand, sale);
-      cancels.push(sale.legacy_id);
-      await send(`${POINT}/devices/${sale.device}/payment-intents/${sale.legacy_id}`, { method: 'DELETE' });
+      if (sale.ending === 'cancel by till') await cancel(sale.device, sale.legacy_id);
+      else actAtTerminal(stand, sale);
     },
     payUnanswered() {
       for (const sale of sales) if (sale.state === 'unanswered') actAtTerminal(stand, sale);
@@ -148,7 +153,11 @@ export function startTill(stand: Stand, random: Random): Till {
         // A loaded machine may need longer than the till waits; a unit that is held for no reason says 409 for ever.
         for (let again = 0; again < PROBE_RETRIES && (status ?? 500) >= 500; again++) status = await create(sale);
         probes.push({ device, status });
-        await till.end(sale);
+        if (sale.legacy_id === null) return;
+        sale.state = 'over';
+        let ended = await cancel(device, sale.legacy_id);
+        for (let again = 0; again < PROBE_RETRIES && (ended ?? 500) >= 500; again++)
+          ended = await cancel(device, sale.legacy_id);
       });
     },
     get: (legacy_id) => send(`${POINT}/payment-intents/${legacy_id}`, {}),

@@ -10,6 +10,8 @@ import { startTill, type Till } from './till.ts';
 const SETTINGS = { PUENTE_POSTGRES_STATEMENT_TIMEOUT_MS: '1000', PUENTE_POSTGRES_CONNECT_TIMEOUT_MS: '1000' };
 /** Between two rounds of sales. */
 const ROUND_MS = 60;
+/** After a round in which nothing was sold: a database that is down for long must not use up all terminals by refusals. */
+const REFUSED_MS = 400;
 const SOME_SALES = 6;
 /** A trouble lasts for some seconds, with two sales a round; more than enough even where none waits for an answer. */
 const SALES_OF_A_TROUBLE = 300;
@@ -20,7 +22,7 @@ const CALM_MS = { least: 200, most: 600 };
 export type Trouble = (random: Random, till: Till) => Promise<void>;
 
 export interface TroubledOutcome extends Outcome {
-  /** How often tills were answered with each status; null for no answer at all. */
+  /** How often tills were answered with each status while there was trouble; null for no answer at all. */
   answers: Map<number | null, number>;
 }
 
@@ -45,9 +47,10 @@ export async function runTroubles(
     await pause(CALM_MS.most);
     day.is_over = true;
     await selling;
+    const answers = countsOf(till); // without those of the quiet end
     const outcome = await finishChain(name, seed, stand, till);
     if (!child.alive()) outcome.violations.push({ invariant: 'I4', text: `the server ended:\n${child.output()}` });
-    return { ...outcome, kills: troubles.length, answers: countsOf(till) };
+    return { ...outcome, kills: troubles.length, answers };
   } finally {
     await stand.close();
   }
@@ -55,17 +58,21 @@ export async function runTroubles(
 
 /** No trouble: some sales are taken meanwhile, however busy the machine is. */
 export async function someSales(_random: Random, { creates }: Till): Promise<void> {
-  const taken = (): number => creates.filter(({ status }) => status === 200).length;
-  for (const before = taken(); taken() < before + SOME_SALES; ) await pause(ROUND_MS);
+  for (const before = soldOf(creates); soldOf(creates) < before + SOME_SALES; ) await pause(ROUND_MS);
 }
 
 async function sellAllDay(till: Till, day: { is_over: boolean }): Promise<void> {
   while (!day.is_over) {
+    const before = soldOf(till.creates);
     await Promise.all([till.sell(), till.sell(), till.retryLost()]);
     await Promise.all(till.sales.map((sale) => till.end(sale)));
     till.payUnanswered();
-    await pause(ROUND_MS);
+    await pause(soldOf(till.creates) > before ? ROUND_MS : REFUSED_MS);
   }
+}
+
+function soldOf(creates: Till['creates']): number {
+  return creates.filter(({ status }) => status === 200).length;
 }
 
 function countsOf({ creates }: Till): Map<number | null, number> {

@@ -22,6 +22,11 @@ export interface Server {
   pid(): number;
   /** `kill -9`: what stands only in its memory is gone. */
   kill(): Promise<void>;
+  /**
+   * `kill -9` of one process of it, which takes all others but the first with it. Resolves when it takes questions again.
+   * @param which a question whose answer is the `pid`; asked until there is one.
+   */
+  crash(which: string): Promise<void>;
   start(): Promise<void>;
   /** Runs one statement as the superuser of a database. */
   run(url: string, sql: string): Promise<Record<string, unknown>[]>;
@@ -32,6 +37,8 @@ export interface Server {
 const PASSWORD = 'not-a-secret';
 /** A killed server's other processes see its end a moment later, and until then no new one starts. */
 const START_AGAIN_AFTER_MS = 50;
+/** Only ends what hangs. */
+const NOTICED_WITHIN_MS = 60_000;
 
 /**
  * @param settings of the server, as `name=value`.
@@ -90,6 +97,17 @@ export async function startServer(settings: readonly string[] = [], copy?: strin
       process.kill(pid(), 'SIGKILL');
       is_running = false;
     },
+    async crash(which) {
+      const witness = new Client({ connectionString: urlOf('postgres') });
+      const broken = new Promise((resolve) => witness.on('error', () => undefined).once('end', resolve));
+      await witness.connect();
+      process.kill(await pidOf(witness, which), 'SIGKILL');
+      // Until then the server has not noticed, and answers as if nothing were the matter.
+      const noticed = await Promise.race([broken.then(() => true), pause(NOTICED_WITHIN_MS, false, { ref: false })]);
+      if (!noticed)
+        throw new Error('A process of the PostgreSQL server was killed, and the server goes on without it.');
+      await answers(urlOf('postgres'));
+    },
     start,
     run,
     async remove() {
@@ -108,6 +126,14 @@ async function run(url: string, sql: string): Promise<Record<string, unknown>[]>
     return result.rows;
   } finally {
     await client.end();
+  }
+}
+
+async function pidOf(client: Client, which: string): Promise<number> {
+  for (;;) {
+    const { rows } = await client.query<{ pid: number }>(which);
+    if (rows[0] !== undefined) return rows[0].pid;
+    await pause(START_AGAIN_AFTER_MS);
   }
 }
 
