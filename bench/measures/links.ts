@@ -1,6 +1,6 @@
 /** Large databases, made in bulk: copies of one paid sale, each with ids of its own. */
-import { closeSync, fsyncSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import { synchronise } from '../../src/store/sqlite/synchronise.ts';
 
 /** Rows of one transaction: the write-ahead log stays small. */
 const ROWS_AT_ONCE = 100_000;
@@ -29,7 +29,7 @@ const OWN: Readonly<Record<string, string>> = {
  */
 export function fillLinks(path: string, rows: number, progress: (text: string) => void): string[] {
   const ids = fill(path, rows, progress);
-  writeOut(path);
+  synchronise(path); // or the first durable write of the process that is measured would wait for all of it
   return ids;
 }
 
@@ -67,15 +67,5 @@ function fill(path: string, rows: number, progress: (text: string) => void): str
     });
   } finally {
     database.close();
-  }
-}
-
-/** What was filled in may lie in memory alone: the first durable write of the process that is measured would wait for all of it. */
-function writeOut(path: string): void {
-  const file = openSync(path, 'r+');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
   }
 }

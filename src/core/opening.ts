@@ -6,14 +6,9 @@ import type { Opening } from './store.ts';
  * Judges a new create against the live link of its unit; there is at most one.
  * A link whose order is final holds no unit and is never joined: two identical coffees in a row are two sales.
  * @param join_window_ms how long an acknowledged create without a client key may still be a lost answer's retry.
- * @param age_ms the holder's; by the wall clock unless a better one has told it.
+ * @param age_ms how long ago the holder was created.
  */
-export function judgeOpening(
-  holder: Link | null,
-  candidate: Link,
-  join_window_ms: number,
-  age_ms = candidate.created_at - (holder?.created_at ?? 0),
-): Opening {
+export function judgeOpening(holder: Link | null, candidate: Link, join_window_ms: number, age_ms: number): Opening {
   if (holder === null) return { kind: 'open' };
   return { kind: isRetry(holder, candidate, age_ms < join_window_ms) ? 'join' : 'busy' };
 }

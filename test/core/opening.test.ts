@@ -24,6 +24,7 @@ function judge(holder: Partial<Rival> | null, candidate: Partial<Rival> = {}) {
     holder === null ? null : whole(holder),
     whole({ state: 'SENDING', client_answer: 'none', ...candidate }),
     WINDOW_MS,
+    NOW - (holder?.created_at ?? NOW),
   );
 }
 

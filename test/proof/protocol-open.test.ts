@@ -604,7 +604,7 @@ describe('a dynamic code', () => {
   it('with another key is another sale, and one key is not one without', () => {
     const code = (client_key: string | null, change: Partial<Link> = {}): Link =>
       newLink({ slot: null, client_key, fingerprint: 'f', state: 'LIVE', client_answer: 'none', ...change });
-    const judged = (one: Link, other: Link) => judgeOpening(one, other, 60_000).kind;
+    const judged = (one: Link, other: Link) => judgeOpening(one, other, 60_000, 0).kind;
     expect(judged(code('a'), code('b'))).toBe('busy');
     expect(judged(code('a'), code('a'))).toBe('join');
     expect(judged(code('a'), code(null))).toBe('join');

@@ -1,11 +1,12 @@
 /** The backup thread: copies the database from one consistent view, and proves the copy, while payments go on elsewhere. */
 import { createHash } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import type { BackupHeads } from '../../core/records/upkeep.ts';
 import { textOf } from './failure.ts';
 import { versionOf } from './migrate.ts';
+import { synchronise } from './synchronise.ts';
 
 export interface CopyOrder {
   /** The open database. */
@@ -79,15 +80,6 @@ function copy({ path, target }: CopyOrder): void {
     source.prepare('VACUUM INTO ?').run(target);
   } finally {
     source.close();
-  }
-}
-
-function synchronise(path: string): void {
-  const handle = openSync(path, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
   }
 }
 

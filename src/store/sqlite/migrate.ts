@@ -1,12 +1,12 @@
 /** Numbered SQL migrations: each runs in one transaction together with the version it leads to. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { renameSync, rmSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { type Cover, noCover } from '../../core/cover.ts';
 import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import type { Migration } from '../migrations.ts';
 import { teachCover } from './cover.ts';
 import { storeUnusable } from './failure.ts';
+import { synchronise, synchroniseFolderOf } from './synchronise.ts';
 
 /** `Puen` in ASCII; marks the file as ours for `file(1)` and for the refusal of a foreign database. */
 export const APPLICATION_ID = 0x5075656e;
@@ -76,18 +76,4 @@ export function putInPlace(from: string, to: string): void {
   synchronise(from);
   renameSync(from, to);
   synchroniseFolderOf(to);
-}
-
-/** What was renamed or removed beside a file stays so after a power loss. */
-export function synchroniseFolderOf(path: string): void {
-  synchronise(join(dirname(path), '.'));
-}
-
-function synchronise(path: string): void {
-  const handle = openSync(path, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }

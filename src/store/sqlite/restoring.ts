@@ -2,7 +2,8 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { storeUnusable } from './failure.ts';
-import { putInPlace, synchroniseFolderOf } from './migrate.ts';
+import { putInPlace } from './migrate.ts';
+import { synchroniseFolderOf } from './synchronise.ts';
 
 /** What the restore has begun. */
 export interface Restoring {

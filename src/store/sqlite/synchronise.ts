@@ -1,0 +1,21 @@
+/** Files that are still there, and whole, after a power loss. */
+import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/**
+ * Returns when what was written to a file, by whoever it was, is on the disk.
+ * @throws what Node raises when it can't be opened, or the disk refuses.
+ */
+export function synchronise(path: string): void {
+  const handle = openSync(path, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** What was renamed or removed beside a file stays so. */
+export function synchroniseFolderOf(path: string): void {
+  synchronise(join(dirname(path), '.'));
+}
