@@ -2,15 +2,23 @@
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** These take a minute or more; one that began last would keep one worker busy while the others have nothing left to do. */
+/** These take half a minute or more; one that began last would keep one worker busy while the others have nothing left to do. */
 const LONG = [
   'simulation/simulation.test.ts',
   'journeys/qr-fidelity.test.ts',
   'crash/any-moment.test.ts',
   'crash/crash.test.ts',
+  'bench.test.ts',
+  'simulation/bugs.test.ts',
   'docs/commands.test.ts',
   'exchanges/exchanges.test.ts',
   'journeys/qr-limitations.test.ts',
+  'cli/init.test.ts',
+  'crash/syscalls.test.ts',
+  'crash/qr-crash.test.ts',
+  'crash/database.test.ts',
+  'journeys/assess.test.ts',
+  'demo.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {
