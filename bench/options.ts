@@ -59,7 +59,12 @@ export function program(action: (options: Options) => Promise<void>): Command {
     .option('--all', 'every case, concurrency, contestant and extra', false)
     .option('--case <names>', 'only these, separated by commas', nameList(names), null)
     .option('--concurrency <list>', 'requests under way together; 1 shows the added latency', wholeList, null)
-    .option('--contestants <names>', 'only these', nameList(contestants.map(({ name }) => name)), null)
+    .option(
+      '--contestants <names>',
+      'these beside the direct way, the bare proxy and Puente',
+      nameList(contestants.map(({ name }) => name)),
+      null,
+    )
     .addOption(
       new Option('--pin <how>', 'processes bound to cores with taskset, free, or one after the other')
         .choices(['both', 'one-core', 'free'])

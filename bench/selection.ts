@@ -1,6 +1,6 @@
 /** What a run consists of: the short one holds what matters most, `--all` holds everything. */
 import { benchCases } from './cases/cases.ts';
-import { BASELINE, contestants, DIRECT, PUENTE } from './contestants/contestants.ts';
+import { BARE_TRANSLATION, BASELINE, contestants, DIRECT, PUENTE } from './contestants/contestants.ts';
 import { canPin } from './machine.ts';
 import type { RoundPlan } from './measures/round.ts';
 import type { Arrangement } from './measures/stand.ts';
@@ -31,9 +31,10 @@ export function roundsOf(options: Options): Chosen[] {
     if (options.all)
       rounds.push({ ...common, cases: ['create', 'carried'], in_flight: [64], contestants: everybody() });
     if (extrasOf(options).includes('slow-disk')) {
+      const slowed = field.filter((name) => [BASELINE, BARE_TRANSLATION, PUENTE].includes(name));
       for (const fsync_delay_us of options.all ? [...new Set([...options.fsync, 5000])] : options.fsync) {
         const in_flight = options.all ? [64, 256] : [256];
-        rounds.push({ ...common, cases: ['create'], contestants: [BASELINE, PUENTE], in_flight, fsync_delay_us });
+        rounds.push({ ...common, cases: ['create'], contestants: slowed, in_flight, fsync_delay_us });
       }
     }
     if (extrasOf(options).includes('arrivals')) {

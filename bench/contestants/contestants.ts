@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { findProgram, freePort } from '../machine.ts';
-import { type Running, startProcess } from '../processes.ts';
+import { ROOT, type Running, startProcess } from '../processes.ts';
+import { readStartScript } from '../start-script.ts';
 import { haproxyPassThrough, nginxPassThrough } from './pass-through.ts';
 import { startPuente } from './puente.ts';
 
@@ -23,6 +24,10 @@ export interface Ground {
 export interface Contestant {
   name: string;
   what: string;
+  /** Runs on Node: has a probe, and compiles while it runs. */
+  is_node: boolean;
+  /** What it can do; null is everything. */
+  cases: readonly string[] | null;
   /** Null where it can be started; otherwise why it can't. */
   missing(): string | null;
   start(ground: Ground): Promise<Running>;
@@ -33,6 +38,8 @@ export const BASELINE = 'bare proxy';
 /** Added latency is counted from this one. */
 export const DIRECT = 'direct';
 export const PUENTE = 'puente';
+/** A create between two durable commits, and nothing else that makes it safe to use: what Puente adds shows beside it. */
+export const BARE_TRANSLATION = 'bare translation';
 
 /** Answers questions about the event loop by messages of the parent; the same in both, so that it favours nobody. */
 const PROBE = ['--import', join(import.meta.dirname, 'probe.ts')];
@@ -43,6 +50,8 @@ export const contestants: readonly Contestant[] = [
   {
     name: DIRECT,
     what: 'to the upstream, no proxy: the ceiling',
+    is_node: false,
+    cases: null,
     missing: always,
     start: async ({ upstream }) => ({
       pid: 0,
@@ -57,18 +66,24 @@ export const contestants: readonly Contestant[] = [
   {
     name: BASELINE,
     what: 'Express 5 + http-proxy-middleware 4, kept-alive pool, bytes untouched',
+    is_node: true,
+    cases: null,
     missing: always,
     start: (ground) => startNode('bare-proxy', ground),
   },
   {
     name: 'fast-proxy',
     what: 'fast-proxy on plain Node http, bytes untouched',
+    is_node: true,
+    cases: null,
     missing: () => (isInstalled('fast-proxy') ? null : 'not installed (npm install --no-save fast-proxy)'),
     start: (ground) => startNode('fast-proxy', ground),
   },
   {
     name: 'nginx',
     what: 'nginx as pass-through, kept-alive pool',
+    is_node: false,
+    cases: null,
     missing: () => missingProgram('nginx'),
     start: (ground) =>
       startProgram('nginx', ground, nginxPassThrough, (file, directory) => ['-p', directory, '-c', file]),
@@ -76,12 +91,24 @@ export const contestants: readonly Contestant[] = [
   {
     name: 'HAProxy',
     what: 'HAProxy as pass-through, one thread, connections reused',
+    is_node: false,
+    cases: null,
     missing: () => missingProgram('haproxy'),
     start: (ground) => startProgram('haproxy', ground, haproxyPassThrough, (file) => ['-db', '-f', file]),
   },
   {
+    name: BARE_TRANSLATION,
+    what: 'Express 5, undici and two durable commits around a create, and nothing else',
+    is_node: true,
+    cases: ['create'],
+    missing: always,
+    start: (ground) => startBareTranslation(ground),
+  },
+  {
     name: PUENTE,
     what: 'translated, with its durable row',
+    is_node: true,
+    cases: null,
     missing: always,
     start: (ground) => startPuente({ ...ground, node_options: PROBE }),
   },
@@ -94,14 +121,35 @@ export function contestantOf(name: string): Contestant {
   return found;
 }
 
-function startNode(name: string, { upstream, core, directory, fsync_delay_us }: Ground): Promise<Running> {
+/** Where the bare translation's database lies under the ground's directory. */
+export function bareDatabaseOf(directory: string): string {
+  return join(directory, 'bare-translation.db');
+}
+
+/** With Puente's own options of Node, so that what differs is what they do. */
+function startBareTranslation(ground: Ground): Promise<Running> {
+  const { environment, options } = readStartScript(ROOT);
+  const database = bareDatabaseOf(ground.directory);
+  return startNode('bare-translation', ground, { arguments: [database], options, environment });
+}
+
+function startNode(
+  name: string,
+  { upstream, core, directory, fsync_delay_us }: Ground,
+  own: { arguments: string[]; options: string[]; environment: Record<string, string> } = {
+    arguments: [],
+    options: [],
+    environment: {},
+  },
+): Promise<Running> {
   return startProcess({
     name,
     script: `bench/contestants/${name}.ts`,
-    arguments: [upstream],
+    arguments: [upstream, ...own.arguments],
+    env: own.environment,
     core,
     directory,
-    node_options: PROBE,
+    node_options: [...own.options, ...PROBE],
     ready: LISTENING,
     ...(fsync_delay_us === undefined ? {} : { fsync_delay_us }),
   });

@@ -11,29 +11,47 @@ export interface Check {
 
 /** Creates that were answered 2xx. */
 export interface Created {
-  translated: number;
+  by_puente: number;
+  by_bare_translation: number;
   untouched: number;
 }
 
-/** @param database of Puente, which has been stopped. */
-export function checkCounts(database: string, seen: Seen, created: Created): Check[] {
+/** @param databases of those that were stopped; one that did not take part has none. */
+export function checkCounts(
+  databases: { puente: string; bare_translation?: string },
+  seen: Seen,
+  { by_puente, by_bare_translation, untouched }: Created,
+): Check[] {
   return [
     {
       what: 'rows with their order in the database',
-      expected: created.translated,
-      found: countIn(database, 'SELECT count(*) FROM links WHERE order_id IS NOT NULL'),
+      expected: by_puente,
+      found: countIn(databases.puente, 'SELECT count(*) FROM links WHERE order_id IS NOT NULL'),
     },
+    ...rowsOfBareTranslation(databases.bare_translation, by_bare_translation),
     // Without its evidence a call is cheaper than it is.
     {
       what: 'exchanges that were left out',
       expected: 0,
-      found: countIn(database, "SELECT coalesce(sum(count), 0) FROM shed WHERE reason = 'evidence'"),
+      found: countIn(databases.puente, "SELECT coalesce(sum(count), 0) FROM shed WHERE reason = 'evidence'"),
     },
-    { what: 'orders made upstream', expected: created.translated, found: seen.orders.length },
-    { what: 'different idempotency keys upstream', expected: created.translated, found: seen.keys },
-    { what: 'different sales upstream', expected: created.translated, found: new Set(seen.orders).size },
-    { what: 'untouched creates upstream', expected: created.untouched, found: seen.intents },
+    { what: 'orders made upstream', expected: by_puente + by_bare_translation, found: seen.orders.length },
+    { what: 'different idempotency keys upstream', expected: by_puente + by_bare_translation, found: seen.keys },
+    { what: 'different sales upstream', expected: by_puente + by_bare_translation, found: new Set(seen.orders).size },
+    { what: 'untouched creates upstream', expected: untouched, found: seen.intents },
     { what: 'requests that the upstream did not know', expected: 0, found: seen.unknown },
+  ];
+}
+
+function rowsOfBareTranslation(database: string | undefined, expected: number): Check[] {
+  if (database === undefined) return [];
+  const question = 'SELECT count(*) FROM links WHERE order_id IS NOT NULL AND body IS NULL';
+  return [
+    {
+      what: 'rows with their order in the database of the bare translation',
+      expected,
+      found: countIn(database, question),
+    },
   ];
 }
 

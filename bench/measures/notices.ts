@@ -42,7 +42,11 @@ export async function measureNotices(directory: string): Promise<NoticesResult> 
     took_ms,
     per_second: SALES / (took_ms / 1000),
     checks: [
-      ...checkCounts(databaseOf(directory), seen, { translated: SALES, untouched: 0 }),
+      ...checkCounts({ puente: databaseOf(directory) }, seen, {
+        by_puente: SALES,
+        by_bare_translation: 0,
+        untouched: 0,
+      }),
       { what: 'notices received', expected: SALES, found: seen.notices },
     ],
   };

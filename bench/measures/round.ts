@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { caseOf } from '../cases/cases.ts';
-import { BASELINE, PUENTE } from '../contestants/contestants.ts';
+import { contestantOf } from '../contestants/contestants.ts';
 import { type Cost, costOf } from '../result/costs.ts';
 import type { Check } from './checks.ts';
 import { type Arrangement, isProbed, type Measured, openStand, type StandPlan } from './stand.ts';
@@ -53,8 +53,9 @@ export async function runRound(plan: RoundPlan): Promise<Round> {
   const words = `${plan.arrangement}${plan.fsync_delay_us === null ? '' : `, fsync +${plan.fsync_delay_us} µs`}`;
   for (const case_name of plan.cases) {
     const list = caseOf(case_name).in_flight ?? plan.in_flight;
+    const able = plan.contestants.filter((name) => contestantOf(name).cases?.includes(case_name) ?? true);
     // Only Node compiles while it runs; the first repetition of the others is as good as the last.
-    for (const contestant of [BASELINE, 'fast-proxy', PUENTE].filter((name) => stand.contestants.has(name))) {
+    for (const contestant of able.filter((name) => contestantOf(name).is_node)) {
       plan.progress(`${words}, ${case_name}: warming up ${contestant}`);
       const limit = performance.now() + WARM_UP_LIMIT_MS;
       const asked = { case_name, duration_ms: WARM_UP_STEP_MS, rate: null };
@@ -66,7 +67,7 @@ export async function runRound(plan: RoundPlan): Promise<Round> {
     }
     for (const in_flight of list) {
       for (let repetition = 0; repetition < plan.repetitions; repetition++) {
-        for (const contestant of turned(plan.contestants, repetition)) {
+        for (const contestant of turned(able, repetition)) {
           const { duration_ms, rate, arrangement } = plan;
           const asked = { case_name, in_flight, duration_ms, rate };
           const file = profileOf(plan, repetition, contestant, asked);

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { caseOf, type Sale } from '../cases/cases.ts';
 import { prepareSales } from '../cases/prepare.ts';
-import { contestantOf, PUENTE } from '../contestants/contestants.ts';
+import { BARE_TRANSLATION, bareDatabaseOf, contestantOf, PUENTE } from '../contestants/contestants.ts';
 import type { LoopDelay, Question } from '../contestants/probe.ts';
 import { databaseOf } from '../contestants/puente.ts';
 import type { LoadPlan, LoadResult } from '../load/plan.ts';
@@ -52,6 +52,11 @@ export interface Stand {
   close(): Promise<{ checks: Check[]; faults: string[] }>;
 }
 
+/** Whose creates become orders; all others only carry them. */
+const COUNTED: Readonly<Record<string, keyof Created>> = {
+  [PUENTE]: 'by_puente',
+  [BARE_TRANSLATION]: 'by_bare_translation',
+};
 /** Asked of the own generator before wrk, which reads no answers. */
 const LOOK_MS = 100;
 
@@ -68,7 +73,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   }
 
   const faults: string[] = [];
-  const created: Created = { translated: 0, untouched: 0 };
+  const created: Created = { by_puente: 0, by_bare_translation: 0, untouched: 0 };
   const sales = new Map<string, Sale[]>();
   let first = 1;
 
@@ -83,7 +88,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     if (!sales.has(kind)) {
       sales.set(kind, made);
       first += count;
-      created.translated += count;
+      created.by_puente += count;
     }
     return made.map((sale) => String(sale[names]));
   };
@@ -112,7 +117,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     const settled_ms = await untilQuiet(running.pid);
     const after = cpuSeconds(running.pid);
     first += result.sent;
-    if (asked.case_name === 'create') created[contestant === PUENTE ? 'translated' : 'untouched'] += result.succeeded;
+    if (asked.case_name === 'create') created[COUNTED[contestant] ?? 'untouched'] += result.succeeded;
     faults.push(...result.faults.map((fault) => `${contestant}, ${asked.case_name}: ${fault}`));
     return {
       ...result,
@@ -141,7 +146,11 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
       for (const running of field.values()) await running.stop();
       load.child.disconnect();
       await upstream.stop();
-      const checks = field.has(PUENTE) ? checkCounts(databaseOf(plan.directory), upstream.seen(), created) : [];
+      const databases = {
+        puente: databaseOf(plan.directory),
+        ...(field.has(BARE_TRANSLATION) ? { bare_translation: bareDatabaseOf(plan.directory) } : {}),
+      };
+      const checks = field.has(PUENTE) ? checkCounts(databases, upstream.seen(), created) : [];
       return { checks, faults };
     },
   };
@@ -154,7 +163,7 @@ async function loopDelay(running: Running, contestant: string): Promise<LoopDela
 
 /** Only Node contestants have the probe. */
 export function isProbed(contestant: string): boolean {
-  return ['bare proxy', 'fast-proxy', PUENTE].includes(contestant);
+  return contestantOf(contestant).is_node;
 }
 
 function askProbe(running: Running, question: Question): Promise<unknown> {
