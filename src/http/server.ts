@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Express } from 'express';
+import { together } from '../core/together.ts';
 import { PuenteError } from '../error.ts';
 import { type Connections, isSettled, watchConnections } from './connections.ts';
 import { type HeadFault, headFault } from './head.ts';
@@ -47,6 +48,11 @@ export interface Listening {
   farewell(told_ms: number, known_ms: number): Promise<void>;
 }
 
+interface Call {
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
 /** Without it a 10 s header timeout would only be looked at every 30 s (`reliability.md` F94). */
 const CHECK_INTERVAL_MS = 1_000;
 
@@ -71,11 +77,12 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
   server.maxHeadersCount = 0; // those beyond a count would be left out in silence; `headFault` refuses them
   const connections = watchConnections(server, options, options.dropped);
   let is_leaving = false;
+  const serve = together<Call>(({ request, response }) => app(request, response));
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (is_leaving) response.shouldKeepAlive = false;
     if (connections.isBehindTheEnd(response)) return;
     const fault = headFault(request);
-    if (fault === null) return app(request, response);
+    if (fault === null) return serve({ request, response });
     connections.endWith(response); // whatever follows on this connection may be a part of the same trick
     options.refuse(request, response, fault);
   });

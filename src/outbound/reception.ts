@@ -2,9 +2,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { decodeUtf8, parseJson } from '../contract/json.ts';
+import { together } from '../core/together.ts';
 import type { UpstreamOutcome } from '../core/upstream.ts';
 import { PuenteError } from '../error.ts';
 import type { SentMark } from './sent.ts';
+
+const goOn = together<() => void>((tell) => tell());
 
 /** A class because undici drives it step by step and a timeout may end it at every one of them. */
 export class Reception {
@@ -17,6 +20,8 @@ export class Reception {
   readonly #settle: PromiseWithResolvers<UpstreamOutcome>;
   #controller: Dispatcher.DispatchController | null = null;
   #isCut = false;
+  /** The answer has come whole, and is told in this very turn. */
+  #isWhole = false;
 
   constructor(mark: SentMark, max_bytes: number, readRetryAfter: (header: string | undefined) => number | null) {
     this.#mark = mark;
@@ -44,9 +49,12 @@ export class Reception {
         else chunks.push(chunk);
       },
       onResponseEnd: () => {
-        const retry_after_ms = readRetryAfter(first(headers['retry-after']));
-        this.#settle.resolve(judge(status, headers, Buffer.concat(chunks), retry_after_ms));
-        release.resolve();
+        this.#isWhole = true;
+        goOn(() => {
+          const retry_after_ms = readRetryAfter(first(headers['retry-after']));
+          this.#settle.resolve(judge(status, headers, Buffer.concat(chunks), retry_after_ms));
+          release.resolve();
+        });
       },
       onResponseError: (_controller, error) => {
         this.#fail(error);
@@ -57,6 +65,7 @@ export class Reception {
 
   /** Ends the call because its time is over; bound, so that it can be a listener. */
   readonly cut = (): void => {
+    if (this.#isWhole) return;
     this.#isCut = true;
     this.#settle.resolve({ kind: this.#failure(), cause: 'timeout' });
     this.#controller?.abort(new Error('timeout'));

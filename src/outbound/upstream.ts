@@ -1,6 +1,7 @@
 /** The door to the orders API: one call, one awaited outcome, and a proof whether the call left. */
 import { type Dispatcher, Pool } from 'undici';
 import { readRetryAfter } from '../core/retry.ts';
+import { together } from '../core/together.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { Reception } from './reception.ts';
@@ -58,6 +59,7 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
   });
   const slots = createSlots(options.connections);
   const watch = watchSending();
+  const leave = together<() => void>((send) => send());
 
   async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
     // Cleared when the answer is in, unlike AbortSignal.timeout, which would fire for every call that ended long before.
@@ -72,7 +74,7 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
       clear();
       slots.give(kind);
     });
-    watch.follow(mark, () => pool.dispatch(request, reception.handler));
+    leave(() => watch.follow(mark, () => pool.dispatch(request, reception.handler)));
     return reception.outcome;
   }
 
