@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Express } from 'express';
-import { together } from '../core/together.ts';
+import { sideBySide } from '../core/side-by-side.ts';
 import { PuenteError } from '../error.ts';
 import { type Connections, isSettled, watchConnections } from './connections.ts';
 import { type HeadFault, headFault } from './head.ts';
@@ -77,7 +77,7 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
   server.maxHeadersCount = 0; // those beyond a count would be left out in silence; `headFault` refuses them
   const connections = watchConnections(server, options, options.dropped);
   let is_leaving = false;
-  const serve = together<Call>(({ request, response }) => app(request, response));
+  const serve = sideBySide<Call>(({ request, response }) => app(request, response));
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (is_leaving) response.shouldKeepAlive = false;
     if (connections.isBehindTheEnd(response)) return;

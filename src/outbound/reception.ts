@@ -2,12 +2,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { decodeUtf8, parseJson } from '../contract/json.ts';
-import { together } from '../core/together.ts';
+import { sideBySide } from '../core/side-by-side.ts';
 import type { UpstreamOutcome } from '../core/upstream.ts';
 import { PuenteError } from '../error.ts';
 import type { SentMark } from './sent.ts';
 
-const goOn = together<() => void>((tell) => tell());
+/** Whoever waits for answers goes on together, whatever client they came by. */
+const goOn = sideBySide<() => void>((tell) => tell());
 
 /** A class because undici drives it step by step and a timeout may end it at every one of them. */
 export class Reception {
@@ -51,8 +52,12 @@ export class Reception {
       onResponseEnd: () => {
         this.#isWhole = true;
         goOn(() => {
-          const retry_after_ms = readRetryAfter(first(headers['retry-after']));
-          this.#settle.resolve(judge(status, headers, Buffer.concat(chunks), retry_after_ms));
+          try {
+            const retry_after_ms = readRetryAfter(first(headers['retry-after']));
+            this.#settle.resolve(judge(status, headers, Buffer.concat(chunks), retry_after_ms));
+          } catch (error) {
+            this.#fail(error instanceof Error ? error : new Error('the answer could not be judged'));
+          }
           release.resolve();
         });
       },

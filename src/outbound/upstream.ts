@@ -1,7 +1,8 @@
 /** The door to the orders API: one call, one awaited outcome, and a proof whether the call left. */
 import { type Dispatcher, Pool } from 'undici';
 import { readRetryAfter } from '../core/retry.ts';
-import { together } from '../core/together.ts';
+import { createRounds } from '../core/rounds.ts';
+import { sideBySide } from '../core/side-by-side.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { Reception } from './reception.ts';
@@ -59,7 +60,8 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
   });
   const slots = createSlots(options.connections);
   const watch = watchSending();
-  const leave = together<() => void>((send) => send());
+  const under_way = createRounds();
+  const leave = sideBySide<() => void>((send) => send());
 
   async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
     // Cleared when the answer is in, unlike AbortSignal.timeout, which would fire for every call that ended long before.
@@ -82,12 +84,14 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
     async send(call) {
       const request = writeRequest(call, base.prefix, options.userAgent);
       const started = performance.now();
-      const outcome = await exchange(call, request);
+      const ticket = under_way.begin();
+      const outcome = await exchange(call, request).finally(() => under_way.done(ticket));
       const status = outcome.kind === 'answered' ? outcome.status : null;
       options.onOutcome?.(call.name, outcome.kind, status, performance.now() - started);
       return outcome;
     },
     async close() {
+      await under_way.settled();
       if (!pool.closed) await pool.close();
       watch.stop();
     },

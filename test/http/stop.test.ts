@@ -11,6 +11,7 @@ import { listen } from '../../src/http/server.ts';
 import { createLog } from '../../src/outbound/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { ARGENTINA, call, DEVICE, eventually, POINT, tokenOf } from '../kit.ts';
+import { DOOR } from './door.ts';
 import { idOf, rowsOf } from './till.ts';
 import { startOutside } from './unruly.ts';
 
@@ -118,25 +119,10 @@ describe('behind a balancer that has yet to notice', () => {
 });
 
 describe('the farewell of a door', () => {
-  const limits = {
-    name: 'door',
-    port: 0,
-    host: '127.0.0.1',
-    headers_timeout_ms: 10_000,
-    request_timeout_ms: 10_000,
-    keep_alive_timeout_ms: 60_000,
-    write_timeout_ms: 10_000,
-    header_limit_bytes: 8_192,
-    max_connections: 10,
-    max_requests_per_connection: 100,
-    refuse: () => undefined,
-    dropped: () => undefined,
-  };
-
   it('that few know ends when none of them is connected, and waits for one that is', async () => {
     const door = await listen(
       express().use((_request, response) => void response.end('ok')),
-      limits,
+      DOOR,
     );
     const answers = `http://127.0.0.1:${door.port}/`;
     const kept = new Agent({ keepAlive: true, maxSockets: 1 });

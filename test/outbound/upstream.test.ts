@@ -383,6 +383,19 @@ describe('the proof is per request', () => {
   });
 });
 
+it('a client that is closed lets calls under way end, also those that have not left yet, and tells what came of them', async () => {
+  const { url } = await peer((socket) => onRequest(socket, () => socket.write(answer(201, '{}'))));
+  const upstream = client(url, { connections: 100 });
+  const told: string[] = [];
+  const sends = Array.from({ length: 80 }, async (_, index) => {
+    told.push((await upstream.send(call({ idempotency_key: `key-${index}` }))).kind);
+  });
+  await upstream.close();
+  await null;
+  expect(told).toEqual(Array(80).fill('answered'));
+  await Promise.all(sends);
+});
+
 describe('answered', () => {
   it('sends exactly the headers that are named, and the bytes as they are', async () => {
     let text = '';
