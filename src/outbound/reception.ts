@@ -56,7 +56,7 @@ export class Reception {
             const retry_after_ms = readRetryAfter(first(headers['retry-after']));
             this.#settle.resolve(judge(status, headers, Buffer.concat(chunks), retry_after_ms));
           } catch (error) {
-            this.#fail(error instanceof Error ? error : new Error('the answer could not be judged'));
+            this.#settle.resolve({ kind: 'broken', cause: `the answer could not be read: ${String(error)}` });
           }
           release.resolve();
         });

@@ -9,14 +9,18 @@ import { answer, onRequest, startPeer } from '../outbound/peer.ts';
 const MAX_BYTES = 64;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
+function secondsOf(header: string | undefined): number | null {
+  return header === undefined ? null : Number(header) * 1000;
+}
+
 /** A call that undici has begun; what it aborts with is kept. */
-function begin({ sent = true, starts = true } = {}) {
+function begin({ sent = true, starts = true, readRetryAfter = secondsOf } = {}) {
   const mark: SentMark = { sent };
   const aborted: string[] = [];
   const controller = {
     abort: (reason: Error) => aborted.push(reason.message),
   } as unknown as Dispatcher.DispatchController; // the one step that is used
-  const reception = new Reception(mark, MAX_BYTES, (header) => (header === undefined ? null : Number(header) * 1000));
+  const reception = new Reception(mark, MAX_BYTES, readRetryAfter);
   const { handler } = reception;
   if (starts) handler.onRequestStart?.(controller, null);
   return {
@@ -201,6 +205,26 @@ describe('a call that fails', () => {
     call.fail(named('UND_ERR_SOCKET'));
     expect(await call.reception.outcome).toEqual({ kind: 'broken', cause: 'UND_ERR_SOCKET' });
   });
+});
+
+it('a whole answer that we fail to read is an unknown outcome, keeps no connection, and holds up no other', async () => {
+  const failing = begin({
+    readRetryAfter: () => {
+      throw new Error('a defect');
+    },
+  });
+  const sound = begin();
+  for (const call of [failing, sound]) {
+    call.head(201, JSON_TYPE);
+    call.data('{}');
+    call.end();
+  }
+  expect(await failing.reception.outcome).toEqual({
+    kind: 'broken',
+    cause: 'the answer could not be read: Error: a defect',
+  });
+  await failing.reception.released;
+  expect(await sound.reception.outcome).toEqual(answered(201, {}));
 });
 
 describe('a call whose time is over', () => {
