@@ -1,5 +1,6 @@
 /** What `npm run bench --` can be asked for. */
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { benchCases } from './cases/cases.ts';
 import { contestants } from './contestants/contestants.ts';
@@ -24,6 +25,8 @@ export interface Options {
   case: string[] | null;
   concurrency: number[] | null;
   contestants: string[] | null;
+  /** Another checkout of Puente to measure in turn with this one. */
+  beside: string | null;
   pin: 'both' | 'one-core' | 'free';
   plain: boolean;
   seconds: number;
@@ -63,6 +66,12 @@ export function program(action: (options: Options) => Promise<void>): Command {
       '--contestants <names>',
       'these beside the direct way, the bare proxy and Puente',
       nameList(contestants.map(({ name }) => name)),
+      null,
+    )
+    .option(
+      '--beside <checkout>',
+      'Puente of another checkout (its `npm ci` done) in turn with this one, and nobody else unless --contestants names them',
+      checkout,
       null,
     )
     .addOption(
@@ -108,6 +117,15 @@ function nameList(known: readonly string[]) {
     if (unknown !== undefined) throw new InvalidArgumentError(`There is no ${unknown}; there are ${known.join(', ')}.`);
     return asked;
   };
+}
+
+/** The root of another checkout that can be started. */
+function checkout(text: string): string {
+  const root = resolve(text);
+  for (const needed of ['src/main.ts', 'node_modules'])
+    if (!existsSync(join(root, needed)))
+      throw new InvalidArgumentError(`There is no ${needed} in ${root}: name a clone of Puente where npm ci has run.`);
+  return root;
 }
 
 function positive(text: string): number {

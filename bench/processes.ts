@@ -22,8 +22,10 @@ export interface Running {
 
 export interface ProcessPlan {
   name: string;
-  /** A script of ours below the repository's root, run by Node; or `command`, a program with its arguments. */
+  /** A script of ours below a checkout's root, run by Node; or `command`, a program with its arguments. */
   script?: string;
+  /** The checkout; this one unless it is said. */
+  root?: string;
   arguments?: string[];
   command?: string[];
   env?: Record<string, string>;
@@ -79,7 +81,7 @@ function commandOf(plan: ProcessPlan): string[] {
   const node = [
     process.execPath,
     ...(plan.node_options ?? []),
-    join(ROOT, plan.script ?? ''),
+    join(plan.root ?? ROOT, plan.script ?? ''),
     ...(plan.arguments ?? []),
   ];
   const own = plan.command ?? [...(plan.wrapper ?? []), ...node];

@@ -82,6 +82,7 @@ export async function run(options: Options, directory: string, progress: (text: 
 function planOf(options: Options, chosen: Chosen, directory: string, progress: (text: string) => void) {
   return {
     ...chosen,
+    ...(options.beside === null ? {} : { beside: options.beside }),
     repetitions: options.repetitions,
     duration_ms: options.seconds * 1000,
     warm_up: options.warmUp,

@@ -1,6 +1,6 @@
 /** What a run consists of: the short one holds what matters most, `--all` holds everything. */
 import { benchCases } from './cases/cases.ts';
-import { BARE_TRANSLATION, BASELINE, contestants, DIRECT, PUENTE } from './contestants/contestants.ts';
+import { BARE_TRANSLATION, BASELINE, contestants, DIRECT, PUENTE, PUENTE_BESIDE } from './contestants/contestants.ts';
 import { canPin } from './machine.ts';
 import type { RoundPlan } from './measures/round.ts';
 import type { Arrangement } from './measures/stand.ts';
@@ -31,7 +31,7 @@ export function roundsOf(options: Options): Chosen[] {
     if (options.all)
       rounds.push({ ...common, cases: ['create', 'carried'], in_flight: [64], contestants: everybody() });
     if (extrasOf(options).includes('slow-disk')) {
-      const slowed = field.filter((name) => [BASELINE, BARE_TRANSLATION, PUENTE].includes(name));
+      const slowed = field.filter((name) => [BASELINE, BARE_TRANSLATION, PUENTE, PUENTE_BESIDE].includes(name));
       for (const fsync_delay_us of options.all ? [...new Set([...options.fsync, 5000])] : options.fsync) {
         const in_flight = options.all ? [64, 256] : [256];
         rounds.push({ ...common, cases: ['create'], contestants: slowed, in_flight, fsync_delay_us });
@@ -57,8 +57,13 @@ function casesOf(options: Options): string[] {
   return benchCases.map(({ name }) => name).filter((name) => asked.includes(name));
 }
 
-/** The bare proxy makes the ratios and the direct way the added latency, so that both always take part. */
-function fieldOf({ contestants: asked }: Options): string[] {
+/**
+ * The bare proxy makes the ratios and the direct way the added latency, so that both always take part; but not where two
+ * checkouts are held against each other.
+ */
+function fieldOf({ contestants: asked, beside }: Options): string[] {
+  if (beside !== null)
+    return [...everybody().filter((name) => name !== PUENTE && asked?.includes(name)), PUENTE_BESIDE, PUENTE];
   const field = [DIRECT, BASELINE, PUENTE];
   return asked === null ? field : everybody().filter((name) => field.includes(name) || asked.includes(name));
 }

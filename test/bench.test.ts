@@ -11,7 +11,8 @@ import type { Result } from '../bench/result/result.ts';
 import { readStartScript } from '../bench/start-script.ts';
 import { percentile, spreadOf } from '../bench/statistics.ts';
 
-const BENCH = join(import.meta.dirname, '..', 'bench', 'bench.ts');
+const ROOT = join(import.meta.dirname, '..');
+const BENCH = join(ROOT, 'bench', 'bench.ts');
 const LIMIT_MS = 120_000;
 
 let directory: string;
@@ -138,7 +139,43 @@ describe('npm run bench', () => {
     LIMIT_MS,
   );
 
+  test(
+    'measures another checkout in turn with this one, and proves the counts of both',
+    () => {
+      const results = join(directory, 'beside');
+      const asked = ['--plain', '--case', 'create,get-final', '--beside', ROOT, '--results', results];
+      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked);
+      expect(status, stderr + stdout).toBe(0);
+      const [file = ''] = readdirSync(results);
+      const { lines, checks } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // as above
+      expect(
+        lines.map((line) => `${line.case_name} ${line.in_flight} ${line.contestant} ${line.ratio}`).sort(),
+      ).toEqual(
+        ['create', 'get-final'].flatMap((name) =>
+          [1, 4].flatMap((in_flight) => [
+            `${name} ${in_flight} puente beside null`,
+            `${name} ${in_flight} puente null`,
+          ]),
+        ),
+      );
+      for (const { contestant, beside } of lines)
+        if (contestant === 'puente') expect(beside?.ratio.median).toBeGreaterThan(0);
+        else expect(beside).toBeNull();
+      const rows = checks.filter(({ what }) => what.startsWith('rows with their order'));
+      expect(rows.map(({ what }) => what)).toEqual([
+        'rows with their order in the database',
+        'rows with their order in the database beside',
+      ]);
+      // Those that get-final reads, and those that were made.
+      for (const { found } of rows) expect(found).toBeGreaterThan(200);
+      expect(stdout).toContain('Puente over the checkout beside it');
+      rmSync(results, { recursive: true });
+    },
+    LIMIT_MS,
+  );
+
   test.each([
+    { options: ['--beside', '/no/such/checkout'], told: 'There is no src/main.ts in /no/such/checkout' },
     { options: ['--concurrency', '0'], told: 'Give whole numbers above 0.' },
     { options: ['--case', 'create,no-such-case'], told: 'There is no no-such-case; there are create, get-live' },
     { options: ['--contestants', 'nobody'], told: 'There is no nobody' },
@@ -166,16 +203,15 @@ describe('npm run bench', () => {
 });
 
 test('what is measured is what `npm start` and the image run', () => {
-  const root = join(import.meta.dirname, '..');
-  const { environment, options } = readStartScript(root);
+  const { environment, options } = readStartScript(ROOT);
   expect(options).toContain('--max-old-space-size=1024');
-  const image = readFileSync(join(root, 'Dockerfile'), 'utf8');
+  const image = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
   const words = ['node', ...options, 'src/main.ts'].map((word) => JSON.stringify(word));
   expect(image).toContain(`CMD [${words.join(', ')}]`);
   // The start that fills the cache of what is compiled: V8 takes nothing from one that ran with other options.
   expect(image).toContain(`${options.join(' ')} src/main.ts > /tmp/said &`);
   expect(Object.keys(environment)).toEqual(['MALLOC_ARENA_MAX', 'NODE_COMPILE_CACHE']);
-  expect(environment.NODE_COMPILE_CACHE).toBe(join(root, 'node_modules/.cache/puente'));
+  expect(environment.NODE_COMPILE_CACHE).toBe(join(ROOT, 'node_modules/.cache/puente'));
   expect(image).toContain(`MALLOC_ARENA_MAX=${environment.MALLOC_ARENA_MAX} `);
   expect(image).toContain('NODE_COMPILE_CACHE=');
 });
@@ -198,6 +234,7 @@ function lineOf(ratio: readonly number[]): Line {
     added: null,
     cpu_us: null,
     cpu_ratio: null,
+    beside: null,
     resident_mb: null,
     loop_p99_ms: null,
   };

@@ -16,6 +16,8 @@ export interface Ground {
   directory: string;
   /** Makes every fsync of the contestant take this much longer. */
   fsync_delay_us?: number;
+  /** Another checkout, which `PUENTE_BESIDE` runs. */
+  beside?: string;
   /** A program that runs it and looks on, with its options. */
   wrapper?: readonly string[];
 }
@@ -38,6 +40,8 @@ export const BASELINE = 'bare proxy';
 /** Added latency is counted from this one. */
 export const DIRECT = 'direct';
 export const PUENTE = 'puente';
+/** Puente of another checkout: what a change is worth shows only in turn with what was before it. */
+export const PUENTE_BESIDE = 'puente beside';
 /** A create between two durable commits, and nothing else that makes it safe to use: what Puente adds shows beside it. */
 export const BARE_TRANSLATION = 'bare translation';
 
@@ -114,11 +118,32 @@ export const contestants: readonly Contestant[] = [
   },
 ];
 
+/** Takes part when it is asked for with its checkout, and never otherwise. */
+const beside: Contestant = {
+  name: PUENTE_BESIDE,
+  what: 'Puente of the other checkout, on a database of its own',
+  is_node: true,
+  cases: null,
+  missing: always,
+  start: (ground) =>
+    startPuente({
+      ...ground,
+      node_options: PROBE,
+      directory: besideIn(ground.directory),
+      ...(ground.beside === undefined ? {} : { root: ground.beside }),
+    }),
+};
+
 /** @throws Error for a name that is nobody. */
 export function contestantOf(name: string): Contestant {
-  const found = contestants.find((one) => one.name === name);
+  const found = [...contestants, beside].find((one) => one.name === name);
   if (found === undefined) throw new Error(`There is no contestant ${name}.`);
   return found;
+}
+
+/** The folder of `PUENTE_BESIDE` under the ground's directory. */
+export function besideIn(directory: string): string {
+  return join(directory, 'beside');
 }
 
 /** Where the bare translation's database lies under the ground's directory. */

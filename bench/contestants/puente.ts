@@ -18,7 +18,11 @@ export function databaseOf(directory: string): string {
   return join(directory, 'puente-data', 'puente.db');
 }
 
-type PuentesGround = Ground & { node_options?: readonly string[] };
+interface PuentesGround extends Ground {
+  node_options?: readonly string[];
+  /** The checkout that runs; this one unless it is said. */
+  root?: string;
+}
 
 /**
  * Everything but addresses, keys and looks at open orders stands as shipped.
@@ -29,29 +33,33 @@ export async function startPuente(
   settings: Record<string, string> = {},
   start_limit_ms?: number,
 ): Promise<Running> {
-  compiled ??= compileOnce(ground);
-  await compiled;
+  const { root = ROOT } = ground;
+  const first = compiled.get(root) ?? compileOnce(ground);
+  compiled.set(root, first);
+  await first;
   return start(ground, settings, start_limit_ms);
 }
 
 /** What is measured on a file is no first start: after the first one, Node has what it compiled, as any installation has. */
-let compiled: Promise<void> | undefined;
+const compiled = new Map<string, Promise<void>>();
 
-async function compileOnce({ upstream, core, directory, node_options = [] }: PuentesGround): Promise<void> {
-  const first = await start({ upstream, core, directory: join(directory, 'first'), node_options }, {});
+async function compileOnce(ground: PuentesGround): Promise<void> {
+  const { fsync_delay_us: _slow, wrapper: _onlooker, ...plain } = ground;
+  const first = await start({ ...plain, directory: join(ground.directory, 'first') }, {});
   await first.stop();
 }
 
 function start(
-  { upstream, core, directory, node_options = [], fsync_delay_us, wrapper = [] }: PuentesGround,
+  { upstream, core, directory, node_options = [], fsync_delay_us, wrapper = [], root = ROOT }: PuentesGround,
   settings: Record<string, string>,
   start_limit_ms?: number,
 ): Promise<Running> {
   mkdirSync(join(directory, 'puente-data'), { recursive: true });
-  const { environment, options } = readStartScript(ROOT);
+  const { environment, options } = readStartScript(root);
   return startProcess({
     name: 'puente',
     script: 'src/main.ts',
+    root,
     core,
     directory,
     ready: /public door +(http:\/\/127\.0\.0\.1:\d+)/,

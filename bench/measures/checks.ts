@@ -12,34 +12,38 @@ export interface Check {
 /** Creates that were answered 2xx. */
 export interface Created {
   by_puente: number;
+  by_puente_beside: number;
   by_bare_translation: number;
   untouched: number;
 }
 
 /** @param databases of those that were stopped; one that did not take part has none. */
 export function checkCounts(
-  databases: { puente: string; bare_translation?: string },
+  databases: { puente: string; puente_beside?: string; bare_translation?: string },
   seen: Seen,
-  { by_puente, by_bare_translation, untouched }: Created,
+  { by_puente, by_puente_beside, by_bare_translation, untouched }: Created,
 ): Check[] {
+  const orders = by_puente + by_puente_beside + by_bare_translation;
   return [
-    {
-      what: 'rows with their order in the database',
-      expected: by_puente,
-      found: countIn(databases.puente, 'SELECT count(*) FROM links WHERE order_id IS NOT NULL'),
-    },
+    ...rowsOfPuente('', databases.puente, by_puente),
+    ...rowsOfPuente(' beside', databases.puente_beside, by_puente_beside),
     ...rowsOfBareTranslation(databases.bare_translation, by_bare_translation),
-    // Without its evidence a call is cheaper than it is.
-    {
-      what: 'exchanges that were left out',
-      expected: 0,
-      found: countIn(databases.puente, "SELECT coalesce(sum(count), 0) FROM shed WHERE reason = 'evidence'"),
-    },
-    { what: 'orders made upstream', expected: by_puente + by_bare_translation, found: seen.orders.length },
-    { what: 'different idempotency keys upstream', expected: by_puente + by_bare_translation, found: seen.keys },
-    { what: 'different sales upstream', expected: by_puente + by_bare_translation, found: new Set(seen.orders).size },
+    { what: 'orders made upstream', expected: orders, found: seen.orders.length },
+    { what: 'different idempotency keys upstream', expected: orders, found: seen.keys },
+    { what: 'different sales upstream', expected: orders, found: new Set(seen.orders).size },
     { what: 'untouched creates upstream', expected: untouched, found: seen.intents },
     { what: 'requests that the upstream did not know', expected: 0, found: seen.unknown },
+  ];
+}
+
+function rowsOfPuente(which: string, database: string | undefined, expected: number): Check[] {
+  if (database === undefined) return [];
+  const question = 'SELECT count(*) FROM links WHERE order_id IS NOT NULL';
+  const left_out = "SELECT coalesce(sum(count), 0) FROM shed WHERE reason = 'evidence'";
+  return [
+    { what: `rows with their order in the database${which}`, expected, found: countIn(database, question) },
+    // Without its evidence a call is cheaper than it is.
+    { what: `exchanges${which} that were left out`, expected: 0, found: countIn(database, left_out) },
   ];
 }
 

@@ -44,6 +44,7 @@ export async function measureNotices(directory: string): Promise<NoticesResult> 
     checks: [
       ...checkCounts({ puente: databaseOf(directory) }, seen, {
         by_puente: SALES,
+        by_puente_beside: 0,
         by_bare_translation: 0,
         untouched: 0,
       }),

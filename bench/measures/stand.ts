@@ -2,7 +2,14 @@
 import { mkdirSync } from 'node:fs';
 import { caseOf, type Sale } from '../cases/cases.ts';
 import { prepareSales } from '../cases/prepare.ts';
-import { BARE_TRANSLATION, bareDatabaseOf, contestantOf, PUENTE } from '../contestants/contestants.ts';
+import {
+  BARE_TRANSLATION,
+  bareDatabaseOf,
+  besideIn,
+  contestantOf,
+  PUENTE,
+  PUENTE_BESIDE,
+} from '../contestants/contestants.ts';
 import type { LoopDelay, Question } from '../contestants/probe.ts';
 import { databaseOf } from '../contestants/puente.ts';
 import type { LoadPlan, LoadResult } from '../load/plan.ts';
@@ -23,6 +30,8 @@ export interface StandPlan {
   directory: string;
   /** Makes every fsync of the contestants take this much longer; null leaves the disk as it is. */
   fsync_delay_us: number | null;
+  /** The checkout of `PUENTE_BESIDE`, where that takes part. */
+  beside?: string;
 }
 
 /** What is asked of one contestant. */
@@ -55,6 +64,7 @@ export interface Stand {
 /** Whose creates become orders; all others only carry them. */
 const COUNTED: Readonly<Record<string, keyof Created>> = {
   [PUENTE]: 'by_puente',
+  [PUENTE_BESIDE]: 'by_puente_beside',
   [BARE_TRANSLATION]: 'by_bare_translation',
 };
 /** Asked of the own generator before wrk, which reads no answers. */
@@ -66,29 +76,36 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   const upstream = await startUpstream(plan.directory, shared);
   const load = await startLoad(plan.directory, shared);
   const field = new Map<string, Running>();
-  const slow = plan.fsync_delay_us === null ? {} : { fsync_delay_us: plan.fsync_delay_us };
+  const { beside } = plan;
+  const common = {
+    ...(plan.fsync_delay_us === null ? {} : { fsync_delay_us: plan.fsync_delay_us }),
+    ...(beside === undefined ? {} : { beside }),
+  };
   for (const name of plan.contestants) {
-    const ground = { upstream: upstream.said, core: own, directory: plan.directory, ...slow };
+    const ground = { upstream: upstream.said, core: own, directory: plan.directory, ...common };
     field.set(name, await contestantOf(name).start(ground));
   }
 
   const faults: string[] = [];
-  const created: Created = { by_puente: 0, by_bare_translation: 0, untouched: 0 };
+  const created: Created = { by_puente: 0, by_puente_beside: 0, by_bare_translation: 0, untouched: 0 };
   const sales = new Map<string, Sale[]>();
   let first = 1;
 
-  const targetsOf = async (case_name: string): Promise<string[]> => {
+  /** Each Puente reads its own sales; those of this checkout are what all others are asked for. */
+  const targetsOf = async (case_name: string, contestant: string): Promise<string[]> => {
     const { needs } = caseOf(case_name);
     if (needs === null) return [];
     const { kind, count, names } = needs;
-    const puente = field.get(PUENTE);
+    const maker = contestant === PUENTE_BESIDE ? PUENTE_BESIDE : PUENTE;
+    const puente = field.get(maker);
     if (puente === undefined)
       throw new Error(`The case ${case_name} reads what Puente made, so Puente must take part.`);
-    const made = sales.get(kind) ?? (await prepareSales(puente.said, kind, first, count));
-    if (!sales.has(kind)) {
-      sales.set(kind, made);
+    const key = `${maker} ${kind}`;
+    const made = sales.get(key) ?? (await prepareSales(puente.said, kind, first, count));
+    if (!sales.has(key)) {
+      sales.set(key, made);
       first += count;
-      created.by_puente += count;
+      created[maker === PUENTE ? 'by_puente' : 'by_puente_beside'] += count;
     }
     return made.map((sale) => String(sale[names]));
   };
@@ -96,22 +113,22 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   const measure = async (contestant: string, asked: Asked): Promise<Measured> => {
     const running = field.get(contestant);
     if (running === undefined) throw new Error(`${contestant} was not started.`);
-    const common = {
+    const load_plan = {
       ...asked,
-      targets: await targetsOf(asked.case_name),
+      targets: await targetsOf(asked.case_name, contestant),
       url: running.said,
-      translated: contestant === PUENTE,
+      translated: contestant === PUENTE || contestant === PUENTE_BESIDE,
     };
     const withWrk = caseOf(asked.case_name).is_repeatable && asked.rate === null && findProgram('wrk') !== null;
     if (withWrk) {
-      const look = await askLoad(load, { ...common, first, duration_ms: LOOK_MS, in_flight: 1 });
+      const look = await askLoad(load, { ...load_plan, first, duration_ms: LOOK_MS, in_flight: 1 });
       first += look.sent;
       faults.push(...look.faults.map((fault) => `${contestant}, ${asked.case_name}: ${fault}`));
     }
     await untilQuiet(running.pid);
     await loopDelay(running, contestant);
     const before = cpuSeconds(running.pid);
-    const plan_now: LoadPlan = { ...common, first };
+    const plan_now: LoadPlan = { ...load_plan, first };
     const result = withWrk ? await runWrk(plan_now, shared, plan.directory) : await askLoad(load, plan_now);
     const delay = await loopDelay(running, contestant);
     const settled_ms = await untilQuiet(running.pid);
@@ -148,6 +165,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
       await upstream.stop();
       const databases = {
         puente: databaseOf(plan.directory),
+        ...(field.has(PUENTE_BESIDE) ? { puente_beside: databaseOf(besideIn(plan.directory)) } : {}),
         ...(field.has(BARE_TRANSLATION) ? { bare_translation: bareDatabaseOf(plan.directory) } : {}),
       };
       const checks = field.has(PUENTE) ? checkCounts(databases, upstream.seen(), created) : [];

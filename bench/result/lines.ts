@@ -1,5 +1,5 @@
 /** The figures of a round: medians with spread, and ratios taken inside each repetition. */
-import { BASELINE, DIRECT } from '../contestants/contestants.ts';
+import { BASELINE, DIRECT, PUENTE, PUENTE_BESIDE } from '../contestants/contestants.ts';
 import type { Round, Sample } from '../measures/round.ts';
 import { type Spread, spreadOf } from '../statistics.ts';
 
@@ -23,6 +23,8 @@ export interface Line {
   cpu_us: Spread | null;
   /** To the bare proxy of the same repetition: the steadier ratio on a machine that others use too. */
   cpu_ratio: Spread | null;
+  /** Puente's own lines alone, to the other checkout's Puente of the same repetition. */
+  beside: { ratio: Spread; cpu_ratio: Spread | null } | null;
   resident_mb: Spread | null;
   loop_p99_ms: Spread | null;
 }
@@ -39,6 +41,7 @@ export function linesOf({ arrangement, fsync_delay_us, samples }: Round): Line[]
         return other === undefined ? [] : [{ sample, other }];
       });
     const [baseline, direct] = [partners(BASELINE), partners(DIRECT)];
+    const other = contestant === PUENTE ? partners(PUENTE_BESIDE) : [];
     const over = (pick: (one: Sample) => number): Spread =>
       spreadOf(direct.map(({ sample, other }) => pick(sample) - pick(other)));
     return [
@@ -51,7 +54,7 @@ export function linesOf({ arrangement, fsync_delay_us, samples }: Round): Line[]
         contestant,
         generator,
         per_second: spreadOf(group.map(({ per_second }) => per_second)),
-        ratio: spreadOrNull(baseline.map(({ sample, other }) => sample.per_second / other.per_second)),
+        ratio: spreadOrNull(baseline.map(rateRatio)),
         p50_ms: spreadOf(group.map(({ p50_ms }) => p50_ms)),
         p99_ms: spreadOf(group.map(({ p99_ms }) => p99_ms)),
         p999_ms: spreadOf(group.map(({ p999_ms }) => p999_ms)),
@@ -64,16 +67,30 @@ export function linesOf({ arrangement, fsync_delay_us, samples }: Round): Line[]
                 p999_ms: over(({ p999_ms }) => p999_ms),
               },
         cpu_us: spreadOrNull(group.map(({ cpu_us }) => cpu_us)),
-        cpu_ratio: spreadOrNull(
-          baseline.map(({ sample, other }) =>
-            sample.cpu_us === null || other.cpu_us === null ? null : sample.cpu_us / other.cpu_us,
-          ),
-        ),
+        cpu_ratio: spreadOrNull(baseline.map(cpuRatio)),
+        beside:
+          other.length === 0
+            ? null
+            : { ratio: spreadOf(other.map(rateRatio)), cpu_ratio: spreadOrNull(other.map(cpuRatio)) },
         resident_mb: spreadOrNull(group.map(({ resident_mb }) => resident_mb)),
         loop_p99_ms: spreadOrNull(group.map(({ loop_p99_ms }) => loop_p99_ms)),
       },
     ];
   });
+}
+
+/** A measurement and its partner of the same repetition. */
+interface Pair {
+  sample: Sample;
+  other: Sample;
+}
+
+function rateRatio({ sample, other }: Pair): number {
+  return sample.per_second / other.per_second;
+}
+
+function cpuRatio({ sample, other }: Pair): number | null {
+  return sample.cpu_us === null || other.cpu_us === null ? null : sample.cpu_us / other.cpu_us;
 }
 
 function spreadOrNull(values: readonly (number | null)[]): Spread | null {

@@ -19,6 +19,7 @@ export function renderResult(result: Result): string {
   return [
     renderHead(result),
     ...[...arrangements.values()].map((lines) => renderLines(lines, result.slow_fsync_ms)),
+    ...renderBeside(result.lines),
     ...(result.costs.length === 0 ? [] : [renderCosts(result.costs)]),
     ...renderExtras(result),
     renderGoals(result.goals),
@@ -84,6 +85,24 @@ function renderLines(lines: readonly Line[], slow_fsync_ms: Result['slow_fsync_m
   const slow =
     delay === null ? '' : `; fsync +${delay / 1000} ms, measured ${slow_fsync_ms[String(delay)]?.toFixed(2) ?? '?'} ms`;
   return `Arrangement: ${first?.arrangement} (${cores}${slow})\n${table.toString()}`;
+}
+
+/** Empty unless another checkout took part. */
+function renderBeside(lines: readonly Line[]): string[] {
+  const table = tableOf(['case', 'load', 'arrangement', 'req/s', 'CPU'], 3);
+  for (const { beside, ...line } of lines) {
+    if (beside === null) continue;
+    const slow = line.fsync_delay_us === null ? '' : `, fsync +${line.fsync_delay_us / 1000} ms`;
+    table.push([
+      line.case_name,
+      line.rate === null ? `${line.in_flight} in flight` : `${line.rate}/s`,
+      `${line.arrangement}${slow}`,
+      withSpread(beside.ratio, 2),
+      beside.cpu_ratio === null ? '–' : withSpread(beside.cpu_ratio, 2),
+    ]);
+  }
+  if (table.length === 0) return [];
+  return [`Puente over the checkout beside it, each repetition by itself: median (min–max)\n${table.toString()}`];
 }
 
 function renderExtras({
