@@ -76,7 +76,7 @@ class CurrentQueue extends WriteQueue {
 
   constructor() {
     super(
-      { post: () => undefined, heap: () => null, listen: () => undefined },
+      { post: () => undefined, close: () => undefined, heap: () => null, listen: () => undefined },
       () => undefined,
       () => undefined,
     );
@@ -108,11 +108,11 @@ function createPen(
   let alive = true;
   const committer: Committer = {
     post() {},
+    close() {},
     heap: () => null,
     listen(ear) {
-      committer.post = (message) => {
-        if (message.kind !== 'group') return;
-        const group = { units: message.units };
+      committer.post = (units) => {
+        const group = { units };
         posted = group;
         clock.after(random.between(0, SLOWEST_COMMIT_MS), () => {
           if (posted !== group) return;

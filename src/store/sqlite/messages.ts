@@ -1,6 +1,7 @@
 /** The messages between the main thread and the writer thread. */
 import type { KeyObject } from 'node:crypto';
-import type { Unit, UnitResult } from '../unit.ts';
+import type { UnitResult } from '../unit.ts';
+import type { Packed } from './packed.ts';
 
 export interface WriterSetup {
   path: string;
@@ -11,7 +12,7 @@ export interface WriterSetup {
   cover_key?: KeyObject;
 }
 
-export type ToWriter = { kind: 'group'; units: Unit[] } | { kind: 'close' };
+export type ToWriter = { kind: 'group'; units: Packed } | { kind: 'close' };
 export type FromWriter =
   | { kind: 'ready' }
   | { kind: 'refused'; message: string }

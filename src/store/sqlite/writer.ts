@@ -10,6 +10,7 @@ import { releaseBallast } from './disk.ts';
 import { failureOf, textOf, unusableBecause } from './failure.ts';
 import { RUN } from './gap.ts';
 import type { FromWriter, ToWriter, WriterSetup } from './messages.ts';
+import { unpack } from './packed.ts';
 import { applySettings, assertSettings, BUSY_TIMEOUT_MS } from './settings.ts';
 
 /** Long enough to stay out of the way of payments, short enough that the log never rests large or with erased bytes in it. */
@@ -86,8 +87,9 @@ function serve(setup: WriterSetup, port: MessagePort, post: (message: FromWriter
       port.close();
       return;
     }
-    const results = commitAny(connection, message.units, setup.path);
-    if (message.units.some((unit) => unit.checkpoint === true)) checkpoint();
+    const units = unpack(message.units);
+    const results = commitAny(connection, units, setup.path);
+    if (units.some((unit) => unit.checkpoint === true)) checkpoint();
     post({ kind: 'results', results });
     idle = setTimeout(checkpoint, IDLE_BEFORE_CHECKPOINT_MS);
   });

@@ -2,15 +2,16 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type Failpoint, noFailpoint } from '../../../src/core/failpoint.ts';
-import type { FromWriter, ToWriter } from '../../../src/store/sqlite/messages.ts';
+import type { FromWriter } from '../../../src/store/sqlite/messages.ts';
 import { type Committer, WriteQueue } from '../../../src/store/sqlite/queue.ts';
 import type { Unit } from '../../../src/store/unit.ts';
 
 function stand(failpoint: Failpoint = noFailpoint) {
-  const posted: ToWriter[] = [];
+  const posted: number[] = [];
   let ear: Parameters<Committer['listen']>[0] | null = null;
   const committer: Committer = {
-    post: (message) => void posted.push(message),
+    post: (units) => void posted.push(units.length),
+    close: () => undefined,
     heap: () => null,
     listen: (given) => {
       ear = given;
@@ -18,7 +19,7 @@ function stand(failpoint: Failpoint = noFailpoint) {
   };
   const fatal: Error[] = [];
   const queue = new WriteQueue(committer, (error) => void fatal.push(error), failpoint);
-  const sizes = () => posted.map((message) => (message.kind === 'group' ? message.units.length : message.kind));
+  const sizes = () => [...posted];
   const answer = (count: number): void => {
     const message: FromWriter = {
       kind: 'results',
@@ -33,7 +34,7 @@ const UNIT: Unit = { steps: [] };
 
 it('the next group is with the writer before those who waited for the one before go on', async () => {
   const { queue, sizes, answer } = stand();
-  const seen: (number | string)[][] = [];
+  const seen: number[][] = [];
   const first = queue.commit(UNIT).then(() => seen.push(sizes()));
   await turn();
   const next = [queue.commit(UNIT), queue.commit(UNIT)];
@@ -44,6 +45,63 @@ it('the next group is with the writer before those who waited for the one before
   expect(seen).toEqual([[1, 2]]);
   answer(2);
   expect(await Promise.all(next)).toMatchObject([{ kind: 'done' }, { kind: 'done' }]);
+});
+
+it('a small group gathers for three turns while units come in groups', async () => {
+  const { queue, sizes, answer } = stand();
+  const first = [queue.commit(UNIT), queue.commit(UNIT)];
+  await turn();
+  expect(sizes(), 'the first group of all waits for nobody').toEqual([2]);
+  const next = [queue.commit(UNIT)];
+  answer(2);
+  await Promise.all(first);
+  expect(sizes()).toEqual([2]);
+  await turn();
+  next.push(queue.commit(UNIT));
+  await turn();
+  next.push(queue.commit(UNIT));
+  expect(sizes()).toEqual([2]);
+  await turn();
+  expect(sizes()).toEqual([2, 3]);
+  answer(3);
+  await Promise.all(next);
+});
+
+it('a group that is large enough gathers no longer, also when the one before was posted just now', async () => {
+  const { queue, sizes, answer } = stand();
+  const commit = (count: number) => Array.from({ length: count }, () => queue.commit(UNIT));
+  const first = commit(2);
+  await turn();
+  const waiting = commit(32);
+  answer(2);
+  expect(sizes(), 'enough has gathered meanwhile').toEqual([2, 32]);
+  await Promise.all(first);
+  answer(32);
+  await Promise.all(waiting);
+  const fresh = commit(32);
+  await turn();
+  expect(sizes(), 'enough came in one turn').toEqual([2, 32, 32]);
+  answer(32);
+  await Promise.all(fresh);
+});
+
+it('units that come one by one wait for no others', async () => {
+  const { queue, sizes, answer } = stand();
+  const first = [queue.commit(UNIT), queue.commit(UNIT)];
+  await turn();
+  answer(2);
+  await Promise.all(first);
+  const alone = queue.commit(UNIT);
+  await turn();
+  await turn();
+  await turn();
+  answer(1);
+  await alone;
+  const next = queue.commit(UNIT);
+  await turn();
+  expect(sizes()).toEqual([2, 1, 1]);
+  answer(1);
+  await next;
 });
 
 it('what those who waited commit then waits for its turn', async () => {
