@@ -5,7 +5,7 @@ import { type Cover, noCover } from '../../core/cover.ts';
 import type { AuditEntry } from '../../core/store.ts';
 import type { Unit, UnitResult, Value } from '../unit.ts';
 import { type WriteName, writes } from '../writes.ts';
-import { teachCover } from './cover.ts';
+import { prepareCovered } from './cover.ts';
 import { failureOf, textOf } from './failure.ts';
 
 /** Commits a group; a unit that is refused is undone alone. Nothing is answered before the commit is on the disk. */
@@ -94,14 +94,22 @@ function appendAudit(connection: Connection, entry: AuditEntry): void {
   );
 }
 
+interface Write {
+  run(...values: Value[]): Database.RunResult;
+}
+
+function preparedWrite(database: Database.Database, sql: string, cover: Cover): Write {
+  const { statement, covered } = prepareCovered(database, sql, cover);
+  return { run: (...values) => statement.run(...covered(values)) };
+}
+
 export type Connection = ReturnType<typeof prepareCommits>;
 
 /** Prepares every write on a connection whose settings are in force. */
 export function prepareCommits(database: Database.Database, cover: Cover = noCover) {
-  teachCover(database, cover);
-  const prepared = Object.entries(writes).map(([name, sql]) => [name, database.prepare<Value[]>(sql)]);
+  const prepared = Object.entries(writes).map(([name, sql]) => [name, preparedWrite(database, sql, cover)]);
   // The keys are exactly those of `writes`, which the type of Object.entries can't say.
-  const statements = Object.fromEntries(prepared) as Record<WriteName, Database.Statement<Value[]>>;
+  const statements = Object.fromEntries(prepared) as Record<WriteName, Write>;
   return {
     database,
     statements,

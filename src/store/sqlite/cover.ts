@@ -1,12 +1,36 @@
-/** Covering as SQL sees it: functions for what is written and looked up, and the columns that are opened when rows are read. */
+/** Covering as SQL says it: `cover(text)` and `cover_order(json)` for what is written and looked up, and the columns that are opened when rows are read. */
 import type Database from 'better-sqlite3';
 import type { Cover } from '../../core/cover.ts';
 import { COVERED_COLUMNS } from '../covered.ts';
+import type { Value } from '../unit.ts';
 
-/**
- * Gives a connection `cover(text)` and `cover_order(json)`; NULL stays NULL. No statement that writes one of the columns, or
- * compares it with a value from outside, goes without them.
- */
+/** Prepares a statement of which SQLite sees the values covered already; NULL stays NULL. */
+export function prepareCovered<Row>(
+  database: Database.Database,
+  sql: string,
+  cover: Cover,
+): { statement: Database.Statement<Value[], Row>; covered: (values: Value[]) => Value[] } {
+  const places: { at: number; covers: (text: string) => string }[] = [];
+  let at = 0;
+  // Calling back from SQLite for each of them was an eighth of what a create takes of the writer.
+  const text = sql.replace(/cover_order\(\?\)|cover\(\?\)|\?/g, (form) => {
+    if (form !== '?') places.push({ at, covers: form.startsWith('cover_order') ? cover.order : cover.text });
+    at += 1;
+    return '?';
+  });
+  const covered = (values: Value[]): Value[] => {
+    if (places.length === 0) return values;
+    const copy = values.slice();
+    for (const { at, covers } of places) {
+      const value = copy[at];
+      if (typeof value === 'string') copy[at] = covers(value);
+    }
+    return copy;
+  };
+  return { statement: database.prepare<Value[], Row>(text), covered };
+}
+
+/** Gives a connection both as functions, for migrations, which cover what stands in the file. */
 export function teachCover(database: Database.Database, cover: Cover): void {
   const options = { deterministic: true, directOnly: true };
   database.function('cover', options, (text: unknown) => (typeof text === 'string' ? cover.text(text) : text));

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { type Cover, noCover } from '../../core/cover.ts';
 import { storeFailed } from '../failure.ts';
 import type { Value } from '../unit.ts';
-import { rowOpener, teachCover } from './cover.ts';
+import { prepareCovered, rowOpener } from './cover.ts';
 import { failureOf, textOf } from './failure.ts';
 import { BUSY_TIMEOUT_MS } from './settings.ts';
 
@@ -37,7 +37,6 @@ export function readerOn(
   onBroken: (text: string) => void,
   cover: Cover = noCover,
 ): Reader {
-  teachCover(database, cover);
   const tried = <Result>(read: () => Result): Result => {
     try {
       return read();
@@ -49,14 +48,14 @@ export function readerOn(
   };
   return {
     prepare<Values extends Value[], Row>(sql: string): Read<Values, Row> {
-      const statement = database.prepare<Value[], Row>(sql);
+      const { statement, covered } = prepareCovered<Row>(database, sql, cover);
       const open = rowOpener(statement, cover);
       return {
         get(...values) {
-          const row = tried(() => statement.get(...values));
+          const row = tried(() => statement.get(...covered(values)));
           return row === undefined ? undefined : open(row);
         },
-        all: (...values) => tried(() => statement.all(...values)).map((row) => open(row)),
+        all: (...values) => tried(() => statement.all(...covered(values))).map((row) => open(row)),
       };
     },
     close: () => void database.close(),
