@@ -10,5 +10,21 @@ export const LINK = `legacy_id, merchant_id, lane, family, unit, slot, client_ke
 export const NOTICE = `id, legacy_id, merchant_id, sequence, topic, form, subject, body, state, attempts, created_at,
   next_attempt_at`;
 
+/**
+ * A row whose column has one of the values. Said as the partial indexes say it: SQLite uses one only for a query with the
+ * same words, and where a row is written it fills a table in memory for each list of three and more.
+ */
+export function oneOfThese(column: string, values: readonly string[]): string {
+  return `(${values.map((value) => `${column} = '${value}'`).join(' OR ')})`;
+}
+
 /** A link that holds its slot. */
-export const LIVE = `state IN ('SENDING', 'IN_DOUBT', 'LIVE')`;
+export const LIVE = oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE']);
+/** A link that its till sees as over. */
+export const FINAL = oneOfThese('legacy_state', [
+  'FINISHED',
+  'CONFIRMATION_REQUIRED',
+  'CANCELED',
+  'ERROR',
+  'ABANDONED',
+]);

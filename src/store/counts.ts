@@ -1,15 +1,17 @@
 /** How many rows there are of what is watched. */
 import type { OpenCount } from '../core/records/routing.ts';
 import type { Store } from '../core/store.ts';
+import { LIVE } from './columns.ts';
 import type { Reader } from './engine.ts';
+import { HOLDING } from './writes-routing.ts';
 
 /** Each part reads an index of open rows alone, of which there are few. */
 export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders') AS orders,
     count(*) FILTER (WHERE what = 'legacy') AS legacy, count(*) FILTER (WHERE state = 'IN_DOUBT') AS in_doubt,
     count(*) FILTER (WHERE what = 'notice') AS notices_pending
-  FROM (SELECT merchant_id, 'orders' AS what, state FROM links WHERE state IN ('SENDING', 'IN_DOUBT', 'LIVE')
+  FROM (SELECT merchant_id, 'orders' AS what, state FROM links WHERE ${LIVE}
     UNION ALL SELECT merchant_id, 'legacy', state FROM legacy_sales
-      WHERE slot IS NOT NULL AND state IN ('SENDING', 'IN_DOUBT', 'OPEN') AND ends_at > (SELECT ?)
+      WHERE slot IS NOT NULL AND ${HOLDING} AND ends_at > (SELECT ?)
     UNION ALL SELECT merchant_id, 'notice', state FROM notices WHERE state = 'pending') AS open
   GROUP BY merchant_id ORDER BY merchant_id`;
 

@@ -5,13 +5,11 @@ import type { Link } from '../core/link.ts';
 import type { NewNotice } from '../core/records/notices.ts';
 import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
-import { LINK, LIVE } from './columns.ts';
+import { FINAL, LINK, LIVE } from './columns.ts';
 import type { Reader, Writer } from './engine.ts';
 import { noticesLock } from './locks.ts';
 import { exactBytes, jsonOf, type LinkRow, linkOf, oneOf } from './rows.ts';
 import type { Step, Value } from './unit.ts';
-
-const FINAL = `legacy_state IN ('FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR', 'ABANDONED')`;
 
 type LinkMethods = Pick<
   Store,

@@ -1,8 +1,14 @@
 /** Statements that write what moving merchants needs: sales born on legacy, safety stops, proposals, bulk moves. */
 import { ANY_POINT_OF_SALE } from '../core/records/routing.ts';
+import { LIVE, oneOfThese } from './columns.ts';
 
 /** A sale born on legacy that holds its slot; its ending is compared where it is used. */
-export const HOLDING = `state IN ('SENDING', 'IN_DOUBT', 'OPEN')`;
+export const HOLDING = holding('state');
+
+/** The same, of a row by another name. */
+export function holding(column: string): string {
+  return oneOfThese(column, ['SENDING', 'IN_DOUBT', 'OPEN']);
+}
 
 export const routingWrites = {
   update_trips: `UPDATE merchants SET trips = ?, revision = revision + 1, updated_at = ? WHERE id = ? AND revision = ?`,
@@ -11,7 +17,7 @@ export const routingWrites = {
   insert_legacy_sale: `INSERT INTO legacy_sales (id, merchant_id, family, work, unit, slot, legacy_id, client_reference, state,
     unproven_token, ends_at, created_at, updated_at) SELECT ?, ?, ?, ?, ?, ?, ?, cover(?), ?, ?, ?, ?, ?
     WHERE NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND slot BETWEEN (SELECT ?) AND (SELECT ?)
-    AND state IN ('SENDING', 'IN_DOUBT', 'LIVE'))`,
+    AND ${LIVE})`,
   update_legacy_sale: `UPDATE legacy_sales SET state = coalesce(?, state), legacy_id = CASE WHEN ? = 1 THEN ? ELSE legacy_id END,
     unit = coalesce(?, unit), slot = CASE WHEN ? = 1 THEN ? ELSE slot END,
     unproven_token = CASE WHEN ? = 1 THEN NULL ELSE unproven_token END,
@@ -23,7 +29,7 @@ export const routingWrites = {
   end_earlier_legacy_sales: `UPDATE legacy_sales SET state = 'ENDED', updated_at = ? WHERE sequence IN (
     SELECT earlier.sequence FROM legacy_sales AS sale CROSS JOIN legacy_sales AS earlier
     ON earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot AND earlier.sequence < sale.sequence
-    WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.slot IS NOT NULL AND earlier.${HOLDING}
+    WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
     AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
     AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?))`,
   /** At a start: what was being carried when the process ended may exist, and may still arrive. */

@@ -1,6 +1,6 @@
 /** Every statement that writes, by name, in SQLite's words: a unit carries the name and the values, and another engine has its own words where these are not its. */
 import { PARKED_EVENTS_LIMIT } from '../core/store.ts';
-import { LINK } from './columns.ts';
+import { LINK, LIVE } from './columns.ts';
 import { evidenceWrites } from './writes-evidence.ts';
 import { HOLDING, routingWrites } from './writes-routing.ts';
 import { scheduleWrites } from './writes-schedules.ts';
@@ -58,7 +58,7 @@ export const writes = {
    */
   insert_unslotted_link: `${INSERT_LINK}
     WHERE (SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL
-      AND state IN ('SENDING', 'IN_DOUBT', 'LIVE')
+      AND ${LIVE}
       AND (client_key IS NOT DISTINCT FROM (SELECT ?) OR client_key IS NULL OR CAST((SELECT ?) AS TEXT) IS NULL)
       ORDER BY client_key IS NOT DISTINCT FROM (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1)
     IS NOT DISTINCT FROM ? AND ${STILL_THERE}`,

@@ -2,7 +2,7 @@
 import { ANY_POINT_OF_SALE, LATE_EFFECT_MS } from '../../core/records/routing.ts';
 import { PARKED_EVENTS_LIMIT } from '../../core/store.ts';
 import { UNVERIFIED_KEPT, type WriteName, writes } from '../writes.ts';
-import { HOLDING } from '../writes-routing.ts';
+import { HOLDING, holding } from '../writes-routing.ts';
 import { postgresEvidenceWrites } from './writes-evidence.ts';
 import { postgresScheduleWrites } from './writes-schedules.ts';
 
@@ -38,7 +38,7 @@ const own: Partial<Record<WriteName, string>> = {
     AND (earlier.id = asked.id OR (asked.replayed = 0 AND earlier.replayed = 0)))`,
   end_earlier_legacy_sales: `UPDATE legacy_sales AS earlier SET state = 'ENDED', updated_at = ? FROM legacy_sales AS sale
     WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot
-    AND earlier.sequence < sale.sequence AND earlier.slot IS NOT NULL AND earlier.${HOLDING}
+    AND earlier.sequence < sale.sequence AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
     AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
     AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?)`,
   /** Another process may be carrying it, but for so long at most. */

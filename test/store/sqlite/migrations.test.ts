@@ -68,7 +68,7 @@ describe('migrations', () => {
     await (await openStore(path)).close();
     const before = schema();
     addMigration(newest + 1, 'CREATE TABLE half (done TEXT) STRICT; INSERT INTO nowhere VALUES (1);');
-    expect(prepare).toThrow(`migration 00${newest + 1}_later.sql failed`);
+    expect(prepare).toThrow(`migration ${String(newest + 1).padStart(3, '0')}_later.sql failed`);
     expect(schema()).toEqual(before);
     expect(read(path, 'PRAGMA user_version')).toEqual([newest]);
     addMigration(newest + 1, 'CREATE TABLE half (done TEXT) STRICT;');

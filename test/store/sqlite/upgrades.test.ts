@@ -192,6 +192,7 @@ it('every migration has been cut into its statements', () => {
     const database = new Database(':memory:');
     try {
       migrate(database, ':memory:', migrations.slice(0, migration.version - 1));
+      database.unsafeMode(true); // as `migrate` does
       // `prepare` takes one statement alone, and `statementsOf` must not have joined or torn any.
       for (const statement of statementsOf(migration)) database.prepare(statement).run();
     } finally {
@@ -199,4 +200,74 @@ it('every migration has been cut into its statements', () => {
     }
   }
   expect(readdirSync(MIGRATIONS_DIRECTORY)).toHaveLength(newest);
+});
+
+describe('what migration 009 says in other words', () => {
+  const open = (upTo: number): Database.Database => {
+    const database = new Database(path);
+    applySettings(database, path);
+    migrate(database, path, migrations.slice(0, upTo));
+    return database;
+  };
+  const MADE = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY name";
+  const texts = (database: Database.Database) =>
+    new Map(
+      database
+        .prepare<[], { name: string; sql: string }>(MADE)
+        .all()
+        .map(({ name, sql }) => [name, sql]),
+    );
+  /** Lists of three values and more. */
+  const LIST = /\bIN \((?:'\w+', ){2,}'\w+'\)/g;
+  const CHANGED = ['events', 'exchanges', 'legacy_sales', 'legacy_sales_holding', 'legacy_sales_until', 'links'];
+
+  it('are the lists of what every sale writes, and nothing else', () => {
+    const before = open(8);
+    const old = texts(before);
+    before.close();
+    const after = open(9);
+    const now = texts(after);
+    after.close();
+    expect([...now.keys()]).toEqual([...old.keys()]);
+    const changed = [...now].filter(([name, sql]) => sql !== old.get(name)).map(([name]) => name);
+    expect(changed).toEqual(
+      [...CHANGED, 'links_finished', 'links_live', 'links_live_request', 'notice_attempts', 'notices'].sort(),
+    );
+    for (const name of changed) {
+      expect(now.get(name)).not.toMatch(LIST);
+      const said = old.get(name)?.replaceAll(/(\w+) (IN) \((('\w+'(?:, )?){3,})\)/g, (_, column, _in, list: string) =>
+        list
+          .split(', ')
+          .map((value) => `${column} = ${value}`)
+          .join(' OR '),
+      );
+      expect(now.get(name)?.replaceAll(/\s+/g, ' ').replaceAll(/[()]/g, '')).toBe(
+        said?.replaceAll(/\s+/g, ' ').replaceAll(/[()]/g, ''),
+      );
+    }
+  });
+
+  it('hold for what is written at once, and in a file that is opened again', () => {
+    for (const database of [open(9), open(9)]) {
+      const insert = database.prepare(
+        "INSERT INTO events (received_at, verified, action, state, attempts, next_attempt_at) VALUES (1, 0, 'a', ?, 0, 0)",
+      );
+      expect(insert.run('parked').changes).toBe(1);
+      expect(() => insert.run('lost')).toThrow(/CHECK constraint failed: state = 'pending' OR/);
+      expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+      database.close();
+    }
+  });
+
+  it('leave a file that its statements can not change the text of', () => {
+    const database = open(9);
+    expect(() => database.exec("UPDATE sqlite_schema SET sql = '' WHERE name = 'links'")).toThrow(
+      'may not be modified',
+    );
+    database.pragma('writable_schema = ON');
+    expect(() => database.exec("UPDATE sqlite_schema SET sql = '' WHERE name = 'links'")).toThrow(
+      'may not be modified',
+    );
+    database.close();
+  });
 });
