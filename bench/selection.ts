@@ -29,7 +29,7 @@ export function roundsOf(options: Options): Chosen[] {
       if (others.length > 0) rounds.push({ ...common, cases: others, in_flight: [64] });
     }
     if (options.all)
-      rounds.push({ ...common, cases: ['create', 'carried'], in_flight: [64], contestants: everybody() });
+      rounds.push({ ...common, cases: ['create', 'carried'], in_flight: [64], contestants: widest(options) });
     if (extrasOf(options).includes('slow-disk')) {
       const slowed = field.filter((name) => [BASELINE, BARE_TRANSLATION, PUENTE, PUENTE_BESIDE].includes(name));
       for (const fsync_delay_us of options.all ? [...new Set([...options.fsync, 5000])] : options.fsync) {
@@ -66,6 +66,11 @@ function fieldOf({ contestants: asked, beside }: Options): string[] {
     return [...everybody().filter((name) => name !== PUENTE && asked?.includes(name)), PUENTE_BESIDE, PUENTE];
   const field = [DIRECT, BASELINE, PUENTE];
   return asked === null ? field : everybody().filter((name) => field.includes(name) || asked.includes(name));
+}
+
+/** All that can take part. */
+function widest({ beside }: Options): string[] {
+  return beside === null ? everybody() : [...everybody(), PUENTE_BESIDE];
 }
 
 function everybody(): string[] {

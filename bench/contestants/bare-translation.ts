@@ -73,7 +73,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** Grouped as Puente's are: one group is with the writer, and what comes meanwhile gathers for the next. */
+/** One group is with the writer, and what comes meanwhile gathers for the next; no group waits to become larger. */
 let waiting: { rows: Row[]; resolved: (() => void)[] } = { rows: [], resolved: [] };
 let committing: (() => void)[] | null = null;
 let is_scheduled = false;

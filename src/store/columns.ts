@@ -11,8 +11,8 @@ export const NOTICE = `id, legacy_id, merchant_id, sequence, topic, form, subjec
   next_attempt_at`;
 
 /**
- * A row whose column has one of the values. Said as the partial indexes say it: SQLite uses one only for a query with the
- * same words, and where a row is written it fills a table in memory for each list of three and more.
+ * A row whose column has one of the values. Said as the partial indexes say it, because SQLite does not see that an `IN` says
+ * the same; and they say it so because it fills a table in memory for each list of three and more, for every row that is written.
  */
 export function oneOfThese(column: string, values: readonly string[]): string {
   return `(${values.map((value) => `${column} = '${value}'`).join(' OR ')})`;

@@ -61,6 +61,9 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number): 
   };
 }
 
+export const FINISHED_LINKS = `SELECT ${LINK} FROM links WHERE merchant_id = ? AND ${FINAL} AND legacy_state_at >= ?
+  AND legacy_state_at < ? ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;
+
 function prepareReads(reader: Reader) {
   return {
     byId: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE legacy_id = ?`),
@@ -85,10 +88,7 @@ function prepareReads(reader: Reader) {
       `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?)
        ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)`,
     ),
-    finished: reader.prepare<[string, number, number, number], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
-       ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`,
-    ),
+    finished: reader.prepare<[string, number, number, number], LinkRow>(FINISHED_LINKS),
     holder: reader.prepare<[string, string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
     ),

@@ -12,7 +12,6 @@ export function prepareCovered<Row>(
 ): { statement: Database.Statement<Value[], Row>; covered: (values: Value[]) => Value[] } {
   const places: { at: number; covers: (text: string) => string }[] = [];
   let at = 0;
-  // Calling back from SQLite for each of them was an eighth of what a create takes of the writer.
   const text = sql.replace(/cover_order\(\?\)|cover\(\?\)|\?/g, (form) => {
     if (form !== '?') places.push({ at, covers: form.startsWith('cover_order') ? cover.order : cover.text });
     at += 1;

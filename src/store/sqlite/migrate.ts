@@ -30,10 +30,10 @@ export function migrate(
     throw storeUnusable(path, wrong, `Start the newer build, or restore the copy ${path}.before-${current}`);
   }
   for (const migration of migrations.slice(current)) {
-    // A migration may change the text of a table (009), which the driver's defensive mode refuses.
-    database.unsafeMode(true);
-    database.exec('BEGIN IMMEDIATE');
     try {
+      // A migration may change the text of a table (009), which the driver's defensive mode refuses.
+      database.unsafeMode(true);
+      database.exec('BEGIN IMMEDIATE');
       failpoint('migration.begun');
       database.exec(migration.sql);
       failpoint('migration.applied');

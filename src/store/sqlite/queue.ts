@@ -1,6 +1,4 @@
-/** The main thread's end of the writer: gathers the units of one turn into one group, and answers after its commit. */
-
-import { Worker } from 'node:worker_threads';
+/** The main thread's end of the writer: gathers units into groups, one with the writer at a time, and answers after their commit. */
 import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import type { Heap } from '../../core/records/upkeep.ts';
 import { say } from '../../core/sentences.ts';
@@ -8,10 +6,8 @@ import { PuenteError } from '../../error.ts';
 import type { CommitResult } from '../engine.ts';
 import { storeFailed } from '../failure.ts';
 import type { Unit, UnitResult } from '../unit.ts';
-import { storeUnusable } from './failure.ts';
 import { createKnownRows, type KnownRows } from './known-rows.ts';
-import type { FromWriter, ToWriter, WriterSetup } from './messages.ts';
-import { pack } from './packed.ts';
+import type { FromWriter } from './messages.ts';
 
 /** A bound on one commit, so that nobody waits for the work of a whole backlog. */
 const GROUP_LIMIT = 512;
@@ -35,24 +31,6 @@ interface Waiting {
   reject: (error: PuenteError) => void;
 }
 
-/**
- * Starts the writer thread on a prepared file.
- * @param onFatal called once when the disk or the file can't be trusted any more; the process must stop then.
- * @throws PuenteError store_unusable when the writer refuses the file.
- */
-export async function startWriter(
-  setup: WriterSetup,
-  onFatal: (error: PuenteError) => void,
-  failpoint: Failpoint = noFailpoint,
-): Promise<WriteQueue> {
-  // The writer runs on Node's own type stripping, whatever loader the main thread was started with.
-  const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: setup, execArgv: [] });
-  await untilReady(worker, setup.path);
-  const thread = threadOf(worker);
-  thread.heap();
-  return new WriteQueue(thread, onFatal, failpoint);
-}
-
 /** Who commits the groups: the writer thread, or a simulation that has the same work done in this thread. */
 export interface Committer {
   /** Has one group done. */
@@ -65,42 +43,11 @@ export interface Committer {
   listen(ear: { message(message: FromWriter): void; failed(text: string): void; ended(): void }): void;
 }
 
-function threadOf(worker: Worker): Committer {
-  return {
-    post: (units) => worker.postMessage({ kind: 'group', units: pack(units) } satisfies ToWriter),
-    close: () => worker.postMessage({ kind: 'close' } satisfies ToWriter),
-    heap: heapOf(worker),
-    listen(ear) {
-      worker.on('message', ear.message);
-      worker.on('error', (error) => ear.failed(`the writer thread failed: ${error.message}`));
-      worker.on('exit', ear.ended);
-    },
-  };
-}
-
-/** A thread that waits for its disk does not answer, so nobody waits for it. */
-function heapOf(worker: Worker): () => Heap | null {
-  let known: Heap | null = null;
-  let is_asked = false;
-  const ask = async (): Promise<void> => {
-    const { used_heap_size, total_heap_size } = await worker.getHeapStatistics();
-    known = { used_bytes: used_heap_size, total_bytes: total_heap_size };
-    is_asked = false;
-  };
-  return () => {
-    if (!is_asked) {
-      is_asked = true;
-      // Refused by a thread that has ended, which is never asked again.
-      void ask().catch(() => undefined);
-    }
-    return known;
-  };
-}
-
 /**
  * One group is with the writer at a time; what comes meanwhile gathers for the next, so a slow disk makes larger groups. The
- * next group is posted before those who waited for the one before go on: the writer works while they do (1.07 to 1.16 × the
- * creates a second, 64 in flight on one core; 1.05 to 1.10 × on two with an fsync of 1 ms). A small one waits for what the
+ * next group is posted before those who waited for the one before go on, when it is large or units come one by one: the
+ * writer works while they do (when every group was, 1.07 to 1.16 × the creates a second, 64 in flight on one core; 1.05 to
+ * 1.10 × on two with an fsync of 1 ms). A small one waits for what the
  * next turns bring: an fsync costs as much processor time as several rows (0.9 × that of a create, 64 in flight on one core).
  */
 export class WriteQueue {
@@ -118,7 +65,8 @@ export class WriteQueue {
   #ended: PuenteError | null = null;
   #probe: NodeJS.Timeout | undefined;
 
-  constructor(committer: Committer, onFatal: (error: PuenteError) => void, failpoint: Failpoint) {
+  /** @param onFatal called once when the disk or the file can't be trusted any more; the process must stop then. */
+  constructor(committer: Committer, onFatal: (error: PuenteError) => void, failpoint: Failpoint = noFailpoint) {
     this.#committer = committer;
     this.#onFatal = onFatal;
     this.#failpoint = failpoint;
@@ -240,20 +188,4 @@ function settle(group: Waiting[], results: UnitResult[]): void {
     if (result.kind === 'done' || result.kind === 'conflict' || result.kind === 'constraint') resolve(result);
     else reject(storeFailed(result.kind, result.text));
   }
-}
-
-function untilReady(worker: Worker, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onMessage = (message: FromWriter) => {
-      worker.off('error', onError);
-      if (message.kind === 'ready') resolve();
-      else if (message.kind === 'refused') reject(new PuenteError('store_unusable', message.message));
-    };
-    const onError = (error: Error) => {
-      worker.off('message', onMessage);
-      reject(storeUnusable(path, `the writer thread did not start (${error.message})`, 'Report this', error));
-    };
-    worker.once('message', onMessage);
-    worker.once('error', onError);
-  });
 }

@@ -37,8 +37,9 @@ import { MIGRATIONS_DIRECTORY, prepareFile, realPathOf } from './file.ts';
 import { inboxMethods } from './inbox.ts';
 import { withKnownRows } from './known-reads.ts';
 import { takeInstanceLock } from './lock.ts';
-import { startWriter, type WriteQueue } from './queue.ts';
+import { WriteQueue } from './queue.ts';
 import { openReader, type Reader } from './reader.ts';
+import { startWriterThread } from './thread.ts';
 import { openUpkeep, type Upkept, upkeepInMemory } from './upkeep.ts';
 
 const TIDY_INTERVAL_MS = 60 * 60_000;
@@ -95,16 +96,13 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       ...(key_mark === undefined ? {} : { key_mark }),
       ...(sealNoticeUrl === undefined ? {} : { sealNoticeUrl }),
     });
-    const writer = await startWriter(
-      {
-        path,
-        opened_at: now(),
-        max_pages: options.max_pages ?? 0,
-        ...(cover_key === undefined ? {} : { cover_key }),
-      },
-      options.onFatal ?? (() => undefined),
-      failpoint,
-    );
+    const thread = await startWriterThread({
+      path,
+      opened_at: now(),
+      max_pages: options.max_pages ?? 0,
+      ...(cover_key === undefined ? {} : { cover_key }),
+    });
+    const writer = new WriteQueue(thread, options.onFatal ?? (() => undefined), failpoint);
     queue = writer;
     reader = openReader(path, (text) => writer.fail(text), cover);
     await writer.commit(tidyInbox(now()));

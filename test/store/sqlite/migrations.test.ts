@@ -3,7 +3,9 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readMigrations } from '../../../src/store/migrations.ts';
 import { MIGRATIONS_DIRECTORY, prepareFile } from '../../../src/store/sqlite/file.ts';
+import { migrate } from '../../../src/store/sqlite/migrate.ts';
 import { opened } from '../contract/harness.ts';
 import { type Folder, newFolder, openStore } from './kit.ts';
 
@@ -74,6 +76,23 @@ describe('migrations', () => {
     addMigration(newest + 1, 'CREATE TABLE half (done TEXT) STRICT;');
     prepare();
     expect(read(path, 'PRAGMA user_version')).toEqual([newest + 1]);
+  });
+
+  it('leave the text of tables guarded also when another process keeps them from beginning', async () => {
+    await (await openStore(path)).close();
+    addMigration(newest + 1, 'CREATE TABLE later (done TEXT) STRICT;');
+    const other = new Database(path);
+    const database = new Database(path, { timeout: 0 });
+    try {
+      other.exec('BEGIN IMMEDIATE');
+      expect(() => migrate(database, path, readMigrations(directory))).toThrow('_later.sql failed');
+      other.exec('ROLLBACK');
+      database.pragma('writable_schema = ON');
+      expect(() => database.exec("UPDATE sqlite_schema SET sql = ''")).toThrow('may not be modified');
+    } finally {
+      other.close();
+      database.close();
+    }
   });
 
   it('leave no file when the first one fails', () => {

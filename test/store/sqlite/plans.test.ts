@@ -5,6 +5,7 @@ import { noCover } from '../../../src/core/cover.ts';
 import type { ExchangeFilter } from '../../../src/core/records/evidence.ts';
 import { OPEN_WORK } from '../../../src/store/erase.ts';
 import { queryOf } from '../../../src/store/exchanges.ts';
+import { FINISHED_LINKS } from '../../../src/store/links.ts';
 import { OLD_LINKS } from '../../../src/store/old-links.ts';
 import { KNOWN_IDS } from '../../../src/store/recording.ts';
 import { teachCover } from '../../../src/store/sqlite/cover.ts';
@@ -90,6 +91,17 @@ describe('plans', () => {
     const plan = planOf(KNOWN_IDS, ['[]', NOON, NOON]);
     expect(plan).toContain('sqlite_autoindex_exchanges_1 (id=?)');
     expect(plan).not.toContain('SCAN exchanges');
+  });
+
+  it('what is over for its till, and the same request of a sale without a slot, are found by the indexes that are for it', () => {
+    const finished = planOf(FINISHED_LINKS, [MERCHANT, NOON, NOON, 1]);
+    expect(finished).toContain('links_finished (merchant_id=? AND legacy_state_at>? AND legacy_state_at<?)');
+    expect(finished).not.toContain('MULTI-INDEX OR');
+    const same = planOf(
+      writes.insert_unslotted_link,
+      Array(writes.insert_unslotted_link.split('?').length - 1).fill(null),
+    );
+    expect(same).toContain('links_live_request (merchant_id=? AND fingerprint=?)');
   });
 
   it('an opening looks for the other lane by one probe of an index', () => {

@@ -67,6 +67,23 @@ it('a small group gathers for three turns while units come in groups', async () 
   await Promise.all(next);
 });
 
+it('a group of one less than enough still gathers', async () => {
+  const { queue, sizes, answer } = stand();
+  const commit = (count: number) => Array.from({ length: count }, () => queue.commit(UNIT));
+  const first = commit(2);
+  await turn();
+  const waiting = commit(31);
+  answer(2);
+  await Promise.all(first);
+  await turn();
+  await turn();
+  expect(sizes()).toEqual([2]);
+  await turn();
+  expect(sizes()).toEqual([2, 31]);
+  answer(31);
+  await Promise.all(waiting);
+});
+
 it('a group that is large enough gathers no longer, also when the one before was posted just now', async () => {
   const { queue, sizes, answer } = stand();
   const commit = (count: number) => Array.from({ length: count }, () => queue.commit(UNIT));

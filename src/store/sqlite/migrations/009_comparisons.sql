@@ -1,6 +1,6 @@
--- What a rule compares with three values and more is said as comparisons: for a list SQLite fills a table in memory, for each rule
--- and each row that is written (a sixth of the writer's work for a create). Indexes hold what they held; what a table may hold,
--- too, so only its text is changed, as SQLite's documentation has it (https://sqlite.org/lang_altertable.html, section 8).
+-- Lists of three values and more in the rules of what every sale writes are said as comparisons: for a list SQLite fills a table in
+-- memory, for each rule and each row that is written (a fifth of the writer's work for a create). A table may hold what it might, so
+-- only its text is changed (https://sqlite.org/lang_altertable.html#otheralter); the indexes below make every connection read it anew.
 
 PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (state IN (''SENDING'', ''IN_DOUBT'', ''LIVE'', ''DONE'', ''REJECTED'', ''NOT_SENT'', ''LOST''))',
