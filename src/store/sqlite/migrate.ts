@@ -30,24 +30,35 @@ export function migrate(
     throw storeUnusable(path, wrong, `Start the newer build, or restore the copy ${path}.before-${current}`);
   }
   for (const migration of migrations.slice(current)) {
+    // A migration may change the text of a table (009), which the driver's defensive mode refuses.
+    database.unsafeMode(true);
     try {
-      // A migration may change the text of a table (009), which the driver's defensive mode refuses.
-      database.unsafeMode(true);
-      database.exec('BEGIN IMMEDIATE');
-      failpoint('migration.begun');
-      database.exec(migration.sql);
-      failpoint('migration.applied');
-      database.pragma(`application_id = ${APPLICATION_ID}`);
-      database.pragma(`user_version = ${migration.version}`);
-      database.exec('COMMIT');
-    } catch (error) {
-      if (database.inTransaction) database.exec('ROLLBACK');
-      const repair = 'The file is as it was; start the build that wrote it, and report this';
-      throw storeUnusable(path, `migration ${migration.name} failed`, repair, error);
+      apply(database, path, migration, failpoint);
     } finally {
       database.unsafeMode(false);
     }
     failpoint('migration.committed');
+  }
+}
+
+function apply(
+  database: Database.Database,
+  path: string,
+  { name, sql, version }: Migration,
+  failpoint: Failpoint,
+): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    failpoint('migration.begun');
+    database.exec(sql);
+    failpoint('migration.applied');
+    database.pragma(`application_id = ${APPLICATION_ID}`);
+    database.pragma(`user_version = ${version}`);
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.inTransaction) database.exec('ROLLBACK');
+    const repair = 'The file is as it was; start the build that wrote it, and report this';
+    throw storeUnusable(path, `migration ${name} failed`, repair, error);
   }
 }
 
