@@ -40,8 +40,10 @@ function parsedNatively(text: string, { keys, exact }: Shape): Json | undefined 
 
 function keysIn(value: Json): number {
   if (typeof value !== 'object' || value === null) return 0;
-  let count = Array.isArray(value) ? 0 : Object.keys(value).length;
-  for (const item of Object.values(value)) count += keysIn(item);
+  let count = 0;
+  if (Array.isArray(value)) for (const item of value) count += keysIn(item);
+  // Nothing is in the way of what was just parsed but its own keys.
+  else for (const key in value) count += 1 + keysIn((value as Record<string, Json>)[key] as Json);
   return count;
 }
 

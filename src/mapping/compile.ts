@@ -207,24 +207,35 @@ function unknownKeySteps(table: WrittenTable, from: Contract, site: string): Ste
 }
 
 function unknownKeyStep(table: string, path: Path, known: ReadonlySet<string>, policy: 'note' | 'refuse'): Step {
-  return (run) => {
-    for (const { at, found } of everyAt(path, run.source)) {
-      for (const key of Object.keys(found)) {
-        if (known.has(key)) continue;
-        if (policy === 'refuse') throw refusal('additional_property', key);
-        const property = propertyName([...at, key]);
-        const why = `orders have no counterpart of ${property}`;
-        run.losses.push({ table, path: printPath([...at, key]), why, unknown: true });
-      }
+  const look = visitor(path, (run, found, at) => {
+    for (const key of Object.keys(found)) {
+      if (known.has(key)) continue;
+      if (policy === 'refuse') throw refusal('additional_property', key);
+      const property = propertyName([...at, key]);
+      const why = `orders have no counterpart of ${property}`;
+      run.losses.push({ table, path: printPath([...at, key]), why, unknown: true });
     }
-  };
+  });
+  return (run) => look(run, run.source, []);
 }
 
-/** Every object at a path of a shape, in which `[]` stands for any element. */
-function everyAt(path: Path, source: unknown, at: Path = []): { at: Path; found: object }[] {
-  if (source === null || typeof source !== 'object') return [];
-  const [segment, ...rest] = path;
-  if (segment === undefined) return [{ at, found: source }];
-  if (segment !== '[]') return everyAt(rest, reader([segment])(source), [...at, segment]);
-  return Array.isArray(source) ? source.flatMap((one, index) => everyAt(rest, one, [...at, index])) : [];
+type Visit = (run: Run, source: unknown, at: Path) => void;
+
+/** Tells of every object at a path of a shape, in which `[]` stands for any element, and where it stands. */
+function visitor(path: Path, tell: (run: Run, found: object, at: Path) => void): Visit {
+  const every = path.indexOf('[]');
+  const own = every === -1 ? path : path.slice(0, every);
+  const read = reader(own);
+  if (every === -1) {
+    return (run, source, at) => {
+      const found = read(source);
+      if (typeof found === 'object' && found !== null) tell(run, found, at.length === 0 ? own : [...at, ...own]);
+    };
+  }
+  const inner = visitor(path.slice(every + 1), tell);
+  return (run, source, at) => {
+    const elements = read(source);
+    if (!Array.isArray(elements)) return;
+    for (const [index, element] of elements.entries()) inner(run, element, [...at, ...own, index]);
+  };
 }
