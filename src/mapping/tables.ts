@@ -144,7 +144,10 @@ export interface Tables {
    * @throws PuenteError refused, facts `{ error: LegacyErrorName, detail, row? }`, when a row or the target schema refuses it.
    */
   request(operation: Operation, source: LegacyRequest, context: MappingContext): Translated;
-  /** Upstream answer (or nothing) to legacy answer body. */
+  /**
+   * Upstream answer (or nothing) to legacy answer body. For the same source and a context that is frozen it is the same object
+   * again: nobody may change it, nor what a frozen context holds.
+   */
   answer(operation: Operation, source: unknown, context: MappingContext): Translated;
   /** Order to the flat body of a Point notice. */
   notice(source: unknown, context: MappingContext): Translated;

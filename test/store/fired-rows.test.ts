@@ -23,6 +23,15 @@ describe('rows that fired', () => {
     expect(firedRows(kept)).toEqual(fired);
   });
 
+  it('have the text of the list as it is when it is kept, unless nobody can change it', () => {
+    const open = ['a#1'];
+    expect(firedText(open)).toBe('a#1');
+    open.push('a#2');
+    expect(firedText(open)).toBe('a#1-2');
+    const shared = Object.freeze([...open]);
+    expect([firedText(shared), firedText(shared)]).toEqual(['a#1-2', 'a#1-2']);
+  });
+
   it('are read of earlier versions, too', () => {
     expect(firedRows('["a#1","a#2"]')).toEqual(['a#1', 'a#2']);
   });

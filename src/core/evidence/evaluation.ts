@@ -13,14 +13,15 @@ const LONGEST_WAY = 4_000;
 
 /** @returns the same as `recordedOf`. What calls of one way taught they share, and nobody may change. */
 export function createEvaluation(tables: Tables): (seen: Exchange, found: Found) => RecordedExchange {
-  const lessons = createRecent<Lesson>(WAYS);
+  const lessons = createRecent<Lesson & Pick<Exchange, 'fired'>>(WAYS);
   return (seen, found) => {
     const way = found === nothingFound ? wayOf(seen) : null;
     if (way === null) return { ...seen, ...lessonOf(tables, seen, found) };
     let lesson = lessons.get(way);
     if (lesson === undefined) {
-      lesson = lessonOf(tables, seen, found);
-      for (const list of [lesson.losses, lesson.limitations, lesson.cells, lesson.lost]) Object.freeze(list);
+      lesson = { ...lessonOf(tables, seen, found), fired: seen.fired };
+      for (const list of [lesson.losses, lesson.limitations, lesson.cells, lesson.lost, lesson.fired])
+        Object.freeze(list);
       lessons.set(way, lesson);
     }
     return { ...seen, ...lesson };

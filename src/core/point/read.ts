@@ -1,8 +1,10 @@
 /** The stories that read one intent: get, and its last status. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
+import type { MappingContext } from '../../mapping/tables.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
 import type { Link } from '../link.ts';
+import type { Merchant } from '../merchant.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { markShown } from './shown-limits.ts';
@@ -21,7 +23,7 @@ export async function lastStatus(runtime: Runtime, call: LegacyCall): Promise<Le
   const link = await currentLink(runtime, call);
   if (link === null) return refused('point', 'intent_not_found');
   markShown(runtime, link, false);
-  const { value } = runtime.tables.answer(call.operation, {}, intentContext(runtime, call, link));
+  const { value } = runtime.tables.answer(call.operation, NOTHING, intentContext(runtime, call, link));
   return answered(200, value.body);
 }
 
@@ -31,10 +33,24 @@ async function currentLink(runtime: Runtime, call: LegacyCall): Promise<Link | n
   const { device_id = link?.unit } = call.path;
   if (link === null || link.unit !== device_id || !INTENT_ID.test(call.path.intent_id ?? '')) return null;
   if (link.state === 'REJECTED' || link.state === 'NOT_SENT') return null;
-  return link.state === 'LIVE' ? refreshLink(runtime, link, call.token) : link;
+  return link.state === 'LIVE' ? await refreshLink(runtime, link, call.token) : link;
 }
 
-function intentContext(runtime: Runtime, call: LegacyCall, link: Link): Record<string, unknown> {
+const NOTHING = {};
+const contexts = new WeakMap<Link, { merchant: Merchant; context: MappingContext }>();
+
+/** The same object for rows that the store keeps as it read them, so that their answer need not be made for each poll. */
+function intentContext(runtime: Runtime, call: LegacyCall, link: Link): MappingContext {
+  const { merchant } = call;
+  const before = contexts.get(link);
+  if (before !== undefined && before.merchant === merchant) return before.context;
+  const context = contextOf(runtime, call, link);
+  if (Object.isFrozen(link) && Object.isFrozen(merchant))
+    contexts.set(link, { merchant, context: Object.freeze(context) });
+  return context;
+}
+
+function contextOf(runtime: Runtime, call: LegacyCall, link: Link): MappingContext {
   return {
     ...merchantContext(runtime, call.merchant),
     intent_id: link.legacy_id,
