@@ -72,7 +72,7 @@ export async function credentialOf(runtime: Runtime, merchant_id: string): Promi
 async function acceptedMerchant(runtime: Runtime, fingerprint: string, at: number): Promise<Merchant | null> {
   const token = await runtime.store.token(fingerprint);
   if (token === null || token.accepted_until <= at) return null;
-  return runtime.store.merchant(token.merchant_id);
+  return await runtime.store.merchant(token.merchant_id);
 }
 
 async function askUpstream(

@@ -48,9 +48,10 @@ export async function chooseLane(runtime: Runtime, token: Secret, named: Named, 
   const carried: Lane = { lane: 'legacy', stage, merchant_id: claimed };
   noteId(runtime, named);
   if (named.kind === 'link' && named.link === null) return carried;
-  if (claimed !== null && (await isSurelyLegacy(runtime, claimed, known, named, kind))) return carried;
+  const may_be_legacy = claimed !== null && !isMeantForOrders(runtime, claimed, known, named, kind);
+  if (may_be_legacy && !(await hasAnythingOnOrders(runtime, claimed, named, kind))) return carried;
   const identity = await identify(runtime, token);
-  if (identity.kind === 'accepted') return laneOfMerchant(runtime, identity.merchant, token, named, kind);
+  if (identity.kind === 'accepted') return await laneOfMerchant(runtime, identity.merchant, token, named, kind);
   // Most payments nobody here has seen are legacy's, and so is what it has on a unit: it judges the token itself.
   const is_token_refused = identity.error === 'unauthorized';
   const judgesItself =
@@ -151,32 +152,48 @@ export async function hasOwnWork(
   return kind === 'qr' && hasUntoldCode(runtime, merchant_id, slot.slice(slotOf('qr', '').length));
 }
 
-/** By the stage, and nothing that the call is about is on orders: nobody has to be asked whose the token is. */
-async function isSurelyLegacy(
-  runtime: Runtime,
+/** By its lane of birth or by the stage, whatever is there. */
+function isMeantForOrders(
+  { settings }: Runtime,
   merchant_id: string,
   merchant: Merchant | null,
   named: Named,
   kind: OperationKind,
-): Promise<boolean> {
-  const { settings } = runtime;
+): boolean {
+  const { stage } = stageInForce(settings, merchant, kind);
   switch (named.kind) {
     case 'link':
-      return false;
+      return true;
     case 'payment':
-      return !(await hasHistory(runtime, merchant_id));
-    case 'slot': {
-      if (isOnOrders(settings, merchant, merchant_id, kind, named.slot)) return false;
-      return !(await hasOwnWork(runtime, merchant_id, named, kind));
-    }
-    case 'pos': {
-      const { stage } = stageInForce(settings, merchant, kind);
-      return stage !== 'orders' && stage !== 'canary' && !(await hasLiveQr(runtime, merchant_id));
-    }
+      return false;
+    case 'slot':
+      return isOnOrders(settings, merchant, merchant_id, kind, named.slot);
+    case 'pos':
+      return stage === 'orders' || stage === 'canary';
     case 'history':
-      return stageInForce(settings, merchant, kind).stage !== 'orders' && !(await hasHistory(runtime, merchant_id));
+      return stage === 'orders';
     case 'merchant':
-      return !isOnOrders(settings, merchant, merchant_id, kind, null);
+      return isOnOrders(settings, merchant, merchant_id, kind, null);
+  }
+}
+
+/** What the stage says is legacy's may be on orders all the same; where nothing is, nobody has to be asked whose the token is. */
+async function hasAnythingOnOrders(
+  runtime: Runtime,
+  merchant_id: string,
+  named: Named,
+  kind: OperationKind,
+): Promise<boolean> {
+  switch (named.kind) {
+    case 'payment':
+    case 'history':
+      return await hasHistory(runtime, merchant_id);
+    case 'slot':
+      return await hasOwnWork(runtime, merchant_id, named, kind);
+    case 'pos':
+      return await hasLiveQr(runtime, merchant_id);
+    default:
+      return false; // not of a unit, nor of the past
   }
 }
 

@@ -90,7 +90,7 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   const sent = await sendOrDoubt(runtime, stored, plan);
   if (sent.kind === 'over') return 'again'; // the row to join had ended: this is a new sale
   if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) return 'derived';
-  return answerOf(runtime, call, sale, sent);
+  return await answerOf(runtime, call, sale, sent);
 }
 
 /**

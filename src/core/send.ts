@@ -38,12 +38,12 @@ export async function sendLink(
 ): Promise<Sent> {
   const stored = fresh ?? (await runtime.store.link(legacy_id));
   if (stored === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
-  const link = await seenSinceCancel(runtime, stored, plan);
+  const link = isUnseen(stored) ? await seenSinceCancel(runtime, stored, plan) : stored;
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
-  if (link.state === 'LIVE') return acknowledge(runtime, link, plan);
+  if (link.state === 'LIVE') return await acknowledge(runtime, link, plan);
   // A retry that waited for this create is the same sale, also when it was paid meanwhile: a second order would charge twice.
   if (link.state === 'DONE' && (isPaid(link) || link.legacy_state === 'CONFIRMATION_REQUIRED')) {
-    return acknowledge(runtime, link, plan);
+    return await acknowledge(runtime, link, plan);
   }
   if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };
   const sent_before = link.boot_id !== runtime.boot_id || link.attempts > 0 || runtime.unsettled.has(legacy_id);
@@ -61,7 +61,14 @@ export async function sendLink(
     // Nobody waits for what recovery sends: one try now, the next one at its own pace (F11, F12).
     attempts: plan.for_client === false ? 1 : runtime.settings.create.attempts,
   });
-  return settle(runtime, link, result, plan);
+  return await settle(runtime, link, result, plan);
+}
+
+type Ordered = Link & { order_id: string };
+
+/** Its cancel may have been done. */
+function isUnseen(link: Link): link is Ordered {
+  return link.state === 'LIVE' && link.cancel !== null && link.order_id !== null && unclaimed(link);
 }
 
 /**
@@ -69,9 +76,8 @@ export async function sendLink(
  * is told that it is there (`reliability.md` §3.8).
  * @returns the link as it is by now; null when its order can't be read.
  */
-async function seenSinceCancel(runtime: Runtime, link: Link, plan: SendPlan): Promise<Link | null> {
+async function seenSinceCancel(runtime: Runtime, link: Ordered, plan: SendPlan): Promise<Link | null> {
   const { order_id } = link;
-  if (link.state !== 'LIVE' || link.cancel === null || order_id === null || !unclaimed(link)) return link;
   const before = runtime.reads.number(order_id);
   const seen = await refreshLink(runtime, link, plan.token, { force: true, deadline: plan.deadline });
   return runtime.reads.number(order_id) > before ? seen : null;
@@ -93,7 +99,13 @@ async function settle(runtime: Runtime, link: Link, result: AttemptResult, plan:
   const attempts = link.attempts + result.attempts;
   if (verdict.kind === 'success') {
     const fresh = result.replayed ? await readOrder(runtime, plan.token, verdict.order.id, plan.deadline) : null;
-    return settleSuccess(runtime, link, fresh === null || fresh === 'missing' ? verdict.order : fresh, attempts, plan);
+    return await settleSuccess(
+      runtime,
+      link,
+      fresh === null || fresh === 'missing' ? verdict.order : fresh,
+      attempts,
+      plan,
+    );
   }
   // Who may have been told that all is well, before a restore that lost it, is not untold by a retry that fails.
   const is_untold = plan.for_client !== false && link.client_answer !== 'maybe';

@@ -8,7 +8,7 @@ import type { Runtime } from '../core/runtime.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import type { Admission } from './admission.ts';
 import { policyOf } from './caller.ts';
-import { exchangeOf, messagesOf, shadowOf, stageOf, type Told, toldBy } from './finished.ts';
+import { carriedBy, exchangeOf, messagesOf, shadowOf, stageOf, type Told, toldBy } from './finished.ts';
 import type { Ongoing } from './ongoing.ts';
 import { singleHeaders } from './request.ts';
 
@@ -21,14 +21,11 @@ export function createAfter(
   return async (call, request, response) => {
     const closed_at = call.closed_at ?? runtime.clock.now();
     const closed_tick_ms = call.closed_tick_ms ?? performance.now();
-    noteCarried(call, closed_tick_ms);
-    const told = await inTurn(runtime, call, async () => {
-      const seen = await toldBy(call, response, isBodyOfUse(runtime, call));
-      await endSale(runtime, call, seen, closed_at);
-      await noteEnd(runtime, call, seen);
-      return seen;
-    });
-    call.proven_id ??= await proved(runtime, call);
+    const told =
+      call.carried_at === null
+        ? toldBy(response)
+        : await followCarried(runtime, call, response, { closed_at, closed_tick_ms });
+    if (call.proven_id === null) call.proven_id = await proved(runtime, call);
     if (call.proven_id !== null && call.token !== null) admission?.noteKnown(runtime.vault.fingerprint(call.token));
     noteUnknowns(runtime, call);
     const messages = messagesOf(call, request, told);
@@ -42,6 +39,22 @@ export function createAfter(
       traceparent: singleHeaders(request).traceparent ?? null,
     });
   };
+}
+
+/** What legacy answered, once what it says of sales is written down. */
+function followCarried(
+  runtime: Runtime,
+  call: Ongoing,
+  response: ServerResponse,
+  { closed_at, closed_tick_ms }: { closed_at: number; closed_tick_ms: number },
+): Promise<Told> {
+  noteCarried(call, closed_tick_ms);
+  return inTurn(runtime, call, async () => {
+    const told = await carriedBy(call, response, isBodyOfUse(runtime, call));
+    await endSale(runtime, call, told, closed_at);
+    await noteEnd(runtime, call, told);
+    return told;
+  });
 }
 
 /**

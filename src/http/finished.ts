@@ -19,15 +19,18 @@ export interface Told {
   body: unknown;
 }
 
-/** Reads what was told. @param reading whether the body of a carried answer is of use. */
-export async function toldBy(call: Ongoing, response: ServerResponse, reading: boolean): Promise<Told> {
+/** What Puente itself told. */
+export function toldBy(response: ServerResponse): Told {
   const own = toldOf(response);
-  if (own !== null) return { status: own.status, headers: own.headers ?? {}, body: own.body ?? null };
-  if (call.watched !== null) {
-    const { status, headers } = call.watched;
-    return { status, headers, body: reading ? await bodyOf(call.watched) : null };
-  }
-  return { status: TILL_LEFT, headers: {}, body: null };
+  if (own === null) return { status: TILL_LEFT, headers: {}, body: null };
+  return { status: own.status, headers: own.headers ?? {}, body: own.body ?? null };
+}
+
+/** What was told of a call that was carried. @param reading whether the body of the answer is of use. */
+export async function carriedBy({ watched }: Ongoing, response: ServerResponse, reading: boolean): Promise<Told> {
+  if (watched === null || toldOf(response) !== null) return toldBy(response);
+  const { status, headers } = watched;
+  return { status, headers, body: reading ? await bodyOf(watched) : null };
 }
 
 /**

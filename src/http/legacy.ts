@@ -4,6 +4,7 @@ import { type Answered, type LegacyAnswer, refused } from '../core/answer.ts';
 import { noteUnknown } from '../core/exchange-unknown.ts';
 import { chooseLane, type Lane } from '../core/lane.ts';
 import { markLimitation } from '../core/limitation-mark.ts';
+import type { Merchant } from '../core/merchant.ts';
 import { provenMerchant } from '../core/proof.ts';
 import { isShadowed } from '../core/routing.ts';
 import type { Runtime } from '../core/runtime.ts';
@@ -86,7 +87,7 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
   for (let choice = 0; choice < MAX_CHOICES; choice++) {
     const lane = await chooseLaneOf(runtime, operation, call, token);
     if (lane.lane === 'refused') return tell(refused(family, lane.error));
-    await tellDeprecation(runtime, call, operation, token, response);
+    if (isDeprecated(call.merchant)) await tellDeprecation(runtime, call, call.merchant, operation, token, response);
     if (lane.lane === 'orders') {
       const answer = await translate(door, operation, call, lane, token, request);
       if (answer.kind !== 'carry') return tell(answer);
@@ -97,16 +98,19 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
   return tell(refused(family, 'unavailable'));
 }
 
+function isDeprecated(merchant: Merchant | null): merchant is Merchant {
+  return merchant !== null && merchant.settings.deprecation !== null;
+}
+
 /** To whoever has the merchant's token alone: what is planned for its tills is nobody else's affair. */
 async function tellDeprecation(
   runtime: Runtime,
   call: Ongoing,
+  merchant: Merchant,
   operation: Operation,
   token: Secret,
   response: Handled[1],
 ): Promise<void> {
-  const { merchant } = call;
-  if (merchant === null || merchant.settings.deprecation === null) return;
   if (call.proven_id !== merchant.id && (await provenMerchant(runtime, token)) !== merchant.id) return;
   markDeprecated(response, merchant, operation);
 }
@@ -153,7 +157,7 @@ async function translate(
     return refused(family, 'additional_property', invented);
   const body = operation.body === 'dropped' ? undefined : await readJson(door, request, operation.body === 'optional');
   call.body = body;
-  return storyOf(operation).run(door.runtime, {
+  return await storyOf(operation).run(door.runtime, {
     operation,
     received_at: call.at,
     target: scrubbedTarget(request),

@@ -65,6 +65,7 @@ export function createExchanges(
 ): Exchanges {
   const following = createRounds();
   const follow = async (call: Ongoing, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const ticket = following.begin();
     try {
       await call.work;
       // Nobody waits for what is asked from here on.
@@ -78,6 +79,8 @@ export function createExchanges(
         operation: call.operation?.name ?? 'none',
         cause,
       });
+    } finally {
+      following.done(ticket);
     }
   };
   return {
@@ -87,8 +90,7 @@ export function createExchanges(
       response.once('close', () => {
         call.closed_at = runtime.clock.now();
         call.closed_tick_ms = performance.now();
-        const ticket = following.begin();
-        const done = follow(call, request, response).finally(() => following.done(ticket));
+        const done = follow(call, request, response);
         // A till that has left early may leave work behind that takes its time; nobody counts that call yet.
         if (response.writableFinished) runtime.evidence.coming(done);
       });
@@ -128,6 +130,8 @@ export function watchCall(request: IncomingMessage, answer: IncomingMessage): vo
   if (call !== undefined) call.watched = watchAnswer(answer);
 }
 
+const NOTHING_YET = Promise.resolve();
+
 function openCall(runtime: Runtime): Ongoing {
   const at = runtime.clock.now();
   return {
@@ -152,6 +156,6 @@ function openCall(runtime: Runtime): Ongoing {
     watched: null,
     sale: null,
     closed_at: null,
-    work: Promise.resolve(),
+    work: NOTHING_YET,
   };
 }

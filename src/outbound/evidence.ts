@@ -87,7 +87,8 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
     },
     coming(work) {
       const ticket = coming.begin();
-      void work.finally(() => coming.done(ticket));
+      const done = (): void => coming.done(ticket);
+      work.then(done, done);
     },
     async settled() {
       // Whoever has just had an answer may ask before the process has noticed that it has left.

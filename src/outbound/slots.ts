@@ -7,9 +7,16 @@ export type SlotKind = 'write' | 'payment_read' | 'read';
 /** Who waits is served in this order. */
 const KINDS = ['write', 'payment_read', 'read'] as const satisfies readonly SlotKind[];
 
+/** The time that somebody waits. Not an AbortController: that takes as long as all else that is done for a slot. */
+export interface Limit {
+  isOver(): boolean;
+  /** Told once, when the time is over; whoever asked last is told alone. */
+  onOver(tell: () => void): void;
+}
+
 export interface Slots {
-  /** True with a slot taken; false when `signal` aborted first. */
-  take(kind: SlotKind, signal: AbortSignal): Promise<boolean>;
+  /** True with a slot taken, at once where one is free; false when the time was over first. */
+  take(kind: SlotKind, limit: Limit): boolean | Promise<boolean>;
   /** Gives a slot back, to what has waited longest of the first kind in line. */
   give(kind: SlotKind): void;
 }
@@ -47,22 +54,20 @@ export function createSlots(count: number): Slots {
     }
   };
   return {
-    take(kind, signal) {
-      if (signal.aborted) return Promise.resolve(false);
+    take(kind, limit) {
+      if (limit.isOver()) return false;
       if (hasRoom(kind)) {
         running[kind]++;
-        return Promise.resolve(true);
+        return true;
       }
       return new Promise((resolve) => {
         const settle = (taken: boolean): void => {
           waiting[kind].leave(place);
-          signal.removeEventListener('abort', leave);
           if (taken) running[kind]++;
           resolve(taken);
         };
-        const leave = (): void => settle(false);
         const place = waiting[kind].join(() => settle(true));
-        signal.addEventListener('abort', leave);
+        limit.onOver(() => settle(false));
       });
     },
     give(kind) {

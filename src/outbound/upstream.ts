@@ -7,7 +7,7 @@ import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.t
 import { PuenteError } from '../error.ts';
 import { Reception } from './reception.ts';
 import { type SentMark, watchSending } from './sent.ts';
-import { createSlots, type SlotKind } from './slots.ts';
+import { createSlots, type Limit, type SlotKind } from './slots.ts';
 
 /** A larger answer is not ours to read; the largest real one, a page of terminals, is below 100 KiB (F21). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
@@ -64,20 +64,20 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
   const leave = sideBySide<() => void>((send) => send());
 
   async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
-    // Cleared when the answer is in, unlike AbortSignal.timeout, which would fire for every call that ended long before.
-    const { signal: limit, clear } = startLimit(call.timeout_ms);
+    const limit = startLimit(call.timeout_ms);
     const kind = slotKindOf(call);
-    if (!(await slots.take(kind, limit))) return { kind: 'not_sent', cause: NO_FREE_CONNECTION };
+    const taken = slots.take(kind, limit);
+    if (taken !== true && !(await taken)) return { kind: 'not_sent', cause: NO_FREE_CONNECTION };
     const mark: SentMark = { sent: false };
     const reception = new Reception(mark, MAX_ANSWER_BYTES, readRetryAfterHeader);
-    limit.addEventListener('abort', reception.cut);
+    limit.onOver(reception.cut);
     // The slot stays taken until undici is done with the request, which a timeout alone doesn't make sure.
     void reception.released.then(() => {
-      clear();
+      limit.clear();
       slots.give(kind);
     });
     leave(() => watch.follow(mark, () => pool.dispatch(request, reception.handler)));
-    return reception.outcome;
+    return await reception.outcome;
   }
 
   return {
@@ -85,10 +85,14 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
       const request = writeRequest(call, base.prefix, options.userAgent);
       const started = performance.now();
       const ticket = under_way.begin();
-      const outcome = await exchange(call, request).finally(() => under_way.done(ticket));
-      const status = outcome.kind === 'answered' ? outcome.status : null;
-      options.onOutcome?.(call.name, outcome.kind, status, performance.now() - started);
-      return outcome;
+      try {
+        const outcome = await exchange(call, request);
+        const status = outcome.kind === 'answered' ? outcome.status : null;
+        options.onOutcome?.(call.name, outcome.kind, status, performance.now() - started);
+        return outcome;
+      } finally {
+        under_way.done(ticket);
+      }
     },
     async close() {
       await under_way.settled();
@@ -103,15 +107,26 @@ function slotKindOf({ method, for_payment }: UpstreamCall): SlotKind {
   return for_payment === true ? 'payment_read' : 'read';
 }
 
-/** Aborts after `timeout_ms`; what arrived while this process stood still is read first. */
-function startLimit(timeout_ms: number): { signal: AbortSignal; clear(): void } {
-  const time = new AbortController();
+/** Is over after `timeout_ms`, unless it is cleared; what arrived while this process stood still is read first. */
+function startLimit(timeout_ms: number): Limit & { clear(): void } {
+  let is_over = false;
+  let tell = (): void => undefined;
+  const end = (): void => {
+    is_over = true;
+    tell();
+  };
   const due = performance.now() + timeout_ms;
   let timer = setTimeout(() => {
-    if (performance.now() - due < STALL_MS) time.abort();
-    else timer = setTimeout(() => time.abort(), CATCH_UP_MS);
+    if (performance.now() - due < STALL_MS) end();
+    else timer = setTimeout(end, CATCH_UP_MS);
   }, timeout_ms);
-  return { signal: time.signal, clear: () => clearTimeout(timer) };
+  return {
+    isOver: () => is_over,
+    onOver(next) {
+      tell = next;
+    },
+    clear: () => clearTimeout(timer),
+  };
 }
 
 function readRetryAfterHeader(header: string | undefined): number | null {

@@ -1,24 +1,41 @@
 /** The queue before the pool: who is served next, and who has left. */
 import { expect, it } from 'vitest';
-import { createSlots, type SlotKind } from '../../src/outbound/slots.ts';
+import { createSlots, type Limit, type SlotKind } from '../../src/outbound/slots.ts';
 
-const patient = new AbortController().signal;
+/** A time that is over when `end` is called. */
+function limitOf(): Limit & { end(): void } {
+  let is_over = false;
+  let tell = (): void => undefined;
+  return {
+    isOver: () => is_over,
+    onOver(next) {
+      tell = next;
+    },
+    end() {
+      is_over = true;
+      tell();
+    },
+  };
+}
+
+const patient = limitOf();
 
 it('serves in the order of coming, payments first, and never one that has left', async () => {
   const slots = createSlots(4);
   for (let count = 0; count < 4; count++) expect(await slots.take('write', patient)).toBe(true);
   const served: string[] = [];
-  const wait = (name: string, kind: SlotKind, signal = patient): Promise<void> =>
-    slots.take(kind, signal).then((taken) => void served.push(taken ? name : `${name} left`));
-  const gone = new AbortController();
+  const wait = async (name: string, kind: SlotKind, limit = patient): Promise<void> => {
+    served.push((await slots.take(kind, limit)) ? name : `${name} left`);
+  };
+  const gone = limitOf();
   const all = [
     wait('read', 'read'),
     wait('first', 'write'),
-    wait('second', 'write', gone.signal),
+    wait('second', 'write', gone),
     wait('third', 'write'),
     wait('for a payment', 'payment_read'),
   ];
-  gone.abort();
+  gone.end();
   for (let count = 0; count < 4; count++) {
     slots.give('write');
     await Promise.resolve();
@@ -31,15 +48,17 @@ it('gives a slot back after tens of thousands have left, as if they had never co
   const slots = createSlots(2);
   await slots.take('write', patient);
   await slots.take('write', patient);
-  const left: Promise<boolean>[] = [];
+  const left: (boolean | Promise<boolean>)[] = [];
   for (let count = 0; count < 40_000; count++) {
-    const own = new AbortController();
-    left.push(slots.take('write', own.signal));
-    own.abort();
+    const own = limitOf();
+    left.push(slots.take('write', own));
+    own.end();
   }
   const last = slots.take('write', patient);
   slots.give('write');
   expect(await last).toBe(true);
   expect(new Set(await Promise.all(left))).toEqual(new Set([false]));
-  expect(await slots.take('write', AbortSignal.abort())).toBe(false);
+  const over = limitOf();
+  over.end();
+  expect(await slots.take('write', over)).toBe(false);
 });

@@ -36,26 +36,38 @@ export function createKnownRows(): KnownRows {
     free_unit: keptRows(LIMITS.free_unit),
   };
   return {
-    async get<Row>(kind: KnownKind, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
+    get<Row>(kind: KnownKind, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
       const rows = kept[kind];
       if (rows.isChanging(key)) return read();
-      const known = rows.get(key);
-      if (known !== undefined) return known as Row | null; // a kind's rows are all of one form
-      const before = rows.changes();
-      const row = await read();
-      if (rows.changes() !== before) return row;
-      if (isKept(kind, row)) rows.set(key, row === null ? null : Object.freeze(row));
-      return row;
+      // A kind's rows are all of one form; kept as the promise that is answered, none has to be made for each read.
+      const known = rows.get(key) as Promise<Row | null> | undefined;
+      return known ?? readAnew(kind, rows, key, read);
     },
     during(unit, commit) {
       const changes = unit.steps.flatMap(changesOf);
       if (changes.length === 0) return commit;
       for (const { kind, key } of changes) kept[kind].begin(key);
-      return commit.finally(() => {
+      const end = (): void => {
         for (const { kind, key } of changes) kept[kind].end(key);
-      });
+      };
+      // Before whoever waits for the commit goes on: they wait for it from now on at the earliest.
+      commit.then(end, end);
+      return commit;
     },
   };
+}
+
+async function readAnew<Row>(
+  kind: KnownKind,
+  rows: Kept,
+  key: string,
+  read: () => Promise<Row | null>,
+): Promise<Row | null> {
+  const before = rows.changes();
+  const row = await read();
+  if (rows.changes() !== before || !isKept(kind, row)) return row;
+  rows.set(key, Promise.resolve(row === null ? null : Object.freeze(row)));
+  return row;
 }
 
 /** Openings of links are many, and none of them would find a link known that was missing. */
@@ -98,7 +110,7 @@ function changesOf({ write, values }: Step): readonly Change[] {
 
 /** Rows of one kind, and which of them are being changed. */
 function keptRows(limit: number) {
-  let rows = createRecent<unknown>(limit);
+  let rows = createRecent<Promise<unknown>>(limit);
   /** Changes under way, by key; '' is every key. */
   const changing = createPassing<number>();
   /** Rises with each change, so that nothing is kept that was read before it. */
@@ -114,7 +126,7 @@ function keptRows(limit: number) {
   };
   return {
     get: (key: string) => rows.get(key),
-    set: (key: string, row: unknown) => rows.set(key, row),
+    set: (key: string, row: Promise<unknown>) => rows.set(key, row),
     changes: () => changes,
     isChanging: (key: string) => changing.size > 0 && (changing.has('') || changing.has(key)),
     begin(key: string | null) {
@@ -128,6 +140,8 @@ function keptRows(limit: number) {
     },
   };
 }
+
+type Kept = ReturnType<typeof keptRows>;
 
 /** A merchant's id has no blank in it; of a reference the file holds what UTF-8 can. */
 export function referenceKey(merchant_id: unknown, reference: unknown): string {
