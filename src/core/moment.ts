@@ -1,6 +1,9 @@
 /** Instants and durations as the two APIs write them. */
 
 const RFC3339 = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:?\d{2})$/i;
+/** One in UTC that no calendar changes, so that it need not be read as a date. */
+const PLAIN =
+  /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?Z$/;
 const ISO_DURATION = /^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?$/;
 
 /**
@@ -8,7 +11,10 @@ const ISO_DURATION = /^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?$/;
  * null when it can't be read: then the rank alone decides (`reliability.md` §3.12).
  */
 export function comparableInstant(text: string | undefined): string | null {
-  const match = text === undefined ? null : RFC3339.exec(text);
+  if (text === undefined) return null;
+  const plain = PLAIN.exec(text);
+  if (plain !== null) return `${plain[1]}.${(plain[2] ?? '').padEnd(9, '0')}Z`;
+  const match = RFC3339.exec(text);
   if (match === null) return null;
   const [, date, time, fraction = '', zone = 'Z'] = match;
   const whole_ms = Date.parse(`${date}T${time}${zone.toUpperCase()}`);
