@@ -7,6 +7,7 @@ import type { Family } from '../contract/legacy-errors.ts';
 import { refused } from '../core/answer.ts';
 import type { Log } from '../core/runtime.ts';
 import { sendAnswer } from './answer.ts';
+import { collectBehind } from './collect-behind.ts';
 import { dropHopByHop, ownConnection } from './head.ts';
 import { watchCall } from './ongoing.ts';
 
@@ -42,9 +43,11 @@ export function createPassthrough(target: string, limits: PassthroughLimits, log
     plugins: [debugProxyErrorsPlugin, proxyEventsPlugin],
     proxyTimeout: SILENCE_MS,
     on: {
+      proxyReq: (_onward, request) => collectBehind(request),
       proxyRes: (answer, request, response) => {
         ownConnection(answer, response.shouldKeepAlive ? limits.keep_alive_timeout_ms : null);
         watchCall(request, answer);
+        collectBehind(answer);
       },
       error: (error, request, response) => {
         log.warn('legacy upstream failed', { cause: error.message, lane: 'legacy' });

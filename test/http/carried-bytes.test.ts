@@ -4,6 +4,8 @@ import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { request } from 'undici';
@@ -190,6 +192,48 @@ describe('a carried create', () => {
       direct.told.digest,
       direct.told.headers['content-length'],
     ]);
+  });
+});
+
+describe('what a large body leaves behind', () => {
+  let collections = 0;
+  const before = globalThis.gc;
+  beforeAll(() => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as NodeJS.GCFunction; // V8's own
+    globalThis.gc = ((options: NodeJS.GCOptions) => {
+      if (options.type === 'minor') collections++;
+      return collect(options);
+    }) as NodeJS.GCFunction;
+  });
+  afterAll(() => {
+    if (before === undefined) Reflect.deleteProperty(globalThis, 'gc');
+    else globalThis.gc = before;
+  });
+
+  /** Its digest, where it went to. */
+  const carry = async (target: string, body: Buffer | null, piece = 0): Promise<string> => {
+    const { seen, told } = await exchange(puente.app.public_url, body === null ? 'GET' : 'POST', target, body, piece);
+    return body === null ? told.digest : seen.digest;
+  };
+
+  it.each([
+    ['it is sent', () => carry('/v1/documents?answer=empty', BIG)],
+    ['it is sent in chunks', () => carry('/v1/documents?answer=empty', BIG, 64_000)],
+    ['it is answered', () => carry('/v1/documents?answer=big', null)],
+    ['it is answered in chunks', () => carry('/v1/documents?answer=big-chunked', null)],
+  ])('is collected after each 8 MB, when %s', async (_when, once) => {
+    const first = collections;
+    for (let count = 0; count < 4; count++) expect(await once()).toBe(digestOf(BIG));
+    // 40 MB, and what the one before has left over; the first pieces may be on their way before they are counted.
+    expect(collections - first).toBeGreaterThanOrEqual(4);
+    expect(collections - first).toBeLessThanOrEqual(5);
+  });
+
+  it('is nothing where bodies are small', async () => {
+    const first = collections;
+    for (let count = 0; count < 60; count++) await carry('/v1/documents?answer=empty', BIG.subarray(0, 200_000));
+    expect(collections).toBe(first);
   });
 });
 
