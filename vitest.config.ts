@@ -33,8 +33,10 @@ export default defineConfig({
     environment: 'node',
     setupFiles: ['test/property-seed.ts'],
     // Processes, because of native modules and worker threads; each is kept for many files, which share what they import:
-    // nothing here has state at its top, and to import it all anew for each file costs more than most files do.
+    // nothing here has state at its top but a count of carried bytes, and to import it all anew for each file costs more
+    // than most files do. Large bodies are watched as they are in production (`src/http/collect-behind.ts`).
     pool: 'forks',
+    execArgv: ['--expose-gc'],
     isolate: false,
     // Node takes the types out by itself, as it does for whoever runs Puente.
     experimental: { viteModuleRunner: false },

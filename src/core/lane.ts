@@ -192,7 +192,8 @@ async function hasAnythingOnOrders(
       return await hasOwnWork(runtime, merchant_id, named, kind);
     case 'pos':
       return await hasLiveQr(runtime, merchant_id);
-    default:
+    case 'link':
+    case 'merchant':
       return false; // not of a unit, nor of the past
   }
 }

@@ -7,16 +7,16 @@ export type SlotKind = 'write' | 'payment_read' | 'read';
 /** Who waits is served in this order. */
 const KINDS = ['write', 'payment_read', 'read'] as const satisfies readonly SlotKind[];
 
-/** The time that somebody waits. Not an AbortController: that takes as long as all else that is done for a slot. */
-export interface Limit {
+/** The time that somebody waits. Not an AbortController: that costs as much processor time as all else that is done for a slot. */
+export interface TimeLimit {
   isOver(): boolean;
-  /** Told once, when the time is over; whoever asked last is told alone. */
+  /** Told once, when the time is over; whoever asked last is told alone, and nobody who asks after it. */
   onOver(tell: () => void): void;
 }
 
 export interface Slots {
   /** True with a slot taken, at once where one is free; false when the time was over first. */
-  take(kind: SlotKind, limit: Limit): boolean | Promise<boolean>;
+  take(kind: SlotKind, limit: TimeLimit): boolean | Promise<boolean>;
   /** Gives a slot back, to what has waited longest of the first kind in line. */
   give(kind: SlotKind): void;
 }

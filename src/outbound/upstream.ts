@@ -7,7 +7,7 @@ import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.t
 import { PuenteError } from '../error.ts';
 import { Reception } from './reception.ts';
 import { type SentMark, watchSending } from './sent.ts';
-import { createSlots, type Limit, type SlotKind } from './slots.ts';
+import { createSlots, type SlotKind, type TimeLimit } from './slots.ts';
 
 /** A larger answer is not ours to read; the largest real one, a page of terminals, is below 100 KiB (F21). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
@@ -108,7 +108,7 @@ function slotKindOf({ method, for_payment }: UpstreamCall): SlotKind {
 }
 
 /** Is over after `timeout_ms`, unless it is cleared; what arrived while this process stood still is read first. */
-function startLimit(timeout_ms: number): Limit & { clear(): void } {
+function startLimit(timeout_ms: number): TimeLimit & { clear(): void } {
   let is_over = false;
   let tell = (): void => undefined;
   const end = (): void => {

@@ -1,9 +1,9 @@
 /** The queue before the pool: who is served next, and who has left. */
 import { expect, it } from 'vitest';
-import { createSlots, type Limit, type SlotKind } from '../../src/outbound/slots.ts';
+import { createSlots, type SlotKind, type TimeLimit } from '../../src/outbound/slots.ts';
 
 /** A time that is over when `end` is called. */
-function limitOf(): Limit & { end(): void } {
+function limitOf(): TimeLimit & { end(): void } {
   let is_over = false;
   let tell = (): void => undefined;
   return {

@@ -39,7 +39,10 @@ async function currentLink(runtime: Runtime, call: LegacyCall): Promise<Link | n
 const NOTHING = {};
 const contexts = new WeakMap<Link, { merchant: Merchant; context: MappingContext }>();
 
-/** The same object for rows that the store keeps as it read them, so that their answer need not be made for each poll. */
+/**
+ * The same object for rows that the store keeps as it read them, so that their answer need not be made for each poll: one
+ * answer for a link, that of the question asked last.
+ */
 function intentContext(runtime: Runtime, call: LegacyCall, link: Link): MappingContext {
   const { merchant } = call;
   const before = contexts.get(link);
