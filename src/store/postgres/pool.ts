@@ -80,3 +80,14 @@ export async function withConnection<Result>(
     client.release(broken);
   }
 }
+
+/** What `send` asks of a connection leaves together, where each statement would be a write and a wake-up of the server by itself. */
+export function inOneWrite(client: PoolClient, send: () => void): void {
+  const { stream } = client.connection;
+  stream.cork();
+  try {
+    send();
+  } finally {
+    stream.uncork();
+  }
+}

@@ -1,4 +1,4 @@
-/** Commits units: all statements of one are sent at once, so that it takes one round trip, however many they are. */
+/** Commits units: all statements of one are sent at once, in one write, so that it takes one round trip, however many they are. */
 
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
@@ -13,7 +13,7 @@ import type { Step, Unit, Value } from '../unit.ts';
 import type { WriteName } from '../writes.ts';
 import { type Statement, statementOf } from './dialect.ts';
 import { failureOf, textOf } from './failure.ts';
-import { withConnection } from './pool.ts';
+import { inOneWrite, withConnection } from './pool.ts';
 import { createTurns } from './turns.ts';
 import { postgresWrites } from './writes.ts';
 
@@ -85,11 +85,17 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
     const { rowCount } = await ask(client, statements.plain(step.write), step.values);
     return step.changes !== undefined && rowCount !== step.changes ? { kind: 'conflict' } : { kind: 'done' };
   }
-  const asked = [client.query('BEGIN ISOLATION LEVEL READ COMMITTED')];
-  for (const [name, sql] of locksOf(unit)) asked.push(ask(client, sql, [name]));
-  for (const one of unit.steps) asked.push(askGuarded(client, statements, one));
-  if (unit.audit !== undefined) return commitAudited(client, statements, asked, unit.audit);
-  await allOf([...asked, client.query('COMMIT')]);
+  const { steps, audit } = unit;
+  const asked: Promise<QueryResult>[] = [];
+  inOneWrite(client, () => {
+    asked.push(client.query('BEGIN ISOLATION LEVEL READ COMMITTED'));
+    for (const [name, sql] of locksOf(unit)) asked.push(ask(client, sql, [name]));
+    for (const one of steps) asked.push(askGuarded(client, statements, one));
+    if (audit === undefined) asked.push(client.query('COMMIT'));
+    else asked.push(ask(client, LOCK_ALONE, [AUDIT_LOCK]), ask(client, LAST_LINE, []));
+  });
+  if (audit !== undefined) return commitAudited(client, statements, asked, audit);
+  await allOf(asked);
   return { kind: 'done' };
 }
 
@@ -101,7 +107,7 @@ async function commitAudited(
   entry: AuditEntry,
 ): Promise<CommitResult> {
   try {
-    const results = await allOf([...asked, ask(client, LOCK_ALONE, [AUDIT_LOCK]), ask(client, LAST_LINE, [])]);
+    const results = await allOf(asked);
     const last: { sequence: number; hash: string } | undefined = results.at(-1)?.rows[0];
     const detail = JSON.stringify(entry.detail);
     // Hashed as it will be read back: what JSON can't hold must not be in the hash either.
