@@ -12,8 +12,14 @@ export interface Reader {
    * `Row` is what the SELECT lists. The statement is in SQLite's words, of which an engine may leave out the hints to the
    * planner. @throws PuenteError store_failed from each read that could not be done.
    */
-  prepare<Values extends Value[], Row>(sql: string): Read<Values, Row>;
+  prepare<Values extends Value[], Row>(sql: string, kind?: ReadKind): Read<Values, Row>;
 }
+
+/**
+ * `lookup`: a few rows by a key, which change nothing and which calls of tills ask for all the time. An engine over a network
+ * may ask for many of them at once, and answer the same question once, with rows that nobody can change.
+ */
+export type ReadKind = 'lookup' | 'search';
 
 /** What a unit can come to when the store itself is well. */
 export type CommitResult = Extract<UnitResult, { kind: 'done' | 'conflict' | 'constraint' }>;

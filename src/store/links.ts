@@ -66,20 +66,25 @@ export const FINISHED_LINKS = `SELECT ${LINK} FROM links WHERE merchant_id = ? A
 
 function prepareReads(reader: Reader) {
   return {
-    byId: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE legacy_id = ?`),
-    byOrder: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE order_id = ?`),
+    byId: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE legacy_id = ?`, 'lookup'),
+    byOrder: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE order_id = ?`, 'lookup'),
     // A reference can be used again once its link is over, so the live one is meant if there is one. (SELECT ?) keeps
     // SQLite from planning this query anew for every value, which costs ten times the lookup; so does a bound LIMIT.
     byReference: reader.prepare<[string, string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
+      'lookup',
     ),
     byPayment: reader.prepare<[string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE payment_id = (SELECT ?) ORDER BY created_at DESC LIMIT 1`,
+      'lookup',
     ),
     liveSlots: reader.prepare<[string], { slot: string }>(
       `SELECT slot FROM links WHERE merchant_id = ? AND slot IS NOT NULL AND ${LIVE}`,
     ),
-    byMerchantOrder: reader.prepare<[number], LinkRow>(`SELECT ${LINK} FROM links WHERE merchant_order_id = ?`),
+    byMerchantOrder: reader.prepare<[number], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_order_id = ?`,
+      'lookup',
+    ),
     byClientReference: reader.prepare<[string, string, number], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
        ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)`,
@@ -91,6 +96,7 @@ function prepareReads(reader: Reader) {
     finished: reader.prepare<[string, number, number, number], LinkRow>(FINISHED_LINKS),
     holder: reader.prepare<[string, string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
+      'lookup',
     ),
   };
 }

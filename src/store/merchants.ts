@@ -15,13 +15,14 @@ type MerchantMethods = Pick<
 >;
 
 const TOKEN = 'fingerprint, merchant_id, sealed_token, accepted_until, seen_at';
+const TOKEN_BY_FINGERPRINT = `SELECT ${TOKEN} FROM tokens WHERE fingerprint = ?`;
 /** What a merchant starts with: nothing set, everything follows the defaults. */
 const UNSET = JSON.stringify(merchantSettings.parse({}));
 
 export function merchantMethods(reader: Reader, writer: Writer, now: () => number): MerchantMethods {
-  const byId = reader.prepare<[string], MerchantRow>('SELECT * FROM merchants WHERE id = ?');
+  const byId = reader.prepare<[string], MerchantRow>('SELECT * FROM merchants WHERE id = ?', 'lookup');
   const all = reader.prepare<[], MerchantRow>('SELECT * FROM merchants ORDER BY id');
-  const byFingerprint = reader.prepare<[string], AcceptedToken>(`SELECT ${TOKEN} FROM tokens WHERE fingerprint = ?`);
+  const byFingerprint = reader.prepare<[string], AcceptedToken>(TOKEN_BY_FINGERPRINT, 'lookup');
   const latest = reader.prepare<[string], AcceptedToken>(
     `SELECT ${TOKEN} FROM tokens WHERE merchant_id = (SELECT ?) ORDER BY accepted_until > 0 DESC, seen_at DESC, rowid DESC LIMIT 1`,
   );

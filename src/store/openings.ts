@@ -143,9 +143,10 @@ function holderOf(reads: Reads, link: Link): ReturnType<Reads['holder']['get']> 
 
 function prepareReads(reader: Reader) {
   return {
-    revision: reader.prepare<[string], { revision: number }>('SELECT revision FROM merchants WHERE id = ?'),
+    revision: reader.prepare<[string], { revision: number }>('SELECT revision FROM merchants WHERE id = ?', 'lookup'),
     holder: reader.prepare<[string, string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
+      'lookup',
     ),
     sameRequest: reader.prepare<[string, string, string | null, string | null, string | null], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL AND ${LIVE}
@@ -155,7 +156,7 @@ function prepareReads(reader: Reader) {
     between: reader.prepare<[string, string, string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot BETWEEN ? AND ? AND ${LIVE} LIMIT 1`,
     ),
-    elsewhere: reader.prepare<[string, string, string, number], LegacySale>(newestHolding('')),
+    elsewhere: reader.prepare<[string, string, string, number], LegacySale>(newestHolding(''), 'lookup'),
     elsewhereProven: reader.prepare<[string, string, string, number], LegacySale>(
       newestHolding(`AND (unproven_token IS NULL OR EXISTS (SELECT 1 FROM tokens
         WHERE fingerprint = unproven_token AND tokens.merchant_id = legacy_sales.merchant_id))`),

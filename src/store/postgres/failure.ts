@@ -34,6 +34,11 @@ export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 
   return GONE.test(code) ? 'gone' : 'failed';
 }
 
+/** The server never heard the statement's text, because it failed for whoever sent it with theirs before on the same connection. */
+export function isUnprepared(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '26000';
+}
+
 /** The system's own errors name the call that failed. */
 function isLost(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isLost);

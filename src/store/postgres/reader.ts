@@ -1,14 +1,15 @@
-/** Reads: each one prepared statement and one round trip. */
+/** Reads: each one prepared statement; a search takes a round trip of its own, lookups go together (`lookups.ts`). */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { type Cover, noCover } from '../../core/cover.ts';
 import { PuenteError } from '../../error.ts';
 import { coverOpener } from '../covered.ts';
-import type { Read, Reader } from '../engine.ts';
+import type { Read, Reader, ReadKind } from '../engine.ts';
 import { storeFailed } from '../failure.ts';
 import type { Value } from '../unit.ts';
 import { type Statement, statementOf } from './dialect.ts';
-import { failureOf, textOf } from './failure.ts';
+import { failureOf, isUnprepared, textOf } from './failure.ts';
+import { createLookups, type Rows } from './lookups.ts';
 import { withConnection } from './pool.ts';
 
 /** After a fail-over all idle connections are broken at once, and a read does no harm twice. */
@@ -21,39 +22,37 @@ export interface AwaitedRead<Values extends Value[], Row> extends Read<Values, R
 }
 
 export interface PostgresReader extends Reader {
-  prepare<Values extends Value[], Row>(sql: string): AwaitedRead<Values, Row>;
+  prepare<Values extends Value[], Row>(sql: string, kind?: ReadKind): AwaitedRead<Values, Row>;
 }
 
 /** @param pool open. Covered texts come out as they were written. */
 export function readerOn(pool: Pool, cover: Cover = noCover): PostgresReader {
   const open = coverOpener(cover);
+  const lookups = createLookups(pool, open);
+  const search = async ({ name, text, parametersOf }: Statement, values: readonly Value[]): Promise<Rows> => {
+    const asked = await withConnection(pool, (client) => client.query({ name, text, values: parametersOf(values) }));
+    return asked.rows.map(open);
+  };
   return {
-    prepare<Values extends Value[], Row>(sql: string): AwaitedRead<Values, Row> {
+    prepare<Values extends Value[], Row>(sql: string, kind: ReadKind = 'search'): AwaitedRead<Values, Row> {
       const statement = statementOf(sql, cover);
-      const all = async (...values: Values): Promise<Row[]> =>
-        (await rowsOf(pool, statement, values)).map(open) as Row[]; // the caller names what its own SELECT lists
+      const ask = kind === 'lookup' ? lookups.ask : search;
+      const all = async (...values: Values): Promise<Row[]> => (await rowsOf(() => ask(statement, values))) as Row[]; // the caller names what its own SELECT lists
       return { all, get: async (...values) => (await all(...values))[0] };
     },
   };
 }
 
-type Rows = Record<string, unknown>[];
-
-async function rowsOf(pool: Pool, statement: Statement, values: readonly Value[]): Promise<Rows> {
+async function rowsOf(ask: () => Promise<Rows>): Promise<Rows> {
   try {
-    return await ask(pool, statement, values);
+    return await ask();
   } catch (error) {
-    if (failureOf(error) !== 'gone') throw failedBecause(error);
+    if (failureOf(error) !== 'gone' && !isUnprepared(error)) throw failedBecause(error);
   }
   await pause(SECOND_TRY_AFTER_MS);
-  return ask(pool, statement, values).catch((error: unknown) => {
+  return ask().catch((error: unknown) => {
     throw failedBecause(error);
   });
-}
-
-async function ask(pool: Pool, { name, text, parametersOf }: Statement, values: readonly Value[]): Promise<Rows> {
-  const result = await withConnection(pool, (client) => client.query({ name, text, values: parametersOf(values) }));
-  return result.rows;
 }
 
 function failedBecause(error: unknown): unknown {

@@ -68,7 +68,14 @@ describe('a database that is in trouble', () => {
     await blocker.connect();
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE merchants IN ACCESS EXCLUSIVE MODE');
-    const stuck = [1, 2].map((one) => store.merchant(String(one)));
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM merchants%'
+      AND datname = current_database()`;
+    const stuck: Promise<unknown>[] = [];
+    for (const id of ['1', '2']) {
+      stuck.push(store.merchant(id));
+      // Until it is there: what is asked before goes on the same connection.
+      await until(async () => (await server.run(url, waiting)).length === stuck.length, 'a read does not wait');
+    }
     await expect(store.merchant('3')).rejects.toMatchObject({ code: 'store_failed' });
     const before = await later(await seenAt());
     await server.run(url, `${TERMINATE} AND query LIKE '%INTO lease_holders%'`);
