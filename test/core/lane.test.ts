@@ -102,6 +102,18 @@ describe('refused is', () => {
     expect(await lane(FORGED, TILL)).toMatchObject({ lane: 'refused', error: 'unauthorized' });
   });
 
+  it("nothing of a token's own merchant, which is another's than the one its text names", async () => {
+    await argentinaIs({ stage: 'orders' });
+    await setMerchant(runtime.store, BRAZIL, { stage: 'orders' });
+    const [fingerprint, seen_at] = [runtime.vault.fingerprint(FORGED), Date.now()];
+    const sealed_token = runtime.vault.seal(FORGED.reveal(), 'token');
+    const token = { fingerprint, merchant_id: BRAZIL, sealed_token, accepted_until: seen_at + 60_000, seen_at };
+    await runtime.store.acceptToken(token, 'MLB');
+    const link = await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
+    expect(await lane(FORGED, TERMINAL, 'intents')).toMatchObject({ lane: 'orders', merchant: { id: BRAZIL } });
+    expect(await lane(FORGED, { kind: 'link', link })).toEqual(onLegacy('orders', BRAZIL));
+  });
+
   it('a till by a number that nobody can look up, while a till of the merchant has work on orders', async () => {
     expect(await lane(argentina, NUMBER)).toEqual(onLegacy('legacy'));
     await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });

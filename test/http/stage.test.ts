@@ -1,6 +1,10 @@
 /** A move while work is open: a unit is on one side at a time, and a retry never becomes a second charge on the other (`reliability.md` §3.10). */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ARGENTINA, type Bench, DEVICE, eventually, POINT, SECOND_DEVICE, startBench } from '../kit.ts';
+import { ARGENTINA, type Bench, DEVICE, eventually, POINT, SECOND_DEVICE, startBench, tokenOf } from '../kit.ts';
+import { rawRequest } from './raw.ts';
 import { idOf, legacyErrorOf } from './till.ts';
 
 let bench: Bench;
@@ -85,4 +89,21 @@ it('the list of events shows intents of both sides, after a move in either direc
   await move('orders');
   // A list is kept for a moment, because tills poll.
   expect(await eventually(list, (ids) => ids.length === 2)).toContain(on_legacy);
+});
+
+it('a sale whose till is slow to say it goes by the stage as it is then', async () => {
+  await move('orders');
+  await sell(1500, `${POINT}/devices/${SECOND_DEVICE}/payment-intents`); // whose token it is is known from here on
+  const body = '{"amount":1700}';
+  const headers = [`authorization: Bearer ${tokenOf(ARGENTINA)}`, 'content-type: application/json'];
+  const whole = rawRequest(`POST ${CREATE}`, headers, body);
+  const socket = connect(Number(new URL(bench.app.public_url).port), '127.0.0.1');
+  socket.write(whole.subarray(0, -4));
+  await pause(300); // its lane is chosen by then
+  await move('legacy');
+  socket.write(whole.subarray(-4));
+  const [answer] = await once(socket, 'data');
+  socket.destroy();
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await legacyIntents()).toHaveLength(1);
 });
