@@ -14,11 +14,10 @@ export type Identity =
  * The merchant behind a token. An accepted fingerprint is remembered until its expiry; otherwise the upstream is asked
  * once (`GET /users/me`), whatever the token looks like, so an invented token with a victim's id learns nothing.
  * A token accepted before stays good while the upstream can't be reached: the upstream judges it on the call itself.
- * @param claimed the merchant that the token claims, when it was just read: it is not read again where the claim holds.
  */
-export async function identify(runtime: Runtime, token: Secret, claimed: Merchant | null = null): Promise<Identity> {
+export async function identify(runtime: Runtime, token: Secret): Promise<Identity> {
   const fingerprint = runtime.vault.fingerprint(token);
-  const known = await acceptedMerchant(runtime, fingerprint, runtime.clock.now(), claimed);
+  const known = await acceptedMerchant(runtime, fingerprint, runtime.clock.now());
   if (known !== null) return { kind: 'accepted', merchant: known, fingerprint };
   const for_payment = await isPaymentOfKnown(runtime, fingerprint);
   // A payment doesn't stand in line behind what a look of the same till has asked.
@@ -70,15 +69,9 @@ export async function credentialOf(runtime: Runtime, merchant_id: string): Promi
   return new Secret(runtime.vault.open(token.sealed_token, 'token').toString('utf8'));
 }
 
-async function acceptedMerchant(
-  runtime: Runtime,
-  fingerprint: string,
-  at: number,
-  claimed: Merchant | null = null,
-): Promise<Merchant | null> {
+async function acceptedMerchant(runtime: Runtime, fingerprint: string, at: number): Promise<Merchant | null> {
   const token = await runtime.store.token(fingerprint);
   if (token === null || token.accepted_until <= at) return null;
-  if (token.merchant_id === claimed?.id) return claimed;
   return await runtime.store.merchant(token.merchant_id);
 }
 

@@ -50,7 +50,7 @@ export async function chooseLane(runtime: Runtime, token: Secret, named: Named, 
   if (named.kind === 'link' && named.link === null) return carried;
   const may_be_legacy = claimed !== null && !isMeantForOrders(runtime, claimed, known, named, kind);
   if (may_be_legacy && !(await hasAnythingOnOrders(runtime, claimed, named, kind))) return carried;
-  const identity = await identify(runtime, token, known);
+  const identity = await identify(runtime, token);
   if (identity.kind === 'accepted') return await laneOfMerchant(runtime, identity.merchant, token, named, kind);
   // Most payments nobody here has seen are legacy's, and so is what it has on a unit: it judges the token itself.
   const is_token_refused = identity.error === 'unauthorized';

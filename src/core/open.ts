@@ -51,8 +51,7 @@ export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): 
   if (runtime.clock.now() >= deadline) return counted(runtime, 'late', refused(family, 'unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    // Of a merchant that has changed since its lane was chosen nothing is opened, and then it is read again.
-    const merchant = round === 0 ? call.merchant : await runtime.store.merchant(call.merchant.id);
+    const merchant = await runtime.store.merchant(call.merchant.id);
     const place = await placeOf(runtime, call, sale, merchant);
     const revision = merchant?.revision ?? null;
     if (place === 'legacy') return { kind: 'carry' };
