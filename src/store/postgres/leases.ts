@@ -74,8 +74,9 @@ export async function openLeases(
   holder: string,
   { url, ...settings }: PoolSettings & { url: string },
 ): Promise<Leases> {
-  const own = openPool(url, { ...settings, ...beatLimits(settings), connections: 1 });
-  const beat = readerOn(own).prepare<[string], never>(`INSERT INTO lease_holders (name, seen_at, since)
+  const limits = { ...settings, ...beatLimits(settings), connections: 1 };
+  const own = openPool(url, limits);
+  const beat = readerOn(own, limits).prepare<[string], never>(`INSERT INTO lease_holders (name, seen_at, since)
     VALUES (?, clock_timestamp(), clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at,
       since = CASE WHEN lease_holders.seen_at < ${LONG_AGO} THEN excluded.since ELSE lease_holders.since END`);
   const release = reader.prepare<[string], never>('DELETE FROM leases WHERE holder = ?');

@@ -1,68 +1,87 @@
 /** Reads by a key that are asked for in one turn of the process: they go to the server together, and the same question goes once. */
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryConfig } from 'pg';
 import type { Value } from '../unit.ts';
-import type { Statement } from './dialect.ts';
+import type { Parameter, Statement } from './dialect.ts';
 import { failureOf } from './failure.ts';
-import { inOneWrite, withConnection } from './pool.ts';
+import { ANSWER_GRACE_MS, inOneWrite, withConnection } from './pool.ts';
 
-export type Rows = readonly Readonly<Record<string, unknown>>[];
+type Row = Record<string, unknown>;
+export type Rows = readonly Readonly<Row>[];
 
 export interface Lookups {
   /**
-   * The rows as they are after this was asked; who asks the same at the same time has the same ones, so that they are frozen.
+   * The rows as they are after this was asked; who asks the same before it has been sent has the same ones, so that they are
+   * frozen.
    * @throws PuenteError store_failed when there is no connection; the driver's error otherwise.
    */
   ask(statement: Statement, values: readonly Value[]): Promise<Rows>;
 }
 
+/** The driver takes a limit for each, too, which its types don't say. */
+interface Limited extends QueryConfig {
+  query_timeout: number;
+}
+
 /** What waits for its place on a connection. */
 interface Question {
   statement: Statement;
-  values: readonly Value[];
+  parameters: readonly Parameter[];
+  /** In which it was asked. */
+  turn: number;
   rows: Promise<Rows>;
   answer(rows: Rows): void;
   fail(error: unknown): void;
 }
 
-/** As many calls as begin together (`core/side-by-side.ts`); the rest asks for a connection of its own. */
+export interface LookupsOptions {
+  /** What the server gives each statement. */
+  statement_timeout_ms: number;
+  /** Makes what is covered in a row readable, in place. */
+  open(row: Row): Row;
+}
+
+/** As many calls as begin together (`core/side-by-side.ts`). */
 const AT_ONCE = 32;
 
-/** @param open makes what is covered in a row readable, in place. */
-export function createLookups(pool: Pool, open: <Row extends Record<string, unknown>>(row: Row) => Row): Lookups {
+export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
+  /** Oldest first. */
   const waiting = new Map<string, Question>();
-  /** A connection has been asked for, and will take what waits then. */
-  let is_coming = false;
+  let turn = 0;
+  let asked_in_turn = 0;
 
-  const take = (): Question[] => {
-    const taken = [...waiting.entries()].slice(0, AT_ONCE);
+  const takeIf = (is_meant: (question: Question, index: number) => boolean): Question[] => {
+    const taken = [...waiting.entries()].filter(([, question], index) => is_meant(question, index));
     for (const [key] of taken) waiting.delete(key);
-    is_coming = false;
-    if (waiting.size > 0) begin();
     return taken.map(([, question]) => question);
   };
-  const begin = (): void => {
-    is_coming = true;
-    // When all calls that go on in this turn have asked.
-    process.nextTick(() => {
-      let taken = null as Question[] | null; // set in the work, where the compiler doesn't look
-      const work = (client: PoolClient): Promise<void> => {
-        taken = take();
-        return askAll(client, taken, open);
-      };
-      withConnection(pool, work).catch((error: unknown) => {
-        // Those on a connection that broke have been told by their own statements; without one nobody has.
-        for (const { fail } of taken ?? take()) fail(error);
-      });
+  /** Whichever connection comes first takes what has waited longest, so that one that is slow to open keeps nobody waiting. */
+  const connect = (asked_in: number): void => {
+    let taken = null as Question[] | null; // set in the work, where the compiler doesn't look
+    const work = async (client: PoolClient): Promise<void> => {
+      taken = takeIf((_question, index) => index < AT_ONCE);
+      if (taken.length > 0) await askAll(client, taken, options);
+    };
+    withConnection(pool, work).catch((error: unknown) => {
+      // Those on a connection that broke have been told by their own statements; without one nobody has.
+      for (const { fail } of taken ?? takeIf((question) => question.turn <= asked_in)) fail(error);
     });
+  };
+  /** When all calls that go on in this turn have asked. */
+  const endTurn = (): void => {
+    for (let asked = 0; asked < asked_in_turn; asked += AT_ONCE) connect(turn);
+    asked_in_turn = 0;
+    turn++;
   };
   return {
     ask(statement, values) {
       const key = `${statement.name} ${JSON.stringify(values)}`;
       const before = waiting.get(key);
       if (before !== undefined) return before.rows;
+      const parameters = statement.parametersOf(values);
       const { promise: rows, resolve: answer, reject: fail } = Promise.withResolvers<Rows>();
-      waiting.set(key, { statement, values, rows, answer, fail });
-      if (!is_coming) begin();
+      waiting.set(key, { statement, parameters, turn, rows, answer, fail });
+      if (asked_in_turn === 0) process.nextTick(endTurn);
+      asked_in_turn++;
       return rows;
     },
   };
@@ -72,13 +91,16 @@ export function createLookups(pool: Pool, open: <Row extends Record<string, unkn
 async function askAll(
   client: PoolClient,
   questions: readonly Question[],
-  open: <Row extends Record<string, unknown>>(row: Row) => Row,
+  { statement_timeout_ms, open }: LookupsOptions,
 ): Promise<void> {
   const told: Promise<unknown>[] = [];
   inOneWrite(client, () => {
-    for (const { statement, values, answer, fail } of questions) {
-      const { name, text, parametersOf } = statement;
-      const asked = client.query<Record<string, unknown>>({ name, text, values: parametersOf(values) });
+    for (const { statement, parameters, answer, fail } of questions) {
+      const { name, text } = statement;
+      // Each waits for those before it, and the client counts from now on.
+      const query_timeout = statement_timeout_ms * (told.length + 1) + ANSWER_GRACE_MS;
+      const query: Limited = { name, text, values: [...parameters], query_timeout };
+      const asked = client.query<Row>(query);
       told.push(asked);
       asked.then(({ rows }) => answer(rows.map((row) => Object.freeze(open(row))))).catch(fail);
     }

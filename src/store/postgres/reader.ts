@@ -10,7 +10,7 @@ import type { Value } from '../unit.ts';
 import { type Statement, statementOf } from './dialect.ts';
 import { failureOf, isUnprepared, textOf } from './failure.ts';
 import { createLookups, type Rows } from './lookups.ts';
-import { withConnection } from './pool.ts';
+import { type PoolSettings, withConnection } from './pool.ts';
 
 /** After a fail-over all idle connections are broken at once, and a read does no harm twice. */
 export const SECOND_TRY_AFTER_MS = 50;
@@ -25,10 +25,17 @@ export interface PostgresReader extends Reader {
   prepare<Values extends Value[], Row>(sql: string, kind?: ReadKind): AwaitedRead<Values, Row>;
 }
 
-/** @param pool open. Covered texts come out as they were written. */
-export function readerOn(pool: Pool, cover: Cover = noCover): PostgresReader {
+/**
+ * @param pool open. Covered texts come out as they were written.
+ * @param limits of the pool.
+ */
+export function readerOn(
+  pool: Pool,
+  { statement_timeout_ms }: Pick<PoolSettings, 'statement_timeout_ms'>,
+  cover: Cover = noCover,
+): PostgresReader {
   const open = coverOpener(cover);
-  const lookups = createLookups(pool, open);
+  const lookups = createLookups(pool, { statement_timeout_ms, open });
   const search = async ({ name, text, parametersOf }: Statement, values: readonly Value[]): Promise<Rows> => {
     const asked = await withConnection(pool, (client) => client.query({ name, text, values: parametersOf(values) }));
     return asked.rows.map(open);
@@ -57,7 +64,8 @@ async function rowsOf(ask: () => Promise<Rows>): Promise<Rows> {
 
 function failedBecause(error: unknown): unknown {
   if (error instanceof PuenteError) return error;
-  const failure = failureOf(error);
+  // Twice, because the one before it was broken off twice.
+  const failure = isUnprepared(error) ? 'gone' : failureOf(error);
   if (failure === null) return error;
   return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
 }

@@ -74,7 +74,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   });
   const pool = openPool(url.reveal(), options);
   const health = watchHealth(() => takesWrites(pool));
-  const reader = readerOn(pool, cover);
+  const reader = readerOn(pool, options, cover);
   const writer = openWriter(pool, health.note, cover);
   try {
     await writer.commit(tidyInbox(now()));

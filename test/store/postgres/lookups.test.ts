@@ -1,9 +1,11 @@
 /** Reads by a key that go to the server together: each is told its own rows as they are after it asked, whatever happens on the way. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client, type Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { noCover } from '../../../src/core/cover.ts';
 import { statementOf } from '../../../src/store/postgres/dialect.ts';
-import { createLookups, type Lookups } from '../../../src/store/postgres/lookups.ts';
+import { createLookups, type Lookups, type LookupsOptions } from '../../../src/store/postgres/lookups.ts';
 import { openPool } from '../../../src/store/postgres/pool.ts';
 import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';
@@ -11,6 +13,7 @@ import { type Server, startServer } from './server.ts';
 const byId = statementOf('SELECT id, site FROM shops WHERE id = ?', noCover);
 const bySite = statementOf('SELECT id, site FROM shops WHERE site = ?', noCover);
 const LIMITS = { connections: 4, connect_timeout_ms: 5_000, statement_timeout_ms: 5_000 };
+const LOOKUPS: LookupsOptions = { ...LIMITS, open: (row) => row };
 
 describe('lookups', () => {
   let server: Server;
@@ -35,7 +38,7 @@ describe('lookups', () => {
       `INSERT INTO shops SELECT CAST(n AS TEXT), 'site of ' || n FROM generate_series(1, 100) AS n`,
     );
     pool = openPool(url, LIMITS);
-    lookups = createLookups(pool, (row) => row);
+    lookups = createLookups(pool, LOOKUPS);
     lent = 0;
     pool.on('acquire', () => lent++);
     asked.mockClear();
@@ -88,12 +91,46 @@ describe('lookups', () => {
 
   it('without a connection are refused, every one of them, and so are those that come later', async () => {
     const unreachable = openPool(url.replace(/:\d+\//, ':1/'), LIMITS);
-    const cut = createLookups(unreachable, (row) => row);
+    const cut = createLookups(unreachable, LOOKUPS);
     const ids = Array.from({ length: 40 }, (_, index) => String(index));
     const told = await Promise.allSettled(ids.map((id) => cut.ask(byId, [id])));
     expect(told.map(({ status }) => status)).toEqual(ids.map(() => 'rejected'));
     await expect(cut.ask(byId, ['7'])).rejects.toMatchObject({ code: 'store_failed', facts: { failure: 'gone' } });
     await unreachable.end();
+  });
+
+  it('do not wait for a connection that never opens, while another becomes free', async () => {
+    await using silent = await leadingOn(1);
+    const relayed = openPool(silent.urlFor(url), { ...LIMITS, connect_timeout_ms: 60_000 });
+    const held = await relayed.connect();
+    const cut = createLookups(relayed, LOOKUPS);
+    const early = cut.ask(byId, ['7']);
+    await vi.waitUntil(() => silent.met() === 2, { timeout: 20_000 });
+    held.release();
+    expect(await Promise.all([cut.ask(byId, ['8']), early])).toEqual([[shop(8)], [shop(7)]]);
+    silent.cut();
+    await relayed.end();
+  });
+
+  it('of a server that says nothing are all refused when the first connection is given up, not in their turn', async () => {
+    await using silent = await leadingOn(0);
+    const relayed = openPool(silent.urlFor(url), { ...LIMITS, connect_timeout_ms: 300 });
+    const cut = createLookups(relayed, LOOKUPS);
+    const told = await Promise.allSettled(Array.from({ length: 200 }, (_, id) => cut.ask(byId, [String(id)])));
+    expect(told.filter(({ status }) => status === 'rejected')).toHaveLength(200);
+    expect(silent.met()).toBe(LIMITS.connections);
+    await relayed.end();
+  });
+
+  it('that wait for others on their connection have the more time', async () => {
+    const short = { ...LIMITS, statement_timeout_ms: 400 };
+    const hurried = openPool(url, short);
+    const together = createLookups(hurried, { ...LOOKUPS, ...short });
+    const slow = statementOf('SELECT ? AS id, pg_sleep(0.1) IS NULL AS slept', noCover);
+    const ids = Array.from({ length: 20 }, (_, index) => String(index));
+    const told = await Promise.all(ids.map((id) => together.ask(slow, [id])));
+    expect(told.map((rows) => rows[0]?.id)).toEqual(ids);
+    await hurried.end();
   });
 
   it('on a connection that breaks are refused, and later ones get another', async () => {
@@ -120,9 +157,10 @@ describe('lookups', () => {
   });
 
   it('that can not be made readable are refused, and nobody waits for them', async () => {
-    const strict = createLookups(pool, () => {
+    const open = (): never => {
       throw new Error('covered by another key');
-    });
+    };
+    const strict = createLookups(pool, { ...LOOKUPS, open });
     await expect(strict.ask(byId, ['7'])).rejects.toThrow('covered by another key');
   });
 
@@ -139,7 +177,52 @@ describe('lookups', () => {
     await vi.waitUntil(() => tries() === 6, { timeout: 20_000 });
     await blocker.query('COMMIT');
     expect(await told).toEqual(['1', '2', '3'].map(() => ({ status: 'fulfilled', value: null })));
+    await blocker.query('BEGIN');
+    await blocker.query('LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE');
+    const refused = await Promise.allSettled(['1', '2', '3'].map((fingerprint) => store.token(fingerprint)));
+    // Whatever the server called it.
+    for (const one of refused)
+      expect(one).toMatchObject({ reason: { code: 'store_failed', facts: { failure: 'gone' } } });
     await blocker.end();
     await store.close();
   });
 });
+
+interface Leading extends AsyncDisposable {
+  urlFor(direct: string): string;
+  /** Connections that came. */
+  met(): number;
+  cut(): void;
+}
+
+/** Leads the first connections to the server of the URL it was asked for, and says nothing to any other. */
+async function leadingOn(count: number): Promise<Leading> {
+  const sockets: Socket[] = [];
+  let port = 0;
+  const relay = createServer((incoming) => {
+    sockets.push(incoming.on('error', () => undefined));
+    if (sockets.length > count) return;
+    const outgoing = connect(port, '127.0.0.1').on('error', () => undefined);
+    incoming.pipe(outgoing).pipe(incoming);
+  });
+  relay.listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    urlFor(direct) {
+      const led = new URL(direct);
+      port = Number(led.port);
+      led.port = String((relay.address() as AddressInfo).port); // a TCP server that listens has one
+      return led.href;
+    },
+    met: () => sockets.length,
+    cut,
+    async [Symbol.asyncDispose]() {
+      cut();
+      relay.close();
+      await once(relay, 'close');
+    },
+  };
+}
