@@ -81,7 +81,7 @@ async function collect(names: string[]): Promise<Set<string>> {
     const output = join(place, 'tests.json');
     const runner = join(createRequire(import.meta.url).resolve('vitest/package.json'), '..', 'vitest.mjs');
     const paths = names.map((name) => `test/sandbox/${name}`);
-    const options = ['--staticParse=false', '--no-isolate', '--pool=threads', '--maxWorkers=1', `--json=${output}`];
+    const options = ['--staticParse=false', '--no-isolate', '--maxWorkers=1', `--json=${output}`];
     // The variables of the run that this test is part of would make the other one take itself for a worker.
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VITEST')));
     const root = join(import.meta.dirname, '..', '..');
