@@ -35,6 +35,9 @@ export type Named =
   /** Nothing that Puente remembers. */
   | { kind: 'merchant' };
 
+/** Whatever is no existing id, which stays where it was born. */
+type NewWork = Exclude<Named, { kind: 'link' }>;
+
 /**
  * Chooses the lane of a call of the given kind. A merchant on legacy is carried without asking the upstream about its
  * token; whatever reads or changes the map needs an accepted token first, and an id of another merchant is treated as
@@ -48,7 +51,8 @@ export async function chooseLane(runtime: Runtime, token: Secret, named: Named, 
   const carried: Lane = { lane: 'legacy', stage, merchant_id: claimed };
   noteId(runtime, named);
   if (named.kind === 'link' && named.link === null) return carried;
-  const may_be_legacy = claimed !== null && !isMeantForOrders(runtime, claimed, known, named, kind);
+  const may_be_legacy =
+    claimed !== null && named.kind !== 'link' && !isMeantForOrders(runtime, claimed, known, named, kind);
   if (may_be_legacy && !(await hasAnythingOnOrders(runtime, claimed, named, kind))) return carried;
   const identity = await identify(runtime, token);
   if (identity.kind === 'accepted') return await laneOfMerchant(runtime, identity.merchant, token, named, kind);
@@ -152,18 +156,16 @@ export async function hasOwnWork(
   return kind === 'qr' && hasUntoldCode(runtime, merchant_id, slot.slice(slotOf('qr', '').length));
 }
 
-/** By its lane of birth or by the stage, whatever is there. */
+/** By the stage, whatever is there. */
 function isMeantForOrders(
   { settings }: Runtime,
   merchant_id: string,
   merchant: Merchant | null,
-  named: Named,
+  named: NewWork,
   kind: OperationKind,
 ): boolean {
   const { stage } = stageInForce(settings, merchant, kind);
   switch (named.kind) {
-    case 'link':
-      return true;
     case 'payment':
       return false;
     case 'slot':
@@ -181,7 +183,7 @@ function isMeantForOrders(
 async function hasAnythingOnOrders(
   runtime: Runtime,
   merchant_id: string,
-  named: Named,
+  named: NewWork,
   kind: OperationKind,
 ): Promise<boolean> {
   switch (named.kind) {
@@ -192,7 +194,6 @@ async function hasAnythingOnOrders(
       return await hasOwnWork(runtime, merchant_id, named, kind);
     case 'pos':
       return await hasLiveQr(runtime, merchant_id);
-    case 'link':
     case 'merchant':
       return false; // not of a unit, nor of the past
   }
