@@ -10,10 +10,11 @@ let carried_bytes = 0;
 
 /**
  * Counts a body that is large, or does not say how long it is, beside the pipe that carries it; to be called in the turn in
- * which that pipe is set, before or after it, so that both get every byte. Node reads a body in pieces outside V8's heap. They die young, but nothing that is young tells V8 to look; what
- * does is their sum, every 32 MB or so, and then it collects the whole heap, which is far larger than the pieces. Nothing is
- * done where the process was started without `--expose-gc`. A body of 10 MB to a till: 0.52 × the processor time and 1.8 to
- * 2.2 × the bodies a second (one core, 1 and 8 in flight).
+ * which that pipe is set, before or after it, so that both get every byte. Node reads a body in pieces outside V8's heap. They
+ * die young, but nothing that is young tells V8 to look; what does is their sum, every 32 MB or so, and then it collects the
+ * whole heap, which is far larger than the pieces. Nothing is done where the process was started without `--expose-gc`. A body
+ * of 10 MB to a till, beside a Puente without it: 0.52 × the processor time and 1.8 to 2.2 × the bodies a second (one core,
+ * 1 and 8 in flight).
  */
 export function collectBehind(body: IncomingMessage): void {
   if (globalThis.gc !== undefined && mayBeLarge(body)) body.on('data', count);

@@ -43,6 +43,7 @@ export interface LookupsOptions {
 /** As many calls as begin together (`core/side-by-side.ts`). */
 const AT_ONCE = 32;
 
+/** @param pool of which each turn's questions ask for one connection, and for another after each 32. */
 export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
   /** Oldest first. */
   const waiting = new Map<string, Question>();
@@ -54,7 +55,10 @@ export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
     for (const [key] of taken) waiting.delete(key);
     return taken.map(([, question]) => question);
   };
-  /** Whichever connection comes first takes what has waited longest, so that one that is slow to open keeps nobody waiting. */
+  /**
+   * Whichever connection comes first takes what has waited longest, so that one that is slow to open
+   * keeps nobody waiting after another turn's has come.
+   */
   const connect = (asked_in: number): void => {
     let taken = null as Question[] | null; // set in the work, where the compiler doesn't look
     const work = async (client: PoolClient): Promise<void> => {

@@ -44,7 +44,8 @@ export function readerOn(
     prepare<Values extends Value[], Row>(sql: string, kind: ReadKind = 'search'): AwaitedRead<Values, Row> {
       const statement = statementOf(sql, cover);
       const ask = kind === 'lookup' ? lookups.ask : search;
-      const all = async (...values: Values): Promise<Row[]> => (await rowsOf(() => ask(statement, values))) as Row[]; // the caller names what its own SELECT lists
+      // The caller names what its own SELECT lists.
+      const all = async (...values: Values): Promise<Row[]> => (await rowsOf(() => ask(statement, values))) as Row[];
       return { all, get: async (...values) => (await all(...values))[0] };
     },
   };
