@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgram, hideProgram } from './machine.ts';
-import { type Options, program } from './options.ts';
+import { engineOf, type Options, program } from './options.ts';
 import { killAll } from './processes.ts';
 import { changesOf, readBaseline } from './result/compare.ts';
 import { isProved, type Result } from './result/result.ts';
@@ -17,7 +17,8 @@ async function main(options: Options): Promise<void> {
   if (options.plain) for (const name of ['nginx', 'haproxy', 'wrk']) hideProgram(name);
   mkdirSync(options.results, { recursive: true });
   const baseline = join(options.results, 'baseline.json');
-  const alike = { upstream: upstreamProgram(), load: findProgram('wrk') === null ? 'own' : 'wrk and own' } as const;
+  const load = findProgram('wrk') === null ? 'own' : 'wrk and own';
+  const alike = { upstream: upstreamProgram(), load, engine: engineOf(options) } as const;
   // Read first: an hour of measuring must not end in a file that is not there.
   const before = options.compare ? readBaseline(baseline, alike) : null;
   const directory = mkdtempSync(join(options.results, 'run-'));

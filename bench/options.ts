@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { benchCases } from './cases/cases.ts';
 import { contestants } from './contestants/contestants.ts';
+import type { Engine } from './measures/databases.ts';
 
 /** What is measured beside the cases, each in a way of its own. */
 export const extras = [
@@ -27,6 +28,8 @@ export interface Options {
   contestants: string[] | null;
   /** Another checkout of Puente to measure in turn with this one. */
   beside: string | null;
+  /** Whether Puente's rows lie on a PostgreSQL server instead of in a file. */
+  postgres: boolean;
   pin: 'both' | 'one-core' | 'free';
   plain: boolean;
   seconds: number;
@@ -74,6 +77,7 @@ export function program(action: (options: Options) => Promise<void>): Command {
       checkout,
       null,
     )
+    .option('--postgres', "Puente's rows on a PostgreSQL server, whose processor time counts as its own", false)
     .addOption(
       new Option('--pin <how>', 'processes bound to cores with taskset, free, or one after the other')
         .choices(['both', 'one-core', 'free'])
@@ -108,6 +112,10 @@ export function program(action: (options: Options) => Promise<void>): Command {
       null,
     )
     .action((options: Options) => action(options));
+}
+
+export function engineOf({ postgres }: Pick<Options, 'postgres'>): Engine {
+  return postgres ? 'PostgreSQL' : 'SQLite';
 }
 
 function nameList(known: readonly string[]) {

@@ -5,7 +5,7 @@ import { measureExtras, type Ways } from './extras.ts';
 import { findProgram, machineFacts } from './machine.ts';
 import { runRound } from './measures/round.ts';
 import { measureSlowFsync } from './measures/slow-fsync.ts';
-import type { Options } from './options.ts';
+import { engineOf, type Options } from './options.ts';
 import { killAll } from './processes.ts';
 import { goalsOf } from './result/goals.ts';
 import { linesOf } from './result/lines.ts';
@@ -23,6 +23,7 @@ export async function run(options: Options, directory: string, progress: (text: 
     machine: machineFacts(directory),
     upstream: upstreamProgram(),
     load: findProgram('wrk') === null ? 'own' : 'wrk and own',
+    engine: engineOf(options),
     options: { ...options },
     lines: [],
     costs: [],
@@ -83,6 +84,7 @@ function planOf(options: Options, chosen: Chosen, directory: string, progress: (
   return {
     ...chosen,
     ...(options.beside === null ? {} : { beside: options.beside }),
+    postgres: options.postgres,
     repetitions: options.repetitions,
     duration_ms: options.seconds * 1000,
     warm_up: options.warmUp,

@@ -174,6 +174,32 @@ describe('npm run bench', () => {
     LIMIT_MS,
   );
 
+  test(
+    'measures two checkouts on a PostgreSQL server, whose time is theirs, and holds neither against the goals of a file',
+    () => {
+      const results = join(directory, 'server');
+      const asked = ['--plain', '--case', 'create', '--postgres', '--beside', ROOT, '--results', results];
+      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked, '--save-baseline');
+      expect(status, stderr + stdout).toBe(0);
+      const file = join(results, 'baseline.json');
+      const { engine, lines, checks, goals } = JSON.parse(readFileSync(file, 'utf8')) as Result; // as above
+      expect(engine).toBe('PostgreSQL');
+      expect(lines.map(({ in_flight, contestant }) => `${in_flight} ${contestant}`).sort()).toEqual(
+        [1, 4].flatMap((in_flight) => [`${in_flight} puente`, `${in_flight} puente beside`]),
+      );
+      const rows = checks.filter(({ what }) => what.startsWith('rows with their order'));
+      expect(rows).toHaveLength(2);
+      for (const { expected, found } of rows) expect([found, found > 20]).toEqual([expected, true]);
+      expect(new Set(goals.map(({ verdict }) => verdict))).toEqual(new Set(['not measured']));
+      expect(stdout).toContain("Puente's rows on PostgreSQL");
+      const other = runBench('--compare', '--results', results);
+      expect(other.stderr).toContain('its rows on PostgreSQL, this one has');
+      expect(other.status).toBe(1);
+      rmSync(results, { recursive: true });
+    },
+    LIMIT_MS,
+  );
+
   test.each([
     { options: ['--beside', '/no/such/checkout'], told: 'There is no src/main.ts in /no/such/checkout' },
     { options: ['--concurrency', '0'], told: 'Give whole numbers above 0.' },

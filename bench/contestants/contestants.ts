@@ -18,6 +18,8 @@ export interface Ground {
   fsync_delay_us?: number;
   /** Another checkout, which `PUENTE_BESIDE` runs. */
   beside?: string;
+  /** The database of a Puente that keeps no file. */
+  postgres_url?: string;
   /** A program that runs it and looks on, with its options. */
   wrapper?: readonly string[];
 }
@@ -114,7 +116,7 @@ export const contestants: readonly Contestant[] = [
     is_node: true,
     cases: null,
     missing: always,
-    start: (ground) => startPuente({ ...ground, node_options: PROBE }),
+    start: (ground) => startPuente({ ...ground, node_options: PROBE }, settingsOn(ground)),
   },
 ];
 
@@ -126,13 +128,20 @@ const beside: Contestant = {
   cases: null,
   missing: always,
   start: (ground) =>
-    startPuente({
-      ...ground,
-      node_options: PROBE,
-      directory: besideIn(ground.directory),
-      ...(ground.beside === undefined ? {} : { root: ground.beside }),
-    }),
+    startPuente(
+      {
+        ...ground,
+        node_options: PROBE,
+        directory: besideIn(ground.directory),
+        ...(ground.beside === undefined ? {} : { root: ground.beside }),
+      },
+      settingsOn(ground),
+    ),
 };
+
+function settingsOn({ postgres_url }: Ground): Record<string, string> {
+  return postgres_url === undefined ? {} : { PUENTE_POSTGRES_URL: postgres_url };
+}
 
 /** @throws Error for a name that is nobody. */
 export function contestantOf(name: string): Contestant {

@@ -9,11 +9,10 @@ import { cpuSeconds, familyCpuSeconds, residentMb } from '../machine.ts';
 import { startUpstream } from '../upstream/start.ts';
 import { askServer } from './ask-server.ts';
 import type { Check } from './checks.ts';
+import type { Engine } from './databases.ts';
 import { untilTold } from './notices.ts';
 import { untilQuiet } from './quiet.ts';
 import { sizesInDatabase, sizesInFile, type TableSize } from './table-sizes.ts';
-
-export type Engine = 'SQLite' | 'PostgreSQL';
 
 export interface GrowthResult {
   engine: Engine;

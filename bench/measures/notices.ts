@@ -2,10 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { prepareSales } from '../cases/prepare.ts';
-import { databaseOf, OPS_TOKEN, startPuente } from '../contestants/puente.ts';
+import { PUENTE } from '../contestants/contestants.ts';
+import { OPS_TOKEN, startPuente } from '../contestants/puente.ts';
 import type { Running } from '../processes.ts';
 import { startUpstream } from '../upstream/start.ts';
 import { type Check, checkCounts } from './checks.ts';
+import { files } from './databases.ts';
 
 export interface NoticesResult {
   sales: number;
@@ -42,12 +44,12 @@ export async function measureNotices(directory: string): Promise<NoticesResult> 
     took_ms,
     per_second: SALES / (took_ms / 1000),
     checks: [
-      ...checkCounts({ puente: databaseOf(directory) }, seen, {
+      ...(await checkCounts([PUENTE], files(directory), seen, {
         by_puente: SALES,
         by_puente_beside: 0,
         by_bare_translation: 0,
         untouched: 0,
-      }),
+      })),
       { what: 'notices received', expected: SALES, found: seen.notices },
     ],
   };

@@ -12,7 +12,7 @@ import { attempt, DAY_MS, finished, newEvent, newNotice, orderId } from '../../t
 import { startServerProcess } from '../../test/store/postgres/server-process.ts';
 import { askServer } from './ask-server.ts';
 import type { Check } from './checks.ts';
-import type { Engine } from './growth.ts';
+import type { Engine } from './databases.ts';
 
 export interface RetentionResult {
   engine: Engine;

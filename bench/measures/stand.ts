@@ -2,16 +2,8 @@
 import { mkdirSync } from 'node:fs';
 import { caseOf, type Sale } from '../cases/cases.ts';
 import { prepareSales } from '../cases/prepare.ts';
-import {
-  BARE_TRANSLATION,
-  bareDatabaseOf,
-  besideIn,
-  contestantOf,
-  PUENTE,
-  PUENTE_BESIDE,
-} from '../contestants/contestants.ts';
+import { BARE_TRANSLATION, contestantOf, PUENTE, PUENTE_BESIDE } from '../contestants/contestants.ts';
 import type { LoopDelay, Question } from '../contestants/probe.ts';
-import { databaseOf } from '../contestants/puente.ts';
 import type { LoadPlan, LoadResult } from '../load/plan.ts';
 import { askLoad, startLoad } from '../load/start.ts';
 import { runWrk } from '../load/wrk.ts';
@@ -19,6 +11,7 @@ import { cpuSeconds, findProgram, residentMb } from '../machine.ts';
 import type { Running } from '../processes.ts';
 import { startUpstream, type Upstream } from '../upstream/start.ts';
 import { type Check, type Created, checkCounts } from './checks.ts';
+import { files, onServer } from './databases.ts';
 import { untilQuiet } from './quiet.ts';
 
 /** `one core`: the contestant alone on core 1, upstream and load on core 0; `free`: as the system likes. */
@@ -32,6 +25,8 @@ export interface StandPlan {
   fsync_delay_us: number | null;
   /** The checkout of `PUENTE_BESIDE`, where that takes part. */
   beside?: string;
+  /** Whether the rows of each Puente lie on a PostgreSQL server. */
+  postgres?: boolean;
 }
 
 /** What is asked of one contestant. */
@@ -40,7 +35,7 @@ export type Asked = Pick<LoadPlan, 'case_name' | 'in_flight' | 'duration_ms' | '
 /** What came of it, and what it cost the contestant. */
 export interface Measured extends LoadResult {
   generator: 'wrk' | 'own';
-  /** Processor time for one request, all threads, with the work that was put off until after the answers; null: not known. */
+  /** Processor time for one request, all threads and the database's server, with what was put off until after the answers; null: not known. */
   cpu_us: number | null;
   /** How long it went on working after the last answer. */
   settled_ms: number;
@@ -75,6 +70,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   const [own, shared] = plan.arrangement === 'one core' ? [1, 0] : [null, null];
   const upstream = await startUpstream(plan.directory, shared);
   const load = await startLoad(plan.directory, shared);
+  const databases = plan.postgres === true ? await onServer(plan.directory, own) : files(plan.directory);
   const field = new Map<string, Running>();
   const { beside } = plan;
   const common = {
@@ -82,7 +78,9 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     ...(beside === undefined ? {} : { beside }),
   };
   for (const name of plan.contestants) {
-    const ground = { upstream: upstream.said, core: own, directory: plan.directory, ...common };
+    const address = isPuente(name) ? await databases.addressOf(name) : null;
+    const at = address === null ? {} : { postgres_url: address };
+    const ground = { upstream: upstream.said, core: own, directory: plan.directory, ...common, ...at };
     field.set(name, await contestantOf(name).start(ground));
   }
 
@@ -117,7 +115,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
       ...asked,
       targets: await targetsOf(asked.case_name, contestant),
       url: running.said,
-      translated: contestant === PUENTE || contestant === PUENTE_BESIDE,
+      translated: isPuente(contestant),
     };
     const withWrk = caseOf(asked.case_name).is_repeatable && asked.rate === null && findProgram('wrk') !== null;
     if (withWrk) {
@@ -127,12 +125,16 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     }
     await untilQuiet(running.pid);
     await loopDelay(running, contestant);
-    const before = cpuSeconds(running.pid);
+    const spent = (): number | null => {
+      const own_s = cpuSeconds(running.pid);
+      return own_s === null ? null : own_s + (isPuente(contestant) ? databases.serverSeconds() : 0);
+    };
+    const before = spent();
     const plan_now: LoadPlan = { ...load_plan, first };
     const result = withWrk ? await runWrk(plan_now, shared, plan.directory) : await askLoad(load, plan_now);
     const delay = await loopDelay(running, contestant);
     const settled_ms = await untilQuiet(running.pid);
-    const after = cpuSeconds(running.pid);
+    const after = spent();
     first += result.sent;
     if (asked.case_name === 'create') created[COUNTED[contestant] ?? 'untouched'] += result.succeeded;
     faults.push(...result.faults.map((fault) => `${contestant}, ${asked.case_name}: ${fault}`));
@@ -163,15 +165,15 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
       for (const running of field.values()) await running.stop();
       load.child.disconnect();
       await upstream.stop();
-      const databases = {
-        puente: databaseOf(plan.directory),
-        ...(field.has(PUENTE_BESIDE) ? { puente_beside: databaseOf(besideIn(plan.directory)) } : {}),
-        ...(field.has(BARE_TRANSLATION) ? { bare_translation: bareDatabaseOf(plan.directory) } : {}),
-      };
-      const checks = field.has(PUENTE) ? checkCounts(databases, upstream.seen(), created) : [];
+      const checks = field.has(PUENTE) ? await checkCounts([...field.keys()], databases, upstream.seen(), created) : [];
+      await databases.stop();
       return { checks, faults };
     },
   };
+}
+
+function isPuente(contestant: string): boolean {
+  return contestant === PUENTE || contestant === PUENTE_BESIDE;
 }
 
 /** Since the last question. */

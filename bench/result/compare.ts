@@ -19,15 +19,20 @@ export interface Change {
 const NOISE = 0.1;
 
 /** @throws Error when there is no such file, or when it was measured with other programs. */
-export function readBaseline(path: string, now: Pick<Result, 'upstream' | 'load'>): Result {
+export function readBaseline(path: string, now: Pick<Result, 'upstream' | 'load' | 'engine'>): Result {
   if (!existsSync(path)) throw new Error(`There is no saved run at ${path}; make one with --save-baseline.`);
-  const saved = JSON.parse(readFileSync(path, 'utf8')) as Result; // written by this program
-  if (saved.upstream !== now.upstream || saved.load !== now.load) {
+  // Written by this program; before there was a choice all was measured on a file.
+  const saved: Result = { engine: 'SQLite', ...JSON.parse(readFileSync(path, 'utf8')) };
+  if (saved.upstream !== now.upstream || saved.load !== now.load || saved.engine !== now.engine) {
     throw new Error(
-      `The saved run had ${saved.upstream} as upstream and ${saved.load} as load, this machine has ${now.upstream} and ${now.load}: not to be compared. Make a new one with --save-baseline.`,
+      `The saved run had ${partsOf(saved)}, this one has ${partsOf(now)}: not to be compared. Make a new one with --save-baseline.`,
     );
   }
   return saved;
+}
+
+function partsOf({ upstream, load, engine }: Pick<Result, 'upstream' | 'load' | 'engine'>): string {
+  return `${upstream} as upstream, ${load} as load, and its rows on ${engine}`;
 }
 
 /** What both runs measured. Absolute rates are left out: they belong to the machine. */

@@ -15,7 +15,9 @@ export interface Goal {
 
 type Measured = Omit<Result, 'goals'>;
 
-export function goalsOf(result: Measured): Goal[] {
+/** The goals are of one process as shipped, with its rows in a file; but the last is of two on a server. */
+export function goalsOf(run: Measured): Goal[] {
+  const result = run.engine === 'PostgreSQL' ? { ...run, lines: [] } : run;
   return [
     ratio(result, 'create', 64, 'one core', 0.85),
     ratio(result, 'create', 64, 'free', 1.1),

@@ -1,6 +1,7 @@
 /** What one run of the benchmark found: the content of its JSON file. */
 import type { Machine } from '../machine.ts';
 import type { Check } from '../measures/checks.ts';
+import type { Engine } from '../measures/databases.ts';
 import type { GrowthResult } from '../measures/growth.ts';
 import type { InstructionsResult } from '../measures/instructions.ts';
 import type { MemoryResult } from '../measures/memory.ts';
@@ -19,6 +20,8 @@ export interface Result {
   /** Which programs took part, so that two files are compared only when they are alike. */
   upstream: 'nginx' | 'Node';
   load: 'wrk and own' | 'own';
+  /** Where Puente's rows lay while the cases were measured. */
+  engine: Engine;
   options: Record<string, unknown>;
   lines: Line[];
   /** Empty unless profiles were asked for. */

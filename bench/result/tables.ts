@@ -27,11 +27,11 @@ export function renderResult(result: Result): string {
   ].join('\n\n');
 }
 
-function renderHead({ machine, upstream, load, took_s }: Result): string {
+function renderHead({ machine, upstream, load, engine, took_s }: Result): string {
   const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`);
   return [
     `Node ${machine.node}, ${machine.cpu}, ${machine.cores} cores, ${machine.memory_gib} GiB, ${machine.system}; one fsync ${machine.fsync_ms.toFixed(2)} ms`,
-    `${versions.join(', ')}; upstream ${upstream}; load ${load}; ${Math.round(took_s / 60)} min`,
+    `${versions.join(', ')}; upstream ${upstream}; load ${load}; Puente's rows on ${engine}; ${Math.round(took_s / 60)} min`,
     ...contestants.map(({ name, what, missing }) => `${name}: ${what}${missing() === null ? '' : ` – ${missing()}`}`),
     'Absolute figures are noise; the ratios, taken inside each repetition, are the result. CPU counts what was put off, too.',
   ].join('\n');

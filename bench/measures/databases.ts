@@ -1,0 +1,70 @@
+/** What Puente's rows lie in while it is measured: a file of its own, or a database of its own on one PostgreSQL server. */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { startServerProcess } from '../../test/store/postgres/server-process.ts';
+import { childrenOf } from '../children.ts';
+import { BARE_TRANSLATION, bareDatabaseOf, besideIn, PUENTE_BESIDE } from '../contestants/contestants.ts';
+import { databaseOf } from '../contestants/puente.ts';
+import { familyCpuSeconds, TASKSET } from '../machine.ts';
+import { askServer } from './ask-server.ts';
+
+export type Engine = 'SQLite' | 'PostgreSQL';
+
+export interface Databases {
+  /** The address that a Puente is started with; null for one that keeps a file. */
+  addressOf(puente: string): Promise<string | null>;
+  /** Processor time that the server has taken for all of them, s; none where there is no server. */
+  serverSeconds(): number;
+  /** One number of a contestant's rows, once it has stopped. */
+  count(contestant: string, question: string): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** @param directory of the stand. */
+export function files(directory: string): Databases {
+  return {
+    addressOf: async () => null,
+    serverSeconds: () => 0,
+    count: async (contestant, question) => countIn(fileOf(directory, contestant), question),
+    stop: async () => undefined,
+  };
+}
+
+/** @param core the contestants' own, whose work the server does; null leaves it to the system. */
+export async function onServer(directory: string, core: number | null): Promise<Databases> {
+  const server = await startServerProcess();
+  // What it starts from now on, a process for each connection, stays there as well.
+  if (core !== null)
+    for (const pid of [server.pid, ...childrenOf(server.pid)]) spawnSync(TASKSET, ['-cp', String(core), String(pid)]);
+  const nameOf = (puente: string): string => puente.replaceAll(' ', '_');
+  const addressOf = (puente: string): string => Object.assign(new URL(server.url), { pathname: nameOf(puente) }).href;
+  return {
+    async addressOf(puente) {
+      await askServer(server.url, `CREATE DATABASE ${nameOf(puente)}`);
+      return addressOf(puente);
+    },
+    serverSeconds: () => familyCpuSeconds(server.pid) ?? 0,
+    count: async (contestant, question) =>
+      contestant === BARE_TRANSLATION
+        ? countIn(bareDatabaseOf(directory), question)
+        : Number(await askServer(addressOf(contestant), question)),
+    stop: server.stop,
+  };
+}
+
+function fileOf(directory: string, contestant: string): string {
+  if (contestant === BARE_TRANSLATION) return bareDatabaseOf(directory);
+  return databaseOf(contestant === PUENTE_BESIDE ? besideIn(directory) : directory);
+}
+
+/** As a reader finds it afterwards. */
+function countIn(path: string, question: string): number {
+  if (!existsSync(path)) return 0;
+  const database = new Database(path, { readonly: true });
+  try {
+    return Number(database.prepare(question).pluck().get());
+  } finally {
+    database.close();
+  }
+}
