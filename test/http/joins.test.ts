@@ -94,7 +94,8 @@ describe('the same sale', () => {
   it('retries while the first is unanswered and its order is paid meanwhile: nobody pays twice', async () => {
     const patient = await openShop({ PUENTE_CREATE_DEADLINE_MS: '5000', PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '5000' });
     const device = patient.freshDevice();
-    await patient.fault({ ...CREATE, kind: 'delay', when: 'after', delay_ms: 1_000 });
+    // Longer than a busy machine takes to pay and to see it: a create after the first was answered is a new sale.
+    await patient.fault({ ...CREATE, kind: 'delay', when: 'after', delay_ms: 3_000 });
     const first = patient.create(device);
     await eventually(
       () => patient.orders(device),
