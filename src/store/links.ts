@@ -31,15 +31,16 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number): 
   return {
     async saveLink(link, change, extra = {}) {
       const next: Link = { ...link, updated_at: now(), ...change, revision: link.revision + 1 };
+      const { notices = [] } = extra;
       const steps: Step[] = [
         { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
-        ...(extra.notices ?? []).map((notice) => insertNotice(notice)),
+        ...notices.map((notice) => insertNotice(notice)),
         ...(next.order_id !== link.order_id || extra.recall_events === true ? unparking(next, now()) : []),
       ];
       const result = await writer.commit({
         steps,
         ...(extra.audit === undefined ? {} : { audit: extra.audit }),
-        ...(extra.notices === undefined ? {} : { locks: { alone: [noticesLock(link.legacy_id)] } }),
+        ...(notices.length === 0 ? {} : { locks: { alone: [noticesLock(link.legacy_id)] } }),
       });
       if (result.kind === 'done') return next;
       const cause = result.kind === 'constraint' ? result.text : `its stored revision is not ${link.revision} any more`;

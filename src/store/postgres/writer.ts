@@ -22,8 +22,10 @@ const ATTEMPTS = 4;
 /** Hashed as the others; the last that a unit takes, so that it is held the shortest. */
 const AUDIT_LOCK = 'audit';
 
-const lockAlone = 'SELECT pg_advisory_xact_lock(hashtextextended(?, 0))';
-const lockShared = 'SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 0))';
+const lockAlone = 'pg_advisory_xact_lock(hashtextextended(?, 0))';
+const lockShared = 'pg_advisory_xact_lock_shared(hashtextextended(?, 0))';
+/** A sale takes three at most; and each combination is a statement that connections keep. */
+const LOCKS_AT_ONCE = 3;
 const lastLine = 'SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1';
 
 export interface PostgresWriter extends Writer {
@@ -89,10 +91,14 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
   const asked: Promise<QueryResult>[] = [];
   inOneWrite(client, () => {
     asked.push(client.query('BEGIN ISOLATION LEVEL READ COMMITTED'));
-    for (const [name, sql] of locksOf(unit)) asked.push(ask(client, sql, [name]));
+    for (const { sql, names } of locksOf(unit)) asked.push(ask(client, statements.of(sql), names));
     for (const one of steps) asked.push(askGuarded(client, statements, one));
     if (audit === undefined) asked.push(client.query('COMMIT'));
-    else asked.push(ask(client, LOCK_ALONE, [AUDIT_LOCK]), ask(client, LAST_LINE, []));
+    else
+      asked.push(
+        ask(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]),
+        ask(client, statements.of(lastLine), []),
+      );
   });
   if (audit !== undefined) return commitAudited(client, statements, asked, audit);
   await allOf(asked);
@@ -123,11 +129,14 @@ async function commitAudited(
   }
 }
 
-/** In one order for all, so that no two units wait for each other. */
-function locksOf({ locks = {} }: Unit): [string, Statement][] {
-  const alone = (locks.alone ?? []).map((name): [string, Statement] => [name, LOCK_ALONE]);
-  const shared = (locks.shared ?? []).map((name): [string, Statement] => [name, LOCK_SHARED]);
-  return [...alone, ...shared].sort(([first], [second]) => (first < second ? -1 : 1));
+/** In one order for all, so that no two units wait for each other; a statement takes them from left to right. */
+function locksOf({ locks: { alone = [], shared = [] } = {} }: Unit): { sql: string; names: string[] }[] {
+  const names = [...alone, ...shared].sort();
+  return Array.from({ length: Math.ceil(names.length / LOCKS_AT_ONCE) }, (_, group) => {
+    const some = names.slice(group * LOCKS_AT_ONCE, (group + 1) * LOCKS_AT_ONCE);
+    const taken = some.map((name) => (alone.includes(name) ? lockAlone : lockShared));
+    return { sql: `SELECT ${taken.join(', ')}`, names: some };
+  });
 }
 
 function askGuarded(client: PoolClient, statements: Statements, { write, values, changes }: Step) {
@@ -147,11 +156,8 @@ async function allOf(asked: Promise<QueryResult>[]): Promise<QueryResult[]> {
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
-const LOCK_ALONE = statementOf(lockAlone, noCover);
-const LOCK_SHARED = statementOf(lockShared, noCover);
-const LAST_LINE = statementOf(lastLine, noCover);
-
 interface Statements {
+  of(sql: string): Statement;
   plain(write: WriteName): Statement;
   /** With one more value: how many rows it must change; with another number the transaction ends. */
   guarded(write: WriteName): Statement;
@@ -165,6 +171,7 @@ function statementsWith(cover: Cover): Statements {
     return statement;
   };
   return {
+    of: once,
     plain: (write) => once(postgresWrites[write]),
     guarded: (write) =>
       once(`WITH step AS (${postgresWrites[write]} RETURNING 1) SELECT must_be((SELECT count(*) FROM step), ?)`),
