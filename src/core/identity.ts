@@ -2,7 +2,7 @@
 import { USER_ID } from '../contract/identifiers.ts';
 import type { CommonErrorName } from '../contract/legacy-errors.ts';
 import { userMe } from '../contract/users.ts';
-import type { Merchant } from './merchant.ts';
+import type { Merchant, MerchantWithToken } from './merchant.ts';
 import type { Runtime } from './runtime.ts';
 import { Secret } from './secret.ts';
 
@@ -14,9 +14,16 @@ export type Identity =
  * The merchant behind a token. An accepted fingerprint is remembered until its expiry; otherwise the upstream is asked
  * once (`GET /users/me`), whatever the token looks like, so an invented token with a victim's id learns nothing.
  * A token accepted before stays good while the upstream can't be reached: the upstream judges it on the call itself.
+ * @param seen the merchant that the token claims, when it was just read with the token: it is not read again.
  */
-export async function identify(runtime: Runtime, token: Secret): Promise<Identity> {
+export async function identify(
+  runtime: Runtime,
+  token: Secret,
+  seen: MerchantWithToken | null = null,
+): Promise<Identity> {
   const fingerprint = runtime.vault.fingerprint(token);
+  if (seen !== null && seen.accepted_until !== null && seen.accepted_until > runtime.clock.now())
+    return { kind: 'accepted', merchant: seen.merchant, fingerprint };
   const known = await acceptedMerchant(runtime, fingerprint, runtime.clock.now());
   if (known !== null) return { kind: 'accepted', merchant: known, fingerprint };
   const for_payment = await isPaymentOfKnown(runtime, fingerprint);

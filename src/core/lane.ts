@@ -46,7 +46,9 @@ type NewWork = Exclude<Named, { kind: 'link' }>;
  */
 export async function chooseLane(runtime: Runtime, token: Secret, named: Named, kind: OperationKind): Promise<Lane> {
   const claimed = claimedMerchant(token) ?? (await rememberedMerchant(runtime, token));
-  const known = claimed === null ? null : await runtime.store.merchant(claimed);
+  const seen =
+    claimed === null ? null : await runtime.store.merchantWithToken(claimed, runtime.vault.fingerprint(token));
+  const known = seen?.merchant ?? null;
   const { stage } = stageInForce(runtime.settings, known, kind);
   const carried: Lane = { lane: 'legacy', stage, merchant_id: claimed };
   noteId(runtime, named);
@@ -54,7 +56,7 @@ export async function chooseLane(runtime: Runtime, token: Secret, named: Named, 
   const may_be_legacy =
     claimed !== null && named.kind !== 'link' && !isMeantForOrders(runtime, claimed, known, named, kind);
   if (may_be_legacy && !(await hasAnythingOnOrders(runtime, claimed, named, kind))) return carried;
-  const identity = await identify(runtime, token);
+  const identity = await identify(runtime, token, seen);
   if (identity.kind === 'accepted') return await laneOfMerchant(runtime, identity.merchant, token, named, kind);
   // Most payments nobody here has seen are legacy's, and so is what it has on a unit: it judges the token itself.
   const is_token_refused = identity.error === 'unauthorized';

@@ -129,6 +129,13 @@ export interface Merchant {
   updated_at: number;
 }
 
+/** A merchant as one of its tokens finds it. */
+export interface MerchantWithToken {
+  merchant: Merchant;
+  /** Epoch ms, as of `AcceptedToken`; null for a token that was not accepted as this merchant's. */
+  accepted_until: number | null;
+}
+
 /** A token the upstream has accepted; the token itself is sealed. */
 export interface AcceptedToken {
   /** HMAC-SHA256 of the token under the installation's key, hex. */

@@ -13,18 +13,18 @@ import type { Sale } from './sale.ts';
 
 /**
  * The link of a sale that nobody has seen yet, and the bytes that go upstream for it.
- * @param own_reference false when the client's own reference was refused, so that a derived one goes.
+ * @param own_reference the client's own, which nobody has used; null for one that is derived from the new link's id.
  * @throws PuenteError refused, for a request the tables refuse.
  */
-export async function newLink(
+export function newLink(
   runtime: Runtime,
   call: LegacyCall,
   sale: Sale,
-  own_reference: boolean,
-): Promise<{ link: Link; body: Uint8Array; losses: Loss[] }> {
+  own_reference: string | null,
+): { link: Link; body: Uint8Array; losses: Loss[] } {
   const now = runtime.clock.now();
   const legacy_id = runtime.ids.legacyId(now);
-  const reference = await chooseReference(runtime, call, sale, legacy_id, own_reference);
+  const reference = own_reference ?? derivedReference(legacy_id);
   const context = { ...merchantContext(runtime, call.merchant), ...sale.context, reference };
   const translated = runtime.tables.request(
     call.operation,
@@ -97,18 +97,15 @@ function amountOf(order: OrderBody, exponent: number): number {
   return minor;
 }
 
-/** The client's reference when it fits the new rules and was never used upstream by us; a derived one otherwise. */
-async function chooseReference(
-  runtime: Runtime,
-  call: LegacyCall,
-  sale: Sale,
-  legacy_id: string,
-  own: boolean,
-): Promise<string> {
-  const said = sale.client_reference ?? undefined;
-  if (!own || !fitsUpstream(said)) return derivedReference(legacy_id);
-  const used = await runtime.store.linkByReference(call.merchant.id, said);
-  return used === null ? said : derivedReference(legacy_id);
+/** The client's reference when it fits the new rules and was never used upstream by us; null otherwise. */
+export async function usableReference(
+  { store }: Runtime,
+  merchant_id: string,
+  { client_reference }: Sale,
+): Promise<string | null> {
+  if (client_reference === null || !fitsUpstream(client_reference)) return null;
+  const used = await store.linkByReference(merchant_id, client_reference);
+  return used === null ? client_reference : null;
 }
 
 /** Method, path and canonical body: what makes two calls the same request (`legacy-point.md` finding 11). */

@@ -8,7 +8,7 @@ import { legacyDoubts } from './legacy-sale/doubts.ts';
 import { isOver } from './legacy-sale/over.ts';
 import { type Link, slotOf } from './link.ts';
 import type { Merchant } from './merchant.ts';
-import { newLink } from './new-link.ts';
+import { newLink, usableReference } from './new-link.ts';
 import { answerOf, counted, isOwn, markOpening, noteId, noteLosses } from './open-answer.ts';
 import { openRow } from './open-row.ts';
 import { noteOwnDoubt } from './own-doubt.ts';
@@ -30,6 +30,8 @@ interface Round {
   deadline: number;
   /** False when the client's own reference was refused, so that a derived one goes. */
   own_reference: boolean;
+  /** The client's own that goes upstream; null for one that is derived. */
+  reference: string | null;
   /** By the stage as it is now; otherwise the call came for what is open on its unit. */
   on_orders: boolean;
   /** The merchant's, when its stage was read; null for one that is not stored. */
@@ -51,12 +53,15 @@ export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): 
   if (runtime.clock.now() >= deadline) return counted(runtime, 'late', refused(family, 'unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const merchant = await runtime.store.merchant(call.merchant.id);
+    const [merchant, reference] = await Promise.all([
+      runtime.store.merchant(call.merchant.id),
+      own_reference ? usableReference(runtime, call.merchant.id, sale) : null,
+    ]);
     const place = await placeOf(runtime, call, sale, merchant);
     const revision = merchant?.revision ?? null;
     if (place === 'legacy') return { kind: 'carry' };
     const on_orders = place === 'orders';
-    const tried = await tryOpening(runtime, call, sale, { deadline, own_reference, on_orders, revision });
+    const tried = await tryOpening(runtime, call, sale, { deadline, own_reference, reference, on_orders, revision });
     if (tried === 'derived') own_reference = false;
     else if (tried !== 'again') return tried;
   }
@@ -65,7 +70,7 @@ export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): 
 
 async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round: Round): Promise<Tried> {
   const { deadline } = round;
-  const fresh = await translated(runtime, call, sale, round);
+  const fresh = translated(runtime, call, sale, round);
   if (fresh === null) return leaveToLegacy(runtime, call, sale, deadline);
   runtime.failpoint('create.before_row');
   const { opening, link: stored, elsewhere } = await openRow(runtime, call, sale, fresh.link, round);
@@ -118,14 +123,14 @@ async function placeOf(
 }
 
 /** Null for a request that orders refuse and legacy may take, where legacy is its place by the stage. */
-async function translated(
+function translated(
   runtime: Runtime,
   call: LegacyCall,
   sale: Sale,
-  { own_reference, on_orders }: Round,
-): Promise<Awaited<ReturnType<typeof newLink>> | null> {
+  { reference, on_orders }: Round,
+): ReturnType<typeof newLink> | null {
   try {
-    return await newLink(runtime, call, sale, own_reference);
+    return newLink(runtime, call, sale, reference);
   } catch (error) {
     if (on_orders || !(error instanceof PuenteError) || error.code !== 'refused') throw error;
     return null;

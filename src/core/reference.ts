@@ -5,8 +5,8 @@ import { ORDER_REFERENCE } from '../contract/identifiers.ts';
 const PREFIX = 'pnt';
 
 /** True when the client's reference may go upstream as it is, were it unused. */
-export function fitsUpstream(reference: string | undefined): reference is string {
-  return reference !== undefined && ORDER_REFERENCE.test(reference);
+export function fitsUpstream(reference: string): boolean {
+  return ORDER_REFERENCE.test(reference);
 }
 
 /** The legacy id that a reference was derived from; null for a reference that was not. */

@@ -2,7 +2,7 @@
 
 import type { AuditAction } from './audit-actions.ts';
 import type { Link, LinkChange } from './link.ts';
-import type { AcceptedToken, Merchant } from './merchant.ts';
+import type { AcceptedToken, Merchant, MerchantWithToken } from './merchant.ts';
 import type { Refund, RefundChange } from './payments/refund.ts';
 import type { DeliveryStore } from './records/delivery.ts';
 import type { EvidenceStore } from './records/evidence.ts';
@@ -70,6 +70,11 @@ export interface InboxEvent extends NewEvent {
 export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, RoutingStore, UpkeepStore {
   merchant(id: string): Promise<Merchant | null>;
   merchants(): Promise<Merchant[]>;
+  /**
+   * A merchant, and whether a token was accepted as its own: both as of one moment, so that the merchant of a token that was
+   * accepted has the site that it was accepted with. Null for a merchant that is not stored.
+   */
+  merchantWithToken(merchant_id: string, fingerprint: string): Promise<MerchantWithToken | null>;
   /**
    * Writes a merchant and its audit line; its safety stops stay as they are. `expected_revision` 0 means: it must not exist yet.
    * @throws PuenteError conflict when the stored revision is another.

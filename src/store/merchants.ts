@@ -9,10 +9,8 @@ import { merchantLock } from './locks.ts';
 import { exactBytes, type MerchantRow, merchantOf, tokenOf } from './rows.ts';
 import type { Step } from './unit.ts';
 
-type MerchantMethods = Pick<
-  Store,
-  'merchant' | 'merchants' | 'saveMerchant' | 'saveTrips' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'
->;
+type TokenMethods = Pick<Store, 'merchantWithToken' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'>;
+type MerchantMethods = TokenMethods & Pick<Store, 'merchant' | 'merchants' | 'saveMerchant' | 'saveTrips'>;
 
 const TOKEN = 'fingerprint, merchant_id, sealed_token, accepted_until, seen_at';
 const TOKEN_BY_FINGERPRINT = `SELECT ${TOKEN} FROM tokens WHERE fingerprint = ?`;
@@ -22,15 +20,12 @@ const UNSET = JSON.stringify(merchantSettings.parse({}));
 export function merchantMethods(reader: Reader, writer: Writer, now: () => number): MerchantMethods {
   const byId = reader.prepare<[string], MerchantRow>('SELECT * FROM merchants WHERE id = ?', 'lookup');
   const all = reader.prepare<[], MerchantRow>('SELECT * FROM merchants ORDER BY id');
-  const byFingerprint = reader.prepare<[string], AcceptedToken>(TOKEN_BY_FINGERPRINT, 'lookup');
-  const latest = reader.prepare<[string], AcceptedToken>(
-    `SELECT ${TOKEN} FROM tokens WHERE merchant_id = (SELECT ?) ORDER BY accepted_until > 0 DESC, seen_at DESC, rowid DESC LIMIT 1`,
-  );
   const tripsOf = async (id: string): Promise<Merchant['trips']> => {
     const row = await byId.get(id);
     return row === undefined ? {} : merchantOf(row).trips;
   };
   return {
+    ...tokenMethods(reader, writer, now),
     merchant: async (id) => {
       const row = await byId.get(id);
       return row === undefined ? null : merchantOf(row);
@@ -68,6 +63,20 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
       if (result.kind !== 'done') throw movedOn(merchant_id, revision);
       return { ...before, trips: after, revision: revision + 1, updated_at };
     },
+  };
+}
+
+function tokenMethods(reader: Reader, writer: Writer, now: () => number): TokenMethods {
+  const byFingerprint = reader.prepare<[string], AcceptedToken>(TOKEN_BY_FINGERPRINT, 'lookup');
+  const latest = reader.prepare<[string], AcceptedToken>(
+    `SELECT ${TOKEN} FROM tokens WHERE merchant_id = (SELECT ?) ORDER BY accepted_until > 0 DESC, seen_at DESC, rowid DESC LIMIT 1`,
+  );
+  const withToken = reader.prepare<[string, string], MerchantRow & { accepted_until: number | null }>(
+    `SELECT merchants.*, accepted_until FROM merchants
+     LEFT JOIN tokens ON tokens.fingerprint = ? AND tokens.merchant_id = merchants.id WHERE merchants.id = ?`,
+    'lookup',
+  );
+  return {
     async acceptToken(token, site) {
       const { fingerprint, merchant_id, accepted_until, seen_at } = token;
       await writer.commit({
@@ -92,6 +101,10 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
     },
     async forgetToken(fingerprint) {
       await writer.commit({ steps: [{ write: 'forget_token', values: [fingerprint] }] });
+    },
+    async merchantWithToken(merchant_id, fingerprint) {
+      const row = await withToken.get(fingerprint, merchant_id);
+      return row === undefined ? null : { merchant: merchantOf(row), accepted_until: row.accepted_until };
     },
   };
 }

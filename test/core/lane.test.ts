@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../src/core/exchange.ts';
 import { chooseLane, type Lane, type Named } from '../../src/core/lane.ts';
-import type { MerchantSettings, Stage } from '../../src/core/merchant.ts';
+import { type MerchantSettings, merchantSettings, type Stage } from '../../src/core/merchant.ts';
 import {
   atPointOfSale,
   byDevice,
@@ -86,6 +86,33 @@ const asked = (): number => sandbox.world.request_log.list().filter((one) => one
 const argentinaIs = (settings: Partial<MerchantSettings>) => setMerchant(runtime.store, ARGENTINA, settings);
 const onLegacy = (stage: Stage, merchant_id: string = ARGENTINA): Lane => ({ lane: 'legacy', stage, merchant_id });
 const onOrders = (stage: Stage) => ({ lane: 'orders', stage, merchant: { id: ARGENTINA }, link: null });
+
+describe('whose a call is', () => {
+  withRuntime();
+
+  it('has the site of a token that another call had accepted meanwhile', async () => {
+    const { store } = runtime;
+    const sealed = { sealed_notice_url: null, sealed_notice_secret: null, sealed_credential: null };
+    const settings = merchantSettings.parse({ stage: 'orders' });
+    await store.saveMerchant({ id: BRAZIL, site: null, settings, ...sealed }, 0, auditOf('stage'));
+    const accept = async () => {
+      const [fingerprint, seen_at] = [runtime.vault.fingerprint(brazil), Date.now()];
+      const sealed_token = runtime.vault.seal(brazil.reveal(), 'token');
+      const accepted_until = seen_at + 60_000;
+      await store.acceptToken({ fingerprint, merchant_id: BRAZIL, sealed_token, accepted_until, seen_at }, 'MLB');
+    };
+    runtime.store = {
+      ...store,
+      merchantWithToken: async (id, fingerprint) => {
+        const seen = await store.merchantWithToken(id, fingerprint);
+        await accept();
+        return seen;
+      },
+    };
+    expect((await store.merchant(BRAZIL))?.site).toBeNull();
+    expect(await lane(brazil, TERMINAL, 'intents')).toMatchObject({ lane: 'orders', merchant: { site: 'MLB' } });
+  });
+});
 
 describe('refused is', () => {
   withRuntime();

@@ -59,7 +59,7 @@ describe('instants', () => {
 });
 
 describe('references', () => {
-  it.each([undefined, '', 'Pedido 002', 'señal', 'a'.repeat(65), 'a.b', 'a/b', 'a\n', 'día-1', '💳'])(
+  it.each(['', 'Pedido 002', 'señal', 'a'.repeat(65), 'a.b', 'a/b', 'a\n', 'día-1', '💳'])(
     '%j does not fit',
     (text) => {
       expect(fitsUpstream(text)).toBe(false);

@@ -18,10 +18,20 @@ type KnownReads = Pick<
 /** The same methods, which read from the file only what is not known. */
 export function withKnownRows<Methods extends KnownReads>(methods: Methods, known: () => KnownRows): Methods {
   const link: Store['link'] = (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id));
+  const merchant: Store['merchant'] = (id) => known().get('merchant', id, () => methods.merchant(id));
+  const token: Store['token'] = (fingerprint) => known().get('token', fingerprint, () => methods.token(fingerprint));
+  const merchantWithToken: Store['merchantWithToken'] = async (merchant_id, fingerprint) => {
+    // The token first: the merchant that is read after it has the site that it was accepted with.
+    const accepted = await token(fingerprint);
+    const its = await merchant(merchant_id);
+    if (its === null) return null;
+    return { merchant: its, accepted_until: accepted?.merchant_id === merchant_id ? accepted.accepted_until : null };
+  };
   return {
     ...methods,
-    merchant: (id) => known().get('merchant', id, () => methods.merchant(id)),
-    token: (fingerprint) => known().get('token', fingerprint, () => methods.token(fingerprint)),
+    merchant,
+    token,
+    merchantWithToken,
     link,
     linkByMerchantOrder: async (id) => {
       const read: { link?: Link | null } = {};

@@ -1,10 +1,12 @@
 /** Merchants with their settings, and the tokens the upstream has accepted. */
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type AcceptedToken, merchantSettings } from '../../../src/core/merchant.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
 
 export function merchantTests(current: () => Harness): void {
   itKeepsTokens(current);
+  itFindsMerchantsWithTokens(current);
 
   it('knows nobody at first', async () => {
     expect(await current().store.merchant(MERCHANT)).toBeNull();
@@ -119,6 +121,42 @@ function itKeepsTokens(current: () => Harness): void {
     await store.forgetToken('a');
     expect(await store.token('a')).toBeNull();
     expect(await store.latestToken(MERCHANT)).toBeNull();
+  });
+}
+
+function itFindsMerchantsWithTokens(current: () => Harness): void {
+  it('gives a merchant with what is known of a token: nothing where it is not its own', async () => {
+    const { store } = current();
+    expect(await store.merchantWithToken(MERCHANT, 'a')).toBeNull();
+    await store.acceptToken(newToken('a', { accepted_until: NOON + 7 }), 'MLA');
+    await store.acceptToken(newToken('c', { merchant_id: OTHER_MERCHANT }), 'MLB');
+    const merchant = await store.merchant(MERCHANT);
+    const withToken = (fingerprint: string) => store.merchantWithToken(MERCHANT, fingerprint);
+    expect(await withToken('a')).toEqual({ merchant, accepted_until: NOON + 7 });
+    expect(await withToken('b')).toEqual({ merchant, accepted_until: null });
+    expect(await withToken('c')).toEqual({ merchant, accepted_until: null });
+    await store.acceptToken(newToken('a', { accepted_until: 0 }), null);
+    expect(await withToken('a')).toEqual({ merchant, accepted_until: 0 });
+    await store.forgetToken('a');
+    expect(await withToken('a')).toEqual({ merchant, accepted_until: null });
+  });
+
+  it('gives the merchant of an accepted token with its site, whenever it is asked', async () => {
+    const { store } = current();
+    for (let id = 799_000_001; id <= 799_000_020; id++) {
+      const [merchant_id, fingerprint] = [String(id), `token of ${id}`];
+      await store.acceptToken(newToken(`earlier ${fingerprint}`, { merchant_id }), null);
+      const accepting = store.acceptToken(newToken(fingerprint, { merchant_id }), 'MLC');
+      const looks = [store.merchantWithToken(merchant_id, fingerprint)];
+      for (let look = 0; look < 10; look++) {
+        await setImmediate();
+        looks.push(store.merchantWithToken(merchant_id, fingerprint));
+      }
+      await accepting;
+      const seen = (await Promise.all(looks)).filter((one) => one?.accepted_until !== null);
+      for (const one of seen) expect(one?.merchant.site).toBe('MLC');
+      expect((await store.merchantWithToken(merchant_id, fingerprint))?.accepted_until).toBe(NOON + DAY_MS);
+    }
   });
 }
 
