@@ -49,5 +49,5 @@ export async function checkCounts(
   ];
 }
 
-const WITH_ORDER = 'SELECT count(*) FROM links WHERE order_id IS NOT NULL';
+export const WITH_ORDER = 'SELECT count(*) FROM links WHERE order_id IS NOT NULL';
 const LEFT_OUT = "SELECT coalesce(sum(count), 0) FROM shed WHERE reason = 'evidence'";

@@ -14,6 +14,11 @@ export type Engine = 'SQLite' | 'PostgreSQL';
 export interface Databases {
   /** The address that a Puente is started with; null for one that keeps a file. */
   addressOf(puente: string): Promise<string | null>;
+  /**
+   * Once there is something in the databases: the server looks at what, as it does by itself within minutes. What it planned
+   * for empty tables reads all that a merchant has sold for each sale.
+   */
+  settle(): Promise<void>;
   /** Processor time that the server has taken for all of them, s; none where there is no server. */
   serverSeconds(): number;
   /** One number of a contestant's rows, once it has stopped. */
@@ -25,6 +30,7 @@ export interface Databases {
 export function files(directory: string): Databases {
   return {
     addressOf: async () => null,
+    settle: async () => undefined,
     serverSeconds: () => 0,
     count: async (contestant, question) => countIn(fileOf(directory, contestant), question),
     stop: async () => undefined,
@@ -39,10 +45,15 @@ export async function onServer(directory: string, core: number | null): Promise<
     for (const pid of [server.pid, ...childrenOf(server.pid)]) spawnSync(TASKSET, ['-cp', String(core), String(pid)]);
   const nameOf = (puente: string): string => puente.replaceAll(' ', '_');
   const addressOf = (puente: string): string => Object.assign(new URL(server.url), { pathname: nameOf(puente) }).href;
+  const made: string[] = [];
   return {
     async addressOf(puente) {
       await askServer(server.url, `CREATE DATABASE ${nameOf(puente)}`);
+      made.push(addressOf(puente));
       return addressOf(puente);
+    },
+    async settle() {
+      for (const url of made) await askServer(url, LOOK_AT_ALL);
     },
     serverSeconds: () => familyCpuSeconds(server.pid) ?? 0,
     count: async (contestant, question) =>
@@ -52,6 +63,9 @@ export async function onServer(directory: string, core: number | null): Promise<
     stop: server.stop,
   };
 }
+
+/** After it no session keeps a plan that was made before. */
+export const LOOK_AT_ALL = 'ANALYZE';
 
 function fileOf(directory: string, contestant: string): string {
   if (contestant === BARE_TRANSLATION) return bareDatabaseOf(directory);

@@ -65,6 +65,7 @@ export async function runRound(plan: RoundPlan): Promise<Round> {
         ).sent;
       }
     }
+    await stand.settle();
     for (const in_flight of list) {
       for (let repetition = 0; repetition < plan.repetitions; repetition++) {
         for (const contestant of turned(able, repetition)) {

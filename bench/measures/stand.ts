@@ -48,6 +48,8 @@ export interface Stand {
   upstream: Upstream;
   contestants: ReadonlyMap<string, Running>;
   measure(contestant: string, asked: Asked): Promise<Measured>;
+  /** After the warm-up: what databases do in their own time is done. */
+  settle(): Promise<void>;
   /** Profiles the contestant's main thread meanwhile. One that runs no JavaScript only does its work. */
   profiled<Made>(contestant: string, file: string, work: () => Promise<Made>): Promise<Made>;
   /** Memory of a contestant now, MB. */
@@ -152,6 +154,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     upstream,
     contestants: field,
     measure,
+    settle: databases.settle,
     async profiled(contestant, file, work) {
       const running = field.get(contestant);
       if (running === undefined || !isProbed(contestant)) return work();

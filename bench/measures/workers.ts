@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { type ServerProcess, startServerProcess } from '../../test/store/postgres/server-process.ts';
 import { childrenOf } from '../children.ts';
 import { startPuente } from '../contestants/puente.ts';
@@ -12,7 +11,9 @@ import { canPin, cpuSeconds, freePort, TASKSET } from '../machine.ts';
 import type { Running } from '../processes.ts';
 import { type Spread, spreadOf } from '../statistics.ts';
 import { startUpstream } from '../upstream/start.ts';
-import type { Check } from './checks.ts';
+import { askServer } from './ask-server.ts';
+import { type Check, WITH_ORDER } from './checks.ts';
+import { LOOK_AT_ALL } from './databases.ts';
 import { untilQuiet } from './quiet.ts';
 
 export interface WorkersResult {
@@ -112,7 +113,7 @@ async function measureOnce(
   faults: string[],
 ): Promise<Measured> {
   const url = Object.assign(new URL(server.url), { pathname: `/puente_${tally.first}` }).href;
-  await ask(server.url, `CREATE DATABASE puente_${tally.first}`);
+  await askServer(server.url, `CREATE DATABASE puente_${tally.first}`);
   const own = join(directory, `puente-${tally.first}`);
   mkdirSync(own, { recursive: true });
   const settings = {
@@ -134,6 +135,7 @@ async function measureOnce(
     return result;
   };
   for (const enough = tally.first + warm_up; tally.first < enough; ) await create(duration_ms);
+  await askServer(url, LOOK_AT_ALL);
   const isQuiet = () => Promise.all(workers.map((pid) => untilQuiet(pid)));
   const spent = () => ({
     puente: treeSeconds(puente.pid),
@@ -146,8 +148,7 @@ async function measureOnce(
   await isQuiet();
   const after = spent();
   const each_us = (who: keyof typeof before): number => ((after[who] - before[who]) / Math.max(1, sent)) * 1e6;
-  const [rows] = await ask(url, 'SELECT count(*)::int AS count FROM links WHERE order_id IS NOT NULL');
-  tally.rows += Number(rows?.count);
+  tally.rows += Number(await askServer(url, WITH_ORDER));
   await puente.stop();
   return {
     per_second,
@@ -155,16 +156,6 @@ async function measureOnce(
     postgres_us: each_us('postgres'),
     others_us: each_us('others'),
   };
-}
-
-async function ask(url: string, sql: string): Promise<{ count: number }[]> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 function lineOf(processes: number, measured: readonly Measured[]): WorkersLine {

@@ -104,7 +104,7 @@ async function sellAtTerminals(bench: Bench, round: number): Promise<void> {
   const create = (nth: number, merchant = ARGENTINA) =>
     bench.till(`${POINT}/devices/${device(nth)}/payment-intents`, {
       merchant,
-      body: { amount: 3000, additional_info: { external_reference: `Venta ${round} ${nth}` } },
+      body: { amount: 3000, additional_info: { external_reference: `Venta-${round}-${nth}` } },
       headers: { 'x-idempotency-key': `${merchant} ${round} ${nth}` },
     });
   const { id } = (await create(1)).body as { id: string }; // an intent that was made has one
