@@ -3,7 +3,7 @@ import { parseJson, stringifyJson } from '../contract/json.ts';
 import type { CapturedMessages } from '../core/exchange.ts';
 import type { RecordedExchange, StoredExchange } from '../core/records/evidence.ts';
 import { firedRows, firedText } from './fired-rows.ts';
-import type { Value } from './unit.ts';
+import type { Step, Value } from './unit.ts';
 
 const jsonColumns = [
   'upstream',
@@ -35,8 +35,25 @@ export function exchangeOf(row: ExchangeRow): StoredExchange {
   };
 }
 
-/** One row of `insert_exchange`, in its order. */
-export function valuesOfExchange(exchange: RecordedExchange): Value[] {
+/** Steps that write a batch's rows one by one, and at which sequences its hours lie. */
+export function rowByRow(batch: readonly RecordedExchange[]): Step[] {
+  const rows = batch.map((exchange): Step => ({ write: 'insert_exchanges', values: valuesOf(exchange) }));
+  return [...rows, { write: 'place_exchanges', values: [batch.length] }];
+}
+
+/** A captured message may be long, and what a server is sent at once is held whole on both sides. */
+const ROWS_AT_ONCE = 200;
+
+/** Steps that write a batch's rows many at once, as one JSON array of rows each. */
+export function manyAtOnce(batch: readonly RecordedExchange[]): Step[] {
+  return Array.from({ length: Math.ceil(batch.length / ROWS_AT_ONCE) }, (_, group) => {
+    const some = batch.slice(group * ROWS_AT_ONCE, (group + 1) * ROWS_AT_ONCE);
+    return { write: 'insert_exchanges', values: [JSON.stringify(some.map(valuesOf))] };
+  });
+}
+
+/** One row of `insert_exchanges`, in its order. */
+function valuesOf(exchange: RecordedExchange): Value[] {
   return [
     exchange.id,
     exchange.at,

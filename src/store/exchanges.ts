@@ -10,7 +10,7 @@ import type { Value } from './unit.ts';
 
 /** Rows looked at in one go where the filter may pass few of them: some 10 ms, so that nothing waits longer for it. */
 const SLICE_ROWS = 20_000;
-/** As the trigger `exchanges_placed` counts. */
+/** As `place_exchanges` counts. */
 const HOUR_MS = 60 * 60_000;
 
 export function exchangeMethods(reader: Reader): Pick<Store, 'lastExchange' | 'exchange' | 'exchanges' | 'calls'> {

@@ -4,7 +4,6 @@ import type { Room } from '../core/records/upkeep.ts';
 import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import type { CommitResult, Reader, Writer } from './engine.ts';
-import { valuesOfExchange } from './exchange-rows.ts';
 import { storeFailed } from './failure.ts';
 import { EXCHANGES_LOCK } from './locks.ts';
 import { nameKeeper } from './names.ts';
@@ -15,8 +14,16 @@ import type { Step } from './unit.ts';
 export const KNOWN_IDS = `SELECT id FROM exchanges INDEXED BY sqlite_autoindex_exchanges_1
   WHERE id IN (SELECT value FROM json_each(?)) AND at >= (SELECT ?) AND at <= (SELECT ?)`;
 
-/** Calls where no token told whose they are, and calls of no operation, count in no sum but the unknown names. */
-export function recordingMethods(reader: Reader, writer: Writer, room: () => Room): Pick<Store, 'recordExchanges'> {
+/**
+ * Calls where no token told whose they are, and calls of no operation, count in no sum but the unknown names.
+ * @param rowsOf what writes the rows of a batch, in the engine's own way, and notes where they lie.
+ */
+export function recordingMethods(
+  reader: Reader,
+  writer: Writer,
+  room: () => Room,
+  rowsOf: (batch: readonly RecordedExchange[]) => Step[],
+): Pick<Store, 'recordExchanges'> {
   const knownIds = reader.prepare<[string, number, number], { id: string }>(KNOWN_IDS);
   const keepNames = nameKeeper(reader);
   let writing: Promise<void> = Promise.resolve();
@@ -36,9 +43,8 @@ export function recordingMethods(reader: Reader, writer: Writer, room: () => Roo
   /** All in one unit. An id that is there already breaks the rule that ids are unique: no sum counts it twice. */
   async function add(batch: readonly RecordedExchange[]): Promise<CommitResult> {
     if (batch.length === 0) return { kind: 'done' };
-    const rows = batch.map((exchange): Step => ({ write: 'insert_exchange', values: valuesOfExchange(exchange) }));
     return writer.commit({
-      steps: [...rows, ...sumSteps(batch, await keepNames(batch))],
+      steps: [...rowsOf(batch), ...sumSteps(batch, await keepNames(batch))],
       locks: { alone: [EXCHANGES_LOCK] },
     });
   }

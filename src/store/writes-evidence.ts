@@ -7,10 +7,14 @@ const rows = (count: number) => `SELECT ${elements(count)} FROM json_each(?) WHE
 const FIRST_AND_LAST = 'first_at = min(first_at, excluded.first_at), last_at = max(last_at, excluded.last_at)';
 
 export const evidenceWrites = {
-  /** A step for each: to take them apart as JSON would cost twice the work. */
-  insert_exchange: `INSERT INTO exchanges (id, at, merchant_id, operation, kind, lane, stage, unit, legacy_id, status, error,
+  /** One a step: to take a batch apart as JSON would cost twice the work. A server is sent a batch a step. */
+  insert_exchanges: `INSERT INTO exchanges (id, at, merchant_id, operation, kind, lane, stage, unit, legacy_id, status, error,
     outcome, duration_ms, tables_revision, upstream, fired, losses, lost, unknown, shadow, signatures, messages,
     limitations) VALUES (${Array(23).fill('?').join(', ')})`,
+  /** Of so many that this unit has just inserted: nobody else writes, so their sequences follow each other. */
+  place_exchanges: `INSERT INTO exchange_hours (hour, first_sequence, last_sequence)
+    SELECT at / 3600000, min(sequence), max(sequence) FROM exchanges WHERE sequence > last_insert_rowid() - ? GROUP BY 1
+    ON CONFLICT (hour) DO UPDATE SET last_sequence = excluded.last_sequence`,
   add_traffic: `INSERT INTO traffic (merchant_id, day, operation, kind, lane, outcome, calls) ${rows(7)}
     ON CONFLICT (merchant_id, day, operation, lane, outcome) DO UPDATE SET calls = calls + excluded.calls`,
   add_units: `INSERT INTO seen_units (merchant_id, slot, first_at, last_at, calls, last_lane) ${rows(6)}

@@ -10,6 +10,7 @@ import { auditMethods } from '../audit-lines.ts';
 import { countMethods } from '../counts.ts';
 import { eventLogMethods } from '../event-log.ts';
 import { eventMethods, tidyInbox } from '../events.ts';
+import { manyAtOnce } from '../exchange-rows.ts';
 import { exchangeMethods } from '../exchanges.ts';
 import { findingMethods } from '../findings.ts';
 import { doubtLegacySales, legacySaleMethods } from '../legacy-sales.ts';
@@ -130,7 +131,7 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
     ...eventLogMethods(reader),
     ...moveMethods(reader, writer, now),
     ...auditMethods(reader, writer),
-    ...recordingMethods(reader, writer, upkeep.room),
+    ...recordingMethods(reader, writer, upkeep.room, manyAtOnce),
     ...exchangeMethods(reader),
     ...spanMethods(reader, writer, now),
     ...trafficMethods(reader, writer),

@@ -20,6 +20,11 @@ const firstAndLast = (table: string) => `first_at = least(${table}.first_at, exc
 const added = (table: string, column: string) => `${column} = ${table}.${column} + excluded.${column}`;
 
 export const postgresEvidenceWrites = {
+  insert_exchanges: `INSERT INTO exchanges ${rows(
+    `id, at:bigint, merchant_id, operation, kind, lane, stage, unit, legacy_id, status:bigint, error, outcome,
+    duration_ms:float8, tables_revision, upstream, fired, losses, lost, unknown, shadow, signatures, messages, limitations`,
+    'place',
+  )}`,
   add_traffic: `INSERT INTO traffic ${rows('merchant_id, day:bigint, operation, kind, lane, outcome, calls:bigint')}
     ON CONFLICT (merchant_id, day, operation, lane, outcome) DO UPDATE SET ${added('traffic', 'calls')}`,
   add_units: `INSERT INTO seen_units ${rows('merchant_id, slot, first_at:bigint, last_at:bigint, calls:bigint, last_lane')}

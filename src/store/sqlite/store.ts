@@ -11,6 +11,7 @@ import { auditMethods } from '../audit-lines.ts';
 import { countMethods } from '../counts.ts';
 import { eventLogMethods } from '../event-log.ts';
 import { eventMethods, tidyInbox } from '../events.ts';
+import { rowByRow } from '../exchange-rows.ts';
 import { exchangeMethods, tidierOf } from '../exchanges.ts';
 import { storeFailed } from '../failure.ts';
 import { findingMethods } from '../findings.ts';
@@ -168,7 +169,7 @@ export function assembleStore(parts: {
     ...eventLogMethods(reader),
     ...moveMethods(reader, queue, now),
     ...auditMethods(reader, queue),
-    ...recordingMethods(reader, queue, upkeep.room),
+    ...recordingMethods(reader, queue, upkeep.room, rowByRow),
     ...exchangeMethods(reader),
     tidyExchanges: tidierOf(reader, queue),
     ...trafficMethods(reader, queue),
