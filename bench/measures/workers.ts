@@ -45,7 +45,8 @@ export interface WorkersLine {
 type Measured = { [Key in Exclude<keyof WorkersLine, 'processes'>]: number };
 
 const COUNTS = [1, 2] as const;
-const IN_FLIGHT = 64;
+/** For each process, so that one of two has as much to do together as the only one has: with half as much it asks and writes in smaller groups. */
+const IN_FLIGHT_EACH = 64;
 
 export interface WorkersPlan {
   directory: string;
@@ -128,7 +129,12 @@ async function measureOnce(
   if (canPin()) for (const [core, pid] of workers.entries()) spawnSync(TASKSET, ['-acp', String(core), String(pid)]);
   const create = async (length_ms: number) => {
     const common = { url: puente.said, case_name: 'create', targets: [], translated: true, rate: null };
-    const result = await askLoad(load, { ...common, first: tally.first, in_flight: IN_FLIGHT, duration_ms: length_ms });
+    const result = await askLoad(load, {
+      ...common,
+      first: tally.first,
+      in_flight: IN_FLIGHT_EACH * processes,
+      duration_ms: length_ms,
+    });
     tally.first += result.sent;
     tally.created += result.succeeded;
     faults.push(...result.faults.map((fault) => `${processes} processes: ${fault}`));

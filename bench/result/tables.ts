@@ -147,7 +147,7 @@ function renderWorkers({ lines, measured_ratio, own_cores_ratio, is_pinned, core
       ...[puente_us, postgres_us, others_us].map((spread) => withSpread(spread, 0)),
     ]);
   const places = is_pinned ? 'Puente on a core for each process' : 'cores as the system likes';
-  return `Processes on PostgreSQL, 64 in flight (${places}; database, load and upstream on the same ${cores})
+  return `Processes on PostgreSQL, 64 in flight for each (${places}; database, load and upstream on the same ${cores})
 ${table.toString()}
 Two processes over one: ${withSpread(measured_ratio, 2)} × as measured with all of that on ${cores} cores; ${withSpread(own_cores_ratio, 2)} × by Puente's processor time for a create, as with a core each`;
 }
