@@ -1,6 +1,6 @@
 /** What a run consists of: the short one holds what matters most, `--all` holds everything. */
 import { benchCases } from './cases/cases.ts';
-import { BARE_TRANSLATION, BASELINE, contestants, DIRECT, PUENTE, PUENTE_BESIDE } from './contestants/contestants.ts';
+import { BASELINE, contestants, DIRECT, isTranslation, PUENTE, PUENTE_BESIDE } from './contestants/contestants.ts';
 import { canPin } from './machine.ts';
 import type { RoundPlan } from './measures/round.ts';
 import type { Arrangement } from './measures/stand.ts';
@@ -31,7 +31,7 @@ export function roundsOf(options: Options): Chosen[] {
     if (options.all)
       rounds.push({ ...common, cases: ['create', 'carried'], in_flight: [64], contestants: widest(options) });
     if (extrasOf(options).includes('slow-disk')) {
-      const slowed = field.filter((name) => [BASELINE, BARE_TRANSLATION, PUENTE, PUENTE_BESIDE].includes(name));
+      const slowed = field.filter((name) => isTranslation(name) || [BASELINE, PUENTE, PUENTE_BESIDE].includes(name));
       for (const fsync_delay_us of options.all ? [...new Set([...options.fsync, 5000])] : options.fsync) {
         const in_flight = options.all ? [64, 256] : [256];
         rounds.push({ ...common, cases: ['create'], contestants: slowed, in_flight, fsync_delay_us });

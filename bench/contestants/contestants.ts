@@ -46,6 +46,8 @@ export const PUENTE = 'puente';
 export const PUENTE_BESIDE = 'puente beside';
 /** A create between two durable commits, and nothing else that makes it safe to use: what Puente adds shows beside it. */
 export const BARE_TRANSLATION = 'bare translation';
+/** The same with Puente's own rows of a sale in the place of its two commits: what is left to Puente is everything but them. */
+export const TRANSLATION_WITH_ROWS = 'translation with rows';
 
 /** Answers questions about the event loop by messages of the parent; the same in both, so that it favours nobody. */
 const PROBE = ['--import', join(import.meta.dirname, 'probe.ts')];
@@ -108,7 +110,15 @@ export const contestants: readonly Contestant[] = [
     is_node: true,
     cases: ['create'],
     missing: always,
-    start: (ground) => startBareTranslation(ground),
+    start: (ground) => startTranslation(BARE_TRANSLATION, ground),
+  },
+  {
+    name: TRANSLATION_WITH_ROWS,
+    what: "the same, but the commits are those of Puente's own store for a sale",
+    is_node: true,
+    cases: ['create'],
+    missing: always,
+    start: (ground) => startTranslation(TRANSLATION_WITH_ROWS, ground),
   },
   {
     name: PUENTE,
@@ -155,16 +165,24 @@ export function besideIn(directory: string): string {
   return join(directory, 'beside');
 }
 
-/** Where the bare translation's database lies under the ground's directory. */
-export function bareDatabaseOf(directory: string): string {
-  return join(directory, 'bare-translation.db');
+/** A translation that is not Puente's: a yardstick for creates, with a database of its own. */
+export type Translation = typeof BARE_TRANSLATION | typeof TRANSLATION_WITH_ROWS;
+
+export function isTranslation(contestant: string): contestant is Translation {
+  return contestant === BARE_TRANSLATION || contestant === TRANSLATION_WITH_ROWS;
+}
+
+/** Where the database of a translation lies under the ground's directory. */
+export function translationDatabaseOf(translation: Translation, directory: string): string {
+  return join(directory, `${translation.replaceAll(' ', '-')}.db`);
 }
 
 /** With Puente's own options of Node, so that what differs is what they do. */
-function startBareTranslation(ground: Ground): Promise<Running> {
+function startTranslation(translation: Translation, ground: Ground): Promise<Running> {
   const { environment, options } = readStartScript(ROOT);
-  const database = bareDatabaseOf(ground.directory);
-  return startNode('bare-translation', ground, { arguments: [database], options, environment });
+  const database = translationDatabaseOf(translation, ground.directory);
+  const own = { arguments: [database, translation], options, environment };
+  return startNode('translation', ground, own, translation);
 }
 
 function startNode(
@@ -175,9 +193,10 @@ function startNode(
     options: [],
     environment: {},
   },
+  contestant = name,
 ): Promise<Running> {
   return startProcess({
-    name,
+    name: contestant,
     script: `bench/contestants/${name}.ts`,
     arguments: [upstream, ...own.arguments],
     env: own.environment,

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { startServerProcess } from '../../test/store/postgres/server-process.ts';
 import { childrenOf } from '../children.ts';
-import { BARE_TRANSLATION, bareDatabaseOf, besideIn, PUENTE_BESIDE } from '../contestants/contestants.ts';
+import { besideIn, isTranslation, PUENTE_BESIDE, translationDatabaseOf } from '../contestants/contestants.ts';
 import { databaseOf } from '../contestants/puente.ts';
 import { familyCpuSeconds, TASKSET } from '../machine.ts';
 import { askServer } from './ask-server.ts';
@@ -57,8 +57,8 @@ export async function onServer(directory: string, core: number | null): Promise<
     },
     serverSeconds: () => familyCpuSeconds(server.pid) ?? 0,
     count: async (contestant, question) =>
-      contestant === BARE_TRANSLATION
-        ? countIn(bareDatabaseOf(directory), question)
+      isTranslation(contestant)
+        ? countIn(translationDatabaseOf(contestant, directory), question)
         : Number(await askServer(addressOf(contestant), question)),
     stop: server.stop,
   };
@@ -68,7 +68,7 @@ export async function onServer(directory: string, core: number | null): Promise<
 export const LOOK_AT_ALL = 'ANALYZE';
 
 function fileOf(directory: string, contestant: string): string {
-  if (contestant === BARE_TRANSLATION) return bareDatabaseOf(directory);
+  if (isTranslation(contestant)) return translationDatabaseOf(contestant, directory);
   return databaseOf(contestant === PUENTE_BESIDE ? besideIn(directory) : directory);
 }
 

@@ -6,7 +6,7 @@ import { PUENTE } from '../contestants/contestants.ts';
 import { OPS_TOKEN, startPuente } from '../contestants/puente.ts';
 import type { Running } from '../processes.ts';
 import { startUpstream } from '../upstream/start.ts';
-import { type Check, checkCounts } from './checks.ts';
+import { type Check, checkCounts, NOTHING_CREATED } from './checks.ts';
 import { files } from './databases.ts';
 
 export interface NoticesResult {
@@ -44,12 +44,7 @@ export async function measureNotices(directory: string): Promise<NoticesResult> 
     took_ms,
     per_second: SALES / (took_ms / 1000),
     checks: [
-      ...(await checkCounts([PUENTE], files(directory), seen, {
-        by_puente: SALES,
-        by_puente_beside: 0,
-        by_bare_translation: 0,
-        untouched: 0,
-      })),
+      ...(await checkCounts([PUENTE], files(directory), seen, { ...NOTHING_CREATED, by_puente: SALES })),
       { what: 'notices received', expected: SALES, found: seen.notices },
     ],
   };

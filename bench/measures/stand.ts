@@ -2,7 +2,13 @@
 import { mkdirSync } from 'node:fs';
 import { caseOf, type Sale } from '../cases/cases.ts';
 import { prepareSales } from '../cases/prepare.ts';
-import { BARE_TRANSLATION, contestantOf, PUENTE, PUENTE_BESIDE } from '../contestants/contestants.ts';
+import {
+  BARE_TRANSLATION,
+  contestantOf,
+  PUENTE,
+  PUENTE_BESIDE,
+  TRANSLATION_WITH_ROWS,
+} from '../contestants/contestants.ts';
 import type { LoopDelay, Question } from '../contestants/probe.ts';
 import type { LoadPlan, LoadResult } from '../load/plan.ts';
 import { askLoad, startLoad } from '../load/start.ts';
@@ -10,7 +16,7 @@ import { runWrk } from '../load/wrk.ts';
 import { cpuSeconds, findProgram, residentMb } from '../machine.ts';
 import type { Running } from '../processes.ts';
 import { startUpstream, type Upstream } from '../upstream/start.ts';
-import { type Check, type Created, checkCounts } from './checks.ts';
+import { type Check, type Created, checkCounts, NOTHING_CREATED } from './checks.ts';
 import { files, onServer } from './databases.ts';
 import { untilQuiet } from './quiet.ts';
 
@@ -63,6 +69,7 @@ const COUNTED: Readonly<Record<string, keyof Created>> = {
   [PUENTE]: 'by_puente',
   [PUENTE_BESIDE]: 'by_puente_beside',
   [BARE_TRANSLATION]: 'by_bare_translation',
+  [TRANSLATION_WITH_ROWS]: 'by_translation_with_rows',
 };
 /** Asked of the own generator before wrk, which reads no answers. */
 const LOOK_MS = 100;
@@ -87,7 +94,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   }
 
   const faults: string[] = [];
-  const created: Created = { by_puente: 0, by_puente_beside: 0, by_bare_translation: 0, untouched: 0 };
+  const created: Created = { ...NOTHING_CREATED };
   const sales = new Map<string, Sale[]>();
   let first = 1;
 

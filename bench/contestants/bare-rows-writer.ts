@@ -1,4 +1,4 @@
-/** The bare translation's writer thread: one group, one durable commit, on the settings that Puente's own writer has. */
+/** The writer thread of the bare rows: one group, one durable commit, on the settings that Puente's own writer has. */
 import { parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { applySettings } from '../../src/store/sqlite/settings.ts';

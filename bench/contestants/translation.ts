@@ -1,16 +1,24 @@
 /**
  * A yardstick for what Puente adds, a process of its own: Express 5, JSON both ways, undici, and a durable commit before and
- * after each create, as P1 asks (`reliability.md` §2). No tokens, lanes, retries, evidence or log, and nothing but creates.
+ * after each create, as P1 asks (`reliability.md` §2). No tokens, lanes, retries, evidence or log, and nothing but creates. Its
+ * rows are as few as can be, or Puente's own of a sale.
  */
-import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Worker } from 'node:worker_threads';
 import express from 'express';
 import { Pool } from 'undici';
+import type { Order } from '../../src/contract/orders.ts';
 import { takeRandom } from '../../src/core/entropy.ts';
 import { RANDOM_BYTES, uuidV7 } from '../../src/core/identifier.ts';
-import type { Group, Row } from './bare-translation-writer.ts';
+import { openBareRows } from './bare-rows.ts';
+import { BARE_TRANSLATION } from './contestants.ts';
+import { openOwnRows } from './own-rows.ts';
+
+/** What a create writes down. Both resolve once that is on the disk. */
+export interface Rows {
+  open(sale: { id: string; unit: string; reference: string; amount_minor: number; body: string }): Promise<void>;
+  settle(id: string, order: Order): Promise<void>;
+}
 
 /** As many as Puente may have. */
 const CONNECTIONS = 256;
@@ -20,12 +28,11 @@ interface Intent {
   additional_info: { external_reference: string; print_on_terminal: boolean };
 }
 
-const [target, database] = process.argv.slice(2);
+const [target, database, kind] = process.argv.slice(2);
 if (target === undefined || database === undefined)
   throw new Error('Give the base URL of the upstream and the file of the database as the arguments.');
 
-const writer = new Worker(new URL('./bare-translation-writer.ts', import.meta.url), { workerData: database });
-await once(writer, 'online');
+const rows = kind === BARE_TRANSLATION ? await openBareRows(database) : await openOwnRows(database);
 const pool = new Pool(target, { connections: CONNECTIONS, pipelining: 1 });
 
 const app = express();
@@ -36,7 +43,8 @@ app.post('/point/integration-api/devices/:device/payment-intents', async (reques
   const intent = JSON.parse(await textOf(request)) as Intent; // what the benchmark sends
   const id = uuidV7(Date.now(), takeRandom(RANDOM_BYTES));
   const body = orderOf(device, intent);
-  await durable({ id, body, order_id: null });
+  const { external_reference: reference } = intent.additional_info;
+  await rows.open({ id, unit: device, reference, amount_minor: intent.amount, body });
   const headers = {
     authorization: String(request.headers.authorization),
     'content-type': 'application/json',
@@ -44,14 +52,14 @@ app.post('/point/integration-api/devices/:device/payment-intents', async (reques
   };
   const made = await pool.request({ method: 'POST', path: '/v1/orders', headers, body });
   if (made.statusCode !== 201) throw new Error(`the upstream answered ${made.statusCode}`);
-  const order = (await made.body.json()) as { id: string }; // what its upstream answers
-  await durable({ id, body: null, order_id: order.id });
+  const order = (await made.body.json()) as Order; // what its upstream answers
+  await rows.settle(id, order);
   response.status(201).json({ id, device_id: device, ...intent });
 });
 
 const server = app.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo; // a TCP server's address is never text
-  process.stdout.write(`bare translation on http://127.0.0.1:${port}\n`);
+  process.stdout.write(`${kind} on http://127.0.0.1:${port}\n`);
 });
 server.keepAliveTimeout = 600_000; // longer than any pause between two measurements
 process.on('SIGTERM', () => process.exit(0));
@@ -72,36 +80,3 @@ async function textOf(request: IncomingMessage): Promise<string> {
   for await (const part of request) parts.push(part as Buffer); // no encoding is set
   return Buffer.concat(parts).toString('utf8');
 }
-
-/** One group is with the writer, and what comes meanwhile gathers for the next; no group waits to become larger. */
-let waiting: { rows: Row[]; resolved: (() => void)[] } = { rows: [], resolved: [] };
-let committing: (() => void)[] | null = null;
-let is_scheduled = false;
-
-/** Resolves when the row is on the disk. */
-function durable(row: Row): Promise<void> {
-  return new Promise((resolve) => {
-    waiting.rows.push(row);
-    waiting.resolved.push(resolve);
-    if (is_scheduled || committing !== null) return;
-    is_scheduled = true;
-    setImmediate(() => {
-      is_scheduled = false;
-      post();
-    });
-  });
-}
-
-function post(): void {
-  const { rows, resolved } = waiting;
-  waiting = { rows: [], resolved: [] };
-  committing = resolved;
-  writer.postMessage(rows satisfies Group);
-}
-
-writer.on('message', () => {
-  const committed = committing ?? [];
-  committing = null;
-  if (waiting.rows.length > 0) post();
-  for (const resolve of committed) resolve();
-});
