@@ -71,8 +71,8 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
   merchant(id: string): Promise<Merchant | null>;
   merchants(): Promise<Merchant[]>;
   /**
-   * A merchant, and whether a token was accepted as its own: both as of one moment, so that the merchant of a token that was
-   * accepted has the site that it was accepted with. Null for a merchant that is not stored.
+   * A merchant, and whether a token was accepted as its own. The merchant is never older than what is said of the token, so that
+   * the one of a token that was accepted has the site that it was accepted with. Null for a merchant that is not stored.
    */
   merchantWithToken(merchant_id: string, fingerprint: string): Promise<MerchantWithToken | null>;
   /**

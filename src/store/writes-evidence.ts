@@ -13,7 +13,8 @@ export const evidenceWrites = {
     limitations) VALUES (${Array(23).fill('?').join(', ')})`,
   /** Of so many that this unit has just inserted: nobody else writes, so their sequences follow each other. */
   place_exchanges: `INSERT INTO exchange_hours (hour, first_sequence, last_sequence)
-    SELECT at / 3600000, min(sequence), max(sequence) FROM exchanges WHERE sequence > last_insert_rowid() - ? GROUP BY 1
+    SELECT at / 3600000, min(sequence), max(sequence) FROM exchanges NOT INDEXED
+    WHERE sequence > last_insert_rowid() - ? GROUP BY 1
     ON CONFLICT (hour) DO UPDATE SET last_sequence = excluded.last_sequence`,
   add_traffic: `INSERT INTO traffic (merchant_id, day, operation, kind, lane, outcome, calls) ${rows(7)}
     ON CONFLICT (merchant_id, day, operation, lane, outcome) DO UPDATE SET calls = calls + excluded.calls`,

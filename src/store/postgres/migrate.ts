@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import type { Client } from 'pg';
 import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
-import { databaseUnusable } from './failure.ts';
+import { databaseUnusable, failureOf } from './failure.ts';
 
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
+/** Processes of the version before may be at work on what a step changes; a deadlock with them undoes the step wholly. */
+const ATTEMPTS = 4;
 const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('puente migrations', 0))`;
 
 export function postgresMigrations(): Migration[] {
@@ -26,7 +28,7 @@ export async function migrate(
   now: number,
   failpoint: Failpoint = noFailpoint,
 ): Promise<void> {
-  for (;;) {
+  for (let attempt = 1; ; ) {
     await client.query('BEGIN');
     try {
       await client.query(LOCK);
@@ -49,7 +51,9 @@ export async function migrate(
       await client.query('COMMIT');
     } catch (error) {
       await client.query('ROLLBACK').catch(() => undefined);
-      throw error;
+      if (failureOf(error) !== 'again' || attempt === ATTEMPTS) throw error;
+      attempt++;
+      continue;
     }
     failpoint('migration.committed');
   }

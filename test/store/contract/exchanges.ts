@@ -48,6 +48,17 @@ export function exchangeTests(current: () => Harness): void {
     expect(found.map(({ id, sequence }) => [id, sequence])).toEqual(batch.map(({ id }, index) => [id, index + 1]));
   });
 
+  it('keeps all of a large batch, whatever hours it tells of', async () => {
+    const { store } = current();
+    const HOUR_MS = 3_600_000;
+    const batch = Array.from({ length: 450 }, (_, index) => newExchange({ at: NOON + (index % 3) * HOUR_MS + index }));
+    await store.recordExchanges(batch);
+    expect((await store.exchanges({}, 0, 500)).map(({ id }) => id)).toEqual(batch.map(({ id }) => id));
+    const since = NOON + HOUR_MS;
+    const later = await store.exchanges({ since, until: since + HOUR_MS }, 0, 500);
+    expect(later.map(({ id }) => id)).toEqual(batch.filter((_, index) => index % 3 === 1).map(({ id }) => id));
+  });
+
   it('leaves out what it knows already, in every sum too', async () => {
     const { store } = current();
     const parts = { lost: [newLoss()], differences: [newDifference()], shadow: { ...accepted, fired: [], losses: [] } };

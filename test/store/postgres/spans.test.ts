@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/store.ts';
 import { migrate, postgresMigrations } from '../../../src/store/postgres/migrate.ts';
+import { eventually } from '../../kit.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import { DAY_MS, finished, MERCHANT, newNotice } from '../contract/harness.ts';
 import { openStore } from './kit.ts';
@@ -201,5 +202,69 @@ describe('old records of several processes', () => {
     expect(gone).toBe(57);
     expect((await store.counts()).links).toMatchObject({ DONE: 3 });
     await Promise.all(others.map((one) => one.close()));
+  });
+});
+
+describe('a migration beside processes of the version before', () => {
+  /** Until a session waits for a lock that another one has. */
+  const untilWaiting = async (pid: number): Promise<void> => {
+    const waits = `SELECT cardinality(pg_blocking_pids(${pid})) > 0 AS waits`;
+    await eventually(
+      () => server.run(server.own, waits),
+      ([row]) => row?.waits === true,
+    );
+  };
+  const session = async (at: string): Promise<{ client: Client; pid: number }> => {
+    const client = new Client({ connectionString: at });
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    return { client, pid: rows[0]?.pid ?? 0 };
+  };
+
+  it('waits for those that write exchanges, and those that read them for it, and none for each other', async () => {
+    const filled = await server.database();
+    const [migrating, writing, reading] = [await session(filled), await session(filled), await session(filled)];
+    const all = postgresMigrations();
+    const before = all.findIndex(({ name }) => name.includes('placed_at_once'));
+    expect(before).toBeGreaterThan(0);
+    await migrate(migrating.client, 'here', all.slice(0, before), BEGIN);
+    await writing.client.query('BEGIN');
+    await writing.client.query(
+      `INSERT INTO exchanges (id, at, lane, stage, status, outcome, duration_ms, tables_revision)
+       VALUES ('a', $1, 'orders', 'orders', 200, 'ok', 1, 'r')`,
+      [Date.now()],
+    );
+    const migrated = migrate(migrating.client, 'here', all, BEGIN);
+    await untilWaiting(migrating.pid);
+    const read = reading.client.query('SELECT count(*) AS rows FROM exchanges');
+    await untilWaiting(reading.pid);
+    await writing.client.query('COMMIT');
+    await migrated;
+    expect((await read).rows).toEqual([{ rows: '1' }]);
+    const deadlocks = `SELECT deadlocks FROM pg_stat_database WHERE datname = '${new URL(filled).pathname.slice(1)}'`;
+    expect(await server.run(server.own, deadlocks)).toEqual([{ deadlocks: '0' }]);
+    for (const { client } of [migrating, writing, reading]) await client.end();
+  });
+
+  it('is repeated where it was the one to end of two that waited for each other', async () => {
+    const filled = await server.database();
+    const [migrating, working] = [await session(filled), await session(filled)];
+    const all = postgresMigrations();
+    await migrate(migrating.client, 'here', all, BEGIN);
+    const sql = 'LOCK TABLE merchants; LOCK TABLE exchange_hours; CREATE TABLE later (id TEXT)';
+    await working.client.query('BEGIN; LOCK TABLE exchange_hours');
+    const migrated = migrate(
+      migrating.client,
+      'here',
+      [...all, { version: all.length + 1, name: 'later', sql }],
+      BEGIN,
+    );
+    await untilWaiting(migrating.pid);
+    // Whoever has waited longer looks for a deadlock first, and is the one to end.
+    await working.client.query('LOCK TABLE merchants');
+    await working.client.query('COMMIT');
+    await migrated;
+    expect(await server.run(filled, 'SELECT * FROM later')).toEqual([]);
+    for (const { client } of [migrating, working]) await client.end();
   });
 });

@@ -68,6 +68,7 @@ describe('plans', () => {
     ['delete_links', ['links_', 'legacy_id=?'], ['SCAN links']],
     ['delete_traffic', ['traffic_by_day (day<?)'], []],
     ['erase_legacy_sales', ['INTEGER PRIMARY KEY (rowid=?)'], ['SCAN legacy_sales']],
+    ['place_exchanges', ['exchanges USING INTEGER PRIMARY KEY (rowid>?)'], ['SCAN exchanges', 'INDEX exchanges_']],
     ['erase_tokens', ['tokens_latest (merchant_id=?)'], ['SCAN tokens']],
     ['erase_proposals', ['proposals_by_merchant (merchant_id=?)'], ['SCAN proposals']],
   ] as const)('%s goes straight to its rows, however many there are', (name, ways, never) => {

@@ -1,5 +1,9 @@
 -- Once for each statement, which inserts many exchanges now, instead of once for each row. What a process of the version before
 -- inserts one by one is placed as well.
+
+-- The table before its spans, as whoever reads or writes it locks them: a trigger is dropped from the spans first, and with a
+-- process of the version before at work each would wait for the other.
+LOCK TABLE exchanges IN ACCESS EXCLUSIVE MODE;
 DROP TRIGGER exchanges_placed ON exchanges;
 DROP FUNCTION place_exchange();
 CREATE FUNCTION place_exchanges() RETURNS trigger LANGUAGE plpgsql AS $$
