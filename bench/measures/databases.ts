@@ -19,8 +19,8 @@ export interface Databases {
    * for empty tables reads all that a merchant has sold for each sale.
    */
   settle(): Promise<void>;
-  /** Processor time that the server has taken for all of them, s; none where there is no server. */
-  serverSeconds(): number;
+  /** Processor time that the server has taken for all of them, s; 0 where there is no server, null where it isn't told. */
+  serverSeconds(): number | null;
   /** One number of a contestant's rows, once it has stopped. */
   count(contestant: string, question: string): Promise<number>;
   stop(): Promise<void>;
@@ -55,7 +55,7 @@ export async function onServer(directory: string, core: number | null): Promise<
     async settle() {
       for (const url of made) await askServer(url, LOOK_AT_ALL);
     },
-    serverSeconds: () => familyCpuSeconds(server.pid) ?? 0,
+    serverSeconds: () => familyCpuSeconds(server.pid),
     count: async (contestant, question) =>
       isTranslation(contestant)
         ? countIn(translationDatabaseOf(contestant, directory), question)

@@ -41,7 +41,10 @@ export type Asked = Pick<LoadPlan, 'case_name' | 'in_flight' | 'duration_ms' | '
 /** What came of it, and what it cost the contestant. */
 export interface Measured extends LoadResult {
   generator: 'wrk' | 'own';
-  /** Processor time for one request, all threads and the database's server, with what was put off until after the answers; null: not known. */
+  /**
+   * Processor time for one request, all threads and the database's server, with what was put off until after the answers. What
+   * the server does in its own time is borne by whoever is measured then. Null: not known.
+   */
   cpu_us: number | null;
   /** How long it went on working after the last answer. */
   settled_ms: number;
@@ -136,7 +139,8 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     await loopDelay(running, contestant);
     const spent = (): number | null => {
       const own_s = cpuSeconds(running.pid);
-      return own_s === null ? null : own_s + (isPuente(contestant) ? databases.serverSeconds() : 0);
+      const server_s = isPuente(contestant) ? databases.serverSeconds() : 0;
+      return own_s === null || server_s === null ? null : own_s + server_s;
     };
     const before = spent();
     const plan_now: LoadPlan = { ...load_plan, first };
