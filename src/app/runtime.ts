@@ -38,6 +38,8 @@ const ORDERS_REMEMBERED = 100_000;
 const DOUBTS_REMEMBERED = 10_000;
 /** Refunds whose age is known by this process's own clock; of one beyond it, by the wall clock. */
 const REFUNDS_REMEMBERED = 10_000;
+/** Of tills that give all their sales one reference, or count from one again each day. */
+const REFERENCES_REMEMBERED = 10_000;
 /** The same of sales: a retry comes within a minute, so that 160 a second are sure to be remembered for as long. */
 const SALES_REMEMBERED = 20_000;
 
@@ -82,6 +84,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     unfound: createRecent(ORDERS_REMEMBERED),
     awaited: createRecent(ORDERS_REMEMBERED),
     absent: createRecent(DOUBTS_REMEMBERED),
+    spent: createRecent(REFERENCES_REMEMBERED),
     opened: createRecent(SALES_REMEMBERED),
     asked: createRecent(REFUNDS_REMEMBERED),
     telling: new Set(),

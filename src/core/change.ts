@@ -55,18 +55,26 @@ export async function changeLink(
   );
 }
 
+interface Applied {
+  /** Rides along. */
+  extra?: (current: Link) => Decision;
+  /** Shows what is held as over. */
+  released?: boolean;
+  /** For who knows it, null for one that is not stored; otherwise it is read. */
+  merchant?: Merchant | null | undefined;
+}
+
 /**
- * Moves a link to what a freshly read order says, with its notices, in one transaction; `extra` rides along.
+ * Moves a link to what a freshly read order says, with its notices, in one transaction.
  * The state is committed before any notice can be sent (DESIGN decision 7).
  */
 export async function applyOrder(
   runtime: Runtime,
   link: Link,
   order: Order,
-  extra: (current: Link) => Decision = noExtra,
-  released = false,
+  { extra = noExtra, released = false, merchant: known }: Applied = {},
 ): Promise<Link> {
-  const merchant = await runtime.store.merchant(link.merchant_id);
+  const merchant = known === undefined ? await runtime.store.merchant(link.merchant_id) : known;
   const rules = { ...advanceRules(runtime, merchant), released };
   // However it was seen (event, read or replay), and whatever dies afterwards: the audit line is in the same commit.
   let settled = null as string | null; // set inside the decision, where the compiler doesn't look
@@ -94,7 +102,7 @@ export function isHeld(runtime: Runtime, link: Link): boolean {
 
 /** Shows a held order as CONFIRMATION_REQUIRED now, as legacy did at once: the till wants the terminal for a new sale. */
 export async function releaseHeld(runtime: Runtime, link: Link): Promise<Link> {
-  return link.order === null ? link : applyOrder(runtime, link, link.order, noExtra, true);
+  return link.order === null ? link : applyOrder(runtime, link, link.order, { released: true });
 }
 
 /** What became of an order nobody was told of, in audit words; null when nothing did (`reliability.md` §3.8). */

@@ -97,15 +97,18 @@ function amountOf(order: OrderBody, exponent: number): number {
   return minor;
 }
 
-/** The client's reference when it fits the new rules and was never used upstream by us; null otherwise. */
-export async function usableReference(
-  { store }: Runtime,
-  merchant_id: string,
-  { client_reference }: Sale,
-): Promise<string | null> {
+/**
+ * The client's reference when it fits the new rules and this process has not found it used; null otherwise. Whether it is used
+ * is judged for good where the row is written (`Store.openLink`).
+ */
+export function usableReference({ spent }: Runtime, merchant_id: string, { client_reference }: Sale): string | null {
   if (client_reference === null || !fitsUpstream(client_reference)) return null;
-  const used = await store.linkByReference(merchant_id, client_reference);
-  return used === null ? client_reference : null;
+  return spent.get(`${merchant_id} ${client_reference}`) === true ? null : client_reference;
+}
+
+/** Found used upstream by us: tills that give all their sales one reference find it so once. */
+export function spend({ spent }: Runtime, merchant_id: string, reference: string): void {
+  spent.set(`${merchant_id} ${reference}`, true);
 }
 
 /** Method, path and canonical body: what makes two calls the same request (`legacy-point.md` finding 11). */

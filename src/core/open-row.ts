@@ -3,6 +3,7 @@ import type { LegacyCall } from './call.ts';
 import { isHeld } from './change.ts';
 import { tickOf } from './clock.ts';
 import type { Link } from './link.ts';
+import type { Merchant } from './merchant.ts';
 import { judgeOpening } from './opening.ts';
 import type { LegacySale } from './records/routing.ts';
 import { hasRoom, noRoom } from './room.ts';
@@ -12,9 +13,9 @@ import type { Opening } from './store.ts';
 
 /**
  * Nothing was written. `left`: the stage says legacy and nothing on orders is in the way any more. `shut`: nothing works
- * upstream. `moved`: its merchant was set meanwhile.
+ * upstream. `moved`: its merchant was set meanwhile. `used`: its reference is.
  */
-type Unwritten = { kind: 'elsewhere' | 'left' | 'shut' | 'moved' };
+type Unwritten = { kind: 'elsewhere' | 'left' | 'shut' | 'moved' | 'used' };
 export type Row = {
   opening: Exclude<Opening, { kind: 'unwanted' }> | Unwritten;
   link: Link;
@@ -30,7 +31,7 @@ export async function openRow(
   { token }: LegacyCall,
   sale: Sale,
   link: Link,
-  { on_orders, revision }: { on_orders: boolean; revision: number | null },
+  { on_orders, merchant }: { on_orders: boolean; merchant: Merchant | null },
 ): Promise<Row> {
   const window_ms = runtime.settings.create.join_window_ms;
   let unwritten = 'left' as Unwritten['kind'] | 'no_room'; // the last word counts, in whatever call it was said
@@ -50,7 +51,7 @@ export async function openRow(
       if (!hasRoom(runtime)) return leave('no_room');
       return runtime.upstream.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
     },
-    revision,
+    merchant?.revision ?? null,
   );
   if (opening.kind === 'open' && link.client_key === null) runtime.opened.set(link.legacy_id, tickOf(runtime.clock));
   if (opening.kind !== 'unwanted') return { opening, ...rest };

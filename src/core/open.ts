@@ -8,7 +8,7 @@ import { legacyDoubts } from './legacy-sale/doubts.ts';
 import { isOver } from './legacy-sale/over.ts';
 import { type Link, slotOf } from './link.ts';
 import type { Merchant } from './merchant.ts';
-import { newLink, usableReference } from './new-link.ts';
+import { newLink, spend, usableReference } from './new-link.ts';
 import { answerOf, counted, isOwn, markOpening, noteId, noteLosses } from './open-answer.ts';
 import { openRow } from './open-row.ts';
 import { noteOwnDoubt } from './own-doubt.ts';
@@ -34,8 +34,8 @@ interface Round {
   reference: string | null;
   /** By the stage as it is now; otherwise the call came for what is open on its unit. */
   on_orders: boolean;
-  /** The merchant's, when its stage was read; null for one that is not stored. */
-  revision: number | null;
+  /** As it was when its stage was looked at: the row is written only while it is still so. Null for one that is not stored. */
+  merchant: Merchant | null;
 }
 
 /** `again`: what was in the way is over. `derived`: another system of this merchant used the reference; nothing exists. */
@@ -53,15 +53,14 @@ export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): 
   if (runtime.clock.now() >= deadline) return counted(runtime, 'late', refused(family, 'unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const [merchant, reference] = await Promise.all([
-      runtime.store.merchant(call.merchant.id),
-      own_reference ? usableReference(runtime, call.merchant.id, sale) : null,
-    ]);
+    const is_chosen = round === 0 && isForOrders(runtime, call, sale);
+    const merchant = is_chosen ? call.merchant : await runtime.store.merchant(call.merchant.id);
+    const reference = own_reference ? usableReference(runtime, call.merchant.id, sale) : null;
     const place = await placeOf(runtime, call, sale, merchant);
-    const revision = merchant?.revision ?? null;
     if (place === 'legacy') return { kind: 'carry' };
     const on_orders = place === 'orders';
-    const tried = await tryOpening(runtime, call, sale, { deadline, own_reference, reference, on_orders, revision });
+    const asked = merchant === null || merchant === call.merchant ? call : { ...call, merchant };
+    const tried = await tryOpening(runtime, asked, sale, { deadline, own_reference, reference, on_orders, merchant });
     if (tried === 'derived') own_reference = false;
     else if (tried !== 'again') return tried;
   }
@@ -76,6 +75,10 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   const { opening, link: stored, elsewhere } = await openRow(runtime, call, sale, fresh.link, round);
   if (opening.kind === 'left') return { kind: 'carry' };
   if (opening.kind === 'moved') return 'again'; // its stage was set meanwhile: the lane is chosen by what it is now
+  if (opening.kind === 'used') {
+    spend(runtime, stored.merchant_id, stored.reference_sent);
+    return 'again'; // with one that is derived
+  }
   if (opening.kind === 'shut')
     return counted(runtime, 'shut', refused(call.operation.family, 'unavailable', null, SOON));
   if (elsewhere !== null) return (await isOver(runtime, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
@@ -91,11 +94,19 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   markOpening(runtime, opening, fresh.link);
   noteId(runtime, stored);
   runtime.failpoint('create.row_written');
-  const plan = { token: call.token, deadline, body: opening.kind === 'open' ? fresh.body : null };
+  const plan: SendPlan =
+    opening.kind === 'open'
+      ? { token: call.token, deadline, body: fresh.body, merchant: round.merchant }
+      : { token: call.token, deadline, body: null };
   const sent = await sendOrDoubt(runtime, stored, plan);
   if (sent.kind === 'over') return 'again'; // the row to join had ended: this is a new sale
   if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) return 'derived';
   return await answerOf(runtime, call, sale, sent);
+}
+
+/** By the merchant that its lane was chosen by. Where the stage says legacy, no row is guarded by it, so that it is looked at again. */
+function isForOrders({ settings }: Runtime, { merchant, operation }: LegacyCall, { family, unit }: Sale): boolean {
+  return isOnOrders(settings, merchant, merchant.id, operation.kind, slotOf(family, unit));
 }
 
 /**

@@ -208,6 +208,8 @@ export interface Runtime {
   awaited: Recent<number>;
   /** The unsigned event, by its sequence, that is tried again for a link in doubt while its order is not there; by legacy id. */
   absent: Recent<number>;
+  /** References that are used upstream, by merchant and reference (`core/new-link.ts`). */
+  spent: Recent<true>;
   /** When this process opened sales without a key, by legacy id: monotonic ms. */
   opened: Recent<number>;
   /** When refunds were asked for of this process, by their id: monotonic ms. */

@@ -1,8 +1,9 @@
 /** From a stored create to its committed outcome; the request path and the completer share it. */
 import type { Order } from '../contract/orders.ts';
 import { type AttemptResult, attemptCreate } from './attempt.ts';
-import { applyOrder, changeLink, unclaimed } from './change.ts';
+import { applyOrder, changeLink, type Decision, unclaimed } from './change.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
+import type { Merchant } from './merchant.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
@@ -21,6 +22,8 @@ export interface SendPlan {
   deadline: number;
   /** The body when this call wrote the row; null when it joins a row or finishes it: then the stored bytes go. */
   body: Uint8Array | null;
+  /** The merchant as it was when this call wrote the row, which says so; otherwise it is read. */
+  merchant?: Merchant | null | undefined;
   /** Who waits for the answer: a client (default), or nobody. */
   for_client?: boolean;
 }
@@ -139,14 +142,15 @@ async function settleSuccess(
   attempts: number,
   plan: SendPlan,
 ): Promise<Sent> {
-  const saved = await applyOrder(runtime, link, order, () => ({
+  const extra = (): Decision => ({
     change: {
       order_id: order.id,
       attempts,
       sealed_body: null,
-      ...(plan.for_client === false ? {} : { client_answer: 'maybe' as const }),
+      ...(plan.for_client === false ? {} : { client_answer: 'maybe' }),
     },
-  }));
+  });
+  const saved = await applyOrder(runtime, link, order, { extra, merchant: plan.merchant });
   runtime.unsettled.delete(link.legacy_id);
   runtime.failpoint('create.settled');
   return { kind: 'created', link: saved };

@@ -98,6 +98,7 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
    * be called again, with null before anything was looked at, and after a lost race; what it says last counts. Opening
    * writes the row; join and busy write nothing and return the holder, unwanted writes nothing whether there is one or not.
    * While a sale born on legacy holds the slot nothing is written either, and that sale is returned as `elsewhere`.
+   * A reference goes upstream once for each merchant: a row whose `reference_sent` another one has is not written (`used`).
    * `revision`: of the merchant, as it was when the lane was chosen, null for one that was not stored; when it is another by
    * the time of the commit nothing is written (`moved`), so that each sale is wholly before a move or wholly after it
    * (`reliability.md` §3.10). Without it the sale is opened whatever the merchant's stage is.
@@ -107,7 +108,7 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
     link: Link,
     decide: (holder: Link | null) => Opening,
     revision?: number | null,
-  ): Promise<{ opening: Opening | { kind: 'elsewhere' | 'moved' }; link: Link; elsewhere: LegacySale | null }>;
+  ): Promise<{ opening: Opening | { kind: 'elsewhere' | 'moved' | 'used' }; link: Link; elsewhere: LegacySale | null }>;
   link(legacy_id: string): Promise<Link | null>;
   /** The link that holds a slot; null when it is free. */
   liveLink(merchant_id: string, slot: string): Promise<Link | null>;

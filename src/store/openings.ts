@@ -52,10 +52,11 @@ async function openLink(
   const { slot, merchant_id } = link;
   const attempts = slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const holder = attempt === 0 ? null : oneOf(await holderOf(reads, link));
+    const [holder, used] = attempt === 0 ? [null] : await inTheWay(reads, link);
     const opening = decide(holder);
     if (opening.kind !== 'open' && attempt === 0) continue;
     if (opening.kind !== 'open') return { opening, link: holder ?? link, elsewhere: null };
+    if (used !== undefined) return { opening: { kind: 'used' }, link, elsewhere: null };
     const result = await writer.commit({ steps: [insertLink(link, holder, revision)], locks: locksOfLink(link) });
     if (result.kind === 'done') return { opening, link, elsewhere: null };
     if (revision !== undefined && ((await reads.revision.get(merchant_id))?.revision ?? null) !== revision)
@@ -96,7 +97,8 @@ async function openLegacySale(reads: Reads, writer: Writer, sale: LegacySale): P
 
 function insertLink(link: Link, seen: Link | null, revision: number | null | undefined): Step {
   const values = valuesOfLink(link);
-  const still_there = [revision === undefined ? WHICHEVER : (revision ?? 0), link.merchant_id];
+  const { merchant_id, reference_sent } = link;
+  const still_there = [revision === undefined ? WHICHEVER : (revision ?? 0), merchant_id, merchant_id, reference_sent];
   if (link.slot !== null) {
     const guard = [link.merchant_id, link.slot, anyOf(link.slot), link.created_at];
     return { write: 'insert_link', values: [...values, ...guard, ...still_there], changes: 1 };
@@ -135,6 +137,13 @@ function anyOf(slot: string): string {
 
 type Reads = ReturnType<typeof prepareReads>;
 
+/** What holds the unit of a link, and what has its reference. */
+async function inTheWay(reads: Reads, link: Link): Promise<[Link | null, { legacy_id: string } | undefined]> {
+  const { merchant_id, reference_sent } = link;
+  const [holder, used] = await Promise.all([holderOf(reads, link), reads.used.get(merchant_id, reference_sent)]);
+  return [oneOf(holder), used];
+}
+
 function holderOf(reads: Reads, link: Link): ReturnType<Reads['holder']['get']> {
   const { merchant_id, slot, fingerprint, client_key } = link;
   if (slot !== null) return reads.holder.get(merchant_id, slot);
@@ -146,6 +155,10 @@ function prepareReads(reader: Reader) {
     revision: reader.prepare<[string], { revision: number }>('SELECT revision FROM merchants WHERE id = ?', 'lookup'),
     holder: reader.prepare<[string, string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
+      'lookup',
+    ),
+    used: reader.prepare<[string, string], { legacy_id: string }>(
+      `SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) LIMIT 1`,
       'lookup',
     ),
     sameRequest: reader.prepare<[string, string, string | null, string | null, string | null], LinkRow>(

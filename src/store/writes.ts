@@ -23,6 +23,8 @@ const COVERED: Readonly<Record<string, string>> = {
 const LINK_VALUES = LINK.split(/,\s*/).map((column) => COVERED[column] ?? '?');
 /** Values: the merchant's revision that the lane was chosen by, 0 for none and -1 for whichever; and the merchant. */
 const STILL_THERE = `(SELECT ?) IN (-1, coalesce((SELECT revision FROM merchants WHERE id = (SELECT ?)), 0))`;
+/** Values: the merchant and the reference. */
+const UNUSED = `NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)))`;
 const INSERT_LINK = `INSERT INTO links (${LINK}) SELECT ${LINK_VALUES.join(', ')}`;
 
 export const writes = {
@@ -45,23 +47,23 @@ export const writes = {
 
   /**
    * The last values are merchant, slot, the slot that stands for it too, and the row's own time: no row while a sale born
-   * on legacy holds the slot. Then those of `STILL_THERE`.
+   * on legacy holds the slot. Then those of `STILL_THERE` and `UNUSED`.
    */
   insert_link: `${INSERT_LINK}
     WHERE NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = (SELECT ?) AND slot IN ((SELECT ?), (SELECT ?))
-      AND ${HOLDING} AND ends_at > (SELECT ?)) AND ${STILL_THERE}`,
+      AND ${HOLDING} AND ends_at > (SELECT ?)) AND ${STILL_THERE} AND ${UNUSED}`,
   /**
    * Without a slot no index guards the opening, so the row goes in only while the newest live link of the same request is
    * the one that was looked at: the last values are merchant, fingerprint,
    * three times the client key, and that link's id or null. A link with another key is no obstacle. Then those of
-   * `STILL_THERE`.
+   * `STILL_THERE` and `UNUSED`.
    */
   insert_unslotted_link: `${INSERT_LINK}
     WHERE (SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL
       AND ${LIVE}
       AND (client_key IS NOT DISTINCT FROM (SELECT ?) OR client_key IS NULL OR CAST((SELECT ?) AS TEXT) IS NULL)
       ORDER BY client_key IS NOT DISTINCT FROM (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1)
-    IS NOT DISTINCT FROM ? AND ${STILL_THERE}`,
+    IS NOT DISTINCT FROM ? AND ${STILL_THERE} AND ${UNUSED}`,
   update_link: `UPDATE links SET state = ?, attempts = ?, first_sent_at = ?, client_answer = ?, order_id = ?,
     order_version = ?, payment_id = ?, legacy_state = ?, legacy_state_at = ?, cancel = ?, expires_at = ?, next_check_at = ?,
     updated_at = ?, revision = revision + 1,

@@ -6,6 +6,7 @@ import {
   advanceRules,
   applyOrder,
   changeLink,
+  type Decision,
   isHeld,
   nextLook,
   releaseHeld,
@@ -126,20 +127,23 @@ describe('an order that was read', () => {
   it('that says nothing new brings along what came with it', async () => {
     const link = await live();
     const audit = { at: NOON, who: 'ana', action: 'reconcile' as const, subject: MERCHANT, reason: 'why', detail: {} };
-    await applyOrder(stand.runtime, link, order(), () => ({ change: {}, audit }));
+    await applyOrder(stand.runtime, link, order(), { extra: () => ({ change: {}, audit }) });
     expect(await stand.store.audits(1)).toMatchObject([{ action: 'reconcile' }]);
     const again = await stand.stored(link);
-    await applyOrder(stand.runtime, again, order(), () => ({ change: {}, notices: [newNotice(link, '{}')] }));
+    await applyOrder(stand.runtime, again, order(), {
+      extra: () => ({ change: {}, notices: [newNotice(link, '{}')] }),
+    });
     expect(await stand.store.countNotices({ legacy_id: link.legacy_id })).toBe(1);
   });
 
   it('tells what came with it how the link stands then', async () => {
     const link = await live();
     const seen: string[] = [];
-    await applyOrder(stand.runtime, link, order(PAID, 5), (current) => {
+    const extra = (current: Link): Decision => {
       seen.push(current.state);
       return { change: { cancel: 'acknowledged' } };
-    });
+    };
+    await applyOrder(stand.runtime, link, order(PAID, 5), { extra });
     expect(seen).toEqual(['DONE']);
     expect(await stand.stored(link)).toMatchObject({ cancel: 'acknowledged', state: 'DONE' });
   });

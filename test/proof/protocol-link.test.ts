@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { LosslessNumber } from 'lossless-json';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { LegacyCall } from '../../src/core/call.ts';
-import { fingerprintOf, newLink, usableReference } from '../../src/core/new-link.ts';
+import { fingerprintOf, newLink, spend, usableReference } from '../../src/core/new-link.ts';
 import { derivedReference, fitsUpstream, legacyIdOf } from '../../src/core/reference.ts';
 import type { Sale } from '../../src/core/sale.ts';
-import { NOON, TERMINAL } from '../store/contract/harness.ts';
+import { MERCHANT, NOON, OTHER_MERCHANT, TERMINAL } from '../store/contract/harness.ts';
 import { callOf, createStand, textOf } from './stand.ts';
 
 const stand = createStand();
@@ -27,7 +27,7 @@ const SALE: Sale = {
 
 async function made(sale: Partial<Sale> = {}, change: Partial<LegacyCall> = {}, own = true) {
   const call = callOf(stand, 'point.create_intent', change);
-  const reference = own ? await usableReference(stand.runtime, call.merchant.id, { ...SALE, ...sale }) : null;
+  const reference = own ? usableReference(stand.runtime, call.merchant.id, { ...SALE, ...sale }) : null;
   return newLink(stand.runtime, call, { ...SALE, ...sale }, reference);
 }
 
@@ -121,9 +121,11 @@ describe('the reference that goes upstream is', () => {
   it('derived when its own was refused, or used before', async () => {
     const refused = await made({}, {}, false);
     expect(refused.link.reference_sent).toBe(derivedReference(refused.link.legacy_id));
-    await stand.link({ reference_sent: 'mesa-4' });
+    spend(stand.runtime, MERCHANT, 'mesa-4');
     const used = await made();
     expect(used.link.reference_sent).toBe(derivedReference(used.link.legacy_id));
+    spend(stand.runtime, OTHER_MERCHANT, 'mesa-5');
+    expect((await made({ client_reference: 'mesa-5' })).link.reference_sent).toBe('mesa-5');
   });
 
   it('recognised as derived, and as nothing else', () => {

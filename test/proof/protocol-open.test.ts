@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { LegacyAnswer } from '../../src/core/answer.ts';
 import type { LegacyCall } from '../../src/core/call.ts';
 import type { Link, LinkChange } from '../../src/core/link.ts';
-import type { Stage } from '../../src/core/merchant.ts';
+import type { Merchant, Stage } from '../../src/core/merchant.ts';
 import { openSale } from '../../src/core/open.ts';
 import { judgeOpening } from '../../src/core/opening.ts';
 import { createIntent } from '../../src/core/point/create.ts';
@@ -35,8 +35,8 @@ const stand = createStand();
 beforeEach(() => stand.reset());
 
 const pointCall = (change: Partial<LegacyCall> = {}): LegacyCall => callOf(stand, 'point.create_intent', change);
-const open = (change: Partial<LegacyCall> = {}): Promise<LegacyAnswer> =>
-  createIntent(stand.runtime, pointCall(change));
+const open = async (change: Partial<LegacyCall> = {}): Promise<LegacyAnswer> =>
+  createIntent(stand.runtime, pointCall({ merchant: await shop(), ...change }));
 const said = (reference: string) => ({ amount: 1500, additional_info: { external_reference: reference } });
 const OTHER = { body: said('mesa-5') };
 
@@ -49,13 +49,21 @@ const CODE = {
 const QR_ORDER = { type: 'qr', type_response: { qr_data: '0002' } };
 const codeCall = (change: Partial<LegacyCall> = {}): LegacyCall =>
   callOf(stand, 'qr.create_code', { body: CODE, ...change });
-const openCode = (change: Partial<LegacyCall> = {}) => createDynamicCode(stand.runtime, codeCall(change));
+const openCode = async (change: Partial<LegacyCall> = {}) =>
+  createDynamicCode(stand.runtime, codeCall({ merchant: await shop(), ...change }));
 
 /** What the till is told. */
 function told(answer: LegacyAnswer): { status: number; error: unknown; headers: Record<string, string> } {
   if (answer.kind !== 'answer') throw new Error('it was carried');
   const { error } = answer.body as { error?: unknown };
   return { status: answer.status, error, headers: answer.headers ?? {} };
+}
+
+/** The merchant as the lane is chosen by it. */
+async function shop(): Promise<Merchant> {
+  const merchant = await stand.store.merchant(MERCHANT);
+  if (merchant === null) throw new Error('there is no merchant');
+  return merchant;
 }
 
 const links = (): Promise<Link[]> => stand.store.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 100);
@@ -229,6 +237,18 @@ describe('what upstream said', () => {
     const rows = (await links()).map(({ state, reference_sent }) => `${state} ${reference_sent}`);
     expect(rows.toSorted()).toEqual([expect.stringMatching(/^LIVE pnt/), 'REJECTED mesa-4']);
     expect(stand.counts).toEqual(['creates created']);
+  });
+
+  it('a reference that another sale has had goes once, and the next ones are not written in vain', async () => {
+    stand.answers = [creates(), creates({}, 2), creates({}, 3)];
+    for (const device_id of ['T1', 'T2', 'T3']) {
+      expect(told(await open({ path: { device_id } })).status).toBe(200);
+    }
+    const references = stand.asked.map((call) => JSON.parse(textOf(call.body)).external_reference);
+    expect(references).toEqual(['mesa-4', expect.stringMatching(/^pnt/), expect.stringMatching(/^pnt/)]);
+    expect((await links()).map(({ client_reference }) => client_reference)).toEqual(['mesa-4', 'mesa-4', 'mesa-4']);
+    const rows = stand.points.filter((point) => point === 'create.before_row');
+    expect(rows, 'each one once, and the second once more').toHaveLength(4);
   });
 
   it('a refusal of a derived reference is told', async () => {
@@ -436,6 +456,26 @@ describe('a sale of a merchant on legacy', () => {
     await stage('legacy');
     expect(await open()).toEqual({ kind: 'carry' });
     expect([await links(), stand.points]).toEqual([[], []]);
+  });
+
+  it('is carried, and nothing is written, when it was moved after its lane was chosen', async () => {
+    const merchant = await shop();
+    await stage('legacy');
+    expect(await open({ merchant })).toEqual({ kind: 'carry' });
+    expect([await links(), stand.points]).toEqual([[], ['create.before_row']]);
+  });
+
+  it('is opened, as its merchant is by then, when that was set after its lane was chosen', async () => {
+    const merchant = await shop();
+    const why = { at: NOON, who: 'ana', subject: MERCHANT, reason: 'asked by the shop', detail: {} };
+    await stand.store.saveMerchant({ ...merchant, site: 'MLC' }, merchant.revision, {
+      ...why,
+      action: 'merchant settings',
+    });
+    stand.answers = [creates()];
+    expect(told(await open({ merchant })).status).toBe(200);
+    expect(await links()).toMatchObject([{ state: 'LIVE', amount_minor: 1500 }]);
+    expect(textOf(stand.asked[0]?.body), 'pesos of Chile have no cents').toContain('"amount":"1500"');
   });
 
   it('that may be the one on orders is joined there', async () => {

@@ -137,9 +137,12 @@ export function createStand(): Stand {
       stand.runtime = { ...made, ids: { ...made.ids, legacyId } };
     },
     async link(change = {}) {
+      // What orders tell by default is the first; a reference goes upstream once.
+      const is_first = (await memory.store.linkByReference(MERCHANT, REFERENCE)) === null;
+      const reference_sent = is_first ? REFERENCE : `${REFERENCE}-${++ids}`;
       const link = newLink({
-        reference_sent: REFERENCE,
-        sealed_body: vault.seal(JSON.stringify({ external_reference: REFERENCE }), 'body'),
+        reference_sent,
+        sealed_body: vault.seal(JSON.stringify({ external_reference: reference_sent }), 'body'),
         boot_id: stand.runtime.boot_id,
         first_sent_at: stand.now,
         created_at: stand.now,

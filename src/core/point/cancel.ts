@@ -94,7 +94,7 @@ async function judgeCancel(
 
 /** 200 canceled, or 202: the terminal was asked, and the intent stays ON_TERMINAL until the event (`orders-api.md` §3.1). */
 async function accepted(runtime: Runtime, call: LegacyCall, link: Link, order: Order): Promise<LegacyAnswer> {
-  const applied = await applyOrder(runtime, link, order, () => ({ change: { cancel: 'acknowledged' } }));
+  const applied = await applyOrder(runtime, link, order, { extra: () => ({ change: { cancel: 'acknowledged' } }) });
   return canceledAnswer(runtime, call, applied);
 }
 

@@ -63,7 +63,7 @@ async function cancelLive(
   const outcome = await sendCancel(runtime, marked, call.token, cancelHeaders(runtime, call, marked), timeout_ms);
   const order = readableOrder(outcome, marked.order_id);
   if (order !== null) {
-    const applied = await applyOrder(runtime, marked, order, () => ({ change: { cancel: 'acknowledged' } }));
+    const applied = await applyOrder(runtime, marked, order, { extra: () => ({ change: { cancel: 'acknowledged' } }) });
     if (applied.state !== 'LIVE') return 'freed';
   }
   const locked = outcome.kind === 'answered' && errorCode(outcome.body) === 'instore_order_locked_error';

@@ -89,7 +89,7 @@ export async function adopt(runtime: Runtime, { link, order, repair }: Orphan): 
   return true;
 }
 
-/** The row of a sale that was lost; null while legacy has a sale at its unit. */
+/** The row of a sale that was lost; null while legacy has a sale at its unit, and when another has its reference by now. */
 async function written(runtime: Runtime, link: Link): Promise<Link | null> {
   const { opening, link: row } = await runtime.store.openLink(link, () => ({ kind: 'open' }));
   return opening.kind === 'open' ? row : null;

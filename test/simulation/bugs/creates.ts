@@ -44,8 +44,8 @@ export const createBugs: Bug[] = [
     edits: [
       {
         file: 'core/send.ts',
-        from: 'const saved = await applyOrder(runtime, link, order, () => ({',
-        to: "const saved = { ...link, order, order_id: order.id, state: 'LIVE' }; void applyOrder(runtime, link, order, () => ({",
+        from: 'const saved = await applyOrder(runtime, link, order, { extra, merchant: plan.merchant });',
+        to: "const saved = { ...link, order, order_id: order.id, state: 'LIVE' }; void applyOrder(runtime, link, order, { extra, merchant: plan.merchant });",
       },
     ],
   },
@@ -99,7 +99,7 @@ export const createBugs: Bug[] = [
     edits: [
       {
         file: 'core/send.ts',
-        from: "...(plan.for_client === false ? {} : { client_answer: 'maybe' as const }),",
+        from: "...(plan.for_client === false ? {} : { client_answer: 'maybe' }),",
         to: '',
       },
       {

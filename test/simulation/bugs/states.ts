@@ -58,9 +58,9 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/open.ts',
-        from: 'const revision = merchant?.revision ?? null;',
-        to: 'const revision = undefined;',
+        file: 'core/open-row.ts',
+        from: 'merchant?.revision ?? null,',
+        to: 'undefined,',
       },
     ],
   },

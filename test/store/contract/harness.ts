@@ -5,6 +5,7 @@ import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
 import type { Attempt, NewNotice } from '../../../src/core/records/notices.ts';
 import type { LegacySale } from '../../../src/core/records/routing.ts';
 import type { AuditEntry, NewEvent, Store } from '../../../src/core/store.ts';
+import { LINK } from '../../../src/store/columns.ts';
 
 export interface Harness {
   store: Store;
@@ -12,6 +13,8 @@ export interface Harness {
   reopen(): Promise<Store>;
   /** Takes every row away, as a new store has none; one that was closed is opened again. */
   empty(): Promise<void>;
+  /** Runs statements beside the store, as another program may. */
+  sql(text: string): Promise<void>;
   /** Closes the store and removes its data. */
   dispose(): Promise<void>;
 }
@@ -95,6 +98,22 @@ export async function opened(store: Store, change: Partial<Link> = {}): Promise<
   const { opening, link } = await store.openLink(newLink(change), () => ({ kind: 'open' }));
   if (opening.kind !== 'open') throw new Error(`The link was not opened: ${opening.kind}`);
   return link;
+}
+
+/**
+ * Gives a link the reference of another one: two sales of one moment may have had it on PostgreSQL, and with builds
+ * that looked before they wrote.
+ */
+export function withReference({ legacy_id }: Link, reference: string): string {
+  const columns = LINK.split(/,\s*/);
+  const copied = columns.map(
+    (name) => ({ legacy_id: `'${legacy_id}'`, reference_sent: `'${reference}'` })[name] ?? name,
+  );
+  return `CREATE TEMPORARY TABLE given AS SELECT * FROM links WHERE legacy_id = '${legacy_id}';
+    DELETE FROM link_states WHERE legacy_id = '${legacy_id}';
+    DELETE FROM links WHERE legacy_id = '${legacy_id}';
+    INSERT INTO links (${LINK}) SELECT ${copied.join(', ')} FROM given;
+    DROP TABLE given`;
 }
 
 /** A link of its own unit that is over already. */

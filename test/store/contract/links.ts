@@ -13,6 +13,7 @@ import {
   OTHER_MERCHANT,
   opened,
   orderId,
+  withReference,
 } from './harness.ts';
 
 export function linkTests(current: () => Harness): void {
@@ -124,8 +125,9 @@ function itFindsLinks(current: () => Harness): void {
 
   it('prefers the live link, then the newest, of a reference that was used again', async () => {
     const live = await opened(current().store, { reference_sent: 'table7', created_at: NOON });
-    const over = await finished(current().store, { reference_sent: 'table7', created_at: NOON + 1 });
-    const newest = await finished(current().store, { reference_sent: 'table7', created_at: NOON + 2 });
+    const over = await finished(current().store, { created_at: NOON + 1 });
+    const newest = await finished(current().store, { created_at: NOON + 2 });
+    for (const link of [over, newest]) await current().sql(withReference(link, 'table7'));
     expect((await current().store.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(live.legacy_id);
     await current().store.saveLink(live, { state: 'DONE' });
     expect((await current().store.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(newest.legacy_id);

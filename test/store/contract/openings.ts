@@ -68,6 +68,29 @@ export function openingTests(current: () => Harness): void {
     },
   );
 
+  it.each(['with', 'without'] as const)('writes nothing of a sale %s a unit whose reference is used', async (which) => {
+    const { store } = current();
+    const open: Opening = { kind: 'open' };
+    const { reference_sent } = await finished(store, { reference_sent: 'table7' });
+    const change: Partial<Link> = which === 'with' ? {} : { slot: null, family: 'qr' };
+    const late = newLink({ ...change, reference_sent });
+    expect(await store.openLink(late, () => open)).toEqual({ opening: { kind: 'used' }, link: late, elsewhere: null });
+    expect(await store.link(late.legacy_id)).toBeNull();
+    expect((await store.openLink(newLink({ ...change, reference_sent: 'table8' }), () => open)).opening).toEqual(open);
+    const others = newLink({ ...change, reference_sent, merchant_id: OTHER_MERCHANT });
+    expect((await store.openLink(others, () => open)).opening).toEqual(open);
+  });
+
+  it('tells first of what holds the unit, and only then that the reference is used', async () => {
+    const { store } = current();
+    const holder = await opened(store, { reference_sent: 'table7' });
+    const joining = (seen: Link | null): Opening => ({ kind: seen === null ? 'open' : 'join' });
+    const retry = newLink({ reference_sent: 'table7' });
+    expect(await store.openLink(retry, joining)).toMatchObject({ opening: { kind: 'join' }, link: holder });
+    await store.saveLink(holder, { state: 'DONE' });
+    expect(await store.openLink(retry, joining)).toMatchObject({ opening: { kind: 'used' } });
+  });
+
   it('refuses a second live link of a unit even if the decision is wrong', async () => {
     const holder = await opened(current().store);
     const second = current().store.openLink(newLink(), () => ({ kind: 'open' }));

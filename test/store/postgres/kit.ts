@@ -30,6 +30,9 @@ export async function openHarness(): Promise<Harness> {
       if (!harness.store.healthy()) await harness.reopen();
       await server.run(url, DELETE_ROWS);
     },
+    async sql(text) {
+      await server.run(url, text);
+    },
     async dispose() {
       await harness.store.close();
       await server.remove();

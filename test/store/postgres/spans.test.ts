@@ -252,6 +252,9 @@ describe('a migration beside processes of the version before', () => {
     const all = postgresMigrations();
     await migrate(migrating.client, 'here', all, BEGIN);
     const sql = 'LOCK TABLE merchants; LOCK TABLE exchange_hours; CREATE TABLE later (id TEXT)';
+    // Each looks for a deadlock once, when it has waited for so long, and is the one to end when it finds one.
+    await migrating.client.query("SET deadlock_timeout = '3s'");
+    await working.client.query("SET deadlock_timeout = '1min'");
     await working.client.query('BEGIN; LOCK TABLE exchange_hours');
     const migrated = migrate(
       migrating.client,
@@ -260,7 +263,6 @@ describe('a migration beside processes of the version before', () => {
       BEGIN,
     );
     await untilWaiting(migrating.pid);
-    // Whoever has waited longer looks for a deadlock first, and is the one to end.
     await working.client.query('LOCK TABLE merchants');
     await working.client.query('COMMIT');
     await migrated;

@@ -39,12 +39,25 @@ export async function openHarness(): Promise<Harness> {
       if (!harness.store.healthy()) await harness.reopen();
       deleteRows(path);
     },
+    async sql(text) {
+      runSql(path, text);
+    },
     async dispose() {
       await harness.store.close();
       folder.remove();
     },
   };
   return harness;
+}
+
+/** Beside the store that has the file open. */
+export function runSql(path: string, text: string): void {
+  const database = new Database(path, { timeout: 5_000 });
+  try {
+    database.exec(text);
+  } finally {
+    database.close();
+  }
 }
 
 /** What the store keeps of itself, and the counts, which follow the rows. */

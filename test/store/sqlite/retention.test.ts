@@ -23,9 +23,10 @@ import {
   OTHER_MERCHANT,
   opened,
   orderId,
+  withReference,
 } from '../contract/harness.ts';
 import { newBulk } from '../contract/moves.ts';
-import { type Folder, newFolder, openStore } from './kit.ts';
+import { type Folder, newFolder, openStore, runSql } from './kit.ts';
 
 let folder: Folder;
 let path: string;
@@ -112,7 +113,8 @@ it('takes of the inbox only what is over and of that very sale, where others hav
   await store.saveLink(old, { state: 'DONE', order_id: orderId(1), next_check_at: null });
   // The same number was said by another merchant's till, and by this one's for a later sale.
   await opened(store, { merchant_id: OTHER_MERCHANT, reference_sent });
-  await opened(store, { slot: 'point:LATER', reference_sent });
+  const later = await opened(store, { slot: 'point:LATER' });
+  runSql(path, withReference(later, reference_sent));
   const of = (change: object) => store.receiveEvent(newEvent({ reference: reference_sent, order_id: null, ...change }));
   await of({ action: 'over' });
   const [over] = await store.dueEvents(NOON, 10);
