@@ -1,17 +1,15 @@
 /** Where one call goes: new work follows the merchant's stage, an existing id its lane of birth (DESIGN, Words: Lane). */
 import type { CommonErrorName } from '../contract/legacy-errors.ts';
-import type { LegacyCall } from './call.ts';
 import type { OperationKind } from './exchange.ts';
 import { claimedMerchant, identify, rememberedMerchant } from './identity.ts';
-import { hasUntoldCode } from './legacy-sale/doubts.ts';
-import { isHeldByLegacy } from './legacy-sale/over.ts';
 import { type Link, slotOf } from './link.ts';
-import type { Merchant, Stage } from './merchant.ts';
+import type { Merchant, MerchantWithToken, Stage } from './merchant.ts';
 import { findUnseenPayment } from './payments/owner.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from './qr/pos-lookup.ts';
 import { isOnOrders, stageInForce } from './routing.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
+import { hasOwnWork, isOnLegacyAlone, isUnitOnOrders, type UnitWork } from './unit-lane.ts';
 
 /** `stage`: in force for the call, safety stop included. */
 export type Lane =
@@ -46,8 +44,7 @@ type NewWork = Exclude<Named, { kind: 'link' }>;
  */
 export async function chooseLane(runtime: Runtime, token: Secret, named: Named, kind: OperationKind): Promise<Lane> {
   const claimed = claimedMerchant(token) ?? (await rememberedMerchant(runtime, token));
-  const seen =
-    claimed === null ? null : await runtime.store.merchantWithToken(claimed, runtime.vault.fingerprint(token));
+  const seen = claimed === null ? null : await seenBefore(runtime, claimed, token, named);
   const known = seen?.merchant ?? null;
   const { stage } = stageInForce(runtime.settings, known, kind);
   const carried: Lane = { lane: 'legacy', stage, merchant_id: claimed };
@@ -57,22 +54,41 @@ export async function chooseLane(runtime: Runtime, token: Secret, named: Named, 
     claimed !== null && named.kind !== 'link' && !isMeantForOrders(runtime, claimed, known, named, kind);
   if (may_be_legacy && !(await hasAnythingOnOrders(runtime, claimed, named, kind))) return carried;
   const identity = await identify(runtime, token, seen);
-  if (identity.kind === 'accepted') return await laneOfMerchant(runtime, identity.merchant, token, named, kind);
+  if (identity.kind === 'accepted') {
+    const { merchant } = identity;
+    // Whoever had to be asked whose the token is took time, in which the unit may have been taken.
+    const is_free = seen?.is_free === true && merchant === seen.merchant;
+    return await laneOfMerchant(runtime, merchant, token, named, kind, is_free);
+  }
   // Most payments nobody here has seen are legacy's, and so is what it has on a unit: it judges the token itself.
   const is_token_refused = identity.error === 'unauthorized';
+  const which = is_token_refused ? 'proven' : 'any';
+  const has_unit = claimed !== null && named.kind === 'slot';
   const judgesItself =
-    named.kind === 'payment' || (await isOnLegacyAlone(runtime, claimed, named, is_token_refused ? 'proven' : 'any'));
+    named.kind === 'payment' || (has_unit && (await isOnLegacyAlone(runtime, claimed, named, which)));
   if (judgesItself) return { ...carried, is_token_refused };
   return { lane: 'refused', stage, merchant_id: claimed, error: identity.error };
 }
 
-/** The lane of a call whose token was accepted as this merchant's. */
+/** What is known before anybody is asked: the merchant, its token, and a unit that decides about the lane. */
+function seenBefore(
+  { store, vault, clock }: Runtime,
+  merchant_id: string,
+  token: Secret,
+  named: Named,
+): Promise<MerchantWithToken | null> {
+  const unit = named.kind === 'slot' && named.work !== 'beside' ? { slot: named.slot, now: clock.now() } : null;
+  return store.merchantWithToken(merchant_id, vault.fingerprint(token), unit);
+}
+
+/** The lane of a call whose token was accepted as this merchant's. @param is_free legacy holds nothing of the named unit. */
 async function laneOfMerchant(
   runtime: Runtime,
   merchant: Merchant,
   token: Secret,
   named: Named,
   kind: OperationKind,
+  is_free: boolean,
 ): Promise<Lane> {
   const { stage } = stageInForce(runtime.settings, merchant, kind);
   const legacy: Lane = { lane: 'legacy', stage, merchant_id: merchant.id };
@@ -85,7 +101,7 @@ async function laneOfMerchant(
       return link === null ? legacy : orders(link);
     }
     case 'slot':
-      return (await isUnitOnOrders(runtime, merchant, token, named, kind)) ? orders() : legacy;
+      return (await isUnitOnOrders(runtime, merchant, token, named, kind, is_free)) ? orders() : legacy;
     case 'pos': {
       // With nothing of its tills on legacy the stage says it all, and the story asks what it needs.
       if (stage === 'orders' && !(await mayHaveQrOnLegacy(runtime, merchant.id))) return orders();
@@ -107,55 +123,6 @@ async function laneOfMerchant(
     case 'merchant':
       return isOnOrders(runtime.settings, merchant, merchant.id, kind, null) ? orders() : legacy;
   }
-}
-
-/**
- * Work on a unit, by its slot. `sale`: it takes the unit. `look`: it reads or takes away what is there. For both, whatever
- * is live on the unit decides before the stage does. `beside`: a setting, or a sale that takes no unit.
- */
-interface UnitWork {
-  slot: string;
-  work: 'sale' | 'look' | 'beside';
-}
-
-/** True for work that belongs on orders: what is live on its unit decides, on either side; then the stage. */
-export async function isUnitOnOrders(
-  runtime: Runtime,
-  merchant: Merchant,
-  token: Secret,
-  unit: UnitWork,
-  kind: OperationKind,
-): Promise<boolean> {
-  const { slot, work } = unit;
-  const is_by_stage = isOnOrders(runtime.settings, merchant, merchant.id, kind, slot);
-  // The commonest: whatever is live on the unit is on orders as well, so that nobody has to look for it. A unit that legacy may
-  // hold is looked at twice instead.
-  if (is_by_stage && (work === 'beside' || !(await mayBeHeld(runtime, merchant.id, slot)))) return true;
-  if (await hasOwnWork(runtime, merchant.id, unit, kind)) return true;
-  // Legacy itself answers what is asked of its own; only a new sale is worth a question.
-  if (!is_by_stage || work === 'look') return false;
-  const deadline = runtime.clock.now() + runtime.settings.reads.timeout_ms;
-  return !(await isHeldByLegacy(runtime, merchant.id, slot, token, deadline));
-}
-
-/**
- * For a story whose unit turned out to be free: the merchant may have been moved, or legacy have taken the unit, since the
- * lane was chosen.
- */
-export async function isStillOnOrders(runtime: Runtime, call: LegacyCall, slot: string): Promise<boolean> {
-  const merchant = (await runtime.store.merchant(call.merchant.id)) ?? call.merchant;
-  return isUnitOnOrders(runtime, merchant, call.token, { slot, work: 'look' }, call.operation.kind);
-}
-
-/** Something of the unit is on orders and not over; of what holds no unit, only what its till may not know of. */
-export async function hasOwnWork(
-  runtime: Runtime,
-  merchant_id: string,
-  { slot, work }: UnitWork,
-  kind: OperationKind,
-): Promise<boolean> {
-  if (work !== 'beside') return (await runtime.store.liveLink(merchant_id, slot)) !== null;
-  return kind === 'qr' && hasUntoldCode(runtime, merchant_id, slot.slice(slotOf('qr', '').length));
 }
 
 /** By the stage, whatever is there. */
@@ -199,29 +166,6 @@ async function hasAnythingOnOrders(
     case 'merchant':
       return false; // not of a unit, nor of the past
   }
-}
-
-/** Legacy may have work on the unit, as far as can be told without asking it. */
-async function mayBeHeld(runtime: Runtime, merchant_id: string, slot: string): Promise<boolean> {
-  const now = runtime.clock.now();
-  if (runtime.unrecorded.holds(merchant_id, slot, now)) return true;
-  return (await runtime.store.heldByLegacy(merchant_id, slot, now)) !== null;
-}
-
-/**
- * What legacy has on a unit that has nothing on orders. Only what is `proven` for a token that orders refuse: otherwise
- * invented ones could hold a unit there for one another.
- */
-async function isOnLegacyAlone(
-  runtime: Runtime,
-  merchant_id: string | null,
-  named: Named,
-  which: 'any' | 'proven',
-): Promise<boolean> {
-  if (merchant_id === null || named.kind !== 'slot' || named.work === 'beside') return false;
-  if ((await runtime.store.liveLink(merchant_id, named.slot)) !== null) return false;
-  if (which === 'any') return mayBeHeld(runtime, merchant_id, named.slot);
-  return (await runtime.store.heldByLegacy(merchant_id, named.slot, runtime.clock.now(), which)) !== null;
 }
 
 /** Asks whose the payment is only where the merchant has had sales on orders. */

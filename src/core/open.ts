@@ -3,7 +3,6 @@ import { PuenteError } from '../error.ts';
 import { type LegacyAnswer, refused } from './answer.ts';
 import type { LegacyCall } from './call.ts';
 import { sendInTurn } from './flight.ts';
-import { hasOwnWork } from './lane.ts';
 import { legacyDoubts } from './legacy-sale/doubts.ts';
 import { isOver } from './legacy-sale/over.ts';
 import { type Link, slotOf } from './link.ts';
@@ -17,6 +16,7 @@ import { isOnOrders } from './routing.ts';
 import type { Runtime } from './runtime.ts';
 import type { Sale } from './sale.ts';
 import type { SendPlan, Sent } from './send.ts';
+import { hasOwnWork } from './unit-lane.ts';
 
 /** Upstream is probed every second; what was not written can be tried again. */
 const SOON = { 'retry-after': '1' };

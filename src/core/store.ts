@@ -73,8 +73,13 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
   /**
    * A merchant, and whether a token was accepted as its own. The merchant is never older than what is said of the token, so that
    * the one of a token that was accepted has the site that it was accepted with. Null for a merchant that is not stored.
+   * `unit`: a slot, and the time (epoch ms) at which it is asked for, where whether legacy holds it will be asked next.
    */
-  merchantWithToken(merchant_id: string, fingerprint: string): Promise<MerchantWithToken | null>;
+  merchantWithToken(
+    merchant_id: string,
+    fingerprint: string,
+    unit: { slot: string; now: number } | null,
+  ): Promise<MerchantWithToken | null>;
   /**
    * Writes a merchant and its audit line; its safety stops stay as they are. `expected_revision` 0 means: it must not exist yet.
    * @throws PuenteError conflict when the stored revision is another.

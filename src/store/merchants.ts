@@ -104,7 +104,8 @@ function tokenMethods(reader: Reader, writer: Writer, now: () => number): TokenM
     },
     async merchantWithToken(merchant_id, fingerprint) {
       const row = await withToken.get(fingerprint, merchant_id);
-      return row === undefined ? null : { merchant: merchantOf(row), accepted_until: row.accepted_until };
+      if (row === undefined) return null;
+      return { merchant: merchantOf(row), accepted_until: row.accepted_until, is_free: false };
     },
   };
 }

@@ -103,8 +103,8 @@ describe('whose a call is', () => {
     };
     runtime.store = {
       ...store,
-      merchantWithToken: async (id, fingerprint) => {
-        const seen = await store.merchantWithToken(id, fingerprint);
+      merchantWithToken: async (...asked) => {
+        const seen = await store.merchantWithToken(...asked);
         await accept();
         return seen;
       },

@@ -1,11 +1,12 @@
 /** Where a call goes, without doors: the stage, what is live on either side, and what nobody needs to be asked (`reliability.md` §3.10). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../src/core/exchange.ts';
-import { chooseLane, hasOwnWork, isStillOnOrders, isUnitOnOrders, type Lane, type Named } from '../../src/core/lane.ts';
+import { chooseLane, type Lane, type Named } from '../../src/core/lane.ts';
 import type { Link } from '../../src/core/link.ts';
 import type { MerchantSettings, Stage } from '../../src/core/merchant.ts';
 import type { LegacySale } from '../../src/core/records/routing.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { hasOwnWork, isStillOnOrders, isUnitOnOrders } from '../../src/core/unit-lane.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
 import { auditOf, MERCHANT, NOON, newSale, opened, orderId, TERMINAL } from '../store/contract/harness.ts';
 import {

@@ -161,7 +161,7 @@ export function createStand(): Stand {
 }
 
 /** A merchant on orders whose token the upstream has accepted. */
-async function meetMerchant({ store, runtime, now }: Stand): Promise<void> {
+export async function meetMerchant({ store, runtime, now }: Pick<Stand, 'store' | 'runtime' | 'now'>): Promise<void> {
   const line = {
     at: now,
     who: 'ana',

@@ -1,9 +1,9 @@
 /** The story of taking away what a point of sale has, by the point of sale, which the orders API can only do by the order. */
 import { answered, type LegacyAnswer } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
-import { isStillOnOrders } from '../lane.ts';
 import { slotOf } from '../link.ts';
 import type { Runtime } from '../runtime.ts';
+import { isStillOnOrders } from '../unit-lane.ts';
 import { clearPointOfSale, inTurn } from './clear.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 

@@ -1,10 +1,10 @@
 /** The story of reading what a till has, which the orders API can only do by the order. */
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
-import { isStillOnOrders } from '../lane.ts';
 import { slotOf } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
+import { isStillOnOrders } from '../unit-lane.ts';
 import { saleContext } from './create.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 

@@ -114,8 +114,9 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
     await leases.release().catch(() => undefined);
     await pool.end();
   };
+  const openings = openingMethods(reader, writer);
   return {
-    ...merchantMethods(reader, writer, now),
+    ...withUnit(merchantMethods(reader, writer, now), openings),
     ...linkMethods(reader, writer, now),
     ...dueLinkMethods(reader, holder),
     ...eventMethods(writer),
@@ -124,7 +125,7 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
     ...dueNoticeMethods(reader, holder),
     ...noticeLogMethods(reader, writer),
     ...refundMethods(reader, writer, now),
-    ...openingMethods(reader, writer),
+    ...openings,
     ...legacySaleMethods(reader, writer, now),
     ...linkHistoryMethods(reader),
     ...anyMerchantMethods(reader),
@@ -144,6 +145,23 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
     close: () => {
       closing ??= close();
       return closing;
+    },
+  };
+}
+
+/** The unit is looked at in the same round trip: most calls that name one go to orders, and would ask next. */
+function withUnit<Methods extends Pick<Store, 'merchantWithToken'>>(
+  methods: Methods,
+  { heldByLegacy }: Pick<Store, 'heldByLegacy'>,
+): Methods {
+  return {
+    ...methods,
+    async merchantWithToken(merchant_id, fingerprint, unit) {
+      const [seen, held] = await Promise.all([
+        methods.merchantWithToken(merchant_id, fingerprint, unit),
+        unit === null ? null : heldByLegacy(merchant_id, unit.slot, unit.now),
+      ]);
+      return seen === null ? null : { ...seen, is_free: unit !== null && held === null };
     },
   };
 }

@@ -25,7 +25,9 @@ export function withKnownRows<Methods extends KnownReads>(methods: Methods, know
     const accepted = await token(fingerprint);
     const its = await merchant(merchant_id);
     if (its === null) return null;
-    return { merchant: its, accepted_until: accepted?.merchant_id === merchant_id ? accepted.accepted_until : null };
+    const accepted_until = accepted?.merchant_id === merchant_id ? accepted.accepted_until : null;
+    // A look of its own is no slower here, and most of those who name a unit need none.
+    return { merchant: its, accepted_until, is_free: false };
   };
   return {
     ...methods,

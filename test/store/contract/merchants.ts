@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type AcceptedToken, merchantSettings } from '../../../src/core/merchant.ts';
-import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
+import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, newSale, OTHER_MERCHANT } from './harness.ts';
 
 export function merchantTests(current: () => Harness): void {
   itKeepsTokens(current);
@@ -127,18 +127,38 @@ function itKeepsTokens(current: () => Harness): void {
 function itFindsMerchantsWithTokens(current: () => Harness): void {
   it('gives a merchant with what is known of a token: nothing where it is not its own', async () => {
     const { store } = current();
-    expect(await store.merchantWithToken(MERCHANT, 'a')).toBeNull();
+    expect(await store.merchantWithToken(MERCHANT, 'a', null)).toBeNull();
     await store.acceptToken(newToken('a', { accepted_until: NOON + 7 }), 'MLA');
     await store.acceptToken(newToken('c', { merchant_id: OTHER_MERCHANT }), 'MLB');
     const merchant = await store.merchant(MERCHANT);
-    const withToken = (fingerprint: string) => store.merchantWithToken(MERCHANT, fingerprint);
-    expect(await withToken('a')).toEqual({ merchant, accepted_until: NOON + 7 });
-    expect(await withToken('b')).toEqual({ merchant, accepted_until: null });
-    expect(await withToken('c')).toEqual({ merchant, accepted_until: null });
+    const withToken = (fingerprint: string) => store.merchantWithToken(MERCHANT, fingerprint, null);
+    expect(await withToken('a')).toEqual({ merchant, accepted_until: NOON + 7, is_free: false });
+    expect(await withToken('b')).toEqual({ merchant, accepted_until: null, is_free: false });
+    expect(await withToken('c')).toEqual({ merchant, accepted_until: null, is_free: false });
     await store.acceptToken(newToken('a', { accepted_until: 0 }), null);
-    expect(await withToken('a')).toEqual({ merchant, accepted_until: 0 });
+    expect(await withToken('a')).toEqual({ merchant, accepted_until: 0, is_free: false });
     await store.forgetToken('a');
-    expect(await withToken('a')).toEqual({ merchant, accepted_until: null });
+    expect(await withToken('a')).toEqual({ merchant, accepted_until: null, is_free: false });
+  });
+
+  it('says of a unit that legacy holds nothing of it only where that is so', async () => {
+    const { store } = current();
+    await store.acceptToken(newToken('a'), 'MLA');
+    const { slot, ...sale } = newSale();
+    if (slot === null) throw new Error('the sale has no unit');
+    const isFree = async (): Promise<boolean> => {
+      const [seen, held] = await Promise.all([
+        store.merchantWithToken(MERCHANT, 'a', { slot, now: NOON }),
+        store.heldByLegacy(MERCHANT, slot, NOON),
+      ]);
+      if (seen?.is_free === true) expect(held).toBeNull();
+      return seen?.is_free === true;
+    };
+    const before = await isFree();
+    await store.openLegacySale({ ...sale, slot });
+    expect(await isFree()).toBe(false);
+    await store.saveLegacySale(sale.id, { state: 'ENDED' });
+    expect(await isFree()).toBe(before);
   });
 
   it('gives the merchant of an accepted token with its site, whenever it is asked', async () => {
@@ -147,15 +167,15 @@ function itFindsMerchantsWithTokens(current: () => Harness): void {
       const [merchant_id, fingerprint] = [String(id), `token of ${id}`];
       await store.acceptToken(newToken(`earlier ${fingerprint}`, { merchant_id }), null);
       const accepting = store.acceptToken(newToken(fingerprint, { merchant_id }), 'MLC');
-      const looks = [store.merchantWithToken(merchant_id, fingerprint)];
+      const looks = [store.merchantWithToken(merchant_id, fingerprint, null)];
       for (let look = 0; look < 10; look++) {
         await setImmediate();
-        looks.push(store.merchantWithToken(merchant_id, fingerprint));
+        looks.push(store.merchantWithToken(merchant_id, fingerprint, null));
       }
       await accepting;
       const seen = (await Promise.all(looks)).filter((one) => one?.accepted_until !== null);
       for (const one of seen) expect(one?.merchant.site).toBe('MLC');
-      expect((await store.merchantWithToken(merchant_id, fingerprint))?.accepted_until).toBe(NOON + DAY_MS);
+      expect((await store.merchantWithToken(merchant_id, fingerprint, null))?.accepted_until).toBe(NOON + DAY_MS);
     }
   });
 }

@@ -1,0 +1,64 @@
+/** What a create costs on the way to a server of its own: each question that waits for the one before it is felt by the till. */
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { chooseLane, type Lane } from '../../../src/core/lane.ts';
+import { slotOf } from '../../../src/core/link.ts';
+import { createIntent } from '../../../src/core/point/create.ts';
+import type { Store } from '../../../src/core/store.ts';
+import { callOf, createStand, creates, meetMerchant, TOKEN } from '../../proof/stand.ts';
+import { MERCHANT, NOON, newSale, TERMINAL } from '../contract/harness.ts';
+import { openStore } from './kit.ts';
+import { type Server, startServer } from './server.ts';
+
+const SLOT = slotOf('point', TERMINAL);
+
+describe('on a server', () => {
+  const stand = createStand();
+  let server: Server;
+  let store: Store;
+  const asked = vi.spyOn(pg.Pool.prototype, 'connect');
+
+  beforeAll(async () => {
+    server = await startServer();
+  });
+  afterAll(async () => {
+    asked.mockRestore();
+    await server.remove();
+  });
+  beforeEach(async () => {
+    await stand.reset();
+    store = await openStore(await server.database());
+    await meetMerchant({ store, runtime: stand.runtime, now: NOON });
+    stand.restart({ store });
+    asked.mockClear();
+    return () => store.close();
+  });
+
+  /** As the door does it. */
+  async function create(): Promise<number> {
+    stand.answers = [creates()];
+    const lane = await laneOf();
+    if (lane.lane !== 'orders') throw new Error(`the lane is ${lane.lane}`);
+    const answer = await createIntent(stand.runtime, callOf(stand, 'point.create_intent', { merchant: lane.merchant }));
+    return answer.kind === 'answer' ? answer.status : 0;
+  }
+
+  const laneOf = (): Promise<Lane> =>
+    chooseLane(stand.runtime, TOKEN, { kind: 'slot', slot: SLOT, work: 'sale' }, 'intents');
+
+  it('a create asks three times: whose it is and where it goes, its row, its end', async () => {
+    expect(await create()).toBe(200);
+    expect(asked).toHaveBeenCalledTimes(3);
+    expect(await store.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 10)).toMatchObject([{ state: 'LIVE' }]);
+  });
+
+  it('a unit that legacy holds is seen in the first of them', async () => {
+    await store.openLegacySale(newSale({ state: 'IN_DOUBT' }));
+    const seen = await store.merchantWithToken(MERCHANT, stand.runtime.vault.fingerprint(TOKEN), {
+      slot: SLOT,
+      now: NOON,
+    });
+    expect(seen).toMatchObject({ is_free: false, accepted_until: expect.any(Number) });
+    expect(await laneOf()).toMatchObject({ lane: 'legacy', stage: 'orders' });
+  });
+});
