@@ -42,9 +42,14 @@ type NewWork = Exclude<Named, { kind: 'link' }>;
  * unknown. A unit with live work in one lane is not handed to the other before that is over, whatever the stage is now:
  * the retry of a create in doubt must not become a second charge (`reliability.md` §3.10, DESIGN decision 6).
  */
-export async function chooseLane(runtime: Runtime, token: Secret, named: Named, kind: OperationKind): Promise<Lane> {
-  const claimed = claimedMerchant(token) ?? (await rememberedMerchant(runtime, token));
-  const seen = claimed === null ? null : await seenBefore(runtime, claimed, token, named);
+export async function chooseLane(
+  runtime: Runtime,
+  token: Secret,
+  naming: Named | Promise<Named>,
+  kind: OperationKind,
+): Promise<Lane> {
+  // In one round trip, where that is what a look takes.
+  const [named, { claimed, seen }] = await Promise.all([naming, seenBefore(runtime, token, naming)]);
   const known = seen?.merchant ?? null;
   const { stage } = stageInForce(runtime.settings, known, kind);
   const carried: Lane = { lane: 'legacy', stage, merchant_id: claimed };
@@ -71,14 +76,17 @@ export async function chooseLane(runtime: Runtime, token: Secret, named: Named, 
 }
 
 /** What is known before anybody is asked: the merchant, its token, and a unit that decides about the lane. */
-function seenBefore(
-  { store, vault, clock }: Runtime,
-  merchant_id: string,
+async function seenBefore(
+  runtime: Runtime,
   token: Secret,
-  named: Named,
-): Promise<MerchantWithToken | null> {
-  const unit = named.kind === 'slot' && named.work !== 'beside' ? { slot: named.slot, now: clock.now() } : null;
-  return store.merchantWithToken(merchant_id, vault.fingerprint(token), unit);
+  named: Named | Promise<Named>,
+): Promise<{ claimed: string | null; seen: MerchantWithToken | null }> {
+  const claimed = claimedMerchant(token) ?? (await rememberedMerchant(runtime, token));
+  if (claimed === null) return { claimed, seen: null };
+  const has_unit = !(named instanceof Promise) && named.kind === 'slot' && named.work !== 'beside';
+  const unit = has_unit ? { slot: named.slot, now: runtime.clock.now() } : null;
+  const seen = await runtime.store.merchantWithToken(claimed, runtime.vault.fingerprint(token), unit);
+  return { claimed, seen };
 }
 
 /** The lane of a call whose token was accepted as this merchant's. @param is_free legacy holds nothing of the named unit. */

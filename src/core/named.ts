@@ -7,7 +7,7 @@ import type { Runtime } from './runtime.ts';
 
 type PathValues = Readonly<Record<string, string>>;
 /** Reads the map at most; asks nobody. */
-export type Naming = (runtime: Runtime, path: PathValues) => Promise<Named>;
+export type Naming = (runtime: Runtime, path: PathValues) => Named | Promise<Named>;
 
 export const byIntent: Naming = async (runtime, { intent_id = '' }) => {
   const legacy_id = intent_id.toLowerCase();
@@ -16,27 +16,27 @@ export const byIntent: Naming = async (runtime, { intent_id = '' }) => {
 };
 
 /** A sale on the terminal. */
-export const byDevice: Naming = async (_runtime, { device_id = '' }) => ({
+export const byDevice: Naming = (_runtime, { device_id = '' }) => ({
   kind: 'slot',
   slot: slotOf('point', device_id),
   work: 'sale',
 });
 
 /** A setting of the terminal. */
-export const byDeviceSetting: Naming = async (_runtime, { device_id = '' }) => ({
+export const byDeviceSetting: Naming = (_runtime, { device_id = '' }) => ({
   kind: 'slot',
   slot: slotOf('point', device_id),
   work: 'beside',
 });
 
 /** A sale that the point of sale shows on its own code. */
-export const byPointOfSale: Naming = async (_runtime, path) => pointOfSale(path, 'sale');
+export const byPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'sale');
 
 /** What the point of sale shows. */
-export const atPointOfSale: Naming = async (_runtime, path) => pointOfSale(path, 'look');
+export const atPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'look');
 
 /** A code of its own for one sale: any number of them may be live on one point of sale. */
-export const byDynamicCode: Naming = async (_runtime, path) => pointOfSale(path, 'beside');
+export const byDynamicCode: Naming = (_runtime, path) => pointOfSale(path, 'beside');
 
 function pointOfSale({ external_pos_id, pos_id = '' }: PathValues, work: 'sale' | 'look' | 'beside'): Named {
   if (external_pos_id === undefined) return { kind: 'pos', pos_id, work };
@@ -61,5 +61,5 @@ export const byMerchantOrder: Naming = async (runtime, { merchant_order_id = '' 
   return { kind: 'link', link: isMintedMerchantOrder(id) ? await runtime.store.linkByMerchantOrder(id) : null };
 };
 
-export const byHistory: Naming = async () => ({ kind: 'history' });
-export const byMerchant: Naming = async () => ({ kind: 'merchant' });
+export const byHistory: Naming = () => ({ kind: 'history' });
+export const byMerchant: Naming = () => ({ kind: 'merchant' });

@@ -121,7 +121,7 @@ type OnOrders = Extract<Lane, { lane: 'orders' }>;
 /** The lane, with what it tells of the call's merchant, unit and id. */
 async function chooseLaneOf(runtime: Runtime, operation: Operation, call: Ongoing, token: Secret): Promise<Lane> {
   const story = storyOf(operation);
-  const lane = await chooseLane(runtime, token, await story.names(runtime, call.path), operation.kind);
+  const lane = await chooseLane(runtime, token, story.names(runtime, call.path), operation.kind);
   call.lane = lane.lane === 'legacy' ? 'legacy' : 'orders';
   call.is_token_refused = lane.lane === 'legacy' && lane.is_token_refused === true;
   call.stage = lane.stage;

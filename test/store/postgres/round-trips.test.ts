@@ -3,7 +3,9 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { chooseLane, type Lane } from '../../../src/core/lane.ts';
 import { slotOf } from '../../../src/core/link.ts';
+import { byIntent } from '../../../src/core/named.ts';
 import { createIntent } from '../../../src/core/point/create.ts';
+import { getIntent } from '../../../src/core/point/read.ts';
 import type { Store } from '../../../src/core/store.ts';
 import { callOf, createStand, creates, meetMerchant, TOKEN } from '../../proof/stand.ts';
 import { MERCHANT, NOON, newSale, TERMINAL } from '../contract/harness.ts';
@@ -50,6 +52,22 @@ describe('on a server', () => {
     expect(await create()).toBe(200);
     expect(asked).toHaveBeenCalledTimes(3);
     expect(await store.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 10)).toMatchObject([{ state: 'LIVE' }]);
+  });
+
+  it('a read of a sale that is over asks once', async () => {
+    await create();
+    const [link] = await store.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 1);
+    if (link === undefined) throw new Error('no sale was opened');
+    await store.saveLink(link, { state: 'DONE', legacy_state: 'FINISHED' });
+    asked.mockClear();
+    const naming = byIntent(stand.runtime, { intent_id: link.legacy_id });
+    const lane = await chooseLane(stand.runtime, TOKEN, naming, 'intents');
+    if (lane.lane !== 'orders') throw new Error(`the lane is ${lane.lane}`);
+    const path = { intent_id: link.legacy_id };
+    const { merchant } = lane;
+    const call = callOf(stand, 'point.get_intent', { merchant, link: lane.link, path });
+    expect(await getIntent(stand.runtime, call)).toMatchObject({ status: 200, body: { state: 'FINISHED' } });
+    expect(asked).toHaveBeenCalledTimes(1);
   });
 
   it('a unit that legacy holds is seen in the first of them', async () => {
