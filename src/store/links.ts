@@ -35,7 +35,7 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number): 
       const steps: Step[] = [
         { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
         ...notices.map((notice) => insertNotice(notice)),
-        ...(next.order_id !== link.order_id || extra.recall_events === true ? unparking(next, now()) : []),
+        ...(next.order_id !== link.order_id || extra.recall_events === true ? [unparking(next, now())] : []),
       ];
       const result = await writer.commit({
         steps,
@@ -103,9 +103,8 @@ function prepareReads(reader: Reader) {
 }
 
 /** Events that came before the order was known have waited for this commit. */
-function unparking({ reference_sent, order_id }: Link, at: number): Step[] {
-  const byReference: Step = { write: 'unpark_by_reference', values: [at, reference_sent] };
-  return order_id === null ? [byReference] : [byReference, { write: 'unpark_by_order', values: [at, order_id] }];
+function unparking({ reference_sent, order_id }: Link, at: number): Step {
+  return { write: 'unpark', values: [at, order_id, reference_sent] };
 }
 
 /** The values of `update_link`; large columns travel only when they changed. */

@@ -4,7 +4,7 @@ import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
 import { type Cover, noCover } from '../../core/cover.ts';
 import type { AuditEntry } from '../../core/store.ts';
 import type { Unit, UnitResult, Value } from '../unit.ts';
-import { type WriteName, writes } from '../writes.ts';
+import { neededRow, type WriteName, writes } from '../writes.ts';
 import { prepareCovered } from './cover.ts';
 import { failureOf, textOf } from './failure.ts';
 
@@ -98,16 +98,25 @@ interface Write {
   run(...values: Value[]): Database.RunResult;
 }
 
-function preparedWrite(database: Database.Database, sql: string, cover: Cover): Write {
+function preparedWrite(database: Database.Database, sql: string, cover: Cover, needed: string | undefined): Write {
   const { statement, covered } = prepareCovered(database, sql, cover);
-  return { run: (...values) => statement.run(...covered(values)) };
+  const run: Write['run'] = (...values) => statement.run(...covered(values));
+  if (needed === undefined) return { run };
+  const look = database.prepare(needed);
+  return { run: (...values) => (look.get() === undefined ? NO_ROW : run(...values)) };
 }
+
+const NO_ROW: Database.RunResult = { changes: 0, lastInsertRowid: 0 };
 
 export type Connection = ReturnType<typeof prepareCommits>;
 
 /** Prepares every write on a connection whose settings are in force. */
 export function prepareCommits(database: Database.Database, cover: Cover = noCover) {
-  const prepared = Object.entries(writes).map(([name, sql]) => [name, preparedWrite(database, sql, cover)]);
+  const needs: Partial<Record<string, string>> = neededRow;
+  const prepared = Object.entries(writes).map(([name, sql]) => [
+    name,
+    preparedWrite(database, sql, cover, needs[name]),
+  ]);
   // The keys are exactly those of `writes`, which the type of Object.entries can't say.
   const statements = Object.fromEntries(prepared) as Record<WriteName, Write>;
   return {
