@@ -76,7 +76,7 @@ class CurrentQueue extends WriteQueue {
 
   constructor() {
     super(
-      { post: () => undefined, close: () => undefined, heap: () => null, listen: () => undefined },
+      { core: 'shared', post: () => undefined, close: () => undefined, heap: () => null, listen: () => undefined },
       () => undefined,
       () => undefined,
     );
@@ -107,6 +107,7 @@ function createPen(
   let posted: { units: Unit[] } | null = null;
   let alive = true;
   const committer: Committer = {
+    core: 'shared',
     post() {},
     close() {},
     heap: () => null,

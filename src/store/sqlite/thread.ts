@@ -1,4 +1,5 @@
 /** The writer thread as the main thread has it. */
+import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Heap } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
@@ -22,6 +23,7 @@ export async function startWriterThread(setup: WriterSetup): Promise<Committer> 
 
 function threadOf(worker: Worker): Committer {
   return {
+    core: availableParallelism() > 1 ? 'own' : 'shared',
     post: (units) => worker.postMessage({ kind: 'group', units: pack(units) } satisfies ToWriter),
     close: () => worker.postMessage({ kind: 'close' } satisfies ToWriter),
     heap: heapOf(worker),

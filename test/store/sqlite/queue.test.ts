@@ -6,10 +6,11 @@ import type { FromWriter } from '../../../src/store/sqlite/messages.ts';
 import { type Committer, WriteQueue } from '../../../src/store/sqlite/queue.ts';
 import type { Unit } from '../../../src/store/unit.ts';
 
-function stand(failpoint: Failpoint = noFailpoint) {
+function stand(failpoint: Failpoint = noFailpoint, core: Committer['core'] = 'shared') {
   const posted: number[] = [];
   let ear: Parameters<Committer['listen']>[0] | null = null;
   const committer: Committer = {
+    core,
     post: (units) => void posted.push(units.length),
     close: () => undefined,
     heap: () => null,
@@ -65,6 +66,25 @@ it('a small group gathers for three turns while units come in groups', async () 
   expect(sizes()).toEqual([2, 3]);
   answer(3);
   await Promise.all(next);
+});
+
+it('a small group waits for nobody where the writer has a core of its own', async () => {
+  const { queue, sizes, answer } = stand(noFailpoint, 'own');
+  const commit = (count: number) => Array.from({ length: count }, () => queue.commit(UNIT));
+  const first = commit(2);
+  await turn();
+  const small = commit(15);
+  answer(2);
+  await Promise.all(first);
+  expect(sizes(), 'those who waited go on first').toEqual([2]);
+  await turn();
+  expect(sizes()).toEqual([2, 15]);
+  const large = commit(16);
+  answer(15);
+  expect(sizes(), 'enough has gathered meanwhile').toEqual([2, 15, 16]);
+  await Promise.all(small);
+  answer(16);
+  await Promise.all(large);
 });
 
 it('a group of one less than enough still gathers', async () => {
