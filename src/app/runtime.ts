@@ -38,8 +38,8 @@ const ORDERS_REMEMBERED = 100_000;
 const DOUBTS_REMEMBERED = 10_000;
 /** Refunds whose age is known by this process's own clock; of one beyond it, by the wall clock. */
 const REFUNDS_REMEMBERED = 10_000;
-/** Of tills that give all their sales one reference, or count from one again each day. */
-const REFERENCES_REMEMBERED = 10_000;
+/** Of tills that count from one again each day, 250 with 200 sales each; one that is not remembered costs its sale a refused row. */
+const REFERENCES_REMEMBERED = 50_000;
 /** The same of sales: a retry comes within a minute, so that 160 a second are sure to be remembered for as long. */
 const SALES_REMEMBERED = 20_000;
 

@@ -1,4 +1,4 @@
-/** What a story gives back to the legacy door: an answer in the legacy shape, or the wish to be carried. */
+/** What a story gives back to the legacy door: an answer in the legacy shape, or where the call is to go instead. */
 import { errorBody, type Family, type LegacyErrorName, legacyError } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
 
@@ -13,7 +13,9 @@ export type LegacyAnswer =
       over?: (whole: boolean) => Promise<void>;
     }
   /** Not Puente's: the bytes go to the legacy upstream untouched. */
-  | { kind: 'carry' };
+  | { kind: 'carry' }
+  /** Its merchant was set since its lane was chosen, and nothing of the call is under way: lane and story begin anew. */
+  | { kind: 'moved' };
 
 export type Answered = Extract<LegacyAnswer, { kind: 'answer' }>;
 

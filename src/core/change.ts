@@ -60,8 +60,8 @@ interface Applied {
   extra?: (current: Link) => Decision;
   /** Shows what is held as over. */
   released?: boolean;
-  /** For who knows it, null for one that is not stored; otherwise it is read. */
-  merchant?: Merchant | null | undefined;
+  /** The link's, for who knows it; otherwise it is read. */
+  merchant?: Merchant | undefined;
 }
 
 /**
@@ -74,7 +74,7 @@ export async function applyOrder(
   order: Order,
   { extra = noExtra, released = false, merchant: known }: Applied = {},
 ): Promise<Link> {
-  const merchant = known === undefined ? await runtime.store.merchant(link.merchant_id) : known;
+  const merchant = known ?? (await runtime.store.merchant(link.merchant_id));
   const rules = { ...advanceRules(runtime, merchant), released };
   // However it was seen (event, read or replay), and whatever dies afterwards: the audit line is in the same commit.
   let settled = null as string | null; // set inside the decision, where the compiler doesn't look

@@ -13,7 +13,7 @@ import type { Sale } from './sale.ts';
 
 /**
  * The link of a sale that nobody has seen yet, and the bytes that go upstream for it.
- * @param own_reference the client's own, which nobody has used; null for one that is derived from the new link's id.
+ * @param own_reference the client's own, which is not known to be used; null for one that is derived from the new link's id.
  * @throws PuenteError refused, for a request the tables refuse.
  */
 export function newLink(

@@ -3,7 +3,6 @@ import type { LegacyCall } from './call.ts';
 import { isHeld } from './change.ts';
 import { tickOf } from './clock.ts';
 import type { Link } from './link.ts';
-import type { Merchant } from './merchant.ts';
 import { judgeOpening } from './opening.ts';
 import type { LegacySale } from './records/routing.ts';
 import { hasRoom, noRoom } from './room.ts';
@@ -28,10 +27,10 @@ export type Row = {
  */
 export async function openRow(
   runtime: Runtime,
-  { token }: LegacyCall,
+  { token, merchant }: LegacyCall,
   sale: Sale,
   link: Link,
-  { on_orders, merchant }: { on_orders: boolean; merchant: Merchant | null },
+  on_orders: boolean,
 ): Promise<Row> {
   const window_ms = runtime.settings.create.join_window_ms;
   let unwritten = 'left' as Unwritten['kind'] | 'no_room'; // the last word counts, in whatever call it was said
@@ -51,7 +50,7 @@ export async function openRow(
       if (!hasRoom(runtime)) return leave('no_room');
       return runtime.upstream.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
     },
-    merchant?.revision ?? null,
+    merchant.revision,
   );
   if (opening.kind === 'open' && link.client_key === null) runtime.opened.set(link.legacy_id, tickOf(runtime.clock));
   if (opening.kind !== 'unwanted') return { opening, ...rest };

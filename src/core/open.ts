@@ -6,7 +6,6 @@ import { sendInTurn } from './flight.ts';
 import { legacyDoubts } from './legacy-sale/doubts.ts';
 import { isOver } from './legacy-sale/over.ts';
 import { type Link, slotOf } from './link.ts';
-import type { Merchant } from './merchant.ts';
 import { newLink, spend, usableReference } from './new-link.ts';
 import { answerOf, counted, isOwn, markOpening, noteId, noteLosses } from './open-answer.ts';
 import { openRow } from './open-row.ts';
@@ -21,8 +20,8 @@ import { hasOwnWork } from './unit-lane.ts';
 /** Upstream is probed every second; what was not written can be tried again. */
 const SOON = { 'retry-after': '1' };
 
-/** How often one create may find its place taken by something that turns out to be over. */
-const MAX_ROUNDS = 4;
+/** How often one create may find its place taken by something that turns out to be over, and once that its reference is used. */
+const MAX_ROUNDS = 5;
 
 /** What one round knows. */
 interface Round {
@@ -34,8 +33,6 @@ interface Round {
   reference: string | null;
   /** By the stage as it is now; otherwise the call came for what is open on its unit. */
   on_orders: boolean;
-  /** As it was when its stage was looked at: the row is written only while it is still so. Null for one that is not stored. */
-  merchant: Merchant | null;
 }
 
 /** `again`: what was in the way is over. `derived`: another system of this merchant used the reference; nothing exists. */
@@ -53,14 +50,15 @@ export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): 
   if (runtime.clock.now() >= deadline) return counted(runtime, 'late', refused(family, 'unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const is_chosen = round === 0 && isForOrders(runtime, call, sale);
-    const merchant = is_chosen ? call.merchant : await runtime.store.merchant(call.merchant.id);
     const reference = own_reference ? usableReference(runtime, call.merchant.id, sale) : null;
-    const place = await placeOf(runtime, call, sale, merchant);
+    const place = await placeOf(runtime, call, sale);
     if (place === 'legacy') return { kind: 'carry' };
-    const on_orders = place === 'orders';
-    const asked = merchant === null || merchant === call.merchant ? call : { ...call, merchant };
-    const tried = await tryOpening(runtime, asked, sale, { deadline, own_reference, reference, on_orders, merchant });
+    const tried = await tryOpening(runtime, call, sale, {
+      deadline,
+      own_reference,
+      reference,
+      on_orders: place === 'orders',
+    });
     if (tried === 'derived') own_reference = false;
     else if (tried !== 'again') return tried;
   }
@@ -72,9 +70,9 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   const fresh = translated(runtime, call, sale, round);
   if (fresh === null) return leaveToLegacy(runtime, call, sale, deadline);
   runtime.failpoint('create.before_row');
-  const { opening, link: stored, elsewhere } = await openRow(runtime, call, sale, fresh.link, round);
+  const { opening, link: stored, elsewhere } = await openRow(runtime, call, sale, fresh.link, round.on_orders);
   if (opening.kind === 'left') return { kind: 'carry' };
-  if (opening.kind === 'moved') return 'again'; // its stage was set meanwhile: the lane is chosen by what it is now
+  if (opening.kind === 'moved') return { kind: 'moved' };
   if (opening.kind === 'used') {
     spend(runtime, stored.merchant_id, stored.reference_sent);
     return 'again'; // with one that is derived
@@ -96,7 +94,7 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   runtime.failpoint('create.row_written');
   const plan: SendPlan =
     opening.kind === 'open'
-      ? { token: call.token, deadline, body: fresh.body, merchant: round.merchant }
+      ? { token: call.token, deadline, body: fresh.body, merchant: call.merchant }
       : { token: call.token, deadline, body: null };
   const sent = await sendOrDoubt(runtime, stored, plan);
   if (sent.kind === 'over') return 'again'; // the row to join had ended: this is a new sale
@@ -104,22 +102,13 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   return await answerOf(runtime, call, sale, sent);
 }
 
-/** By the merchant that its lane was chosen by. Where the stage says legacy, no row is guarded by it, so that it is looked at again. */
-function isForOrders({ settings }: Runtime, { merchant, operation }: LegacyCall, { family, unit }: Sale): boolean {
-  return isOnOrders(settings, merchant, merchant.id, operation.kind, slotOf(family, unit));
-}
-
 /**
- * Where a sale belongs now; the merchant may have been moved since the lane was chosen. `unit`: legacy's by the stage,
- * but its unit has work on orders that may be this very sale, or is in its way.
+ * Where a sale belongs by the merchant that its lane was chosen by. `unit`: legacy's by the stage, but its unit has work on
+ * orders that may be this very sale, or is in its way; that may be over by now.
  */
-async function placeOf(
-  runtime: Runtime,
-  call: LegacyCall,
-  sale: Sale,
-  merchant: Merchant | null,
-): Promise<'orders' | 'unit' | 'legacy'> {
-  const { id } = call.merchant;
+async function placeOf(runtime: Runtime, call: LegacyCall, sale: Sale): Promise<'orders' | 'unit' | 'legacy'> {
+  const { merchant } = call;
+  const { id } = merchant;
   const { kind } = call.operation;
   const slot = slotOf(sale.family, sale.unit);
   const own = (): Promise<boolean> =>

@@ -23,7 +23,7 @@ export interface SendPlan {
   /** The body when this call wrote the row; null when it joins a row or finishes it: then the stored bytes go. */
   body: Uint8Array | null;
   /** The merchant as it was when this call wrote the row, which says so; otherwise it is read. */
-  merchant?: Merchant | null | undefined;
+  merchant?: Merchant | undefined;
   /** Who waits for the answer: a client (default), or nobody. */
   for_client?: boolean;
 }

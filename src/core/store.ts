@@ -73,7 +73,7 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
   /**
    * A merchant, and whether a token was accepted as its own. The merchant is never older than what is said of the token, so that
    * the one of a token that was accepted has the site that it was accepted with. Null for a merchant that is not stored.
-   * `unit`: a slot, and the time (epoch ms) at which it is asked for, where whether legacy holds it will be asked next.
+   * `unit`: a slot and a time (epoch ms); whether legacy holds it then may be told too, as `is_free`.
    */
   merchantWithToken(
     merchant_id: string,

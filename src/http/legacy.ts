@@ -90,7 +90,8 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
     if (isDeprecated(call.merchant)) await tellDeprecation(runtime, call, call.merchant, operation, token, response);
     if (lane.lane === 'orders') {
       const answer = await translate(door, operation, call, lane, token, request);
-      if (answer.kind !== 'carry') return tell(answer);
+      if (answer.kind === 'answer') return tell(answer);
+      if (answer.kind === 'moved') continue;
     }
     if (isShadowed(lane.stage)) noteHeaders(call, request); // counted; a carried call is refused for nothing
     if (await carryOperation(door, call, operation, token, handled)) return;

@@ -69,7 +69,7 @@ function prepareReads(reader: Reader) {
   return {
     byId: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE legacy_id = ?`, 'lookup'),
     byOrder: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE order_id = ?`, 'lookup'),
-    // A reference can be used again once its link is over, so the live one is meant if there is one. (SELECT ?) keeps
+    // Builds that looked before they wrote could write one twice; the live one is meant if there is one. (SELECT ?) keeps
     // SQLite from planning this query anew for every value, which costs ten times the lookup; so does a bound LIMIT.
     byReference: reader.prepare<[string, string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,

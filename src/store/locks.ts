@@ -15,6 +15,11 @@ export function requestLock(merchant_id: string, fingerprint: string): string {
   return `request ${merchant_id} ${fingerprint}`;
 }
 
+/** What goes upstream once for each merchant. */
+export function referenceLock(merchant_id: string, reference: string): string {
+  return `reference ${merchant_id} ${reference}`;
+}
+
 /** The order of a link's notices. */
 export function noticesLock(legacy_id: string): string {
   return `notices ${legacy_id}`;

@@ -6,7 +6,7 @@ import { PuenteError } from '../error.ts';
 import { LINK, LIVE } from './columns.ts';
 import type { Reader, Writer } from './engine.ts';
 import { SALE, valuesOfSale } from './legacy-sales.ts';
-import { merchantLock, requestLock, slotLock } from './locks.ts';
+import { merchantLock, referenceLock, requestLock, slotLock } from './locks.ts';
 import { type LinkRow, oneOf, valuesOfLink } from './rows.ts';
 import type { Locks, Step } from './unit.ts';
 import { HOLDING } from './writes-routing.ts';
@@ -39,7 +39,7 @@ export function openingMethods(
 
 /**
  * Most units are free: the row is written as for a free one, under the unique index of the unit, and only while no sale of
- * the other lane holds it. What is in the way makes the insert fail; then it is looked at, and the decision is made again.
+ * the other lane holds it, its merchant is as it was and its reference is unused. What is in the way makes the insert fail; then it is looked at, and the decision is made again.
  */
 async function openLink(
   reads: Reads,
@@ -49,24 +49,27 @@ async function openLink(
   revision: number | null | undefined,
 ): ReturnType<Store['openLink']> {
   let cause = '';
-  const { slot, merchant_id } = link;
-  const attempts = slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
+  /** Null before anything was looked at. */
+  let seen: InTheWay | null = null;
+  const attempts = link.slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const [holder, used] = attempt === 0 ? [null] : await inTheWay(reads, link);
+    const holder: Link | null = seen?.holder ?? null;
     const opening = decide(holder);
-    if (opening.kind !== 'open' && attempt === 0) continue;
+    if (opening.kind !== 'open' && seen === null) {
+      seen = await inTheWay(reads, link);
+      continue;
+    }
     if (opening.kind !== 'open') return { opening, link: holder ?? link, elsewhere: null };
-    if (used !== undefined) return { opening: { kind: 'used' }, link, elsewhere: null };
+    if (seen?.is_used) return { opening: { kind: 'used' }, link, elsewhere: null };
     const result = await writer.commit({ steps: [insertLink(link, holder, revision)], locks: locksOfLink(link) });
     if (result.kind === 'done') return { opening, link, elsewhere: null };
-    if (revision !== undefined && ((await reads.revision.get(merchant_id))?.revision ?? null) !== revision)
-      return { opening: { kind: 'moved' }, link, elsewhere: null };
     cause = result.kind === 'constraint' ? result.text : result.kind;
+    seen = await inTheWay(reads, link);
+    if (revision !== undefined && seen.revision !== revision)
+      return { opening: { kind: 'moved' }, link, elsewhere: null };
     // With a slot, no row was written because the other lane holds it; or held it, and then the opening is tried again.
-    const elsewhere =
-      slot === null ? undefined : await reads.elsewhere.get(merchant_id, slot, anyOf(slot), link.created_at);
-    if (result.kind === 'conflict' && elsewhere !== undefined) {
-      return { opening: { kind: 'elsewhere' }, link, elsewhere };
+    if (result.kind === 'conflict' && seen.elsewhere !== undefined) {
+      return { opening: { kind: 'elsewhere' }, link, elsewhere: seen.elsewhere };
     }
     if (result.kind === 'constraint' && !UNIT_IS_HELD.test(cause)) break;
   }
@@ -98,20 +101,23 @@ async function openLegacySale(reads: Reads, writer: Writer, sale: LegacySale): P
 function insertLink(link: Link, seen: Link | null, revision: number | null | undefined): Step {
   const values = valuesOfLink(link);
   const { merchant_id, reference_sent } = link;
-  const still_there = [revision === undefined ? WHICHEVER : (revision ?? 0), merchant_id, merchant_id, reference_sent];
+  const guards = [revision === undefined ? WHICHEVER : (revision ?? 0), merchant_id, merchant_id, reference_sent];
   if (link.slot !== null) {
     const guard = [link.merchant_id, link.slot, anyOf(link.slot), link.created_at];
-    return { write: 'insert_link', values: [...values, ...guard, ...still_there], changes: 1 };
+    return { write: 'insert_link', values: [...values, ...guard, ...guards], changes: 1 };
   }
   const key = link.client_key;
   const guard = [link.merchant_id, link.fingerprint, key, key, key, seen?.legacy_id ?? null];
-  return { write: 'insert_unslotted_link', values: [...values, ...guard, ...still_there], changes: 1 };
+  return { write: 'insert_unslotted_link', values: [...values, ...guard, ...guards], changes: 1 };
 }
 
-/** Nobody else opens work on the unit meanwhile, in either lane, and the merchant does not change. */
-function locksOfLink({ merchant_id, slot, fingerprint }: Link): Locks {
-  if (slot !== null) return locksOfSlot(merchant_id, slot);
-  return { alone: [requestLock(merchant_id, fingerprint)], shared: [merchantLock(merchant_id)] };
+/** Nobody else opens work on the unit meanwhile, in either lane, or takes the reference, and the merchant does not change. */
+function locksOfLink({ merchant_id, slot, fingerprint, reference_sent }: Link): Locks {
+  const reference = referenceLock(merchant_id, reference_sent);
+  if (slot === null)
+    return { alone: [requestLock(merchant_id, fingerprint), reference], shared: [merchantLock(merchant_id)] };
+  const { alone, shared } = locksOfSlot(merchant_id, slot);
+  return { alone: [...alone, reference], shared };
 }
 
 function locksOfSale({ merchant_id, slot }: LegacySale): Locks {
@@ -119,7 +125,7 @@ function locksOfSale({ merchant_id, slot }: LegacySale): Locks {
 }
 
 /** What stands for any point of sale is kept from each of them, and they are not kept from each other. */
-function locksOfSlot(merchant_id: string, slot: string): Locks {
+function locksOfSlot(merchant_id: string, slot: string): Required<Locks> {
   const any = anyOf(slot);
   const shared = [merchantLock(merchant_id), ...(any === slot ? [] : [slotLock(merchant_id, any)])];
   return { alone: [slotLock(merchant_id, slot)], shared };
@@ -137,11 +143,27 @@ function anyOf(slot: string): string {
 
 type Reads = ReturnType<typeof prepareReads>;
 
-/** What holds the unit of a link, and what has its reference. */
-async function inTheWay(reads: Reads, link: Link): Promise<[Link | null, { legacy_id: string } | undefined]> {
-  const { merchant_id, reference_sent } = link;
-  const [holder, used] = await Promise.all([holderOf(reads, link), reads.used.get(merchant_id, reference_sent)]);
-  return [oneOf(holder), used];
+/** What can keep a row from being written. */
+interface InTheWay {
+  /** Of the merchant; null for one that is not stored. */
+  revision: number | null;
+  /** On orders, on its unit; or the same request, for one without. */
+  holder: Link | null;
+  /** On legacy. */
+  elsewhere: LegacySale | undefined;
+  /** Another row has its reference. */
+  is_used: boolean;
+}
+
+async function inTheWay(reads: Reads, link: Link): Promise<InTheWay> {
+  const { merchant_id, slot, reference_sent, created_at } = link;
+  const [merchant, holder, elsewhere, used] = await Promise.all([
+    reads.revision.get(merchant_id),
+    holderOf(reads, link),
+    slot === null ? undefined : reads.elsewhere.get(merchant_id, slot, anyOf(slot), created_at),
+    reads.used.get(merchant_id, reference_sent),
+  ]);
+  return { revision: merchant?.revision ?? null, holder: oneOf(holder), elsewhere, is_used: used !== undefined };
 }
 
 function holderOf(reads: Reads, link: Link): ReturnType<Reads['holder']['get']> {

@@ -115,8 +115,9 @@ export const writes = {
   evict_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
     ORDER BY verified, sequence
     LIMIT max(0, (SELECT count(*) FROM events WHERE state = 'parked') - ${PARKED_EVENTS_LIMIT}))`,
-  unpark: `UPDATE events SET state = 'pending', next_attempt_at = ? WHERE state = 'parked'
-    AND (order_id = ? OR reference = (SELECT cover(?)))`,
+  unpark: `UPDATE events SET state = 'pending', next_attempt_at = ? WHERE sequence IN (
+    SELECT sequence FROM events INDEXED BY events_parked_order WHERE state = 'parked' AND order_id = (SELECT ?) UNION ALL
+    SELECT sequence FROM events INDEXED BY events_parked_reference WHERE state = 'parked' AND reference = (SELECT cover(?)))`,
   expire_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
     AND received_at < ? LIMIT ${HOUSEKEEPING_ROWS})`,
 

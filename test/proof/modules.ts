@@ -85,6 +85,7 @@ export const groups: readonly Group[] = [
       'src/core/qr/clear.ts',
       'src/core/event.ts',
       'src/core/lane.ts',
+      'src/core/unit-lane.ts',
       'src/core/retry.ts',
       'src/core/serial.ts',
       'src/core/routing.ts',

@@ -6,6 +6,7 @@ import type { Link } from '../../src/core/link.ts';
 import type { MerchantSettings, Stage } from '../../src/core/merchant.ts';
 import type { LegacySale } from '../../src/core/records/routing.ts';
 import { Secret } from '../../src/core/secret.ts';
+import type { Store } from '../../src/core/store.ts';
 import { hasOwnWork, isStillOnOrders, isUnitOnOrders } from '../../src/core/unit-lane.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
 import { auditOf, MERCHANT, NOON, newSale, opened, orderId, TERMINAL } from '../store/contract/harness.ts';
@@ -270,6 +271,36 @@ describe('a unit with work on legacy', () => {
     await onLegacy({ state: 'OPEN' });
     stand.legacy_answers = [answered(200, {})];
     expect(await lane(TILL)).toEqual(legacy('orders'));
+  });
+
+  /** A store that looks at the unit with the merchant, as PostgreSQL does. */
+  function tellsFree(then: () => Promise<unknown> = async () => undefined): void {
+    const { store } = stand;
+    const merchantWithToken: Store['merchantWithToken'] = async (...asked) => {
+      const seen = await store.merchantWithToken(...asked);
+      const [id, , unit] = asked;
+      const held = unit === null ? null : await store.heldByLegacy(id, unit.slot, unit.now);
+      await then();
+      return seen === null ? null : { ...seen, is_free: unit !== null && held === null };
+    };
+    stand.restart({ store: { ...store, merchantWithToken } });
+  }
+
+  it('that was seen free with its merchant is not looked at again, and what could not be written down counts all the same', async () => {
+    tellsFree();
+    stand.runtime.unrecorded.hold(MERCHANT, TILL.slot, NOON + 60_000);
+    for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy('orders'));
+    stand.now = NOON + 60_000;
+    for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject(orders('orders'));
+    await onLegacy({ state: 'IN_DOUBT', ends_at: stand.now + 60_000 });
+    for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy('orders'));
+  });
+
+  it('that legacy took while it was asked whose the token is, is looked at again', async () => {
+    tellsFree(() => onLegacy({ state: 'IN_DOUBT' }).catch(() => undefined));
+    await stand.store.forgetToken(stand.runtime.vault.fingerprint(TOKEN));
+    stand.answers = [answered(200, { id: Number(MERCHANT), site_id: 'MLA' })];
+    expect(await lane(LOOK)).toEqual(legacy('orders'));
   });
 
   it('that could not be written down stays there for as long as it may live', async () => {

@@ -172,21 +172,29 @@ describe('a new sale', () => {
     expect(stand.points).toEqual([]);
   });
 
-  it('of a merchant that is moved before the row is written goes where it belongs now', async () => {
+  it('of a merchant that is moved before the row is written begins anew', async () => {
     let rounds = 0;
     const openLink: Store['openLink'] = async (...asked) => {
       if (++rounds === 1) await stage('legacy');
       return stand.store.openLink(...asked);
     };
     stand.restart({ store: { ...stand.store, openLink } });
-    expect(await open()).toEqual({ kind: 'carry' });
+    expect(await open()).toEqual({ kind: 'moved' });
     expect([rounds, await links(), stand.asked]).toEqual([1, [], []]);
   });
 
-  it('of a merchant that nobody has stored yet is opened', async () => {
-    const { merchant } = pointCall();
-    stand.answers = [creates({ user_id: '700100300' })];
-    expect(told(await open({ merchant: { ...merchant, id: '700100300' } })).status).toBe(200);
+  it('of a merchant that was erased meanwhile begins anew', async () => {
+    const merchant = { ...(await shop()), id: '700100300' };
+    expect(await open({ merchant })).toEqual({ kind: 'moved' });
+    expect([await stand.store.linksOf('700100300', 0, NOON, 1), stand.asked]).toEqual([[], []]);
+  });
+
+  it('is settled by the merchant that its row was written under', async () => {
+    await setMerchant(stand.store, MERCHANT, { stage: 'orders', declined: 'finished' });
+    stand.answers = [creates({ ...PAID, status: 'failed' })];
+    await open();
+    const [link] = await links();
+    expect(link?.legacy_state).toBe('FINISHED');
   });
 
   it('whose row can not be written is not sent', async () => {
@@ -390,7 +398,7 @@ describe('a terminal that has something', () => {
       created: () => ({ kind: 'carry' }),
     };
     expect(told(await openSale(stand.runtime, pointCall(OTHER), sale)).status).toBe(409);
-    expect(asked).toBe(4);
+    expect(asked).toBe(5);
     expect(stand.counts).toEqual(['creates busy']);
   });
 
@@ -458,22 +466,25 @@ describe('a sale of a merchant on legacy', () => {
     expect([await links(), stand.points]).toEqual([[], []]);
   });
 
-  it('is carried, and nothing is written, when it was moved after its lane was chosen', async () => {
+  it('begins anew, and nothing is written, when it was moved after its lane was chosen', async () => {
     const merchant = await shop();
     await stage('legacy');
-    expect(await open({ merchant })).toEqual({ kind: 'carry' });
-    expect([await links(), stand.points]).toEqual([[], ['create.before_row']]);
+    expect(await open({ merchant })).toEqual({ kind: 'moved' });
+    expect([await links(), stand.points, stand.asked]).toEqual([[], ['create.before_row'], []]);
   });
 
-  it('is opened, as its merchant is by then, when that was set after its lane was chosen', async () => {
+  it('begins anew when its merchant was set after its lane was chosen, and says one amount everywhere', async () => {
     const merchant = await shop();
     const why = { at: NOON, who: 'ana', subject: MERCHANT, reason: 'asked by the shop', detail: {} };
     await stand.store.saveMerchant({ ...merchant, site: 'MLC' }, merchant.revision, {
       ...why,
       action: 'merchant settings',
     });
-    stand.answers = [creates()];
-    expect(told(await open({ merchant })).status).toBe(200);
+    expect(await open({ merchant })).toEqual({ kind: 'moved' });
+    expect([await links(), stand.asked]).toEqual([[], []]);
+    const echo = { transactions: { payments: [{ id: 'PAY1', amount: '1500' }] } };
+    stand.answers = [creates(echo)];
+    expect(await open()).toMatchObject({ status: 200, body: { amount: 1500 } });
     expect(await links()).toMatchObject([{ state: 'LIVE', amount_minor: 1500 }]);
     expect(textOf(stand.asked[0]?.body), 'pesos of Chile have no cents').toContain('"amount":"1500"');
   });

@@ -24,8 +24,8 @@ const AUDIT_LOCK = 'audit';
 
 const lockAlone = 'pg_advisory_xact_lock(hashtextextended(?, 0))';
 const lockShared = 'pg_advisory_xact_lock_shared(hashtextextended(?, 0))';
-/** A sale takes three at most; and each combination is a statement that connections keep. */
-const LOCKS_AT_ONCE = 3;
+/** A sale takes four at most; and each combination is a statement that connections keep. */
+const LOCKS_AT_ONCE = 4;
 const lastLine = 'SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1';
 
 export interface PostgresWriter extends Writer {

@@ -44,6 +44,7 @@ export async function callOf(
       const call = { operation, received_at, target: JSON.stringify(path), path, query: {}, headers: {}, body, token };
       const answer = await story.run(runtime, { ...call, merchant, link }).catch(refusalOf);
       if (answer.kind === 'answer') return { side: 'orders', status: answer.status, body: answer.body };
+      if (answer.kind === 'moved') continue;
       merchant_id = merchant.id;
     }
     const is_token_refused = lane.lane === 'legacy' && lane.is_token_refused === true;

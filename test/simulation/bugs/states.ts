@@ -59,7 +59,7 @@ export const stateBugs: Bug[] = [
     edits: [
       {
         file: 'core/open-row.ts',
-        from: 'merchant?.revision ?? null,',
+        from: 'merchant.revision,',
         to: 'undefined,',
       },
     ],

@@ -13,6 +13,8 @@ export interface Harness {
   reopen(): Promise<Store>;
   /** Takes every row away, as a new store has none; one that was closed is opened again. */
   empty(): Promise<void>;
+  /** Whether it says with a merchant and its token that a unit is free; otherwise nobody looks. */
+  tells_free: boolean;
   /** Runs statements beside the store, as another program may. */
   sql(text: string): Promise<void>;
   /** Closes the store and removes its data. */
@@ -101,8 +103,7 @@ export async function opened(store: Store, change: Partial<Link> = {}): Promise<
 }
 
 /**
- * Gives a link the reference of another one: two sales of one moment may have had it on PostgreSQL, and with builds
- * that looked before they wrote.
+ * Gives a link the reference of another one, as builds that looked before they wrote could.
  */
 export function withReference({ legacy_id }: Link, reference: string): string {
   const columns = LINK.split(/,\s*/);

@@ -123,7 +123,7 @@ function itFindsLinks(current: () => Harness): void {
     expect(await store.linkByPayment('1234567')).toBeNull();
   });
 
-  it('prefers the live link, then the newest, of a reference that was used again', async () => {
+  it('prefers the live link, then the newest, of a reference that was written twice', async () => {
     const live = await opened(current().store, { reference_sent: 'table7', created_at: NOON });
     const over = await finished(current().store, { created_at: NOON + 1 });
     const newest = await finished(current().store, { created_at: NOON + 2 });

@@ -30,6 +30,7 @@ export async function openHarness(): Promise<Harness> {
       if (!harness.store.healthy()) await harness.reopen();
       await server.run(url, DELETE_ROWS);
     },
+    tells_free: true,
     async sql(text) {
       await server.run(url, text);
     },

@@ -46,6 +46,23 @@ describe('stores of several processes', () => {
     return store;
   };
 
+  it.each(['with', 'without'] as const)(
+    'give a reference to one of two sales %s a unit of one moment',
+    async (which) => {
+      await open(2);
+      const without: Partial<Link> = which === 'with' ? {} : { slot: null, family: 'qr' };
+      for (let pair = 0; pair < 15; pair++) {
+        const told = await Promise.all(
+          [0, 1, 2].map((each) => {
+            const link = newLink({ unit: `PAX_A910__${pair}_${each}`, reference_sent: `sale-${pair}`, ...without });
+            return of(each).openLink(link, () => ({ kind: 'open' }));
+          }),
+        );
+        expect(told.map(({ opening }) => opening.kind).toSorted()).toEqual(['open', 'used', 'used']);
+      }
+    },
+  );
+
   it('hand each due link, notice and event to one of them', async () => {
     await open(4);
     for (let unit = 0; unit < 40; unit++) {

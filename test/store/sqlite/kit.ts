@@ -39,6 +39,7 @@ export async function openHarness(): Promise<Harness> {
       if (!harness.store.healthy()) await harness.reopen();
       deleteRows(path);
     },
+    tells_free: false,
     async sql(text) {
       runSql(path, text);
     },

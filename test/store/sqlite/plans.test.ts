@@ -105,6 +105,32 @@ describe('plans', () => {
     expect(same).toContain('links_live_request (merchant_id=? AND fingerprint=?)');
   });
 
+  it('parked events are looked for among those that are parked, with statistics and without', () => {
+    const ways = () => planOf(writes.unpark, [NOON, null, null]);
+    const searched = [
+      'events USING COVERING INDEX events_parked_order (order_id=?)',
+      'events USING COVERING INDEX events_parked_reference (reference=?)',
+    ];
+    for (const way of searched) expect(ways()).toContain(way);
+    const bare = new Database(folder.file('bare.db'));
+    try {
+      bare.exec(
+        database
+          .prepare<[], { sql: string }>("SELECT sql FROM sqlite_master WHERE tbl_name = 'events' AND sql IS NOT NULL")
+          .all()
+          .map(({ sql }) => sql)
+          .join(';'),
+      );
+      const plan = bare.prepare<unknown[], { detail: string }>(
+        `EXPLAIN QUERY PLAN ${writes.unpark.replace('cover(?)', '?')}`,
+      );
+      const told = plan.all(NOON, null, null).map(({ detail }) => detail);
+      for (const way of searched) expect(told.join('\n')).toContain(way);
+    } finally {
+      bare.close();
+    }
+  });
+
   it('an opening looks for the other lane by one probe of an index', () => {
     const parameters = (sql: string) => Array(sql.split('?').length - 1).fill(null);
     const ofLink = planOf(writes.insert_link, parameters(writes.insert_link));
