@@ -104,15 +104,15 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
    * writes the row; join and busy write nothing and return the holder, unwanted writes nothing whether there is one or not.
    * While a sale born on legacy holds the slot nothing is written either, and that sale is returned as `elsewhere`.
    * A reference goes upstream once for each merchant: a row whose `reference_sent` another one has is not written (`used`).
-   * `revision`: of the merchant, as it was when the lane was chosen, null for one that was not stored; when it is another by
-   * the time of the commit nothing is written (`moved`), so that each sale is wholly before a move or wholly after it
+   * `revision`: of the merchant, as it was when the lane was chosen; when it is another by the time of the commit, or the
+   * merchant is gone, nothing is written (`moved`), so that each sale is wholly before a move or wholly after it
    * (`reliability.md` §3.10). Without it the sale is opened whatever the merchant's stage is.
    * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
    */
   openLink(
     link: Link,
     decide: (holder: Link | null) => Opening,
-    revision?: number | null,
+    revision?: number,
   ): Promise<{ opening: Opening | { kind: 'elsewhere' | 'moved' | 'used' }; link: Link; elsewhere: LegacySale | null }>;
   link(legacy_id: string): Promise<Link | null>;
   /** The link that holds a slot; null when it is free. */

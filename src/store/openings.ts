@@ -39,14 +39,15 @@ export function openingMethods(
 
 /**
  * Most units are free: the row is written as for a free one, under the unique index of the unit, and only while no sale of
- * the other lane holds it, its merchant is as it was and its reference is unused. What is in the way makes the insert fail; then it is looked at, and the decision is made again.
+ * the other lane holds it, its merchant is as it was and its reference is unused. What is in the way makes the insert fail; then
+ * it is looked at, and the decision is made again.
  */
 async function openLink(
   reads: Reads,
   writer: Writer,
   link: Link,
   decide: (holder: Link | null) => Opening,
-  revision: number | null | undefined,
+  revision: number | undefined,
 ): ReturnType<Store['openLink']> {
   let cause = '';
   /** Null before anything was looked at. */
@@ -98,10 +99,10 @@ async function openLegacySale(reads: Reads, writer: Writer, sale: LegacySale): P
   throw new PuenteError('conflict', message, { facts: { unit: sale.unit } });
 }
 
-function insertLink(link: Link, seen: Link | null, revision: number | null | undefined): Step {
+function insertLink(link: Link, seen: Link | null, revision = WHICHEVER): Step {
   const values = valuesOfLink(link);
   const { merchant_id, reference_sent } = link;
-  const guards = [revision === undefined ? WHICHEVER : (revision ?? 0), merchant_id, merchant_id, reference_sent];
+  const guards = [revision, merchant_id, merchant_id, reference_sent];
   if (link.slot !== null) {
     const guard = [link.merchant_id, link.slot, anyOf(link.slot), link.created_at];
     return { write: 'insert_link', values: [...values, ...guard, ...guards], changes: 1 };

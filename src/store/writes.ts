@@ -21,7 +21,7 @@ const COVERED: Readonly<Record<string, string>> = {
   order_json: 'cover_order(?)',
 };
 const LINK_VALUES = LINK.split(/,\s*/).map((column) => COVERED[column] ?? '?');
-/** Values: the merchant's revision that the lane was chosen by, 0 for none and -1 for whichever; and the merchant. */
+/** Values: the merchant's revision that the lane was chosen by, -1 for whichever; and the merchant. */
 const STILL_THERE = `(SELECT ?) IN (-1, coalesce((SELECT revision FROM merchants WHERE id = (SELECT ?)), 0))`;
 /** Values: the merchant and the reference. */
 const UNUSED = `NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)))`;

@@ -149,7 +149,10 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
   };
 }
 
-/** The unit is looked at in the same round trip: a call that goes to orders would ask next; for one that stays on legacy it is a statement more. */
+/**
+ * The unit is looked at in the same round trip: a call that goes to orders would ask next; for one that stays on legacy it is a
+ * statement more.
+ */
 function withUnit<Methods extends Pick<Store, 'merchantWithToken'>>(
   methods: Methods,
   { heldByLegacy }: Pick<Store, 'heldByLegacy'>,

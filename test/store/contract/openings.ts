@@ -59,9 +59,11 @@ export function openingTests(current: () => Harness): void {
       const { store } = current();
       const open: Opening = { kind: 'open' };
       const late = newLink(which === 'with' ? {} : { slot: null, family: 'qr' });
-      const moving = store.saveMerchant(newMerchant({ id: late.merchant_id }), 0, auditOf('moved'));
+      const merchant = newMerchant({ id: late.merchant_id });
+      const before = await store.saveMerchant(merchant, 0, auditOf('first'));
+      const moving = store.saveMerchant(merchant, before.revision, auditOf('moved'));
       // Asked for before the move is committed, and committed behind it.
-      expect(await store.openLink(late, () => open, null)).toMatchObject({ opening: { kind: 'moved' } });
+      expect(await store.openLink(late, () => open, before.revision)).toMatchObject({ opening: { kind: 'moved' } });
       const { revision } = await moving;
       expect(await store.link(late.legacy_id)).toBeNull();
       expect((await store.openLink(late, () => open, revision)).opening).toEqual(open);

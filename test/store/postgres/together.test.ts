@@ -222,11 +222,11 @@ describe('stores of several processes', () => {
   it('write no sale on a lane that its merchant has left', async () => {
     const [first, second] = await open(2);
     if (first === undefined || second === undefined) return;
-    let revision = 0;
+    let { revision } = await second.saveMerchant(newMerchant(), 0, auditOf('first'));
     for (let round = 0; round < 15; round++) {
       const unit = `PAX_A910__${round}`;
       const [{ opening, link }, moved] = await Promise.all([
-        first.openLink(newLink({ unit }), busyUnlessFree, revision === 0 ? null : revision),
+        first.openLink(newLink({ unit }), busyUnlessFree, revision),
         second.saveMerchant(newMerchant(), revision, auditOf(`round ${round}`)),
       ]);
       // Whoever was first: what was opened was opened before the move was committed.
