@@ -8,12 +8,21 @@ export const RANDOM_BYTES = 10;
  * @param now epoch ms; @param random `RANDOM_BYTES` of them; of more the first are used.
  */
 export function uuidV7(now: number, random: Uint8Array): string {
-  const time = now.toString(16).padStart(12, '0');
+  // In two parts: the engine writes small integers in half the time.
+  const high = Math.floor(now / LOW);
+  const low = now - high * LOW;
   const at = (index: number): string => HEX[random[index] ?? 0] ?? '';
   const version = HEX[((random[0] ?? 0) & 0x0f) | 0x70];
   const variant = HEX[((random[2] ?? 0) & 0x3f) | 0x80];
   const node = at(4) + at(5) + at(6) + at(7) + at(8) + at(9);
-  return `${time.slice(0, 8)}-${time.slice(8)}-${version}${at(1)}-${variant}${at(3)}-${node}`;
+  return `${hex(high, 8)}-${hex(low, 4)}-${version}${at(1)}-${variant}${at(3)}-${node}`;
+}
+
+/** The time has 48 bits, of which 16 stand in a part of their own. */
+const LOW = 0x1_00_00;
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, '0');
 }
 
 /** Every call has an id: from this list one is made in a third of the time that a buffer takes. */

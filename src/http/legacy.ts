@@ -150,8 +150,8 @@ async function translate(
     markLimitation(call.draft, 'LIM-56');
     return refused(family, 'bad_request');
   }
-  for (const [name, value] of Object.entries(call.path)) {
-    if (!isPathValue(value)) return refused(family, 'invalid_property', name);
+  for (const name in call.path) {
+    if (!isPathValue(call.path[name] ?? '')) return refused(family, 'invalid_property', name);
   }
   const [invented] = noteHeaders(call, request);
   if (invented !== undefined && policyOf(door.runtime, lane.merchant, 'unknown_header') === 'refuse')

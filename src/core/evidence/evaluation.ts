@@ -42,12 +42,16 @@ function wayOf({
   limitations,
 }: Taught): string | null {
   if (shadow !== null || losses.length > MOST_LOSSES || losses.some(({ unknown }) => unknown === true)) return null;
-  const way = JSON.stringify([
-    [lane, operation, status, error, outcome],
-    fired,
-    limitations,
-    losses.map(({ table, path, why }) => [table, path, why]),
-    upstream.map(({ name, status, code }) => [name, status, code]),
-  ]);
+  // Names of ours, none of them with a blank; what others may have written goes through JSON, so that no two ways are one.
+  const named = `${lane} ${operation} ${status} ${outcome} ${fired.length} ${fired.join(' ')}`;
+  const is_plain = error === null && limitations.length + losses.length + upstream.length === 0;
+  const rest = (): string =>
+    JSON.stringify([
+      error,
+      limitations,
+      losses.map(({ table, path, why }) => [table, path, why]),
+      upstream.map(({ name, status, code }) => [name, status, code]),
+    ]);
+  const way = is_plain ? named : `${named} ${rest()}`;
   return way.length > LONGEST_WAY ? null : way;
 }
