@@ -11,7 +11,7 @@ import { callIdOf } from './ongoing.ts';
 export function sendAnswer(response: ServerResponse, answer: Answered): void {
   if (response.headersSent) return;
   (response as Telling)[TOLD] = answer;
-  const text = answer.body === undefined ? '' : stringifyJson(answer.body);
+  const text = answer.body === undefined ? '' : textOf(answer.body);
   response.writeHead(answer.status, {
     // A 204 has no length either (RFC 9110 §8.6).
     ...(text === ''
@@ -23,6 +23,18 @@ export function sendAnswer(response: ServerResponse, answer: Answered): void {
     ...answer.headers,
   });
   response.end(text);
+}
+
+/** Texts of bodies that are frozen all through (`Tables.answer`): what is polled when it is over is written once. */
+const texts = new WeakMap<object, string>();
+
+function textOf(body: unknown): string {
+  if (typeof body !== 'object' || body === null || !Object.isFrozen(body)) return stringifyJson(body);
+  const known = texts.get(body);
+  if (known !== undefined) return known;
+  const text = stringifyJson(body);
+  texts.set(body, text);
+  return text;
 }
 
 /** Of an error, so that whoever asks about it can say which one it was (`reliability.md` F136). */

@@ -114,9 +114,17 @@ function remembering(work: Translate): Translate {
     const before = known.get(context);
     if (before?.table === table && before.source === source) return before.told;
     const told = work(table, source, context);
+    freezeAll(told.value);
     known.set(context, { table, source, told });
     return told;
   };
+}
+
+/** A JSON value and all that is in it. */
+function freezeAll(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const part of Object.values(value)) freezeAll(part);
 }
 
 /** Nothing leaves that the other side's schema would refuse; the refusal names the source field that is to blame. */

@@ -146,7 +146,7 @@ export interface Tables {
   request(operation: Operation, source: LegacyRequest, context: MappingContext): Translated;
   /**
    * Upstream answer (or nothing) to legacy answer body. For the same source and a context that is frozen it is the same object
-   * again: nobody may change it, nor what a frozen context holds.
+   * again, whose value is frozen all through: nobody may change it, nor what a frozen context holds.
    */
   answer(operation: Operation, source: unknown, context: MappingContext): Translated;
   /** Order to the flat body of a Point notice. */

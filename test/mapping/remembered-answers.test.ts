@@ -45,3 +45,9 @@ it('a context that may still change is looked at each time', () => {
   open.state = 'CANCELED';
   expect(tables.answer(get, order, open).value.body).toMatchObject({ state: 'CANCELED' });
 });
+
+it('nobody can change an answer that is given again, down to what the till had written', () => {
+  const { value } = tables.answer(get, order, Object.freeze({ ...context }));
+  const body = value.body as { payment: object; additional_info: object };
+  for (const part of [value, body, body.payment, body.additional_info]) expect(Object.isFrozen(part)).toBe(true);
+});
