@@ -15,6 +15,15 @@ type SaleMethods = Pick<
   'saveLegacySale' | 'legacySale' | 'openLegacySales' | 'legacySalesByReference' | 'tidyLegacySales'
 >;
 
+/** @returns whether legacy holds any unit of a merchant at an instant, in epoch ms. */
+export function anyHeldRead(reader: Reader): (merchant_id: string, now: number) => Promise<boolean> {
+  const read = reader.prepare<[string, number], { one: number }>(
+    `SELECT 1 AS one FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = ? AND slot IS NOT NULL AND ${HOLDING}
+       AND ends_at > ? LIMIT 1`,
+  );
+  return async (merchant_id, now) => (await read.get(merchant_id, now)) !== undefined;
+}
+
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number): SaleMethods {
   const byLegacy = reader.prepare<[string], LegacySale>(
     `SELECT ${SALE} FROM legacy_sales WHERE legacy_id = (SELECT ?) ORDER BY sequence DESC LIMIT 1`,

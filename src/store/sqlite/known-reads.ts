@@ -1,22 +1,26 @@
 /** The reads that tills repeat, done in the file only when what they tell is not known. */
 
 import type { Link } from '../../core/link.ts';
-import type { LegacySale } from '../../core/records/routing.ts';
 import type { Store } from '../../core/store.ts';
 import { type KnownRows, referenceKey } from './known-rows.ts';
 
 /** A search shows fifty; who gives all sales one reference must not fill the memory, nor drive the links of others out of it. */
 const KEPT_LINKS = 51;
-/** No unit's slot is longer; the path of a call may be, before anybody has looked at it. */
-const LONGEST_SLOT = 100;
 
 type KnownReads = Pick<
   Store,
   'merchant' | 'token' | 'link' | 'linkByMerchantOrder' | 'linksByClientReference' | 'heldByLegacy'
 >;
 
-/** The same methods, which read from the file only what is not known. */
-export function withKnownRows<Methods extends KnownReads>(methods: Methods, known: () => KnownRows): Methods {
+/**
+ * The same methods, which read from the file only what is not known.
+ * @param anyHeld whether legacy holds any unit of a merchant at an instant, in epoch ms.
+ */
+export function withKnownRows<Methods extends KnownReads>(
+  methods: Methods,
+  anyHeld: (merchant_id: string, now: number) => Promise<boolean>,
+  known: () => KnownRows,
+): Methods {
   const link: Store['link'] = (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id));
   const merchant: Store['merchant'] = (id) => known().get('merchant', id, () => methods.merchant(id));
   const token: Store['token'] = (fingerprint) => known().get('token', fingerprint, () => methods.token(fingerprint));
@@ -56,17 +60,15 @@ export function withKnownRows<Methods extends KnownReads>(methods: Methods, know
         return methods.linksByClientReference(merchant_id, reference, limit);
       return (await Promise.all(found.ids.slice(0, limit).map(link))).filter((one) => one !== null);
     },
-    heldByLegacy: async (merchant_id, slot, now, which = 'any') => {
-      if (which !== 'any' || slot.length > LONGEST_SLOT) return methods.heldByLegacy(merchant_id, slot, now, which);
-      const read: { sale?: LegacySale | null } = {};
-      const look = async (): Promise<{ since: number } | null> => {
-        read.sale = await methods.heldByLegacy(merchant_id, slot, now, which);
-        return read.sale === null ? { since: now } : null;
-      };
-      const free = await known().get('free_unit', `${merchant_id} ${slot}`, look);
-      if (read.sale !== undefined) return read.sale;
-      // By a clock that was set back a sale that was over may hold the unit again.
-      return free !== null && now >= free.since ? null : methods.heldByLegacy(merchant_id, slot, now, which);
+    heldByLegacy: async (merchant_id, slot, now, which) => {
+      // Known of the merchant, not of its units: most merchants have nothing there, and one has thousands of units.
+      const look = async (): Promise<{ since: number | null }> => ({
+        since: (await anyHeld(merchant_id, now)) ? null : now,
+      });
+      const free = await known().get('free', merchant_id, look);
+      // By a clock that was set back a sale that was over may hold its unit again.
+      const is_free = free !== null && free.since !== null && now >= free.since;
+      return is_free ? null : methods.heldByLegacy(merchant_id, slot, now, which);
     },
   };
 }

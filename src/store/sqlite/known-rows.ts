@@ -5,8 +5,8 @@ import { LINK } from '../columns.ts';
 import type { Step, Unit } from '../unit.ts';
 import { type WriteName, writes } from '../writes.ts';
 
-/** Rows, and what is told by them: which link a merchant order is, which a reference names, that legacy holds nothing of a unit. */
-export type KnownKind = 'merchant' | 'token' | 'link' | 'merchant_order' | 'reference' | 'free_unit';
+/** Rows, and what is told by them: which link a merchant order is, which a reference names, whether legacy holds anything of a merchant's. */
+export type KnownKind = 'merchant' | 'token' | 'link' | 'merchant_order' | 'reference' | 'free';
 
 export interface KnownRows {
   /** What was read last, while nothing that is being written could have changed it. That somebody is not there is kept of merchants and tokens alone. */
@@ -22,7 +22,7 @@ const LIMITS: Readonly<Record<KnownKind, number>> = {
   link: 1_000,
   merchant_order: 10_000,
   reference: 1_000,
-  free_unit: 10_000,
+  free: 10_000,
 };
 
 /** Right only where all writing goes by one queue, as the instance lock makes sure. */
@@ -33,7 +33,7 @@ export function createKnownRows(): KnownRows {
     link: keptRows(LIMITS.link),
     merchant_order: keptRows(LIMITS.merchant_order),
     reference: keptRows(LIMITS.reference),
-    free_unit: keptRows(LIMITS.free_unit),
+    free: keptRows(LIMITS.free),
   };
   return {
     get<Row>(kind: KnownKind, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
@@ -88,7 +88,7 @@ const ANY: readonly (readonly [RegExp, Change])[] = [
   [/\b(?:UPDATE|DELETE FROM) links\b/, { kind: 'link', key: null }],
   [/\b(?:UPDATE|DELETE FROM) links\b/, { kind: 'merchant_order', key: null }],
   [/\b(?:INSERT INTO|UPDATE|DELETE FROM) links\b/, { kind: 'reference', key: null }],
-  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) legacy_sales\b/, { kind: 'free_unit', key: null }],
+  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) legacy_sales\b/, { kind: 'free', key: null }],
 ];
 const LINK_COLUMNS = LINK.split(/,\s*/);
 const MERCHANT_AT = LINK_COLUMNS.indexOf('merchant_id');
@@ -134,10 +134,8 @@ function keptRows(limit: number) {
       count(key, 1);
       forget(key);
     },
-    end(key: string | null) {
-      count(key, -1);
-      forget(key);
-    },
+    // Nothing to forget: what is read while a change is under way is not kept, and what was read before it neither.
+    end: (key: string | null) => count(key, -1),
   };
 }
 

@@ -15,7 +15,7 @@ import { rowByRow } from '../exchange-rows.ts';
 import { exchangeMethods, tidierOf } from '../exchanges.ts';
 import { storeFailed } from '../failure.ts';
 import { findingMethods } from '../findings.ts';
-import { doubtLegacySales, legacySaleMethods } from '../legacy-sales.ts';
+import { anyHeldRead, doubtLegacySales, legacySaleMethods } from '../legacy-sales.ts';
 import { linkHistoryMethods } from '../link-history.ts';
 import { linkMethods } from '../links.ts';
 import { merchantMethods } from '../merchants.ts';
@@ -153,8 +153,10 @@ export function assembleStore(parts: {
     parts.release();
   };
   return {
-    ...withKnownRows({ ...merchantMethods(reader, queue, now), ...linkMethods(reader, queue, now), ...openings }, () =>
-      queue.known(),
+    ...withKnownRows(
+      { ...merchantMethods(reader, queue, now), ...linkMethods(reader, queue, now), ...openings },
+      anyHeldRead(reader),
+      () => queue.known(),
     ),
     ...inbox,
     ...eventMethods(queue),

@@ -35,8 +35,12 @@ function shelf() {
       },
       heldByLegacy: async (_merchant, slot) => {
         file.reads.push(slot);
-        return file.sale;
+        return file.sale?.slot === slot ? file.sale : null;
       },
+    },
+    async (merchant) => {
+      file.reads.push(`any of ${merchant}`);
+      return file.sale !== null;
     },
     () => rows,
   );
@@ -138,45 +142,53 @@ describe('what a reference names', () => {
 });
 
 describe('that legacy holds nothing of a unit', () => {
-  it('is known until something of legacy is written', async () => {
+  const heldAt = (slot: string, id = 'sale') => ({ id, slot }) as LegacySale; // nobody reads more of it
+
+  it('is known of all units of a merchant until something of legacy is written', async () => {
     const { rows, file, methods } = shelf();
-    const look = () => methods.heldByLegacy('1', 'point:A', 0);
-    expect([await look(), await look()]).toEqual([null, null]);
-    expect(file.reads).toEqual(['point:A']);
+    const look = (slot = 'point:A') => methods.heldByLegacy('1', slot, 0);
+    expect([await look(), await look('point:B'), await look()]).toEqual([null, null, null]);
+    expect(file.reads).toEqual(['any of 1']);
     for (const write of ['insert_legacy_sale', 'update_legacy_sale', 'doubt_legacy_sales'] as const) {
       await look();
       const commit = Promise.withResolvers<void>();
       const ended = rows.during(unitOf(write), commit.promise);
-      file.sale = { id: write } as LegacySale; // nobody reads more of it
+      file.sale = heldAt('point:A', write);
       expect(await look(), `while ${write} is under way`).toBe(file.sale);
       commit.resolve();
       await ended;
       expect(await look()).toBe(file.sale);
+      expect(await look('point:B')).toBeNull();
       file.sale = null;
+      await rows.during(unitOf('delete_legacy_sales'), Promise.resolve());
     }
   });
 
-  it('is looked for each time where it does, because a sale may end by the clock alone, and of proven tokens', async () => {
+  it('is one for each merchant, and for those whose token is proven too', async () => {
     const { file, methods } = shelf();
-    file.sale = { id: 'sale' } as LegacySale; // nobody reads more of it
+    await methods.heldByLegacy('1', 'point:A', 0);
+    await methods.heldByLegacy('1', 'point:A', 0, 'proven');
+    await methods.heldByLegacy('2', 'point:A', 0);
+    expect(file.reads).toEqual(['any of 1', 'any of 2']);
+  });
+
+  it('is looked for each time where legacy holds a unit of the merchant, because a sale may end by the clock alone', async () => {
+    const { file, methods } = shelf();
+    file.sale = heldAt('point:A');
     await methods.heldByLegacy('1', 'point:A', 0);
     file.sale = null;
     expect(await methods.heldByLegacy('1', 'point:A', 1)).toBeNull();
-    await methods.heldByLegacy('1', 'point:A', 1, 'proven');
-    await methods.heldByLegacy('1', 'point:A', 1, 'proven');
-    expect(file.reads).toHaveLength(4);
+    await methods.heldByLegacy('1', 'point:B', 1, 'proven');
+    expect(file.reads).toEqual(['any of 1', 'point:A', 'point:A', 'point:B']);
   });
 
-  it('is not known by a clock that was set back, nor of what can be no unit', async () => {
+  it('is not known by a clock that was set back', async () => {
     const { file, methods } = shelf();
-    const held = (slot: string, now: number) => methods.heldByLegacy('1', slot, now);
-    expect(await held('point:A', 150)).toBeNull();
-    file.sale = { id: 'sale' } as LegacySale; // nobody reads more of it
-    expect(await held('point:A', 150)).toBeNull();
-    expect(await held('point:A', 50)).toBe(file.sale);
-    file.sale = null;
-    const long = 'x'.repeat(101);
-    expect([await held(long, 0), await held(long, 0)]).toEqual([null, null]);
-    expect(file.reads).toEqual(['point:A', 'point:A', long, long]);
+    const held = (now: number) => methods.heldByLegacy('1', 'point:A', now);
+    expect(await held(150)).toBeNull();
+    file.sale = heldAt('point:A');
+    expect(await held(150)).toBeNull();
+    expect(await held(50)).toBe(file.sale);
+    expect(file.reads).toEqual(['any of 1', 'point:A']);
   });
 });
