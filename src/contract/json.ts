@@ -143,11 +143,13 @@ function endOfString(text: string, start: number): number {
 }
 
 const SHORTEST_FORBIDDEN = Math.min(...[...FORBIDDEN_KEYS].map((key) => key.length));
+/** What such a key can begin with, an escape included. */
+const FORBIDDEN_STARTS = [BACKSLASH, ...[...FORBIDDEN_KEYS].map((key) => key.charCodeAt(0))];
 const SPACE = /\s*/y;
 
 /** A parser may drop such a key in silence, so it is looked for in the text, escaped spellings too. */
 function refuseKey(text: string, start: number, end: number): void {
-  if (end - start <= SHORTEST_FORBIDDEN) return;
+  if (end - start <= SHORTEST_FORBIDDEN || !FORBIDDEN_STARTS.includes(text.charCodeAt(start + 1))) return;
   SPACE.lastIndex = end + 1;
   SPACE.test(text);
   if (text[SPACE.lastIndex] !== ':') return;
