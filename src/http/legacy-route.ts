@@ -53,7 +53,10 @@ export function slotNamed({ device_id, external_pos_id }: Record<string, string>
 /** The path parameters of a request, by name. */
 export function pathValues(parameters: Record<string, string | string[]>): Record<string, string> {
   const values: Record<string, string> = {};
-  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) values[name] = String(value);
+  for (const name in parameters) {
+    const value = parameters[name];
+    if (value !== undefined) values[name] = String(value);
+  }
   return values;
 }
 

@@ -44,7 +44,8 @@ export function createKnownRows(): KnownRows {
       return known ?? readAnew(kind, rows, key, read);
     },
     during(unit, commit) {
-      const changes = unit.steps.flatMap(changesOf);
+      const changes: Change[] = [];
+      for (const step of unit.steps) changes.push(...changesOf(step)); // `flatMap` takes three times as long
       if (changes.length === 0) return commit;
       for (const { kind, key } of changes) kept[kind].begin(key);
       const end = (): void => {
