@@ -27,13 +27,15 @@ export function sendAnswer(response: ServerResponse, answer: Answered): void {
 
 /** Texts of bodies that are frozen all through (`Tables.answer`): what is polled when it is over is written once. */
 const texts = new WeakMap<object, string>();
+/** What a till had put into it may be as long as a body; a thousand such texts would be a gigabyte. */
+const LONGEST_KEPT = 8_192;
 
 function textOf(body: unknown): string {
   if (typeof body !== 'object' || body === null || !Object.isFrozen(body)) return stringifyJson(body);
   const known = texts.get(body);
   if (known !== undefined) return known;
   const text = stringifyJson(body);
-  texts.set(body, text);
+  if (text.length <= LONGEST_KEPT) texts.set(body, text);
   return text;
 }
 

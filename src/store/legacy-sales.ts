@@ -15,13 +15,13 @@ type SaleMethods = Pick<
   'saveLegacySale' | 'legacySale' | 'openLegacySales' | 'legacySalesByReference' | 'tidyLegacySales'
 >;
 
-/** @returns whether legacy holds any unit of a merchant at an instant, in epoch ms. */
-export function anyHeldRead(reader: Reader): (merchant_id: string, now: number) => Promise<boolean> {
-  const read = reader.prepare<[string, number], { one: number }>(
-    `SELECT 1 AS one FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = ? AND slot IS NOT NULL AND ${HOLDING}
-       AND ends_at > ? LIMIT 1`,
+/** @returns until when legacy may hold a unit of a merchant, by what is written now; epoch ms, 0 for a merchant that has nothing there. */
+export function heldUntilRead(reader: Reader): (merchant_id: string) => Promise<number> {
+  const read = reader.prepare<[string], { ends_at: number }>(
+    `SELECT ends_at FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
+       AND ${HOLDING} ORDER BY ends_at DESC LIMIT 1`,
   );
-  return async (merchant_id, now) => (await read.get(merchant_id, now)) !== undefined;
+  return async (merchant_id) => (await read.get(merchant_id))?.ends_at ?? 0;
 }
 
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number): SaleMethods {

@@ -43,7 +43,7 @@ function wayOf({
 }: Taught): string | null {
   if (shadow !== null || losses.length > MOST_LOSSES || losses.some(({ unknown }) => unknown === true)) return null;
   // Names of ours, none of them with a blank; what others may have written goes through JSON, so that no two ways are one.
-  const named = `${lane} ${operation} ${status} ${outcome} ${fired.length} ${fired.join(' ')}`;
+  const named = `${lane} ${operation ?? ''} ${status} ${outcome} ${fired.length} ${fired.join(' ')}`;
   const is_plain = error === null && limitations.length + losses.length + upstream.length === 0;
   const rest = (): string =>
     JSON.stringify([

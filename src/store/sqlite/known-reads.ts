@@ -14,11 +14,11 @@ type KnownReads = Pick<
 
 /**
  * The same methods, which read from the file only what is not known.
- * @param anyHeld whether legacy holds any unit of a merchant at an instant, in epoch ms.
+ * @param heldUntil until when legacy may hold a unit of a merchant, in epoch ms.
  */
 export function withKnownRows<Methods extends KnownReads>(
   methods: Methods,
-  anyHeld: (merchant_id: string, now: number) => Promise<boolean>,
+  heldUntil: (merchant_id: string) => Promise<number>,
   known: () => KnownRows,
 ): Methods {
   const link: Store['link'] = (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id));
@@ -62,12 +62,10 @@ export function withKnownRows<Methods extends KnownReads>(
     },
     heldByLegacy: async (merchant_id, slot, now, which) => {
       // Known of the merchant, not of its units: most merchants have nothing there, and one has thousands of units.
-      const look = async (): Promise<{ since: number | null }> => ({
-        since: (await anyHeld(merchant_id, now)) ? null : now,
-      });
-      const free = await known().get('free', merchant_id, look);
-      // By a clock that was set back a sale that was over may hold its unit again.
-      const is_free = free !== null && free.since !== null && now >= free.since;
+      const known_until = await known().get('held_until', merchant_id, async () => ({
+        at: await heldUntil(merchant_id),
+      }));
+      const is_free = known_until !== null && now >= known_until.at;
       return is_free ? null : methods.heldByLegacy(merchant_id, slot, now, which);
     },
   };

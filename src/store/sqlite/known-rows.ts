@@ -5,8 +5,8 @@ import { LINK } from '../columns.ts';
 import type { Step, Unit } from '../unit.ts';
 import { type WriteName, writes } from '../writes.ts';
 
-/** Rows, and what is told by them: which link a merchant order is, which a reference names, whether legacy holds anything of a merchant's. */
-export type KnownKind = 'merchant' | 'token' | 'link' | 'merchant_order' | 'reference' | 'free';
+/** Rows, and what is told by them: which link a merchant order is, which a reference names, until when legacy may hold a unit of a merchant. */
+export type KnownKind = 'merchant' | 'token' | 'link' | 'merchant_order' | 'reference' | 'held_until';
 
 export interface KnownRows {
   /** What was read last, while nothing that is being written could have changed it. That somebody is not there is kept of merchants and tokens alone. */
@@ -22,7 +22,7 @@ const LIMITS: Readonly<Record<KnownKind, number>> = {
   link: 1_000,
   merchant_order: 10_000,
   reference: 1_000,
-  free: 10_000,
+  held_until: 10_000,
 };
 
 /** Right only where all writing goes by one queue, as the instance lock makes sure. */
@@ -33,7 +33,7 @@ export function createKnownRows(): KnownRows {
     link: keptRows(LIMITS.link),
     merchant_order: keptRows(LIMITS.merchant_order),
     reference: keptRows(LIMITS.reference),
-    free: keptRows(LIMITS.free),
+    held_until: keptRows(LIMITS.held_until),
   };
   return {
     get<Row>(kind: KnownKind, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
@@ -89,7 +89,7 @@ const ANY: readonly (readonly [RegExp, Change])[] = [
   [/\b(?:UPDATE|DELETE FROM) links\b/, { kind: 'link', key: null }],
   [/\b(?:UPDATE|DELETE FROM) links\b/, { kind: 'merchant_order', key: null }],
   [/\b(?:INSERT INTO|UPDATE|DELETE FROM) links\b/, { kind: 'reference', key: null }],
-  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) legacy_sales\b/, { kind: 'free', key: null }],
+  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) legacy_sales\b/, { kind: 'held_until', key: null }],
 ];
 const LINK_COLUMNS = LINK.split(/,\s*/);
 const MERCHANT_AT = LINK_COLUMNS.indexOf('merchant_id');

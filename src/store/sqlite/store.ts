@@ -15,7 +15,7 @@ import { rowByRow } from '../exchange-rows.ts';
 import { exchangeMethods, tidierOf } from '../exchanges.ts';
 import { storeFailed } from '../failure.ts';
 import { findingMethods } from '../findings.ts';
-import { anyHeldRead, doubtLegacySales, legacySaleMethods } from '../legacy-sales.ts';
+import { doubtLegacySales, heldUntilRead, legacySaleMethods } from '../legacy-sales.ts';
 import { linkHistoryMethods } from '../link-history.ts';
 import { linkMethods } from '../links.ts';
 import { merchantMethods } from '../merchants.ts';
@@ -155,7 +155,7 @@ export function assembleStore(parts: {
   return {
     ...withKnownRows(
       { ...merchantMethods(reader, queue, now), ...linkMethods(reader, queue, now), ...openings },
-      anyHeldRead(reader),
+      heldUntilRead(reader),
       () => queue.known(),
     ),
     ...inbox,

@@ -70,6 +70,23 @@ export function legacySaleTests(current: () => Harness): void {
     }
   });
 
+  it('holds its own unit alone, and again by a clock that is set back', async () => {
+    const { store } = current();
+    const [first, last] = [NOON + 5 * MINUTE_MS, NOON + 15 * MINUTE_MS];
+    const sale = newSale({ state: 'OPEN', ends_at: last });
+    const other = newSale({ state: 'OPEN', ends_at: first, unit: 'PAX_A910__2' });
+    for (const one of [sale, other]) await store.openLegacySale(one);
+    const held = async (at: number) =>
+      await Promise.all(
+        [SLOT, other.slot ?? ''].map(async (slot) => (await store.heldByLegacy(MERCHANT, slot, at))?.id),
+      );
+    expect(await held(last)).toEqual([undefined, undefined]);
+    expect(await held(first)).toEqual([sale.id, undefined]);
+    expect(await held(first - 1)).toEqual([sale.id, other.id]);
+    await store.saveLegacySale(sale.id, { slot: null });
+    expect(await held(first)).toEqual([undefined, undefined]);
+  });
+
   it('tells what somebody has proved from what nobody has', async () => {
     const { store } = current();
     const sale = newSale({ unproven_token: 'of somebody' });

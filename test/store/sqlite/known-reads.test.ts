@@ -33,14 +33,14 @@ function shelf() {
         file.reads.push(reference);
         return file.links.slice(0, limit) as Link[];
       },
-      heldByLegacy: async (_merchant, slot) => {
+      heldByLegacy: async (_merchant, slot, now) => {
         file.reads.push(slot);
-        return file.sale?.slot === slot ? file.sale : null;
+        return file.sale?.slot === slot && file.sale.ends_at > now ? file.sale : null;
       },
     },
     async (merchant) => {
-      file.reads.push(`any of ${merchant}`);
-      return file.sale !== null;
+      file.reads.push(`all of ${merchant}`);
+      return file.sale?.ends_at ?? 0;
     },
     () => rows,
   );
@@ -142,18 +142,18 @@ describe('what a reference names', () => {
 });
 
 describe('that legacy holds nothing of a unit', () => {
-  const heldAt = (slot: string, id = 'sale') => ({ id, slot }) as LegacySale; // nobody reads more of it
+  const heldAt = (slot: string, ends_at: number) => ({ slot, ends_at }) as LegacySale; // nobody reads more of it
 
   it('is known of all units of a merchant until something of legacy is written', async () => {
     const { rows, file, methods } = shelf();
     const look = (slot = 'point:A') => methods.heldByLegacy('1', slot, 0);
     expect([await look(), await look('point:B'), await look()]).toEqual([null, null, null]);
-    expect(file.reads).toEqual(['any of 1']);
+    expect(file.reads).toEqual(['all of 1']);
     for (const write of ['insert_legacy_sale', 'update_legacy_sale', 'doubt_legacy_sales'] as const) {
       await look();
       const commit = Promise.withResolvers<void>();
       const ended = rows.during(unitOf(write), commit.promise);
-      file.sale = heldAt('point:A', write);
+      file.sale = heldAt('point:A', 100);
       expect(await look(), `while ${write} is under way`).toBe(file.sale);
       commit.resolve();
       await ended;
@@ -169,26 +169,16 @@ describe('that legacy holds nothing of a unit', () => {
     await methods.heldByLegacy('1', 'point:A', 0);
     await methods.heldByLegacy('1', 'point:A', 0, 'proven');
     await methods.heldByLegacy('2', 'point:A', 0);
-    expect(file.reads).toEqual(['any of 1', 'any of 2']);
+    expect(file.reads).toEqual(['all of 1', 'all of 2']);
   });
 
-  it('is looked for each time where legacy holds a unit of the merchant, because a sale may end by the clock alone', async () => {
+  it('is known by the clock alone once the last of its sales has ended, and not by one that was set back', async () => {
     const { file, methods } = shelf();
-    file.sale = heldAt('point:A');
-    await methods.heldByLegacy('1', 'point:A', 0);
-    file.sale = null;
-    expect(await methods.heldByLegacy('1', 'point:A', 1)).toBeNull();
-    await methods.heldByLegacy('1', 'point:B', 1, 'proven');
-    expect(file.reads).toEqual(['any of 1', 'point:A', 'point:A', 'point:B']);
-  });
-
-  it('is not known by a clock that was set back', async () => {
-    const { file, methods } = shelf();
-    const held = (now: number) => methods.heldByLegacy('1', 'point:A', now);
-    expect(await held(150)).toBeNull();
-    file.sale = heldAt('point:A');
-    expect(await held(150)).toBeNull();
+    file.sale = heldAt('point:A', 100);
+    const held = (now: number, slot = 'point:A') => methods.heldByLegacy('1', slot, now);
+    expect([await held(99), await held(99, 'point:B')]).toEqual([file.sale, null]);
+    expect([await held(100), await held(200, 'point:B')]).toEqual([null, null]);
+    expect(file.reads).toEqual(['all of 1', 'point:A', 'point:B']);
     expect(await held(50)).toBe(file.sale);
-    expect(file.reads).toEqual(['any of 1', 'point:A']);
   });
 });
