@@ -26,9 +26,8 @@ export interface Advance {
 }
 
 /**
- * What a freshly read order changes about its link (`reliability.md` §3.12): the higher of (version, rank) wins,
- * a final state is left only for processed or refunded, and notices are due when legacy would have announced
- * what is now visible (`legacy-point.md` §3.1, `legacy-qr.md` §5.1).
+ * What a freshly read order changes about its link (`reliability.md` §3.12, `isNewer`), and which notices are due: when legacy
+ * would have announced what is now visible (`legacy-point.md` §3.1, `legacy-qr.md` §5.1).
  */
 export function advance(link: Link, order: Order, tables: Tables, rules: AdvanceRules): Advance {
   const row = tables.state(link.family, order, rules.declined);
@@ -69,6 +68,12 @@ export function advance(link: Link, order: Order, tables: Tables, rules: Advance
   return { change, notices: announcements(link, next, order, row, tables, rules), remarks };
 }
 
+/**
+ * Whether the reading is later than what is stored (`reliability.md` §3.12). Two machines of upstream may disagree about the
+ * time by seconds, so dates decide only where the statuses can't: a final status is later than a live one, a payment later
+ * than an end without one, and a refund later than its payment (`orders-api.md` §3.2 knows no way back). Live statuses, and
+ * final ones that say the same, are ordered by their dates, and by rank where those are equal or unreadable.
+ */
 function isNewer(
   link: Link,
   order: Order,
@@ -80,19 +85,23 @@ function isNewer(
   if (hasEnded(link) && order.status !== 'processed' && order.status !== 'refunded') return false;
   if (link.order === null) return true;
   const before = tables.state(link.family, link.order, rules.declined);
+  if (row.final !== before.final) return row.final;
+  const more_refunded = refundedMinor(order, rules.exponent) - refundedMinor(link.order, rules.exponent);
+  if (row.final && row.rank !== before.rank) return row.rank > before.rank;
+  if (row.final && more_refunded !== 0) return more_refunded > 0;
   if (version !== null && link.order_version !== null && version !== link.order_version) {
     return version > link.order_version;
   }
-  if (row.rank !== before.rank) return row.rank > before.rank;
-  // Two refunds in one tick of upstream's clock: the later reading is the one with more given back.
-  return refundedMinor(order, rules.exponent) > refundedMinor(link.order, rules.exponent);
+  return row.rank > before.rank;
 }
 
 /** An order held back because it might still move can't any more: its time is over, or its terminal is wanted. */
 function settlesHeld(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): boolean {
-  // A lagging read may still say so of an order that has moved on; only a link that is held now is let go.
-  const held_now = row.held && link.order?.status === order.status && !hasEnded(link);
-  return held_now && holdIsOver(expires_at, rules);
+  if (!row.held || hasEnded(link)) return false;
+  // Its terminal is wanted: a lagging read may still say so of an order that has moved on, so only what is held now is let go.
+  if (rules.released) return link.order?.status === order.status;
+  // Long after its end no later date will come; an earlier reading dated ahead must not keep the terminal for ever.
+  return holdIsOver(expires_at, rules);
 }
 
 function visibleState(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): LegacyState {

@@ -158,6 +158,42 @@ describe('older readings change nothing [F27]', () => {
   });
 });
 
+describe('machines of upstream whose clocks disagree [F27]', () => {
+  const refunded = (second: number, refunded_amount: string): Order => {
+    const one = order('processed', second);
+    return { ...one, transactions: { payments: [{ ...one.transactions?.payments?.[0], refunded_amount }] } };
+  };
+
+  it.each([
+    ['processed, dated before at_terminal', [order('at_terminal', 7), order('processed', 5)], 'processed'],
+    ['canceled, dated before at_terminal', [order('at_terminal', 7), order('canceled', 5)], 'canceled'],
+    ['expired, dated before action_required', [order('action_required', 7), order('expired', 5)], 'expired'],
+    ['failed, dated before a status nobody knows', [order('teleported', 7), order('failed', 5)], 'failed'],
+    ['processed, dated before canceled', [order('canceled', 7), order('processed', 5)], 'processed'],
+    ['refunded, dated before processed', [order('processed', 7), order('refunded', 5)], 'refunded'],
+    ['processed again, dated after refunded', [order('refunded', 5), order('processed', 7)], 'refunded'],
+  ])('%s', (_name, readings, expected) => {
+    expect(readIn(readings).order?.status).toBe(expected);
+  });
+
+  it('a further refund, dated before the first one, and the first one again', () => {
+    const readings = [refunded(9, '5.00'), refunded(5, '7.00'), refunded(9, '5.00')];
+    expect(readIn(readings).order?.transactions?.payments?.[0]?.refunded_amount).toBe('7.00');
+  });
+
+  it('property: whatever the dates and the order of the readings, the furthest of them is what is left', () => {
+    const history = ['created', 'at_terminal', 'canceled', 'processed', 'refunded'];
+    const reading = fc.record({ step: fc.nat(history.length - 1), second: fc.integer({ min: 1, max: 60 }) });
+    fc.assert(
+      fc.property(fc.array(reading, { minLength: 1, maxLength: 12 }), (some) => {
+        const furthest = history[Math.max(...some.map(({ step }) => step))] ?? '';
+        const end = readIn(some.map(({ step, second }) => order(history[step] ?? '', second)));
+        if (furthest !== 'created' && furthest !== 'at_terminal') expect(end.order?.status).toBe(furthest);
+      }),
+    );
+  });
+});
+
 describe('a state that may still move', () => {
   const waiting = readIn([order('at_terminal', 5), order('action_required', 9)]);
 

@@ -188,7 +188,12 @@ describe('which reading is newer', () => {
     const lagging = order({ status: 'action_required' }, 1);
     expect(advance(waiting, lagging, tables, AFTER_ALL).change.legacy_state).toBe('CONFIRMATION_REQUIRED');
     expect(advance(waiting, lagging, tables, rules).change).toEqual({});
-    expect(advance(known('at_terminal', VERSION), lagging, tables, AFTER_ALL).change).toEqual({});
+    const wanted = { ...rules, released: true };
+    expect(advance(known('at_terminal', VERSION), lagging, tables, wanted).change).toEqual({});
+    expect(advance(known('at_terminal', VERSION), lagging, tables, rules).change).toEqual({});
+    // An earlier reading that was dated ahead keeps nothing for ever.
+    const after_all = advance(known('at_terminal', VERSION), lagging, tables, AFTER_ALL);
+    expect(after_all.change.legacy_state).toBe('CONFIRMATION_REQUIRED');
     expect(advance(known('at_terminal', VERSION), order({}, 1), tables, AFTER_ALL).change).toEqual({});
     const over = known('action_required', VERSION, { legacy_state: 'CANCELED', state: 'DONE' });
     expect(advance(over, lagging, tables, AFTER_ALL).change).toEqual({});
