@@ -95,26 +95,35 @@ function isNewer(
   return row.rank > before.rank;
 }
 
-/** An order held back because it might still move can't any more: its time is over, or its terminal is wanted. */
+/** An order held back because it might still move is held no longer: its grace is over, or its terminal is wanted. */
 function settlesHeld(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): boolean {
   if (!row.held || hasEnded(link)) return false;
-  // Its terminal is wanted: a lagging read may still say so of an order that has moved on, so only what is held now is let go.
-  if (rules.released) return link.order?.status === order.status;
-  // Long after its end no later date will come; an earlier reading dated ahead must not keep the terminal for ever.
-  return holdIsOver(expires_at, rules);
+  if (link.order?.status === order.status) return holdIsOver(order, expires_at, rules);
+  // A lagging read may say so of an order that has moved on. Long after its end no later date will come; an earlier reading
+  // dated ahead must not keep the terminal for ever.
+  return !rules.released && rules.now >= expires_at + rules.action_required_grace_ms;
 }
 
 function visibleState(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): LegacyState {
   const shows = row.shows as LegacyState; // proved by `check`
   if (link.family !== 'point') return shows;
-  if (row.held && holdIsOver(expires_at, rules)) return 'CONFIRMATION_REQUIRED';
+  if (row.held && holdIsOver(order, expires_at, rules)) return 'CONFIRMATION_REQUIRED';
   // FINISHED without a payment to look at breaks tills that read `payment.id` (`legacy-point.md` §2, failed).
   if (order.status === 'failed' && shows === 'FINISHED' && paymentId(order) === null) return 'ERROR';
   return shows;
 }
 
-function holdIsOver(expires_at: number, rules: AdvanceRules): boolean {
-  return rules.released || rules.now >= expires_at + rules.action_required_grace_ms;
+function holdIsOver(order: Order, expires_at: number, rules: AdvanceRules): boolean {
+  return rules.released || rules.now >= heldUntil(order, expires_at, rules.action_required_grace_ms);
+}
+
+/**
+ * Until when an order that waits for a person is shown as not final, epoch ms: a grace after it began to wait, so that the
+ * till is notified before its cashier starts the next sale. Upstream's clock may be ahead: the order's own end bounds it.
+ */
+export function heldUntil(order: Order, expires_at: number, grace_ms: number): number {
+  const since = comparableInstant(order.last_updated_date);
+  return (since === null ? expires_at : Math.min(instantMs(since), expires_at)) + grace_ms;
 }
 
 function expiry(link: Link, order: Order, rules: AdvanceRules): number {

@@ -2,7 +2,7 @@
 
 import type { Order } from '../contract/orders.ts';
 import { PuenteError } from '../error.ts';
-import { type AdvanceRules, advance } from './advance.ts';
+import { type AdvanceRules, advance, heldUntil } from './advance.ts';
 import { tickOf } from './clock.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
 import type { Merchant } from './merchant.ts';
@@ -134,6 +134,8 @@ export function nextLook(runtime: Runtime, link: Link): { next_check_at: number 
   const wait_ms = Math.round(Math.min(Math.max(first_ms, since_ms / 4), longest_ms));
   const ends = [link.expires_at + 1_000, link.expires_at + action_required_grace_ms];
   if (unclaimed(link)) ends.push(settlementTime(runtime, link));
+  if (link.order !== null && isHeld(runtime, link))
+    ends.push(heldUntil(link.order, link.expires_at, action_required_grace_ms));
   return { next_check_at: Math.min(now + wait_ms, ...ends.filter((end) => end > now)) };
 }
 

@@ -14,7 +14,8 @@ const SALE = { amount: 1500, additional_info: { external_reference: 'sale-77', p
 const TAKEN = '< 200 application/json {"id":"<id 1>","device_id":"PAX_A910__SMARTPOS0000000001"';
 const READ = '"device_id":"PAX_A910__SMARTPOS0000000001"';
 const INFO = '"additional_info":{"external_reference":"sale-77","print_on_terminal":true}';
-const FIFTEEN_MINUTES_MS = 900_000;
+/** As `reconcile.action_required_grace_ms` is set by default. */
+const GRACE_MS = 10_000;
 
 const shown = new Set<string>();
 
@@ -149,7 +150,7 @@ describe('each limitation is this difference and no other', () => {
       const till = newTill(world);
       offset_ms = 0;
       const held = await till.run([create(SALE), { person: 'confirm_needed' }, get()]);
-      offset_ms = 2 * FIFTEEN_MINUTES_MS;
+      offset_ms = GRACE_MS;
       return { held, over: await till.run([get(), { notices: 1 }]) };
     });
     expect(differences(told.direct.held, told.orders.held)).toEqual([

@@ -2,6 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { request } from 'undici';
 
 /** JSON as the till gets it: it looks for keys, never at the HTTP status. */
@@ -33,7 +34,10 @@ export interface OdooTill {
   /** The device whose id contains the serial number on the label. */
   findDevice(serial: string): Promise<string>;
   create(device: string, amount: number, reference: string): Promise<Reply>;
-  /** Waits for the webhook of this intent, and concludes the payment line from what it then reads. */
+  /**
+   * Concludes the payment line of this intent, from what it reads after a webhook came: that of the intent, or any other
+   * that comes while the line waits, because the till takes each as one about its open line.
+   */
   conclude(intent_id: string): Promise<Line>;
   cancel(device: string, intent_id: string): Promise<'canceled' | 'cancel on terminal' | 'not found'>;
   read(intent_id: string): Promise<Reply>;
@@ -46,6 +50,8 @@ export interface OdooSettings {
   webhook_secret: string;
   /** What a reference of this till looks like; others are answered with 400. */
   reference_pattern?: RegExp;
+  /** How long a webhook is on its way through the shop's network before the till sees it. */
+  webhook_delay_ms?: number;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -58,7 +64,7 @@ const RETRY_MS = 1_000;
 
 export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
   const handled: Handled[] = [];
-  const arrivals = new Map<string, () => void>();
+  let arrival = (): void => undefined;
   const ask = (method: string, path: string, payload: object = {}): Promise<Reply> =>
     askVendor(settings, method, path, payload);
   const read = (intent_id: string): Promise<Reply> => ask('GET', `/point/integration-api/payment-intents/${intent_id}`);
@@ -66,12 +72,13 @@ export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', async () => {
+      if (settings.webhook_delay_ms) await setTimeout(settings.webhook_delay_ms);
       const body = jsonOrNull(Buffer.concat(chunks).toString('utf8')) ?? {};
       const status = judgeWebhook(settings, incoming.headers, body);
       const seen = status === 200 ? await read(String(body.id)) : {};
       handled.push({ answered: status, body, query: incoming.url?.split('?')[1] ?? '', read_state: seen.state });
       response.writeHead(status).end(status === 200 ? 'OK' : '');
-      if (status === 200) arrivals.get(String(body.id))?.();
+      if (status === 200) arrival();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -99,7 +106,11 @@ export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
       }),
     async conclude(intent_id) {
       const arrived = handled.some(({ answered, body }) => answered === 200 && body.id === intent_id);
-      if (!arrived) await new Promise<void>((resolve) => arrivals.set(intent_id, resolve));
+      if (!arrived) {
+        await new Promise<void>((resolve) => {
+          arrival = resolve;
+        });
+      }
       return concluded(await settledIntent(read, intent_id), (payment_id) => ask('GET', `/v1/payments/${payment_id}`));
     },
     async cancel(device, intent_id) {
@@ -155,7 +166,7 @@ async function settledIntent(read: OdooTill['read'], intent_id: string): Promise
     retry < RETRIES && ['OPEN', 'ON_TERMINAL', 'PROCESSING'].includes(String(intent.state));
     retry++
   ) {
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    await setTimeout(RETRY_MS);
     intent = await read(intent_id);
   }
   return intent;

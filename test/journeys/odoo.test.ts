@@ -1,20 +1,26 @@
 /** A till in Odoo's style, which only works when signed webhooks come and tell the truth (`legacy-point.md` §4.1). */
 import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ARGENTINA, type Bench, call, DEVICE, SECOND_DEVICE, startBench, tokenOf } from '../kit.ts';
-import { type OdooTill, startOdooTill } from './odoo-till.ts';
+import { type OdooSettings, type OdooTill, startOdooTill } from './odoo-till.ts';
 
 const SECRET = 'secret-of-this-merchants-panel';
 
 let bench: Bench;
 let till: OdooTill;
 
-async function open(reference_pattern?: RegExp): Promise<void> {
-  bench = await startBench();
+async function open(
+  { reference_pattern, webhook_delay_ms = 0 }: Pick<OdooSettings, 'reference_pattern' | 'webhook_delay_ms'> = {},
+  environment: Record<string, string> = {},
+): Promise<void> {
+  bench = await startBench(environment);
   till = await startOdooTill({
     door_url: bench.app.public_url,
     token: tokenOf(ARGENTINA),
     webhook_secret: SECRET,
+    webhook_delay_ms,
     ...(reference_pattern === undefined ? {} : { reference_pattern }),
   });
   await bench.notify(ARGENTINA, {
@@ -147,7 +153,7 @@ describe('with references of its own form', () => {
 
 test('a free text with spaces and accents is echoed byte for byte', async () => {
   const free = 'Pedido nº 002 – café «María»  \\ "x" 🧾';
-  await open(/^Pedido/);
+  await open({ reference_pattern: /^Pedido/ });
   const created = await till.create(DEVICE, 25.5, free);
   expect(created.additional_info).toEqual({ external_reference: free, print_on_terminal: true });
   await bench.atTerminal('pay');
@@ -158,6 +164,74 @@ test('a free text with spaces and accents is echoed byte for byte', async () => 
     print_on_terminal: true,
   });
 });
+
+describe('the sale before, whose outcome stands on the terminal alone', () => {
+  const lines = (): unknown[] => till.handled.map(({ body }) => [body.id, body.state]);
+
+  test('is told by itself, so that the next sale is concluded as paid', async () => {
+    await open({}, { PUENTE_RECONCILE_ACTION_REQUIRED_GRACE_MS: '500' });
+    const first = await sale(25.5);
+    await bench.atTerminal('confirm_needed');
+    expect(await till.conclude(first.id)).toEqual({ kind: 'unknown status', state: 'CONFIRMATION_REQUIRED' });
+    const next = await sale(30);
+    const line = till.conclude(next.id);
+    await bench.atTerminal('pay');
+    expect(await line).toMatchObject({ kind: 'done' });
+    expect(lines()).toEqual([
+      [first.id, 'CONFIRMATION_REQUIRED'],
+      [next.id, 'FINISHED'],
+    ]);
+  });
+
+  test.each([
+    ['is waited for', 'confirm_needed', {}, 'CONFIRMATION_REQUIRED'],
+    ['was waited for, and its event is lost', 'confirm_needed', { webhook_mode: 'drop' }, 'CONFIRMATION_REQUIRED'],
+    ['is paid, and its event is lost', 'pay', { webhook_mode: 'drop' }, 'FINISHED'],
+    ['is declined, and its event is lost', 'decline', { webhook_mode: 'drop' }, 'ERROR'],
+    ['is canceled, and its event is lost', 'cancel', { webhook_mode: 'drop' }, 'CANCELED'],
+  ])('%s: its notice comes before the next create is answered', async (_what, action, settings, state) => {
+    // No look of Puente's own comes in between.
+    await open({ webhook_delay_ms: 500 }, { PUENTE_RECONCILE_POINT_INTERVAL_MS: '60000' });
+    expect((await bench.control('/settings', { method: 'PUT', body: settings })).status).toBe(200);
+    const first = await sale(25.5);
+    await bench.atTerminal(action);
+    const next = await sale(30);
+    expect(lines()).toEqual([[first.id, state]]);
+    await bench.control('/settings', { method: 'PUT', body: { webhook_mode: 'normal' } });
+    const line = till.conclude(next.id);
+    await bench.atTerminal('pay');
+    expect(await line).toMatchObject({ kind: 'done' });
+    expect(lines().slice(1)).toEqual([[next.id, 'FINISHED']]);
+  });
+
+  test('whose notice nobody takes in time keeps the terminal from the next sale for one call', async () => {
+    await open({}, { PUENTE_RECONCILE_POINT_INTERVAL_MS: '60000' });
+    const slow = await startSlowReceiver();
+    await bench.notify(ARGENTINA, { notice_url: slow.url });
+    await sale(25.5);
+    await bench.atTerminal('confirm_needed');
+    expect(await till.create(DEVICE, 30, newReference())).toMatchObject({ error: '2205' });
+    slow.release();
+    expect('id' in (await till.create(DEVICE, 30, newReference()))).toBe(true);
+    await slow.close();
+  });
+});
+
+/** A receiver that answers nothing until it is released. */
+async function startSlowReceiver(): Promise<{ url: string; release(): void; close(): Promise<void> }> {
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  const server = createServer((_, response) => void promise.then(() => response.writeHead(200).end()));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    release,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
 
 function newReference(): string {
   return `12_3_${randomUUID()}`;

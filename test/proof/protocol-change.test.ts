@@ -268,6 +268,14 @@ describe('the next look', () => {
     expect(at({ expires_at: NOON - action_required_grace_ms }, 0)).toBe(rules().point_interval_ms);
   });
 
+  it('comes when a wait for a person at the terminal is over', () => {
+    stand.runtime.settings.reconcile.action_required_grace_ms = 3_000;
+    const waiting = order({ status: 'action_required' }, 1);
+    expect(at({ order: waiting }, 1_500)).toBe(2_500);
+    expect(at({ order: waiting }, 4_000)).toBe(rules().point_interval_ms);
+    expect(at({ order: order({ status: 'at_terminal' }, 1) }, 1_500)).toBe(rules().point_interval_ms);
+  });
+
   it('of what nobody was told of comes when it is settled', () => {
     expect(at({ client_answer: 'none' }, 38_999)).toBe(1);
     expect(at({ client_answer: 'maybe' }, 38_999)).toBeGreaterThan(1);

@@ -202,10 +202,16 @@ describe('which reading is newer', () => {
   });
 
   it.each([
-    [16 * MINUTE_MS - 1, 'ON_TERMINAL'],
-    [16 * MINUTE_MS, 'CONFIRMATION_REQUIRED'],
-  ])('waits until its time and the grace after it are over: %d ms', (after_ms, expected) => {
-    const step = advance(live(), order({ status: 'action_required' }), tables, { ...rules, now: NOON + after_ms });
+    [{}, MINUTE_MS - 1, 'ON_TERMINAL'],
+    [{}, MINUTE_MS, 'CONFIRMATION_REQUIRED'],
+    // Upstream's clock is ahead, or says nothing that can be read: the end of the order bounds it.
+    [{ last_updated_date: '2031-01-01T00:00:00Z' }, 16 * MINUTE_MS - 1, 'ON_TERMINAL'],
+    [{ last_updated_date: '2031-01-01T00:00:00Z' }, 16 * MINUTE_MS, 'CONFIRMATION_REQUIRED'],
+    [{ last_updated_date: undefined }, 16 * MINUTE_MS - 1, 'ON_TERMINAL'],
+    [{ last_updated_date: undefined }, 16 * MINUTE_MS, 'CONFIRMATION_REQUIRED'],
+  ])('waits for a grace from when it began to wait for a person: %o, %d ms', (change, after_ms, expected) => {
+    const waiting = order({ status: 'action_required', ...change });
+    const step = advance(live(), waiting, tables, { ...rules, now: NOON + after_ms });
     expect(step.change.legacy_state).toBe(expected);
   });
 });

@@ -2,6 +2,7 @@
 import { type Answered, answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
 import { isHeld, releaseHeld } from '../change.ts';
+import { tickOf } from '../clock.ts';
 import type { HeldFields, Link } from '../link.ts';
 import { openSale } from '../open.ts';
 import { lookAtLink } from '../refresh.ts';
@@ -57,8 +58,28 @@ export async function makeRoom(
   const { link: read, found } = await lookAtLink(runtime, holder, call.token, { force: true, deadline });
   const seen = isHeld(runtime, read) ? await releaseHeld(runtime, read) : read;
   const holds = seen.state === 'LIVE' || seen.state === 'SENDING' || seen.state === 'IN_DOUBT';
-  if (!holds) return 'freed';
-  return found === 'refused' ? refused('point', 'unauthorized') : busy;
+  if (holds) return found === 'refused' ? refused('point', 'unauthorized') : busy;
+  return (await isNotified(runtime, seen, deadline)) ? 'freed' : busy;
+}
+
+/** How long a create waits for the notice of the sale before it, and how often it looks. */
+const NOTIFIED_WITHIN_MS = 2_000;
+const NOTIFIED_LOOK_MS = 25;
+/** No sale has more that nobody has tried to deliver yet. */
+const MOST_NOTICES = 20;
+
+/**
+ * True when every notice of an ended sale was tried once. Tills such as Odoo's take any notice as one of the sale that they
+ * wait for: one that this call has just caused must not arrive after the next sale was answered, or that one is given up.
+ */
+async function isNotified({ store, clock }: Runtime, { legacy_id }: Link, deadline: number): Promise<boolean> {
+  const until_tick = tickOf(clock) + Math.min(NOTIFIED_WITHIN_MS, deadline - clock.now());
+  for (;;) {
+    const pending = await store.notices({ legacy_id, states: ['pending'], topic: 'point' }, MOST_NOTICES);
+    if (pending.every(({ tries }) => tries > 0)) return true;
+    if (tickOf(clock) >= until_tick) return false;
+    await clock.sleep(NOTIFIED_LOOK_MS);
+  }
 }
 
 /** What the till sees of a created intent: no `state`, the fields as it sent them (`legacy-point.md` §1.3). */
