@@ -115,7 +115,7 @@ describe('serve', () => {
       );
       const [door, sandbox] = [/public door +(\S+)/, /the sandbox, (\S+)/].map((line) => line.exec(out)?.[1]);
       const sale = { token: tokenOf(ARGENTINA), body: { amount: 1500 } };
-      expect((await call(door + CREATE.path, sale)).status).toBe(200);
+      expect((await call(door + CREATE.path, sale)).status).toBe(201);
       await call(`${sandbox}/_sandbox/terminals/${ARGENTINA}/${DEVICE}/pay`, { body: {} });
       const [notice] = await receiver.waitFor(1);
       expect(notice?.body).toMatchObject({ state: 'FINISHED', amount: 1500 });

@@ -250,7 +250,7 @@ function theLink(history: History): LinkFacts {
 function carry(history: History): CreateCall {
   const [first] = history.creates;
   if (first === undefined) throw new Error('the history has no sale');
-  const carried = { ...first, sale: 1_000, status: 200, legacy_id: 'carried' };
+  const carried = { ...first, sale: 1_000, status: 201, legacy_id: 'carried' };
   history.creates.push(carried);
   history.legacy_intents.set('carried', { amount_minor: carried.amount_minor, status: 'OPEN' });
   return carried;

@@ -346,7 +346,7 @@ function unitsFree(books: Books): string[] {
     if (rows.length > 1) wrong.push(`${rows.length} live rows hold ${unit}`);
   }
   for (const { device, status } of books.probes) {
-    if (status !== 200) wrong.push(`a new create on ${device} answers ${status ?? 'nothing'} at the end`);
+    if (status !== 201) wrong.push(`a new create on ${device} answers ${status ?? 'nothing'} at the end`);
   }
   return wrong;
 }

@@ -72,7 +72,7 @@ async function sellAllDay(till: Till, day: { is_over: boolean }): Promise<void> 
 }
 
 function soldOf(creates: Till['creates']): number {
-  return creates.filter(({ status }) => status === 200).length;
+  return creates.filter(({ status }) => status === 201).length;
 }
 
 function countsOf({ creates }: Till): Map<number | null, number> {

@@ -84,7 +84,7 @@ async function openIntent(
   };
   const door = `${stand.app.public_url + POINT}/devices/${given.device}/payment-intents`;
   const create = await call(door, { token: tokenOf(merchant), body: given.body });
-  expect(create.status, create.text).toBe(200);
+  expect(create.status, create.text).toBe(201);
   return order;
 }
 

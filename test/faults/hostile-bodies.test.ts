@@ -113,7 +113,7 @@ describe('keys and texts', () => {
     const line = `POST ${POINT}/devices/${device}/payment-intents`;
     const answer = await sendRaw(shop.app.public_url, rawRequest(line, [BEARER], Buffer.from(body)));
     expect(answer.status).toBeLessThan(500);
-    expect(await shop.orders(device)).toHaveLength(answer.status === 200 ? 1 : 0);
+    expect(await shop.orders(device)).toHaveLength(answer.status === 201 ? 1 : 0);
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
@@ -172,12 +172,12 @@ describe('tokens and queries', () => {
     async (ttl) => {
       const device = shop.freshDevice();
       const answer = await shop.create(device, {}, { headers: { 'x-ttl-store-preference': ttl } });
-      expect([200, 400]).toContain(answer.status);
+      expect([201, 400]).toContain(answer.status);
       const { body } = await shop.control('/state');
       const sent = (body as { orders: { expiration_time?: string; config: { point: { terminal_id: string } } }[] })
         .orders;
       const order = sent.find(({ config }) => config.point.terminal_id === device); // the control door's own form
-      if (answer.status === 200) expect(idOf(answer)).toMatch(/^[0-9a-f-]{36}$/);
+      if (answer.status === 201) expect(idOf(answer)).toMatch(/^[0-9a-f-]{36}$/);
       expect(order === undefined).toBe(answer.status === 400);
       const limit = order?.expiration_time ?? 'PT15M';
       expect(secondsOf(limit)).toBeGreaterThanOrEqual(30);

@@ -46,7 +46,7 @@ async function open(limits: Record<string, string>): Promise<void> {
   const { promise } = gate;
   gate.resolve();
   await promise;
-  for (const merchant of [ARGENTINA, BRAZIL]) expect((await create(merchant)).status).toBe(200);
+  for (const merchant of [ARGENTINA, BRAZIL]) expect((await create(merchant)).status).toBe(201);
   gate = Promise.withResolvers<void>();
 }
 
@@ -115,9 +115,9 @@ describe('one merchant floods', () => {
     await linked(links + 6);
     gate.resolve();
     const answers = await Promise.all(flood);
-    expect((await others).status).toBe(200);
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
-    for (const answer of answers.filter(({ status }) => status !== 200)) expectShed(answer);
+    expect((await others).status).toBe(201);
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
+    for (const answer of answers.filter(({ status }) => status !== 201)) expectShed(answer);
     expect(count('links') - links).toBe(6);
     expect(upstream.seen.slice(asked).filter(({ method }) => method === 'POST')).toHaveLength(6);
   });
@@ -147,7 +147,7 @@ describe('one merchant floods', () => {
     const till = create(ARGENTINA);
     await underWay(4);
     gate.resolve();
-    expect((await till).status).toBe(200);
+    expect((await till).status).toBe(201);
     const answers = await Promise.all(flood);
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
     for (const answer of answers.filter(({ status }) => status !== 200)) expectShed(answer);

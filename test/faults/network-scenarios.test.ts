@@ -109,7 +109,7 @@ async function sellUnder(scenarios: readonly Scenario[]): Promise<number> {
 
 async function judge(upstream: Upstream, puente: Till, { device, scenario: faults, told }: Sale): Promise<void> {
   const what = `${[...faults.creates, ...faults.reads].map(({ name }) => name).join('; ')}: ${told.status} ${told.text}`;
-  if (told.status !== 200) legacyErrorOf(told);
+  if (told.status !== 201) legacyErrorOf(told);
   const row = await eventually(
     async () => puente.row(device),
     ({ state }) => state !== 'IN_DOUBT' && state !== 'SENDING',
@@ -118,7 +118,7 @@ async function judge(upstream: Upstream, puente: Till, { device, scenario: fault
   expect(new Set(sent.map(({ headers }) => headers['x-idempotency-key'])).size, what).toBe(1);
   expect(new Set(sent.map(({ body }) => body.toString('hex'))).size, what).toBe(1);
   expect(row.order_id, what).toBe(upstream.orders.get(row.idempotency_key)?.id ?? null);
-  if (told.status === 200) {
+  if (told.status === 201) {
     expect(row.order_id, what).not.toBeNull();
     expect(told.body, what).toMatchObject({ id: row.legacy_id });
   }

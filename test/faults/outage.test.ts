@@ -55,11 +55,11 @@ it('a day without the upstream loses nothing: what was paid is told once, at a b
   const returned = performance.now();
   await eventually(
     () => create(91),
-    ({ status }) => status === 200,
+    ({ status }) => status === 201,
   );
   const created = [];
   for (let number = 61; number <= 70; number++) created.push((await create(number)).status);
-  expect(created).toEqual(Array(10).fill(200));
+  expect(created).toEqual(Array(10).fill(201));
   await eventually(
     async () => {
       await outage.pass(5_000);
@@ -144,7 +144,7 @@ it('while the service asks for fewer calls the backlog rests, and payments do no
   const rule = { method: 'GET', path: '/v1/orders/*', kind: 'error', status: 429, times: 1 };
   expect((await outage.control('/faults', { body: rule })).status).toBe(201);
   await outage.pass(60_000);
-  expect((await create(81)).status).toBe(200);
+  expect((await create(81)).status).toBe(201);
   await eventually(
     async () => {
       await outage.pass(1_000);

@@ -23,7 +23,7 @@ it('a handler that throws answers 500 in the legacy shape without its inside, an
   expect(failed.body).toMatchObject({ status: 500, error: expect.any(String), message: expect.any(String) });
   expect(failed.text).not.toContain('secret/place');
   broken = null;
-  expect((await bench.till(PATH, { body: { amount: 1500 } })).status).toBe(200);
+  expect((await bench.till(PATH, { body: { amount: 1500 } })).status).toBe(201);
 });
 
 it('an error after the order was made is no success for the till, and its retry gets the same sale [F52]', async () => {
@@ -33,7 +33,7 @@ it('an error after the order was made is no success for the till, and its retry 
   expect((await bench.till(path, sale)).status).toBeGreaterThanOrEqual(500);
   broken = null;
   const again = await bench.till(path, sale);
-  expect(again.status).toBe(200);
+  expect(again.status).toBe(201);
   expect(
     [...bench.sandbox.world.orders.values()].filter(({ transaction }) => transaction.amount_minor === 1600),
   ).toHaveLength(1);

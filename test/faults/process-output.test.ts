@@ -127,7 +127,7 @@ async function callAll(server: OnPipe): Promise<void> {
     token,
     body: { amount: 1500 },
   });
-  expect(sale.status).toBe(200);
+  expect(sale.status).toBe(201);
   const path = `${server.public_url}${POINT}/payment-intents/${idOf(sale)}`;
   for (let done = 0; done < CALLS; done += AT_ONCE) {
     const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => call(path, { token })));

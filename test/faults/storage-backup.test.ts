@@ -70,7 +70,7 @@ describe('a backup', () => {
     const selling = (async () => {
       // No more than the sandbox has terminals for.
       for (let sales = 0; !is_over && sales < 100; sales++)
-        expect((await shop.create(shop.freshDevice())).status).toBe(200);
+        expect((await shop.create(shop.freshDevice())).status).toBe(201);
     })();
     const made = await backUp(shop);
     is_over = true;
@@ -137,7 +137,7 @@ describe('a backup', () => {
         message: expect.stringContaining('No backup was made'),
       });
       expect(readFileSync(in_its_place, 'utf8')).toBe('no directory');
-      expect((await bench.create(bench.freshDevice())).status).toBe(200);
+      expect((await bench.create(bench.freshDevice())).status).toBe(201);
     } finally {
       await bench.close();
       await rm(elsewhere, { recursive: true, force: true });
@@ -261,7 +261,7 @@ describe('a restore', () => {
     const through = restoreBackup(order({ into: linked, replace: true }));
     await expect(through).rejects.toMatchObject({ message: expect.stringContaining('another Puente is using it') });
     await rm(linked, { recursive: true });
-    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await shop.create(shop.freshDevice())).status).toBe(201);
   });
 
   it('is refused for a file that changed since it was made, a damaged one, a foreign one and a newer one', async () => {

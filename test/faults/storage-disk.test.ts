@@ -84,7 +84,7 @@ describe('a disk that is nearly full', () => {
       () => levelOf(shop),
       (level) => level === 'enough',
     );
-    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await shop.create(shop.freshDevice())).status).toBe(201);
     expect((await shop.till(`/v1/payments/${payment}/refunds`, { method: 'POST', body: {} })).status).toBe(201);
   });
 
@@ -96,7 +96,7 @@ describe('a disk that is nearly full', () => {
       { error: 'store_failed', message: expect.stringMatching(/it takes \d+ KiB, and 4.0 KiB may be taken/) },
     ]);
     expect(readdirSync(join(shop.data_dir, 'backups'))).toEqual([]);
-    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await shop.create(shop.freshDevice())).status).toBe(201);
     free_bytes = 1_000 * MIB;
     expect((await shop.ops('/api/backup', { method: 'POST', body: {} })).text).toContain('"news":"done"');
   });
@@ -204,7 +204,7 @@ describe('a full disk', () => {
       async () => existsSync(ballast()),
       (is_there) => is_there,
     );
-    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await shop.create(shop.freshDevice())).status).toBe(201);
     expect((await tellEvent(shop)).status).toBe(200);
   });
 });
@@ -230,7 +230,7 @@ describe('another process that holds the write lock', () => {
       async () => (await call(`${shop.app.ops_url}/readyz`)).status,
       (status) => status === 200,
     );
-    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await shop.create(shop.freshDevice())).status).toBe(201);
   });
 });
 

@@ -74,5 +74,5 @@ it('counts first, refuses while work is open, and then leaves neither row nor by
   const lines = (await shop.ops(`/api/audit?subject=${ARGENTINA}&action=erase`)).body as { lines: object[] }; // the API's own shape
   expect(lines.lines).toMatchObject([{ who: EVA.name, reason: 'left us', detail: { erased: { links: 1 } } }]);
   // It is a merchant like any new one from here on.
-  expect((await shop.create(device)).status).toBe(200);
+  expect((await shop.create(device)).status).toBe(201);
 });

@@ -92,7 +92,7 @@ it('cancels no sale that its till was told of after the backup, although the bac
   const restore = await backedUp(first, data_dir);
   await call(faults, { method: 'DELETE' });
   const told = await sell(first, DOUBTED);
-  expect(told.status).toBe(200);
+  expect(told.status).toBe(201);
   await first.close();
   apps.splice(0);
 

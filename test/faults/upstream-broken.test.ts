@@ -36,7 +36,7 @@ async function expectReplayed(spoiled: Twist): Promise<void> {
   const orders = upstream.orders.size;
   const device = puente.device();
   const told = await puente.create(device);
-  expect({ status: told.status, text: told.text }).toMatchObject({ status: 200 });
+  expect({ status: told.status, text: told.text }).toMatchObject({ status: 201 });
   expect(puente.row(device)).toMatchObject({ state: 'LIVE', attempts: 2 });
   expectSameTries(device, 2);
   expect(upstream.orders.size).toBe(orders + 1);
@@ -61,7 +61,7 @@ async function expectTaken(twist: Twist): Promise<void> {
   upstream.onCreate = twist;
   const device = puente.device();
   const told = await puente.create(device);
-  expect({ status: told.status, text: told.text }).toMatchObject({ status: 200 });
+  expect({ status: told.status, text: told.text }).toMatchObject({ status: 201 });
   expect(puente.row(device)).toMatchObject({ state: 'LIVE', attempts: 1 });
   upstream.onCreate = (honest) => honest;
 }
@@ -115,7 +115,7 @@ describe('the connection fails after the request', () => {
     upstream.onCreate = (honest) => acts.thenClose(honest);
     const orders = upstream.orders.size;
     for (let sale = 0; sale < 12; sale++) {
-      expect((await puente.create(puente.device())).status).toBe(200);
+      expect((await puente.create(puente.device())).status).toBe(201);
       // Lands the next call around the moment at which the close is noticed.
       for (let turn = 0; turn < sale % 4; turn++) await new Promise(setImmediate);
     }
@@ -163,7 +163,7 @@ describe('two answers in one', () => {
     );
     expect(others).toContain('SOMEBODY');
     const device = puente.device();
-    expect((await puente.create(device)).status).toBe(200);
+    expect((await puente.create(device)).status).toBe(201);
     const { idempotency_key, order_id } = puente.row(device);
     expect(order_id).toBe(upstream.orders.get(idempotency_key)?.id);
   });

@@ -65,8 +65,8 @@ function orderOf(device: string): Order {
 async function sale(): Promise<{ device: string; id: string; order: Order }> {
   const device = puente.device();
   const told = await puente.create(device);
-  expect({ status: told.status, text: told.text }).toMatchObject({ status: 200 });
-  return { device, id: (told.body as { id: string }).id, order: orderOf(device) }; // a 200 has an id
+  expect({ status: told.status, text: told.text }).toMatchObject({ status: 201 });
+  return { device, id: (told.body as { id: string }).id, order: orderOf(device) }; // a 201 has an id
 }
 
 function read(id: string): Promise<Answer> {
@@ -123,7 +123,7 @@ describe('a create in doubt', () => {
     const row = await untilRow(device, ({ state }) => state === 'LIVE');
     expect(row.order_id).toBe(order.id);
     const again = await puente.create(device);
-    expect([again.status, (again.body as { id?: string }).id], 'the retry gets the sale').toEqual([200, row.legacy_id]);
+    expect([again.status, (again.body as { id?: string }).id], 'the retry gets the sale').toEqual([201, row.legacy_id]);
     expect(bodiesFor(device), 'no other key, and no create more').toHaveLength(triesOf(device).length);
   });
 

@@ -70,9 +70,9 @@ describe('an upstream that answers every create with 500', () => {
     upstream.onCreate = (honest) => honest;
     const told = await eventually(
       () => puente.create(puente.device()),
-      ({ status }) => status === 200,
+      ({ status }) => status === 201,
     );
-    expect(told.status).toBe(200);
+    expect(told.status).toBe(201);
     const doubtful = [...new Set(upstream.creates().map(({ headers }) => headers['x-idempotency-key'] ?? ''))];
     await eventually(
       async () => doubtful.filter((key) => !upstream.orders.has(key)),
@@ -92,9 +92,9 @@ describe('an upstream that resets everything', () => {
     const { id } = (
       await eventually(
         () => puente.create(device),
-        ({ status }) => status === 200,
+        ({ status }) => status === 201,
       )
-    ).body as { id: string }; // a 200 has one
+    ).body as { id: string }; // a 201 has one
     const read = (): Promise<Answer> => puente.till(`${POINT}/payment-intents/${id}`);
     gate.mode = 'reset';
     await eventually(read, () => puente.alerts.some(({ cause }) => cause === 'kept back: nothing works upstream'));

@@ -41,7 +41,7 @@ it('other tables after a restart: the same key and the same bytes, and one order
   expect(tries.length).toBeGreaterThan(before);
   expect(new Set(tries.map(({ body }) => body.toString('utf8'))).size).toBe(1);
   expect(upstream.orders.size).toBe(1);
-  expect((await newer.create(newer.device())).status).toBe(200);
+  expect((await newer.create(newer.device())).status).toBe(201);
   expect(upstream.creates().at(-1)?.body.toString('utf8'), 'the control: a new sale is told in newer words').toContain(
     'in newer words',
   );

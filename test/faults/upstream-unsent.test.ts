@@ -23,7 +23,7 @@ beforeAll(async () => {
   data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
   puente = await openTill(`https://localhost:${gate.port}`, { PUENTE_DATA_DIR: data_dir });
   // Whose the token is gets known while there is somebody to ask; on a busy machine the short time of the first call runs out.
-  const first = async () => expect((await puente.create(puente.device())).status).toBe(200);
+  const first = async () => expect((await puente.create(puente.device())).status).toBe(201);
   await vi.waitFor(first, { timeout: 50_000 });
 });
 afterAll(async () => {
@@ -67,7 +67,7 @@ describe('a certificate or protocol that must be refused', () => {
 
   it('the control: the same door with a good certificate is used', async () => {
     gate.turnTo(upstream.port);
-    expect((await puente.create(puente.device())).status).toBe(200);
+    expect((await puente.create(puente.device())).status).toBe(201);
   });
 });
 
@@ -111,7 +111,7 @@ describe('nobody to talk to', () => {
     await till.close();
     const plain = await startUpstream();
     const again = await openTill(plain.url, { PUENTE_DATA_DIR: data_dir });
-    expect((await again.create(device)).status).toBe(200);
+    expect((await again.create(device)).status).toBe(201);
     expect(plain.creates(), 'the unsent one stays unsent').toHaveLength(1);
     expect((await again.till(`${POINT}/payment-intents/00000000-0000-4000-8000-000000000000`)).status).toBe(404);
     await again.close();

@@ -169,7 +169,7 @@ describe('a flood', () => {
       const created = [];
       for (let sale = 0; sale < 10; sale++) created.push((await small.create(small.freshDevice())).status);
       await flood;
-      expect(created).toEqual(Array(10).fill(200));
+      expect(created).toEqual(Array(10).fill(201));
       expect([...statuses.keys()].sort()).toEqual([200, 503]);
       const forged = inboxOf(small.data_dir).filter(({ order_id }) => order_id?.startsWith('ORD01K7FFD') === true);
       expect(forged).toHaveLength(statuses.get(200) ?? 0);

@@ -116,7 +116,7 @@ describe('canceled', () => {
     expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
     const again = await shop.cancel(device, id);
     expect([again.status, legacyErrorOf(again).error]).toEqual([404, '101']);
-    expect((await shop.create(device)).status).toBe(200);
+    expect((await shop.create(device)).status).toBe(201);
   });
 
   it.each([
@@ -158,7 +158,7 @@ describe('canceled', () => {
       (found) => found !== undefined,
     );
     const canceled = await shop.cancel(other, row?.legacy_id ?? '');
-    expect((await creating).status).toBe(200);
+    expect((await creating).status).toBe(201);
     expect(canceled.status).toBe(200);
     expect((await shop.orders(other)).map((order) => order.status)).toEqual(['canceled']);
   });

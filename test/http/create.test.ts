@@ -65,7 +65,7 @@ describe('refused for sure: the row ends, nothing exists upstream [F16]', () => 
       attempts: 1,
       told: 'error',
     });
-    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await shop.create(shop.freshDevice())).status).toBe(201);
     expect((await shop.requests('/users/me')).length).toBe(before + 1);
   });
 
@@ -81,7 +81,7 @@ describe('refused for sure: the row ends, nothing exists upstream [F16]', () => 
   });
 });
 
-describe('doubt that a replay clears: one order, one key, 200', () => {
+describe('doubt that a replay clears: one order, one key, 201', () => {
   openForGroup();
 
   it.each([
@@ -100,7 +100,7 @@ describe('doubt that a replay clears: one order, one key, 200', () => {
   ])('%s', async (_name, fault) => {
     const gets = (await shop.requests('/v1/orders/ORD')).length;
     await expectCreate([{ ...CREATE, ...fault }], {
-      status: 200,
+      status: 201,
       state: 'LIVE',
       orders: 1,
       attempts: 2,
@@ -113,7 +113,7 @@ describe('doubt that a replay clears: one order, one key, 200', () => {
     const device = shop.freshDevice();
     await shop.fault({ ...CREATE, kind: 'reset', when: 'after', times: 2 });
     const answer = await shop.create(device);
-    expect(answer.status).toBe(200);
+    expect(answer.status).toBe(201);
     const [row] = shop.rows(device);
     const sent = (await shop.requests('/v1/orders')).filter((line) => line.idempotency_key === row?.idempotency_key);
     expect(sent).toHaveLength(3);
@@ -123,7 +123,7 @@ describe('doubt that a replay clears: one order, one key, 200', () => {
 
   it('a 429 first and a free way afterwards', async () => {
     const fault = { ...CREATE, kind: 'error', status: 429, code: 'too_many_requests' };
-    await expectCreate([fault], { status: 200, state: 'LIVE', orders: 1, attempts: 2, told: 'maybe' });
+    await expectCreate([fault], { status: 201, state: 'LIVE', orders: 1, attempts: 2, told: 'maybe' });
   });
 });
 

@@ -66,7 +66,7 @@ describe('an exchange', () => {
   it('of a create on orders has its id, rows, losses, and the calls that were made for it', async () => {
     const body = { amount: 1500, tip: 3, additional_info: { external_reference: 'a ticket' } };
     const { answer, kept: one } = await kept(intents(DEVICE), { body });
-    expect(answer.status).toBe(200);
+    expect(answer.status).toBe(201);
     expect(one).toMatchObject({
       merchant_id: ARGENTINA,
       operation: 'point.create_intent',
@@ -185,7 +185,7 @@ describe('what no table knows', () => {
     expect([refused.answer.status, refused.answer.text]).toEqual([400, expect.stringContaining('x-shop')]);
     expect(refused.kept.unknown).toEqual([{ what: 'header', name: 'x-shop' }]);
     const taken = await kept(intents(DEVICE), { merchant: BRAZIL, body: { amount: 1500 }, headers });
-    expect([taken.answer.status, taken.kept.unknown]).toEqual([200, null]);
+    expect([taken.answer.status, taken.kept.unknown]).toEqual([201, null]);
   });
 
   it('is counted by kind, without names', async () => {
@@ -227,7 +227,7 @@ describe('a brown-out', () => {
     const create = () => kept(intents(SECOND_DEVICE), { merchant: MEXICO, body: { amount: 1500 } });
     expect((await create()).answer.status).toBe(503);
     const aborted = await bench.ops(`/api/brownouts/${drill.id}/abort`, { body: { reason: 'tills are angry' } });
-    expect([aborted.status, (await create()).answer.status]).toEqual([200, 200]);
+    expect([aborted.status, (await create()).answer.status]).toEqual([201, 201]);
   });
 
   it('that was aborted before it began refuses nothing', async () => {

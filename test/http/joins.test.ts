@@ -65,7 +65,7 @@ describe('in the way', () => {
     await pay(device);
     const second = await shop.create(device, { amount: 1600 });
     await shop.upstreamSettings({ webhook_mode: 'normal' });
-    expect(second.status).toBe(200);
+    expect(second.status).toBe(201);
     expect(idOf(second)).not.toBe(first);
     expect(shop.rows(device).map((row) => row.legacy_state)).toEqual(['FINISHED', 'OPEN']);
   });
@@ -75,7 +75,7 @@ describe('the same sale', () => {
   it('ten identical creates at once are one order and one id [F90]', async () => {
     const device = shop.freshDevice();
     const answers = await Promise.all(Array.from({ length: 10 }, () => shop.create(device)));
-    expect(answers.map((answer) => answer.status)).toEqual(Array(10).fill(200));
+    expect(answers.map((answer) => answer.status)).toEqual(Array(10).fill(201));
     expect(new Set(answers.map(idOf)).size).toBe(1);
     expect(await shop.orders(device)).toHaveLength(1);
     expect(shop.rows(device)).toHaveLength(1);
@@ -110,7 +110,7 @@ describe('the same sale', () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     const retries = Array.from({ length: 5 }, () => patient.create(device));
     const answers = await Promise.all([first, ...retries]);
-    expect(answers.map((answer) => answer.status)).toEqual(Array(6).fill(200));
+    expect(answers.map((answer) => answer.status)).toEqual(Array(6).fill(201));
     expect(new Set(answers.map(idOf)).size).toBe(1);
     expect(await patient.orders(device)).toHaveLength(1);
     expect(patient.rows(device)).toMatchObject([{ legacy_state: 'FINISHED' }]);
@@ -124,7 +124,7 @@ describe('the same sale', () => {
     expect(lost.status).toBe(504);
     await shop.clearFaults();
     const retry = await shop.create(device);
-    expect(retry.status).toBe(200);
+    expect(retry.status).toBe(201);
     expect(idOf(retry)).toBe(lost.headers['x-puente-intent']);
     expect(await shop.orders(device)).toHaveLength(1);
     expect(shop.rows(device)).toMatchObject([{ state: 'LIVE', client_answer: 'maybe' }]);
@@ -168,7 +168,7 @@ describe('a second sale', () => {
     const device = shop.freshDevice();
     await shop.fault({ ...CREATE, kind: 'error', status: 400, code: 'bad_request' });
     expect((await shop.create(device)).status).toBe(400);
-    expect((await shop.create(device)).status).toBe(200);
+    expect((await shop.create(device)).status).toBe(201);
     expect(shop.rows(device).map((row) => row.state)).toEqual(['REJECTED', 'LIVE']);
   });
 
@@ -184,7 +184,7 @@ describe('a second sale', () => {
       Array.from({ length: 10 }, (_, nth) => shop.create(device, { amount: 1500 + nth })),
     );
     const statuses = answers.map((answer) => answer.status).sort();
-    expect(statuses).toEqual([200, ...Array(9).fill(409)]);
+    expect(statuses).toEqual([201, ...Array(9).fill(409)]);
     expect(await shop.orders(device)).toHaveLength(1);
   });
 });

@@ -119,7 +119,7 @@ describe('what an invented token sends', () => {
     expect((await bench.till(path, { token: INVENTED, body })).status).toBe(401);
     await settled('refused');
     await moveToOrders();
-    expect((await bench.till(path, { body })).status).toBe(200);
+    expect((await bench.till(path, { body })).status).toBe(201);
     expect(await ordersAsked()).toBe(1);
   });
 });
@@ -127,7 +127,7 @@ describe('what an invented token sends', () => {
 it('a slash at the end of a sale changes nothing', async () => {
   await moveToOrders();
   expect((await putSale(`${ORDERS}/`)).status).toBe(204);
-  expect((await bench.till(INTENTS, { body: { amount: 1500 } })).status).toBe(200);
+  expect((await bench.till(INTENTS, { body: { amount: 1500 } })).status).toBe(201);
   expect((await bench.till(`${INTENTS}/`, { body: { amount: 1600 } })).status).toBe(409);
   expect(await ordersAsked()).toBe(2);
 });

@@ -127,7 +127,7 @@ describe('bodies that are refused', () => {
     const device = shop.freshDevice();
     const rest = '{"amount":1500,"description":""}'.length;
     const body = `{"amount":1500,"description":"${'x'.repeat(65_536 - rest)}"}`;
-    expect((await raw(`POST ${creation(device)}`, [AUTHORIZATION, JSON_TYPE], body)).status).toBe(200);
+    expect((await raw(`POST ${creation(device)}`, [AUTHORIZATION, JSON_TYPE], body)).status).toBe(201);
   });
 });
 
@@ -184,7 +184,7 @@ describe('what legacy tolerated', () => {
     ['a charset in capitals', ['Content-Type: Application/JSON; Charset="UTF-8"']],
   ])('%s', async (_name, headers) => {
     const answer = await raw(`POST ${creation(shop.freshDevice())}`, [AUTHORIZATION, ...headers], '{"amount":1500}');
-    expect(answer.status).toBe(200);
+    expect(answer.status).toBe(201);
   });
 
   it('the token in the query: lifted, and it never reaches the orders upstream [F84]', async () => {
@@ -194,7 +194,7 @@ describe('what legacy tolerated', () => {
       [JSON_TYPE],
       '{"amount":1500}',
     );
-    expect(answer.status).toBe(200);
+    expect(answer.status).toBe(201);
     const log = JSON.stringify((await shop.control('/state')).body);
     expect(log).not.toContain('access_token=');
     const header = await raw(`POST ${creation(device)}`, [AUTHORIZATION, JSON_TYPE], '{"amount":1500}');

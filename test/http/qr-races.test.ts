@@ -84,7 +84,7 @@ describe('an equal sale right after the first one was paid, which no event has t
     const first = await create();
     await bench.atTerminal('pay');
     const second = await create();
-    expect([first.status, second.status]).toEqual([200, 200]);
+    expect([first.status, second.status]).toEqual([201, 201]);
     expect((second.body as { id: string }).id).not.toBe((first.body as { id: string }).id);
   });
 });

@@ -28,7 +28,7 @@ describe('what does not fit goes as a derived one [F86]', () => {
     async (reference) => {
       const device = shop.freshDevice();
       const created = await sale(device, reference);
-      expect(created.status).toBe(200);
+      expect(created.status).toBe(201);
       const [order] = await shop.orders(device);
       expect(order?.external_reference).toMatch(/^pnt[0-9a-f]{32}$/);
       expect((created.body as { additional_info: unknown }).additional_info).toEqual({
@@ -75,7 +75,7 @@ describe('what fits goes as it is', () => {
   it('used at once on two terminals, both sales are made', async () => {
     const devices = [shop.freshDevice(), shop.freshDevice()];
     const answers = await Promise.all(devices.map((device) => sale(device, 'twins')));
-    expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
+    expect(answers.map((answer) => answer.status)).toEqual([201, 201]);
     const sent = await Promise.all(devices.map(async (device) => (await shop.orders(device))[0]?.external_reference));
     expect(sent.filter((reference) => reference === 'twins')).toHaveLength(1);
   });
@@ -102,7 +102,7 @@ describe("another system's order with the same reference", () => {
     await foreignOrder('shared-1', shop.freshDevice());
     const device = shop.freshDevice();
     const created = await sale(device, 'shared-1');
-    expect(created.status).toBe(200);
+    expect(created.status).toBe(201);
     expect((await shop.orders(device)).map((order) => order.external_reference)).toEqual([
       expect.stringMatching(/^pnt/),
     ]);

@@ -95,7 +95,7 @@ describe('an order whose till was told an error', () => {
     shop = await openShop(QUICK);
     const device = shop.freshDevice();
     await lostCreate(device);
-    expect((await shop.create(device)).status).toBe(200);
+    expect((await shop.create(device)).status).toBe(201);
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect((await shop.orders(device)).map((order) => order.status)).toEqual(['created']);
     expect(await auditsOf(shop.data_dir)).toEqual([]);
@@ -112,7 +112,7 @@ describe('the variants of a repeated key: one order in each', () => {
     await shop.upstreamSettings(settings);
     const device = shop.freshDevice();
     await shop.fault({ ...CREATE, kind: 'reset', when: 'after' });
-    expect((await shop.create(device)).status).toBe(200);
+    expect((await shop.create(device)).status).toBe(201);
     expect(await shop.orders(device)).toHaveLength(1);
     expect(shop.rows(device)).toMatchObject([{ state: 'LIVE', client_answer: 'maybe' }]);
   });
@@ -128,7 +128,7 @@ describe('the variants of a repeated key: one order in each', () => {
       (orders) => orders.length === 1,
     );
     await shop.atTerminal('pick_up', { device });
-    expect((await create).status).toBe(200);
+    expect((await create).status).toBe(201);
     expect(shop.rows(device)[0]?.legacy_state).toBe('ON_TERMINAL');
   });
 

@@ -56,7 +56,7 @@ it('while an intent is open on legacy its terminal stays there, and the others m
   await move('orders');
   expect(legacyErrorOf(await sell(1500))).toMatchObject({ error: '2205', status: 409 });
   expect(orders()).toEqual([]);
-  expect((await sell(1500, `${POINT}/devices/${SECOND_DEVICE}/payment-intents`)).status).toBe(200);
+  expect((await sell(1500, `${POINT}/devices/${SECOND_DEVICE}/payment-intents`)).status).toBe(201);
   expect(orders()).toEqual(['created']);
   expect((await bench.till(`${POINT}/payment-intents/${first}`)).body).toMatchObject({ id: first, state: 'OPEN' });
 });
@@ -66,7 +66,7 @@ it('the next sale is an order as soon as legacy says that the intent is over', a
   await known(1);
   await move('orders');
   await bench.atTerminal('pay');
-  expect((await sell(1600)).status).toBe(200);
+  expect((await sell(1600)).status).toBe(201);
   expect(orders()).toEqual(['created']);
   expect((await bench.till(`${POINT}/payment-intents/${first}`)).body).toMatchObject({ state: 'FINISHED' });
 });
@@ -76,7 +76,7 @@ it('an intent that is canceled on legacy after the move frees its terminal', asy
   await known(1);
   await move('orders');
   expect((await bench.till(`${CREATE}/${first}`, { method: 'DELETE' })).body).toEqual({ id: first });
-  expect((await sell(1600)).status).toBe(200);
+  expect((await sell(1600)).status).toBe(201);
   expect(orders()).toEqual(['created']);
 });
 
@@ -119,7 +119,7 @@ it('what orders refuse goes to legacy after a rollback, as soon as the order on 
   const voucher = { amount: 1500, payment: { type: 'voucher_card', voucher_type: 'sodexo' } };
   const create = (body: object) => bench.till(CREATE, { merchant: BRAZIL, body });
   await move('orders', BRAZIL);
-  expect((await create({ amount: 1500 })).status).toBe(200);
+  expect((await create({ amount: 1500 })).status).toBe(201);
   expect((await create(voucher)).status).toBe(400);
   await bench.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
   await move('legacy', BRAZIL);

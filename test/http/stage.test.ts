@@ -66,7 +66,7 @@ it('a create in doubt is not sold again on legacy by its retry', async () => {
   await bench.control('/faults', { method: 'DELETE' });
   const retried = await eventually(
     () => sell(1500),
-    ({ status }) => status === 200,
+    ({ status }) => status === 201,
   );
   expect(await legacyIntents()).toEqual([]);
   expect([...bench.sandbox.world.orders.values()].map(({ status }) => status)).toEqual(['created']);
@@ -104,6 +104,6 @@ it('a sale whose till is slow to say it goes by the stage as it is then', async 
   socket.write(whole.subarray(-4));
   const [answer] = await once(socket, 'data');
   socket.destroy();
-  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 201 /);
   expect(await legacyIntents()).toHaveLength(1);
 });

@@ -52,7 +52,7 @@ describe('with a create under way', () => {
     const closing = first.close();
     await expect(first.till(`${POINT}/devices`)).rejects.toThrow();
     const created = await creating;
-    expect(created.status).toBe(200);
+    expect(created.status).toBe(201);
     await closing;
     const second = await startOutside(sandbox.url, settings);
     expect((await second.till(`${POINT}/payment-intents/${idOf(created)}`)).body).toMatchObject({

@@ -115,11 +115,11 @@ describe('answers that are not an answer', () => {
   });
 
   it.each([
-    ['429 with Retry-After 0 is repeated at once [F19]', '0', 200, 2],
+    ['429 with Retry-After 0 is repeated at once [F19]', '0', 201, 2],
     ['429 with Retry-After 60 is not waited for [F19]', '60', 429, 1],
-    ['429 with a date long ago is repeated [F19]', 'Wed, 21 Oct 2015 07:28:00 GMT', 200, 2],
+    ['429 with a date long ago is repeated [F19]', 'Wed, 21 Oct 2015 07:28:00 GMT', 201, 2],
     ['429 with an absurd number is not waited for [F19]', '1e9', 429, 1],
-    ['429 without Retry-After is repeated [F19]', null, 200, 2],
+    ['429 without Retry-After is repeated [F19]', null, 201, 2],
   ])('%s', async (_name, retry_after, status, calls) => {
     await open((seen, response, nth) => {
       if (nth > 1) return answerJson(response, 201, orderFor(seen));
@@ -174,7 +174,7 @@ describe('answers that are not an answer', () => {
     });
     puente = await startOutside(upstream.url, { ...QUICK, PUENTE_READS_TIMEOUT_MS: '9000' });
     const started = performance.now();
-    expect((await create()).status).toBe(200);
+    expect((await create()).status).toBe(201);
     expect(performance.now() - started, "far below the till's own 10 s").toBeLessThan(5_000);
   });
 });

@@ -236,7 +236,7 @@ describe('true events in every disorder', () => {
     );
     await shop.atTerminal('pay', { device });
     const created = await creating;
-    expect(created.status).toBe(200);
+    expect(created.status).toBe(201);
     await receiver.waitFor(1);
     expect((await shop.read(idOf(created))).body).toMatchObject({ state: 'FINISHED' });
     expect(await shop.orders(device)).toHaveLength(1);

@@ -11,7 +11,7 @@ import { inEachWay, type WorldOptions } from './worlds.ts';
 const { limitations } = readDocuments(join(import.meta.dirname, '..', '..', 'mappings')).documents;
 
 const SALE = { amount: 1500, additional_info: { external_reference: 'sale-77', print_on_terminal: true } };
-const TAKEN = '< 200 application/json {"id":"<id 1>","device_id":"PAX_A910__SMARTPOS0000000001"';
+const TAKEN = '< 201 application/json {"id":"<id 1>","device_id":"PAX_A910__SMARTPOS0000000001"';
 const READ = '"device_id":"PAX_A910__SMARTPOS0000000001"';
 const INFO = '"additional_info":{"external_reference":"sale-77","print_on_terminal":true}';
 /** As `reconcile.action_required_grace_ms` is set by default. */

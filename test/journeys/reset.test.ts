@@ -9,7 +9,7 @@ test('a sale after a reset is announced', async () => {
     await bench.notify(ARGENTINA, { notice_url: receiver.url });
     expect((await bench.control('/reset', { method: 'POST' })).status).toBe(204);
     const url = `${bench.app.public_url}${POINT}/devices/${DEVICE}/payment-intents`;
-    expect((await call(url, { token: tokenOf(ARGENTINA), body: { amount: 1500 } })).status).toBe(200);
+    expect((await call(url, { token: tokenOf(ARGENTINA), body: { amount: 1500 } })).status).toBe(201);
     await bench.atTerminal('pay');
     const [notice] = await receiver.waitFor(1);
     expect(notice?.body).toMatchObject({ state: 'FINISHED', amount: 1500 });
@@ -31,7 +31,7 @@ test('a payment that was open at a reset does not hold its terminal', async () =
       (body) => (body as { state: string }).state === 'ABANDONED',
     );
     const next = await create();
-    expect(next.status).toBe(200);
+    expect(next.status).toBe(201);
     expect(next.body).not.toMatchObject({ id });
   } finally {
     await bench.close();

@@ -119,7 +119,7 @@ describe('the seven calls', () => {
       amount: 1500,
       additional_info: { external_reference: 'Pedido 002', print_on_terminal: true },
       payment_mode: 'card',
-      api_response: { status: 200 },
+      api_response: { status: 201 },
     });
     expect(sale).not.toHaveProperty('state');
     expect(await stateOf(sale)).toBe('OPEN');

@@ -100,7 +100,7 @@ describe('with the gate enforced', () => {
 async function sellWhatIsRefused(): Promise<void> {
   expect((await bench.notify(ARGENTINA, { unknown_field: 'refuse' })).status).toBe(200);
   const body = { amount: 1500, tip: 100 };
-  expect((await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body })).status).toBe(200);
+  expect((await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body })).status).toBe(201);
   await eventually(
     async () => (await bench.as(ANA, 'GET', `/api/merchants/${ARGENTINA}/stage/preview?stage=orders`)).text,
     (text) => text.includes('unknown_refused'),

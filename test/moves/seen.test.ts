@@ -24,7 +24,7 @@ const listed = async (): Promise<Line[]> =>
 
 it('is listed, reported and selected once legacy has taken a call of it; who was only named is not', async () => {
   expect((await bench.notify(ARGENTINA, { capture: false })).status).toBe(200);
-  expect((await sell(BRAZIL)).status).toBe(200);
+  expect((await sell(BRAZIL)).status).toBe(201);
   const invented = `APP_USR-4004001-112026-0000000000000000000000000000ffff-${MEXICO}`;
   expect((await sell(MEXICO, { token: invented })).status).toBeGreaterThanOrEqual(400);
   const known = await eventually(listed, (all) => all.some(({ id }) => id === BRAZIL));
@@ -43,7 +43,7 @@ it('is listed, reported and selected once legacy has taken a call of it; who was
 it('headers that no table knows count in shadow too, and refuse nothing', async () => {
   expect((await bench.notify(MEXICO, { unknown_header: 'refuse' })).status).toBe(200);
   await bench.move({ stage: 'shadow' }, BEN, MEXICO);
-  expect((await sell(MEXICO, { headers: { 'x-shop': 'north' } })).status).toBe(200);
+  expect((await sell(MEXICO, { headers: { 'x-shop': 'north' } })).status).toBe(201);
   const unknowns = async () =>
     ((await bench.as(ANA, 'GET', `/api/unknowns?merchant=${MEXICO}`)).body as { unknowns: object[] }).unknowns;
   expect(await eventually(unknowns, (all) => all.length > 0)).toMatchObject([

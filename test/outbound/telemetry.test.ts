@@ -84,7 +84,7 @@ describe('traces', () => {
       attributes: {
         'http.request.method': 'POST',
         'http.route': '/point/integration-api/devices/:device_id/payment-intents',
-        'http.response.status_code': 200,
+        'http.response.status_code': 201,
         'puente.operation': 'point.create_intent',
         'puente.lane': 'orders',
         'puente.stage': 'orders',
@@ -238,7 +238,7 @@ describe('a collector that does not take it', () => {
     await open({ OTEL_EXPORTER_OTLP_ENDPOINT: refusing.url });
     await eventually(
       async () => {
-        expect((await shop.create(shop.freshDevice())).status).toBe(200);
+        expect((await shop.create(shop.freshDevice())).status).toBe(201);
         return refusing.received.length;
       },
       (count) => count >= 3,
@@ -261,14 +261,14 @@ describe('a collector that does not take it', () => {
       () => Promise.resolve(hanging.received.length),
       (count) => count >= 1,
     );
-    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await shop.create(shop.freshDevice())).status).toBe(201);
     await shop.app.close();
     await hanging.close();
   });
 
   it('is not there', async () => {
     await open({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' });
-    expect((await shop.create(shop.freshDevice())).status).toBe(200);
+    expect((await shop.create(shop.freshDevice())).status).toBe(201);
     await shop.app.close();
   });
 });

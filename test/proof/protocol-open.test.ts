@@ -101,7 +101,7 @@ describe('a new sale', () => {
       { state: 'SENDING', client_answer: 'none', unit: TERMINAL, slot: `point:${TERMINAL}` },
     ]);
     const [link] = await links();
-    expect(answer).toMatchObject({ kind: 'answer', status: 200, body: { id: link?.legacy_id, amount: 1500 } });
+    expect(answer).toMatchObject({ kind: 'answer', status: 201, body: { id: link?.legacy_id, amount: 1500 } });
     expect(link).toMatchObject({ state: 'LIVE', client_answer: 'maybe', reference_sent: 'mesa-4' });
     expect(draft).toMatchObject({ legacy_id: link?.legacy_id, limitations: [] });
     expect(stand.counts).toEqual(['creates created']);
@@ -139,14 +139,14 @@ describe('a new sale', () => {
   });
 
   it.each([
-    [8_999, 200],
+    [8_999, 201],
     [9_000, 503],
   ])('that comes to the protocol after %d ms is answered %d', async (late_ms, status) => {
     const call = pointCall();
     stand.now += late_ms;
     stand.answers = [creates()];
     expect(told(await createIntent(stand.runtime, call)).status).toBe(status);
-    expect(await links()).toHaveLength(status === 200 ? 1 : 0);
+    expect(await links()).toHaveLength(status === 201 ? 1 : 0);
     if (status === 503) expect(stand.counts).toEqual(['creates late']);
   });
 
@@ -239,7 +239,7 @@ describe('what upstream said', () => {
   it('a refusal of its reference makes it go once more, with a derived one', async () => {
     const body = { errors: [{ code: 'property_value', details: ['external_reference: not unique'] }] };
     stand.answers = [answered(400, body), creates()];
-    expect(told(await open()).status).toBe(200);
+    expect(told(await open()).status).toBe(201);
     const references = stand.asked.map((call) => JSON.parse(textOf(call.body)).external_reference);
     expect(references).toEqual(['mesa-4', expect.stringMatching(/^pnt/)]);
     const rows = (await links()).map(({ state, reference_sent }) => `${state} ${reference_sent}`);
@@ -250,7 +250,7 @@ describe('what upstream said', () => {
   it('a reference that another sale has had goes once, and the next ones are not written in vain', async () => {
     stand.answers = [creates(), creates({}, 2), creates({}, 3)];
     for (const device_id of ['T1', 'T2', 'T3']) {
-      expect(told(await open({ path: { device_id } })).status).toBe(200);
+      expect(told(await open({ path: { device_id } })).status).toBe(201);
     }
     const references = stand.asked.map((call) => JSON.parse(textOf(call.body)).external_reference);
     expect(references).toEqual(['mesa-4', expect.stringMatching(/^pnt/), expect.stringMatching(/^pnt/)]);
@@ -361,7 +361,7 @@ describe('a terminal that has something', () => {
   it('another sale finds it over, and goes on', async () => {
     await live();
     stand.answers = [answered(200, orderOf({ ...PAID, external_reference: 'mesa-4' }, 5)), creates({}, 2)];
-    expect(told(await open(OTHER)).status).toBe(200);
+    expect(told(await open(OTHER)).status).toBe(201);
     expect(await links()).toMatchObject([{ order_id: orderId(2) }, { state: 'DONE' }]);
   });
 
@@ -411,7 +411,7 @@ describe('a terminal that has something', () => {
     };
     stand.restart({ store: { ...stand.store, openLink } });
     stand.answers = [creates({}, 2)];
-    expect(told(await open()).status).toBe(200);
+    expect(told(await open()).status).toBe(201);
     expect(await links()).toMatchObject([{ order_id: orderId(2) }, { legacy_state: 'CANCELED' }]);
   });
 
@@ -437,7 +437,7 @@ describe('a terminal that has something', () => {
     stand.answers = [slowly(refusal(401, 'unauthorized')), creates()];
     const token = new Secret(`APP_USR-4004001-112026-00000000000000000000000000000b02-${MERCHANT}`);
     const answers = await Promise.all([open(), open({ token })]);
-    expect(answers.map((one) => told(one).status)).toEqual([401, 200]);
+    expect(answers.map((one) => told(one).status)).toEqual([401, 201]);
   });
 
   it('what could not be stored is told to its own till alone', async () => {
@@ -449,7 +449,7 @@ describe('a terminal that has something', () => {
     stand.restart({ store: { ...stand.store, saveLink } });
     stand.answers = [slowly(answered(500)), slowly(answered(500)), slowly(answered(500)), creates(), BROKEN];
     const answers = await Promise.all([open(), open()]);
-    expect(answers.map((one) => told(one).status)).toEqual([504, 200]);
+    expect(answers.map((one) => told(one).status)).toEqual([504, 201]);
   });
 
   it('a retry whose terminal is busy with the first try says what a busy terminal says', async () => {
@@ -484,7 +484,7 @@ describe('a sale of a merchant on legacy', () => {
     expect([await links(), stand.asked]).toEqual([[], []]);
     const echo = { transactions: { payments: [{ id: 'PAY1', amount: '1500' }] } };
     stand.answers = [creates(echo)];
-    expect(await open()).toMatchObject({ status: 200, body: { amount: 1500 } });
+    expect(await open()).toMatchObject({ status: 201, body: { amount: 1500 } });
     expect(await links()).toMatchObject([{ state: 'LIVE', amount_minor: 1500 }]);
     expect(textOf(stand.asked[0]?.body), 'pesos of Chile have no cents').toContain('"amount":"1500"');
   });
@@ -571,7 +571,7 @@ describe('a terminal that legacy has something on', () => {
     await sale();
     stand.legacy_answers = [answered(200, { state: 'FINISHED' })];
     stand.answers = [creates()];
-    expect(told(await open()).status).toBe(200);
+    expect(told(await open()).status).toBe(201);
   });
 
   it('that could not be written down is left to legacy, unless there is work on orders', async () => {

@@ -19,7 +19,7 @@ async function pointPair(headers: Record<string, string> = {}) {
   const body = { amount: 15_000, additional_info: { external_reference: 'sale-1' } };
   const path = `/point/integration-api/devices/${PAX_TERMINAL}/payment-intents`;
   const intent = await kit.call('POST', path, { body, headers });
-  expect(intent.status).toBe(200);
+  expect(intent.status).toBe(201);
   return { intent: String(intent.body.id), order: await kit.order() };
 }
 const act = async (...actions: string[]) => {

@@ -7,7 +7,7 @@ import { cancelOpen, queueWork, stateOf } from './lifecycle.ts';
 import { paymentKind } from './payment.ts';
 import type { PaymentIntent } from './state.ts';
 
-/** `POST …/devices/{device}/payment-intents`: 200 as the vendor's reference says (201 elsewhere); no client depends on which. */
+/** `POST …/devices/{device}/payment-intents`: 201, because published clients take nothing else for a created intent. */
 export const createIntent: Handler = (call) => {
   const request = readCreate(call.body, call.merchant.site.site_id);
   // What the live service answers for a device in STANDALONE is unknown (`legacy-point.md` §7); it is accepted here.
@@ -72,7 +72,7 @@ export function intentOf(call: LegacyCall): PaymentIntent {
 /** The documented create answer has no `state`; `payment_mode` is in the captured one. */
 function created(intent: PaymentIntent): LegacyReply {
   return {
-    status: 200,
+    status: 201,
     body: {
       id: intent.id,
       device_id: intent.terminal.id,

@@ -56,7 +56,7 @@ export function createLegacySide(worlds: Worlds, merchant_id: string, tills: Rea
     if (family === 'point') {
       if (before !== undefined) return { status: 409, body: { error: '2205', message: 'queued' } };
       worlds.make({ side: 'legacy', id, ...wanted, expires_at: worlds.now() + INTENT_LIFETIME_MS });
-      return { status: 200, body: { id, device_id: slot.slice('point:'.length), amount: amount_minor } };
+      return { status: 201, body: { id, device_id: slot.slice('point:'.length), amount: amount_minor } };
     }
     if (before !== undefined) worlds.change(before, 'over');
     const sold = worlds.make({ side: 'legacy', id, ...wanted, expires_at: worlds.now() + QR_LIFETIME_MS });

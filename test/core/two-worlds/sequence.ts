@@ -190,7 +190,7 @@ async function sell(play: Play, unit: number, sale: Last): Promise<void> {
     .then((told) => {
       const { id } = (told.body ?? {}) as { id?: unknown }; // any answer
       if (told.status >= 200 && told.status < 300) play.worlds.told.add(sale.amount_minor);
-      if (told.status === 200 && slot.startsWith('point:')) last.intent_id = String(id);
+      if (told.status === 201 && slot.startsWith('point:')) last.intent_id = String(id);
     });
   const kept = done.finally(() => play.waiting.delete(kept));
   play.waiting.add(kept);

@@ -131,7 +131,7 @@ describe('acceptance', () => {
     const body =
       '{"amount":1500,"additional_info":{"external_reference":"Pedido 002","print_on_terminal":true,"ticket_number":"T1","rate":1.10}}';
     const answer = await post({ body });
-    expect(answer.status).toBe(200);
+    expect(answer.status).toBe(201);
     expect(answer.body.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
     expect(answer.text).toBe(
       `{"id":"${answer.body.id}","device_id":"${PAX}","amount":1500,"additional_info":{"external_reference":"Pedido 002",` +
@@ -163,13 +163,13 @@ describe('acceptance', () => {
 
   it('takes a body without content type, a test scope, and a device in STANDALONE', async () => {
     const answer = await post({ headers: { 'X-Test-Scope': 'sandbox' }, body: { amount: 1500 } }, STANDALONE);
-    expect(answer.status).toBe(200);
+    expect(answer.status).toBe(201);
   });
 
   it('takes the largest amount, and one instalment of any amount', async () => {
-    expect((await post({ body: { amount: 400_000_000 } })).status).toBe(200);
+    expect((await post({ body: { amount: 400_000_000 } })).status).toBe(201);
     const payment = { type: 'credit_card', installments: 1, installments_cost: 'seller' };
-    expect((await post({ merchant: MLB, body: { amount: 100, payment } })).status).toBe(200);
+    expect((await post({ merchant: MLB, body: { amount: 100, payment } })).status).toBe(201);
   });
 });
 
@@ -187,7 +187,7 @@ describe('idempotency key', () => {
     const first = await keyed({ amount: 1500 });
     till.operate('pay');
     const second = await keyed({ amount: 1500 });
-    expect(second.status).toBe(200);
+    expect(second.status).toBe(201);
     expect(second.body.id).not.toBe(first.body.id);
   });
 
@@ -200,7 +200,7 @@ describe('idempotency key', () => {
   it('does not join sales on two devices', async () => {
     const first = await keyed({ amount: 1500 });
     const second = await keyed({ amount: 1500 }, NEWLAND);
-    expect(second.status).toBe(200);
+    expect(second.status).toBe(201);
     expect(second.body.id).not.toBe(first.body.id);
   });
 });

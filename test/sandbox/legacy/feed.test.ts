@@ -179,7 +179,7 @@ describe('where', () => {
     const created = await shop.call('POST', `/point/integration-api/devices/${PAX}/payment-intents`, {
       body: { amount: 1500 },
     });
-    expect(created.status).toBe(200);
+    expect(created.status).toBe(201);
     await shop.atTerminal('pay', {}, PAX);
     expect(await urls()).toEqual([ofPayment]);
     await shop.order();

@@ -73,7 +73,7 @@ export async function startTill(settings: object = {}): Promise<Till> {
     call,
     async create(body = { amount: 1500 }, { merchant = MLA, device = PAX } = {}) {
       const answer = await call('POST', `${BASE}/devices/${device}/payment-intents`, { merchant, body });
-      if (answer.status !== 200) throw new Error(`create was refused: ${answer.text}`);
+      if (answer.status !== 201) throw new Error(`create was refused: ${answer.text}`);
       return answer.body.id;
     },
     operate(action, options = {}, { merchant = MLA, device = PAX } = {}) {

@@ -41,7 +41,7 @@ it('refuses an intent while an order is queued, and an order while an intent is'
   expect(made.status).toBe(201);
   expect(await call('POST', intents, { amount: 1500 })).toMatchObject({ status: 409, body: { error: '2205' } });
   await call('POST', `/_sandbox/terminals/${MLA}/${PAX}/cancel`);
-  expect((await call('POST', intents, { amount: 1500 })).status).toBe(200);
+  expect((await call('POST', intents, { amount: 1500 })).status).toBe(201);
   const refused = await call('POST', '/v1/orders', { ...order, external_reference: 'sale-78' });
   expect(refused.status).toBe(409);
 });

@@ -64,7 +64,7 @@ describe('two Puentes on one database', () => {
     const receiver = await startReceiver();
     await first.notify(ARGENTINA, { notice_url: receiver.url });
     const created = await at(first.app, INTENTS, { amount: 1500 });
-    expect(created.status).toBe(200);
+    expect(created.status).toBe(201);
     const { id } = created.body as { id: string }; // the door's own form
     expect((await at(second, `${POINT}/payment-intents/${id}`)).body).toMatchObject({
       id,
@@ -81,7 +81,7 @@ describe('two Puentes on one database', () => {
       ({ state }) => state === 'FINISHED',
     );
     expect(shown).toMatchObject({ id, state: 'FINISHED' });
-    expect((await at(second, INTENTS, { amount: 1900 })).status).toBe(200);
+    expect((await at(second, INTENTS, { amount: 1900 })).status).toBe(201);
     // The shop has heard before it is written down that it has.
     const notices = await eventually(
       () => server.run(url, `SELECT state, attempts::int AS attempts FROM notices`),
@@ -102,7 +102,7 @@ describe('two Puentes on one database', () => {
     await server.start();
     const sold = await eventually(
       () => at(first.app, device, { amount: 1700 }),
-      ({ status }) => status === 200,
+      ({ status }) => status === 201,
     );
     expect(sold.body).toMatchObject({ amount: 1700 });
   });

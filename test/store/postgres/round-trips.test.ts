@@ -49,7 +49,7 @@ describe('on a server', () => {
     chooseLane(stand.runtime, TOKEN, { kind: 'slot', slot: SLOT, work: 'sale' }, 'intents');
 
   it('a create asks three times: whose it is and where it goes, its row, its end', async () => {
-    expect(await create()).toBe(200);
+    expect(await create()).toBe(201);
     expect(asked).toHaveBeenCalledTimes(3);
     expect(await store.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 10)).toMatchObject([{ state: 'LIVE' }]);
   });

@@ -19,7 +19,7 @@ describe('a commit without an answer', () => {
     // Nobody but a till is to write a sale here: what is swallowed is to be its.
     bench.sandbox.world.configure({ webhook_url: '' });
     // The first one prepares the statements that the address looks for.
-    expect((await create('NEWLAND_N950__LOAD0000001')).status).toBe(200);
+    expect((await create('NEWLAND_N950__LOAD0000001')).status).toBe(201);
   });
   afterAll(async () => {
     await bench?.close();
@@ -46,7 +46,7 @@ describe('a commit without an answer', () => {
     expect(ordersOn(device)).toEqual([]);
     const sold = await eventually(
       () => create(device),
-      ({ status }) => status === 200,
+      ({ status }) => status === 201,
     );
     const [order, ...others] = ordersOn(device);
     expect(others).toEqual([]);
@@ -63,7 +63,7 @@ describe('a commit without an answer', () => {
     expect(ordersOn(device)).toHaveLength(1);
     const sold = await eventually(
       () => create(device),
-      ({ status }) => status === 200,
+      ({ status }) => status === 201,
     );
     expect(ordersOn(device)).toHaveLength(1);
     const { id } = sold.body as { id: string }; // an intent that was made has one

@@ -74,7 +74,7 @@ describe('workers', { timeout: LIMIT_MS }, () => {
   it('sell at the same doors, and each tells the numbers of all', async () => {
     expect(childrenOf(puente.pid)).toHaveLength(WORKERS);
     const statuses = (await Promise.all(Array.from({ length: 20 }, sell))).flat();
-    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    expect(statuses.filter((status) => status !== 201)).toEqual([]);
     expect(sandbox.world.orders.size).toBe(20);
     expect(await created()).toEqual({ all: 20, pages: ['20', '20', '20', '20'] });
   });
@@ -91,7 +91,7 @@ describe('workers', { timeout: LIMIT_MS }, () => {
     });
     await Promise.all(tills);
     expect(statuses.length).toBeGreaterThan(20);
-    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    expect(statuses.filter((status) => status !== 201)).toEqual([]);
     expect(sandbox.world.orders.size).toBe(sold);
     const after = childrenOf(puente.pid);
     expect(after).toHaveLength(WORKERS);
@@ -106,7 +106,7 @@ describe('workers', { timeout: LIMIT_MS }, () => {
       (pids) => pids.length === WORKERS && !pids.includes(first),
     );
     expect(puente.output()).toContain('A worker ended (SIGKILL)');
-    await eventually(sell, (statuses) => statuses.every((status) => status === 200));
+    await eventually(sell, (statuses) => statuses.every((status) => status === 201));
   });
 
   it('end together, cleanly', async () => {
