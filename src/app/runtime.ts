@@ -82,6 +82,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     flights: createPassing(),
     missing: createRecent(DOUBTS_REMEMBERED),
     unfound: createRecent(ORDERS_REMEMBERED),
+    contradicted: createRecent(ORDERS_REMEMBERED),
     awaited: createRecent(ORDERS_REMEMBERED),
     absent: createRecent(DOUBTS_REMEMBERED),
     spent: createRecent(REFERENCES_REMEMBERED),

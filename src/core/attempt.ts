@@ -1,5 +1,6 @@
 /** Sends one stored create until its outcome is known or the deadline is over (`reliability.md` §3.5). */
 
+import { reportContradiction } from './contradiction.ts';
 import type { Link } from './link.ts';
 import { type CreateVerdict, judgeCreate } from './outcome.ts';
 import type { Runtime } from './runtime.ts';
@@ -21,6 +22,8 @@ export interface AttemptPlan {
   /** True when an earlier process or call may have sent this row already. */
   sent_before: boolean;
   attempts: number;
+  /** Decimals of the merchant's currency. */
+  exponent: number;
 }
 
 export interface AttemptResult {
@@ -72,13 +75,13 @@ async function attemptOnce(runtime: Runtime, plan: AttemptPlan, replay: boolean)
     timeout_ms: Math.max(SHORTEST_ATTEMPT_MS, Math.min(create.attempt_timeout_ms, left_ms)),
   });
   runtime.failpoint('create.answer_read');
-  const verdict = judgeCreate(outcome, {
-    reference: plan.link.reference_sent,
-    merchant_id: plan.link.merchant_id,
-    replay,
-  });
+  const verdict = judgeCreate(outcome, { sale: plan.link, exponent: plan.exponent, replay });
   if (verdict.kind === 'ambiguous' || verdict.kind === 'not_sent') {
     runtime.log.warn(`create: ${verdict.kind}`, { legacy_id: plan.link.legacy_id, cause: verdict.cause });
+  }
+  const contradicts = verdict.kind === 'ambiguous' ? verdict.contradicts : undefined;
+  if (contradicts !== undefined) {
+    await reportContradiction(runtime, plan.link, contradicts.order_id, contradicts.contradiction);
   }
   return verdict;
 }

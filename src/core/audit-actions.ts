@@ -23,6 +23,7 @@ export const auditActions = [
   'mismatch stale',
   'mismatch orphan',
   'mismatch amount',
+  'mismatch contradiction',
   'mismatch state',
   'replay notice',
   'replay notices',

@@ -4,6 +4,7 @@ import type { Order } from '../contract/orders.ts';
 import { PuenteError } from '../error.ts';
 import { type AdvanceRules, advance, heldUntil } from './advance.ts';
 import { tickOf } from './clock.ts';
+import { contradictionIn, reportContradiction } from './contradiction.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
 import type { Merchant } from './merchant.ts';
 import { inForms, type News } from './notices/forms.ts';
@@ -65,7 +66,8 @@ interface Applied {
 }
 
 /**
- * Moves a link to what a freshly read order says, with its notices, in one transaction.
+ * Moves a link to what a freshly read order says, with its notices, in one transaction. An order that contradicts the sale
+ * is reported instead, and the link stays as it is (`isContradicted`).
  * The state is committed before any notice can be sent (DESIGN decision 7).
  */
 export async function applyOrder(
@@ -76,6 +78,12 @@ export async function applyOrder(
 ): Promise<Link> {
   const merchant = known ?? (await runtime.store.merchant(link.merchant_id));
   const rules = { ...advanceRules(runtime, merchant), released };
+  const contradiction = contradictionIn(link, order, rules.exponent);
+  if (contradiction !== null) {
+    await reportContradiction(runtime, link, order.id, contradiction);
+    return link;
+  }
+  runtime.contradicted.delete(link.legacy_id);
   // However it was seen (event, read or replay), and whatever dies afterwards: the audit line is in the same commit.
   let settled = null as string | null; // set inside the decision, where the compiler doesn't look
   const applied = await changeLink(runtime, link, (current) => {

@@ -112,7 +112,7 @@ async function look(runtime: Runtime, link: Link): Promise<void> {
     runtime.count('silent_orders');
     return;
   }
-  if (found === 'missing' && isGone(runtime, seen))
+  if ((found === 'missing' || found === 'contradicted') && isGone(runtime, seen))
     return void (await giveUp(runtime, seen, say('settled.lost', {}).text));
   const due = runtime.clock.now() >= settlementTime(runtime, seen);
   if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, seen.order.id, token);
@@ -121,11 +121,11 @@ async function look(runtime: Runtime, link: Link): Promise<void> {
 
 /**
  * True for an order that can't be paid any more and must not hold its terminal: its time is over, and this process has read
- * again and again that upstream does not know it. Some answers may be a mistake, and so may be the clock by which its time is
+ * again and again that upstream does not know it, or knows something else under its id. Some answers may be a mistake, and so may be the clock by which its time is
  * over (`reliability.md` F28, F47).
  */
-export function isGone({ clock, unfound }: Runtime, link: Link): boolean {
-  const known = link.order_id === null ? undefined : unfound.get(link.order_id);
+export function isGone({ clock, unfound, contradicted }: Runtime, link: Link): boolean {
+  const known = link.order_id === null ? undefined : (unfound.get(link.order_id) ?? contradicted.get(link.legacy_id));
   if (known === undefined || clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
   return tickOf(clock) - known.since_ms >= UNFOUND_MS;
 }
@@ -142,7 +142,7 @@ async function lookAtReleased(runtime: Runtime, link: Link): Promise<void> {
   const { link: seen, found } =
     token === null ? { link, found: null } : await lookAtLink(runtime, link, token, { force: true });
   const isHopeless = tickOf(clock) - since_ms >= PARKED_FOR_MS && clock.now() >= link.expires_at + PARKED_FOR_MS;
-  const isAnswered = found === 'order' || (found === 'missing' && isGone(runtime, seen));
+  const isAnswered = found === 'order' || isGone(runtime, seen);
   await changeLink(runtime, seen, (current) => {
     const { next_check_at } = nextLook(runtime, current);
     const goesOn = !isAnswered && !isHopeless && isReleased(runtime, current);

@@ -104,7 +104,7 @@ async function readFor(
     const { point, qr } = order.config ?? {};
     const unit = point?.terminal_id ?? qr?.external_pos_id ?? current.unit;
     if (order.external_reference !== current.reference_sent || unit !== current.unit) return 'foreign';
-    await applyOrder(runtime, current, order);
+    if ((await applyOrder(runtime, current, order)).order_id !== order.id) return 'foreign';
     runtime.count('settlements', 'adopted_by_event');
     return 'read';
   });

@@ -1,7 +1,7 @@
 /** What the outcome of one create attempt means (`reliability.md` §3.5): pure. */
 import { type Order, order as orderSchema } from '../contract/orders.ts';
-import { ordersError } from '../contract/upstream.ts';
-import type { UpstreamOutcome } from './upstream.ts';
+import { type Contradiction, contradictionIn, type SaleTerms } from './contradiction.ts';
+import { errorCode, type UpstreamOutcome } from './upstream.ts';
 
 export type CreateVerdict =
   /** The order exists and is ours. */
@@ -13,12 +13,19 @@ export type CreateVerdict =
   /** Proved that no byte left. */
   | { kind: 'not_sent'; cause: string; kept_back?: boolean }
   /** The order may or may not exist. `retry`: the same key and bytes may be sent again now. */
-  | { kind: 'ambiguous'; cause: string; retry: boolean; busy: boolean };
+  | { kind: 'ambiguous'; cause: string; retry: boolean; busy: boolean; contradicts?: Contradicting };
+
+/** An order that was answered, and is not the one that was asked for. */
+export interface Contradicting {
+  order_id: string;
+  contradiction: Contradiction;
+}
 
 export interface CreateExpectation {
-  /** The reference that was sent; an answer with another is foreign. */
-  reference: string;
-  merchant_id: string;
+  /** What was sent; an order with other terms is not ours, or not what the till asked for. */
+  sale: SaleTerms;
+  /** Decimals of the merchant's currency. */
+  exponent: number;
   /** True when an earlier attempt of this row may have reached upstream. */
   replay: boolean;
 }
@@ -45,20 +52,18 @@ function judgeOrder(body: unknown, expected: CreateExpectation): CreateVerdict {
   const parsed = orderSchema.safeParse(body);
   if (!parsed.success) return ambiguous('success without a readable order', true);
   const order = parsed.data;
-  if (order.external_reference !== expected.reference) return ambiguous('order with a foreign reference', true);
-  if (order.user_id !== undefined && order.user_id !== expected.merchant_id) {
-    return ambiguous('order of another merchant', true);
-  }
+  if (order.external_reference === undefined) return ambiguous('order without a reference', true);
+  const contradiction = contradictionIn(expected.sale, order, expected.exponent);
+  if (contradiction !== null) return contradicting(order.id, contradiction);
   return { kind: 'success', order };
-}
-
-/** The first error code of either envelope (`orders-api.md` §1.5); null when there is none. */
-export function errorCode(body: unknown): string | null {
-  const parsed = ordersError.safeParse(body);
-  if (!parsed.success) return null;
-  return 'errors' in parsed.data ? parsed.data.errors[0].code : parsed.data.code;
 }
 
 function ambiguous(cause: string, retry: boolean): Extract<CreateVerdict, { kind: 'ambiguous' }> {
   return { kind: 'ambiguous', cause, retry, busy: false };
+}
+
+/** The same key and bytes go again: the answer may be wrong and not the order. */
+export function contradicting(order_id: string, contradiction: Contradiction): CreateVerdict {
+  const { what } = contradiction;
+  return { ...ambiguous(`order with another ${what}`, true), contradicts: { order_id, contradiction } };
 }

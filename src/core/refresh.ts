@@ -1,8 +1,10 @@
 /** The one way an order is read, and a link moved to what it says. */
 
 import { type Order, order as orderSchema } from '../contract/orders.ts';
+import { PuenteError } from '../error.ts';
 import { applyOrder } from './change.ts';
 import { tickOf } from './clock.ts';
+import { isContradicted } from './contradiction.ts';
 import { distrust } from './identity.ts';
 import { markLimitation } from './limitation-mark.ts';
 import type { Link } from './link.ts';
@@ -29,15 +31,26 @@ interface ReadOptions {
 }
 
 /**
+ * The same for a till that reads its sale. While upstream's answers contradict the sale nobody knows how it stands, and what
+ * is stored must not be told for it.
+ * @throws PuenteError refused.
+ */
+export async function readLink(runtime: Runtime, link: Link, token: Secret): Promise<Link> {
+  const { link: seen, found } = await lookAtLink(runtime, link, token);
+  if (found !== 'contradicted') return seen;
+  throw new PuenteError('refused', 'the order contradicts its sale', { facts: { error: 'outcome_unknown' } });
+}
+
+/**
  * The same as `refreshLink`, for a caller that can do something about what was found: the order; that upstream doesn't know
- * it; that the token is none (any more); or nothing, also where another read was good enough.
+ * it; one that contradicts the sale; that the token is none (any more); or nothing, also where another read was good enough.
  */
 export async function lookAtLink(
   runtime: Runtime,
   link: Link,
   token: Secret,
   options: ReadOptions = {},
-): Promise<{ link: Link; found: 'order' | 'missing' | 'refused' | 'unread' }> {
+): Promise<{ link: Link; found: 'order' | 'missing' | 'contradicted' | 'refused' | 'unread' }> {
   const { order_id } = link;
   if (order_id === null) return { link, found: 'unread' };
   const asked_at = runtime.clock.now();
@@ -46,15 +59,19 @@ export async function lookAtLink(
     const current = (await runtime.store.link(link.legacy_id)) ?? link;
     const last = runtime.reads.last(order_id);
     const fresh_ms = options.force === true ? 0 : runtime.settings.reads.fresh_ms;
-    if (runtime.reads.number(order_id) > begun_before) return { link: current, found: 'unread' };
+    const known = (): 'contradicted' | 'unread' => (isContradicted(runtime, link) ? 'contradicted' : 'unread');
+    if (runtime.reads.number(order_id) > begun_before) return { link: current, found: known() };
     if (last > 0 && asked_at - last < fresh_ms) {
       if (current.state === 'LIVE') markLimitation(runtime.exchange(), 'LIM-11');
-      return { link: current, found: 'unread' };
+      return { link: current, found: known() };
     }
     const { order, status } = await askOrder(runtime, token, order_id, options.deadline, {
       legacy_id: link.legacy_id,
     });
-    if (order !== null) return { link: await applyOrder(runtime, current, order), found: 'order' };
+    if (order !== null) {
+      const applied = await applyOrder(runtime, current, order);
+      return { link: applied, found: isContradicted(runtime, link) ? 'contradicted' : 'order' };
+    }
     return { link: current, found: status === 404 ? 'missing' : status === 401 ? 'refused' : 'unread' };
   });
 }

@@ -65,6 +65,7 @@ export type CounterName =
   | 'unknown_states' // -
   | 'stale_versions' // -
   | 'late_approvals' // -
+  | 'contradictions' // what
   | 'settlements' // outcome
   | 'silent_orders' // found without an event
   | 'lost_links' // -
@@ -204,6 +205,8 @@ export interface Runtime {
   missing: Recent<number>;
   /** Orders that the last read of this process did not find, by their id: since which read, and the last one; monotonic ms. */
   unfound: Recent<{ since_ms: number; last_ms: number }>;
+  /** Sales whose order is not what was asked for, by the last answer about it; by legacy id: since which answer, and the last one. */
+  contradicted: Recent<{ what: string; since_ms: number; last_ms: number }>;
   /** Since when this process looks at orders that are shown as over and may yet be paid, by legacy id: monotonic ms. */
   awaited: Recent<number>;
   /** The unsigned event, by its sequence, that is tried again for a link in doubt while its order is not there; by legacy id. */

@@ -2,6 +2,7 @@
 import type { Order } from '../contract/orders.ts';
 import { type AttemptResult, attemptCreate } from './attempt.ts';
 import { applyOrder, changeLink, type Decision, unclaimed } from './change.ts';
+import { isContradicted } from './contradiction.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
 import type { Merchant } from './merchant.ts';
 import { readOrder, refreshLink } from './refresh.ts';
@@ -55,12 +56,14 @@ export async function sendLink(
   if (sent_before && runtime.clock.now() >= plan.deadline) return { kind: 'in_doubt', link, busy: false };
   const body = plan.body ?? storedBody(runtime, link);
   runtime.unsettled.set(legacy_id, true);
+  const merchant = plan.merchant ?? (await runtime.store.merchant(link.merchant_id));
   const result = await attemptCreate(runtime, {
     link,
     body,
     token: plan.token,
     deadline: plan.deadline,
     sent_before,
+    exponent: runtime.tables.site(merchant?.site ?? null).exponent,
     // Nobody waits for what recovery sends: one try now, the next one at its own pace (F11, F12).
     attempts: plan.for_client === false ? 1 : runtime.settings.create.attempts,
   });
@@ -110,20 +113,8 @@ async function settle(runtime: Runtime, link: Link, result: AttemptResult, plan:
       plan,
     );
   }
-  // Who may have been told that all is well, before a restore that lost it, is not untold by a retry that fails.
-  const is_untold = plan.for_client !== false && link.client_answer !== 'maybe';
-  const told: LinkChange = is_untold ? { attempts, client_answer: 'error' } : { attempts };
-  if (verdict.kind === 'ambiguous') {
-    const saved = await changeLink(runtime, link, (current) => ({
-      change: {
-        ...told,
-        ...(current.order_id === null ? { state: 'IN_DOUBT' } : {}),
-        next_check_at: nextReplay(runtime, current),
-      },
-    }));
-    runtime.unsettled.delete(link.legacy_id);
-    return { kind: 'in_doubt', link: saved, busy: verdict.busy };
-  }
+  const told = toldOfFailure(link, attempts, plan);
+  if (verdict.kind === 'ambiguous') return await settleDoubt(runtime, link, told, verdict.busy);
   const state = verdict.kind === 'definite' ? 'REJECTED' : 'NOT_SENT';
   const saved = await changeLink(runtime, link, () => ({
     change: { ...told, state, sealed_body: null, next_check_at: null },
@@ -132,6 +123,24 @@ async function settle(runtime: Runtime, link: Link, result: AttemptResult, plan:
   if (verdict.kind === 'not_sent') return { kind: 'not_sent', link: saved };
   const retry_after_ms = verdict.kind === 'not_executed' ? verdict.retry_after_ms : null;
   return { kind: 'refused', link: saved, status: verdict.status, body: verdict.body, retry_after_ms };
+}
+
+/** The client was or will be told of an error; one that may have been told of a success, before a restore that lost it, was. */
+function toldOfFailure(link: Link, attempts: number, plan: SendPlan): LinkChange {
+  const is_untold = plan.for_client !== false && link.client_answer !== 'maybe';
+  return is_untold ? { attempts, client_answer: 'error' } : { attempts };
+}
+
+async function settleDoubt(runtime: Runtime, link: Link, told: LinkChange, busy: boolean): Promise<Sent> {
+  const saved = await changeLink(runtime, link, (current) => ({
+    change: {
+      ...told,
+      ...(current.order_id === null ? { state: 'IN_DOUBT' } : {}),
+      next_check_at: nextReplay(runtime, current),
+    },
+  }));
+  runtime.unsettled.delete(link.legacy_id);
+  return { kind: 'in_doubt', link: saved, busy };
 }
 
 /** Order id, state, what the client will be told, and any notice: one transaction (`reliability.md` §3.3, step 3). */
@@ -151,6 +160,10 @@ async function settleSuccess(
     },
   });
   const saved = await applyOrder(runtime, link, order, { extra, merchant: plan.merchant });
+  // What was read after a replay is not what was asked for.
+  if (isContradicted(runtime, link)) {
+    return await settleDoubt(runtime, saved, toldOfFailure(saved, attempts, plan), false);
+  }
   runtime.unsettled.delete(link.legacy_id);
   runtime.failpoint('create.settled');
   return { kind: 'created', link: saved };

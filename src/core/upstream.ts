@@ -1,5 +1,5 @@
 /** A call to the orders API and what may come of it; the interface that `outbound/upstream` keeps. */
-import { type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
+import { ordersError, type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
 import type { Secret } from './secret.ts';
 
 /** Reads outside of the orders API that Puente makes by itself; their errors are not documented, and have no rows. */
@@ -58,4 +58,11 @@ export interface Upstream {
 export function routeOf(name: UpstreamCallName, order_id = ''): Pick<UpstreamCall, 'name' | 'method' | 'path'> {
   const { method, path } = upstreamRoutes[name];
   return { name, method, path: path.replace(':order_id', order_id) };
+}
+
+/** The first error code of either envelope (`orders-api.md` §1.5); null when there is none. */
+export function errorCode(body: unknown): string | null {
+  const parsed = ordersError.safeParse(body);
+  if (!parsed.success) return null;
+  return 'errors' in parsed.data ? parsed.data.errors[0].code : parsed.data.code;
 }

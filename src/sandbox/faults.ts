@@ -8,14 +8,14 @@ import type { World } from './world.ts';
 /**
  * `refuse`: the socket is destroyed before the body is read. `reset`: the connection is reset. `delay`: real time passes.
  * `error`: an answer with this status and code. `truncate`: half of the true answer, then a reset. `no_answer`: silence.
- * `html`: an HTML page instead of JSON.
+ * `html`: an HTML page instead of JSON. `alter`: the true answer with other values, named in `set`.
  */
 export const faultSchema = z.strictObject({
   method: z.string().toUpperCase().default('*'),
   /** The path without query; `*` stands for any text. */
   path: z.string().min(1),
   merchant: z.string().optional(),
-  kind: z.enum(['refuse', 'reset', 'delay', 'error', 'truncate', 'no_answer', 'html']),
+  kind: z.enum(['refuse', 'reset', 'delay', 'error', 'truncate', 'no_answer', 'html', 'alter']),
   /** Before: the request has no effect. After: it has its effect, and only the answer is spoiled. */
   when: z.enum(['before', 'after']).default('before'),
   /** The first matching request it acts on, counted from 1. */
@@ -27,6 +27,8 @@ export const faultSchema = z.strictObject({
   code: z.string().optional(),
   message: z.string().optional(),
   details: z.array(z.string()).optional(),
+  /** For `alter`: dotted paths in the answer, such as `transactions.payments.0.amount`; null takes the value away. */
+  set: z.record(z.string(), z.json()).optional(),
 });
 export type FaultRule = z.infer<typeof faultSchema>;
 
@@ -72,7 +74,7 @@ function takeFault(world: World, request: Request): Fault | undefined {
 function act(world: World, rule: FaultRule, request: Request, response: Response, next: NextFunction): void {
   if (rule.kind === 'refuse') request.socket.destroy();
   else if (rule.kind === 'delay' && rule.when === 'before') setTimeout(next, rule.delay_ms).unref();
-  else if (rule.when === 'after' || rule.kind === 'truncate') {
+  else if (rule.when === 'after' || rule.kind === 'truncate' || rule.kind === 'alter') {
     holdAnswer(response, (body, send) => spoil(world, rule, request, response, body, send));
     next();
   } else {
@@ -105,6 +107,8 @@ function spoil(
   else if (rule.kind === 'truncate') {
     response.setHeader('content-length', body.length);
     response.write(body.subarray(0, body.length >> 1), () => request.socket.destroy());
+  } else if (rule.kind === 'alter') {
+    replace(response, rule.status ?? response.statusCode, 'application/json', alter(body, rule.set ?? {}));
   } else if (rule.kind === 'html') {
     replace(response, rule.status ?? 502, 'text/html', '<html><body><h1>502 Bad Gateway</h1></body></html>');
   } else if (rule.kind === 'error') {
@@ -112,6 +116,21 @@ function spoil(
     rememberFailure(world, request, answer);
     replace(response, answer.status, 'application/json', answer.body);
   }
+}
+
+/** The JSON text with the values that the rule sets; a path that the answer does not have is left alone. */
+function alter(body: Buffer, set: NonNullable<FaultRule['set']>): string {
+  const answer: unknown = JSON.parse(body.toString('utf8'));
+  for (const [path, value] of Object.entries(set)) {
+    const names = path.split('.');
+    const last = names.pop() ?? '';
+    const holder = names.reduce<unknown>((node, name) => (node as Record<string, unknown> | undefined)?.[name], answer); // any JSON
+    if (holder === undefined || holder === null) continue;
+    const place = holder as Record<string, unknown>; // as above
+    if (value === null) delete place[last];
+    else place[last] = value;
+  }
+  return JSON.stringify(answer);
 }
 
 function replace(response: Response, status: number, content_type: string, body: string): void {

@@ -1,7 +1,7 @@
 /** What one create attempt means, row by row of `reliability.md` §3.5; a 2xx is a success only when the order is ours. */
 import { describe, expect, it } from 'vitest';
-import { errorCode, judgeCreate } from '../../src/core/outcome.ts';
-import type { UpstreamOutcome } from '../../src/core/upstream.ts';
+import { judgeCreate } from '../../src/core/outcome.ts';
+import { errorCode, type UpstreamOutcome } from '../../src/core/upstream.ts';
 
 const ORDER = {
   id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD',
@@ -9,10 +9,18 @@ const ORDER = {
   external_reference: 'sale-1',
   user_id: '700100200',
 };
-const expected = { reference: 'sale-1', merchant_id: '700100200' };
+const sale = {
+  merchant_id: '700100200',
+  family: 'point',
+  unit: 'PAX_A910__S1',
+  reference_sent: 'sale-1',
+  amount_minor: 90_000,
+} as const;
+
+const OTHER = { kind: 'ambiguous', retry: true, busy: false, contradicts: { order_id: ORDER.id } };
 
 function judge(outcome: UpstreamOutcome, replay: boolean) {
-  return judgeCreate(outcome, { ...expected, replay });
+  return judgeCreate(outcome, { sale, exponent: 2, replay });
 }
 
 function answered(status: number, body: unknown = null, retry_after_ms: number | null = null): UpstreamOutcome {
@@ -37,6 +45,13 @@ describe('the same whether it is a first try or a replay', () => {
     ['201 without a reference', answered(201, { ...ORDER, external_reference: undefined }), { kind: 'ambiguous' }],
     ['201 of another merchant', answered(201, { ...ORDER, user_id: 700100300 }), { kind: 'ambiguous' }],
     ['201 with a malformed id', answered(201, { ...ORDER, id: 'ORD123' }), { kind: 'ambiguous' }],
+    [
+      '201 with another terminal',
+      answered(201, { ...ORDER, config: { point: { terminal_id: 'PAX_A910__S2' } } }),
+      OTHER,
+    ],
+    ['201 with another amount', answered(201, { ...ORDER, transactions: { payments: [{ amount: '1.00' }] } }), OTHER],
+    ['201 of another type', answered(201, { ...ORDER, type: 'qr' }), OTHER],
     ['204', answered(204), { kind: 'ambiguous', retry: true }],
     ['301', answered(301), { kind: 'ambiguous', retry: false }],
     ['408', answered(408), { kind: 'ambiguous', retry: true }],

@@ -12,6 +12,7 @@ import { askedAmount } from '../../src/mapping/asked-amount.ts';
 import { refundOf } from './refund-kit.ts';
 
 const ORDER_ID = 'ORD01KG9Z8Q7X4V20000000000001';
+const WHOLE = { amount_minor: null, transaction_id: 'PAY1' };
 
 function answered(status: number, code: string | null = null, body?: unknown): UpstreamOutcome {
   const errors = code === null ? {} : { errors: [{ code }] };
@@ -41,7 +42,20 @@ describe('the outcome of a refund', () => {
     ['a success', answered(201, null, made), false, 'made'],
     ['a success of a repeat', answered(200, null, made), true, 'made'],
   ])('%s', (_name, outcome, repeated, kind) => {
-    expect(judgeRefund(outcome, ORDER_ID, 2, repeated).kind).toBe(kind);
+    expect(judgeRefund(outcome, ORDER_ID, WHOLE, 2, repeated).kind).toBe(kind);
+  });
+
+  it.each([
+    ['another amount', { amount: '1.00' }, { amount_minor: 1_000, transaction_id: 'PAY1' }],
+    ['another payment', { transaction_id: 'PAY2' }, WHOLE],
+  ])('a success that names %s is none', (_name, node, asked) => {
+    const refunds = [{ id: 'REF1', amount: '10.00', ...node }];
+    const outcome = answered(201, null, { ...made, transactions: { refunds } });
+    expect(judgeRefund(outcome, ORDER_ID, asked, 2, false)).toEqual({
+      kind: 'unknown',
+      contradicted: false,
+      other: true,
+    });
   });
 
   it.each([
@@ -51,7 +65,7 @@ describe('the outcome of a refund', () => {
     ['idempotency_key_already_used', 409, false],
     ['unauthorized', 401, false],
   ])('a repeat that is refused with %s', (code, status, contradicted) => {
-    expect(judgeRefund(answered(status, code), ORDER_ID, 2, true)).toEqual({ kind: 'unknown', contradicted });
+    expect(judgeRefund(answered(status, code), ORDER_ID, WHOLE, 2, true)).toEqual({ kind: 'unknown', contradicted });
   });
 });
 

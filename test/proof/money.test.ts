@@ -14,6 +14,7 @@ import { askedAmount } from '../../src/mapping/asked-amount.ts';
 import { refundOf } from '../core/refund-kit.ts';
 import { answered } from './stand.ts';
 
+const WHOLE = { amount_minor: null, transaction_id: undefined };
 const exact = (text: string) => new LosslessNumber(text);
 
 describe('JSON', () => {
@@ -282,7 +283,7 @@ describe('what a refund came to', () => {
   });
 
   it.each([200, 201])('is told by %d', (status) => {
-    expect(judgeRefund(answered(status, made()), ORDER_ID, 2, false)).toEqual({
+    expect(judgeRefund(answered(status, made()), ORDER_ID, WHOLE, 2, false)).toEqual({
       kind: 'made',
       facts: { upstream_id: 'REF1', reference_id: '17', refunded_minor: 1000, upstream_status: 'processing' },
     });
@@ -300,7 +301,7 @@ describe('what a refund came to', () => {
     [429, false, 'not_executed'],
     [429, true, 'unknown'],
   ])('is told by %d, repeated %s: %s', (status, repeated, kind) => {
-    expect(judgeRefund(answered(status), ORDER_ID, 2, repeated).kind).toBe(kind);
+    expect(judgeRefund(answered(status), ORDER_ID, WHOLE, 2, repeated).kind).toBe(kind);
   });
 
   it.each([
@@ -316,11 +317,11 @@ describe('what a refund came to', () => {
     ['a dead token', answered(401, { code: 'unauthorized' }), true],
     ['a token of somebody', answered(403, { code: 'forbidden' }), true],
   ])('is not known: %s', (_what, outcome, repeated) => {
-    expect(judgeRefund(outcome, ORDER_ID, 2, repeated)).toEqual({ kind: 'unknown', contradicted: false });
+    expect(judgeRefund(outcome, ORDER_ID, WHOLE, 2, repeated)).toEqual({ kind: 'unknown', contradicted: false });
   });
 
   it('is contradicted by a refusal of a repeat', () => {
-    const again = judgeRefund(answered(400, { code: 'order_already_refunded' }), ORDER_ID, 2, true);
+    const again = judgeRefund(answered(400, { code: 'order_already_refunded' }), ORDER_ID, WHOLE, 2, true);
     expect(again).toEqual({ kind: 'unknown', contradicted: true });
   });
 });

@@ -46,7 +46,12 @@ const CODE = {
   total_amount: 301,
   items: [{ title: 'Coffee', unit_price: 150.5, quantity: 2, unit_measure: 'unit', total_amount: 301 }],
 };
-const QR_ORDER = { type: 'qr', type_response: { qr_data: '0002' } };
+const QR_ORDER = {
+  type: 'qr',
+  total_amount: '301.00',
+  transactions: { payments: [{ id: 'PAY1', amount: '301.00' }] },
+  type_response: { qr_data: '0002' },
+};
 const codeCall = (change: Partial<LegacyCall> = {}): LegacyCall =>
   callOf(stand, 'qr.create_code', { body: CODE, ...change });
 const openCode = async (change: Partial<LegacyCall> = {}) =>
@@ -637,7 +642,7 @@ describe('a dynamic code', () => {
     await stage('legacy');
     expect(await openCode({ body: { ...CODE, external_reference: 'Factura 3' } })).toEqual({ kind: 'carry' });
     expect(await openCode({ body: { ...CODE, items: [] } }), 'what orders never take').toEqual({ kind: 'carry' });
-    stand.answers = [creates(order()), answered(200, orderOf(order()))];
+    stand.answers = [creates(order()), answered(200, orderOf(order({ external_reference: undefined })))];
     expect(told(await openCode()).status).toBe(201);
     expect(await links()).toHaveLength(1);
   });

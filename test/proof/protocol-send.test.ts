@@ -330,7 +330,16 @@ describe('a refusal', () => {
 describe('attempts', () => {
   function attempt(plan: Partial<AttemptPlan> = {}, runtime: Runtime = stand.runtime) {
     const link = newLink({ reference_sent: REFERENCE });
-    const all = { link, body: BODY, token: TOKEN, deadline: DEADLINE, sent_before: false, attempts: 3, ...plan };
+    const all = {
+      link,
+      body: BODY,
+      token: TOKEN,
+      deadline: DEADLINE,
+      sent_before: false,
+      attempts: 3,
+      exponent: 2,
+      ...plan,
+    };
     return attemptCreate(runtime, all);
   }
   const names = () => stand.log.map((line) => line.replace(/ \{.*/, ''));

@@ -103,7 +103,7 @@ async function resetsOf({ store }: Runtime, merchant_id: string): Promise<Readin
 }
 
 /** Kinds that say something of money or of a sale that is gone; a stale link or an orphan is read or adopted. */
-const GRAVE = ['amount', 'state', 'missing'] as const satisfies readonly MismatchKind[];
+const GRAVE = ['amount', 'contradiction', 'state', 'missing'] as const satisfies readonly MismatchKind[];
 
 /** Of a merchant, within the last days. */
 export type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismatches']>;

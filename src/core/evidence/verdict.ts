@@ -34,6 +34,7 @@ export const findingCodes = [
   'mismatch_stale',
   'mismatch_orphan',
   'mismatch_amount',
+  'mismatch_contradiction',
   'mismatch_state',
   'not_used',
   'loss_money',

@@ -1,8 +1,7 @@
 /** What the outcome of a refund means, and what an order says of one whose outcome is not known: pure (`reliability.md` §3.9). */
 import { type Order, refundedOrder } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
-import { errorCode } from '../outcome.ts';
-import type { UpstreamOutcome } from '../upstream.ts';
+import { errorCode, type UpstreamOutcome } from '../upstream.ts';
 import type { Refund, RefundChange } from './refund.ts';
 
 /** What upstream says of a refund that it made. */
@@ -16,18 +15,33 @@ export type RefundVerdict =
   | { kind: 'refused' }
   /** Refused unexecuted by a rate limit, or proved that no byte left. */
   | { kind: 'not_executed' }
-  /** `contradicted`: refused now, after an earlier try that may have worked; the order decides. */
-  | { kind: 'unknown'; contradicted: boolean };
+  /**
+   * `contradicted`: refused now, after an earlier try that may have worked; the order decides. `other`: answered with a
+   * refund that is not the one that was asked for.
+   */
+  | { kind: 'unknown'; contradicted: boolean; other?: true };
 
 type Node = NonNullable<NonNullable<Order['transactions']>['refunds']>[number];
+
+/** What a refund was asked of. */
+export interface Asked {
+  /** Minor units; null: all that is left. */
+  amount_minor: number | null;
+  /** The payment inside the order; undefined where the order names none. */
+  transaction_id: string | undefined;
+}
 
 /** Refusals that an earlier try of the same refund may be the cause of, or that say nothing about the refund itself. */
 const PROVES_NOTHING: readonly (string | null)[] = ['idempotency_key_already_used', 'refund_in_progress'];
 
-/** @param repeated an earlier try of this refund may have reached upstream. */
+/**
+ * @param asked what was sent: an answer about another amount or another payment says nothing of this refund.
+ * @param repeated an earlier try of this refund may have reached upstream.
+ */
 export function judgeRefund(
   outcome: UpstreamOutcome,
   order_id: string,
+  asked: Asked,
   exponent: number,
   repeated: boolean,
 ): RefundVerdict {
@@ -38,7 +52,9 @@ export function judgeRefund(
   if (status === 200 || status === 201) {
     const parsed = refundedOrder.safeParse(body);
     const node = parsed.success && parsed.data.id === order_id ? parsed.data.transactions.refunds[0] : undefined;
-    return node === undefined ? unknown : { kind: 'made', facts: factsOf(node, exponent) };
+    if (node === undefined) return unknown;
+    if (isOther(node, asked, exponent)) return { ...unknown, other: true };
+    return { kind: 'made', facts: factsOf(node, exponent) };
   }
   if (status === 429) return repeated ? unknown : { kind: 'not_executed' };
   if (status < 400 || status === 408 || status >= 500) return unknown;
@@ -47,6 +63,12 @@ export function judgeRefund(
   if (!repeated) return { kind: 'refused' };
   // A token that died meanwhile says nothing about the refund.
   return { kind: 'unknown', contradicted: status !== 401 && status !== 403 && !PROVES_NOTHING.includes(code) };
+}
+
+function isOther(node: Node, { amount_minor, transaction_id }: Asked, exponent: number): boolean {
+  const said_minor = minorUnits(node.amount, exponent);
+  if (amount_minor !== null && said_minor !== undefined && said_minor !== amount_minor) return true;
+  return node.transaction_id !== undefined && transaction_id !== undefined && node.transaction_id !== transaction_id;
 }
 
 /** Sums of an order's payment, minor units of its currency. */

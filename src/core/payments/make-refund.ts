@@ -6,9 +6,11 @@ import { PuenteError } from '../../error.ts';
 import { type Answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import { tickOf } from '../clock.ts';
+import { reportContradiction } from '../contradiction.ts';
 import type { Link } from '../link.ts';
 import { needRoom } from '../room.ts';
 import type { Runtime } from '../runtime.ts';
+import { say } from '../sentences.ts';
 import { routeOf, type UpstreamOutcome } from '../upstream.ts';
 import { isEverything, judgeRefund, type Sums, sumsOf } from './judge.ts';
 import { type LookPlan, lookAtOrder, mayRepeat } from './look.ts';
@@ -124,7 +126,8 @@ async function sendRefund(runtime: Runtime, call: LegacyCall, sending: Sending):
   const { refund, link, order_id, plan, repeated } = sending;
   const outcome = await post(runtime, call, sending);
   runtime.failpoint('refund.answer_read');
-  const verdict = judgeRefund(outcome, order_id, plan.exponent, repeated);
+  const asked = { amount_minor: refund.amount_minor, transaction_id: link.order?.transactions?.payments?.[0]?.id };
+  const verdict = judgeRefund(outcome, order_id, asked, plan.exponent, repeated);
   if (verdict.kind === 'made') {
     const saved = await runtime.store.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
     runtime.failpoint('refund.settled');
@@ -136,6 +139,10 @@ async function sendRefund(runtime: Runtime, call: LegacyCall, sending: Sending):
     const state = verdict.kind === 'refused' ? 'REFUSED' : 'NOT_SENT';
     await runtime.store.saveRefund(refund, { state });
     return { kind: 'answer', answer: await upstreamRefusal(runtime, call, 'refund', outcome) };
+  }
+  if (verdict.other) {
+    const contradiction = { what: 'refund', said: say('contradiction.refund', {}) } as const;
+    await reportContradiction(runtime, link, order_id, contradiction, `refund ${refund.id}`);
   }
   return findOut(runtime, call, sending, outcome, verdict.contradicted);
 }

@@ -3,11 +3,12 @@ import { payment as paymentSchema } from '../../contract/payments.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { type Answered, answered, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
+import { paymentContradictionIn, reportContradiction } from '../contradiction.ts';
 import { distrust } from '../identity.ts';
 import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { isMintedPayment } from '../minted.ts';
-import { refreshLink } from '../refresh.ts';
+import { readLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import type { UpstreamOutcome } from '../upstream.ts';
 import { hasDoubt, lookAtOrder } from './look.ts';
@@ -54,10 +55,21 @@ export async function readPayment(
     const parsed = paymentSchema.safeParse(outcome.body);
     const isIt = parsed.success && String(parsed.data.id) === payment_id;
     // The body itself is told on, so that its keys keep their order and its numbers their text.
-    if (isIt) return { kind: 'real', payment: outcome.body as Record<string, unknown> };
-    return { kind: 'failed', answer: refused(call.operation.family, 'unavailable') };
+    if (!isIt) return { kind: 'failed', answer: refused(call.operation.family, 'unavailable') };
+    const payment = outcome.body as Record<string, unknown>;
+    if (!(await isContradicting(runtime, link, payment))) return { kind: 'real', payment };
+    return { kind: 'failed', answer: refused(call.operation.family, 'outcome_unknown') };
   }
   return { kind: 'failed', answer: await asUpstreamSays(runtime, call, outcome) };
+}
+
+/** True for a payment that is another sale's, although it has the number of this one's: reported, and not shown. */
+async function isContradicting(runtime: Runtime, link: Link, payment: Record<string, unknown>): Promise<boolean> {
+  const key = `payment ${link.legacy_id}`;
+  const contradiction = paymentContradictionIn(link, payment);
+  if (contradiction === null) runtime.contradicted.delete(key);
+  else await reportContradiction(runtime, link, link.order_id, contradiction, key);
+  return contradiction !== null;
 }
 
 /** The service's own error, in its own words: both sides of Puente speak the same family here. */
@@ -88,7 +100,7 @@ export function ownView(
 
 /** Where the service has no such payment: the order's word for it. */
 export async function tellFromOrder(runtime: Runtime, call: LegacyCall, link: Link): Promise<unknown> {
-  const current = link.state === 'LIVE' ? await refreshLink(runtime, link, call.token) : link;
+  const current = link.state === 'LIVE' ? await readLink(runtime, link, call.token) : link;
   const refunds = await refundsOfOrder(runtime, call, current);
   const context = { ...paymentContext(runtime, call, current), refunds };
   return runtime.tables.payment(current.order ?? {}, context).value.body;

@@ -5,10 +5,9 @@ import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import { markSent, sendCancel } from '../cancel-order.ts';
 import { applyOrder, changeLink } from '../change.ts';
 import type { Link } from '../link.ts';
-import { errorCode } from '../outcome.ts';
 import { readableOrder, refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
-import type { UpstreamOutcome } from '../upstream.ts';
+import { errorCode, type UpstreamOutcome } from '../upstream.ts';
 
 /** A cancel with less time than this left would only turn a known outcome into an unknown one. */
 const SHORTEST_CANCEL_MS = 250;

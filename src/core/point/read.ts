@@ -5,7 +5,7 @@ import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
 import type { Link } from '../link.ts';
 import type { Merchant } from '../merchant.ts';
-import { refreshLink } from '../refresh.ts';
+import { readLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { markShown } from './shown-limits.ts';
 
@@ -33,7 +33,7 @@ async function currentLink(runtime: Runtime, call: LegacyCall): Promise<Link | n
   const { device_id = link?.unit } = call.path;
   if (link === null || link.unit !== device_id || !INTENT_ID.test(call.path.intent_id ?? '')) return null;
   if (link.state === 'REJECTED' || link.state === 'NOT_SENT') return null;
-  return link.state === 'LIVE' ? await refreshLink(runtime, link, call.token) : link;
+  return link.state === 'LIVE' ? await readLink(runtime, link, call.token) : link;
 }
 
 const NOTHING = {};

@@ -4,10 +4,10 @@ import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import { markSent, sendCancel } from '../cancel-order.ts';
 import { applyOrder } from '../change.ts';
 import type { Link } from '../link.ts';
-import { errorCode } from '../outcome.ts';
 import { readableOrder, refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { sendLink } from '../send.ts';
+import { errorCode } from '../upstream.ts';
 
 /** A call with less time than this left would only turn a known outcome into an unknown one. */
 const SHORTEST_CALL_MS = 250;

@@ -6,7 +6,7 @@ import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
 import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
-import { refreshLink } from '../refresh.ts';
+import { readLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { saleContext } from './create.ts';
 
@@ -17,7 +17,7 @@ export async function getMerchantOrder(runtime: Runtime, call: LegacyCall): Prom
   const { link: named } = call;
   if (named === null) return { kind: 'carry' };
   const [link, nickname] = await Promise.all([
-    named.state === 'LIVE' ? refreshLink(runtime, named, call.token) : named,
+    named.state === 'LIVE' ? readLink(runtime, named, call.token) : named,
     nicknameOf(runtime, call),
   ]);
   if (link.order === null) return refused(call.operation.family, 'not_found');

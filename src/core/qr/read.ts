@@ -2,7 +2,7 @@
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
 import { slotOf } from '../link.ts';
-import { refreshLink } from '../refresh.ts';
+import { readLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { isStillOnOrders } from '../unit-lane.ts';
 import { saleContext } from './create.ts';
@@ -15,7 +15,7 @@ export async function getPointOfSale(runtime: Runtime, call: LegacyCall): Promis
   const slot = slotOf('qr', place.external_pos_id);
   const holder = await runtime.store.liveLink(call.merchant.id, slot);
   if (holder === null && !(await isStillOnOrders(runtime, call, slot))) return { kind: 'carry' };
-  const link = holder?.state === 'LIVE' ? await refreshLink(runtime, holder, call.token) : null;
+  const link = holder?.state === 'LIVE' ? await readLink(runtime, holder, call.token) : null;
   if (link === null || link.state !== 'LIVE') return refused(call.operation.family, 'order_not_found');
   const { value } = runtime.tables.answer(call.operation, link.order ?? {}, saleContext(runtime, call, link));
   return answered(200, value.body);

@@ -1,17 +1,17 @@
 /** Does a link say what its order says? Pure: one comparison, one typed mismatch (`peers.md` group 5). */
 import type { Order } from '../../contract/orders.ts';
-import { minorUnits } from '../../mapping/amount.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import { type AdvanceRules, advance } from '../advance.ts';
+import { contradictionIn, mismatchKindOf } from '../contradiction.ts';
 import type { Link } from '../link.ts';
 import { say } from '../sentences.ts';
 
 /**
  * `missing`: the service does not know the order, or nobody knows what became of a create. `stale`: the order has moved
- * on and the link has not. `orphan`: an order of ours that no link has. `amount`: the sums differ. `state`: both are
- * final, and they disagree.
+ * on and the link has not. `orphan`: an order of ours that no link has. `amount`: the sums differ. `contradiction`: the
+ * order is not what was asked for in another way. `state`: both are final, and they disagree.
  */
-export const mismatchKinds = ['missing', 'stale', 'orphan', 'amount', 'state'] as const;
+export const mismatchKinds = ['missing', 'stale', 'orphan', 'amount', 'contradiction', 'state'] as const;
 export type MismatchKind = (typeof mismatchKinds)[number];
 
 /** `read`: move the link to its order. `give_up`: report it lost and free its unit. `adopt`: give the order its link. */
@@ -34,10 +34,10 @@ export type Known = Order | 'missing' | 'gone';
 /** @returns null when both agree. */
 export function judgeLink(link: Link, order: Known, tables: Tables, rules: AdvanceRules): Mismatch | null {
   if (order === 'missing' || order === 'gone') return missing(link, order);
-  const amount = amountOf(order, rules.exponent);
-  if (amount !== null && amount !== link.amount_minor) {
-    const what = say('mismatch.amount', { link_minor: link.amount_minor, order_minor: amount }).text;
-    return { ...about(link), kind: 'amount', what, repair: 'none' };
+  const contradiction = contradictionIn(link, order, rules.exponent);
+  if (contradiction !== null) {
+    const kind = mismatchKindOf(contradiction);
+    return { ...about(link), kind, what: contradiction.said.text, repair: 'none' };
   }
   const { change } = advance(link, order, tables, rules);
   if (changesState(link, change)) {
@@ -79,11 +79,6 @@ function changesState(link: Link, change: { state?: Link['state']; legacy_state?
 function disagrees(link: Link, order: Order, row: ReturnType<Tables['state']>): boolean {
   if (link.state !== 'DONE' || !row.known || !row.final || row.held) return false;
   return row.shows !== link.legacy_state && order.status !== link.order?.status;
-}
-
-/** Minor units; QR orders say a total, Point orders the amount of their one payment. Null where neither can be read. */
-function amountOf(order: Order, exponent: number): number | null {
-  return minorUnits(order.total_amount ?? order.transactions?.payments?.[0]?.amount, exponent) ?? null;
 }
 
 function about(link: Link): Pick<Mismatch, 'merchant_id' | 'unit' | 'legacy_id' | 'order_id'> {

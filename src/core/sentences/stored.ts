@@ -46,6 +46,14 @@ const settled = {
 const mismatches = {
   'mismatch.amount': ({ link_minor, order_minor }: { link_minor: Shown; order_minor: Shown }) =>
     `The till asked for ${link_minor} minor units, the order says ${order_minor}.`,
+  'contradiction.merchant': () => 'The order names another merchant.',
+  'contradiction.reference': () => 'The order names another reference than the one that was sent.',
+  'contradiction.type': () => 'The order is of another type than the one that was asked for.',
+  'contradiction.unit': () => 'The order names another terminal or point of sale than the one that was asked for.',
+  'contradiction.paid': ({ sale_minor, paid_minor }: { sale_minor: Shown; paid_minor: Shown }) =>
+    `The order counts as paid with ${paid_minor} of ${sale_minor} minor units, and names no discount.`,
+  'contradiction.refund': () =>
+    'The answer to a refund names another amount or payment than the one that was asked for.',
   'mismatch.stale': (facts: { state: string; legacy_state: string; order_status: string }) =>
     `The link is ${facts.state} and shows ${facts.legacy_state}; the order is ${facts.order_status}.`,
   'mismatch.state': (facts: { legacy_state: string; order_status: string; shows: string }) =>
