@@ -47,6 +47,45 @@ function keysIn(value: Json): number {
   return count;
 }
 
+/**
+ * The same value, in which every whole number that a double holds exactly is a number, however it was spelled: `1500.0` and
+ * `1.5E+3` are 1500, as they are to a JSON schema that asks for an integer. Others keep their source text.
+ */
+export function withWholeNumbers(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof LosslessNumber) return plainNumber(value);
+  if (Array.isArray(value)) return value.map(withWholeNumbers);
+  for (const key of Object.keys(value)) value[key] = withWholeNumbers(value[key] as Json);
+  return value;
+}
+
+/** The same for a single value, whatever it is. */
+export function plainNumber<Value>(value: Value): Value | number {
+  return value instanceof LosslessNumber ? (wholeNumber(value.value) ?? value) : value;
+}
+
+/** Where a body asks for an integer, in any spelling of one. */
+export const writtenInteger = z.union([
+  z.int(),
+  z.custom<LosslessNumber>((value) => typeof plainNumber(value) === 'number').transform((value) => plainNumber(value)),
+]);
+
+/** Longer than any writer makes of a whole number; no more of a text is looked through. */
+const LONGEST_WHOLE = 64;
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
+
+/** Moves the point over the digits, so that nothing is rounded; undefined for a fraction, a longer number and minus zero. */
+function wholeNumber(source: string): number | undefined {
+  if (source.length > LONGEST_WHOLE) return undefined;
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
+  const written = (whole + fraction).replace(/^0+/, '');
+  const digits = written.replace(/0+$/, '');
+  if (digits === '') return sign === '' && whole !== '' ? 0 : undefined;
+  const zeros = Number(exponent) - fraction.length + written.length - digits.length;
+  if (zeros < 0 || digits.length + zeros > PLAIN_DIGITS) return undefined;
+  return Number(sign + digits + '0'.repeat(zeros));
+}
+
 /** Writes JSON text; a `LosslessNumber` is written with its source text. */
 export function stringifyJson(value: unknown): string {
   return (isPlain(value) ? JSON.stringify(value) : stringify(value)) ?? 'null';

@@ -2,9 +2,12 @@
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 
-/** Legacy amounts fit into 12 digits before the point (`identifiers.ts`, POINT_AMOUNT). */
-const PLAIN = /^(\d{1,12})(?:\.(\d{1,15}))?$/;
-const SCIENTIFIC = /^(\d+)(?:\.(\d+))?[eE]([+-]?\d{1,2})$/;
+/**
+ * Legacy amounts fit into 12 digits before the point (`identifiers.ts`, POINT_AMOUNT). Behind it doubles have up to 17
+ * digits after their zeros, and some writers add zeros of their own.
+ */
+const PLAIN = /^(\d{1,12})(?:\.(\d{1,32}))?$/;
+const SCIENTIFIC = /^(\d{1,32})(?:\.(\d{1,32}))?[eE]([+-]?\d{1,4})$/;
 
 /**
  * The plain decimal text of an amount as it came: `120.5` for 120.5, `"120.5"` and 1.205e2.
@@ -17,6 +20,9 @@ export function decimalOf(value: unknown): string | null {
   return plain !== null && PLAIN.test(plain) ? plain : null;
 }
 
+/** Further than any amount can have its point moved. */
+const MAX_SHIFT = 64;
+
 /** Writes out an exponent by moving the point. */
 function plainDecimal(text: string): string | null {
   if (PLAIN.test(text)) return text;
@@ -25,11 +31,31 @@ function plainDecimal(text: string): string | null {
   const [, whole = '', fraction = '', exponent = '0'] = match;
   const digits = whole + fraction;
   const point = whole.length + Number(exponent);
+  if (Math.abs(point) > MAX_SHIFT) return null;
   if (point <= 0) return `0.${'0'.repeat(-point)}${digits}`;
   const padded = digits.padEnd(point, '0');
   const moved = padded.slice(point) === '' ? padded : `${padded.slice(0, point)}.${padded.slice(point)}`;
   return moved.replace(/^0+(?=\d)/, '');
 }
+
+/**
+ * The amount that a till meant which computes with floats: 99.89999999999999 with two decimals is 99.90. What is less than a
+ * hundredth of the smallest unit away from a whole number of units is noise; a fraction such as 0.005 is a real one and stays.
+ * @param decimal as `decimalOf` gives it. @param exponent decimals of the currency.
+ */
+export function withoutNoise(decimal: string, exponent: number): string {
+  const [whole = '', fraction = ''] = decimal.split('.');
+  if (!(exponent >= 0) || fraction.length <= exponent) return decimal;
+  const rest = fraction.slice(exponent).replace(/0+$/, '');
+  const is_above = rest === '' || (rest.length > NOISE_DIGITS && rest.startsWith('00'));
+  if (!is_above && !(rest.length > NOISE_DIGITS && rest.startsWith('99'))) return decimal;
+  const minor = BigInt(whole + fraction.slice(0, exponent)) + (is_above ? 0n : 1n);
+  if (minor === 0n) return decimal; // all of it is a fraction
+  const digits = String(minor).padStart(exponent + 1, '0');
+  return exponent === 0 ? digits : `${digits.slice(0, -exponent)}.${digits.slice(-exponent)}`;
+}
+/** Digits behind the smallest unit that make a hundredth of it. */
+const NOISE_DIGITS = 2;
 
 /** A JSON number of any length, or one in quotes, which real clients send (`legacy-qr.md` §1.2). */
 export const writtenAmount = z.custom<string | number | LosslessNumber>((value) => decimalOf(value) !== null);

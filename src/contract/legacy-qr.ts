@@ -2,7 +2,7 @@
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import { EXTERNAL_ID } from './identifiers.ts';
-import { jsonObject } from './json.ts';
+import { jsonObject, writtenInteger } from './json.ts';
 import { writtenAmount, writtenQuantity } from './legacy-amount.ts';
 import { legacyHeaders } from './legacy-headers.ts';
 
@@ -11,12 +11,16 @@ const longInteger = z.custom<LosslessNumber>(
   (value) => value instanceof LosslessNumber && /^[1-9]\d{15,255}$/.test(value.value),
 );
 /** Free text up to 256 characters; documentation samples also show a number (`legacy-qr.md` §0 row 1). */
-const reference = z.union([z.string().min(1).max(256), z.int().nonnegative(), longInteger]);
+const reference = z.union([
+  z.string().min(1).max(256),
+  writtenInteger.refine((value) => Number(value) >= 0),
+  longInteger,
+]);
 const text = z.string().max(256);
 const title = z.string().min(1).max(256);
 /** Samples lack a scheme (`www.…`), so the form is not checked here; the outbound guard judges it before a call. */
 const notificationUrl = z.string().max(500);
-const idText = z.union([z.string(), z.int(), longInteger]);
+const idText = z.union([z.string(), writtenInteger, longInteger]);
 const currency = z.string().regex(/^[A-Z]{3}$/);
 
 /** v1, `legacy-qr.md` §1.1: no total; the sum of `unit_price × quantity` is the amount. */
@@ -38,7 +42,7 @@ export const preferenceBody = z.looseObject({
     )
     .min(1),
   marketplace_fee: writtenAmount.nullish(),
-  payment_methods: jsonObject({ installments: z.int().nullish() }).nullish(),
+  payment_methods: jsonObject({ installments: writtenInteger.nullish() }).nullish(),
 });
 
 /** v2, dynamic and hybrid, `legacy-qr.md` §1.2 and §1.3. */

@@ -1,7 +1,7 @@
 /** The legacy lane: what is remembered, refused or looked at before the bytes of an operation are carried untouched. */
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
-import { decodeUtf8, parseJson } from '../contract/json.ts';
+import { decodeText, readLegacyBody } from '../contract/legacy-body.ts';
 import { refused } from '../core/answer.ts';
 import { brownoutOf, brownoutWait_s } from '../core/brownout.ts';
 import { beginCarried } from '../core/legacy-sale/carry.ts';
@@ -88,13 +88,10 @@ async function isBrownedOut(
   return true;
 }
 
-/** Parsed JSON, or text where it is none; undefined when there is nothing, too much, or no UTF-8. Every byte is put back. */
+/** Parsed as the orders lane would read it, or text where it is no JSON; undefined when there is nothing or too much. Every byte is put back. */
 async function lookAtBody(request: IncomingMessage, limit_bytes: number): Promise<unknown> {
   const bytes = await peekUpTo(request, limit_bytes);
   if (bytes === null || bytes.length === 0) return undefined;
-  try {
-    return parseJson(decodeUtf8(bytes));
-  } catch {
-    return bytes.toString('utf8');
-  }
+  const read = readLegacyBody(bytes, request.headers, limit_bytes);
+  return read.fault === undefined ? read.value : decodeText(bytes);
 }

@@ -1,5 +1,6 @@
 /** The legacy door: one route per row of `mappings/operations.yaml`; everything else is carried. */
 import type { RequestHandler } from 'express';
+import { type Json, withWholeNumbers } from '../contract/json.ts';
 import { type Answered, type LegacyAnswer, refused } from '../core/answer.ts';
 import { noteUnknown } from '../core/exchange-unknown.ts';
 import { chooseLane, type Lane } from '../core/lane.ts';
@@ -156,7 +157,7 @@ async function translate(
   const [invented] = noteHeaders(call, request);
   if (invented !== undefined && policyOf(door.runtime, lane.merchant, 'unknown_header') === 'refuse')
     return refused(family, 'additional_property', invented);
-  const body = operation.body === 'dropped' ? undefined : await readJson(door, request, operation.body === 'optional');
+  const body = operation.body === 'dropped' ? undefined : await readJson(door, operation, request);
   call.body = body;
   return await storyOf(operation).run(door.runtime, {
     operation,
@@ -183,11 +184,13 @@ function noteHeaders(call: Ongoing, request: Handled[0]): string[] {
   return names;
 }
 
-/** @param optional nothing at all counts as `{}`, as the refund of a whole payment is asked for (`legacy-qr.md` §3). */
-async function readJson(door: LegacyDoor, request: Parameters<RequestHandler>[0], optional: boolean): Promise<unknown> {
+/** Where a body is optional nothing at all counts as `{}`, as the refund of a whole payment is asked for (`legacy-qr.md` §3). */
+async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, request: Handled[0]): Promise<unknown> {
   const bytes = await peekBody(request, door.body_limit_bytes);
-  if (optional && bytes.length === 0) return {};
-  const body = parseBody(bytes, request.headers);
+  if (wanted === 'optional' && bytes.length === 0) return {};
+  const read = parseBody(bytes, request.headers, door.body_limit_bytes);
+  // Point has no fractions: whatever is a number there is asked for as an integer. QR amounts come back as they were written.
+  const body = family === 'point' ? withWholeNumbers(read as Json) : read;
   // Every legacy body is an object; what is none was never taken for one.
   const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
   if (!object) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });

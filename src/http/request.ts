@@ -1,6 +1,6 @@
 /** Reading a legacy request: strict where a guess could cost money, tolerant where legacy was (DESIGN decision 12). */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { decodeUtf8, parseJson } from '../contract/json.ts';
+import { type BodyFault, readLegacyBody } from '../contract/legacy-body.ts';
 import { createRecent } from '../core/recent.ts';
 import { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
@@ -122,30 +122,18 @@ export async function peekUpTo(request: IncomingMessage, limit_bytes: number): P
 }
 
 /**
- * Parses a JSON body. A missing or empty content type is fine, as it was for legacy; another type is not, and nothing that
- * is packed: no till packs two kilobytes, and what unpacks to more than it seems is a trap (`reliability.md` F66).
- * @throws PuenteError refused with `bad_json` or `unsupported_media`.
+ * Parses the body of a legacy request (`contract/legacy-body.ts`).
+ * @param limit_bytes most that a packed body may grow to.
+ * @throws PuenteError refused with `bad_json`, `unsupported_media` or `too_large`.
  */
-export function parseBody(body: Buffer, headers: IncomingHttpHeaders): unknown {
-  const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase();
-  if (encoding !== '' && encoding !== 'identity') throw refusal('unsupported_media');
-  const type = (headers['content-type'] ?? '').trim().toLowerCase();
-  const [media = '', ...parameters] = type.split(';').map((part) => part.trim());
-  const charset = parameters
-    .find((part) => part.startsWith('charset='))
-    ?.slice(8)
-    .replaceAll('"', '');
-  if (media !== '' && media !== 'application/json') throw refusal('unsupported_media');
-  if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') throw refusal('unsupported_media');
-  try {
-    return parseJson(decodeUtf8(body));
-  } catch (error) {
-    throw refusal('bad_json', error);
-  }
+export function parseBody(body: Buffer, headers: IncomingHttpHeaders, limit_bytes: number): unknown {
+  const read = readLegacyBody(body, headers, limit_bytes);
+  if (read.fault !== undefined) throw refusal(read.fault);
+  return read.value;
 }
 
-function refusal(name: string, cause?: unknown): PuenteError {
-  return new PuenteError('refused', `The body was refused: ${name}`, { facts: { error: name }, cause });
+function refusal(name: BodyFault): PuenteError {
+  return new PuenteError('refused', `The body was refused: ${name}`, { facts: { error: name } });
 }
 
 function queryText(request: IncomingMessage): string {

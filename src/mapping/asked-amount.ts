@@ -1,6 +1,6 @@
 /** The amount of a refund as a till writes it, and the refusals of what is none (`legacy-qr.md` §3, errors 4040 and 4041). */
 import { isExactNumber } from '../contract/json.ts';
-import { decimalOf } from '../contract/legacy-amount.ts';
+import { decimalOf, withoutNoise } from '../contract/legacy-amount.ts';
 import type { LegacyErrorName } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
 import { minorUnits } from './amount.ts';
@@ -17,7 +17,7 @@ export function askedAmount(amount: unknown, exponent: number): number | null {
   if (!NUMBER.test(text)) throw refusal('amount_not_numeric');
   const [digits = ''] = text.split(/[eE]/);
   if (text.startsWith('-') || /^[0.]+$/.test(digits)) throw refusal('amount_not_positive');
-  const minor = minorUnits(decimalOf(amount), exponent);
+  const minor = minorUnits(withoutNoise(decimalOf(amount) ?? '', exponent), exponent);
   if (minor === undefined || minor === 0) throw refusal('invalid_property');
   return minor;
 }

@@ -1,12 +1,24 @@
 /** Reading request bodies: bytes as they came, whatever the content type says, then strict JSON. */
 import express, { type Request, type RequestHandler } from 'express';
 import { decodeUtf8, type Json, parseJson } from '../contract/json.ts';
+import { isOtherSyntax } from '../contract/legacy-body.ts';
 
 /** No documented body comes near this; a larger one is a mistake. */
 const MAX_BODY_BYTES = 256 * 1024;
 
 /** Bodies on GET and DELETE are read too, and ignored by their handlers. */
 export const readBody: RequestHandler = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
+
+/** What the legacy families read: JSON under any type but another format's own. */
+export const readLegacyBody: RequestHandler[] = [
+  (request, _response, next) =>
+    next(
+      isOtherSyntax(request.headers['content-type'] ?? '')
+        ? Object.assign(new Error('no JSON'), { status: 415 })
+        : undefined,
+    ),
+  readBody,
+];
 
 /** The bytes of the body; none for a missing one. */
 export function bodyBytes(request: Request): Buffer {

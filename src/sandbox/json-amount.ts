@@ -1,5 +1,5 @@
 /** Amounts as the older families write them: JSON numbers, with the decimals that the site's currency has. */
-import { decimalOf } from '../contract/legacy-amount.ts';
+import { decimalOf, withoutNoise } from '../contract/legacy-amount.ts';
 import type { Site } from './cast.ts';
 
 /** Minor units as a number: 15250 is 152.5 in pesos of Argentina, and 15250 in pesos of Chile (`orders-api.md` §10). */
@@ -14,7 +14,7 @@ export function amountNumber(minor: number, site: Site): number {
 export function minorOf(value: unknown, site: Site): number | null {
   const decimal = decimalOf(value);
   if (decimal === null) return null;
-  const [whole = '', fraction = ''] = decimal.split('.');
+  const [whole = '', fraction = ''] = withoutNoise(decimal, site.exponent).split('.');
   const digits = fraction.replace(/0+$/, '');
   return digits.length > site.exponent ? null : Number(whole + digits.padEnd(site.exponent, '0'));
 }

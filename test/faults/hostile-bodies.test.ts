@@ -40,8 +40,6 @@ async function refused(headers: string[], body: string | Buffer): Promise<number
 
 describe('a body that is packed [F66]', () => {
   it.each<[string, string, Buffer]>([
-    ['gzip', 'gzip', gzipSync('{"amount":1500}')],
-    ['a gzip bomb', 'gzip', gzipSync(BOMB)],
     ['a deflate bomb', 'deflate', deflateSync(BOMB)],
     ['a brotli bomb', 'br', brotliCompressSync(BOMB)],
     ['a zstd bomb', 'zstd', zstdCompressSync(BOMB)],
@@ -49,6 +47,10 @@ describe('a body that is packed [F66]', () => {
     ['packed by nothing anybody knows', 'lzma', Buffer.from('{"amount":1500}')],
   ])('%s is told 415 on the public door', async (_name, encoding, bytes) => {
     expect(await refused([`Content-Encoding: ${encoding}`], bytes)).toBe(415);
+  });
+
+  it('a gzip bomb is told 413 on the public door, once it is longer than a body may be', async () => {
+    expect(await refused(['Content-Encoding: gzip'], gzipSync(BOMB))).toBe(413);
   });
 
   it('and 413 or 415 on the ops door, and nothing of it is unpacked beyond the limit', async () => {
@@ -73,7 +75,7 @@ describe('a body that is packed [F66]', () => {
   it('one that says it is not packed is taken', async () => {
     const line = `POST ${POINT}/devices/${shop.freshDevice()}/payment-intents`;
     const bytes = rawRequest(line, [BEARER, 'Content-Encoding: identity'], '{"amount":1500}');
-    expect((await sendRaw(shop.app.public_url, bytes)).status).toBe(200);
+    expect((await sendRaw(shop.app.public_url, bytes)).status).toBe(201);
   });
 });
 
@@ -84,10 +86,6 @@ describe('keys and texts', () => {
     ['__proto__ three levels down [F71]', '{"amount":1500,"additional_info":{"a":[{"__proto__":null}]}}'],
     ['the same key in two spellings [F68]', '{"amount":1500,"\\u0061mount":1600}'],
     ['the same key twice within [F68]', '{"amount":1500,"additional_info":{"ticket_number":"1","ticket_number":"2"}}'],
-    [
-      'an overlong slash [F72]',
-      Buffer.from('7b22616d6f756e74223a313530302c226465736372697074696f6e223a22c0af227d', 'hex'),
-    ],
     ['a surrogate in UTF-8 [F72]', Buffer.from('7b226465736372697074696f6e223a22eda080227d', 'hex')],
     ['a NUL byte [F72]', '{"amount":1500,"description":"a\0b"}'],
     ['UTF-16 [F72]', Buffer.from('{"amount":1500}', 'utf16le')],
@@ -115,6 +113,14 @@ describe('keys and texts', () => {
     expect(answer.status).toBeLessThan(500);
     expect(await shop.orders(device)).toHaveLength(answer.status === 201 ? 1 : 0);
     expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  it('an overlong slash is two letters of a code page, and never a slash [F72]', async () => {
+    const body = Buffer.from('7b22616d6f756e74223a313530302c226465736372697074696f6e223a22c0af227d', 'hex');
+    const line = `POST ${POINT}/devices/${shop.freshDevice()}/payment-intents`;
+    const answer = await sendRaw(shop.app.public_url, rawRequest(line, [BEARER], body));
+    const text = Buffer.from(answer.text.split('\r\n\r\n')[1] ?? '', 'latin1').toString('utf8');
+    expect([answer.status, JSON.parse(text)]).toMatchObject([201, { description: 'À¯' }]);
   });
 
   it.each(['1.005', '100.999', '"10,00"', '" 10"', '"٣"', '1e-7', '"NaN"', '-0.01', '1e400'])(

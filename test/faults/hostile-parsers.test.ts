@@ -118,19 +118,16 @@ describe('JSON', () => {
     fc.assert(
       fc.property(texts, types, encodings, (text, type, encoding) => {
         const headers = { 'content-type': type, ...(encoding === undefined ? {} : { 'content-encoding': encoding }) };
-        const parsed = attempt(() => parseBody(Buffer.from(text), headers), [PuenteError]);
+        const parsed = attempt(() => parseBody(Buffer.from(text), headers, 65_536), [PuenteError]);
         if (parsed === null) return;
-        must(
-          /^\s*(application\/json\s*)?(;.*)?$/i.test(type) && /^(identity|\s*)$/.test(encoding ?? ''),
-          'another type',
-        );
+        must(!/^(multipart|text\/xml)/.test(type) && /^(identity|\s*)$/.test(encoding ?? ''), 'another type');
       }),
       runsOf('bodies'),
     );
   });
 
   it('takes half a character, as legacy did; UTF-8 has none, so it shows as U+FFFD (LIM-57) [F72]', () => {
-    expect(parseBody(Buffer.from(String.raw`{"title":"half \ud83d"}`), {})).toEqual({ title: 'half \ud83d' });
+    expect(parseBody(Buffer.from(String.raw`{"title":"half \ud83d"}`), {}, 65_536)).toEqual({ title: 'half \ud83d' });
   });
 
   it('nests as deep as thirty-two, and not deeper, in any shape [F67]', () => {
@@ -169,7 +166,7 @@ describe('JSON', () => {
       `{${colliding.join()}}`,
       `{${'"a":1,'.repeat(million / 6)}"a":1}`,
     ])
-      attempt(() => parseBody(Buffer.from(text), {}), [PuenteError]);
+      attempt(() => parseBody(Buffer.from(text), {}, 65_536), [PuenteError]);
   });
 });
 

@@ -253,13 +253,6 @@ describe('each limitation is this difference and no other', () => {
     ]);
   });
 
-  limitation('LIM-16', async () => {
-    expect(await compare([create(SALE, 'sale', { 'content-type': 'text/plain' })])).toEqual([
-      `- ${TAKEN},"amount":1500,${INFO},"payment_mode":"card"}`,
-      '+ < 415 application/json {"error":"415","message":"Content type is not supported","status":415}',
-    ]);
-  });
-
   limitation('LIM-17', async () => {
     const external_reference = 'x'.repeat(70_000);
     expect(await compare([create({ amount: 1500, additional_info: { external_reference } })])).toEqual([

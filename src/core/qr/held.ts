@@ -1,5 +1,5 @@
 /** The body of a QR call as it is kept: given back as it was sent, and sealed, because what a till says may be private. */
-import { parseJson, stringifyJson } from '../../contract/json.ts';
+import { parseJson, plainNumber, stringifyJson } from '../../contract/json.ts';
 import type { Link } from '../link.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -47,7 +47,7 @@ export function noticeUrl(runtime: Runtime, link: Link): string | null {
 
 /** The client's own reference as text; null when it is none. */
 export function referenceOf(body: Record<string, unknown>): string | null {
-  const { external_reference } = body;
+  const external_reference = plainNumber(body.external_reference);
   if (typeof external_reference === 'string') return external_reference;
   return external_reference === undefined || external_reference === null ? null : stringifyJson(external_reference);
 }

@@ -1,4 +1,5 @@
 /** What a converter is: a pure function that a row names in `with`, from a source value to a target value, a loss or a refusal. */
+import { plainNumber } from '../../contract/json.ts';
 import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
 import type { MarkedLimitation } from '../limitations.ts';
 import type { MappingContext } from '../tables.ts';
@@ -35,7 +36,8 @@ export function exponentOf(context: MappingContext): number {
 }
 
 /** Digits to a number; nothing when it is none, a loss when it is too large to be exact. */
-export function wholeNumber(value: unknown): Converted {
+export function wholeNumber(written: unknown): Converted {
+  const value = plainNumber(written);
   if (typeof value === 'number') return Number.isSafeInteger(value) ? { value } : NOTHING;
   if (!isNumberText(value)) return NOTHING;
   const number = Number(value);

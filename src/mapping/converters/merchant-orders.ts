@@ -1,4 +1,5 @@
 /** Converters of merchant orders: an order and the till's own body to what the orders API doesn't have any more. */
+import { plainNumber } from '../../contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf } from '../../contract/legacy-amount.ts';
 import type { Order } from '../../contract/orders.ts';
 import { decimalText, minorUnits } from '../amount.ts';
@@ -143,7 +144,8 @@ function itemsOf(asked: Asked, currency: string): unknown[] {
   }));
 }
 
-function numberOrText(value: unknown): string {
+function numberOrText(written: unknown): string {
+  const value = plainNumber(written);
   return typeof value === 'number' ? String(value) : (text(value) ?? '');
 }
 

@@ -1,5 +1,6 @@
 /** Converters of the QR tables: JSON numbers to decimal strings and back, limits of items, lifetimes. */
-import { decimalOf, jsonNumber, quantityOf } from '../../contract/legacy-amount.ts';
+import { plainNumber } from '../../contract/json.ts';
+import { decimalOf, jsonNumber, quantityOf, withoutNoise } from '../../contract/legacy-amount.ts';
 import { decimalText, minorUnits } from '../amount.ts';
 import type { MappingContext } from '../tables.ts';
 import { type Converted, type Converter, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
@@ -184,7 +185,9 @@ function amountText(value: unknown, context: MappingContext, property: string): 
 
 /** Minor units, exact; null when the number has more decimals than the currency. */
 function minorOf(value: unknown, context: MappingContext): bigint | null {
-  const minor = minorUnits(decimalOf(value), exponentOf(context));
+  const decimal = decimalOf(value);
+  const exponent = exponentOf(context);
+  const minor = decimal === null ? undefined : minorUnits(withoutNoise(decimal, exponent), exponent);
   return minor === undefined ? null : BigInt(minor);
 }
 
@@ -205,7 +208,7 @@ function refused(detail: string): Converted {
 
 function sentItem(item: WrittenItem, { currency }: MappingContext): Record<string, unknown> {
   return {
-    id: String(item.id ?? item.sku_number ?? ''),
+    id: String(plainNumber(item.id ?? item.sku_number ?? '')),
     title: item.title,
     currency_id: item.currency_id ?? currency,
     unit_price: jsonNumber(decimalOf(item.unit_price) ?? '0'),

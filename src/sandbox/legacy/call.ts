@@ -1,6 +1,7 @@
 /** One call of the legacy API in parts, its answer, and its refusals in the catalogue's words. */
 import { TERMINAL_ID } from '../../contract/identifiers.ts';
-import { decodeUtf8, type Json, parseJson } from '../../contract/json.ts';
+import { type Json, parseJson, withWholeNumbers } from '../../contract/json.ts';
+import { decodeText } from '../../contract/legacy-body.ts';
 import { type LegacyError, pointErrors } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
 import type { Merchant, Terminal } from '../cast.ts';
@@ -35,11 +36,11 @@ export function refusal(error: LegacyError, detail = ''): PuenteError {
   return new PuenteError('refused', message, { facts: { status: error.status, error: error.error } });
 }
 
-/** @throws PuenteError refused, when the bytes are no JSON object in UTF-8. */
+/** @throws PuenteError refused, when the bytes are no JSON object. */
 export function jsonObject(bytes: Uint8Array): { [key: string]: Json } {
   let value: Json;
   try {
-    value = parseJson(decodeUtf8(bytes));
+    value = withWholeNumbers(parseJson(decodeText(bytes)));
   } catch {
     throw refusal(pointErrors.bad_json);
   }

@@ -68,7 +68,7 @@ function refuseAdditional(body: { [key: string]: Json }): void {
 function readAmount(value: Json | undefined, minimum_minor: number, maximum_minor: number): number {
   if (value === undefined) throw refusal(pointErrors.missing_property, 'amount');
   const text = typeof value === 'number' || isExactNumber(value) ? String(value) : '';
-  // The source text decides: 1500.0 and 15e2 are no integers to the live service, which allows no decimal point.
+  // 1500.0 and 15e2 are whole numbers by now; what still has a source text is none, or too long to be one.
   if (!/^-?\d+$/.test(text)) throw refusal(pointErrors.invalid_property, 'amount');
   const amount = BigInt(text);
   if (amount < BigInt(minimum_minor)) throw refusal(pointErrors.amount_minimum, String(minimum_minor));

@@ -4,7 +4,7 @@ import { stringifyJson } from '../../contract/json.ts';
 import { type LegacyError, pointErrors } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
 import { type Answer, send } from '../answer.ts';
-import { readBody } from '../body.ts';
+import { readLegacyBody } from '../body.ts';
 import { createPostman } from '../delivery.ts';
 import type { World } from '../world.ts';
 import { type Handler, refusal } from './call.ts';
@@ -44,7 +44,7 @@ export function legacyRouter(world: World, state = createLegacyState(world, crea
   world.addView('legacy', () => legacyView(state));
   const router = Router({ caseSensitive: true });
   for (const [method, path, handler] of routes) {
-    const reading = method === 'post' || method === 'patch' ? [readBody] : [];
+    const reading = method === 'post' || method === 'patch' ? readLegacyBody : [];
     router[method](base + path, ...reading, run(world, state, handler));
   }
   router.use('/point', (_request, _response, next) => next(refusal(pointErrors.action_not_supported)));

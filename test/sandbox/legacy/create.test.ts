@@ -36,7 +36,7 @@ describe('refusals', () => {
     expect(await post({ body: { additional_info: {} } })).toMatchObject(refused(400, '400', 'amount is required'));
   });
 
-  it.each(['15.5', '1500.0', '15e2', '"1500"', 'null', 'true', '{}'])('400 with the amount %s', async (amount) => {
+  it.each(['15.5', '12.34', '"1500"', 'null', 'true', '{}'])('400 with the amount %s', async (amount) => {
     expect(await post({ body: `{"amount":${amount}}` })).toMatchObject(refused(400, '400', 'amount is not valid'));
   });
 

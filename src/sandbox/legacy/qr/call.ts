@@ -1,6 +1,7 @@
 /** One call of the legacy QR and merchant-order API in parts, its answer, and its refusals in the family's words. */
 import { EXTERNAL_ID } from '../../../contract/identifiers.ts';
-import { decodeUtf8, type Json, parseJson, stringifyJson } from '../../../contract/json.ts';
+import { type Json, parseJson, stringifyJson } from '../../../contract/json.ts';
+import { decodeText } from '../../../contract/legacy-body.ts';
 import { errorBody, type LegacyErrorName, legacyError } from '../../../contract/legacy-errors.ts';
 import { PuenteError } from '../../../error.ts';
 import type { Merchant, PointOfSale } from '../../cast.ts';
@@ -51,7 +52,7 @@ export function refuse(family: QrFamily, name: LegacyErrorName, detail = '', err
 export function objectBody({ family, body }: QrCall): { [key: string]: Json } {
   let value: Json;
   try {
-    value = parseJson(decodeUtf8(body));
+    value = parseJson(decodeText(body));
   } catch {
     throw refuse(family, 'bad_json');
   }

@@ -1,5 +1,5 @@
 /** Reading fields of a legacy QR body one by one, so that each refusal names the field in its family's code. */
-import type { Json } from '../../../contract/json.ts';
+import { type Json, plainNumber } from '../../../contract/json.ts';
 import { decimalOf } from '../../../contract/legacy-amount.ts';
 import type { PuenteError } from '../../../error.ts';
 import type { Site } from '../../cast.ts';
@@ -39,8 +39,8 @@ export function fieldsOf(object: JsonObject, site: Site, refuse: RefuseField): F
       return value;
     },
     optionalId(name, max) {
-      const value = given(name);
-      if (typeof value === 'number' && value >= 0) return String(value); // the parser gives whole numbers alone as numbers
+      const value = plainNumber(given(name));
+      if (typeof value === 'number' && value >= 0) return String(value); // only whole numbers come as numbers
       return reader.optionalText(name, max);
     },
     amount(name) {

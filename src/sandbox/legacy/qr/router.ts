@@ -4,7 +4,7 @@ import { stringifyJson } from '../../../contract/json.ts';
 import { errorBody, legacyError } from '../../../contract/legacy-errors.ts';
 import { PuenteError } from '../../../error.ts';
 import { type Answer, send } from '../../answer.ts';
-import { readBody } from '../../body.ts';
+import { readLegacyBody } from '../../body.ts';
 import { partsOf } from '../parts.ts';
 import { type QrFamily, type QrHandler, refuse } from './call.ts';
 import { confirmCashOut } from './confirmation.ts';
@@ -55,7 +55,7 @@ export function legacyQrRouter(state: QrState): Router {
     next(word === 'collectors' || word === 'collector' ? undefined : 'route'),
   );
   for (const [method, path, family, handler] of routes) {
-    const reading = method === 'post' || method === 'put' ? [readBody] : [];
+    const reading = method === 'post' || method === 'put' ? readLegacyBody : [];
     router[method](path, ...reading, run(state, family, handler));
   }
   router.use('/mpmobile', answerError('qr_v1'));
