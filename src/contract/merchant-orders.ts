@@ -67,7 +67,8 @@ export const merchantOrder = z.object({
   notification_url: z.string().nullable(),
   date_created: z.string(),
   last_updated: z.string(),
-  sponsor_id: z.int().nullable(),
+  /** Digits: the official SDKs read text, and one of them nothing else. */
+  sponsor_id: z.string().nullable(),
   shipping_cost: amount,
   total_amount: amount,
   site_id: z.string(),
@@ -77,7 +78,8 @@ export const merchantOrder = z.object({
   items: z.array(merchantOrderItem),
   cancelled: z.boolean(),
   additional_info: z.string(),
-  application_id: z.int().nullable(),
+  /** Digits, likewise. */
+  application_id: z.string().nullable(),
   is_test: z.boolean(),
   order_status: z.enum(merchantOrderStates),
 });

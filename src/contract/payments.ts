@@ -4,6 +4,12 @@ import { writtenAmount } from './legacy-amount.ts';
 
 const amount = z.custom<unknown>();
 
+/**
+ * `order` of a payment: a number written as text, as real answers have it (`legacy-point.md` finding 13). The official SDKs
+ * read it as a 64-bit integer or as text, and digits in a text fit both.
+ */
+const paymentOrder = z.object({ type: z.literal('mercadopago'), id: z.string().regex(/^\d{1,19}$/) });
+
 /** Cancelled has two l here (`legacy-qr.md` §3). */
 export const paymentStatuses = [
   'pending',
@@ -26,11 +32,11 @@ export const payment = z.looseObject({
   date_created: z.string().optional(),
 });
 
-/** What Puente changes of a real payment of its own: the reference and the merchant order are the till's. */
+/** What Puente changes of a real payment of its own: the reference is the till's, and its order has a number. */
 export const paymentChange = z.object({
   body: z.object({
     external_reference: z.string().nullable().optional(),
-    order: z.object({ type: z.literal('mercadopago'), id: z.int() }).optional(),
+    order: paymentOrder,
   }),
 });
 
@@ -53,7 +59,7 @@ export const orderPaymentAnswer = z.object({
     date_created: z.string(),
     date_approved: z.string().nullable(),
     date_last_updated: z.string(),
-    order: z.object({ type: z.literal('mercadopago'), id: z.int() }).optional(),
+    order: paymentOrder,
     refunds: z.array(z.unknown()),
     captured: z.boolean(),
     live_mode: z.boolean(),

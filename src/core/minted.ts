@@ -22,9 +22,9 @@ export function createMint(): (now: number) => number {
   };
 }
 
-/** True for a number that only Puente can have given out. */
+/** True for a number that only Puente can have given out; real ones of 19 digits, which no double holds, are none. */
 export function isMintedMerchantOrder(id: number): boolean {
-  return id >= FIRST_MERCHANT_ORDER_ID;
+  return id >= FIRST_MERCHANT_ORDER_ID && id <= Number.MAX_SAFE_INTEGER;
 }
 
 /** True for the number of a payment that only Puente can have given out: upstream has none under it. */
@@ -41,4 +41,20 @@ export function merchantOrderOfPayment(payment_id: string): number | null {
 export function mintedPaymentId(link: Link, order: Order): string | null {
   const paid = order.status === 'processed' || order.status === 'refunded';
   return paid && link.merchant_order_id !== null ? String(link.merchant_order_id - PAYMENT_OFFSET) : null;
+}
+
+/** Numbers of orders that are derived from a payment's number begin here: 18 digits, which a 64-bit integer holds. */
+const FIRST_DERIVED_ORDER = 900_000_000_000_000_000n;
+const LARGEST_INTEGER = 2n ** 63n - 1n;
+
+/**
+ * The number that a payment's `order` names, as text (`legacy-point.md` finding 13): the merchant order of a QR sale; of a
+ * Point sale upstream's own, or one that follows from the payment's number, so that it is always the same.
+ * @param real_id `order.id` of the real payment; undefined where there is none.
+ */
+export function orderNumberOf({ merchant_order_id, payment_id }: Link, real_id?: unknown): string {
+  if (merchant_order_id !== null) return String(merchant_order_id);
+  const said = String(real_id);
+  if (/^\d{1,19}$/.test(said) && BigInt(said) <= LARGEST_INTEGER) return said;
+  return String(FIRST_DERIVED_ORDER + BigInt(payment_id ?? 0));
 }

@@ -49,10 +49,11 @@ export const contextSchema = z.object({
     .partial()
     .optional()
     .describe('The body of the create as the till sent it; on answers about QR sales.'),
-  merchant_order: z
-    .object({ type: z.literal('mercadopago'), id: z.int() })
+  merchant_order_id: z.int().optional().describe('The number of a merchant order; on answers about merchant orders.'),
+  payment_order: z
+    .object({ type: z.literal('mercadopago'), id: z.string() })
     .optional()
-    .describe('The merchant order of a QR sale as payments name it; on answers about payments.'),
+    .describe('What a payment was made for, its number as text; on answers about payments.'),
   nickname: z.string().optional().describe("The seller's public name; on answers about merchant orders."),
   payment_id: z.int().optional().describe('The number of the payment; on answers about payments and merchant orders.'),
   transaction_id: z.string().optional().describe('The payment inside the order, `PAY…`; on a refund of a part of it.'),

@@ -89,7 +89,7 @@ describe('the life of a sale', () => {
       notification_url: 'https://shop.test/ipn?tenant=7',
       date_created: expect.stringMatching(OFFSET_DATE),
       last_updated: expect.stringMatching(OFFSET_DATE),
-      sponsor_id: 700100201,
+      sponsor_id: '700100201',
       shipping_cost: 0,
       total_amount: 241,
       site_id: 'MLA',
@@ -99,7 +99,7 @@ describe('the life of a sale', () => {
       items: [{ ...ITEM, description: '', category_id: '', picture_url: null }],
       cancelled: false,
       additional_info: '',
-      application_id: 4004001,
+      application_id: '4004001',
       is_test: false,
       order_status: 'payment_required',
     });
@@ -170,7 +170,7 @@ describe('the life of a sale', () => {
     expect(opened.items).toEqual([
       { ...same, id, category_id, description: '', picture_url: null, currency_id: 'ARS' },
     ]);
-    expect(opened).toMatchObject({ status: 'opened', notification_url: null, sponsor_id: 700100201 });
+    expect(opened).toMatchObject({ status: 'opened', notification_url: null, sponsor_id: '700100201' });
     await made(shop.bench.till(v2(TILL), { method: 'DELETE' }));
     expect(await shop.read(opened.id)).toMatchObject({
       status: 'expired',

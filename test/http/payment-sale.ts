@@ -11,7 +11,7 @@ export interface PaymentShown {
   external_reference: string | null;
   transaction_amount: number;
   transaction_amount_refunded: number;
-  order?: { id: number | string; type: string };
+  order?: { id: string; type: string };
   refunds: RefundShown[];
   fee_details?: unknown[];
   date_approved: string | null;

@@ -44,7 +44,7 @@ describe('a payment of ours that nobody told us of', () => {
       id: number,
       status: 'approved',
       external_reference: reference,
-      order: { type: 'mercadopago', id: expect.any(Number) },
+      order: { type: 'mercadopago', id: expect.stringMatching(/^8\d{15}$/) },
     });
   });
 

@@ -19,7 +19,7 @@ describe('GET /v1/payments/{id}', () => {
     expect(told.fee_details).not.toEqual([]);
     expect(told.order?.type).toBe('mercadopago');
     const order = await shop.till(`/merchant_orders/${told.order?.id}`);
-    expect(order.body).toMatchObject({ id: told.order?.id, payments: [{ id: sale.payment }] });
+    expect(order.body).toMatchObject({ id: Number(told.order?.id), payments: [{ id: sale.payment }] });
   });
 
   it('keeps every other field, in the order in which the service wrote them', async () => {
@@ -33,10 +33,20 @@ describe('GET /v1/payments/{id}', () => {
     expect(expected.external_reference).toMatch(/^pnt/);
   });
 
-  it('leaves the order of a Point payment as the service says it', async () => {
+  it('leaves the order of a Point payment as the service says it, and gives it a number where the service is silent', async () => {
     const sale = await sellAtTerminal(shop);
     const told = await payment(shop, sale.payment);
-    expect(told).toMatchObject({ external_reference: sale.reference, order: { type: 'order', id: sale.order_id } });
+    const order = { type: 'mercadopago', id: expect.stringMatching(/^[23]\d{18}$/) };
+    expect(told).toMatchObject({ external_reference: sale.reference, order });
+    await shop.upstreamSettings({ order_payments: 'hidden' });
+    try {
+      const other = await sellAtTerminal(shop);
+      const [first, again] = [await payment(shop, other.payment), await payment(shop, other.payment)];
+      expect(first.order?.id).toBe(String(900_000_000_000_000_000n + BigInt(other.payment)));
+      expect(again.order).toEqual(first.order);
+    } finally {
+      await shop.upstreamSettings({ order_payments: 'readable' });
+    }
   });
 
   it('takes a slash at the end', async () => {

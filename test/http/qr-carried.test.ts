@@ -244,8 +244,8 @@ async function soldElsewhere(bench: Bench): Promise<{ payment: string; merchant_
   const paid = await bench.control(`/pos/${ARGENTINA}/${TILL}/pay`, { body: {} });
   expect(paid.status, paid.text).toBe(200);
   const { body: found } = await call(`${bench.sandbox.url}/v1/payments/search?sort=id&criteria=desc`, { token });
-  const { results } = found as { results: { id: number; order: { id: number } }[] }; // the service's own form
-  return { payment: String(results[0]?.id), merchant_order: String(results[0]?.order.id) };
+  const { results } = found as { results: { id: number; order: { id: string } }[] }; // the service's own form
+  return { payment: String(results[0]?.id), merchant_order: results[0]?.order.id ?? '' };
 }
 
 /** Both worlds as new, and time stands still, so that nothing of an answer hangs on when it was asked for. */

@@ -160,7 +160,7 @@ describe('MerchantOrder and Payment', () => {
       transaction_amount: 241,
       currency_id: 'ARS',
       external_reference: reference,
-      order: { id: merchantOrderId, type: 'mercadopago' },
+      order: { id: String(merchantOrderId), type: 'mercadopago' },
       date_approved: expect.stringMatching(DATE),
       api_response: { status: 200 },
     });
@@ -326,7 +326,11 @@ describe('both host names', () => {
     const path = `/merchant_orders/${order.id}`;
     const [one, other] = [await vendor(VENDOR_HOST, 'GET', path), await vendor(OTHER_HOST, 'GET', path)];
     expect(other.status).toBe(200);
-    expect(other.body).toMatchObject({ id: order.id, external_reference: 'read under both names', status: 'closed' });
+    expect(other.body).toMatchObject({
+      id: Number(order.id),
+      external_reference: 'read under both names',
+      status: 'closed',
+    });
     expect(other).toEqual(one);
     expect((await vendor(OTHER_HOST, 'GET', `/v1/payments/${payment_id}`)).body).toMatchObject({ id: payment_id });
   });

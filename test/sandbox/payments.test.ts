@@ -123,7 +123,7 @@ describe('the shape', () => {
       await payQr(kit, 120.5, ARGENTINA, 'INV 0001', { payment_method_type: 'account_money' }),
     );
     expect(body).toMatchObject({
-      order: { type: 'mercadopago', id: expect.any(Number) },
+      order: { type: 'mercadopago', id: expect.stringMatching(/^\d{11}$/) },
       transaction_amount: 120.5,
       card: {},
       authorization_code: null,
@@ -139,9 +139,12 @@ describe('the shape', () => {
     expect([body.transaction_amount, body.currency_id, body.fee_details[0].amount]).toEqual([15_990, 'CLP', 128]);
   });
 
-  test('a payment of an order leads to the order', async () => {
-    const { order, payment } = await payOrder(kit);
-    expect((await read(payment)).body.order).toEqual({ type: 'order', id: order });
+  test('every other payment names a number that a 64-bit integer holds, as recorded answers do', async () => {
+    const { payment } = await payOrder(kit);
+    const order = { type: 'mercadopago', id: expect.stringMatching(/^[23]\d{18}$/) };
+    const first = (await read(payment)).body.order;
+    expect([first, (await read(await payIntent(kit))).body.order]).toEqual([order, order]);
+    expect((await read(payment)).body.order).toEqual(first);
   });
 
   test('setting order_payments hidden: a payment of an order is unknown, others are not', async () => {

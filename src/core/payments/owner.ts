@@ -28,9 +28,8 @@ export async function findUnseenPayment(
   payment_id: string,
 ): Promise<Link | null> {
   const { at, traits } = await readTraits(runtime, token, merchant_id, payment_id);
-  const named = traits === null ? null : await linkOfPayment(runtime, merchant_id, traits);
-  if (traits === null || named === null) return null;
-  const seen = await withPayment(runtime, token, named, traits, at);
+  const seen = traits === null ? null : await linkOfPayment(runtime, token, merchant_id, traits, at);
+  if (seen === null) return null;
   const link = seen.payment_id === payment_id ? seen : await refreshLink(runtime, seen, token);
   // Of several attempts at one sale only the one that its order names is the sale's.
   return link.payment_id === payment_id ? link : null;
@@ -71,30 +70,36 @@ function orderIdOf(order: unknown): unknown {
   return (order as { id?: unknown } | null | undefined)?.id; // any JSON
 }
 
-/** The link that a payment names: by its number, its order, or the reference that went upstream. */
+/**
+ * The link that a payment names: by its number, its order, or the reference that went upstream. It is moved to its order where
+ * it doesn't know the payment yet.
+ * @param known_at epoch ms when the payment was asked for: an order read since then has told what there is.
+ */
 export async function linkOfPayment(
   runtime: Runtime,
+  token: Secret,
   merchant_id: string,
   payment: PaymentTraits,
+  known_at: number,
 ): Promise<Link | null> {
   const { store } = runtime;
   const paid = await store.linkByPayment(String(payment.id));
   if (paid !== null) return paid.merchant_id === merchant_id ? paid : null;
   const order_id = orderIdOf(payment.order);
   const ordered = typeof order_id === 'string' ? await store.linkByOrder(order_id) : null;
-  if (ordered?.merchant_id === merchant_id) return ordered;
+  if (ordered?.merchant_id === merchant_id) return withPayment(runtime, token, ordered, payment, known_at);
   const { external_reference } = payment;
   if (typeof external_reference !== 'string') return null;
   const link = await store.linkByReference(merchant_id, external_reference);
-  // A reference of the client's own may have been used elsewhere before; a derived one is ours alone.
-  return external_reference === link?.client_reference ? null : link;
+  if (link === null) return null;
+  const isDerived = external_reference !== link.client_reference;
+  // A reference of the client's own may have been used elsewhere before: then the order has to name this payment.
+  if (!isDerived && (link.state !== 'LIVE' || link.payment_id !== null)) return null;
+  const seen = await withPayment(runtime, token, link, payment, known_at);
+  return isDerived || seen.payment_id === String(payment.id) ? seen : null;
 }
 
-/**
- * The link of a payment, moved to its order where it doesn't know the payment yet.
- * @param known_at epoch ms when the payment was asked for: an order read since then has told what there is.
- */
-export async function withPayment(
+async function withPayment(
   runtime: Runtime,
   token: Secret,
   link: Link,

@@ -8,7 +8,7 @@ import { refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { searchKey } from '../search-moment.ts';
 import type { UpstreamOutcome } from '../upstream.ts';
-import { linkOfPayment, withPayment } from './owner.ts';
+import { linkOfPayment } from './owner.ts';
 import { type PaymentSearch, readPaymentSearch, type ShownPayment } from './search-filters.ts';
 import { asUpstreamSays, ownView, readPayment, tellFromOrder } from './show.ts';
 
@@ -125,9 +125,8 @@ async function inOurWords(
   result: ShownPayment,
   asked_at: number,
 ): Promise<ShownPayment> {
-  const named = await linkOfPayment(runtime, call.merchant.id, result);
-  if (named === null) return result;
-  const link = await withPayment(runtime, call.token, named, result, asked_at);
+  const link = await linkOfPayment(runtime, call.token, call.merchant.id, result, asked_at);
+  if (link === null) return result;
   if (link.payment_id !== String(result.id) || link.updated_at < asked_at) return ownView(runtime, call, link, result);
   const read = await readPayment(runtime, call, link, freshFor(runtime, link));
   return ownView(runtime, call, link, read.kind === 'real' ? read.payment : result);

@@ -7,7 +7,7 @@ import { paymentContradictionIn, reportContradiction } from '../contradiction.ts
 import { distrust } from '../identity.ts';
 import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
-import { isMintedPayment } from '../minted.ts';
+import { isMintedPayment, orderNumberOf } from '../minted.ts';
 import { readLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import type { UpstreamOutcome } from '../upstream.ts';
@@ -91,9 +91,10 @@ export function ownView(
   link: Link,
   real: Record<string, unknown>,
 ): Record<string, unknown> {
-  // Its `order` is the order, where legacy had the intent; that of a QR sale is its merchant order.
+  // Its `order` has a number that is no merchant order; that of a QR sale is one.
   if (link.family === 'point') markLimitation(runtime.exchange(), 'LIM-08');
-  const context = paymentContext(runtime, call, link);
+  const { id } = (real.order ?? {}) as { id?: unknown }; // any JSON object, or null
+  const context = paymentContext(runtime, call, link, id);
   const { value } = runtime.tables.answer(call.operation, real, context);
   return { ...real, ...(value.body as Record<string, unknown>) }; // the table has just checked it
 }
@@ -117,7 +118,8 @@ export async function settledLink(runtime: Runtime, call: LegacyCall, link: Link
   });
 }
 
-function paymentContext(runtime: Runtime, call: LegacyCall, link: Link): MappingContext {
+/** @param real_id `order.id` of the real payment. */
+function paymentContext(runtime: Runtime, call: LegacyCall, link: Link, real_id?: unknown): MappingContext {
   return {
     ...merchantContext(runtime, call.merchant),
     merchant_id: Number(link.merchant_id),
@@ -126,6 +128,6 @@ function paymentContext(runtime: Runtime, call: LegacyCall, link: Link): Mapping
     currency: runtime.tables.site(call.merchant.site).currency,
     amount_minor: link.amount_minor,
     created_at: link.created_at,
-    ...(link.merchant_order_id === null ? {} : { merchant_order: { type: 'mercadopago', id: link.merchant_order_id } }),
+    payment_order: { type: 'mercadopago', id: orderNumberOf(link, real_id) },
   };
 }

@@ -41,7 +41,7 @@ export function renderMerchantOrder(runtime: Runtime, call: LegacyCall, link: Li
     ...saleContext(runtime, call, link),
     site: call.merchant.site ?? '',
     client_reference: link.client_reference ?? '',
-    merchant_order: { type: 'mercadopago', id: link.merchant_order_id },
+    merchant_order_id: link.merchant_order_id,
     state: link.legacy_state,
     created_at: link.created_at,
     nickname,

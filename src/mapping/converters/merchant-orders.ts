@@ -46,8 +46,11 @@ export const merchantOrderConverters: Readonly<Record<string, Converter>> = {
     convert: (value) => ({ value: text((value as Asked).notification_url) || null }), // as above
   },
   asked_sponsor: {
-    says: "the till's own `sponsor_id` of v1, or `sponsor.id` of v2, as a number; null when it gave none",
-    convert: (value) => ({ value: sponsorOf(value as Asked) }), // as above
+    says: "the till's own `sponsor_id` of v1, or `sponsor.id` of v2, as text; null when it gave none",
+    convert: (value) => {
+      const sponsor = sponsorOf(value as Asked); // as above
+      return { value: sponsor === null ? null : String(sponsor) };
+    },
   },
 };
 

@@ -1,4 +1,5 @@
 /** A payment and a refund as the payments API shows them. Source: `legacy-qr.md` §3, field lists. */
+import { hash } from 'node:crypto';
 import type { Merchant } from '../cast.ts';
 import { offsetDate } from '../dates.ts';
 import { amountNumber } from '../json-amount.ts';
@@ -135,10 +136,18 @@ function renderFees(payment: Payment, amount: (minor: number) => number): object
   };
 }
 
-/** A payment of a legacy QR order leads to its merchant order, one of an order to the order (`legacy-qr.md` §2). */
+/**
+ * Digits in a text, whatever the payment was made for, as in recorded answers (`legacy-point.md` finding 13). That of a legacy QR
+ * order leads to its merchant order (`legacy-qr.md` §2).
+ */
 function renderOrderOf({ origin, merchant_order_id }: Payment): object {
-  if (origin.kind === 'order') return { type: 'order', id: origin.id };
-  return { type: 'mercadopago', id: merchant_order_id ?? origin.id };
+  return { type: 'mercadopago', id: merchant_order_id === null ? inventedOrder(origin.id) : String(merchant_order_id) };
+}
+
+/** 19 digits like the recorded one, the same for the same origin. */
+function inventedOrder(origin_id: string): string {
+  const digits = BigInt(`0x${hash('sha256', origin_id, 'hex').slice(0, 15)}`);
+  return String(2_000_000_000_000_000_000n + digits);
 }
 
 /** The values of `type` are not published; clients read the field (`legacy-qr.md` §3). */

@@ -71,7 +71,7 @@ describe('one merchant order', () => {
       notification_url: 'http://127.0.0.1:9/ipn',
       date_created: '2030-01-05T10:00:00.000-04:00',
       last_updated: '2030-01-05T10:00:00.000-04:00',
-      sponsor_id: 888,
+      sponsor_id: '888',
       shipping_cost: 0,
       total_amount: 241,
       site_id: 'MLA',
@@ -92,7 +92,7 @@ describe('one merchant order', () => {
       ],
       cancelled: false,
       additional_info: '',
-      application_id: 4004001,
+      application_id: '4004001',
       is_test: false,
       order_status: 'payment_required',
     });

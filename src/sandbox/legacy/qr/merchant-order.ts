@@ -29,7 +29,7 @@ export function renderMerchantOrder(state: QrState, order: QrOrder): object {
     notification_url: order.notification_url,
     date_created: offsetDate(order.created_at_ms),
     last_updated: offsetDate(lastUpdatedMs(state, order)),
-    sponsor_id: order.sponsor_id,
+    sponsor_id: order.sponsor_id === null ? null : String(order.sponsor_id),
     shipping_cost: 0,
     total_amount: amount(order.total_minor),
     site_id: merchant.site.site_id,
@@ -39,7 +39,7 @@ export function renderMerchantOrder(state: QrState, order: QrOrder): object {
     items: order.items.map(({ unit_price, ...item }) => ({ ...item, unit_price: jsonNumber(unit_price) })),
     cancelled: order.state === 'canceled',
     additional_info: '',
-    application_id: Number(merchant.application_id),
+    application_id: merchant.application_id,
     is_test: false,
     order_status,
   };
