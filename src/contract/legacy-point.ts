@@ -194,6 +194,11 @@ export const pointErrors = {
   too_many_requests: { status: 429, error: '105', message: 'Too many requests' },
   internal: { status: 500, error: '500', message: 'Internal server error' },
   bad_gateway: { status: 502, error: '502', message: 'The payments service could not be reached; nothing was charged' },
+  not_yet: {
+    status: 503,
+    error: '503',
+    message: 'The payments service can not do this yet; nothing was changed, try again in a moment',
+  },
   unavailable: { status: 503, error: '503', message: 'Temporarily unavailable; nothing was charged, try again' },
   outcome_unknown: {
     status: 504,

@@ -114,6 +114,21 @@ export const upstreamErrorCodes = {
     [500, '500'],
   ],
 } as const satisfies Record<string, readonly (readonly [number, string])[]>;
+
+/**
+ * [status, code] of refusals that say "not yet": the same call works later, mostly within seconds. Without a code the status
+ * says it by itself (RFC 8470). Sources: `orders-api.md` §2; the undocumented codes were seen with refunds and cancels of
+ * money that was just paid.
+ */
+export const notYetErrors: readonly (readonly [number, string | null])[] = [
+  [425, null],
+  [409, 'movement_operations_pending'],
+  [409, 'post_processing_operation_pending'],
+  [409, 'processor_communication_error'],
+  [409, 'refund_in_progress'],
+  [422, 'unprocessable_entity'],
+];
+
 export type UpstreamCallName = keyof typeof upstreamErrorCodes;
 
 /** Where each upstream call goes; parameters as in Express. Source: `interface.md` Endpoints. */

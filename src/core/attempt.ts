@@ -2,6 +2,7 @@
 
 import { reportContradiction } from './contradiction.ts';
 import type { Link } from './link.ts';
+import { sendUntilReady } from './not-yet.ts';
 import { type CreateVerdict, judgeCreate } from './outcome.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
@@ -65,15 +66,19 @@ export async function attemptCreate(runtime: Runtime, plan: AttemptPlan): Promis
 
 async function attemptOnce(runtime: Runtime, plan: AttemptPlan, replay: boolean): Promise<CreateVerdict> {
   const { create } = runtime.settings;
-  const left_ms = plan.deadline - runtime.clock.now();
+  const timeLeft = (): number => plan.deadline - runtime.clock.now();
+  // Nobody waits for what recovery sends: it comes back by itself.
+  const patient_until = plan.attempts > 1 ? plan.deadline : 0;
   runtime.failpoint('create.before_send');
-  const outcome = await runtime.upstream.send({
-    ...routeOf('create'),
-    body: plan.body,
-    token: plan.token,
-    idempotency_key: plan.link.idempotency_key,
-    timeout_ms: Math.max(SHORTEST_ATTEMPT_MS, Math.min(create.attempt_timeout_ms, left_ms)),
-  });
+  const outcome = await sendUntilReady(runtime, patient_until, () =>
+    runtime.upstream.send({
+      ...routeOf('create'),
+      body: plan.body,
+      token: plan.token,
+      idempotency_key: plan.link.idempotency_key,
+      timeout_ms: Math.max(SHORTEST_ATTEMPT_MS, Math.min(create.attempt_timeout_ms, timeLeft())),
+    }),
+  );
   runtime.failpoint('create.answer_read');
   const verdict = judgeCreate(outcome, { sale: plan.link, exponent: plan.exponent, replay });
   if (verdict.kind === 'ambiguous' || verdict.kind === 'not_sent') {

@@ -5,9 +5,10 @@ import { type Answered, type LegacyAnswer, refused } from './answer.ts';
 import { distrust } from './identity.ts';
 import type { Link } from './link.ts';
 import type { Merchant } from './merchant.ts';
+import { isNotYet } from './not-yet.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
-import type { UpstreamOutcome } from './upstream.ts';
+import { errorCode, type UpstreamOutcome } from './upstream.ts';
 
 export interface LegacyCall {
   operation: Operation;
@@ -56,7 +57,10 @@ export async function upstreamRefusal(
   return errorAnswer(runtime, call, name, outcome.status, outcome.body, outcome.retry_after_ms);
 }
 
-/** The row of the error table for a status and body, as a legacy answer. */
+/**
+ * The row of the error table for a status and body, as a legacy answer. What passes by itself is told as worth another try,
+ * whether its code is documented or not: official clients repeat a 503 by themselves.
+ */
 export function errorAnswer(
   runtime: Runtime,
   call: LegacyCall,
@@ -66,7 +70,8 @@ export function errorAnswer(
   retry_after_ms: number | null = null,
 ): Answered {
   const row = runtime.tables.error(call.operation.family, name, status, body, merchantContext(runtime, call.merchant));
-  if (row.default) {
+  const passes = isNotYet(status, errorCode(body));
+  if (row.default && !passes) {
     runtime.count('default_rows', name);
     runtime.log.warn('error table: default row used', {
       operation: call.operation.name,
@@ -76,11 +81,11 @@ export function errorAnswer(
   }
   const told_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
   // Official clients wait as long as they are told, and a second when nobody tells them (`legacy-point.md` §1.9).
-  const wait_s = told_s ?? (row.error === 'too_many_requests' ? 1 : null);
+  const wait_s = told_s ?? (passes || row.error === 'too_many_requests' ? 1 : null);
   return refused(
     call.operation.family,
-    row.error,
-    row.detail,
+    passes ? 'not_yet' : row.error,
+    passes ? null : row.detail,
     wait_s === null ? undefined : { 'retry-after': String(wait_s) },
   );
 }

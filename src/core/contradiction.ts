@@ -32,7 +32,7 @@ export function contradictionIn(sale: SaleTerms, order: Order, exponent: number)
   if (user_id !== undefined && user_id !== sale.merchant_id) return found('merchant');
   if (external_reference !== undefined && external_reference !== sale.reference_sent) return found('reference');
   if (type !== undefined && type !== sale.family) return found('type');
-  const unit = config?.point?.terminal_id ?? config?.qr?.external_pos_id;
+  const unit = sale.family === 'point' ? config?.point?.terminal_id : config?.qr?.external_pos_id;
   if (unit !== undefined && unit !== sale.unit) return found('unit');
   const payment = order.transactions?.payments?.[0];
   const order_minor = minorUnits(total_amount ?? payment?.amount, exponent);

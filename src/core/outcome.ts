@@ -1,6 +1,7 @@
 /** What the outcome of one create attempt means (`reliability.md` §3.5): pure. */
 import { type Order, order as orderSchema } from '../contract/orders.ts';
 import { type Contradiction, contradictionIn, type SaleTerms } from './contradiction.ts';
+import { saysNotYet } from './not-yet.ts';
 import { errorCode, type UpstreamOutcome } from './upstream.ts';
 
 export type CreateVerdict =
@@ -8,7 +9,7 @@ export type CreateVerdict =
   | { kind: 'success'; order: Order }
   /** Refused for sure; nothing exists. */
   | { kind: 'definite'; status: number; body: unknown }
-  /** Refused unexecuted by a rate limit. */
+  /** Refused unexecuted: by a rate limit, or because it can't be done yet. */
   | { kind: 'not_executed'; status: number; body: unknown; retry_after_ms: number | null }
   /** Proved that no byte left. */
   | { kind: 'not_sent'; cause: string; kept_back?: boolean }
@@ -37,7 +38,8 @@ export function judgeCreate(outcome: UpstreamOutcome, expected: CreateExpectatio
   const { status, body } = outcome;
   if (status === 200 || status === 201) return judgeOrder(body, expected);
   if (status >= 200 && status < 300) return ambiguous(`unexpected status ${status}`, true);
-  if (status === 429) return { kind: 'not_executed', status, body, retry_after_ms: outcome.retry_after_ms };
+  if (status === 429 || saysNotYet(outcome))
+    return { kind: 'not_executed', status, body, retry_after_ms: outcome.retry_after_ms };
   if (status >= 300 && status < 400) return ambiguous(`redirect ${status}`, false);
   if (status >= 500 || status === 408) return ambiguous(`status ${status}`, true);
   const code = errorCode(body);

@@ -185,21 +185,50 @@ describe('on the terminal, where the merchant allows it', () => {
     await shop.read(id);
   });
 
-  it('is accepted, stays ON_TERMINAL until the event, and is CANCELED then', async () => {
+  it('waits for the terminal, and is told as canceled once the terminal has confirmed', async () => {
+    await shop.upstreamSettings({ cancel_confirmation: 'by_hand' });
+    const asked = shop.cancel(device, id);
+    await untilAsked();
+    await shop.atTerminal('cancel', { device });
+    const answer = await asked;
+    expect([answer.status, answer.body]).toEqual([200, { id }]);
+    expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
+  });
+
+  it('a terminal that does not confirm in time leaves the outcome open: 504, and CANCELED when it does', async () => {
     await shop.upstreamSettings({ cancel_confirmation: 'by_hand' });
     const answer = await shop.cancel(device, id);
-    expect([answer.status, answer.body]).toEqual([200, { id }]);
+    expect(answer.status).toBe(504);
+    legacyErrorOf(answer);
     expect((await shop.read(id)).body).toMatchObject({ state: 'ON_TERMINAL' });
     await shop.atTerminal('cancel', { device });
     await untilRow('CANCELED');
+    // It was our doing, and the till had not been told.
+    expect((await shop.cancel(device, id)).status).toBe(200);
+    expect((await shop.cancel(device, id)).status).toBe(404);
   });
 
-  it('a payment that wins the race is FINISHED [F30]', async () => {
+  it('a payment that wins the race is FINISHED, and the cancel is blocked [F30]', async () => {
     await shop.upstreamSettings({ cancel_confirmation: 'by_hand' });
-    expect((await shop.cancel(device, id)).status).toBe(200);
+    const asked = shop.cancel(device, id);
+    await untilAsked();
     await shop.atTerminal('pay', { device });
+    const answer = await asked;
+    expect([answer.status, legacyErrorOf(answer).message]).toEqual([
+      409,
+      'Verify if the intent is already being processed',
+    ]);
     await untilRow('FINISHED');
   });
+
+  /** Upstream has taken the cancel. */
+  async function untilAsked(): Promise<void> {
+    await eventually(
+      async () =>
+        (await shop.requests('/v1/orders/')).filter((one) => one.path.endsWith('/cancel') && one.status === 202),
+      (found) => found.length > 0,
+    );
+  }
 
   it('an old terminal that can not be canceled is blocked', async () => {
     await shop.control(`/terminals/${ARGENTINA}/${device}`, { method: 'PUT', body: { software: 'old' } });

@@ -38,7 +38,7 @@ export interface UpstreamOrder {
   external_reference: string;
   status: string;
   merchant_id: string;
-  config: { point: { terminal_id: string } };
+  config: { point?: { terminal_id: string } };
 }
 
 /** The fault after which a create stays in doubt: upstream says that the key was used, and not for what. */
@@ -83,7 +83,7 @@ export async function openShop(settings: Record<string, string> = {}, parts: App
     cancel: (device, id, options) =>
       bench.till(`${POINT}/devices/${device}/payment-intents/${id}`, { method: 'DELETE', ...options }),
     rows: (device) => rowsOf(bench.data_dir, device),
-    orders: async (device) => (await state()).orders.filter((order) => order.config.point.terminal_id === device),
+    orders: async (device) => (await state()).orders.filter((order) => order.config.point?.terminal_id === device),
     requests: async (path) => (await state()).requests.filter((line) => line.path.startsWith(path)),
     fault: async (rule) => {
       const answer = await bench.control('/faults', { body: rule });

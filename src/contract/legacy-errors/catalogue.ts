@@ -25,6 +25,7 @@ const commonNames = [
   'too_many_requests',
   'internal',
   'bad_gateway',
+  'not_yet',
   'unavailable',
   'outcome_unknown',
 ] as const;
@@ -33,6 +34,7 @@ export type Catalogue = Readonly<Record<CommonErrorName, LegacyErrorEntry> & Rec
 
 const NOTHING_CHARGED = 'Temporarily unavailable; nothing was charged, try again';
 const NOT_REACHED = 'The payments service could not be reached; nothing was charged';
+const NOT_YET = 'The payments service can not do this yet; nothing was changed, try again in a moment';
 const NO_ANSWER = 'The payments service did not answer in time; look at the payment before trying again';
 
 /** What the door says before and behind a family's own words; the texts are ours. */
@@ -42,6 +44,7 @@ export const doorErrors = {
   unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
   too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
   bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
+  not_yet: { status: 503, error: 'service_unavailable', message: NOT_YET },
   unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
   outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
 } as const;

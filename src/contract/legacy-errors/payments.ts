@@ -68,6 +68,7 @@ export const paymentErrors = {
   too_many_requests: { ...doorErrors.too_many_requests, cause: 429 },
   internal: { status: 500, error: 'internal_error', message: 'Internal server error', cause: 500 },
   bad_gateway: { ...doorErrors.bad_gateway, cause: 502 },
+  not_yet: { ...doorErrors.not_yet, cause: 503 },
   unavailable: { ...doorErrors.unavailable, cause: 503 },
   outcome_unknown: { ...doorErrors.outcome_unknown, cause: 504 },
 } as const satisfies Catalogue;

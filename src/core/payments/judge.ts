@@ -1,6 +1,7 @@
 /** What the outcome of a refund means, and what an order says of one whose outcome is not known: pure (`reliability.md` §3.9). */
 import { type Order, refundedOrder } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
+import { saysNotYet } from '../not-yet.ts';
 import { errorCode, type UpstreamOutcome } from '../upstream.ts';
 import type { Refund, RefundChange } from './refund.ts';
 
@@ -13,7 +14,7 @@ export type RefundVerdict =
   | { kind: 'made'; facts: RefundFacts }
   /** Refused for sure; nothing was refunded. */
   | { kind: 'refused' }
-  /** Refused unexecuted by a rate limit, or proved that no byte left. */
+  /** Refused unexecuted by a rate limit, or because it can't be done yet, or proved that no byte left. */
   | { kind: 'not_executed' }
   /**
    * `contradicted`: refused now, after an earlier try that may have worked; the order decides. `other`: answered with a
@@ -30,9 +31,6 @@ export interface Asked {
   /** The payment inside the order; undefined where the order names none. */
   transaction_id: string | undefined;
 }
-
-/** Refusals that an earlier try of the same refund may be the cause of, or that say nothing about the refund itself. */
-const PROVES_NOTHING: readonly (string | null)[] = ['idempotency_key_already_used', 'refund_in_progress'];
 
 /**
  * @param asked what was sent: an answer about another amount or another payment says nothing of this refund.
@@ -56,13 +54,12 @@ export function judgeRefund(
     if (isOther(node, asked, exponent)) return { ...unknown, other: true };
     return { kind: 'made', facts: factsOf(node, exponent) };
   }
-  if (status === 429) return repeated ? unknown : { kind: 'not_executed' };
+  if (status === 429 || saysNotYet(outcome)) return repeated ? unknown : { kind: 'not_executed' };
   if (status < 400 || status === 408 || status >= 500) return unknown;
-  const code = errorCode(body);
-  if (code === 'idempotency_key_already_used') return unknown;
+  if (errorCode(body) === 'idempotency_key_already_used') return unknown;
   if (!repeated) return { kind: 'refused' };
   // A token that died meanwhile says nothing about the refund.
-  return { kind: 'unknown', contradicted: status !== 401 && status !== 403 && !PROVES_NOTHING.includes(code) };
+  return { kind: 'unknown', contradicted: status !== 401 && status !== 403 };
 }
 
 function isOther(node: Node, { amount_minor, transaction_id }: Asked, exponent: number): boolean {

@@ -8,6 +8,7 @@ import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import { tickOf } from '../clock.ts';
 import { reportContradiction } from '../contradiction.ts';
 import type { Link } from '../link.ts';
+import { sendUntilReady } from '../not-yet.ts';
 import { needRoom } from '../room.ts';
 import type { Runtime } from '../runtime.ts';
 import { say } from '../sentences.ts';
@@ -168,7 +169,7 @@ async function findOut(
   return told(call, 'outcome_unknown');
 }
 
-/** `POST /v1/orders/{id}/refund` with the key and the bytes of the row, which are the same at every repeat. */
+/** `POST /v1/orders/{id}/refund` with the key and the bytes of the row, the same at every repeat, until upstream can do it. */
 function post(runtime: Runtime, call: LegacyCall, sending: Sending): Promise<UpstreamOutcome> {
   const { refund, link, order_id, plan } = sending;
   const { amount_minor, idempotency_key } = refund;
@@ -179,13 +180,16 @@ function post(runtime: Runtime, call: LegacyCall, sending: Sending): Promise<Ups
     { path: call.path, query: call.query, headers: call.headers, body: call.body },
     { ...merchantContext(runtime, call.merchant), order_id, ...part },
   );
-  const left_ms = Math.max(plan.deadline - runtime.clock.now(), SHORTEST_REFUND_MS);
-  return runtime.upstream.send({
-    ...routeOf('refund', order_id),
-    ...(value.body === undefined ? {} : { body: Buffer.from(stringifyJson(value.body), 'utf8') }),
-    token: call.token,
-    idempotency_key,
-    timeout_ms: Math.min(left_ms, runtime.settings.create.attempt_timeout_ms),
+  const body = value.body === undefined ? {} : { body: Buffer.from(stringifyJson(value.body), 'utf8') };
+  return sendUntilReady(runtime, plan.deadline, () => {
+    const left_ms = Math.max(plan.deadline - runtime.clock.now(), SHORTEST_REFUND_MS);
+    return runtime.upstream.send({
+      ...routeOf('refund', order_id),
+      ...body,
+      token: call.token,
+      idempotency_key,
+      timeout_ms: Math.min(left_ms, runtime.settings.create.attempt_timeout_ms),
+    });
   });
 }
 

@@ -5,12 +5,15 @@ import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import { markSent, sendCancel } from '../cancel-order.ts';
 import { applyOrder, changeLink } from '../change.ts';
 import type { Link } from '../link.ts';
+import { saysNotYet } from '../not-yet.ts';
 import { readableOrder, refreshLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import { errorCode, type UpstreamOutcome } from '../upstream.ts';
 
 /** A cancel with less time than this left would only turn a known outcome into an unknown one. */
 const SHORTEST_CANCEL_MS = 250;
+/** A terminal takes a second or two to confirm; so often its order is looked at meanwhile. */
+const TERMINAL_PAUSE_MS = 500;
 
 /** `DELETE …/devices/{device}/payment-intents/{id}`. Waits for a create that is still running, then cancels. */
 export async function cancelIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
@@ -52,8 +55,7 @@ async function cancelNow(runtime: Runtime, call: LegacyCall, legacy_id: string):
       ...(allow ? { cancelable_status: 'at_terminal' } : {}),
     },
   );
-  const timeout_ms = Math.min(left_ms, runtime.settings.create.attempt_timeout_ms);
-  const outcome = await sendCancel(runtime, marked, call.token, value.headers ?? {}, timeout_ms);
+  const outcome = await sendCancel(runtime, marked, call.token, value.headers ?? {}, deadline);
   return judgeCancel(runtime, call, { link: marked, sent_before: link.cancel === 'sent' }, outcome);
 }
 
@@ -75,7 +77,8 @@ async function judgeCancel(
     outcome.kind === 'answered' &&
     outcome.status >= 400 &&
     outcome.status < 500 &&
-    errorCode(outcome.body) !== 'idempotency_key_already_used';
+    errorCode(outcome.body) !== 'idempotency_key_already_used' &&
+    !saysNotYet(outcome);
   const already = outcome.kind === 'answered' && errorCode(outcome.body) === 'order_already_canceled';
   // One call has one deadline: the cancel took its part, and the till doesn't wait longer for the read.
   const deadline = call.received_at + runtime.settings.create.deadline_ms;
@@ -87,14 +90,26 @@ async function judgeCancel(
     await changeLink(runtime, seen, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
     return upstreamRefusal(runtime, call, 'cancel', outcome);
   }
+  // The cancel may yet be done, and stays marked as sent: found canceled, it was our doing.
+  if (saysNotYet(outcome)) return upstreamRefusal(runtime, call, 'cancel', outcome);
   if (outcome.kind === 'answered' && outcome.status === 409) return refused('point', 'cancel_blocked');
   return outcome.kind === 'not_sent' ? refused('point', 'bad_gateway') : refused('point', 'outcome_unknown');
 }
 
-/** 200 canceled, or 202: the terminal was asked, and the intent stays ON_TERMINAL until the event (`orders-api.md` §3.1). */
+/**
+ * 200 canceled; or 202: the terminal was asked, and says for itself what becomes of it, which may be a payment
+ * (`orders-api.md` §3.1). The till is told what the order says in the end, and that it is not known where the end does not
+ * come in time.
+ */
 async function accepted(runtime: Runtime, call: LegacyCall, link: Link, order: Order): Promise<LegacyAnswer> {
-  const applied = await applyOrder(runtime, link, order, { extra: () => ({ change: { cancel: 'acknowledged' } }) });
-  return canceledAnswer(runtime, call, applied);
+  const deadline = call.received_at + runtime.settings.create.deadline_ms;
+  let seen = await applyOrder(runtime, link, order);
+  while (seen.state === 'LIVE' && runtime.clock.now() + TERMINAL_PAUSE_MS + SHORTEST_CANCEL_MS < deadline) {
+    await runtime.clock.sleep(TERMINAL_PAUSE_MS);
+    seen = await refreshLink(runtime, seen, call.token, { force: true, deadline });
+  }
+  if (seen.legacy_state === 'CANCELED') return acknowledged(runtime, call, seen);
+  return refused('point', seen.state === 'DONE' ? 'cancel_blocked' : 'outcome_unknown');
 }
 
 /** A link that can't be canceled any more; a cancel of ours that was never acknowledged is a success (`reliability.md` F29). */

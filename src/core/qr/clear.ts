@@ -59,8 +59,7 @@ async function cancelLive(
   const left_ms = deadline - runtime.clock.now();
   if (left_ms < SHORTEST_CALL_MS) return refused(family, 'unavailable');
   const marked = await markSent(runtime, link);
-  const timeout_ms = Math.min(left_ms, runtime.settings.create.attempt_timeout_ms);
-  const outcome = await sendCancel(runtime, marked, call.token, cancelHeaders(runtime, call, marked), timeout_ms);
+  const outcome = await sendCancel(runtime, marked, call.token, cancelHeaders(runtime, call, marked), deadline);
   const order = readableOrder(outcome, marked.order_id);
   if (order !== null) {
     const applied = await applyOrder(runtime, marked, order, { extra: () => ({ change: { cancel: 'acknowledged' } }) });

@@ -2,6 +2,7 @@
 import type { Exchange } from '../exchange.ts';
 import { TILL_LEFT } from '../exchange-outcome.ts';
 import type { RoutedKind } from '../merchant.ts';
+import { isNotYet } from '../not-yet.ts';
 import { kindOfSlot } from '../routing.ts';
 
 /** `fault`: ours or the service's. `slow`: right, but so late that tills give up. `fine`: right, and in time. */
@@ -37,7 +38,7 @@ export function classify(
 
 function classOf({ status, outcome, upstream, duration_ms, default_row }: Judged, slow_ms: number): Class | null {
   if (status === TILL_LEFT || outcome === 'auth') return null;
-  if (status === 429 || wasLimited(upstream)) return null;
+  if (status === 429 || wasPutOff(upstream)) return null;
   if (outcome === 'fault' || status >= 500) return 'fault';
   if (outcome === 'business') return default_row && isOurs(upstream) ? 'fault' : null;
   return duration_ms >= slow_ms ? 'slow' : 'fine';
@@ -55,9 +56,10 @@ function isOurs(upstream: Exchange['upstream']): boolean {
   return status !== null && !SHOPS_AFFAIRS.includes(status);
 }
 
-/** The service refused for its rate limit; what the till was told of it is no fault. */
-function wasLimited(upstream: Exchange['upstream']): boolean {
-  return upstream.at(-1)?.status === 429;
+/** The service refused for its rate limit, or can't do it yet; what the till was told of it is no fault. */
+function wasPutOff(upstream: Exchange['upstream']): boolean {
+  const last = upstream.findLast(({ name }) => name !== 'get');
+  return upstream.at(-1)?.status === 429 || (last?.status != null && isNotYet(last.status, last.code));
 }
 
 /** Payments count for the kind of their sale, where the call says whose unit it was; what is of no operation for nothing. */

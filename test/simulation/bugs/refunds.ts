@@ -13,8 +13,8 @@ export const refundBugs: Bug[] = [
       },
       {
         file: 'core/payments/make-refund.ts',
-        from: '    idempotency_key,\n    timeout_ms: Math.min(left_ms',
-        to: '    idempotency_key: repeated ? runtime.ids.idempotencyKey() : idempotency_key,\n    timeout_ms: Math.min(left_ms',
+        from: '      idempotency_key,\n      timeout_ms: Math.min(left_ms',
+        to: '      idempotency_key: repeated ? runtime.ids.idempotencyKey() : idempotency_key,\n      timeout_ms: Math.min(left_ms',
       },
     ],
   },
