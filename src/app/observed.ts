@@ -116,8 +116,10 @@ function sentBody(call: UpstreamCall): unknown {
 
 /** @throws PuenteError refused where the merchant's setting refuses fields that no row knows. */
 function noteLosses(draft: ExchangeDraft, { losses }: Translated): void {
+  if (losses.length === 0) return;
   // A create that is translated once more, with another reference, loses the same again: it is one call.
-  for (const loss of losses) if (!draft.losses.some((known) => isSame(known, loss))) draft.losses.push(loss);
+  const known = new Set(draft.losses.map(placeOf));
+  for (const loss of losses) if (!known.has(placeOf(loss))) draft.losses.push(loss);
   const unknown = losses.filter((loss) => loss.unknown === true);
   for (const loss of unknown) noteUnknown(draft, 'field', loss.path);
   const [first] = unknown;
@@ -136,8 +138,8 @@ function noteRefusal(draft: ExchangeDraft, error: unknown): void {
   else if (name === 'additional_property' && typeof detail === 'string') noteUnknown(draft, 'field', `body.${detail}`);
 }
 
-function isSame(one: Loss, other: Loss): boolean {
-  return one.table === other.table && one.path === other.path;
+function placeOf({ table, path }: Loss): string {
+  return `${table} ${path}`;
 }
 
 function note(kept: string[] | undefined, rows: readonly string[]): void {

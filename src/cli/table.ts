@@ -11,12 +11,12 @@ const PADDING = 2;
 export function tableOf(head: string[], rows: (string | number)[][], width: number = terminalWidth()): string {
   const cells = [head, ...rows.map((row) => row.map(String))];
   const widths = fitted(
-    head.map((_, column) => Math.max(...cells.map((row) => textWidth(row[column] ?? '')))),
+    head.map((_, column) => cells.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? '')), 0)),
     width - head.length * (PADDING + 1) - 1,
   );
   const [first = [], ...rest] = cells.map((row) => row.map((text, column) => wrapped(text, widths[column] ?? 0)));
   const table = new Table({ head: first, style: { head: [], border: [] } });
-  table.push(...rest);
+  for (const row of rest) table.push(row);
   return table.toString();
 }
 

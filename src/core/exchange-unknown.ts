@@ -12,9 +12,9 @@ const PATH_WORD = /^(v\d{1,2}|[a-z][a-z_.-]{0,31})$/;
 
 /** Notes a hit, once for a call; indices of lists and long numbers are not part of a name. */
 export function noteUnknown(draft: Pick<ExchangeDraft, 'unknown'>, what: UnknownHit['what'], found: string): void {
+  if (draft.unknown.length >= MAX_HITS) return;
   const name = nameOf(found);
-  if (draft.unknown.length >= MAX_HITS || draft.unknown.some((hit) => hit.what === what && hit.name === name)) return;
-  draft.unknown.push({ what, name });
+  if (!draft.unknown.some((hit) => hit.what === what && hit.name === name)) draft.unknown.push({ what, name });
 }
 
 /** The same few come again with every call, and looking for what hides in one takes longer than all else that is noted. */
@@ -27,7 +27,8 @@ function nameOf(found: string): string {
   const name = redactName(found)
     .replaceAll(/\[\d+\]/g, '[]')
     .replaceAll(/\d{6,}/g, '#')
-    .slice(0, MAX_NAME);
+    .slice(0, MAX_NAME)
+    .toWellFormed();
   // Nothing longer than a name is kept, whatever somebody invents.
   if (found.length <= MAX_NAME) names.set(found, name);
   return name;

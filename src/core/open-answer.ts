@@ -60,16 +60,15 @@ export function noteId(runtime: Runtime, { legacy_id }: Link): void {
   if (draft !== null) draft.legacy_id = legacy_id;
 }
 
-/** Once for each sale that is opened; its retries lose nothing more. */
+/** Once for each sale that is opened, its retries lose nothing more; a field of a list is told once. */
 export function noteLosses(runtime: Runtime, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
-  for (const loss of losses) {
-    runtime.count('losses', loss.table);
-    runtime.log.info('a field did not reach the order', {
-      merchant: merchant_id,
-      legacy_id,
-      table: loss.table,
-      path: loss.path,
-    });
+  const told = new Set<string>();
+  for (const { table, path } of losses) {
+    runtime.count('losses', table);
+    const name = path.replaceAll(/\[\d+\]/g, '[]');
+    if (!told.has(name))
+      runtime.log.info('a field did not reach the order', { merchant: merchant_id, legacy_id, table, path });
+    told.add(name);
   }
 }
 

@@ -4,13 +4,13 @@ import { PuenteError } from '../error.ts';
 import { type Contract, contractOf } from './contracts.ts';
 import type { Converted, Converter } from './converters/converter.ts';
 import { converters } from './converters.ts';
-import { type Path, printPath, propertyName, reader, writer } from './path.ts';
+import { anyElement, type Path, printPath, propertyName, reader, writer } from './path.ts';
 import { refusal } from './refusal.ts';
 import type { Policy, Row } from './row.ts';
 import { rowsOf } from './row.ts';
 import type { WrittenTable } from './schema.ts';
 import { looseObjectsOf } from './shape.ts';
-import type { Loss, MappingContext } from './tables.ts';
+import { type Loss, type MappingContext, OTHERS } from './tables.ts';
 
 export interface Applied {
   target: Record<string, unknown>;
@@ -27,6 +27,11 @@ export interface CompiledTable {
   /** @throws PuenteError refused, when a row refuses the source. */
   apply(source: unknown, context: MappingContext): Applied;
 }
+
+/** Names of unknown fields that one table tells of one call: a till's maker has tens. More of them are one loss together. */
+const MOST_UNKNOWN = 50;
+/** Elements of a list whose loss of one field is told: of the others it is the same field. */
+const MOST_ELEMENTS = 50;
 
 /** The site of a merchant whose site is not known, or not in the tables. */
 export const OTHER_SITE = 'other';
@@ -48,7 +53,7 @@ export function compileTable(table: WrittenTable, sites: readonly string[]): Com
     to,
     rows,
     apply(source, context) {
-      const run: Run = { source, context, target: {}, fired: [], losses: [], element: '' };
+      const run: Run = { source, context, target: {}, fired: [], losses: [], element: '', told: new Map() };
       for (const name of names) run.target[name] = {};
       const site = context.site;
       const steps = (typeof site === 'string' ? programs.get(site) : undefined) ?? programs.get(OTHER_SITE) ?? [];
@@ -63,6 +68,8 @@ interface Run extends Applied {
   context: MappingContext;
   /** Where inside an `each` we are, such as `data.terminals[2].`; empty outside. */
   element: string;
+  /** How often a loss was told: of each unknown field by its name, and of each row in a list. */
+  told: Map<string, number>;
 }
 
 type Step = (run: Run) => void;
@@ -148,7 +155,18 @@ function settle(run: Run, table: string, row: string, path: string, converted: C
     const { error, detail, limitation } = converted.refusal;
     throw refusal(error, detail, row, limitation);
   }
-  if (converted.loss) run.losses.push({ table, path: run.element + path, why: converted.loss });
+  if (converted.loss) lose(run, row, { table, path: run.element + path, why: converted.loss });
+}
+
+function lose(run: Run, row: string, loss: Loss): void {
+  if (run.element === '' || isToldAgain(run, row)) run.losses.push(loss);
+}
+
+function isToldAgain({ told }: Run, name: string): boolean {
+  const times = told.get(name) ?? 0;
+  if (times >= MOST_ELEMENTS) return false;
+  told.set(name, times + 1);
+  return true;
 }
 
 /** A row inside an `each` fires for many elements and is told once. */
@@ -171,7 +189,7 @@ function dropStep(table: string, row: Row, policy: Policy): Step {
     if (value === undefined || value === null) return;
     fire(run, row.id);
     if (policy === 'refuse') throw refusal('additional_property', detail, row.id);
-    if (policy === 'note') run.losses.push({ table, path: run.element + path, why: row.why });
+    if (policy === 'note') lose(run, row.id, { table, path: run.element + path, why: row.why });
   };
 }
 
@@ -211,9 +229,17 @@ function unknownKeyStep(table: string, path: Path, known: ReadonlySet<string>, p
     for (const key of Object.keys(found)) {
       if (known.has(key)) continue;
       if (policy === 'refuse') throw refusal('additional_property', key);
-      const property = propertyName([...at, key]);
-      const why = `orders have no counterpart of ${property}`;
-      run.losses.push({ table, path: printPath([...at, key]), why, unknown: true });
+      // Whatever else a till makes up, it is counted by now.
+      if (run.told.has(OTHERS)) return;
+      const where = [...at, key];
+      const name = printPath(anyElement(where));
+      if (run.told.size < MOST_UNKNOWN || run.told.has(name)) {
+        const why = `orders have no counterpart of ${propertyName(where)}`;
+        if (isToldAgain(run, name)) run.losses.push({ table, path: printPath(where), why, unknown: true });
+      } else {
+        run.told.set(OTHERS, 1);
+        run.losses.push({ table, path: OTHERS, why: 'orders have no counterpart of more fields', unknown: true });
+      }
     }
   });
   return (run) => look(run, run.source, []);

@@ -42,6 +42,9 @@ export interface LegacyRequest {
 /** What is known beside the request or the answer; the keys a table may name are declared in `mapping/context.ts`. */
 export type MappingContext = Record<string, unknown>;
 
+/** Stands for the names beyond those that are told apart, wherever somebody else makes up names. */
+export const OTHERS = '(others)';
+
 /** A source value that did not reach the other side, with the row's reason. */
 export interface Loss {
   table: string;

@@ -1,52 +1,135 @@
-/** A bound on the distinct names that strangers can make Puente keep: beyond it they are counted under one name. */
-import type { RecordedExchange } from '../core/records/evidence.ts';
-import type { Reader } from './engine.ts';
+/** Bounds on the distinct names that strangers can make Puente keep: beyond them they are counted under one name. */
+import { createRecent } from '../core/recent.ts';
+import type { DifferenceSeen, RecordedExchange } from '../core/records/evidence.ts';
+import { signatureOf } from '../core/shadow/difference.ts';
+import { OTHERS } from '../mapping/tables.ts';
+import type { Read, Reader } from './engine.ts';
+import type { Value } from './unit.ts';
 
 /** Distinct names a merchant and kind; a till's maker has tens, and who sends more is guessing paths. */
 export const NAMES_LIMIT = 500;
 /** Distinct sentences a merchant and operation: a table has some tens of rules. */
 export const DETAILS_LIMIT = 200;
-export const OTHERS = '(others)';
+/** Rows a merchant of lost fields, and of fields seen; those that the tables know always have their own, and are some hundreds. */
+export const FIELDS_LIMIT = 1_000;
+/** Groups of differences a merchant: more than anybody will judge. */
+export const DIFFERENCES_LIMIT = 500;
+/** Units a merchant: more terminals and points of sale than the largest chain has. */
+export const UNITS_LIMIT = 10_000;
+/** Longest unit that is kept by its name; real ones are below 70 characters. */
+const LONGEST_UNIT = 200;
 
-/** The name to count under, and the same for the detail of a verdict. */
+/** The names to count under. */
 export interface NameKeeper {
   unknown(merchant_id: string, what: string, name: string): string;
+  /** Of a verdict. */
   detail(merchant_id: string, operation: string, detail: string): string;
+  /** Of a field that no table knows: its path in the ledger. */
+  lost(merchant_id: string, operation: string, path: string): string;
+  /** Of a field that the till may have named. */
+  field(merchant_id: string, operation: string, field: string): string;
+  unit(merchant_id: string, slot: string): string;
+  difference(merchant_id: string, difference: DifferenceSeen): DifferenceSeen;
 }
 
-/** Makes the keeper of one batch, which knows what is kept already; what the batch adds counts towards the bounds. */
+/**
+ * Makes the keeper of one batch, which knows what is kept already; what the batch adds counts towards the bounds. Several
+ * processes over one database may pass a bound by what they add in the same moment.
+ */
 export function nameKeeper(reader: Reader): (batch: readonly RecordedExchange[]) => Promise<NameKeeper> {
-  const unknown = namesIn(reader, 'unknowns', 'what', 'name', NAMES_LIMIT);
-  const detail = namesIn(reader, 'verdicts', 'operation', 'detail', DETAILS_LIMIT);
-  return async (batch) => ({
-    unknown: await unknown(batch.flatMap((one) => one.unknown.map(({ what }) => [one.merchant_id ?? '', what]))),
-    detail: await detail(
-      batch.filter((one) => (one.shadow?.detail ?? null) !== null).map((one) => [one.merchant_id, one.operation]),
-    ),
-  });
+  const of = (table: string, place: string, name: string, limit: number) => {
+    const columns = `SELECT DISTINCT ${name} AS name FROM ${table} WHERE ${place} LIMIT ${limit + 1}`;
+    return namesIn(reader.prepare<Value[], { name: string }>(columns), limit);
+  };
+  const kinds = {
+    unknowns: of('unknowns', 'merchant_id = ? AND what = ?', 'name', NAMES_LIMIT),
+    details: of('verdicts', 'merchant_id = ? AND operation = ?', 'detail', DETAILS_LIMIT),
+    losses: of('ledger', 'merchant_id = ?', "operation || ' ' || path", FIELDS_LIMIT),
+    fields: of('coverage', 'merchant_id = ?', "operation || ' ' || field", FIELDS_LIMIT),
+    units: of('seen_units', 'merchant_id = ?', 'slot', UNITS_LIMIT),
+    differences: of('differences', 'merchant_id = ?', 'signature', DIFFERENCES_LIMIT),
+  };
+  return async (batch) => {
+    const unknowns = kinds.unknowns();
+    const details = kinds.details();
+    const losses = kinds.losses();
+    const fields = kinds.fields();
+    const units = kinds.units();
+    const differences = kinds.differences();
+    for (const one of batch) {
+      const { merchant_id, operation, unit } = one;
+      for (const { what, name } of one.unknown) unknowns.want([merchant_id ?? '', what], name);
+      if (merchant_id === null || operation === null) continue;
+      const detail = one.shadow?.detail ?? null;
+      if (detail !== null) details.want([merchant_id, operation], detail);
+      if (unit !== null && unit.length <= LONGEST_UNIT) units.want([merchant_id], unit);
+      for (const { unknown, operation: of_table, path } of one.lost)
+        if (unknown === true) losses.want([merchant_id], `${of_table} ${path}`);
+      for (const cell of one.cells)
+        if (cell.unknown === true) fields.want([merchant_id], `${cell.operation} ${cell.field}`);
+      for (const { signature } of one.differences) differences.want([merchant_id], signature);
+    }
+    for (const kind of [unknowns, details, losses, fields, units, differences]) await kind.read();
+    return {
+      unknown: (merchant_id, what, name) => (unknowns.keeps([merchant_id, what], name) ? name : OTHERS),
+      detail: (merchant_id, operation, name) => (details.keeps([merchant_id, operation], name) ? name : OTHERS),
+      lost: (merchant_id, operation, path) => (losses.keeps([merchant_id], `${operation} ${path}`) ? path : OTHERS),
+      field: (merchant_id, operation, name) => (fields.keeps([merchant_id], `${operation} ${name}`) ? name : OTHERS),
+      unit: (merchant_id, slot) => (slot.length <= LONGEST_UNIT && units.keeps([merchant_id], slot) ? slot : OTHERS),
+      difference: (merchant_id, one) => (differences.keeps([merchant_id], one.signature) ? one : otherDifference(one)),
+    };
+  };
 }
 
-/** A merchant, and a kind of names within it; null where there is none, which is never asked for. */
-type Place = (string | null)[];
+/** One group for each operation and kind; the last of them is what it shows. */
+function otherDifference(one: DifferenceSeen): DifferenceSeen {
+  const { operation, what } = one;
+  const signature = signatureOf({ operation, what, path: OTHERS, kind: OTHERS });
+  return { ...one, signature, path: OTHERS };
+}
 
-function namesIn(reader: Reader, table: string, group: string, column: string, limit: number) {
-  const known = reader.prepare<[string, string], { name: string }>(
-    `SELECT DISTINCT ${column} AS name FROM ${table} WHERE merchant_id = ? AND ${group} = ? LIMIT ${limit + 1}`,
-  );
-  return async (places: readonly Place[]) => {
-    const kept = new Map<string, Set<string>>();
-    for (const place of places) {
-      const [merchant_id, within] = place;
-      const key = JSON.stringify(place);
-      if (merchant_id == null || within == null || kept.has(key)) continue;
-      kept.set(key, new Set((await known.all(merchant_id, within)).map(({ name }) => name)));
-    }
-    return (merchant_id: string, within: string, name: string): string => {
-      const here = kept.get(JSON.stringify([merchant_id, within])) ?? new Set();
-      if (here.has(name)) return name;
-      if (here.size - (here.has(OTHERS) ? 1 : 0) >= limit) return OTHERS;
-      here.add(name);
-      return name;
+/** Names that were asked for before, of all merchants: tills say the same again and again. */
+const KNOWN_NAMES = 20_000;
+
+interface Names {
+  /** The name will be asked for in this batch. */
+  want(place: string[], name: string): void;
+  /** Reads what is kept in the places of names that were not asked for before. */
+  read(): Promise<void>;
+  keeps(place: string[], name: string): boolean;
+}
+
+/** @returns what makes the names of a batch. A half of a surrogate pair is stored as U+FFFD, and so it is known. */
+function namesIn(stored: Read<Value[], { name: string }>, limit: number): () => Names {
+  /** Whether the name is kept as it is. */
+  const known = createRecent<boolean>(KNOWN_NAMES);
+  const keyOf = (place: string[], name: string): string => `${place.join(' ')} ${name.toWellFormed()}`;
+  return () => {
+    /** Of each place that has a name which is not known. */
+    const open = new Map<string, { place: string[]; names: Set<string> }>();
+    /** What is known may be forgotten while the batch is written. */
+    const answers = new Map<string, boolean>();
+    return {
+      want(place, name) {
+        const key = keyOf(place, name);
+        const is_kept = known.get(key);
+        if (is_kept === undefined) open.set(place.join(' '), { place, names: new Set() });
+        else answers.set(key, is_kept);
+      },
+      async read() {
+        for (const one of open.values()) one.names = new Set((await stored.all(...one.place)).map((row) => row.name));
+      },
+      keeps(place, raw) {
+        const name = raw.toWellFormed();
+        const key = keyOf(place, name);
+        const names = open.get(place.join(' '))?.names ?? new Set();
+        const has_room = names.has(name) || names.size - (names.has(OTHERS) ? 1 : 0) < limit;
+        const is_kept = answers.get(key) ?? has_room;
+        if (is_kept) names.add(name);
+        answers.set(key, is_kept);
+        known.set(key, is_kept);
+        return is_kept;
+      },
     };
   };
 }

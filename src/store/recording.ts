@@ -6,7 +6,7 @@ import { PuenteError } from '../error.ts';
 import type { CommitResult, Reader, Writer } from './engine.ts';
 import { storeFailed } from './failure.ts';
 import { EXCHANGES_LOCK } from './locks.ts';
-import { nameKeeper } from './names.ts';
+import { type NameKeeper, nameKeeper } from './names.ts';
 import { sumSteps } from './sums.ts';
 import type { Step } from './unit.ts';
 
@@ -43,16 +43,18 @@ export function recordingMethods(
   /** All in one unit. An id that is there already breaks the rule that ids are unique: no sum counts it twice. */
   async function add(batch: readonly RecordedExchange[]): Promise<CommitResult> {
     if (batch.length === 0) return { kind: 'done' };
+    const names = await keepNames(batch);
+    const named = batch.map((one) => withDifferences(one, names));
     return writer.commit({
-      steps: [...rowsOf(batch), ...sumSteps(batch, await keepNames(batch))],
+      steps: [...rowsOf(named), ...sumSteps(named, names)],
       locks: { alone: [EXCHANGES_LOCK] },
     });
   }
 
   async function knownOf(batch: readonly RecordedExchange[]): Promise<Set<string>> {
     const ids = JSON.stringify(batch.map((exchange) => exchange.id));
-    const times = batch.map((exchange) => exchange.at);
-    const rows = await knownIds.all(ids, Math.min(...times), Math.max(...times));
+    const times = batch.map((exchange) => exchange.at).sort((one, other) => one - other);
+    const rows = await knownIds.all(ids, times[0] ?? 0, times.at(-1) ?? 0);
     return new Set(rows.map((row) => row.id));
   }
 
@@ -66,4 +68,11 @@ export function recordingMethods(
       return written;
     },
   };
+}
+
+/** Its row names the groups under which its differences are counted, so that reports find them. */
+function withDifferences(one: RecordedExchange, names: NameKeeper): RecordedExchange {
+  const { merchant_id, differences } = one;
+  if (merchant_id === null || differences.length === 0) return one;
+  return { ...one, differences: differences.map((difference) => names.difference(merchant_id, difference)) };
 }

@@ -22,9 +22,9 @@ export function sumSteps(batch: readonly RecordedExchange[], names: NameKeeper):
   );
   const sums: [WriteName, Value[][]][] = [
     ['add_traffic', trafficOf(attributed)],
-    ['add_units', unitsOf(attributed)],
-    ['add_losses', lossesOf(attributed)],
-    ['add_coverage', coverageOf(attributed)],
+    ['add_units', unitsOf(attributed, names)],
+    ['add_losses', lossesOf(attributed, names)],
+    ['add_coverage', coverageOf(attributed, names)],
     ['add_differences', differencesOf(attributed)],
     ['add_unknowns', unknownsOf(batch, names)],
     ['add_verdicts', verdictsOf(attributed, names)],
@@ -41,11 +41,15 @@ function trafficOf(batch: Attributed[]): Value[][] {
   return sums.rows(({ calls }) => [calls]);
 }
 
-function unitsOf(batch: Attributed[]): Value[][] {
+function unitsOf(batch: Attributed[], names: NameKeeper): Value[][] {
   const sums = newSums<Span & { calls: number; last_lane: string }>();
   for (const { merchant_id, unit, at, lane } of batch) {
     if (unit === null) continue;
-    const sum = sums.of([merchant_id, unit], () => ({ ...spanFrom(at), calls: 0, last_lane: lane }));
+    const sum = sums.of([merchant_id, names.unit(merchant_id, unit)], () => ({
+      ...spanFrom(at),
+      calls: 0,
+      last_lane: lane,
+    }));
     if (at >= sum.last_at) sum.last_lane = lane;
     widen(sum, at);
     sum.calls += 1;
@@ -54,11 +58,14 @@ function unitsOf(batch: Attributed[]): Value[][] {
 }
 
 /** A call that lost a field twice counts once for it; it counts as would-be when it lost it on paper only. */
-function lossesOf(batch: Attributed[]): Value[][] {
+function lossesOf(batch: Attributed[], names: NameKeeper): Value[][] {
   const sums = newSums<Span & { why: string; weight: string; count: number; would_be: number; shown: Shown }>();
   for (const exchange of batch) {
     const { merchant_id, at, lost } = exchange;
-    for (const loss of onceEach(realLast(lost), ({ operation, table, path }) => [operation, table, path])) {
+    const named = lost.map((loss) =>
+      loss.unknown === true ? { ...loss, path: names.lost(merchant_id, loss.operation, loss.path) } : loss,
+    );
+    for (const loss of onceEach(realLast(named), ({ operation, table, path }) => [operation, table, path])) {
       const { operation, table, path, why, weight } = loss;
       const shown = shownBy(exchange);
       const start = () => ({ ...spanFrom(at), why, weight, count: 0, would_be: 0, shown });
@@ -80,10 +87,13 @@ function realLast(lost: readonly LossSeen[]): LossSeen[] {
 }
 
 /** A field that a call shows both ways, as in a list of items, counts as different. */
-function coverageOf(batch: Attributed[]): Value[][] {
+function coverageOf(batch: Attributed[], names: NameKeeper): Value[][] {
   const sums = newSums<{ equal: number; different: number; last_at: number }>();
   for (const { merchant_id, cells, times, last_at } of sharersOf(batch)) {
-    for (const { operation, field, outcome } of onceEach(differentLast(cells), (cell) => [
+    const named = cells.map((cell) =>
+      cell.unknown === true ? { ...cell, field: names.field(merchant_id, cell.operation, cell.field) } : cell,
+    );
+    for (const { operation, field, outcome } of onceEach(differentLast(named), (cell) => [
       cell.operation,
       cell.field,
     ])) {

@@ -11,7 +11,9 @@ export interface Sums<Sum> {
 export function newSums<Sum>(): Sums<Sum> {
   const sums = new Map<string, { key: Value[]; sum: Sum }>();
   return {
-    of(key, start) {
+    of(written, start) {
+      // As it is stored: two names of which only a half of a surrogate pair differs are one.
+      const key = written.map((part) => (typeof part === 'string' ? part.toWellFormed() : part));
       const name = JSON.stringify(key);
       const known = sums.get(name);
       if (known !== undefined) return known.sum;

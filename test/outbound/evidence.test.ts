@@ -13,6 +13,7 @@ import {
 } from '../../src/outbound/evidence.ts';
 import { startWriter } from '../../src/outbound/evidence-writer.ts';
 import { createUpstream, type UpstreamClient } from '../../src/outbound/upstream.ts';
+import { storeFailed } from '../../src/store/failure.ts';
 import { type Create, RECEIVED_AT, tables, taskOf } from '../core/shadow-kit.ts';
 import { type Folder, newFolder, openStore } from '../store/sqlite/kit.ts';
 
@@ -42,6 +43,8 @@ let upstream: UpstreamClient;
 let running: RunningEvidence[];
 let counted: Map<string, number>;
 let warnings: string[];
+/** Pauses that were asked for. */
+let slept = 0;
 /** Each test has a merchant and a day of its own in the one store. */
 let merchant_id = '';
 let now = RECEIVED_AT;
@@ -66,6 +69,7 @@ beforeEach(() => {
   running = [];
   counted = new Map();
   warnings = [];
+  slept = 0;
   tests++;
   merchant_id = String(700_100_200 + tests);
   now = RECEIVED_AT + tests * DAY_MS;
@@ -93,7 +97,7 @@ function partsOf(changes: Partial<EvidenceSettings>, into: Writing): EvidencePar
   return {
     store: into,
     tables,
-    clock: { now: () => now, sleep: async () => undefined },
+    clock: { now: () => now, sleep: async () => void slept++ },
     log: { debug: note, info: note, warn: note, error: note },
     count: (name, label) => counted.set(`${name} ${label}`, (counted.get(`${name} ${label}`) ?? 0) + 1),
     upstream,
@@ -297,7 +301,7 @@ describe('a store that fails', () => {
     expect(await shedToday()).toEqual({ shadow: 0, evidence: 1 });
   });
 
-  it('loses few for one exchange that it refuses', async () => {
+  it('loses no other for one exchange that it refuses', async () => {
     const refusing = failing(0);
     const { recordExchanges } = refusing;
     const bad = newExchange();
@@ -313,10 +317,48 @@ describe('a store that fails', () => {
     for (let index = 0; index < 199; index++) evidence.finished(newExchange());
     await evidence.settled();
     const ids = (await kept()).map(({ id }) => id);
-    expect(ids).toHaveLength(100);
+    expect(ids).toHaveLength(199);
     expect(heard.toSorted()).toEqual(ids.toSorted());
-    expect(counted.get('shed evidence')).toBe(100);
-    expect(await shedToday()).toEqual({ shadow: 0, evidence: 100 });
+    expect(counted.get('shed evidence')).toBe(1);
+    expect(await shedToday()).toEqual({ shadow: 0, evidence: 1 });
+    expect(slept, 'a store that takes the others is not waited for').toBe(0);
+  });
+
+  it('loses no other for many that it refuses, side by side and far apart', async () => {
+    const refusing = failing(0);
+    const { recordExchanges } = refusing;
+    const bad = new Set<string>();
+    refusing.recordExchanges = async (batch) => {
+      if (batch.some(({ id }) => bad.has(id))) throw new Error('not this one');
+      await recordExchanges(batch);
+    };
+    const evidence = start({ batch_ms: HOUR_MS }, refusing);
+    const isBad = (index: number): boolean => index < 3 || index % 20 === 0 || index > 197;
+    for (let index = 0; index < 200; index++) {
+      const exchange = newExchange();
+      if (isBad(index)) bad.add(exchange.id);
+      evidence.finished(exchange);
+    }
+    await evidence.settled();
+    expect(await kept()).toHaveLength(200 - bad.size);
+    expect(await shedToday()).toEqual({ shadow: 0, evidence: bad.size });
+    expect(slept).toBe(0);
+  });
+
+  it('is waited for while it is away, and nothing is taken apart', async () => {
+    const away = failing(0);
+    const { recordExchanges } = away;
+    const sizes: number[] = [];
+    away.recordExchanges = async (batch) => {
+      sizes.push(batch.length);
+      if (sizes.length <= 3) throw storeFailed('gone', 'no answer');
+      await recordExchanges(batch);
+    };
+    const evidence = start({ batch_ms: HOUR_MS }, away);
+    for (let index = 0; index < 200; index++) evidence.finished(newExchange());
+    await evidence.settled();
+    expect([sizes, slept]).toEqual([[200, 200, 200, 200], 3]);
+    expect(await kept()).toHaveLength(200);
   });
 
   it('is told at the end what it never took', async () => {

@@ -132,8 +132,8 @@ function countOf(groups: readonly Group<unknown>[]): number {
 }
 
 function spanOf(groups: readonly Group<unknown>[]): { count: number; first_at: number; last_at: number } {
-  const first_at = Math.min(...groups.map((one) => one.first_at));
-  return { count: countOf(groups), first_at, last_at: Math.max(...groups.map((one) => one.last_at)) };
+  const first_at = groups.reduce((first, one) => Math.min(first, one.first_at), Number.POSITIVE_INFINITY);
+  return { count: countOf(groups), first_at, last_at: groups.reduce((last, one) => Math.max(last, one.last_at), 0) };
 }
 
 function shownBy({ shown }: Group<unknown>): { sample: string; tables_revision: string } {

@@ -24,7 +24,7 @@ export interface Book extends EvidenceReader {
 export interface Sums {
   traffic: Groups<Omit<Traffic, 'calls'>>;
   units: Groups<{ merchant_id: string; slot: string; last_lane: Traffic['lane'] }>;
-  losses: Groups<LossSeen & { merchant_id: string }>;
+  losses: Groups<Omit<LossSeen, 'unknown'> & { merchant_id: string }>;
   cells: Groups<CoverageCell & { merchant_id: string }>;
   differences: Groups<DifferenceSeen & { merchant_id: string }>;
   unknowns: Groups<Pick<UnknownRow, 'merchant_id' | 'what' | 'name'>>;
@@ -87,8 +87,9 @@ function addFindings(sums: Sums, exchange: Attributed, shown: StoredExchange): v
   sums.traffic.add([merchant_id, day, operation, lane, outcome], calls, shown);
   if (unit !== null) sums.units.add([merchant_id, unit], { merchant_id, slot: unit, last_lane: lane }, shown);
   for (const loss of lostOnce(exchange.lost)) {
+    const { unknown: _unknown, ...facts } = loss;
     const key = [merchant_id, loss.operation, loss.table, loss.path, Number(loss.would_be)];
-    sums.losses.add(key, { ...loss, merchant_id }, shown);
+    sums.losses.add(key, { ...facts, merchant_id }, shown);
   }
   for (const cell of cellsOnce(exchange.cells))
     sums.cells.add([merchant_id, cell.operation, cell.field, cell.outcome], { ...cell, merchant_id }, shown);

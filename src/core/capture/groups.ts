@@ -40,7 +40,9 @@ export function mergedBy<Facts>(groups: readonly Group<Facts>[], keyOf: (facts: 
   const merged = new Map<string, Group<Facts>[]>();
   for (const group of groups) {
     const key = keyOf(group.facts);
-    merged.set(key, [...(merged.get(key) ?? []), group]);
+    const same = merged.get(key);
+    if (same === undefined) merged.set(key, [group]);
+    else same.push(group);
   }
   return [...merged.values()];
 }

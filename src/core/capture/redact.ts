@@ -39,11 +39,20 @@ export function redactName(name: string): string {
   return maskText(name, false);
 }
 
+/** Longest name of an unknown field that is kept, and the longest sentence that has it. */
+const MAX_NAME = 200;
+const MAX_WHY = MAX_NAME + 50;
+
 /** Losses of fields that no table knows tell the till's own names. */
 export function redactLosses(losses: readonly Loss[]): Loss[] {
   return losses.map((loss) =>
-    loss.unknown === true ? { ...loss, path: redactName(loss.path), why: redactName(loss.why) } : loss,
+    loss.unknown === true ? { ...loss, path: keptText(loss.path, MAX_NAME), why: keptText(loss.why, MAX_WHY) } : loss,
   );
+}
+
+/** Well formed, because a store can't hold half of a surrogate pair. */
+function keptText(text: string, longest: number): string {
+  return redactName(text).slice(0, longest).toWellFormed();
 }
 
 /** Where in a value we are: what its name says, and what an object around it says. */

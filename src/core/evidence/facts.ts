@@ -77,7 +77,7 @@ export async function readSeen(reader: EvidenceReader, merchant_id: string, now:
     reader.ledger(merchant_id),
     reader.coverage(merchant_id),
   ]);
-  const last_at = Math.max(0, ...verdicts.map((row) => row.last_at), ...coverage.map((row) => row.last_at));
+  const last_at = [...verdicts, ...coverage].reduce((last, row) => Math.max(last, row.last_at), 0);
   const [newest] = last_at === 0 ? [] : await reader.exchanges({ merchant_id, since: last_at }, 0, 1);
   return { traffic, verdicts, differences, unknowns, ledger, coverage, judged_by: newest?.tables_revision ?? null };
 }

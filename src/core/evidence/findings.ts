@@ -64,9 +64,9 @@ export function lessonOf(tables: Tables, seen: Taught, found: Found): Lesson {
     const isSearched = isSearch(operation) && operation.story !== 'list_events';
     const has_found = isSearched && exchange.outcome === 'ok' && exchange.fired.length > 0;
     if (has_found) mark(cells, operation.name, FOUND, 'equal');
-    for (const field of lost.keys()) mark(cells, operation.name, field, 'different');
+    for (const [field, { unknown }] of lost) mark(cells, operation.name, field, 'different', unknown);
   }
-  for (const cell of found.cells) mark(cells, cell.operation, cell.field, cell.outcome);
+  for (const cell of found.cells) mark(cells, cell.operation, cell.field, cell.outcome, cell.unknown);
   const { differences, compared } = found;
   return {
     losses: exchange.losses,
@@ -98,14 +98,15 @@ function noteLoss(
   lost: Map<string, LossSeen>,
   tables: Tables,
   operation: Operation,
-  { table, path: where, why }: Loss,
+  { table, path: where, why, unknown }: Loss,
   would_be: boolean,
 ): void {
   const path = where.replaceAll(/\[\d+\]/g, '[]');
   const field = fieldOfLoss(tables, operation, table, path);
   if (lost.has(field)) return;
   const { weight } = tables.facts(table, path);
-  lost.set(field, { operation: operation.name, table, path, why, weight, would_be });
+  const seen = { operation: operation.name, table, path, why, weight, would_be };
+  lost.set(field, unknown === true ? { ...seen, unknown } : seen);
 }
 
 /** As coverage names it: a table of headers names its fields without the part of the request that they stand in. */
@@ -152,8 +153,9 @@ function mark(
   operation: string,
   field: string,
   outcome: CoverageCell['outcome'],
+  unknown?: true,
 ): void {
   const key = `${operation} ${field}`;
   if (outcome === 'equal' && cells.has(key)) return;
-  cells.set(key, { operation, field, outcome });
+  cells.set(key, { operation, field, outcome, ...(unknown === true ? { unknown } : {}) });
 }

@@ -114,7 +114,7 @@ function shadowCommand({ stage, merchant_id }: ReadinessFacts): string | null {
 /** Calls that were refused for their token, or that failed, are no proof, and keep none young. */
 function ageFindings({ traffic }: Seen, { now, merchant_id }: ReadinessFacts): Finding[] {
   const proven = traffic.filter(({ outcome }) => outcome === 'ok' || outcome === 'business');
-  const last_day = Math.max(0, ...proven.map(({ day }) => day));
+  const last_day = proven.reduce((last, { day }) => Math.max(last, day), 0);
   const age_days = Math.floor(now / DAY_MS) - last_day;
   if (last_day === 0 || age_days <= OLD_AFTER_DAYS) return [];
   const sentence = say('old_evidence', { days: age_days, most_days: OLD_AFTER_DAYS });

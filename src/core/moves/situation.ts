@@ -100,12 +100,13 @@ function onPaper(verdicts: VerdictRow[], mine: (operation: string) => boolean): 
 
 /** Lists are compared field by field; the field that was compared most often says how often. */
 function readTwice(coverage: CoverageRow[], mine: (operation: string) => boolean): number {
-  const compared = coverage.filter(({ operation }) => mine(operation)).map(({ equal, different }) => equal + different);
-  return Math.max(0, ...compared);
+  return coverage
+    .filter(({ operation }) => mine(operation))
+    .reduce((most, { equal, different }) => Math.max(most, equal + different), 0);
 }
 
 function trafficOf(rows: Traffic[], today: number): Omit<Sample, 'shadow'> {
-  const first = Math.min(today, ...rows.map(({ day }) => day));
+  const first = rows.reduce((earliest, { day }) => Math.min(earliest, day), today);
   const days = Math.min(DAYS, today - first + 1);
   return {
     seen: sumOf(rows),

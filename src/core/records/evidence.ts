@@ -9,6 +9,8 @@ export interface CoverageCell {
   /** Source path as the table writes it, e.g. `body.payment.installments`. */
   field: string;
   outcome: 'equal' | 'different';
+  /** The till may have named the field: of such names a merchant has a bounded number (`store/names.ts`). */
+  unknown?: true;
 }
 
 /** A field that did not reach the order, really or (in shadow) would not have. */
@@ -21,6 +23,8 @@ export interface LossSeen {
   weight: 'money' | 'identity' | 'other';
   /** True when it was found on paper only. */
   would_be: boolean;
+  /** No table knows the field; as for a cell. */
+  unknown?: true;
 }
 
 /** One difference between the sides, on one call. */
@@ -98,7 +102,7 @@ export interface SeenUnit {
 }
 
 /** A row of the loss ledger. */
-export interface LedgerRow extends Omit<LossSeen, 'would_be'> {
+export interface LedgerRow extends Omit<LossSeen, 'would_be' | 'unknown'> {
   merchant_id: string;
   /** Calls that lost it, really and on paper. */
   count: number;

@@ -1,4 +1,5 @@
 /** The lists of a report as HTML tables, in the reader's language. */
+import { OTHERS } from '../../mapping/tables.ts';
 import type { Said } from '../../said.ts';
 import { actionOf } from '../../words/says.ts';
 import type { Words } from '../../words/words.ts';
@@ -6,7 +7,7 @@ import { OWN_VALUE } from './assumptions.ts';
 import { factText } from './fact-text.ts';
 import type { LossLine, Report } from './report.ts';
 import { type Cell, type Html, htmlTable } from './tags.ts';
-import { MORE_FIELDS, NO_OPERATION, OTHERS } from './tally.ts';
+import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
 import { code, instant, recorded, told, written } from './told.ts';
 
 /** @param head keys of `report.head`. */

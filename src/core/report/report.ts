@@ -59,7 +59,7 @@ export interface DayLine {
   faults: number;
 }
 
-export interface LossLine extends Omit<LossSeen, 'would_be'> {
+export interface LossLine extends Omit<LossSeen, 'would_be' | 'unknown'> {
   /** The sentence for the till's maker. */
   advice: string;
   /** On real orders, and on paper. */

@@ -1,4 +1,5 @@
 /** Sums over exchanges, one page after the other: memory grows with operations and findings, never with calls. */
+import { OTHERS } from '../../mapping/tables.ts';
 import { type Exchange, type Outcome, outcomes } from '../exchange.ts';
 import type { LossSeen, StoredExchange } from '../records/evidence.ts';
 import { addDuration, byDoubling, createHistogram, type Histogram, quantile } from './histogram.ts';
@@ -11,8 +12,6 @@ export const NO_OPERATION = '(no operation)';
 const MOST_LINES = 2_000;
 /** Whoever carries an invented token is somebody; the calls of further ones are counted, but not by name. */
 const MOST_MERCHANTS = 20_000;
-/** A merchant, an error or a field, where there are too many to name each. */
-export const OTHERS = '(others)';
 export const MORE_FIELDS = 'More fields than one report names.';
 
 /** Calls of one merchant in the period. */
@@ -184,7 +183,7 @@ function addMerchant(tally: Tally, merchant_id: string, { outcome, lost }: Store
   sums.losses += lost.length;
 }
 
-function addLoss(tally: Tally, { would_be, ...seen }: LossSeen): void {
+function addLoss(tally: Tally, { would_be, unknown: _unknown, ...seen }: LossSeen): void {
   const { operation, table, path } = seen;
   const is_full = tally.losses.size >= MOST_LINES && !tally.losses.has(`${operation} ${table} ${path}`);
   const loss = is_full ? { ...seen, path: OTHERS, why: MORE_FIELDS } : seen;

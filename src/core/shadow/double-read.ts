@@ -189,7 +189,13 @@ function told(
   const cells = found
     .filter(({ what }) => what === 'value')
     .map(({ path, difference }): CoverageCell => {
-      return { operation, field: `answer.${path}`, outcome: difference === null ? 'equal' : 'different' };
+      // Answers tell the till's own words, too, and the names that it has given them.
+      return {
+        operation,
+        field: `answer.${path}`,
+        outcome: difference === null ? 'equal' : 'different',
+        unknown: true,
+      };
     });
   return { differences, cells };
 }

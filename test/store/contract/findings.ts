@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Verdict } from '../../../src/core/evidence/verdict.ts';
 import type { RecordedExchange } from '../../../src/core/records/evidence.ts';
 import type { Store } from '../../../src/core/store.ts';
-import { accepted, newExchange, newLoss } from './evidence-kit.ts';
+import { accepted, newDifference, newExchange, newLoss } from './evidence-kit.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
 
 const DAY = Math.floor(NOON / DAY_MS);
@@ -14,6 +14,7 @@ export function findingTests(current: () => Harness): void {
   itCountsFields(current);
   itCountsSharedFields(current);
   itCountsUnknownNames(current);
+  itBoundsWhatTillsName(current);
   itCountsVerdicts(current);
   itKeepsReadiness(current);
 
@@ -213,6 +214,84 @@ function itCountsUnknownNames(current: () => Harness): void {
     expect(counts.has('body.f500')).toBe(false);
     expect(counts.get('x-shop')).toBe(1);
     expect(rows.reduce((sum, { count }) => sum + count, 0)).toBe(300 + 200 + 130 + 3 + 1);
+  });
+}
+
+function itBoundsWhatTillsName(current: () => Harness): void {
+  const list = <Item>(from: number, to: number, make: (index: number) => Item): Item[] =>
+    Array.from({ length: to - from }, (_, index) => make(from + index));
+  const lost = (index: number) => newLoss({ path: `body.f${index}`, weight: 'other', unknown: true });
+  const cell = (index: number) => {
+    return { operation: 'point.create', field: `body.f${index}`, outcome: 'different', unknown: true } as const;
+  };
+
+  it('keeps 1,000 lost fields a merchant that no table knows, and counts the rest as one; what tables know has its own', async () => {
+    const { store } = current();
+    const calls = (from: number, to: number) => [
+      newExchange({ lost: list(from, to, lost), cells: list(from, to, cell) }),
+    ];
+    await store.recordExchanges([...calls(0, 700), ...calls(600, 900)]);
+    await store.recordExchanges(calls(890, 1_040));
+    const known = newLoss({ path: 'body.description' });
+    await store.recordExchanges([
+      newExchange({ lost: [known, lost(5), lost(2_000)], cells: [cell(5), cell(2_000)] }),
+      newExchange({ lost: list(3_000, 3_010, lost), merchant_id: OTHER_MERCHANT }),
+    ]);
+    const ledger = new Map((await store.ledger(MERCHANT)).map(({ path, count }) => [path, count]));
+    expect(ledger.size).toBe(1_002);
+    expect(
+      ['body.f5', 'body.f650', 'body.f999', 'body.description', '(others)'].map((path) => ledger.get(path)),
+    ).toEqual([2, 2, 1, 1, 2]);
+    const coverage = new Map((await store.coverage(MERCHANT)).map(({ field, different }) => [field, different]));
+    expect([coverage.size, coverage.get('body.f5'), coverage.get('(others)')]).toEqual([1_001, 2, 2]);
+    expect(await store.ledger(OTHER_MERCHANT)).toHaveLength(10);
+  });
+
+  it('keeps 10,000 units a merchant, none of them longer than a unit is', async () => {
+    const { store } = current();
+    const calls = (from: number, to: number) => list(from, to, (index) => newExchange({ unit: `point:T${index}` }));
+    await store.recordExchanges(calls(0, 9_000));
+    await store.recordExchanges(calls(8_990, 10_030));
+    await store.recordExchanges([
+      newExchange({ unit: 'point:T7' }),
+      newExchange({ unit: `point:${'T'.repeat(8_000)}` }),
+    ]);
+    const units = new Map((await store.units(MERCHANT)).map(({ slot, calls: count }) => [slot, count]));
+    expect([units.size, units.get('point:T7'), units.get('(others)')]).toEqual([10_001, 2, 31]);
+  });
+
+  it('keeps 500 groups of differences a merchant; an exchange names the group under which its own is counted', async () => {
+    const { store } = current();
+    const differences = list(0, 510, (index) => newDifference({ signature: index.toString(16).padStart(16, '0') }));
+    await store.recordExchanges(differences.map((one) => newExchange({ differences: [one] })));
+    const groups = await store.differences({ merchant_id: MERCHANT }, NOON);
+    expect(groups).toHaveLength(501);
+    const others = groups.filter(({ path }) => path === '(others)');
+    expect(others).toMatchObject([{ count: 10, operation: 'devices.list', what: 'value' }]);
+    const [last] = await store.exchanges({ merchant_id: MERCHANT }, 509, 1);
+    expect(last?.signatures).toEqual([others[0]?.signature]);
+  });
+
+  it('sums what is stored equal: names of which half a character differs', async () => {
+    const { store } = current();
+    const halves = ['body.z\ud800', 'body.z\udc00', 'body.z\ufffd'];
+    const call = newExchange({
+      lost: halves.map((path) => newLoss({ path, unknown: true })),
+      cells: halves.map((field) => ({ operation: 'point.create', field, outcome: 'different', unknown: true })),
+      unknown: halves.map((name) => ({ what: 'field', name })),
+      unit: 'point:z\ud800',
+      differences: [newDifference({ path: 'z\ud800', legacy: '"\udc00"' })],
+      shadow: { ...accepted, fired: [], losses: [], detail: 'z\ud800' },
+    });
+    const others = { unit: 'point:z\udc00', shadow: { ...accepted, fired: [], losses: [], detail: 'z\udc00' } };
+    await store.recordExchanges([call, newExchange(others), newExchange({ merchant_id: OTHER_MERCHANT })]);
+    await store.recordExchanges([newExchange({ lost: [newLoss({ path: halves[1] ?? '', unknown: true })] })]);
+    expect((await store.ledger(MERCHANT)).map(({ path }) => path)).toEqual(['body.z\ufffd']);
+    expect((await store.coverage(MERCHANT)).map(({ field }) => field)).toEqual(['body.z\ufffd']);
+    expect((await store.unknowns(MERCHANT)).map(({ name, count }) => [name, count])).toEqual([['body.z\ufffd', 3]]);
+    expect((await store.units(MERCHANT)).map(({ slot }) => slot)).toContain('point:z\ufffd');
+    expect((await store.verdicts(MERCHANT)).map(({ detail, count }) => [detail, count])).toEqual([['z\ufffd', 2]]);
+    expect(await store.traffic({ merchant_id: OTHER_MERCHANT })).toHaveLength(1);
   });
 }
 

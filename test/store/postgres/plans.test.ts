@@ -25,12 +25,16 @@ const EXPLAINED = [
 const MOST_ROWS = 300;
 /** Once a minute or rarer, and so many rows at a time. */
 const UPKEEP = `LIMIT ${HOUSEKEEPING_ROWS}`;
-/** At a start, at a stop, and for an operator: they read all that waits, or all units of a merchant. */
+/**
+ * At a start, at a stop, for an operator, and when a process sees a unit for the first time: they read all that waits, or all
+ * units of a merchant.
+ */
 const RARE = [
   'SELECT max(moment.at)',
   'WITH clock (now)',
   'DELETE FROM leases WHERE holder',
   'SELECT * FROM seen_units',
+  'SELECT DISTINCT slot AS name FROM seen_units',
   'SELECT * FROM traffic WHERE merchant_id = $1 ORDER BY',
   'AS notices_pending',
 ];
