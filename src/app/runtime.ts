@@ -88,7 +88,6 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     spent: createRecent(REFERENCES_REMEMBERED),
     opened: createRecent(SALES_REMEMBERED),
     asked: createRecent(REFUNDS_REMEMBERED),
-    telling: new Set(),
     reads: createRecentReads(parts.clock.now),
     cache: createCache(),
     unrecorded: createUnrecorded(),

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
 import { jsonObject } from './json.ts';
+import { NO_ANSWER } from './legacy-errors/catalogue.ts';
 import { legacyHeaders } from './legacy-headers.ts';
 
 /** Final and intermediate states, `legacy-point.md` §2. */
@@ -203,6 +204,6 @@ export const pointErrors = {
   outcome_unknown: {
     status: 504,
     error: '504',
-    message: 'The payments service did not answer in time; check the terminal before trying again',
+    message: NO_ANSWER,
   },
 } as const satisfies Record<string, LegacyError>;

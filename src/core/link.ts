@@ -78,6 +78,13 @@ export interface Link {
   legacy_state_at: number;
   /** `sent`: a cancel of ours may have reached upstream; `acknowledged`: the client was told that it worked. */
   cancel: 'sent' | 'acknowledged' | null;
+  /** Epoch ms when a 2xx was first about to be sent to the till (`client_answer` maybe); null while it was told an error or nothing. */
+  acknowledged_at: number | null;
+  /**
+   * How the till has shown that it knows this sale: `till`: it read, canceled or refunded it; `notice`: its receiver acknowledged a
+   * notice about the outcome. Null: it has not, so that an equal create is its retry (`reliability.md` §3.9).
+   */
+  heard_by: 'till' | 'notice' | null;
   /** Epoch ms when the order's lifetime is over, from its expiration time. */
   expires_at: number;
   /** Epoch ms of the next look by completer or reconciler; null when nothing is left to do. */
@@ -122,6 +129,11 @@ export function hasEnded(link: Link): boolean {
 /** True when the till was or will be shown a payment. */
 export function isPaid(link: Link): boolean {
   return paidStates.includes(link.legacy_state);
+}
+
+/** The unit of a slot. */
+export function unitOf(slot: string): string {
+  return slot.slice(slot.indexOf(':') + 1);
 }
 
 /** The slot of a unit: one live link at a time (DESIGN, Words: Unit). */

@@ -75,6 +75,8 @@ function blankLink(runtime: Runtime, now: number) {
     payment_id: null,
     legacy_state_at: now,
     cancel: null,
+    acknowledged_at: null,
+    heard_by: null,
     // The completer looks after it only when this call can't any more.
     next_check_at: now + deadline_ms + attempt_timeout_ms,
     created_at: now,

@@ -2,6 +2,7 @@
 import type { Loss } from '../mapping/tables.ts';
 import { type LegacyAnswer, refused } from './answer.ts';
 import { errorAnswer, type LegacyCall } from './call.ts';
+import { changeLink } from './change.ts';
 import { distrust } from './identity.ts';
 import { markLimitation } from './limitation-mark.ts';
 import type { Link } from './link.ts';
@@ -22,7 +23,7 @@ export async function answerOf(
   const { family } = call.operation;
   switch (sent.kind) {
     case 'created':
-      return counted(runtime, 'created', sale.created(sent.link));
+      return counted(runtime, 'created', unlessLost(runtime, sent.link, sale.created(sent.link)));
     case 'refused': {
       if (sent.status === 401) await distrust(runtime, call.token);
       return counted(
@@ -42,11 +43,22 @@ export async function answerOf(
   }
 }
 
-/** What the till asked for with its own reference has another one upstream; an equal sale without a key was taken for a retry. */
-export function markOpening(runtime: Runtime, { kind }: Row['opening'], asked: Link): void {
+/** An answer that did not leave whole has told nothing: the same create again is its retry, whatever happens meanwhile. */
+function unlessLost(runtime: Runtime, link: Link, answer: LegacyAnswer): LegacyAnswer {
+  if (answer.kind !== 'answer') return answer;
+  const over = async (whole: boolean): Promise<void> => {
+    if (!whole) await changeLink(runtime, link, () => ({ change: { acknowledged_at: null } }));
+  };
+  return { ...answer, over };
+}
+
+/** What the till asked for with its own reference has another one upstream; an equal sale was taken for a retry without its key. */
+export function markOpening(runtime: Runtime, opening: Row['opening'], asked: Link): void {
   const draft = runtime.exchange();
-  if (kind === 'open' && asked.client_reference !== null && !isOwn(asked)) markLimitation(draft, 'LIM-08');
-  if (kind === 'join' && asked.client_key === null) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
+  if (opening.kind === 'open' && asked.client_reference !== null && !isOwn(asked)) markLimitation(draft, 'LIM-08');
+  if (opening.kind !== 'join') return;
+  const is_keyed_retry = asked.client_key !== null && asked.client_key === opening.link.client_key;
+  if (!is_keyed_retry) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
 }
 
 /** The client's own reference went upstream, not a derived one. */

@@ -1,13 +1,11 @@
 /** The row of a new sale: judged by what holds its unit, in the transaction that writes it (`reliability.md` §3.3, step 1). */
 import type { LegacyCall } from './call.ts';
-import { isHeld } from './change.ts';
 import { tickOf } from './clock.ts';
 import type { Link } from './link.ts';
-import { judgeOpening } from './opening.ts';
+import { type RetryWindows, retriedSale } from './opening.ts';
 import type { LegacySale } from './records/routing.ts';
 import { hasRoom, noRoom } from './room.ts';
 import type { Runtime } from './runtime.ts';
-import type { Sale } from './sale.ts';
 import type { Opening } from './store.ts';
 
 /**
@@ -28,11 +26,10 @@ export type Row = {
 export async function openRow(
   runtime: Runtime,
   { token, merchant }: LegacyCall,
-  sale: Sale,
   link: Link,
   on_orders: boolean,
 ): Promise<Row> {
-  const window_ms = runtime.settings.create.join_window_ms;
+  const windows = windowsOf(runtime, link);
   let unwritten = 'left' as Unwritten['kind'] | 'no_room'; // the last word counts, in whatever call it was said
   const leave = (kind: typeof unwritten): Opening => {
     unwritten = kind;
@@ -40,32 +37,37 @@ export async function openRow(
   };
   const { opening, ...rest } = await runtime.store.openLink(
     link,
-    (holder) => {
-      if (holder === null && !on_orders) return leave('left');
-      if (holder !== null && isHeld(runtime, holder)) return { kind: 'busy' };
-      const judged = judgeOpening(holder, link, window_ms, ageOf(runtime, holder, link));
-      if (judged.kind === 'join' || (judged.kind === 'busy' && sale.holds_unit)) return judged;
-      // What holds no unit is in nobody's way: it was only looked at as a possible retry.
+    (met) => {
+      const retried = retriedSale(met, link, windows);
+      if (retried !== null) return { kind: 'join', link: retried };
+      if (met.holder !== null) return { kind: 'busy', link: met.holder };
       if (!on_orders) return leave('left');
       if (!hasRoom(runtime)) return leave('no_room');
       return runtime.upstream.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
     },
     merchant.revision,
   );
-  if (opening.kind === 'open' && link.client_key === null) runtime.opened.set(link.legacy_id, tickOf(runtime.clock));
+  if (opening.kind === 'open') runtime.opened.set(link.legacy_id, tickOf(runtime.clock));
   if (opening.kind !== 'unwanted') return { opening, ...rest };
   if (unwritten === 'no_room') throw noRoom(runtime);
   return { opening: { kind: unwritten }, link, elsewhere: null };
 }
 
 /**
- * How old the holder is: by the wall clock, or by the one that nobody can set where this process opened it and that says
- * less. By a wall clock that was set forward, a retry would be a sale of its own; on a till's static code it would cancel the
- * first, which a buyer may have before them (`reliability.md` F47).
+ * Ages by the wall clock, or by the one that nobody can set where this process opened the sale and that says less. By a wall clock
+ * that was set forward, a retry would be a sale of its own (`reliability.md` F47).
  */
-function ageOf({ opened, clock }: Runtime, holder: Link | null, candidate: Link): number {
-  if (holder === null) return 0;
-  const age_ms = candidate.created_at - holder.created_at;
-  const opened_at = opened.get(holder.legacy_id);
-  return opened_at === undefined ? age_ms : Math.min(age_ms, tickOf(clock) - opened_at);
+function windowsOf({ opened, clock, settings }: Runtime, candidate: Link): RetryWindows {
+  const since = ({ legacy_id }: Link, at: number): number => {
+    const wall_ms = candidate.created_at - at;
+    const opened_at = opened.get(legacy_id);
+    return opened_at === undefined ? wall_ms : Math.min(wall_ms, tickOf(clock) - opened_at);
+  };
+  const { join_window_ms, replay_window_ms } = settings.create;
+  return {
+    join_window_ms,
+    replay_window_ms,
+    age_ms: (link) => since(link, link.created_at),
+    acknowledged_ms: (link) => since(link, link.acknowledged_at ?? link.created_at),
+  };
 }

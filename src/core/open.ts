@@ -10,7 +10,6 @@ import { newLink, spend, usableReference } from './new-link.ts';
 import { answerOf, counted, isOwn, markOpening, noteId, noteLosses } from './open-answer.ts';
 import { openRow } from './open-row.ts';
 import { noteOwnDoubt } from './own-doubt.ts';
-import { refreshLink } from './refresh.ts';
 import { isOnOrders } from './routing.ts';
 import type { Runtime } from './runtime.ts';
 import type { Sale } from './sale.ts';
@@ -70,7 +69,7 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
   const fresh = translated(runtime, call, sale, round);
   if (fresh === null) return leaveToLegacy(runtime, call, sale, deadline);
   runtime.failpoint('create.before_row');
-  const { opening, link: stored, elsewhere } = await openRow(runtime, call, sale, fresh.link, round.on_orders);
+  const { opening, link: stored, elsewhere } = await openRow(runtime, call, fresh.link, round.on_orders);
   if (opening.kind === 'left') return { kind: 'carry' };
   if (opening.kind === 'moved') return { kind: 'moved' };
   if (opening.kind === 'used') {
@@ -86,7 +85,6 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
     await noteOwnDoubt(runtime, stored);
     return counted(runtime, 'busy', room);
   }
-  if (opening.kind === 'join' && (await isDone(runtime, call, stored, deadline))) return 'again'; // paid, so this is a new sale
   // Opened once more with another reference it is the same sale.
   if (opening.kind === 'open' && round.own_reference) noteLosses(runtime, fresh.link, fresh.losses);
   markOpening(runtime, opening, fresh.link);
@@ -97,7 +95,7 @@ async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round:
       ? { token: call.token, deadline, body: fresh.body, merchant: call.merchant }
       : { token: call.token, deadline, body: null };
   const sent = await sendOrDoubt(runtime, stored, plan);
-  if (sent.kind === 'over') return 'again'; // the row to join had ended: this is a new sale
+  if (sent.kind === 'over') return 'again'; // the sale to repeat was refused, or canceled: this is a new sale
   if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) return 'derived';
   return await answerOf(runtime, call, sale, sent);
 }
@@ -143,16 +141,6 @@ async function leaveToLegacy(runtime: Runtime, call: LegacyCall, sale: Sale, dea
   const holder = sale.holds_unit ? await runtime.store.liveLink(call.merchant.id, slot) : null;
   const room = holder === null ? 'freed' : await sale.makeRoom(holder, deadline);
   return room === 'freed' ? { kind: 'carry' } : counted(runtime, 'busy', room);
-}
-
-/**
- * A sale that its till was told of is joined by its retry, but not by the next equal sale: the order says which it is,
- * because the event of its payment may be late or lost (`legacy-qr.md` §0 row 17). What can't be read is joined.
- */
-async function isDone(runtime: Runtime, call: LegacyCall, holder: Link, deadline: number): Promise<boolean> {
-  if (holder.state !== 'LIVE' || holder.client_answer !== 'maybe') return false;
-  const seen = await refreshLink(runtime, holder, call.token, { force: true, deadline });
-  return seen.state !== 'LIVE';
 }
 
 /** A store that fails after the bytes left means unknown: the row is durable, so recovery finds the truth. */

@@ -38,7 +38,9 @@ interface ReadOptions {
 export async function readLink(runtime: Runtime, link: Link, token: Secret): Promise<Link> {
   const { link: seen, found } = await lookAtLink(runtime, link, token);
   if (found !== 'contradicted') return seen;
-  throw new PuenteError('refused', 'the order contradicts its sale', { facts: { error: 'outcome_unknown' } });
+  // For a till, which is answered in its family's words: no operator reads this text.
+  const message = 'the order contradicts its sale';
+  throw new PuenteError('refused', message, { facts: { error: 'outcome_unknown' } });
 }
 
 /**

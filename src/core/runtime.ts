@@ -217,8 +217,6 @@ export interface Runtime {
   opened: Recent<number>;
   /** When refunds were asked for of this process, by their id: monotonic ms. */
   asked: Recent<number>;
-  /** Ids of refunds whose till is being answered by this process now. */
-  telling: Set<string>;
   reads: RecentReads;
   cache: Cache;
   ids: {

@@ -3,8 +3,9 @@ import type { Order } from '../contract/orders.ts';
 import { type AttemptResult, attemptCreate } from './attempt.ts';
 import { applyOrder, changeLink, type Decision, unclaimed } from './change.ts';
 import { isContradicted } from './contradiction.ts';
-import { isPaid, type Link, type LinkChange } from './link.ts';
+import type { Link, LinkChange } from './link.ts';
 import type { Merchant } from './merchant.ts';
+import { wasCanceledByUs } from './opening.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 import type { Runtime } from './runtime.ts';
 import type { Secret } from './secret.ts';
@@ -45,10 +46,8 @@ export async function sendLink(
   const link = isUnseen(stored) ? await seenSinceCancel(runtime, stored, plan) : stored;
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
   if (link.state === 'LIVE') return await acknowledge(runtime, link, plan);
-  // A retry that waited for this create is the same sale, also when it was paid meanwhile: a second order would charge twice.
-  if (link.state === 'DONE' && (isPaid(link) || link.legacy_state === 'CONFIRMATION_REQUIRED')) {
-    return await acknowledge(runtime, link, plan);
-  }
+  // A retry is the same sale whatever became of it, paid included: a second order would charge twice (`reliability.md` §3.9).
+  if (link.state === 'DONE' && !wasCanceledByUs(link)) return await acknowledge(runtime, link, plan);
   if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };
   const sent_before = link.boot_id !== runtime.boot_id || link.attempts > 0 || runtime.unsettled.has(legacy_id);
   if (sent_before && !mayReplay(runtime, link)) return { kind: 'in_doubt', link, busy: true };
@@ -156,7 +155,7 @@ async function settleSuccess(
       order_id: order.id,
       attempts,
       sealed_body: null,
-      ...(plan.for_client === false ? {} : { client_answer: 'maybe' }),
+      ...(plan.for_client === false ? {} : acknowledgement(runtime, link)),
     },
   });
   const saved = await applyOrder(runtime, link, order, { extra, merchant: plan.merchant });
@@ -171,9 +170,14 @@ async function settleSuccess(
 
 /** The order is known already: only what the client is told is left to commit. */
 async function acknowledge(runtime: Runtime, link: Link, plan: SendPlan): Promise<Sent> {
-  if (plan.for_client === false || link.client_answer === 'maybe') return { kind: 'created', link };
-  const saved = await changeLink(runtime, link, () => ({ change: { client_answer: 'maybe' } }));
+  if (plan.for_client === false || link.acknowledged_at !== null) return { kind: 'created', link };
+  const saved = await changeLink(runtime, link, (current) => ({ change: acknowledgement(runtime, current) }));
   return { kind: 'created', link: saved };
+}
+
+/** Its till is about to be answered a 2xx, for the first time or again. */
+function acknowledgement({ clock }: Runtime, { acknowledged_at }: Link): LinkChange {
+  return { client_answer: 'maybe', acknowledged_at: acknowledged_at ?? clock.now() };
 }
 
 function storedBody(runtime: Runtime, link: Link): Uint8Array {

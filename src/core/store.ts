@@ -17,8 +17,16 @@ export const PARKED_FOR_MS = 72 * 60 * 60_000;
 /** The longest pause between two tries of an event. */
 export const LONGEST_EVENT_WAIT_MS = 60_000;
 
-/** What `openLink`'s decision makes of the link that holds the unit, or of its absence. */
-export type Opening = { kind: 'open' } | { kind: 'join' } | { kind: 'busy' } | { kind: 'unwanted' };
+/** What a new create meets. */
+export interface Met {
+  /** The live link of its slot. */
+  holder: Link | null;
+  /** The newest equal sale that it may be a retry of: not heard by its till, not refused; those with its client key first. */
+  unheard: Link | null;
+}
+
+/** What `openLink`'s decision makes of a create: a new sale, a retry of `link`, or one that `link` is in the way of. */
+export type Opening = { kind: 'open' } | { kind: 'join' | 'busy'; link: Link } | { kind: 'unwanted' };
 
 /** An audit line before it is chained; `who` is the name on the ops token, or `puente` for its own decisions. */
 export interface AuditEntry {
@@ -98,10 +106,9 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
   forgetToken(fingerprint: string): Promise<void>;
 
   /**
-   * Step 1 of the create protocol. `decide` gets the slot's live link, or null; without a slot (a dynamic QR) the live
-   * link of the same request: the one with the same client key, else the newest whose key is not another. It is pure and may
-   * be called again, with null before anything was looked at, and after a lost race; what it says last counts. Opening
-   * writes the row; join and busy write nothing and return the holder, unwanted writes nothing whether there is one or not.
+   * Step 1 of the create protocol. `decide` is pure and may be called again: with nothing met before anything was looked at, and
+   * after a lost race; what it says last counts. Opening writes the row; join and busy write nothing and return their link,
+   * unwanted writes nothing whatever was met.
    * While a sale born on legacy holds the slot nothing is written either, and that sale is returned as `elsewhere`.
    * A reference goes upstream once for each merchant: a row whose `reference_sent` another one has is not written (`used`).
    * `revision`: of the merchant, as it was when the lane was chosen; when it is another by the time of the commit, or the
@@ -111,12 +118,23 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
    */
   openLink(
     link: Link,
-    decide: (holder: Link | null) => Opening,
+    decide: (met: Met) => Opening,
     revision?: number,
   ): Promise<{ opening: Opening | { kind: 'elsewhere' | 'moved' | 'used' }; link: Link; elsewhere: LegacySale | null }>;
   link(legacy_id: string): Promise<Link | null>;
   /** The link that holds a slot; null when it is free. */
   liveLink(merchant_id: string, slot: string): Promise<Link | null>;
+  /**
+   * True while a live link holds the slot, or one of the slot and unit may be repeated by its till; a null slot: of those that hold none.
+   * @param since epoch ms; older ones are not repeated.
+   * @param answered_since epoch ms; a sale without a client key whose till was answered earlier is not repeated.
+   */
+  hasWork(
+    merchant_id: string,
+    at: { slot: string | null; unit: string },
+    since: number,
+    answered_since: number,
+  ): Promise<boolean>;
   /** The slots that a merchant's live links hold. */
   liveSlots(merchant_id: string): Promise<string[]>;
   linkByMerchantOrder(merchant_order_id: number): Promise<Link | null>;
@@ -153,6 +171,8 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
     refund: Refund,
     decide: (earlier: Refund[]) => Refund | 'open',
   ): Promise<{ opened: boolean; refund: Refund }>;
+  /** The till has read what was refunded of a link, at `at` (epoch ms). */
+  hearRefunds(legacy_id: string, at: number): Promise<void>;
   /** @throws PuenteError conflict when the stored revision is another. */
   saveRefund(refund: Refund, change: RefundChange): Promise<Refund>;
   /** Refunds of a link, oldest first. */

@@ -1,9 +1,8 @@
 /** The lane of a call about a unit: whatever is live there decides before the stage does (DESIGN decision 6). */
 import type { LegacyCall } from './call.ts';
 import type { OperationKind } from './exchange.ts';
-import { hasUntoldCode } from './legacy-sale/doubts.ts';
 import { isHeldByLegacy } from './legacy-sale/over.ts';
-import { slotOf } from './link.ts';
+import { unitOf } from './link.ts';
 import type { Merchant } from './merchant.ts';
 import { isOnOrders } from './routing.ts';
 import type { Runtime } from './runtime.ts';
@@ -51,15 +50,26 @@ export async function isStillOnOrders(runtime: Runtime, call: LegacyCall, slot: 
   return isUnitOnOrders(runtime, merchant, call.token, { slot, work: 'look' }, call.operation.kind);
 }
 
-/** Something of the unit is on orders and not over; of what holds no unit, only what its till may not know of. */
+/** The longest lifetime of a Point order (`interface.md`, Limits); who repeats an unanswered QR sale does so far earlier. */
+const LONGEST_LIFETIME_MS = 3 * 60 * 60_000;
+
+/**
+ * Something of the unit is on orders: a live sale that takes it, or one that its till may not know of and may ask for again, which
+ * must not be charged a second time on legacy.
+ */
 export async function hasOwnWork(
   runtime: Runtime,
   merchant_id: string,
   { slot, work }: UnitWork,
   kind: OperationKind,
 ): Promise<boolean> {
-  if (work !== 'beside') return (await runtime.store.liveLink(merchant_id, slot)) !== null;
-  return kind === 'qr' && hasUntoldCode(runtime, merchant_id, slot.slice(slotOf('qr', '').length));
+  const { store, clock, settings } = runtime;
+  if (work === 'look') return (await store.liveLink(merchant_id, slot)) !== null;
+  if (work === 'beside' && kind !== 'qr') return false;
+  const { replay_window_ms, join_window_ms } = settings.create;
+  const now = clock.now();
+  const at = { slot: work === 'beside' ? null : slot, unit: unitOf(slot) };
+  return await store.hasWork(merchant_id, at, now - LONGEST_LIFETIME_MS - replay_window_ms, now - join_window_ms);
 }
 
 /** Legacy may have work on the unit, as far as can be told without asking it. */

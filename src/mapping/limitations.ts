@@ -24,6 +24,8 @@ export const markedInCode = [
   'LIM-45',
   'LIM-56',
   'LIM-57',
+  'LIM-59',
+  'LIM-90',
 ] as const;
 export type MarkedLimitation = (typeof markedInCode)[number];
 

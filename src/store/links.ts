@@ -5,7 +5,7 @@ import type { Link } from '../core/link.ts';
 import type { NewNotice } from '../core/records/notices.ts';
 import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
-import { FINAL, LINK, LIVE } from './columns.ts';
+import { FINAL, LINK, LIVE, RETRIABLE } from './columns.ts';
 import type { Reader, Writer } from './engine.ts';
 import { noticesLock } from './locks.ts';
 import { exactBytes, jsonOf, type LinkRow, linkOf, oneOf } from './rows.ts';
@@ -16,6 +16,7 @@ type LinkMethods = Pick<
   | 'saveLink'
   | 'link'
   | 'liveLink'
+  | 'hasWork'
   | 'linkByOrder'
   | 'linkByReference'
   | 'linkByPayment'
@@ -48,6 +49,8 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number): 
     },
     link: async (legacy_id) => oneOf(await reads.byId.get(legacy_id)),
     liveLink: async (merchant_id, slot) => oneOf(await reads.holder.get(merchant_id, slot)),
+    hasWork: async (merchant_id, { slot, unit }, since, answered_since) =>
+      (await reads.work.get(merchant_id, slot, merchant_id, since, unit, slot, answered_since)) !== undefined,
     linkByOrder: async (order_id) => oneOf(await reads.byOrder.get(order_id)),
     linkByReference: async (merchant_id, reference) => oneOf(await reads.byReference.get(merchant_id, reference)),
     linkByPayment: async (payment_id) => oneOf(await reads.byPayment.get(payment_id)),
@@ -77,6 +80,13 @@ function prepareReads(reader: Reader) {
     ),
     byPayment: reader.prepare<[string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE payment_id = (SELECT ?) ORDER BY created_at DESC LIMIT 1`,
+      'lookup',
+    ),
+    work: reader.prepare<[string, string | null, string, number, string, string | null, number], { legacy_id: string }>(
+      `SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND slot = (SELECT ?) AND ${LIVE}
+       UNION ALL SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?)
+         AND unit = (SELECT ?) AND slot IS NOT DISTINCT FROM (SELECT ?) AND ${RETRIABLE}
+         AND (acknowledged_at IS NULL OR client_key IS NOT NULL OR acknowledged_at >= (SELECT ?)) LIMIT 1`,
       'lookup',
     ),
     liveSlots: reader.prepare<[string], { slot: string }>(
@@ -122,6 +132,8 @@ function valuesOfChange(next: Link, link: Link): Value[] {
     next.legacy_state,
     next.legacy_state_at,
     next.cancel,
+    next.acknowledged_at,
+    next.heard_by,
     next.expires_at,
     next.next_check_at,
     next.updated_at,

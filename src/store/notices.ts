@@ -22,6 +22,10 @@ export function noticeMethods(writer: Writer): Pick<Store, 'hastenNotices' | 're
         },
         { write: 'record_attempt', values: [notice.id, at, duration_ms, outcome, status, detail, url], changes: 1 },
       ];
+      if (next.state === 'delivered') {
+        steps.push({ write: 'hear_notice', values: [notice.legacy_id] });
+        steps.push({ write: 'hear_refunds', values: [at, notice.legacy_id, notice.created_at - 1, 0] });
+      }
       if (next.state !== 'pending') {
         steps.push({ write: 'advance_notices', values: [notice.legacy_id, notice.legacy_id, notice.form] });
       }

@@ -1,7 +1,7 @@
 /** The openings of sales on orders and on legacy: a unit never has live work in both lanes. */
 import type { Link } from '../core/link.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../core/records/routing.ts';
-import type { Opening, Store } from '../core/store.ts';
+import type { Met, Opening, Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
 import { LINK, LIVE } from './columns.ts';
 import type { Reader, Writer } from './engine.ts';
@@ -9,6 +9,7 @@ import { SALE, valuesOfSale } from './legacy-sales.ts';
 import { merchantLock, referenceLock, requestLock, slotLock } from './locks.ts';
 import { type LinkRow, oneOf, valuesOfLink } from './rows.ts';
 import type { Locks, Step } from './unit.ts';
+import { NEWEST_RETRIABLE } from './writes.ts';
 import { HOLDING } from './writes-routing.ts';
 
 /**
@@ -38,15 +39,15 @@ export function openingMethods(
 }
 
 /**
- * Most units are free: the row is written as for a free one, under the unique index of the unit, and only while no sale of
- * the other lane holds it, its merchant is as it was and its reference is unused. What is in the way makes the insert fail; then
- * it is looked at, and the decision is made again.
+ * Most units are free and most sales are no retry: the row is written as for such a one, under the unique index of the unit, and
+ * only while no sale of the other lane holds it, no equal sale is there to be repeated, its merchant is as it was and its reference
+ * is unused. What is in the way makes the insert fail; then it is looked at, and the decision is made again.
  */
 async function openLink(
   reads: Reads,
   writer: Writer,
   link: Link,
-  decide: (holder: Link | null) => Opening,
+  decide: (met: Met) => Opening,
   revision: number | undefined,
 ): ReturnType<Store['openLink']> {
   let cause = '';
@@ -54,21 +55,25 @@ async function openLink(
   let seen: InTheWay | null = null;
   const attempts = link.slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const holder: Link | null = seen?.holder ?? null;
-    const opening = decide(holder);
+    const opening = decide(seen ?? NOTHING_MET);
     if (opening.kind !== 'open' && seen === null) {
       seen = await inTheWay(reads, link);
       continue;
     }
-    if (opening.kind !== 'open') return { opening, link: holder ?? link, elsewhere: null };
+    if (opening.kind === 'join' || opening.kind === 'busy') return { opening, link: opening.link, elsewhere: null };
+    if (opening.kind === 'unwanted') return { opening, link, elsewhere: null };
     if (seen?.is_used) return { opening: { kind: 'used' }, link, elsewhere: null };
-    const result = await writer.commit({ steps: [insertLink(link, holder, revision)], locks: locksOfLink(link) });
+    const steps = [insertLink(link, seen?.unheard ?? null, revision)];
+    const result = await writer.commit({ steps, locks: locksOfLink(link) });
     if (result.kind === 'done') return { opening, link, elsewhere: null };
     cause = result.kind === 'constraint' ? result.text : result.kind;
+    const before = seen?.unheard?.legacy_id ?? null;
     seen = await inTheWay(reads, link);
     if (revision !== undefined && seen.revision !== revision)
       return { opening: { kind: 'moved' }, link, elsewhere: null };
-    // With a slot, no row was written because the other lane holds it; or held it, and then the opening is tried again.
+    // A sale that this one may repeat is judged before anything else.
+    if ((seen.unheard?.legacy_id ?? null) !== before) continue;
+    // No row was written because the other lane holds the slot; or held it, and then the opening is tried again.
     if (result.kind === 'conflict' && seen.elsewhere !== undefined) {
       return { opening: { kind: 'elsewhere' }, link, elsewhere: seen.elsewhere };
     }
@@ -77,6 +82,8 @@ async function openLink(
   const message = `The link ${link.legacy_id} was not opened (${cause}): send the sale again as a new one.`;
   throw new PuenteError('conflict', message, { facts: { unit: link.unit } });
 }
+
+const NOTHING_MET: Met = { holder: null, unheard: null };
 
 /** @throws PuenteError conflict when its id is known already. */
 async function openLegacySale(reads: Reads, writer: Writer, sale: LegacySale): Promise<Link | null> {
@@ -99,26 +106,36 @@ async function openLegacySale(reads: Reads, writer: Writer, sale: LegacySale): P
   throw new PuenteError('conflict', message, { facts: { unit: sale.unit } });
 }
 
-function insertLink(link: Link, seen: Link | null, revision = WHICHEVER): Step {
-  const values = valuesOfLink(link);
-  const { merchant_id, reference_sent } = link;
-  const guards = [revision, merchant_id, merchant_id, reference_sent];
-  if (link.slot !== null) {
-    const guard = [link.merchant_id, link.slot, anyOf(link.slot), link.created_at];
-    return { write: 'insert_link', values: [...values, ...guard, ...guards], changes: 1 };
-  }
-  const key = link.client_key;
-  const guard = [link.merchant_id, link.fingerprint, key, key, key, seen?.legacy_id ?? null];
-  return { write: 'insert_unslotted_link', values: [...values, ...guard, ...guards], changes: 1 };
+function insertLink(link: Link, unheard: Link | null, revision = WHICHEVER): Step {
+  const { merchant_id, slot, reference_sent } = link;
+  const on_legacy = [merchant_id, slot, slot === null ? null : anyOf(slot), link.created_at];
+  const retriable = [...requestOf(link), unheard?.legacy_id ?? null];
+  const values = [
+    ...valuesOfLink(link),
+    ...on_legacy,
+    ...retriable,
+    revision,
+    merchant_id,
+    merchant_id,
+    reference_sent,
+  ];
+  return { write: 'insert_link', values, changes: 1 };
 }
+
+/** What tells equal requests from others: the values of `NEWEST_RETRIABLE`. */
+function requestOf({ merchant_id, fingerprint, client_key }: Link): RequestValues {
+  return [merchant_id, fingerprint, client_key, merchant_id, fingerprint, client_key];
+}
+type RequestValues = [string, string, string | null, string, string, string | null];
 
 /** Nobody else opens work on the unit meanwhile, in either lane, or takes the reference, and the merchant does not change. */
 function locksOfLink({ merchant_id, slot, fingerprint, reference_sent }: Link): Locks {
-  const reference = referenceLock(merchant_id, reference_sent);
-  if (slot === null)
-    return { alone: [requestLock(merchant_id, fingerprint), reference], shared: [merchantLock(merchant_id)] };
-  const { alone, shared } = locksOfSlot(merchant_id, slot);
-  return { alone: [...alone, reference], shared };
+  const { alone, shared } =
+    slot === null ? { alone: [], shared: [merchantLock(merchant_id)] } : locksOfSlot(merchant_id, slot);
+  return {
+    alone: [...alone, requestLock(merchant_id, fingerprint), referenceLock(merchant_id, reference_sent)],
+    shared,
+  };
 }
 
 function locksOfSale({ merchant_id, slot }: LegacySale): Locks {
@@ -145,11 +162,9 @@ function anyOf(slot: string): string {
 type Reads = ReturnType<typeof prepareReads>;
 
 /** What can keep a row from being written. */
-interface InTheWay {
+interface InTheWay extends Met {
   /** Of the merchant; null for one that is not stored. */
   revision: number | null;
-  /** On orders, on its unit; or the same request, for one without. */
-  holder: Link | null;
   /** On legacy. */
   elsewhere: LegacySale | undefined;
   /** Another row has its reference. */
@@ -158,19 +173,20 @@ interface InTheWay {
 
 async function inTheWay(reads: Reads, link: Link): Promise<InTheWay> {
   const { merchant_id, slot, reference_sent, created_at } = link;
-  const [merchant, holder, elsewhere, used] = await Promise.all([
+  const [merchant, holder, unheard, elsewhere, used] = await Promise.all([
     reads.revision.get(merchant_id),
-    holderOf(reads, link),
+    slot === null ? undefined : reads.holder.get(merchant_id, slot),
+    reads.unheard.get(...requestOf(link)),
     slot === null ? undefined : reads.elsewhere.get(merchant_id, slot, anyOf(slot), created_at),
     reads.used.get(merchant_id, reference_sent),
   ]);
-  return { revision: merchant?.revision ?? null, holder: oneOf(holder), elsewhere, is_used: used !== undefined };
-}
-
-function holderOf(reads: Reads, link: Link): ReturnType<Reads['holder']['get']> {
-  const { merchant_id, slot, fingerprint, client_key } = link;
-  if (slot !== null) return reads.holder.get(merchant_id, slot);
-  return reads.sameRequest.get(merchant_id, fingerprint, client_key, client_key, client_key);
+  return {
+    revision: merchant?.revision ?? null,
+    holder: oneOf(holder),
+    unheard: oneOf(unheard),
+    elsewhere,
+    is_used: used !== undefined,
+  };
 }
 
 function prepareReads(reader: Reader) {
@@ -184,10 +200,8 @@ function prepareReads(reader: Reader) {
       `SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) LIMIT 1`,
       'lookup',
     ),
-    sameRequest: reader.prepare<[string, string, string | null, string | null, string | null], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL AND ${LIVE}
-         AND (client_key IS NOT DISTINCT FROM (SELECT ?) OR client_key IS NULL OR CAST((SELECT ?) AS TEXT) IS NULL)
-       ORDER BY client_key IS NOT DISTINCT FROM (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1`,
+    unheard: reader.prepare<RequestValues, LinkRow>(
+      `SELECT ${LINK} FROM links WHERE legacy_id = (${NEWEST_RETRIABLE})`,
     ),
     between: reader.prepare<[string, string, string], LinkRow>(
       `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot BETWEEN ? AND ? AND ${LIVE} LIMIT 1`,

@@ -14,7 +14,7 @@ export function refundMethods(
   reader: Reader,
   writer: Writer,
   now: () => number,
-): Pick<Store, 'openRefund' | 'saveRefund' | 'refunds' | 'refund'> {
+): Pick<Store, 'openRefund' | 'hearRefunds' | 'saveRefund' | 'refunds' | 'refund'> {
   const ofLink = reader.prepare<[string], Refund>(
     'SELECT * FROM refunds WHERE legacy_id = (SELECT ?) ORDER BY created_at, id',
   );
@@ -41,10 +41,16 @@ export function refundMethods(
         `The refund of payment ${refund.payment_id} was not opened (${cause}): ask again.`,
       );
     },
+    async hearRefunds(legacy_id, at) {
+      const unheard = (await ofLink.all(legacy_id)).some(
+        ({ state, heard_at }) => state === 'DONE' && heard_at === null,
+      );
+      if (unheard) await writer.commit({ steps: [{ write: 'hear_refunds', values: [at, legacy_id, at, 1] }] });
+    },
     async saveRefund(refund, change: RefundChange) {
       const next: Refund = { ...refund, updated_at: now(), ...change, revision: refund.revision + 1 };
-      const { state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, updated_at } = next;
-      const values = [state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, updated_at];
+      const { state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, heard_at, updated_at } = next;
+      const values = [state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, heard_at, updated_at];
       const result = await writer.commit({
         steps: [{ write: 'update_refund', values: [...values, refund.id, refund.revision], changes: 1 }],
       });
@@ -73,6 +79,7 @@ function valuesOf(refund: Refund) {
     refund.refunded_minor,
     refund.upstream_status,
     refund.told_at,
+    refund.heard_at,
     refund.created_at,
     refund.updated_at,
     refund.revision,

@@ -59,6 +59,8 @@ export function valuesOfLink(link: Link): Value[] {
     link.legacy_state,
     link.legacy_state_at,
     link.cancel,
+    link.acknowledged_at,
+    link.heard_by,
     link.expires_at,
     link.next_check_at,
     link.created_at,

@@ -1,6 +1,6 @@
 /** Every statement that writes, by name, in SQLite's words: a unit carries the name and the values, and another engine has its own words where these are not its. */
 import { PARKED_EVENTS_LIMIT } from '../core/store.ts';
-import { LINK, LIVE } from './columns.ts';
+import { LINK, RETRIABLE } from './columns.ts';
 import { evidenceWrites } from './writes-evidence.ts';
 import { HOLDING, routingWrites } from './writes-routing.ts';
 import { scheduleWrites } from './writes-schedules.ts';
@@ -25,6 +25,18 @@ const LINK_VALUES = LINK.split(/,\s*/).map((column) => COVERED[column] ?? '?');
 const STILL_THERE = `(SELECT ?) IN (-1, coalesce((SELECT revision FROM merchants WHERE id = (SELECT ?)), 0))`;
 /** Values: the merchant and the reference. */
 const UNUSED = `NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)))`;
+/**
+ * The newest sale that an equal create may be a retry of: with its client key, or else one whose till was answered an error or
+ * nothing. Values: merchant, fingerprint, client key, merchant, fingerprint, client key. Each half reads one row of an index of its
+ * own, however many equal sales there were.
+ */
+export const NEWEST_RETRIABLE = `SELECT legacy_id FROM (SELECT * FROM (SELECT legacy_id, client_key, created_at FROM links
+      WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND coalesce(client_key, '') = coalesce((SELECT ?), '')
+      AND ${RETRIABLE} ORDER BY created_at DESC, legacy_id DESC LIMIT 1) AS same_key
+    UNION ALL SELECT * FROM (SELECT legacy_id, client_key, created_at FROM links
+      WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND acknowledged_at IS NULL
+      AND ${RETRIABLE} ORDER BY created_at DESC, legacy_id DESC LIMIT 1) AS unacknowledged) AS retriable
+    ORDER BY client_key IS NOT DISTINCT FROM (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1`;
 const INSERT_LINK = `INSERT INTO links (${LINK}) SELECT ${LINK_VALUES.join(', ')}`;
 
 export const writes = {
@@ -46,37 +58,37 @@ export const writes = {
   forget_token: `DELETE FROM tokens WHERE fingerprint = ?`,
 
   /**
-   * The last values are merchant, slot, the slot that stands for it too, and the row's own time: no row while a sale born
-   * on legacy holds the slot. Then those of `STILL_THERE` and `UNUSED`.
+   * The last values: merchant, slot, the slot that stands for it too, and the row's own time: no row while a sale born on legacy
+   * holds the slot (a null slot is held by nothing). Then those of `NEWEST_RETRIABLE` and the id that was seen there, or null: no
+   * row when another sale could be the one that this create repeats. Then those of `STILL_THERE` and `UNUSED`.
    */
   insert_link: `${INSERT_LINK}
     WHERE NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = (SELECT ?) AND slot IN ((SELECT ?), (SELECT ?))
-      AND ${HOLDING} AND ends_at > (SELECT ?)) AND ${STILL_THERE} AND ${UNUSED}`,
-  /**
-   * Without a slot no index guards the opening, so the row goes in only while the newest live link of the same request is
-   * the one that was looked at: the last values are merchant, fingerprint,
-   * three times the client key, and that link's id or null. A link with another key is no obstacle. Then those of
-   * `STILL_THERE` and `UNUSED`.
-   */
-  insert_unslotted_link: `${INSERT_LINK}
-    WHERE (SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND slot IS NULL
-      AND ${LIVE}
-      AND (client_key IS NOT DISTINCT FROM (SELECT ?) OR client_key IS NULL OR CAST((SELECT ?) AS TEXT) IS NULL)
-      ORDER BY client_key IS NOT DISTINCT FROM (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1)
-    IS NOT DISTINCT FROM ? AND ${STILL_THERE} AND ${UNUSED}`,
+      AND ${HOLDING} AND ends_at > (SELECT ?))
+    AND (${NEWEST_RETRIABLE}) IS NOT DISTINCT FROM ?
+    AND ${STILL_THERE} AND ${UNUSED}`,
   update_link: `UPDATE links SET state = ?, attempts = ?, first_sent_at = ?, client_answer = ?, order_id = ?,
-    order_version = ?, payment_id = ?, legacy_state = ?, legacy_state_at = ?, cancel = ?, expires_at = ?, next_check_at = ?,
-    updated_at = ?, revision = revision + 1,
+    order_version = ?, payment_id = ?, legacy_state = ?, legacy_state_at = ?, cancel = ?, acknowledged_at = ?,
+    heard_by = ?, expires_at = ?, next_check_at = ?, updated_at = ?, revision = revision + 1,
     sealed_body = CASE WHEN ? = 1 THEN ? ELSE sealed_body END, order_json = CASE WHEN ? = 1 THEN cover_order(?) ELSE order_json END
     WHERE legacy_id = ? AND revision = ?`,
+  /**
+   * A receiver has acknowledged a notice about the outcome of a sale. It says nothing of a sale whose till was answered an error or
+   * nothing: the till does not know the id that the notice names.
+   */
+  hear_notice: `UPDATE links SET heard_by = 'notice', revision = revision + 1
+    WHERE legacy_id = ? AND heard_by IS NULL AND acknowledged_at IS NOT NULL AND state = 'DONE'`,
+  /** The same of refunds: the last values are when the notice was written, and 1 for a read by the till itself. */
+  hear_refunds: `UPDATE refunds SET heard_at = ?, revision = revision + 1 WHERE legacy_id = ? AND heard_at IS NULL
+    AND state = 'DONE' AND created_at <= ? AND (told_at IS NOT NULL OR 1 = (SELECT ?))`,
 
   /** The last values are the link and how many refunds of it were looked at: another one since then may be the same request. */
   insert_refund: `INSERT INTO refunds (id, number, legacy_id, merchant_id, payment_id, client_key, fingerprint, amount_minor,
     refunded_before_minor, idempotency_key, state, upstream_id, reference_id, refunded_minor, upstream_status, told_at,
-    created_at, updated_at, revision) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+    heard_at, created_at, updated_at, revision) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
     WHERE (SELECT count(*) FROM refunds WHERE legacy_id = (SELECT ?)) = (SELECT ?)`,
   update_refund: `UPDATE refunds SET state = ?, upstream_id = ?, reference_id = ?, refunded_minor = ?, upstream_status = ?,
-    told_at = ?, updated_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?`,
+    told_at = ?, heard_at = ?, updated_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?`,
 
   insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at,
     state, attempts, sequence, is_next)

@@ -52,6 +52,8 @@ function link(changes: Partial<Link> = {}): Link {
     legacy_state: 'OPEN',
     legacy_state_at: BORN,
     cancel: null,
+    acknowledged_at: null,
+    heard_by: null,
     expires_at: BORN + 15 * MINUTE_MS,
     next_check_at: null,
     created_at: BORN,

@@ -348,7 +348,9 @@ describe('a unit with live work', () => {
   it.each([
     ['not known yet', { state: 'IN_DOUBT' }, 'orders'],
     ['made, and its till may not know', { state: 'LIVE', client_answer: 'error' }, 'orders'],
-    ['made and told', { state: 'LIVE', client_answer: 'maybe' }, 'legacy'],
+    ['made and answered a moment ago', { state: 'LIVE', acknowledged_at: Date.now() }, 'orders'],
+    ['made and answered long ago', { state: 'LIVE', acknowledged_at: Date.now() - 61_000 }, 'legacy'],
+    ['made and known to its till', { state: 'LIVE', acknowledged_at: Date.now(), heard_by: 'till' }, 'legacy'],
     ['refused', { state: 'REJECTED' }, 'legacy'],
   ] as const)('of a dynamic code keeps the next one on orders while it is %s', async (_what, change, expected) => {
     const now = Date.now();

@@ -132,66 +132,70 @@ describe('everything that is left', () => {
 });
 
 /** By a clock that was right all the time. */
-const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null, telling: ReadonlySet<string>) =>
-  recogniseBy(earlier, asked, settled_id, telling, (one) => asked.created_at - one.created_at);
-
-/** No till is being answered right now. */
-const NOBODY: ReadonlySet<string> = new Set();
+const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null) =>
+  recogniseBy(earlier, asked, settled_id, 60_000, (one) => asked.created_at - one.created_at);
 
 describe('a request', () => {
   const done = refundOf({ id: 'r0', state: 'DONE' });
 
-  it('without a key is a new one each time', () => {
-    expect(recognise([done], refundOf(), null, NOBODY).kind).toBe('new');
+  it('without a key is a new one each time, once its till has read the one before', () => {
+    expect(recognise([done], refundOf(), null).kind).toBe('new');
   });
 
   it('without a key is the same while nobody was told what became of the first', () => {
-    expect(recognise([refundOf({ state: 'IN_DOUBT' })], refundOf(), null, NOBODY).kind).toBe('same');
-    expect(recognise([done], refundOf(), 'r0', NOBODY).kind).toBe('same');
+    expect(recognise([refundOf({ state: 'IN_DOUBT' })], refundOf(), null).kind).toBe('same');
+    expect(recognise([done], refundOf(), 'r0').kind).toBe('same');
   });
 
   it('without a key is the same for a quarter of an hour after one that was made, and whose till heard nothing', () => {
-    const untold = refundOf({ id: 'r0', state: 'DONE', told_at: null });
-    const again = (created_at: number, telling = NOBODY) =>
-      recognise([untold], refundOf({ created_at }), null, telling).kind;
+    const untold = refundOf({ id: 'r0', state: 'DONE', told_at: null, heard_at: null });
+    const again = (created_at: number) => recognise([untold], refundOf({ created_at }), null).kind;
     expect([again(899_999), again(900_000)]).toEqual(['same', 'new']);
-    expect(again(1, new Set(['r0'])), 'its till is being answered').toBe('new');
-    expect(recognise([untold], refundOf({ fingerprint: 'other' }), null, NOBODY).kind).toBe('new');
-    expect(recognise([untold], refundOf({ client_key: 'a key' }), null, NOBODY).kind).toBe('new');
+    expect(recognise([untold], refundOf({ fingerprint: 'other' }), null).kind).toBe('new');
+    expect(recognise([untold], refundOf({ client_key: 'a key' }), null).kind).toBe('new');
     const keyed = { ...untold, client_key: 'a key' };
-    expect(recognise([keyed], refundOf(), null, NOBODY).kind, 'its till repeats it with its key').toBe('in_progress');
-    expect(recognise([keyed], refundOf(), 'r0', NOBODY).kind, 'also when it was found only now').toBe('in_progress');
-    expect(recognise([{ ...keyed, told_at: 1 }], refundOf(), null, NOBODY).kind, 'its till has heard').toBe('new');
+    expect(recognise([keyed], refundOf(), null).kind, 'its till repeats it with its key').toBe('in_progress');
+    expect(recognise([keyed], refundOf(), 'r0').kind, 'also when it was found only now').toBe('in_progress');
+    expect(recognise([{ ...keyed, told_at: 1 }], refundOf(), null).kind, 'its till has heard').toBe('new');
     const later = refundOf({ created_at: 900_000 });
-    expect(recognise([keyed], later, null, NOBODY).kind, 'nobody waits for longer').toBe('new');
-    expect(recognise([keyed], refundOf({ client_key: 'another' }), 'r0', NOBODY).kind).toBe('new');
-    expect(recognise([keyed, { ...untold, id: 'r1' }], refundOf(), null, NOBODY)).toMatchObject({
+    expect(recognise([keyed], later, null).kind, 'nobody waits for longer').toBe('new');
+    expect(recognise([keyed], refundOf({ client_key: 'another' }), 'r0').kind).toBe('new');
+    expect(recognise([keyed, { ...untold, id: 'r1' }], refundOf(), null)).toMatchObject({
       refund: { id: 'r1' },
     });
   });
 
+  it('without a key is the same for a minute after one whose answer has left and that its till has not read', () => {
+    const unheard = refundOf({ id: 'r0', state: 'DONE', told_at: 5_000, heard_at: null });
+    const again = (created_at: number, change: Partial<Refund> = {}) =>
+      recognise([unheard], refundOf({ created_at, ...change }), null).kind;
+    expect([again(64_999), again(65_000)]).toEqual(['same', 'new']);
+    expect(again(6_000, { client_key: 'a key' })).toBe('new');
+    expect(again(6_000, { fingerprint: 'other' })).toBe('new');
+    expect(recognise([{ ...unheard, client_key: 'a key' }], refundOf(), null).kind).toBe('new');
+  });
+
   it('of another amount waits for one in doubt', () => {
     const doubtful = refundOf({ state: 'IN_DOUBT' });
-    expect(recognise([doubtful], refundOf({ fingerprint: 'other' }), null, NOBODY).kind).toBe('in_progress');
-    expect(recognise([doubtful], refundOf({ client_key: 'a new key' }), null, NOBODY).kind).toBe('in_progress');
-    expect(recognise([{ ...doubtful, client_key: 'k' }], refundOf(), null, NOBODY).kind).toBe('in_progress');
+    expect(recognise([doubtful], refundOf({ fingerprint: 'other' }), null).kind).toBe('in_progress');
+    expect(recognise([doubtful], refundOf({ client_key: 'a new key' }), null).kind).toBe('in_progress');
+    expect(recognise([{ ...doubtful, client_key: 'k' }], refundOf(), null).kind).toBe('in_progress');
   });
 
   it('with a key is the same for a day, and afterwards new', () => {
     const known = refundOf({ state: 'DONE', client_key: 'k' });
-    const again = (created_at: number) =>
-      recognise([known], refundOf({ client_key: 'k', created_at }), null, NOBODY).kind;
+    const again = (created_at: number) => recognise([known], refundOf({ client_key: 'k', created_at }), null).kind;
     expect([again(86_399_999), again(86_400_000)]).toEqual(['same', 'new']);
   });
 
   it('with a key of another request is refused', () => {
     const known = refundOf({ state: 'DONE', client_key: 'k', fingerprint: 'other' });
-    expect(recognise([known], refundOf({ client_key: 'k' }), null, NOBODY).kind).toBe('key_reused');
+    expect(recognise([known], refundOf({ client_key: 'k' }), null).kind).toBe('key_reused');
   });
 
   it('that was refused may be tried again with its key', () => {
     const refused = refundOf({ state: 'REFUSED', client_key: 'k' });
-    expect(recognise([refused], refundOf({ client_key: 'k' }), null, NOBODY).kind).toBe('new');
+    expect(recognise([refused], refundOf({ client_key: 'k' }), null).kind).toBe('new');
   });
 });
 

@@ -19,6 +19,7 @@ export function refundOf(change: Partial<Refund> = {}): Refund {
     refunded_minor: null,
     upstream_status: null,
     told_at: 1,
+    heard_at: 2,
     created_at: 0,
     updated_at: 0,
     revision: 1,

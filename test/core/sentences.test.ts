@@ -28,6 +28,8 @@ const FACTS: Record<string, string | number> = {
   waiting: 6,
   link_minor: 1500,
   order_minor: 1400,
+  sale_minor: 90000,
+  paid_minor: 100,
   state: 'LIVE',
   legacy_state: 'ON_TERMINAL',
   order_status: 'processed',

@@ -56,6 +56,8 @@ export function newLink(number: number): Link {
     legacy_state: 'OPEN',
     legacy_state_at: created_at,
     cancel: null,
+    acknowledged_at: null,
+    heard_by: null,
     expires_at: created_at + 900_000,
     next_check_at: null,
     created_at,

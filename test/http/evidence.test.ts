@@ -14,7 +14,7 @@ const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
 beforeAll(async () => {
   bench = await startBench({ PUENTE_MOVES_MIN_SAMPLE: '1', PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' });
   const created = await bench.till(INTENTS, { body: { amount: 1500, tip: 100 }, headers: { 'x-corporation-id': '9' } });
-  expect(created.status).toBe(200);
+  expect(created.status).toBe(201);
   const { id } = created.body as { id: string }; // a create that worked
   await bench.till(`${POINT}/payment-intents/${id}`);
   await bench.till(`${POINT}/devices?limit=50&offset=0`);

@@ -68,13 +68,26 @@ describe('POST /v1/payments/{id}/refunds', () => {
     expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded' });
   });
 
-  it('makes two refunds of two equal parts without keys, and with keys of their own', async () => {
+  it('makes two refunds of two equal parts with keys of their own, and without keys once the till has read the first', async () => {
     const sale = await sellByQr(shop);
     const headers = [{}, {}, { 'x-idempotency-key': 'a' }, { 'x-idempotency-key': 'b' }];
     const made = [];
-    for (const one of headers) made.push((await refund(shop, sale.payment, { amount: 10 }, one)).body as RefundShown);
+    for (const one of headers) {
+      made.push((await refund(shop, sale.payment, { amount: 10 }, one)).body as RefundShown);
+      await listed(sale);
+    }
     expect(new Set(made.map((one) => one.id)).size).toBe(4);
     expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 40 });
+  });
+
+  it('makes one refund of two equal parts without keys while its till has not read the first', async () => {
+    const sale = await sellByQr(shop);
+    const [first, second] = [
+      await refund(shop, sale.payment, { amount: 10 }),
+      await refund(shop, sale.payment, { amount: 10 }),
+    ];
+    expect([second.status, second.body]).toEqual([first.status, first.body]);
+    expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 10 });
   });
 
   it('makes one refund of a repeated key, whatever the form of the amount, and answers it again', async () => {
@@ -152,6 +165,8 @@ describe('POST /v1/payments/{id}/refunds', () => {
   it('refuses what is refunded already, with the number that clients compare', async () => {
     const sale = await sellByQr(shop);
     await refund(shop, sale.payment);
+    expect((await refund(shop, sale.payment)).status, 'its answer may have been lost').toBe(201);
+    await listed(sale);
     expect((await refund(shop, sale.payment)).body).toMatchObject({ status: 404, cause: [{ code: 4296 }] });
   });
 
@@ -216,6 +231,7 @@ describe('PUT /collections/{id}', () => {
     const answer = await put(sale, { status: 'refunded' });
     expect(answer.status, answer.text).toBe(200);
     expect(answer.body).toMatchObject({ id: sale.payment, status: 'refunded', external_reference: sale.reference });
+    await payment(shop, sale.payment);
     expect((await put(sale, { status: 'refunded' })).body).toMatchObject({ cause: [{ code: 4296 }] });
   });
 

@@ -64,7 +64,7 @@ describe('sales', () => {
       '+ < 409 application/json {"error":"in_store_order_pending","message":"The order before this one is not known yet; try again","status":409,"causes":[]}';
     expect(found).toEqual([
       '- < 204 no type',
-      '+ < 504 application/json {"error":"gateway_timeout","message":"The payments service did not answer in time; look at the payment before trying again","status":504,"causes":[]}',
+      '+ < 504 application/json {"error":"gateway_timeout","message":"The payments service did not answer in time; the same request can safely be sent again and is not carried out twice","status":504,"causes":[]}',
       '- < 204 no type',
       pending,
       '- < 204 no type',
@@ -418,6 +418,48 @@ describe('payments', () => {
     expect(found[0]).toMatch(/^- < 400 .*"X-Idempotency-Key was already used with another request"/);
     expect(found[1]).toMatch(/^\+ < 201 .*"id":<refund 2>,"payment_id":<payment 2>,/);
     expect(found).toHaveLength(2);
+  });
+
+  limitation('LIM-59', async () => {
+    // A receiver that acknowledges the notice of a refund shows that the refund is known; here nobody listens.
+    const unheard = sale(v2, { notification_url: 'http://127.0.0.1:9/nobody' });
+    const payment: QrStep = {
+      poll: 'GET /v1/payments/search?external_reference=INV-0001',
+      until: '"status":"approved"',
+    };
+    const part: QrStep = { call: 'POST /v1/payments/{payment}/refunds', body: { amount: argentina.part } };
+    const read: QrStep = { call: 'GET /v1/payments/{payment}/refunds' };
+    const twice = (between: QrStep[]) =>
+      each(async (till) => {
+        await till.run([unheard, buyer(v2, 'pay')]);
+        await till.run([payment, searchOf('INV-0001')]);
+        return (await till.run([part, ...between, part])).map((line) =>
+          /^< (\d+) .*"id":(<refund \d>)/.exec(line)?.slice(1),
+        );
+      });
+    const { direct, orders } = await twice([]);
+    expect([direct.at(-1), orders.at(-1)]).toEqual([
+      ['201', '<refund 2>'],
+      ['201', '<refund 1>'],
+    ]);
+    const after = await twice([read]);
+    expect(after.orders.at(-1), 'a till that has read it means another one').toEqual(after.direct.at(-1));
+  });
+
+  limitation('LIM-90', async () => {
+    const statuses = await each(
+      async (_till, world) => {
+        const device = `${world.door_url}/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/payment-intents`;
+        const token = tokenOf(world.merchant);
+        const { id } = (await call(device, { token, body: { amount: 1500 } })).body as { id: string };
+        const cancel = async () => (await call(`${device}/${id}`, { method: 'DELETE', token })).status;
+        const before = [await cancel(), await cancel()];
+        await call(`${world.door_url}/point/integration-api/payment-intents/${id}`, { token });
+        return [...before, await cancel()];
+      },
+      { settings: { notice_url: null } }, // a receiver would show that the end is known
+    );
+    expect(statuses).toEqual({ direct: [200, 404, 404], orders: [200, 200, 404] });
   });
 
   limitation('LIM-49', async () => {

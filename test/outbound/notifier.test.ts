@@ -160,6 +160,8 @@ function linkOf(merchant_id: string): Link {
     legacy_state: 'OPEN',
     legacy_state_at: now,
     cancel: null,
+    acknowledged_at: null,
+    heard_by: null,
     expires_at: now + 15 * MINUTE,
     next_check_at: null,
     created_at: now,

@@ -414,17 +414,15 @@ describe('what an order says of refunds', () => {
 });
 
 /** By a clock that was right all the time. */
-const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null, telling: ReadonlySet<string>) =>
-  recogniseBy(earlier, asked, settled_id, telling, (one) => asked.created_at - one.created_at);
+const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null) =>
+  recogniseBy(earlier, asked, settled_id, 60_000, (one) => asked.created_at - one.created_at);
 
 describe('a refund is recognised', () => {
-  const nobody: ReadonlySet<string> = new Set();
   const kind = (earlier: Partial<Refund>[], asked: Partial<Refund> = {}, settled: string | null = null) =>
     recognise(
       earlier.map((one, index) => refundOf({ id: `e${index}`, ...one })),
       refundOf({ id: 'new', ...asked }),
       settled,
-      nobody,
     );
 
   it('by what is open, not by what is over', () => {
@@ -435,8 +433,8 @@ describe('a refund is recognised', () => {
     ).toEqual([true, true, false, false, false]);
     expect(
       kind([
-        { state: 'REFUSED', told_at: null },
-        { state: 'NOT_SENT', told_at: null },
+        { state: 'REFUSED', told_at: null, heard_at: null },
+        { state: 'NOT_SENT', told_at: null, heard_at: null },
       ]).kind,
     ).toBe('new');
   });
@@ -452,12 +450,21 @@ describe('a refund is recognised', () => {
   });
 
   it('by what nobody was told of', () => {
-    const untold = { state: 'DONE' as const, told_at: null };
+    const untold = { state: 'DONE' as const, told_at: null, heard_at: null };
     expect(kind([untold])).toMatchObject({ kind: 'same', refund: { id: 'e0' } });
     expect(kind([{ ...untold, fingerprint: 'other' }]).kind).toBe('new');
     expect(kind([{ state: 'DONE' }], {}, 'e0')).toMatchObject({ kind: 'same' });
     expect(kind([{ state: 'DONE' }], {}, 'e1').kind).toBe('new');
     expect(kind([untold], { client_key: 'k' }).kind).toBe('new');
+  });
+
+  it('by what was answered lately and is not known to have arrived', () => {
+    const unheard = { state: 'DONE' as const, told_at: 1, heard_at: null };
+    expect(kind([unheard, { ...unheard, fingerprint: 'other' }])).toMatchObject({ kind: 'same', refund: { id: 'e0' } });
+    expect(kind([unheard], { created_at: 60_001 }).kind).toBe('new');
+    expect(kind([{ ...unheard, heard_at: 2 }]).kind).toBe('new');
+    expect(kind([{ ...unheard, client_key: 'k' }]).kind).toBe('new');
+    expect(kind([unheard], { client_key: 'k' }).kind).toBe('new');
   });
 
   it('as in the way of one that is open', () => {
@@ -466,7 +473,7 @@ describe('a refund is recognised', () => {
       refund: { id: 'e0' },
     });
     expect(kind([{ state: 'SENDING' }], { client_key: 'k' }).kind).toBe('in_progress');
-    expect(kind([{ state: 'DONE', told_at: null }, { state: 'SENDING' }])).toMatchObject({
+    expect(kind([{ state: 'DONE', told_at: null, heard_at: null }, { state: 'SENDING' }])).toMatchObject({
       kind: 'same',
       refund: { id: 'e1' },
     });

@@ -1,12 +1,13 @@
 /** A new sale: the row before the bytes, who joins it, who waits, and what is never begun (`reliability.md` §3.3, §3.9, §3.10). */
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Order } from '../../src/contract/orders.ts';
 import type { LegacyAnswer } from '../../src/core/answer.ts';
 import type { LegacyCall } from '../../src/core/call.ts';
 import type { Link, LinkChange } from '../../src/core/link.ts';
 import type { Merchant, Stage } from '../../src/core/merchant.ts';
 import { openSale } from '../../src/core/open.ts';
-import { judgeOpening } from '../../src/core/opening.ts';
 import { createIntent } from '../../src/core/point/create.ts';
+import { getIntent } from '../../src/core/point/read.ts';
 import { createDynamicCode } from '../../src/core/qr/create.ts';
 import { derivedReference } from '../../src/core/reference.ts';
 import type { Sale } from '../../src/core/sale.ts';
@@ -15,7 +16,7 @@ import type { Store } from '../../src/core/store.ts';
 import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { PuenteError } from '../../src/error.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
-import { MERCHANT, NOON, newLink, newSale, orderId, TERMINAL } from '../store/contract/harness.ts';
+import { MERCHANT, NOON, newSale, orderId, TERMINAL } from '../store/contract/harness.ts';
 import {
   answered,
   BROKEN,
@@ -88,7 +89,12 @@ async function live(change: LinkChange = {}): Promise<Link> {
 
 /** Somebody else's work on the link ends it. */
 const end = (link: Link) =>
-  stand.store.saveLink(link, { state: 'DONE', legacy_state: 'CANCELED', next_check_at: null });
+  stand.store.saveLink(link, {
+    state: 'DONE',
+    legacy_state: 'CANCELED',
+    next_check_at: null,
+    order: orderOf({ status: 'canceled' }) as Order,
+  });
 
 describe('a new sale', () => {
   it('is written before a byte leaves, sent once, and answered', async () => {
@@ -305,10 +311,9 @@ describe('what upstream said', () => {
 describe('a terminal that has something', () => {
   it('the same again is a retry, of the same order', async () => {
     const link = await live();
-    stand.answers = [answered(200, orderOf({ external_reference: 'mesa-4' }))];
     const draft = newDraft();
     expect(await stand.runtime.inExchange(draft, () => open())).toMatchObject({ body: { id: link.legacy_id } });
-    expect(names()).toEqual(['get']);
+    expect(names()).toEqual([]);
     expect(draft).toMatchObject({ limitations: ['LIM-14'], legacy_id: link.legacy_id });
   });
 
@@ -322,16 +327,39 @@ describe('a terminal that has something', () => {
     expect(await links()).toHaveLength(1);
   });
 
-  it('the same again is a new sale when the first one is paid', async () => {
-    const link = await live();
-    stand.answers = [answered(200, orderOf({ ...PAID, external_reference: 'mesa-4' }, 5)), creates({}, 2)];
-    const answer = await open();
-    expect(answer).not.toMatchObject({ body: { id: link.legacy_id } });
-    expect(await links()).toMatchObject([{ state: 'LIVE', order_id: orderId(2) }, { state: 'DONE' }]);
+  const over = { state: 'DONE', legacy_state: 'FINISHED' } as const;
+  const untold = { client_answer: 'error', acknowledged_at: null } as const;
+
+  it.each<[string, LinkChange]>([
+    ['was answered an error', { ...over, ...untold }],
+    ['was answered a moment ago', over],
+  ])('the same again is answered with the first, which is paid, while its till %s', async (_what, change) => {
+    const link = await live(change);
+    expect(await open()).toMatchObject({ status: 201, body: { id: link.legacy_id } });
+    expect(names()).toEqual([]);
+    expect(await links()).toMatchObject([{ state: 'DONE', client_answer: 'maybe', acknowledged_at: NOON }]);
+  });
+
+  it('the same again is a new sale when its till has read the first one, paid', async () => {
+    const link = await live(over);
+    await getIntent(stand.runtime, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
+    stand.answers = [creates({}, 2)];
+    expect(await open()).not.toMatchObject({ body: { id: link.legacy_id } });
+    expect(await links()).toMatchObject([
+      { state: 'LIVE', order_id: orderId(2) },
+      { state: 'DONE', heard_by: 'till' },
+    ]);
+  });
+
+  it('a read of a sale whose till was answered an error is somebody else’s: its till does not know the id', async () => {
+    const link = await live({ ...over, ...untold });
+    await getIntent(stand.runtime, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
+    expect(await links()).toMatchObject([{ heard_by: null }]);
+    expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
   });
 
   it('one whose till was not told is joined without a look', async () => {
-    const link = await live({ client_answer: 'error' });
+    const link = await live(untold);
     expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
     expect(names()).toEqual([]);
   });
@@ -370,14 +398,14 @@ describe('a terminal that has something', () => {
     expect(await links()).toMatchObject([{ order_id: orderId(2) }, { state: 'DONE' }]);
   });
 
-  it('the same again takes a terminal whose order only waits for a person', async () => {
+  it('another sale takes a terminal whose order only waits for a person', async () => {
     await live();
     const waiting = orderOf({ external_reference: 'mesa-4', status: 'action_required' }, 2);
     stand.answers = [answered(200, waiting), answered(200, waiting), creates({}, 2)];
     stand.now += 2_000;
-    await open();
+    await open(OTHER);
     stand.now += 2_000;
-    await open();
+    await open(OTHER);
     expect(await links()).toMatchObject([
       { order_id: orderId(2), state: 'LIVE' },
       { legacy_state: 'CONFIRMATION_REQUIRED' },
@@ -407,8 +435,8 @@ describe('a terminal that has something', () => {
     expect(stand.counts).toEqual(['creates busy']);
   });
 
-  it('a retry that comes after the end of what it joins is a new sale', async () => {
-    const link = await live({ client_answer: 'error' });
+  it('a retry of what was canceled at the wish of the till meanwhile is a new sale', async () => {
+    const link = await live({ client_answer: 'error', acknowledged_at: null, cancel: 'sent' });
     const openLink: Store['openLink'] = async (...asked) => {
       const opened = await stand.store.openLink(...asked);
       if (opened.opening.kind === 'join') await end(link);
@@ -495,7 +523,7 @@ describe('a sale of a merchant on legacy', () => {
   });
 
   it('that may be the one on orders is joined there', async () => {
-    const link = await live({ client_answer: 'error' });
+    const link = await live({ client_answer: 'error', acknowledged_at: null });
     await stage('legacy');
     expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
   });
@@ -525,14 +553,14 @@ describe('a sale of a merchant on legacy', () => {
   it('that orders could never take goes to legacy when the terminal was freed meanwhile', async () => {
     const link = await live();
     await stage('legacy');
-    let looks = 0;
-    const liveLink: Store['liveLink'] = async (...asked) => {
-      if (++looks === 2) await end(link);
-      return stand.store.liveLink(...asked);
+    const hasWork: Store['hasWork'] = async (...asked) => {
+      const has = await stand.store.hasWork(...asked);
+      await end(link);
+      return has;
     };
-    stand.restart({ store: { ...stand.store, liveLink } });
+    stand.restart({ store: { ...stand.store, hasWork } });
     expect(await open({ body: { amount: 0 } })).toEqual({ kind: 'carry' });
-    expect(looks).toBe(2);
+    expect(stand.asked).toEqual([]);
   });
 
   it.each([new PuenteError('bad_tables', 'a defect'), new Error('a defect')])(
@@ -583,7 +611,7 @@ describe('a terminal that legacy has something on', () => {
     stand.runtime.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
     expect(await open()).toEqual({ kind: 'carry' });
     await stand.reset();
-    const link = await live({ client_answer: 'error' });
+    const link = await live({ client_answer: 'error', acknowledged_at: null });
     stand.runtime.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
     expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
   });
@@ -655,17 +683,6 @@ describe('a dynamic code', () => {
     stand.now += 61_000;
     expect(await openCode()).toEqual({ kind: 'carry' });
     expect(await links()).toHaveLength(2);
-  });
-
-  it('with another key is another sale, and one key is not one without', () => {
-    const code = (client_key: string | null, change: Partial<Link> = {}): Link =>
-      newLink({ slot: null, client_key, fingerprint: 'f', state: 'LIVE', client_answer: 'none', ...change });
-    const judged = (one: Link, other: Link) => judgeOpening(one, other, 60_000, 0).kind;
-    expect(judged(code('a'), code('b'))).toBe('busy');
-    expect(judged(code('a'), code('a'))).toBe('join');
-    expect(judged(code('a'), code(null))).toBe('join');
-    expect(judged(code(null), code('b'))).toBe('join');
-    expect(judged(code('a'), code('b', { slot: 'qr:TILL1' })), 'what holds a unit is joined').toBe('join');
   });
 
   it('in doubt does not stop another one', async () => {

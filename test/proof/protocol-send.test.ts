@@ -1,5 +1,7 @@
 /** From a stored create to its committed outcome: what is sent, what is stored, and what the till may be told (`reliability.md` §3.3, §3.5). */
+
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Order } from '../../src/contract/orders.ts';
 import { type AttemptPlan, attemptCreate } from '../../src/core/attempt.ts';
 import { sendInTurn } from '../../src/core/flight.ts';
 import type { Link } from '../../src/core/link.ts';
@@ -38,11 +40,13 @@ async function known(change: Partial<Link>): Promise<Link> {
   return stand.store.saveLink(link, { order_id: orderId(1), sealed_body: null, ...change });
 }
 
+const CANCELED = { status: 'canceled' } as Order; // what is decided reads the status alone
+
 describe('a retry that waited for a create', () => {
   const PLAN = { token: TOKEN, deadline: DEADLINE, body: null };
 
-  it('is no refusal when that one was made, and its order is over by now: it is a new sale', async () => {
-    const link = await known({ state: 'DONE', legacy_state: 'CANCELED' });
+  it('is no refusal when that one was made, and canceled by us since: it is a new sale', async () => {
+    const link = await known({ state: 'DONE', legacy_state: 'CANCELED', order: CANCELED, cancel: 'sent' });
     stand.runtime.flights.set(link.legacy_id, { token: TOKEN, sent: Promise.resolve({ kind: 'created', link }) });
     expect(await sendInTurn(stand.runtime, link, PLAN)).toMatchObject({ kind: 'over' });
   });
@@ -61,7 +65,7 @@ describe('a create that has its outcome', () => {
   });
 
   it.each<[string, Partial<Link>, Partial<SendPlan>]>([
-    ['it was told before', { client_answer: 'maybe' }, {}],
+    ['it was told before', { client_answer: 'maybe', acknowledged_at: NOON }, {}],
     ['nobody waits', {}, { for_client: false }],
   ])('writes nothing when %s', async (_why, change, plan) => {
     const live = await known({ state: 'LIVE', ...change });
@@ -72,8 +76,9 @@ describe('a create that has its outcome', () => {
   it.each<[Link['state'], Link['legacy_state'], string]>([
     ['DONE', 'FINISHED', 'created'],
     ['DONE', 'CONFIRMATION_REQUIRED', 'created'],
-    ['DONE', 'CANCELED', 'over'],
-    ['DONE', 'ABANDONED', 'over'],
+    ['DONE', 'ERROR', 'created'],
+    ['DONE', 'CANCELED', 'created'],
+    ['DONE', 'ABANDONED', 'created'],
     ['REJECTED', 'OPEN', 'over'],
     ['NOT_SENT', 'OPEN', 'over'],
     ['LOST', 'ABANDONED', 'over'],

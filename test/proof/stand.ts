@@ -115,6 +115,7 @@ export function createStand(): Stand {
           sleep: async (duration_ms) => {
             stand.slept.push(duration_ms);
             stand.now += duration_ms;
+            await refuseNotices(memory.store, stand.now);
           },
         },
         random: () => stand.luck,
@@ -158,6 +159,21 @@ export function createStand(): Stand {
     },
   };
   return stand;
+}
+
+/** A receiver that answers every notice 503 at once: each was tried, and none says that its till knows the sale. */
+async function refuseNotices(store: Store, now: number): Promise<void> {
+  for (const notice of await store.dueNotices(now, 100)) {
+    const attempt = {
+      at: now,
+      duration_ms: 1,
+      outcome: 'theirs',
+      status: 503,
+      detail: 'It answered 503.',
+      url: '',
+    } as const;
+    await store.recordAttempt(notice, attempt, { state: 'pending', next_attempt_at: now + 900_000 });
+  }
 }
 
 /** A merchant on orders whose token the upstream has accepted. */

@@ -30,7 +30,6 @@ export function bookOf(world: SimulatedWorld): History {
       under_way: world.underWay(),
       unsettled: run.life?.runtime.unsettled.size ?? 0,
       flights: run.life?.runtime.flights.size ?? 0,
-      telling: run.life?.runtime.telling.size ?? 0,
     },
     steps: run.plan.steps,
     product: run.plan.product,

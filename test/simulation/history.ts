@@ -203,7 +203,7 @@ export interface History {
   leaks: string[];
   failures: string[];
   /** What was still going on at the end, and what the last process still remembered of creates and refunds. */
-  left: { under_way: number; unsettled: number; flights: number; telling: number };
+  left: { under_way: number; unsettled: number; flights: number };
   /** What happened, and what of the product's settings decides what is right. */
   steps: Plan['steps'];
   product: Plan['product'];

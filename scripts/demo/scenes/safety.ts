@@ -89,7 +89,7 @@ async function expectOneOrderEach(journey: Journey, references: readonly string[
   const mine = orders.filter(({ external_reference }) => references.includes(external_reference));
   const found = [answers.map(({ status }) => status), mine.map(({ status }) => status)];
   transcript.expect('each is answered, and paid as one order', found, [
-    [200, 200, 200],
+    [201, 201, 201],
     ['processed', 'processed', 'processed'],
   ]);
 }

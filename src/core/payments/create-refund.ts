@@ -22,9 +22,8 @@ export async function createRefund(runtime: Runtime, call: LegacyCall): Promise<
   if (made.kind === 'answer') return made.answer;
   const { refund, link } = made;
   const shared = refundContext(runtime, call, link, nickname);
-  return tellRefund(runtime, refund, () =>
-    answered(201, refundBody(runtime, call.operation, link, { ...refund, at: refund.created_at }, shared)),
-  );
+  const body = refundBody(runtime, call.operation, link, { ...refund, at: refund.created_at }, shared);
+  return tellRefund(runtime, refund, answered(201, body));
 }
 
 /** `PUT /collections/{id}` with `{"status":"refunded"}`: always whole, answered with the payment (`legacy-qr.md` §3). */
@@ -37,5 +36,5 @@ export async function refundCollection(runtime: Runtime, call: LegacyCall): Prom
   await nicknameOf(runtime, call); // known before the refund is sent, as above; what is shown may need it
   const made = await makeRefund(runtime, call, call.link, null);
   if (made.kind === 'answer') return made.answer;
-  return tellRefund(runtime, made.refund, async () => answered(200, await showPayment(runtime, call, made.link, 0)));
+  return tellRefund(runtime, made.refund, answered(200, await showPayment(runtime, call, made.link, 0)));
 }

@@ -7,6 +7,8 @@ import { type Answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import { tickOf } from '../clock.ts';
 import { reportContradiction } from '../contradiction.ts';
+import { markHeard } from '../heard.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { sendUntilReady } from '../not-yet.ts';
 import { needRoom } from '../room.ts';
@@ -30,23 +32,14 @@ const SHORTEST_REFUND_MS = 250;
  * @throws PuenteError refused, while there is no room for its row; Error for a link whose order is not known, a defect.
  */
 export function makeRefund(runtime: Runtime, call: LegacyCall, link: Link, asked_minor: number | null): Promise<Made> {
-  return runtime.serial.run(link.legacy_id, async () => {
-    const made = await refundNow(runtime, call, link, asked_minor);
-    // Before the next one in line looks: an equal part that waits there is no repetition of this one.
-    if (made.kind === 'made') runtime.telling.add(made.refund.id);
-    return made;
-  });
+  return runtime.serial.run(link.legacy_id, () => refundNow(runtime, call, link, asked_minor));
 }
 
 /**
- * An answer about a made refund, and afterwards the mark that its till has heard of it: without it the same call is the
- * repetition of one whose answer was lost (`reliability.md` §3.9).
+ * An answer about a made refund, and the mark that it has left whole: without it the same call is the repetition of one whose answer
+ * was lost for longer (`reliability.md` §3.9).
  */
-export async function tellRefund(
-  runtime: Runtime,
-  refund: Refund,
-  tell: () => Promise<Answered> | Answered,
-): Promise<Answered> {
+export function tellRefund(runtime: Runtime, refund: Refund, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     try {
       if (whole && refund.told_at === null) {
@@ -55,34 +48,29 @@ export async function tellRefund(
     } catch (error) {
       // Another answer about the same refund has left meanwhile, and said so.
       if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
-    } finally {
-      runtime.telling.delete(refund.id);
     }
   };
-  try {
-    return { ...(await tell()), over };
-  } catch (error) {
-    runtime.telling.delete(refund.id);
-    throw error;
-  }
+  return { ...answer, over };
 }
 
 async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_minor: number | null): Promise<Made> {
   const deadline = call.received_at + runtime.settings.create.deadline_ms;
   if (deadline - runtime.clock.now() < SHORTEST_REFUND_MS) return told(call, 'unavailable');
   const { order_id } = named;
+  const { join_window_ms } = runtime.settings.create;
   if (order_id === null) throw new Error(`the link ${named.legacy_id} has no order to refund`);
   const { exponent } = runtime.tables.site(call.merchant.site);
   const plan = { token: call.token, exponent, deadline };
   // What was refunded before must be known, or an unknown outcome could not be told from it afterwards.
-  const { link, settled } = await lookAtOrder(runtime, named, plan);
+  const { link: seen_link, settled } = await lookAtOrder(runtime, named, plan);
+  const link = await markHeard(runtime, seen_link);
   // What is stored never goes back, as a read that lags does.
   const sums = sumsOf(link.order, link.amount_minor, exponent);
   const asked = newRefund(runtime, call, link, asked_minor, sums);
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
   await expectRefund(runtime, link);
   const { opened, refund } = await runtime.store.openRefund(asked, (earlier) => {
-    seen.recognised = recognise(earlier, asked, settled?.id ?? null, runtime.telling, (one) => ageOf(runtime, one));
+    seen.recognised = recognise(earlier, asked, settled?.id ?? null, join_window_ms, (one) => ageOf(runtime, one));
     if (seen.recognised.kind !== 'new') return seen.recognised.refund;
     needRoom(runtime);
     return 'open';
@@ -91,6 +79,8 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
   const { recognised } = seen;
   if (recognised.kind === 'key_reused') return told(call, 'key_reused');
   if (recognised.kind === 'in_progress') return told(call, 'refund_in_progress');
+  if (refund.state === 'DONE' && refund.told_at !== null && refund.client_key === null)
+    markLimitation(runtime.exchange(), 'LIM-59');
   if (refund.state === 'DONE') return { kind: 'made', refund, link };
   if (!opened && !mayRepeat(runtime, refund)) return told(call, 'outcome_unknown');
   runtime.failpoint('refund.row_written');
@@ -214,6 +204,7 @@ function newRefund(runtime: Runtime, call: LegacyCall, link: Link, asked_minor: 
     refunded_minor: null,
     upstream_status: null,
     told_at: null,
+    heard_at: null,
     created_at: now,
     updated_at: now,
     revision: 1,

@@ -1,6 +1,7 @@
 /** The story of reading a payment: real ones are read, not invented (`legacy-qr.md` §3). */
 import { answered, type LegacyAnswer } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
+import { noteRead } from '../heard.ts';
 import type { Runtime } from '../runtime.ts';
 import { ownView, readPayment, settledLink, tellFromOrder } from './show.ts';
 
@@ -10,6 +11,7 @@ export async function getPayment(runtime: Runtime, call: LegacyCall): Promise<Le
   const link = await settledLink(runtime, call, call.link);
   const read = await readPayment(runtime, call, link, runtime.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;
+  await noteRead(runtime, link);
   if (read.kind === 'missing') return answered(200, await tellFromOrder(runtime, call, link));
   return answered(200, ownView(runtime, call, link, read.payment));
 }

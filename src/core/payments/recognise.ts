@@ -16,17 +16,18 @@ const UNTOLD_FOR_MS = 15 * 60_000;
 const KEY_MEMORY_MS = 24 * 60 * 60_000;
 
 /**
- * Two equal parts are two refunds, unless the client's key says otherwise, or nobody was told yet what became of the first.
+ * Two equal parts are two refunds, unless the client's key says otherwise, or the till has not shown that it knows the first: it was
+ * not answered, or it was answered lately and may not have got that answer.
  * @param earlier refunds of the same payment, oldest first.
  * @param settled_id a refund whose outcome was found only now, on behalf of this call: nobody was told of it.
- * @param telling refunds whose tills are being answered right now.
+ * @param join_window_ms how long a refund whose till was answered may be repeated without a key.
  * @param ageOf how long ago a refund was asked for, ms.
  */
 export function recognise(
   earlier: readonly Refund[],
   asked: Refund,
   settled_id: string | null,
-  telling: ReadonlySet<string>,
+  join_window_ms: number,
   ageOf: (refund: Refund) => number,
 ): Recognised {
   const held = earlier.filter((one) => one.state === 'DONE' || isOpen(one));
@@ -35,11 +36,17 @@ export function recognise(
     const known = held.findLast((one) => one.client_key === client_key && (isOpen(one) || ageOf(one) < KEY_MEMORY_MS));
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
   }
-  const isUntold = (one: Refund): boolean => one.told_at === null && !telling.has(one.id) && ageOf(one) < UNTOLD_FOR_MS;
+  const isUntold = (one: Refund): boolean =>
+    one.told_at === null && one.heard_at === null && ageOf(one) < UNTOLD_FOR_MS;
+  const isUnheard = (one: Refund): boolean => {
+    if (one.told_at === null || one.heard_at !== null || one.client_key !== null) return false;
+    return ageOf(one) - (one.told_at - one.created_at) < join_window_ms;
+  };
   const isAlike = (one: Refund): boolean => one.fingerprint === fingerprint;
   const untold =
     held.find((one) => isOpen(one)) ??
-    held.filter((one) => isAlike(one) && (one.id === settled_id || isUntold(one))).toSorted(keylessFirst)[0];
+    held.filter((one) => isAlike(one) && (one.id === settled_id || isUntold(one))).toSorted(keylessFirst)[0] ??
+    (client_key === null ? held.findLast((one) => isAlike(one) && isUnheard(one)) : undefined);
   // One with a new key asks for a new refund, as soon as none is under way.
   if (untold === undefined || (client_key !== null && !isOpen(untold))) return { kind: 'new' };
   // A till without keys repeats itself without one. Where the first had a key, to send a second one may give the money back

@@ -1,6 +1,7 @@
 /** The stories of reading the refunds of a payment: the real ones as the service says them, else those of its order. */
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
+import { noteRead } from '../heard.ts';
 import type { Runtime } from '../runtime.ts';
 import { refundsOfOrder } from './refund-view.ts';
 import { readPayment, settledLink } from './show.ts';
@@ -24,6 +25,7 @@ async function findRefunds(runtime: Runtime, call: LegacyCall): Promise<LegacyAn
   const link = await settledLink(runtime, call, call.link);
   const read = await readPayment(runtime, call, link, runtime.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;
+  await noteRead(runtime, link);
   if (read.kind === 'real' && Array.isArray(read.payment.refunds)) return { refunds: read.payment.refunds };
   return { refunds: await refundsOfOrder(runtime, call, link) };
 }

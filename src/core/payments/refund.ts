@@ -34,8 +34,10 @@ export interface Refund {
   refunded_minor: number | null;
   /** `processing`, `processed` or `failed`. */
   upstream_status: string | null;
-  /** Epoch ms when the till's answer had left; null while it may not have heard of it. */
+  /** Epoch ms when the till's answer had left whole; that alone does not prove that it arrived. */
   told_at: number | null;
+  /** Epoch ms when the till had shown that it knows this refund: it read it, or acknowledged a later notice about its sale. */
+  heard_at: number | null;
   created_at: number;
   updated_at: number;
   /** Starts at 1. */
@@ -46,6 +48,13 @@ export interface Refund {
 export type RefundChange = Partial<
   Pick<
     Refund,
-    'state' | 'upstream_id' | 'reference_id' | 'refunded_minor' | 'upstream_status' | 'told_at' | 'updated_at'
+    | 'state'
+    | 'upstream_id'
+    | 'reference_id'
+    | 'refunded_minor'
+    | 'upstream_status'
+    | 'told_at'
+    | 'heard_at'
+    | 'updated_at'
   >
 >;

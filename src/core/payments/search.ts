@@ -2,6 +2,7 @@
 import { paymentSearch } from '../../contract/payments.ts';
 import { answered, type LegacyAnswer } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
+import { noteFound } from '../heard.ts';
 import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { refreshLink } from '../refresh.ts';
@@ -37,6 +38,7 @@ export async function searchPayments(runtime: Runtime, call: LegacyCall): Promis
     runtime.log.warn('search: legacy could not be asked', { merchant: call.merchant.id, cause });
   }
   const theirs = await Promise.all((found?.results ?? []).map((result) => inOurWords(runtime, call, result, asked.at)));
+  await Promise.all(links.map((link) => noteFound(runtime, link)));
   const missing = links.filter((link) => !theirs.some((one) => String(one.id) === link.payment_id));
   const ours = await showMissing(runtime, call, search, missing, { found, at: asked.at });
   if (found === null) return ours.length === 0 ? failure(runtime, call, asked.outcome) : alone(search, ours);

@@ -4,6 +4,8 @@ import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import { markSent, sendCancel } from '../cancel-order.ts';
 import { applyOrder, changeLink } from '../change.ts';
+import { markHeard } from '../heard.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { saysNotYet } from '../not-yet.ts';
 import { readableOrder, refreshLink } from '../refresh.ts';
@@ -36,8 +38,9 @@ export async function cancelWithoutDevice(runtime: Runtime, call: LegacyCall): P
 }
 
 async function cancelNow(runtime: Runtime, call: LegacyCall, legacy_id: string): Promise<LegacyAnswer> {
-  const link = await runtime.store.link(legacy_id);
-  if (link === null) return refused('point', 'intent_not_cancelable');
+  const stored = await runtime.store.link(legacy_id);
+  if (stored === null) return refused('point', 'intent_not_cancelable');
+  const link = stored.state === 'LIVE' ? await markHeard(runtime, stored) : stored;
   if (link.state === 'SENDING' || link.state === 'IN_DOUBT') return refused('point', 'cancel_blocked');
   if (link.state !== 'LIVE') return finalAnswer(runtime, call, link);
   const deadline = call.received_at + runtime.settings.create.deadline_ms;
@@ -112,18 +115,27 @@ async function accepted(runtime: Runtime, call: LegacyCall, link: Link, order: O
   return refused('point', seen.state === 'DONE' ? 'cancel_blocked' : 'outcome_unknown');
 }
 
-/** A link that can't be canceled any more; a cancel of ours that was never acknowledged is a success (`reliability.md` F29). */
+/**
+ * A link that can't be canceled any more; a cancel of ours is a success while its till has not shown that it knows of it: the answer
+ * may have been lost (`reliability.md` §3.9, F29).
+ */
 async function finalAnswer(runtime: Runtime, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   if (link.legacy_state === 'CANCELED') {
-    return link.cancel === 'sent' ? acknowledged(runtime, call, link) : refused('point', 'intent_not_cancelable');
+    if (link.cancel === 'sent') return acknowledged(runtime, call, link);
+    if (link.cancel === null || link.heard_by !== null) return refused('point', 'intent_not_cancelable');
+    markLimitation(runtime.exchange(), 'LIM-90');
+    return canceledAnswer(runtime, call, link);
   }
   return refused('point', link.state === 'DONE' ? 'cancel_blocked' : 'intent_not_cancelable');
 }
 
 async function acknowledged(runtime: Runtime, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
-  const saved = await changeLink(runtime, link, () => ({ change: { cancel: 'acknowledged' } }));
+  const saved = await changeLink(runtime, link, () => ({ change: CANCEL_TOLD }));
   return canceledAnswer(runtime, call, saved);
 }
+
+/** The till is about to be answered that the sale is canceled, which it knows as soon as it reads it. */
+const CANCEL_TOLD = { cancel: 'acknowledged', heard_by: null } as const;
 
 function canceledAnswer(runtime: Runtime, call: LegacyCall, link: Link): LegacyAnswer {
   const { value } = runtime.tables.answer(call.operation, link.order ?? {}, {

@@ -3,6 +3,7 @@ import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
+import { markRead } from '../heard.ts';
 import type { Link } from '../link.ts';
 import type { Merchant } from '../merchant.ts';
 import { readLink } from '../refresh.ts';
@@ -33,7 +34,7 @@ async function currentLink(runtime: Runtime, call: LegacyCall): Promise<Link | n
   const { device_id = link?.unit } = call.path;
   if (link === null || link.unit !== device_id || !INTENT_ID.test(call.path.intent_id ?? '')) return null;
   if (link.state === 'REJECTED' || link.state === 'NOT_SENT') return null;
-  return link.state === 'LIVE' ? await readLink(runtime, link, call.token) : link;
+  return markRead(runtime, link.state === 'LIVE' ? await readLink(runtime, link, call.token) : link);
 }
 
 const NOTHING = {};

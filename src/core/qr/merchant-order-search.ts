@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { merchantOrderSearch } from '../../contract/merchant-orders.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
+import { noteFound } from '../heard.ts';
 import { distrust } from '../identity.ts';
 import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
@@ -70,6 +71,8 @@ async function findOurs(runtime: Runtime, call: LegacyCall, search: MerchantOrde
   const sales = links.filter((link) => link.family === 'qr' && link.order !== null);
   if (sales.length === 0) return [];
   const [current, nickname] = await Promise.all([readAgain(runtime, call, sales), nicknameOf(runtime, call)]);
+  // A till that asks by its own reference knows the sale, also where its create was answered without an id or not at all.
+  if (search.reference !== null) await Promise.all(current.map((link) => noteFound(runtime, link)));
   return current
     .map((link) => renderMerchantOrder(runtime, call, link, nickname))
     .filter((order) => search.finds(order));

@@ -4,6 +4,7 @@ import { decimalOf } from '../../contract/legacy-amount.ts';
 import type { merchantOrder } from '../../contract/merchant-orders.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
+import { noteRead } from '../heard.ts';
 import { markLimitation } from '../limitation-mark.ts';
 import type { Link } from '../link.ts';
 import { readLink } from '../refresh.ts';
@@ -21,6 +22,7 @@ export async function getMerchantOrder(runtime: Runtime, call: LegacyCall): Prom
     nicknameOf(runtime, call),
   ]);
   if (link.order === null) return refused(call.operation.family, 'not_found');
+  await noteRead(runtime, link);
   const order = renderMerchantOrder(runtime, call, link, nickname);
   markShown(runtime, order);
   return answered(200, order);

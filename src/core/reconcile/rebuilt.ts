@@ -71,6 +71,8 @@ export async function rebuiltLink(
     legacy_state: family === 'qr' ? 'payment_required' : 'OPEN',
     legacy_state_at: now,
     cancel: null,
+    acknowledged_at: now,
+    heard_by: null,
     expires_at: now + (durationMs(order.expiration_time) ?? runtime.settings.create.default_lifetime_ms),
     next_check_at: null,
     created_at: now,

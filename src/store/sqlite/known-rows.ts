@@ -104,7 +104,8 @@ const byWrite = new Map(
 function changesOf({ write, values }: Step): readonly Change[] {
   // By far the commonest, once or twice for each sale: it ends in `WHERE legacy_id = ? AND revision = ?`. No reference changes.
   if (write === 'update_link') return [{ kind: 'link', key: String(values.at(-2)) }];
-  if (write === 'insert_link' || write === 'insert_unslotted_link')
+  if (write === 'hear_notice') return [{ kind: 'link', key: String(values[0]) }];
+  if (write === 'insert_link')
     return [{ kind: 'reference', key: referenceKey(values[MERCHANT_AT], values[REFERENCE_AT]) }];
   return byWrite.get(write) ?? [];
 }

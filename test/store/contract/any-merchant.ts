@@ -73,6 +73,7 @@ export function anyMerchantTests(current: () => Harness): void {
         refunded_minor: null,
         upstream_status: null,
         told_at: null,
+        heard_at: null,
         created_at: NOON,
         updated_at: NOON,
         revision: 1,

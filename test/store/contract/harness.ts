@@ -4,7 +4,7 @@ import { type Link, slotOf } from '../../../src/core/link.ts';
 import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
 import type { Attempt, NewNotice } from '../../../src/core/records/notices.ts';
 import type { LegacySale } from '../../../src/core/records/routing.ts';
-import type { AuditEntry, NewEvent, Store } from '../../../src/core/store.ts';
+import type { AuditEntry, Met, NewEvent, Opening, Store } from '../../../src/core/store.ts';
 import { LINK } from '../../../src/store/columns.ts';
 
 export interface Harness {
@@ -65,6 +65,8 @@ export function newLink(change: Partial<Link> = {}): Link {
     legacy_state: 'OPEN',
     legacy_state_at: NOON,
     cancel: null,
+    acknowledged_at: null,
+    heard_by: null,
     expires_at: NOON + 15 * MINUTE_MS,
     next_check_at: NOON + MINUTE_MS,
     created_at: NOON,
@@ -73,6 +75,14 @@ export function newLink(change: Partial<Link> = {}): Link {
     ...change,
   };
 }
+
+/** A decision that opens what meets nothing on its slot. */
+export const busyUnlessFree = ({ holder }: Met): Opening =>
+  holder === null ? { kind: 'open' } : { kind: 'busy', link: holder };
+
+/** A decision that repeats an equal sale where there is one. */
+export const joinUnlessNew = ({ unheard }: Met): Opening =>
+  unheard === null ? { kind: 'open' } : { kind: 'join', link: unheard };
 
 /** A sale that is about to be carried to legacy, on the unit of `newLink`. */
 export function newSale(change: Partial<LegacySale> = {}): LegacySale {

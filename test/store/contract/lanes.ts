@@ -1,10 +1,16 @@
 /** A unit never has live work in both lanes, whoever asks first and however many ask at once. */
 import { expect, it } from 'vitest';
-import type { Link } from '../../../src/core/link.ts';
-import type { Opening } from '../../../src/core/store.ts';
-import { type Harness, MERCHANT, MINUTE_MS, NOON, newLink, newSale, OTHER_MERCHANT, opened } from './harness.ts';
-
-const busyUnlessFree = (holder: Link | null): Opening => (holder === null ? { kind: 'open' } : { kind: 'busy' });
+import {
+  busyUnlessFree,
+  type Harness,
+  MERCHANT,
+  MINUTE_MS,
+  NOON,
+  newLink,
+  newSale,
+  OTHER_MERCHANT,
+  opened,
+} from './harness.ts';
 
 export function laneTests(current: () => Harness): void {
   itRaces(current);
@@ -84,8 +90,9 @@ export function laneTests(current: () => Harness): void {
     const { store } = current();
     const holder = await opened(store);
     for (const kind of ['busy', 'join'] as const) {
-      const result = await store.openLink(newLink(), () => ({ kind }));
-      expect(result).toEqual({ opening: { kind }, link: holder, elsewhere: null });
+      const opening = { kind, link: holder };
+      const result = await store.openLink(newLink(), () => opening);
+      expect(result).toEqual({ opening, link: holder, elsewhere: null });
     }
   });
 }

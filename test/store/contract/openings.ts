@@ -1,9 +1,10 @@
 /** Step 1 of the create protocol: who gets the unit, and what the decision is shown. */
 import { expect, it } from 'vitest';
 import type { Link } from '../../../src/core/link.ts';
-import type { Opening } from '../../../src/core/store.ts';
+import type { Met, Opening } from '../../../src/core/store.ts';
 import {
   auditOf,
+  busyUnlessFree,
   DAY_MS,
   finished,
   type Harness,
@@ -27,7 +28,8 @@ export function openingTests(current: () => Harness): void {
 
   it('asks again with what holds the unit before it believes that a sale is unwanted', async () => {
     const { store } = current();
-    const joinOrStay = (holder: Link | null): Opening => ({ kind: holder === null ? 'unwanted' : 'join' });
+    const joinOrStay = ({ holder }: Met): Opening =>
+      holder === null ? { kind: 'unwanted' } : { kind: 'join', link: holder };
     const unwanted = newLink();
     expect(await store.openLink(unwanted, joinOrStay)).toEqual({
       opening: { kind: 'unwanted' },
@@ -37,7 +39,7 @@ export function openingTests(current: () => Harness): void {
     expect(await store.link(unwanted.legacy_id)).toBeNull();
     const holder = await opened(store);
     expect(await store.openLink(newLink(), joinOrStay)).toEqual({
-      opening: { kind: 'join' },
+      opening: { kind: 'join', link: holder },
       link: holder,
       elsewhere: null,
     });
@@ -47,7 +49,7 @@ export function openingTests(current: () => Harness): void {
     const holder = await opened(current().store);
     for (const kind of ['join', 'busy'] as const) {
       const late = newLink();
-      const opening: Opening = { kind };
+      const opening: Opening = { kind, link: holder };
       expect(await current().store.openLink(late, () => opening)).toEqual({ opening, link: holder, elsewhere: null });
       expect(await current().store.link(late.legacy_id)).toBeNull();
     }
@@ -86,7 +88,7 @@ export function openingTests(current: () => Harness): void {
   it('tells first of what holds the unit, and only then that the reference is used', async () => {
     const { store } = current();
     const holder = await opened(store, { reference_sent: 'table7' });
-    const joining = (seen: Link | null): Opening => ({ kind: seen === null ? 'open' : 'join' });
+    const joining = ({ holder }: Met): Opening => (holder === null ? { kind: 'open' } : { kind: 'join', link: holder });
     const retry = newLink({ reference_sent: 'table7' });
     expect(await store.openLink(retry, joining)).toMatchObject({ opening: { kind: 'join' }, link: holder });
     await store.saveLink(holder, { state: 'DONE' });
@@ -135,9 +137,9 @@ export function openingTests(current: () => Harness): void {
 function itShowsTheHolder(current: () => Harness): void {
   const shown = async (link: Link): Promise<Link | null> => {
     let seen: Link | null = null;
-    await current().store.openLink(link, (holder) => {
-      seen = holder;
-      return busyUnlessFree(holder);
+    await current().store.openLink(link, (met) => {
+      seen = met.holder;
+      return busyUnlessFree(met);
     });
     return seen;
   };
@@ -153,8 +155,4 @@ function itShowsTheHolder(current: () => Harness): void {
     await opened(current().store, { unit: 'PAX_A910__OTHER', fingerprint: 'same' });
     expect(await shown(newLink({ unit: TERMINAL, fingerprint: 'same', client_key: 'key-1' }))).toBeNull();
   });
-}
-
-function busyUnlessFree(holder: Link | null): Opening {
-  return holder === null ? { kind: 'open' } : { kind: 'busy' };
 }

@@ -28,6 +28,7 @@ function newRefund(link: Link, change: Partial<Refund> = {}): Refund {
     refunded_minor: null,
     upstream_status: null,
     told_at: null,
+    heard_at: null,
     created_at: NOON,
     updated_at: NOON,
     revision: 1,

@@ -1,8 +1,8 @@
 /** Openings without a slot, as of dynamic QRs: any number may be live on one till, but the retry of one is recognised. */
 import { expect, it } from 'vitest';
 import type { Link } from '../../../src/core/link.ts';
-import type { Opening } from '../../../src/core/store.ts';
-import { type Harness, NOON, newLink, OTHER_MERCHANT } from './harness.ts';
+import type { Met, Opening } from '../../../src/core/store.ts';
+import { type Harness, joinUnlessNew, NOON, newLink, OTHER_MERCHANT } from './harness.ts';
 
 const TILL = 'SUC001POS001';
 
@@ -40,7 +40,7 @@ export function unslottedTests(current: () => Harness): void {
     const first = await openingOf(current, dynamic(), joinUnlessNew);
     const retry = dynamic();
     expect(await openingOf(current, retry, joinUnlessNew)).toEqual({
-      opening: { kind: 'join' },
+      opening: { kind: 'join', link: first.link },
       link: first.link,
       elsewhere: null,
     });
@@ -57,16 +57,16 @@ export function unslottedTests(current: () => Harness): void {
   it('decides again when an equal one was committed in between', async () => {
     const { store } = current();
     const shown: (string | null)[] = [];
-    const decide = (holder: Link | null): Opening => {
-      shown.push(holder?.legacy_id ?? null);
-      return joinUnlessNew(holder);
+    const decide = (met: Met): Opening => {
+      shown.push(met.unheard?.legacy_id ?? null);
+      return joinUnlessNew(met);
     };
     const early = dynamic();
     const [first, second] = await Promise.all([
       store.openLink(early, () => ({ kind: 'open' })),
       store.openLink(dynamic(), decide),
     ]);
-    expect(second).toEqual({ opening: { kind: 'join' }, link: first.link, elsewhere: null });
+    expect(second).toEqual({ opening: { kind: 'join', link: first.link }, link: first.link, elsewhere: null });
     expect(shown).toEqual([null, early.legacy_id]);
   });
 
@@ -88,34 +88,35 @@ export function unslottedTests(current: () => Harness): void {
 function itShowsTheRequest(current: () => Harness): void {
   const shown = async (link: Link): Promise<Link | null> => {
     let seen: Link | null = null;
-    await openingOf(current, link, (holder) => {
-      seen = holder;
-      return { kind: 'open' };
+    await openingOf(current, link, (met) => {
+      seen = met.unheard;
+      return { kind: 'unwanted' };
     });
     return seen;
   };
 
-  it('shows the newest live link of the same request', async () => {
+  it('shows the newest sale of the same request that its till has not shown to know, whatever its state', async () => {
     await openingOf(current, dynamic({ created_at: NOON }), () => ({ kind: 'open' }));
     const newest = await openingOf(current, dynamic({ created_at: NOON + 2 }), () => ({ kind: 'open' }));
     expect(await shown(dynamic({ created_at: NOON + 3 }))).toEqual(newest.link);
   });
 
-  it('shows nothing of another request, of another merchant, of one that holds a slot, or of one that is over', async () => {
+  it('shows nothing of another request, of another merchant, of one that was refused or lost, or of one that its till knows', async () => {
     const { store } = current();
     await openingOf(current, dynamic({ fingerprint: 'other' }), () => ({ kind: 'open' }));
     await openingOf(current, dynamic({ merchant_id: OTHER_MERCHANT }), () => ({ kind: 'open' }));
-    await openingOf(current, newLink({ unit: TILL, fingerprint: 'same' }), () => ({ kind: 'open' }));
-    const over = await openingOf(current, dynamic(), () => ({ kind: 'open' }));
-    await store.saveLink(over.link, { state: 'DONE', legacy_state: 'paid' });
+    for (const state of ['REJECTED', 'NOT_SENT', 'LOST'] as const) {
+      const refused = await openingOf(current, dynamic(), () => ({ kind: 'open' }));
+      await store.saveLink(refused.link, { state });
+    }
+    const paid = await openingOf(current, dynamic({ created_at: NOON + 1 }), () => ({ kind: 'open' }));
+    const over = await store.saveLink(paid.link, { state: 'DONE', legacy_state: 'paid' });
+    expect(await shown(dynamic())).toEqual(over);
+    await store.saveLink(over, { heard_by: 'till' });
     expect(await shown(dynamic())).toBeNull();
   });
 }
 
-function openingOf(current: () => Harness, link: Link, decide: (holder: Link | null) => Opening) {
+function openingOf(current: () => Harness, link: Link, decide: (met: Met) => Opening) {
   return current().store.openLink(link, decide);
-}
-
-function joinUnlessNew(holder: Link | null): Opening {
-  return holder === null ? { kind: 'open' } : { kind: 'join' };
 }

@@ -3,12 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../../src/core/audit.ts';
 import type { Link } from '../../../src/core/link.ts';
-import type { Opening, Store } from '../../../src/core/store.ts';
+import type { Store } from '../../../src/core/store.ts';
 import { LEASE_SECONDS, SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
   attempt,
   auditOf,
+  busyUnlessFree,
+  joinUnlessNew,
   MERCHANT,
   NOON,
   newEvent,
@@ -20,8 +22,6 @@ import {
 } from '../contract/harness.ts';
 import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';
-
-const busyUnlessFree = (holder: Link | null): Opening => (holder === null ? { kind: 'open' } : { kind: 'busy' });
 
 describe('stores of several processes', () => {
   let server: Server;
@@ -211,9 +211,7 @@ describe('stores of several processes', () => {
     await open(4);
     const dynamic = { family: 'qr', slot: null, fingerprint: 'same' } as const;
     const results = await Promise.all(
-      Array.from({ length: 16 }, (_, index) =>
-        of(index).openLink(newLink(dynamic), (holder) => ({ kind: holder === null ? 'open' : 'join' })),
-      ),
+      Array.from({ length: 16 }, (_, index) => of(index).openLink(newLink(dynamic), joinUnlessNew)),
     );
     expect(results.filter(({ opening }) => opening.kind === 'open')).toHaveLength(1);
     expect(new Set(results.map(({ link }) => link.legacy_id)).size).toBe(1);

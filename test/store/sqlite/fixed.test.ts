@@ -71,6 +71,8 @@ describe('columns of a link that are written once', () => {
       'next_check_at',
       'updated_at',
       'revision',
+      'acknowledged_at',
+      'heard_by',
     ]);
   });
 });

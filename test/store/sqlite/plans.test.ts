@@ -94,15 +94,13 @@ describe('plans', () => {
     expect(plan).not.toContain('SCAN exchanges');
   });
 
-  it('what is over for its till, and the same request of a sale without a slot, are found by the indexes that are for it', () => {
+  it('what is over for its till, and a sale that an equal create may repeat, are found by the indexes that are for it', () => {
     const finished = planOf(FINISHED_LINKS, [MERCHANT, NOON, NOON, 1]);
     expect(finished).toContain('links_finished (merchant_id=? AND legacy_state_at>? AND legacy_state_at<?)');
     expect(finished).not.toContain('MULTI-INDEX OR');
-    const same = planOf(
-      writes.insert_unslotted_link,
-      Array(writes.insert_unslotted_link.split('?').length - 1).fill(null),
-    );
-    expect(same).toContain('links_live_request (merchant_id=? AND fingerprint=?)');
+    const same = planOf(writes.insert_link, Array(writes.insert_link.split('?').length - 1).fill(null));
+    expect(same).toContain('links_unheard (merchant_id=? AND fingerprint=? AND <expr>=?)');
+    expect(same).toContain('links_unacknowledged (merchant_id=? AND fingerprint=?)');
   });
 
   it('parked events are looked for among those that are parked, with statistics and without', () => {

@@ -62,6 +62,7 @@ describe('a file of the first schema', () => {
         attempts: 2,
         first_sent_at: NOON,
         client_answer: 'maybe',
+        acknowledged_at: open?.created_at,
         order_id: orderId(0),
         order: { id: orderId(0), status: 'at_terminal' },
         order_version: '2026-01-05T12:00:00.000000000Z',

@@ -58,7 +58,7 @@ describe('a file of the second schema', () => {
     const store = await openStore(path, { create: false, now: () => NOON });
     try {
       expect(await store.link(link.legacy_id)).toEqual(link);
-      expect(await store.refunds(link.legacy_id)).toEqual([refund]);
+      expect(await store.refunds(link.legacy_id)).toEqual([{ ...refund, heard_at: null }]);
       const present = { at: NOON + 7, state: 'LIVE', legacy_state: 'ON_TERMINAL', order_status: 'at_terminal' };
       expect(await store.linkHistory(link.legacy_id)).toEqual([present]);
       await store.saveLink(link, { state: 'DONE', legacy_state: 'FINISHED', updated_at: NOON + 9 });
@@ -120,7 +120,7 @@ function writeSecondSchema(path: string): void {
   insert(database, 'meta', { name: 'instance_id', value: 'i' });
   const settings = '{"stage":"orders","qr_notices":"both"}';
   insert(database, 'merchants', { id: MERCHANT, site: 'MLA', settings, revision: 4, updated_at: NOON });
-  const { held, order: known, ...columns } = link;
+  const { held, order: known, acknowledged_at: _acknowledged_at, heard_by: _heard_by, ...columns } = link;
   insert(database, 'links', { ...columns, held: JSON.stringify(held), order_json: JSON.stringify(known) });
   insert(database, 'refunds', refund);
   insert(database, 'events', {
