@@ -9,6 +9,7 @@ const onPostgres = [
   process.env.POSTGRES_JOURNEYS === '1'
     ? 'test/journeys/*.test.ts'
     : 'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
+  'test/http/named-by-tills.test.ts',
   'test/moves/{routing,safety,seen}.test.ts',
   'test/crash/{crash,qr-crash,any-moment}.test.ts',
 ];

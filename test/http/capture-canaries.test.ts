@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CARD, EMAIL, SECRET, tracesOf } from '../core/capture/canaries.ts';
+import { usualKeeping } from '../engines/keeping.ts';
 import { ARGENTINA, type Bench, call, eventually, POINT, startBench, tokenOf } from '../kit.ts';
 
 const TILL = 'SUC001POS001';
@@ -69,6 +70,30 @@ for (const stage of ['shadow', 'orders'] as const) {
       expect(files).toContain('puente.db');
       const kept = files.map((name) => readFileSync(join(bench.data_dir, name), 'latin1').toLowerCase()).join('\n');
       for (const trace of traces()) expect(kept).not.toContain(trace);
+    });
+
+    test('what is captured is masked, not sealed, the orders among it (SECURITY.md)', async () => {
+      const reference = `Mesa-doce-${stage}`;
+      const long = `Mesa doce ${stage} `.repeat(100);
+      await bench.till(`${POINT}/devices/NEWLAND_N950__LOAD0000009/payment-intents`, {
+        body: { amount: 1500, additional_info: { external_reference: reference } },
+      });
+      await bench.till(`/instore/qr/seller/collectors/${ARGENTINA}/pos/${TILL}/orders`, {
+        method: 'PUT',
+        body: { ...sale('nothing', stage), external_reference: 'Mesa 12', description: long },
+      });
+      const { read } = usualKeeping();
+      const kept = await eventually(
+        () => read<{ messages: string }>(bench.data_dir, 'SELECT messages FROM exchanges ORDER BY sequence'),
+        (rows) => rows.length === 12,
+      );
+      const [point, qr] = kept.slice(-2).map(({ messages }) => JSON.parse(messages));
+      expect(point.request.body.additional_info.external_reference).toBe(reference);
+      expect(qr.request.body.description).toBe(long);
+      if (stage === 'shadow') return;
+      expect(JSON.stringify(point.upstream)).toContain(reference);
+      const links = await read<Record<string, unknown>>(bench.data_dir, 'SELECT * FROM links');
+      expect(JSON.stringify(links), 'where the sale itself is kept').not.toContain(long);
     });
   });
 }

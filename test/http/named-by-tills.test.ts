@@ -4,7 +4,7 @@ import type { CoverageView } from '../../src/core/evidence/coverage.ts';
 import type { LossView } from '../../src/core/evidence/losses.ts';
 import type { UnknownView } from '../../src/core/evidence/unknowns.ts';
 import { usualKeeping } from '../engines/keeping.ts';
-import { type Answer, ARGENTINA, call, eventually, OPS_TOKEN, POINT } from '../kit.ts';
+import { type Answer, ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT } from '../kit.ts';
 import { openShop, type Shop } from './till.ts';
 
 /** As many as fit into a body. */
@@ -76,6 +76,20 @@ async function signedIn(): Promise<string> {
   });
   return String([headers['set-cookie']].flat()[0]).split(';')[0] ?? '';
 }
+
+it('two names that are one to a store cost neither their own call nor those of other merchants', async () => {
+  const [first, second] = [shop.freshDevice(), shop.freshDevice()];
+  const strange = '{"amount":1500,"z\\ud800":1,"z\\udc00":1}';
+  const answers = await Promise.all([
+    shop.create(first),
+    shop.till(`${POINT}/devices/${shop.freshDevice()}/payment-intents`, { merchant: BRAZIL, body: strange }),
+    shop.create(second),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+  await eventually(kept, (rows) => rows.length === CALLS + answers.length);
+  const { unknowns } = (await asked(`/api/unknowns?merchant=${BRAZIL}`)).body as { unknowns: UnknownView[] };
+  expect(unknowns.map(({ name, count }) => [name, count])).toEqual([['body.z\ufffd', 1]]);
+});
 
 it('the merchant can be moved', async () => {
   const { revision } = (await asked(MERCHANT)).body as { revision: number };

@@ -10,12 +10,14 @@ export function kindOfName(name: string, around: NameKind): NameKind {
   const known = KNOWN[around].get(name);
   if (known !== undefined) return known;
   const kind = judge(name, around);
-  if (KNOWN[around].size < MAX_KNOWN) KNOWN[around].set(name, kind);
+  if (KNOWN[around].size < MAX_KNOWN && name.length <= LONGEST_KNOWN) KNOWN[around].set(name, kind);
   return kind;
 }
 
 /** Bodies repeat the same names: what was said of one is said again. Strange names beyond so many are judged each time. */
 const MAX_KNOWN = 2_000;
+/** A name may be as long as a body is. */
+const LONGEST_KNOWN = 64;
 const KNOWN: Readonly<Record<NameKind, Map<string, NameKind>>> = {
   plain: new Map(),
   id: new Map(),

@@ -61,9 +61,9 @@ export async function viewDrain(runtime: Runtime, merchant_id: string): Promise<
   const closes = safeToClose(orders, settings.reconcile.action_required_grace_ms, now);
   const sentences = waitedFor(orders, notices_pending, closes, now);
   const units = unitsOf(orders);
+  const open = new Set(units.map(({ unit }) => unit));
   for (const unit of waiting.keys())
-    if (!units.some((one) => one.unit === unit))
-      units.push({ unit, open: 0, oldest_at: null, latest_end_at: null, in_doubt: 0 });
+    if (!open.has(unit)) units.push({ unit, open: 0, oldest_at: null, latest_end_at: null, in_doubt: 0 });
   return {
     merchant_id,
     at: iso(now),
