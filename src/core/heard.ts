@@ -26,9 +26,19 @@ export function markRead(runtime: Runtime, link: Link): Promise<Link> | Link {
   return link.acknowledged_at === null ? link : markHeard(runtime, link);
 }
 
-/** A read of a sale's payment or merchant order: its till knows the sale, and the refunds that the read shows. */
+/**
+ * A read of a sale's payment or merchant order by its number, and of the refunds that it shows. No answer to a create tells that number:
+ * whoever reads has it from a notice, and shows as much as a receiver that acknowledges the notice of the end.
+ */
 export async function noteRead(runtime: Runtime, link: Link): Promise<void> {
-  await Promise.all([markRead(runtime, link), hearRefunds(runtime, link)]);
+  await Promise.all([hearNotice(runtime, link), hearRefunds(runtime, link)]);
+}
+
+async function hearNotice(runtime: Runtime, link: Link): Promise<void> {
+  const marked = changeLink(runtime, link, ({ heard_by, acknowledged_at, state }) =>
+    heard_by === null && acknowledged_at !== null && state === 'DONE' ? { change: { heard_by: 'notice' } } : null,
+  );
+  await unlessUnwritten(runtime, link.legacy_id, marked);
 }
 
 /** The same for a search by the till's own reference, which it knows whatever its create was answered. */

@@ -82,7 +82,7 @@ export interface Link {
   acknowledged_at: number | null;
   /**
    * How the till has shown that it knows this sale: `till`: it read, canceled or refunded it; `notice`: its receiver acknowledged a
-   * notice about the outcome. Null: it has not, so that an equal create is its retry (`reliability.md` §3.9).
+   * notice about the outcome, or somebody read what it is about. Null: it has not, so that an equal create is its retry (`reliability.md` §3.9).
    */
   heard_by: 'till' | 'notice' | null;
   /** Epoch ms when the order's lifetime is over, from its expiration time. */

@@ -80,7 +80,7 @@ const DECIDES_WITHIN_MS = 4 * 60_000;
 function actAsBuyer({ service, clients, clock }: SimulatedWorld, step: Extract<Step, { do: 'buyer' }>): void {
   const sale = clients.sales.get(step.sale);
   if (sale === undefined || sale.kind === 'point') return;
-  const order = [...service.world.orders.values()].find(
+  const order = [...service.world.orders.values()].findLast(
     ({ merchant, transaction }) =>
       merchant.user_id === sale.merchant_id && transaction.amount_minor === sale.amount_minor,
   );

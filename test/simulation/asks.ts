@@ -2,6 +2,7 @@
 import type { Sale } from './clients.ts';
 import type { Ask } from './door.ts';
 import type { RefundAsk } from './history.ts';
+import { merchants, type QrForm } from './steps.ts';
 
 /** How long a QR sale can be paid. */
 const QR_LIFE_MS = 12 * 60_000;
@@ -18,11 +19,11 @@ export function headersOf(merchant_id: string): Record<string, string> {
 export function pointSale(unit: string, amount: number, external_reference: string) {
   const body = { amount, additional_info: { external_reference, print_on_terminal: true } };
   const url = `/point/integration-api/devices/${unit}/payment-intents`;
-  return { method: 'POST', url, body: JSON.stringify(body) };
+  return { method: 'POST', url, place: url, body: JSON.stringify(body) };
 }
 
 export function qrSale(
-  { kind, unit }: { kind: string; unit: string },
+  { kind, unit, form }: { kind: string; unit: string; form?: QrForm },
   merchant_id: string,
   amount_minor: number,
   external_reference: string,
@@ -32,23 +33,36 @@ export function qrSale(
   const item = `{"sku_number":"A1","category":"food","title":"Sale","unit_price":${amount},"quantity":1,"unit_measure":"unit","total_amount":${amount}}`;
   const until = new Date(now + QR_LIFE_MS).toISOString();
   const body = `{"external_reference":"${external_reference}","title":"Shop","description":"Counter","total_amount":${amount},"expiration_date":"${until}","items":[${item}]}`;
-  const url =
-    kind === 'dynamic'
-      ? `/instore/orders/qr/seller/collectors/${merchant_id}/pos/${unit}/qrs`
-      : `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders`;
-  return { method: kind === 'dynamic' ? 'POST' : 'PUT', url, body };
+  const place = placeOf(merchant_id, unit);
+  if (form === 'v1 POST' || form === 'v1 PUT') {
+    const currency = merchant_id === merchants[0] ? 'ARS' : 'BRL';
+    const goods = `{"id":"A1","title":"Sale","currency_id":"${currency}","unit_price":${amount},"quantity":1}`;
+    const preference = `{"external_reference":"${external_reference}","items":[${goods}]}`;
+    const url = `/mpmobile/instore/qr/${merchant_id}/${unit}`;
+    return { method: form === 'v1 POST' ? 'POST' : 'PUT', url, place: url, body: preference };
+  }
+  if (kind === 'dynamic' || form === 'hybrid') {
+    const url = `/instore/orders/qr/seller/collectors/${merchant_id}/pos/${unit}/qrs`;
+    return { method: kind === 'dynamic' ? 'POST' : 'PUT', url, place, body };
+  }
+  return { method: 'PUT', url: place, place, body };
+}
+
+/** Where what is on a counter is read and deleted. */
+function placeOf(merchant_id: string, unit: string): string {
+  return `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders`;
 }
 
 /** What is asked of a sale that its till knows. */
-type Named = Pick<Sale, 'kind' | 'merchant_id' | 'legacy_id' | 'ask'>;
+type Named = Pick<Sale, 'kind' | 'merchant_id' | 'legacy_id' | 'place'>;
 
 export function readAsk(sale: Named): Ask {
-  const url = sale.kind === 'point' ? `/point/integration-api/payment-intents/${sale.legacy_id}` : sale.ask.url;
+  const url = sale.kind === 'point' ? `/point/integration-api/payment-intents/${sale.legacy_id}` : sale.place;
   return { method: 'GET', url, headers: headersOf(sale.merchant_id), body: null };
 }
 
 export function cancelAsk(sale: Named): Ask {
-  const url = sale.kind === 'point' ? `${sale.ask.url}/${sale.legacy_id}` : sale.ask.url;
+  const url = sale.kind === 'point' ? `${sale.place}/${sale.legacy_id}` : sale.place;
   return { method: 'DELETE', url, headers: headersOf(sale.merchant_id), body: null };
 }
 

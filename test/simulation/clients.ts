@@ -22,6 +22,10 @@ const SLOWEST_MS = 40;
 /** Sales differ by an odd number of cents, so that each has an amount of its own and every fraction comes up. */
 const LEAST_MINOR = 1_507;
 const APART_MINOR = 137;
+/** As the vendor's Node SDK does by itself: three times, after 1, 2 and 4 seconds, on these answers and on a broken connection. */
+const SDK_RETRIES = 3;
+const SDK_PAUSE_MS = 1_000;
+const SDK_RETRIES_ON: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 /** How many receivers look at a merchant order once more. */
 const READS_SHARE = 0.3;
 
@@ -39,6 +43,15 @@ export interface Counter {
 
 export interface Sale extends SaleFacts {
   ask: Ask;
+  /** Where it is read and canceled. */
+  place: string;
+  retries: boolean;
+  /** So many answers to its creates are still to be lost on their way. */
+  lost_answers: number;
+  /** How many equal sales the cashier has wanted so far. */
+  meant: number;
+  /** Of the last of them the till has a 2xx. */
+  is_answered: boolean;
   /** Set by the first answer that names one. */
   legacy_id: string | null;
   /** Of its newest merchant order, as a notice has told it. */
@@ -60,6 +73,7 @@ export interface Clients {
   sales: Map<number, Sale>;
   calls: TillCall[];
   sell(step: Extract<Step, { do: 'sell' }>): void;
+  /** For the same sale while it has no 2xx; for the next equal one afterwards. */
   again(sale: number, patience_ms: number | null): void;
   read(sale: number): void;
   /** Everything of a sale, once more at the end. */
@@ -68,14 +82,15 @@ export interface Clients {
   /** A sale whose payment is not known yet is read first. */
   refund(step: Extract<Step, { do: 'refund' }>): void;
   refundAgain(sale: number, patience_ms: number | null): void;
-  /** A notice has come to a merchant, who reads what it is about. */
+  /** A notice has come to a merchant, who may read what it is about. */
   told(delivery: Delivery): void;
   /** A sale on every unit that was used. */
   probe(): void;
   /** Somebody else's token asks for a sale's intent. */
   spy(sale: number): void;
   pending(): number;
-  reset(random: Random): void;
+  /** @param readers receivers read what a notice is about. */
+  reset(random: Random, readers: boolean): void;
 }
 
 interface OrderRead {
@@ -90,6 +105,7 @@ const NOBODYS_SALE = { number: 0, unit: '', legacy_id: null };
 
 export function createClients(clock: SimulatedClock, counter: Counter): Clients {
   let random: Random | null = null;
+  let readers = true;
   let pending = 0;
   const chance = (): Random => {
     if (random === null) throw new Error('the tills have no plan');
@@ -112,7 +128,9 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
         line.left = reply?.status ?? null;
         const sale = clients.sales.get(line.sale);
         if (reply !== null && sale !== undefined) line.row = counter.rowOf(sale, idOf(reply) ?? line.legacy_id);
-        clock.after(chance().between(FASTEST_MS, SLOWEST_MS), () => end(reply));
+        const is_lost = reply !== null && line.meant !== null && sale !== undefined && sale.lost_answers > 0;
+        if (is_lost) sale.lost_answers--;
+        clock.after(chance().between(FASTEST_MS, SLOWEST_MS), () => end(is_lost ? null : reply));
       });
       if (patience_ms === null) return;
       clock.after(patience_ms, () => {
@@ -129,6 +147,7 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
       number: clients.calls.length,
       what,
       sale: number,
+      meant: null,
       merchant_id,
       unit,
       from: clock.now(),
@@ -146,23 +165,29 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     };
   }
 
-  function create(sale: Sale, patience_ms: number | null, what: 'sell' | 'probe' = 'sell'): void {
-    const line = lineOf(what, sale);
+  function create(sale: Sale, patience_ms: number | null, what: 'sell' | 'probe' = 'sell', tries = SDK_RETRIES): void {
+    const { meant } = sale;
+    const line = { ...lineOf(what, sale), meant };
     send(line, sale.ask, patience_ms, (reply) => {
-      if (reply === null) return;
-      line.legacy_id = idOf(reply);
-      line.error = errorOf(reply);
-      if (reply.status < 300) sale.legacy_id ??= line.legacy_id;
+      const is_answered = reply !== null && reply.status < 300;
+      if (reply !== null) line.legacy_id = idOf(reply);
+      if (reply !== null) line.error = errorOf(reply);
+      if (is_answered && line.legacy_id !== null) sale.legacy_id = line.legacy_id;
+      if (is_answered && sale.meant === meant) sale.is_answered = true;
+      if (is_answered || !sale.retries || tries === 0 || !(reply === null || SDK_RETRIES_ON.has(reply.status))) return;
+      clock.after(SDK_PAUSE_MS * 2 ** (SDK_RETRIES - tries), () => {
+        if (sale.meant === meant && !sale.is_answered) create(sale, patience_ms, what, tries - 1);
+      });
     });
   }
 
   /** What is there now; on a counter with a code of its own it may be another sale. */
   function readPlace(sale: Sale, what: 'read' | 'last read', over: () => void = () => undefined): void {
     if (sale.kind === 'dynamic' || (sale.kind === 'point' && sale.legacy_id === null)) return;
-    const line = lineOf(what, sale);
+    const line = lineOf(what, sale.kind === 'point' ? sale : { ...sale, legacy_id: null });
     send(line, readAsk(sale), null, (reply) => {
       noteRead(line, reply);
-      sale.payment_id ??= sale.kind === 'point' ? paymentIn(reply) : null;
+      if (sale.kind === 'point') sale.payment_id = paymentIn(reply) ?? sale.payment_id;
       over();
     });
   }
@@ -226,7 +251,12 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     },
     again(number, patience_ms) {
       const sale = clients.sales.get(number);
-      if (sale !== undefined) create(sale, patience_ms);
+      if (sale === undefined) return;
+      if (sale.is_answered) {
+        sale.meant++;
+        sale.is_answered = false;
+      }
+      create(sale, patience_ms);
     },
     read(number) {
       const sale = clients.sales.get(number);
@@ -261,7 +291,7 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
       if (sale !== undefined && refund !== undefined) sendRefund(sale, refund, patience_ms);
     },
     told({ url, topic, subject, status }) {
-      if (topic !== 'merchant_order' || status !== 200) return;
+      if (topic !== 'merchant_order' || status !== 200 || !readers) return;
       const merchant_id = merchants.find((id) => url.includes(`/${id}?`)) ?? '';
       const merchant_order_id = Number(subject);
       const isKnown = [...clients.sales.values()].some((sale) => sale.merchant_order_id === merchant_order_id);
@@ -270,7 +300,12 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     cancel(number) {
       const sale = clients.sales.get(number);
       if (sale === undefined || sale.kind === 'dynamic' || (sale.kind === 'point' && sale.legacy_id === null)) return;
-      send(lineOf('cancel', sale), cancelAsk(sale), null, () => undefined);
+      send(
+        lineOf('cancel', sale.kind === 'point' ? sale : { ...sale, legacy_id: null }),
+        cancelAsk(sale),
+        null,
+        () => undefined,
+      );
     },
     probe() {
       const used = new Set(
@@ -300,8 +335,9 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
         send(seen, merchantOrderAsk(spy, merchant_order_id), null, (reply) => noteRead(seen, reply));
       }
     },
-    reset(next) {
+    reset(next, are_readers) {
       random = next;
+      readers = are_readers;
       pending = 0;
       clients.sales = new Map();
       clients.calls = [];
@@ -329,7 +365,7 @@ function newSale(step: Extract<Step, { do: 'sell' }>, now: number): Sale {
   };
   // One form fits the rules of the new API, one does not.
   const reference = step.own_reference ? `sale-${step.sale}` : `Pedido ${step.sale}`;
-  const { method, url, body } =
+  const { method, url, place, body } =
     till.kind === 'point'
       ? pointSale(till.unit, amount_minor, reference)
       : qrSale(till, merchant_id, amount_minor, reference, now);
@@ -337,6 +373,11 @@ function newSale(step: Extract<Step, { do: 'sell' }>, now: number): Sale {
   return {
     ...facts,
     ask: { method, url, headers, body: Buffer.from(body) },
+    place,
+    retries: step.retries ?? false,
+    lost_answers: step.lost_answers ?? 0,
+    meant: 1,
+    is_answered: false,
     legacy_id: null,
     merchant_order_id: null,
     payment_id: null,
@@ -365,7 +406,8 @@ function idOf({ text, status }: Reply): string | null {
   if (text === '' || status >= 300) return null;
   const { id, in_store_order_id } = JSON.parse(text) as { id?: unknown; in_store_order_id?: unknown };
   const found = id ?? in_store_order_id;
-  return typeof found === 'string' ? found : null;
+  // A preference is named by its merchant's number and the sale's id.
+  return typeof found === 'string' ? found.replace(/^\d{9}-/, '') : null;
 }
 
 function errorOf({ text, status }: Reply): string | null {

@@ -8,6 +8,8 @@ export interface TillCall {
   what: 'sell' | 'read' | 'cancel' | 'probe' | 'last read' | 'refund' | 'refunds read';
   /** The sale that it is about. */
   sale: number;
+  /** Which of the equal sales that the cashier wanted one after the other, from 1; null for a call that is no create. */
+  meant: number | null;
   merchant_id: string;
   /** `point:<terminal>` or `qr:<point of sale>`. */
   unit: string;

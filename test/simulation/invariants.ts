@@ -8,9 +8,9 @@ import {
   nothingOrphaned,
   oneOrderPerRow,
   ownersAlone,
-  paidOnce,
 } from './invariants/creates.ts';
 import { evidenceOf, type Rule } from './invariants/evidence.ts';
+import { everySaleMade, paidOnce } from './invariants/meant.ts';
 import { refundedOnce, refundsEqual, refundsKnown } from './invariants/refunds.ts';
 import { changesTold, eventsKept, neverBack, statesEqual } from './invariants/states.ts';
 import { auditsHold, callsBounded, lanesKept, nothingLeaks, nothingLeft, unitsFree } from './invariants/traffic.ts';
@@ -32,7 +32,8 @@ export const invariants: readonly (readonly [name: string, rule: Rule, what: str
   ['I14', nothingLeft, 'nothing is left in memory'],
   ['I15', callsBounded, 'upstream calls are bounded, never blind'],
   ['I16', committedFirst, 'no 2xx before its commit'],
-  ['P2', paidOnce, 'nothing is paid more often than it was asked for'],
+  ['P2', paidOnce, 'approved payments per sale that a cashier meant are at most one'],
+  ['P2 swallowed', everySaleMade, 'a sale that was meant after the one before it was heard is made'],
   ['P2 refunds', refundedOnce, 'nothing is refunded more often than it was asked for, or beyond what was paid'],
   ['I12 refunds', refundsEqual, 'an acknowledged refund exists, over its amount'],
   ['I4 refunds', refundsKnown, 'every refund is known, and none is in doubt without a reason'],

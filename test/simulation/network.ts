@@ -31,12 +31,14 @@ export interface Network {
   connect(life: { number: number; isAlive(): boolean }): Upstream;
   /** Calls whose end the product has not heard. */
   pending(): number;
-  reset(plan: { variant: Variant; random: Random }): void;
+  reset(plan: { variant: Variant; random: Random; dates_ahead_ms: number }): void;
 }
 
 interface State {
   variant: Variant;
   random: Random;
+  /** By how much the dates of open orders are ahead of those of orders that are over (`reliability.md` §3.12). */
+  dates_ahead_ms: number;
   /** V4: the 500 that a key is answered with for ever. */
   saved: Map<string, Reply>;
   /** What each path was answered before, each answer once. */
@@ -57,11 +59,11 @@ export function createNetwork(clock: SimulatedClock, service: Service): Network 
         return life.isAlive() ? send(clock, service, network, state, life, call) : never();
       },
     }),
-    reset({ variant, random }) {
+    reset({ variant, random, dates_ahead_ms }) {
       network.calls = [];
       network.armed = [];
       network.down_until = 0;
-      state = { variant, random, saved: new Map(), seen: new Map(), pending: 0 };
+      state = { variant, random, dates_ahead_ms, saved: new Map(), seen: new Map(), pending: 0 };
     },
   };
   return network;
@@ -150,7 +152,7 @@ function arrive(service: Service, state: State, line: UpstreamCall, call: Call):
   const before = state.seen.get(call.path);
   if (fault === 'stale' && before !== undefined) return state.random.pick(before);
   const query = call.query === undefined ? '' : `?${new URLSearchParams(call.query)}`;
-  const reply = service.serve({
+  let reply = service.serve({
     method: call.method,
     url: call.path + query,
     headers: {
@@ -160,10 +162,25 @@ function arrive(service: Service, state: State, line: UpstreamCall, call: Call):
     },
     body: call.body === undefined ? null : Buffer.from(call.body),
   });
+  if (state.dates_ahead_ms > 0) reply = datedAhead(reply, state.dates_ahead_ms);
   if (call.name === 'get') remind(state, call.path, reply);
   if (fault === 'error after') return remember(state, line, problem(500, 'internal_error'));
   if (fault === 'bad gateway') return { status: 502, headers: {}, text: '<html>Bad Gateway</html>' };
   return reply;
+}
+
+const OPEN_ORDER: ReadonlySet<unknown> = new Set(['created', 'at_terminal', 'action_required']);
+
+/** What is open is dated by one machine, and what is over by another. */
+function datedAhead(reply: Reply, ahead_ms: number): Reply {
+  const body = reply.status < 300 && reply.text !== '' ? (JSON.parse(reply.text) as Record<string, unknown>) : {};
+  const { status, last_updated_date: date } = body;
+  if (!OPEN_ORDER.has(status) || typeof date !== 'string') return reply;
+  const last_updated_date = new Date(Date.parse(date) + ahead_ms).toISOString();
+  return {
+    ...reply,
+    text: reply.text.replaceAll(`"last_updated_date":"${date}"`, `"last_updated_date":"${last_updated_date}"`),
+  };
 }
 
 /** V4 answers a key that met an error with that same error, for ever. */

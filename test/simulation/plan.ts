@@ -56,7 +56,11 @@ export function planOf(seed: number): Plan {
     if (refunding) makers.push(...back);
     const make = sales === 0 ? newSale : random.pick(makers);
     if (make === newSale) sales++;
-    if (make === newSale && refunding && random.chance(0.5))
+    if (make === newSale && random.chance(0.2))
+      steps.push(...saleWhoseAnswerIsLost(random, after_ms, { till, sale: sales }));
+    else if (make === newSale && random.chance(0.1))
+      steps.push(...twoEqualSales(random, after_ms, { till, sale: sales }));
+    else if (make === newSale && refunding && random.chance(0.5))
       steps.push(...saleThatIsRefunded(random, after_ms, { till, sale: sales }));
     else if (make === moveOf && random.chance(0.5))
       steps.push(...saleThatMeetsMove(random, after_ms, { till, sale: ++sales }));
@@ -70,6 +74,8 @@ export function planOf(seed: number): Plan {
     seed,
     variant,
     world: worldOf(variant, random),
+    ...(random.chance(0.25) ? { dates_ahead_ms: random.between(1_000, 5_000) } : {}),
+    receivers_read: random.chance(0.6),
     product: {
       declined: random.chance(0.8) ? 'error' : 'finished',
       unclaimed: random.chance(0.8) ? 'cancel-unclaimed' : 'adopt',
@@ -89,6 +95,63 @@ function saleThatMeetsMove(random: Random, after_ms: number, chosen: Chosen): St
   return [{ after_ms, ...newSale(random, chosen) }, move];
 }
 
+/** The customer pays while the till has no answer to its create, and the till asks for the same sale again. */
+function saleWhoseAnswerIsLost(random: Random, after_ms: number, chosen: Chosen): Step[] {
+  const { till, sale } = chosen;
+  const soon = (): number => random.between(50, 4_000);
+  const trouble = random.pick(['upstream', 'upstream', 'on its way', 'on its way', 'death']);
+  const lost: Step = {
+    after_ms: 0,
+    do: 'fault',
+    call: 'create',
+    what: random.pick(['lost after', 'slow', 'truncated', 'error after']),
+    times: random.between(1, 6),
+  };
+  const sell = { ...newSale(random, chosen), after_ms: trouble === 'upstream' ? 0 : after_ms } as SellStep; // the maker's own
+  const selling: SellStep = {
+    ...sell,
+    keyed: random.chance(0.6),
+    retries: random.chance(0.7),
+    lost_answers: trouble === 'on its way' ? random.between(1, 3) : 0,
+  };
+  const death = random.pick(['create.answer_read', 'create.settled', 'answer.sent']);
+  const before: Step[] =
+    trouble === 'upstream'
+      ? [{ ...lost, after_ms }]
+      : trouble === 'death'
+        ? [{ after_ms: 0, do: 'kill', point: death, nth: 1, down_ms: random.between(100, 3_000) }]
+        : [];
+  const agains = Array.from(
+    { length: random.between(0, 2) },
+    (): Step => ({
+      after_ms: random.chance(0.8) ? soon() : random.between(4_000, 90_000),
+      do: 'again',
+      sale,
+      patience_ms: null,
+    }),
+  );
+  return [...before, selling, { after_ms: soon(), ...payment(till, sale) }, ...agains];
+}
+
+/** Two coffees: the first is paid, its till learns of it or not, and the cashier sells another one. */
+function twoEqualSales(random: Random, after_ms: number, chosen: Chosen): Step[] {
+  const { till, sale } = chosen;
+  const soon = (): number => random.between(500, 8_000);
+  const paid = (): Step => ({ after_ms: soon(), ...payment(till, sale) });
+  const sell = { after_ms, ...newSale(random, chosen), patience_ms: null } as SellStep; // the maker's own
+  return [
+    { ...sell, retries: random.chance(0.5) },
+    paid(),
+    ...(random.chance(0.8) ? [{ after_ms: soon(), do: 'read', sale } as const] : []),
+    { after_ms: soon(), do: 'again', sale, patience_ms: null },
+    paid(),
+  ];
+}
+
+function payment(till: number, sale: number): Made<Step> {
+  return tills[till]?.kind === 'point' ? { do: 'terminal', till, act: 'pay' } : { do: 'buyer', sale, act: 'pay' };
+}
+
 /** Before the product has looked at its clock again it is set once more, mostly back to where it was, and a sale may fall between. */
 function clockSetTwice(random: Random, chosen: Chosen, sold: () => void): Step[] {
   const between: Step[] = [];
@@ -103,8 +166,7 @@ function clockSetTwice(random: Random, chosen: Chosen, sold: () => void): Step[]
 function saleThatIsRefunded(random: Random, after_ms: number, chosen: Chosen): Step[] {
   const { till, sale } = chosen;
   const soon = (): number => random.between(200, 5_000);
-  const paid: Made<Step> =
-    tills[till]?.kind === 'point' ? { do: 'terminal', till, act: 'pay' } : { do: 'buyer', sale, act: 'pay' };
+  const paid = payment(till, sale);
   const trouble = random.chance(0.6)
     ? [{ after_ms: 0, ...random.pick([refundFault, refundFault, refundDeath])(random, chosen) } as Step] // the makers' own
     : [];
@@ -158,6 +220,7 @@ function worldOf(variant: Variant, random: Random): Record<string, unknown> {
 }
 
 type Chosen = { till: number; sale: number };
+type SellStep = Extract<Step, { do: 'sell' }>;
 type Made<S> = S extends { after_ms: number } ? Omit<S, 'after_ms'> : never;
 type Maker = (random: Random, chosen: Chosen) => Made<Step>;
 
@@ -169,6 +232,8 @@ const newSale: Maker = (random, { till, sale }) => ({
   own_reference: random.chance(0.5),
   copies: random.chance(0.15) ? random.between(2, 4) : 1,
   patience_ms: random.chance(0.2) ? random.between(20, 10_000) : null,
+  retries: random.chance(0.4),
+  lost_answers: random.chance(0.15) ? random.between(1, 3) : 0,
 });
 
 const again: Maker = (random, { sale }) => ({

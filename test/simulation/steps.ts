@@ -44,7 +44,12 @@ export type Step = { after_ms: number } & (
       own_reference: boolean;
       copies: number;
       patience_ms: number | null;
+      /** The till's library sends the call again by itself, as the vendor's SDKs do. */
+      retries?: boolean;
+      /** So many answers to its creates break off on their way to the till. */
+      lost_answers?: number;
     }
+  /** The cashier presses the button once more: for the same sale while it has no 2xx, otherwise for another one. */
   | { do: 'again'; sale: number; patience_ms: number | null }
   | { do: 'read'; sale: number }
   | { do: 'cancel'; sale: number }
@@ -86,6 +91,10 @@ export interface Plan {
   variant: Variant;
   /** What the vendor's pages leave open, by the sandbox's names. */
   world: Record<string, unknown>;
+  /** So far ahead is the clock of the machine that dates open orders: what ends is dated before it. */
+  dates_ahead_ms?: number;
+  /** Receivers read what a notice is about inside their handler; otherwise they only answer. */
+  receivers_read?: boolean;
   product: {
     declined: 'error' | 'finished';
     unclaimed: 'cancel-unclaimed' | 'adopt';
@@ -98,6 +107,15 @@ export interface Plan {
   steps: Step[];
 }
 
+/** `form`: how it asks for a QR sale; without one as the newest pages of its kind say. */
+interface TillFacts {
+  merchant: 0 | 1;
+  kind: 'point' | 'static' | 'dynamic';
+  unit: string;
+  form?: QrForm;
+}
+export type QrForm = 'v1 POST' | 'v1 PUT' | 'hybrid';
+
 /** The units that sales go to. */
 export const tills = [
   { merchant: 0, kind: 'point', unit: 'PAX_A910__SMARTPOS0000000001' },
@@ -106,6 +124,9 @@ export const tills = [
   { merchant: 0, kind: 'static', unit: 'SUC001POS001' },
   { merchant: 1, kind: 'static', unit: 'SUC001POS001' },
   { merchant: 0, kind: 'dynamic', unit: 'SUC001POS002' },
-] as const;
+  { merchant: 1, kind: 'static', unit: 'SUC001POS002', form: 'v1 POST' },
+  { merchant: 0, kind: 'static', unit: 'SUC002POS001', form: 'v1 PUT' },
+  { merchant: 1, kind: 'static', unit: 'SUC002POS001', form: 'hybrid' },
+] as const satisfies readonly TillFacts[];
 
 export const merchants = ['700100200', '700100300'] as const;

@@ -108,7 +108,12 @@ export function createSimulatedWorld(): SimulatedWorld {
     network: createNetwork(clock, service),
     mail,
     receivers,
-    clients: createClients(clock, { ask, rowOf: rows.rowOf, thingsOf: rows.thingsOf, seen }),
+    clients: createClients(clock, {
+      ask,
+      rowOf: rows.rowOf,
+      thingsOf: rows.thingsOf,
+      seen,
+    }),
     carrier: createCarrier(clock, service),
     rows,
     run,
@@ -137,10 +142,14 @@ export function createSimulatedWorld(): SimulatedWorld {
       clock.reset();
       memory.wipe();
       service.reset(plan.world);
-      world.network.reset({ variant: plan.variant, random: seeded(plan.seed ^ (LUCK + 1)) });
+      world.network.reset({
+        variant: plan.variant,
+        random: seeded(plan.seed ^ (LUCK + 1)),
+        dates_ahead_ms: plan.dates_ahead_ms ?? 0,
+      });
       mail.reset(seeded(plan.seed ^ (LUCK + 2)));
       receivers.reset(seeded(plan.seed ^ (LUCK + 3)));
-      world.clients.reset(seeded(plan.seed ^ (LUCK + 4)));
+      world.clients.reset(seeded(plan.seed ^ (LUCK + 4)), plan.receivers_read ?? true);
       world.carrier.reset(seeded(plan.seed ^ (LUCK + 5)));
       world.stages = [];
       world.clocks = [];

@@ -83,13 +83,24 @@ export const createBugs: Bug[] = [
     ],
   },
   {
+    name: 'a final order is never joined',
+    test: null,
+    edits: [
+      {
+        file: 'core/opening.ts',
+        from: 'if (unheard === null || wasCanceledByUs(unheard)) return null;',
+        to: "if (unheard === null || unheard.state === 'DONE') return null;",
+      },
+    ],
+  },
+  {
     name: 'no dedupe of in-doubt rows',
     test: null,
     edits: [
       {
         file: 'core/opening.ts',
-        from: "if (holder === null) return { kind: 'open' };",
-        to: "if (holder === null || holder.state === 'IN_DOUBT' || holder.state === 'SENDING') return { kind: 'open' };",
+        from: 'if (unheard === null || wasCanceledByUs(unheard)) return null;',
+        to: "if (unheard === null || wasCanceledByUs(unheard) || unheard.state === 'IN_DOUBT' || unheard.state === 'SENDING') return null;",
       },
     ],
   },
@@ -99,13 +110,13 @@ export const createBugs: Bug[] = [
     edits: [
       {
         file: 'core/send.ts',
-        from: "...(plan.for_client === false ? {} : { client_answer: 'maybe' }),",
+        from: '...(plan.for_client === false ? {} : acknowledgement(runtime, link)),',
         to: '',
       },
       {
         file: 'core/send.ts',
         from: "runtime.failpoint('create.settled');",
-        to: "runtime.failpoint('create.settled'); if (plan.for_client !== false) void runtime.clock.sleep(200).then(() => changeLink(runtime, saved, () => ({ change: { client_answer: 'maybe' } })));",
+        to: "runtime.failpoint('create.settled'); if (plan.for_client !== false) void runtime.clock.sleep(200).then(() => changeLink(runtime, saved, (current) => ({ change: acknowledgement(runtime, current) })));",
       },
     ],
   },

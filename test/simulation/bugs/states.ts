@@ -42,7 +42,7 @@ export const stateBugs: Bug[] = [
       {
         file: 'core/change.ts',
         from: 'const saved = await runtime.store.saveLink(current, change, extra);',
-        to: 'const first = await runtime.store.saveLink(current, change, { ...extra, notices: [] }); const saved = extra.notices.length === 0 ? first : await runtime.store.saveLink(first, {}, { notices: extra.notices });',
+        to: 'const first = await runtime.store.saveLink(current, change, { ...extra, notices: [] }); const saved = (extra.notices ?? []).length === 0 ? first : await runtime.store.saveLink(first, {}, { notices: extra.notices ?? [] });',
       },
     ],
   },
@@ -71,7 +71,7 @@ export const stateBugs: Bug[] = [
       {
         file: 'core/cancel-order.ts',
         from: "runtime.failpoint('cancel.sent');",
-        to: "if (outcome.kind === 'broken') return sendCancel(runtime, link, token, headers, timeout_ms); runtime.failpoint('cancel.sent');",
+        to: "if (outcome.kind === 'broken') return sendCancel(runtime, link, token, headers, deadline); runtime.failpoint('cancel.sent');",
       },
     ],
   },

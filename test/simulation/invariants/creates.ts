@@ -1,16 +1,12 @@
 /** I1–I4, I12, I16: what was acknowledged exists, once, for its amount, and was written down before it was told. */
 
-import type { Order, SaleFacts, TillCall } from '../history.ts';
+import type { Order, SaleFacts } from '../history.ts';
 import { type Evidence, HARMLESS, isTaken, PAID, type Rule, wasHeardOf } from './evidence.ts';
 
 /** How long a create may go on for a till that has hung up: its deadline, and what follows it. */
 const WORKS_ON_MS = 15_000;
 /** A little less than it is set, because a till's call takes its time. */
 const JOIN_WINDOW_MS = 59_000;
-/** A read that an event asks for is tried again within it. */
-const LONGEST_EVENT_WAIT_MS = 60_000;
-/** A read that failed so shortly before is not tried again at once. */
-const FRESH_MS = 2_000;
 
 /** I1: every 2xx create resolves to exactly one existing order, which nobody but the till or the customer has ended. */
 export const acknowledgedResolve: Rule = (evidence) => {
@@ -26,61 +22,12 @@ export const acknowledgedResolve: Rule = (evidence) => {
     const orders = [evidence.order.get(order_id ?? '')].filter((order) => order !== undefined);
     if (orders.length === 0)
       wrong.push(`sale ${call.sale} was acknowledged (${legacy_id ?? 'no id'}) and has no order`);
-    if (legacy_id !== null) wrong.push(...staleAnswers(evidence, call, orders));
     for (const order of orders)
       if (isOurCancel(order) && !wasWanted(evidence, sale, order))
         wrong.push(`${order.id} of sale ${call.sale} was acknowledged, and canceled by nobody's wish`);
   }
   return [...wrong, ...lastReads(evidence)];
 };
-
-/** F91: a sale that is asked for when its order is over is a new one, unless the upstream could not be asked. */
-function staleAnswers(evidence: Evidence, call: TillCall, orders: Order[]): string[] {
-  const { upstream } = evidence;
-  const { sale, from, to } = call;
-  const end = to ?? from;
-  const faulty = upstream.some(
-    ({ at, over_at, fault, status }) =>
-      (fault !== null || status === null || status >= 400) && at <= end && (over_at ?? end) >= from - FRESH_MS,
-  );
-  return (
-    orders
-      // One that asks for an action may still move, as far as anybody can know: it is joined for a while.
-      .filter(
-        (order) => order.status !== 'action_required' && !faulty && order.ended_at !== null && order.ended_at < from,
-      )
-      .filter((order) => isAcknowledged(evidence, call) || couldBeKnown(evidence, order, from))
-      .map(({ id }) => `sale ${sale} was answered with ${id}, which was over before it was asked for`)
-  );
-}
-
-/** A till had been told of it by then. A first answer that comes with a retry joins without asking: its order is nobody's yet. */
-function isAcknowledged({ calls }: Evidence, { legacy_id, from }: TillCall): boolean {
-  return calls.some(
-    (call) =>
-      call.legacy_id === legacy_id && call.what === 'sell' && isTaken(call) && call.to !== null && call.to < from,
-  );
-}
-
-/** A read has told the product how it ended; or an event came that has it read, while the upstream gave answers. */
-function couldBeKnown({ webhooks, upstream }: Evidence, { id, ended_at }: Order, from: number): boolean {
-  const isBetween = (at: number, known_at: number): boolean => ended_at !== null && at >= ended_at && known_at < from;
-  const is_read = upstream.some(
-    (call) => call.path.includes(id) && isTaken(call) && isBetween(call.at, call.over_at ?? call.at),
-  );
-  // It is tried again and again; and what the breaker keeps back is no call.
-  const tried_since = from - LONGEST_EVENT_WAIT_MS - FRESH_MS;
-  const is_away = upstream.some(
-    ({ at, status, path }) =>
-      at >= tried_since &&
-      at < from &&
-      (status === null || status >= 500 || status === 429 || (status >= 400 && path.includes(id))),
-  );
-  const is_told = webhooks.some(
-    (line) => line.order_id === id && isTaken(line) && isBetween(line.at, line.at + FRESH_MS),
-  );
-  return is_read || (is_told && !is_away);
-}
 
 /** What was acknowledged can be read at the end. */
 function lastReads({ calls }: Evidence): string[] {
@@ -264,14 +211,3 @@ export const ownersAlone: Rule = ({ calls, sale }) =>
       ? [`${merchant_id} has read sale ${number} of another merchant`]
       : [],
   );
-
-/** P2 for money: a till that asked for one sale never pays two that it did not ask for one after the other. */
-export const paidOnce: Rule = (evidence) =>
-  evidence.sales.flatMap((sale) => {
-    const paid = evidence.ordersOf(sale).filter(({ status }) => PAID.has(status));
-    return paid.length > evidence.createsOf(sale.number).length
-      ? [
-          `sale ${sale.number} was asked for ${evidence.createsOf(sale.number).length} times and paid ${paid.length} times`,
-        ]
-      : [];
-  });

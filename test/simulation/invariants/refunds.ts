@@ -4,6 +4,8 @@ import { type Evidence, isTaken, type Rule } from './evidence.ts';
 
 /** A little less than a refund that nobody heard of waits for its till to repeat itself. */
 const REPEATS_WITHIN_MS = 14 * 60_000;
+/** A little more than how long one that was answered may be repeated without a key (`create.join_window_ms`). */
+const JOIN_WINDOW_MS = 61_000;
 const KEY_MEMORY_MS = 24 * 60 * 60_000 - 60_000;
 
 /** Each refund upstream is one that was asked for, by one row with one key, and all together are no more than was paid. */
@@ -115,13 +117,14 @@ function madeBy({ orders, refunds }: Evidence, { refund_id, refund }: TillCall):
   return order?.refunds.find(({ id, number }) => number === refund_id || id === row?.upstream_id)?.amount_minor;
 }
 
-/** With two keys; or without any, when the first had its answer, and the process that gave it still knew. */
-function areTwo({ starts }: Evidence, before: TillCall, after: TillCall): boolean {
+/** With two keys; or without any, when the first had its answer so long ago that nobody repeats it any more. */
+function areTwo({ wallAt }: Evidence, before: TillCall, after: TillCall): boolean {
   const [one, other] = [before.refund?.key ?? null, after.refund?.key ?? null];
   if (one !== null && other !== null) return one !== other;
   const heard_at = before.to;
-  if (one !== null || other !== null || !isTaken(before) || heard_at === null || heard_at >= after.from) return false;
-  return !starts.some((at) => at > before.from && at < (after.to ?? Number.POSITIVE_INFINITY));
+  if (one !== null || other !== null || !isTaken(before) || heard_at === null) return false;
+  const passed_ms = Math.min(after.from - heard_at, wallAt(after.from) - wallAt(heard_at));
+  return passed_ms >= JOIN_WINDOW_MS;
 }
 
 /** When all is quiet each refund upstream is known, each that was made is there, and none is in doubt without a reason. */

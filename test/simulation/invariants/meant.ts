@@ -1,0 +1,157 @@
+/** P2 for money: approved payments per sale that a cashier meant are at most one, and no sale that was meant is swallowed (`reliability.md` §3.9). */
+import type { LinkRow, Order, SaleFacts, TillCall } from '../history.ts';
+import { type Evidence, isTaken, PAID, type Rule } from './evidence.ts';
+
+/** A little less than it is set (`create.join_window_ms`), because a till's call takes its time. */
+const JOIN_WINDOW_MS = 59_000;
+/** A little less than how long a keyed create whose notice was acknowledged is a retry (`CLIENT_PATIENCE_MS`). */
+const CLIENT_PATIENCE_MS = 14_000;
+/** A little less than an order lives at least, and the replay window after it. */
+const RETRY_WINDOW_MS = (12 + 15) * 60_000 - 60_000;
+/** A call arrives within it. */
+const ON_ITS_WAY_MS = 40;
+/** What a receiver has acknowledged is written down within it, while the process lives. */
+const RECORDED_MS = 1_000;
+
+/**
+ * A till that repeats itself never makes its customer pay twice: of the sales that were meant by a moment, no more were paid
+ * by orders that were made by then.
+ */
+export const paidOnce: Rule = (evidence) =>
+  evidence.sales.flatMap((sale) => {
+    const paid = evidence.ordersOf(sale).filter(({ status }) => PAID.has(status));
+    return paid.slice(1).flatMap((order, index) => {
+      const creates = evidence.createsOf(sale.number).filter(({ from }) => from <= order.created_at);
+      const meant = new Set(creates.map((call) => call.meant)).size + newSalesByRule(evidence, sale, creates);
+      return index + 2 > meant
+        ? [`sale ${sale.number} was meant ${meant} times, and ${order.id} is its payment number ${index + 2}`]
+        : [];
+    });
+  });
+
+/** Repetitions that can't be told from another sale, as the tills' pages say (LIM-14, LIM-29): each may be one. */
+function newSalesByRule(evidence: Evidence, sale: SaleFacts, creates: readonly TillCall[]): number {
+  return creates.filter((call) => {
+    const first = creates.find(({ meant }) => meant === call.meant);
+    return first !== undefined && first !== call && mayBeAnother(evidence, sale, first, call);
+  }).length;
+}
+
+/** By time, as the product may see it: the true one, or its wall clock, which may have been set meanwhile. */
+function mayBeAnother(evidence: Evidence, sale: SaleFacts, first: TillCall, again: TillCall): boolean {
+  const { wallAt } = evidence;
+  const until = Math.max(again.from, again.to ?? again.from);
+  const passed_ms = Math.max(
+    until - first.from,
+    ...[again.from, until].map((at) => wallAt(at) - Math.min(wallAt(first.from), wallAt(first.to ?? first.from))),
+  );
+  if (sale.key === null && passed_ms >= JOIN_WINDOW_MS) return true;
+  if (passed_ms >= RETRY_WINDOW_MS) return true;
+  const heard = heardBy(evidence, sale, again.from + ON_ITS_WAY_MS);
+  return heard === 'till' || (heard === 'notice' && (sale.key === null || passed_ms >= CLIENT_PATIENCE_MS));
+}
+
+/** How a till, or its receiver, may have shown by then that it knows one of the sales. */
+function heardBy(evidence: Evidence, sale: SaleFacts, by: number): 'till' | 'notice' | null {
+  const links = evidence.linksOf(sale).filter((link) => mayBeAcknowledged(evidence, sale, by) && isMadeBy(link, by));
+  if (links.some((link) => hearings(evidence, sale, link).some(({ from }) => from <= by))) return 'till';
+  const isOver = ({ order_id }: LinkRow): boolean =>
+    (evidence.order.get(order_id ?? '')?.ended_at ?? Number.POSITIVE_INFINITY) <= by;
+  const told = evidence.deliveries.some(
+    ({ at, status, subject }) =>
+      at <= by && status === 200 && links.some((link) => isOver(link) && isAbout(subject, link)),
+  );
+  const read = evidence.calls.some(
+    ({ from, merchant_order_id: read_id }) =>
+      from <= by && links.some((link) => isOver(link) && read_id !== null && link.merchant_order_id === read_id),
+  );
+  return told || read ? 'notice' : null;
+}
+
+/** While every create was answered an error, only a cancel or a refund shows anything. */
+function mayBeAcknowledged({ createsOf }: Evidence, { number }: SaleFacts, by: number): boolean {
+  return createsOf(number).some(({ from, left }) => from <= by && (left === null || left < 300));
+}
+
+function isMadeBy({ born_at }: LinkRow, by: number): boolean {
+  return born_at <= by;
+}
+
+/** Calls that name the sale and were answered with it. The number of a merchant order comes with a notice, and shows as much as that. */
+function hearings({ calls }: Evidence, sale: SaleFacts, link: LinkRow): TillCall[] {
+  return calls.filter(
+    ({ what, left, merchant_id, sale: number, legacy_id, merchant_order_id }) =>
+      what !== 'sell' &&
+      what !== 'probe' &&
+      left !== null &&
+      left < 300 &&
+      merchant_id === sale.merchant_id &&
+      merchant_order_id === null &&
+      number === sale.number &&
+      (legacy_id === link.legacy_id || legacy_id === null),
+  );
+}
+
+function isAbout(subject: string, { legacy_id, merchant_order_id, payment_id }: LinkRow): boolean {
+  return subject === legacy_id || subject === String(merchant_order_id) || subject === payment_id;
+}
+
+/** Two equal sales in a row are two, where the first was heard: the second is not answered with the first. */
+export const everySaleMade: Rule = (evidence) =>
+  evidence.sales.flatMap((sale) =>
+    evidence.createsOf(sale.number).flatMap((call) => {
+      if (!isTaken(call) || evidence.carriedCall.has(call.number)) return [];
+      const first = evidence.createsOf(sale.number).find(({ meant }) => meant === call.meant);
+      if (first === undefined || first.meant === 1) return [];
+      const order = orderOf(evidence, call);
+      const link = evidence.linkOfOrder.get(order?.id ?? '');
+      if (order === undefined || link === undefined || order.created_at >= first.from) return [];
+      return wasHeard(evidence, sale, link, first.from)
+        ? [`sale ${sale.number} was meant once more and answered with ${order.id}, which its till had heard of`]
+        : [];
+    }),
+  );
+
+/** What a create was answered with: an answer without an id means the row that stood behind it when it left. */
+function orderOf({ link, order }: Evidence, { legacy_id, row }: TillCall): Order | undefined {
+  return order.get((legacy_id === null ? row?.order_id : link.get(legacy_id)?.order_id) ?? '');
+}
+
+/** Its till has surely shown that it knows the sale, and the product has written that down. */
+function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: number): boolean {
+  const creates = evidence.createsOf(sale.number).filter(({ from }) => from < before);
+  const answered = creates.filter((call) => isTaken(call) && orderOf(evidence, call)?.id === link.order_id);
+  // An answer that broke off, of whichever copy, takes the acknowledgement back.
+  if (answered.length === 0 || creates.some(({ status }) => status === null)) return false;
+  const answered_at = Math.max(...answered.map(({ to, from }) => to ?? from));
+  const by_till = hearings(evidence, sale, link).some(
+    ({ to, from, what, legacy_id }) =>
+      from > answered_at && to !== null && to < before && (what === 'refund' || legacy_id === link.legacy_id),
+  );
+  if (by_till) return true;
+  const since_ms = Math.min(before - answered_at, evidence.wallAt(before) - evidence.wallAt(answered_at));
+  if (sale.key !== null && since_ms <= CLIENT_PATIENCE_MS + 2 * RECORDED_MS) return false;
+  return wasTaken(evidence, link, answered_at, before);
+}
+
+/** Its receiver has acknowledged a notice of the end, or read what it was about. */
+function wasTaken(
+  { deliveries, calls, order, starts }: Evidence,
+  link: LinkRow,
+  after: number,
+  before: number,
+): boolean {
+  const ended_at = order.get(link.order_id ?? '')?.ended_at ?? Number.POSITIVE_INFINITY;
+  const since = Math.max(ended_at, after);
+  const isWritten = (at: number): boolean =>
+    at > since && at + RECORDED_MS < before && !starts.some((start) => start >= at && start <= before);
+  const told = deliveries.some(
+    ({ at, status, subject, topic }) =>
+      status === 200 && (topic === 'point' || topic === 'payment') && isAbout(subject, link) && isWritten(at),
+  );
+  const read = calls.some(
+    ({ from, status, state, merchant_order_id }) =>
+      status === 200 && state === 'paid' && merchant_order_id === link.merchant_order_id && isWritten(from),
+  );
+  return told || read;
+}
