@@ -17,7 +17,7 @@ import { Secret } from './core/secret.ts';
 import { type Admission, createAdmission } from './http/admission.ts';
 import { loadedLate } from './http/loaded-late.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
-import { opsApp, refuseOpsHead } from './http/ops.ts';
+import { type OpsApp, opsApp, refuseOpsHead } from './http/ops.ts';
 import { createPassthrough } from './http/passthrough.ts';
 import { type Listening, listen } from './http/server.ts';
 import { checkUrl, type OutboundPolicy } from './outbound/guard.ts';
@@ -28,6 +28,8 @@ export type { AppParts };
 export interface App extends Started {
   /** Set in one of several processes of this host. */
   worker: WorkerSide | null;
+  /** Loads what operators ask for and no till does; without it, the first of them waits. */
+  loadRest(): Promise<void>;
   /** Stops accepting, lets running calls end within the grace period, and closes the store. */
   close(): Promise<void>;
 }
@@ -66,10 +68,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const public_url = config.public.url ?? publicDoor.own_url;
   policy.own_hosts.push(new URL(public_url).host);
   if (!config.outbound.allow_private) policy.own_hosts.push(...ownAddresses());
-  if (sandbox === null && config.public.url === null)
-    remarks.push(
-      `public.url is not set: notices of QR sales send receivers to ${public_url}; set it to what they reach.`,
-    );
+  if (sandbox === null && config.public.url === null) remarks.push(urlNotSet(public_url));
   const work = startWork(runtime, config, metrics, policy, public_url, telemetry);
   inside.onNotices(work.notices);
   eventsWaiting = work.events;
@@ -79,7 +78,8 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const ops_token_made = sandbox !== null && hasNoPeople(config.ops);
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
   const shown = worker === null ? metrics : { ...metrics, render: worker.pageOfAll };
-  const opsDoor = await openOpsDoor(config, inside, shown, admission, ops_token, policy, () => state.ready);
+  const ops = opsAppOf(config, inside, shown, admission, ops_token, policy, () => state.ready);
+  const opsDoor = await listenForOps(config, ops.app, metrics);
   return {
     public_url,
     own_url: publicDoor.own_url,
@@ -89,6 +89,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     sandbox,
     remarks,
     worker,
+    loadRest: ops.load,
     async close() {
       state.ready = false;
       await closeDoors(publicDoor, opsDoor, config.shutdown, worker);
@@ -102,6 +103,10 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       await sandbox?.close();
     },
   };
+}
+
+function urlNotSet(public_url: string): string {
+  return `public.url is not set: notices of QR sales send receivers to ${public_url}; set it to what they reach.`;
 }
 
 function outboundPolicy({ outbound }: Config): OutboundPolicy {
@@ -169,7 +174,7 @@ const opsLimits = {
   max_requests_per_connection: 1_000,
 };
 
-function openOpsDoor(
+function opsAppOf(
   config: Config,
   { runtime, sandbox, legacy_url }: Inside,
   metrics: Metrics,
@@ -177,9 +182,9 @@ function openOpsDoor(
   token: Secret | null,
   policy: OutboundPolicy,
   ready: () => boolean,
-): Promise<Listening> {
+): OpsApp {
   const { host, hosts, tokens } = config.ops;
-  const app = opsApp({
+  return opsApp({
     runtime,
     people: { token, tokens },
     hosts: [...hosts, host],
@@ -198,8 +203,11 @@ function openOpsDoor(
       notice_agent: config.notices.user_agent,
     },
     checkUrl: (url) => void checkUrl(url, policy),
-    console: (parts) => loadedLate(async () => (await import('./console/console.ts')).createConsole(parts)),
+    console: (parts) => loadedLate(async () => (await import('./console/console.ts')).createConsole(parts)).handler,
   });
+}
+
+function listenForOps(config: Config, app: OpsApp['app'], metrics: Metrics): Promise<Listening> {
   return listen(app, {
     ...opsLimits,
     name: 'ops.port',

@@ -4,7 +4,7 @@ import { url as inspectorUrl } from 'node:inspector';
 import { flushCompileCache } from 'node:module';
 import { armedFailpoint } from './app/armed.ts';
 import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
-import { welcome } from './app/welcome.ts';
+import { watchStart, welcome } from './app/welcome.ts';
 import { joinWorkers } from './app/worker.ts';
 import { superviseWorkers } from './app/workers.ts';
 import { type App, startApp } from './app.ts';
@@ -18,8 +18,11 @@ import { PuenteError } from './error.ts';
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   // What is written belongs to this user alone: references and amounts are nobody else's business.
   process.umask(0o077);
+  const watch = watchStart(() => performance.now());
+  watch.ended('program');
   try {
     const config = loadConfig({ env: environment, cwd: process.cwd() });
+    watch.ended('settings');
     refuseOnlookers(circumstances(environment, config));
     keepDiscreet();
     outliveRejections();
@@ -29,18 +32,22 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
       environment,
       ...(cluster.isWorker ? { joinWorkers } : {}),
       failpoint: armedFailpoint(environment, config),
+      onStep: watch.ended,
       onFatal: (error) => {
         process.stderr.write(`Puente stops: ${error.message}\n`);
         process.exit(1);
       },
     });
-    // Now, not at the end, which a kill takes away: the next start would compile everything again, and the program that reads
-    // TypeScript would stay in memory (27 MB). Before anybody calls, because nothing else goes on meanwhile.
-    flushCompileCache();
+    watch.ended('doors');
     // Whoever reads that it is ready may ask it to end at once.
     stopOnSignals(app);
-    if (app.worker === null) process.stdout.write(welcome(config, app));
-    else app.worker.ready(welcome(config, app));
+    const text = welcome(config, app, watch.took());
+    if (app.worker === null) process.stdout.write(text);
+    else app.worker.ready(text);
+    await app.loadRest();
+    // Now, not at the end, which a kill takes away: the next start would compile everything again, and the program that reads
+    // TypeScript would stay in memory (27 MB).
+    flushCompileCache();
   } catch (error) {
     const message = error instanceof PuenteError ? error.message : lastWords(error);
     process.stderr.write(`Puente did not start: ${message}\n`);

@@ -1,5 +1,6 @@
 /** Everything behind the doors: tables, store, upstreams, evidence, and the runtime that is made of them. */
 import { mkdirSync } from 'node:fs';
+import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { Failpoint } from '../core/failpoint.ts';
@@ -21,6 +22,7 @@ import type { Sandbox, SandboxOptions } from '../sandbox/server.ts';
 import { openStore } from './open-store.ts';
 import { readTls } from './public.ts';
 import { closeLeftovers, createRuntime, secretKey, systemClock } from './runtime.ts';
+import type { StartStep } from './welcome.ts';
 import type { joinWorkers } from './worker.ts';
 
 /** What a test may hand in instead of the real thing. */
@@ -34,6 +36,8 @@ export interface AppParts {
   failpoint?: Failpoint;
   /** In one of several processes of this host: tells the others this one's numbers, and knows theirs. */
   joinWorkers?: typeof joinWorkers;
+  /** Told at the end of each step of the start. */
+  onStep?: (step: StartStep) => void;
   /** The store can't be trusted any more. */
   onFatal?: (error: PuenteError) => void;
   /** Free bytes of the disk. */
@@ -74,10 +78,12 @@ export async function openInside(
       standardOutput(() => metrics.count('log_lines', 'dropped')),
     );
   const clock = parts.clock ?? systemClock;
-  const tables = parts.tables ?? loadTables(MAPPINGS);
+  const tables = parts.tables ?? loadTables(MAPPINGS, getCompileCacheDir() ?? null);
+  parts.onStep?.('tables');
   makeDirectory(config.data_dir);
   const vault = createVault(secretKey(config, remarks));
   const store = await openStore(config, parts, { clock, log, vault, metrics }, remarks);
+  parts.onStep?.('store');
   const sandbox = config.upstream === 'sandbox' ? await ownSandbox(config) : null;
   const legacy_url = config.legacy_upstream === 'sandbox' ? (sandbox?.url ?? '') : config.legacy_upstream;
   const upstream = upstreamClient('orders', sandbox?.url ?? config.upstream, config, metrics, log);
@@ -114,6 +120,7 @@ export async function openInside(
   const leftovers = sandbox === null ? 0 : await closeLeftovers(runtime);
   if (leftovers > 0)
     remarks.push(`${leftovers} open payments of an earlier sandbox were closed: the sandbox starts empty.`);
+  if (sandbox !== null) parts.onStep?.('sandbox');
   return {
     runtime,
     log,

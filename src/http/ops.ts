@@ -1,41 +1,17 @@
-/** The ops door: health, metrics, and the API of all features; a known token on everything that shows or changes state. */
+/** The ops door: health and metrics; and the API and console of operators, which are loaded once the process is ready. */
 import type { ServerResponse } from 'node:http';
 import express, { type Express, type RequestHandler } from 'express';
-import { createFleet } from '../core/fleet/fleet.ts';
 import { say } from '../core/sentences.ts';
 import { PuenteError } from '../error.ts';
 import { version } from '../version.ts';
 import type { Admission } from './admission.ts';
+import { type LoadedLate, loadedLate } from './loaded-late.ts';
 import type { Metrics } from './metrics.ts';
-import { auditRoutes } from './ops/audit.ts';
-import { backupRoutes } from './ops/backup.ts';
-import { brownoutRoutes } from './ops/brownouts.ts';
-import { captureRoutes } from './ops/capture.ts';
-import { differencesRoutes } from './ops/differences.ts';
-import { doctorRoutes } from './ops/doctor.ts';
-import { eraseRoutes } from './ops/erase.ts';
 import { tellError } from './ops/errors.ts';
-import { evidenceRoutes } from './ops/evidence.ts';
-import { fleetRoutes } from './ops/fleet.ts';
 import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './ops/guard.ts';
-import { type ConsoleParts, inProcessApi } from './ops/in-process.ts';
-import { incidentRoutes } from './ops/incidents.ts';
-import { merchantRoutes } from './ops/merchants.ts';
-import { moveRoutes } from './ops/moves.ts';
-import { noticeRoutes } from './ops/notices.ts';
-import { openApiRoute } from './ops/openapi.ts';
-import { membersOf, type OpsTokens } from './ops/people.ts';
-import { readinessRoutes } from './ops/readiness.ts';
-import { reconcileRoutes } from './ops/reconcile.ts';
-import { registerRoutes } from './ops/register.ts';
-import { reportRoutes } from './ops/report.ts';
-import type { OpsParts, OpsRoute } from './ops/route.ts';
-import { opsRouter } from './ops/router.ts';
-import { safetyRoutes } from './ops/safety.ts';
-import { createSessions } from './ops/session.ts';
-import { createSignIn } from './ops/sign-in.ts';
-import { stageRoutes } from './ops/stage.ts';
-import { traceRoutes } from './ops/trace.ts';
+import type { ConsoleParts } from './ops/in-process.ts';
+import type { OpsTokens } from './ops/people.ts';
+import type { OpsParts } from './ops/route.ts';
 
 export interface OpsDoor extends Omit<OpsParts, 'fleet'> {
   people: OpsTokens;
@@ -49,33 +25,6 @@ export interface OpsDoor extends Omit<OpsParts, 'fleet'> {
   ready(): boolean;
 }
 
-/** Every route of the API; a feature's rows stand in its own file. */
-const features: OpsRoute[] = [
-  ...auditRoutes,
-  ...backupRoutes,
-  ...brownoutRoutes,
-  ...captureRoutes,
-  ...differencesRoutes,
-  ...doctorRoutes,
-  ...eraseRoutes,
-  ...evidenceRoutes,
-  ...fleetRoutes,
-  ...incidentRoutes,
-  ...merchantRoutes,
-  ...moveRoutes,
-  ...noticeRoutes,
-  ...readinessRoutes,
-  ...reconcileRoutes,
-  ...registerRoutes,
-  ...reportRoutes,
-  ...safetyRoutes,
-  ...stageRoutes,
-  ...traceRoutes,
-];
-
-/** The rows that the door serves. */
-export const opsRoutes: readonly OpsRoute[] = [...features, openApiRoute(version, features)];
-
 /** Tells that the head of a request would leave a guess, in the shape of every refusal here. */
 export function refuseOpsHead(response: ServerResponse): void {
   const { text: message, said } = say('refusal.head', {});
@@ -85,7 +34,13 @@ export function refuseOpsHead(response: ServerResponse): void {
   response.end(text);
 }
 
-export function opsApp(door: OpsDoor): Express {
+export interface OpsApp {
+  app: Express;
+  /** Loads the API, a fifth of the program, which is else loaded with the first call to it. */
+  load: LoadedLate['load'];
+}
+
+export function opsApp(door: OpsDoor): OpsApp {
   const { runtime } = door;
   const app = express();
   app.disable('x-powered-by');
@@ -105,17 +60,11 @@ export function opsApp(door: OpsDoor): Express {
     response.type(type).send(text);
   });
   app.use('/api', sameOriginOnly);
-  const members = membersOf(door.people);
-  const signIn = createSignIn(members, runtime.clock, runtime.log);
-  const parts: OpsParts = { ...door, fleet: createFleet(runtime) };
-  app.use(opsRouter(opsRoutes, parts, signIn));
-  if (door.console !== undefined) {
-    const sessions = createSessions(members, runtime.vault, runtime.clock);
-    app.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, log: runtime.log }));
-  }
+  const { handler, load } = loadedLate(async () => (await import('./ops/api.ts')).operatorsRouter(door));
+  app.use(handler);
   app.use(() => {
     throw new PuenteError('not_found', say('refusal.no_operation', {}));
   });
   app.use(tellError(runtime.log));
-  return app;
+  return { app, load };
 }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { reportParts } from '../../src/core/report/csv.ts';
-import { opsRoutes } from '../../src/http/ops.ts';
+import { opsRoutes } from '../../src/http/ops/api.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { createLog } from '../../src/outbound/log.ts';
 import {

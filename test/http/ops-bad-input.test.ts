@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { html, textOf } from '../../src/console/html.ts';
 import { saysAll } from '../../src/console/says.ts';
 import { PuenteError } from '../../src/error.ts';
+import { opsRoutes } from '../../src/http/ops/api.ts';
 import { parsed } from '../../src/http/ops/parse.ts';
-import { opsRoutes } from '../../src/http/ops.ts';
 import { loadWords } from '../../src/words/load.ts';
 
 const words = loadWords();

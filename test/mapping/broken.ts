@@ -15,7 +15,8 @@ afterEach(() => {
   for (const directory of made.splice(0)) rmSync(directory, { recursive: true });
 });
 
-function emptyDirectory(): string {
+/** Gone when the test is over. */
+export function emptyDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'puente-tables-'));
   made.push(directory);
   return directory;
@@ -60,9 +61,9 @@ function withFile(all: Documents, own: Documents, file: string): Documents {
   };
 }
 
-export function messageOf(directory: string): string {
+export function messageOf(directory: string, proved_in: string | null = null): string {
   try {
-    loadTables(directory);
+    loadTables(directory, proved_in);
   } catch (error) {
     if (error instanceof PuenteError && error.code === 'bad_tables') return error.message;
     throw error;
