@@ -87,7 +87,8 @@ function kindOf({ what, path, before, after }: Change): string {
 }
 
 function eachPathOnce(changes: readonly Change[]): Change[] {
-  return changes.filter((one, index) => changes.findIndex(({ path }) => path === one.path) === index);
+  const seen = new Set<string>();
+  return changes.filter(({ path }) => !seen.has(path) && seen.add(path));
 }
 
 function isList(value: unknown): value is unknown[] {

@@ -136,8 +136,9 @@ function changesSaid(from: Routing, to: Routing): Spoken[] {
 
 function unitsSaid(from: Routing, to: Routing): Spoken[] {
   return (['units_in', 'units_out'] as const).flatMap((list) => {
-    const gained = to[list].filter((slot) => !from[list].includes(slot)).length;
-    const left = from[list].filter((slot) => !to[list].includes(slot)).length;
+    const [before, after] = [new Set(from[list]), new Set(to[list])];
+    const gained = after.difference(before).size;
+    const left = before.difference(after).size;
     return gained + left === 0 ? [] : [say(`change.${list}`, { gained, left })];
   });
 }
