@@ -137,8 +137,8 @@ function changesSaid(from: Routing, to: Routing): Spoken[] {
 function unitsSaid(from: Routing, to: Routing): Spoken[] {
   return (['units_in', 'units_out'] as const).flatMap((list) => {
     const [before, after] = [new Set(from[list]), new Set(to[list])];
-    const gained = after.difference(before).size;
-    const left = before.difference(after).size;
+    const gained = to[list].filter((slot) => !before.has(slot)).length;
+    const left = from[list].filter((slot) => !after.has(slot)).length;
     return gained + left === 0 ? [] : [say(`change.${list}`, { gained, left })];
   });
 }
