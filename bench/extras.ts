@@ -6,6 +6,7 @@ import { measureMemory } from './measures/memory.ts';
 import { measureNotices } from './measures/notices.ts';
 import { measureRetention } from './measures/retention.ts';
 import { measureSizes } from './measures/sizes.ts';
+import { measureStarts } from './measures/starts.ts';
 import { measureWorkers, workersMissing } from './measures/workers.ts';
 import type { Options } from './options.ts';
 import type { Result } from './result/result.ts';
@@ -18,6 +19,9 @@ export interface Ways {
   note(where: string, checks: readonly Check[]): void;
   progress(text: string): void;
 }
+
+/** Links in the file that is started on. */
+const START_LINKS = 50_000;
 
 type Measured = Omit<Result, 'goals'>;
 
@@ -35,6 +39,12 @@ export async function measureExtras(options: Options, result: Measured, ways: Wa
     const plan = { sizes, repetitions, duration_ms: seconds * 1000, progress };
     result.sizes = await within('sizes', (own) => measureSizes({ ...plan, directory: own }));
     note('sizes', result.sizes?.map(({ check }) => check) ?? []);
+  }
+  if (asked.includes('starts')) {
+    const { beside, repetitions } = options;
+    const plan = { beside, links: START_LINKS, repetitions, progress };
+    result.starts = await within('starts', (own) => measureStarts({ ...plan, directory: own }));
+    note('starts', result.starts?.checks ?? []);
   }
   if (asked.includes('growth')) {
     result.growth = await within('growth', (own) => measureGrowth(own, options.sales, progress));

@@ -12,6 +12,7 @@ export const extras = [
   'slow-disk',
   'notices',
   'sizes',
+  'starts',
   'growth',
   'retention',
   'memory',

@@ -30,6 +30,7 @@ export async function run(options: Options, directory: string, progress: (text: 
     slow_fsync_ms: {},
     notices: null,
     sizes: null,
+    starts: null,
     memory: null,
     instructions: null,
     workers: null,

@@ -8,6 +8,7 @@ import type { MemoryResult } from '../measures/memory.ts';
 import type { NoticesResult } from '../measures/notices.ts';
 import type { RetentionResult } from '../measures/retention.ts';
 import type { SizeResult } from '../measures/sizes.ts';
+import type { StartsResult } from '../measures/starts.ts';
 import type { WorkersResult } from '../measures/workers.ts';
 import type { Cost } from './costs.ts';
 import type { Goal } from './goals.ts';
@@ -30,6 +31,7 @@ export interface Result {
   slow_fsync_ms: Record<string, number>;
   notices: NoticesResult | null;
   sizes: SizeResult[] | null;
+  starts: StartsResult | null;
   memory: MemoryResult | null;
   instructions: InstructionsResult | null;
   workers: WorkersResult | null;

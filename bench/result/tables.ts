@@ -1,6 +1,7 @@
 /** A result for people. */
 import { BASELINE, contestants } from '../contestants/contestants.ts';
 import type { SizeResult } from '../measures/sizes.ts';
+import type { StartsResult } from '../measures/starts.ts';
 import type { WorkersResult } from '../measures/workers.ts';
 import type { Spread } from '../statistics.ts';
 import { renderGrowth, renderRetention } from './capacity.ts';
@@ -108,6 +109,7 @@ function renderBeside(lines: readonly Line[]): string[] {
 function renderExtras({
   notices,
   sizes,
+  starts,
   growth,
   retention,
   memory,
@@ -121,6 +123,7 @@ function renderExtras({
       `Notices: ${notices.per_second.toFixed(0)} a second to one receiver (${notices.sales} in ${(notices.took_ms / 1000).toFixed(1)} s)`,
     );
   if (sizes !== null) parts.push(renderSizes(sizes));
+  if (starts !== null) parts.push(renderStarts(starts));
   if (growth !== null) parts.push(renderGrowth(growth));
   if (retention !== null) parts.push(renderRetention(retention));
   if (memory !== null) {
@@ -150,6 +153,21 @@ function renderWorkers({ lines, measured_ratio, own_cores_ratio, is_pinned, core
   return `Processes on PostgreSQL, 64 in flight for each (${places}; database, load and upstream on the same ${cores})
 ${table.toString()}
 Two processes over one: ${withSpread(measured_ratio, 2)} × as measured with all of that on ${cores} cores; ${withSpread(own_cores_ratio, 2)} × by Puente's processor time for a create, as with a core each`;
+}
+
+function renderStarts({ links, lines }: StartsResult): string {
+  const table = tableOf(['start', 'ready ms', 'CPU ms', 'over Puente', 'steps, s'], 1);
+  for (const { who, ready_ms, cpu_ms, ratio, steps } of lines)
+    table.push([
+      who,
+      withSpread(ready_ms, 0),
+      withSpread(cpu_ms, 0),
+      `${withSpread(ratio, 2)} ×`,
+      Object.entries(steps)
+        .map(([step, took]) => `${step} ${took.toFixed(2)}`)
+        .join(', '),
+    ]);
+  return `A start after kill -9, on ${links} links\n${table}`;
 }
 
 function renderSizes(sizes: readonly SizeResult[]): string {

@@ -1,0 +1,115 @@
+/** How long a start takes after `kill -9` on a file with many links, and where the time goes; in turn with another checkout. */
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { prepareSales } from '../cases/prepare.ts';
+import { PUENTE, PUENTE_BESIDE } from '../contestants/contestants.ts';
+import { databaseOf, startPuente } from '../contestants/puente.ts';
+import { cpuSeconds } from '../machine.ts';
+import { type Spread, spreadOf } from '../statistics.ts';
+import { startUpstream } from '../upstream/start.ts';
+import type { Check } from './checks.ts';
+import { fillLinks } from './links.ts';
+
+export interface StartsResult {
+  links: number;
+  /** This checkout first. */
+  lines: StartsLine[];
+  checks: Check[];
+}
+
+export interface StartsLine {
+  who: string;
+  /** From the start of the process until it said that it is ready, and its processor time until then. */
+  ready_ms: Spread;
+  cpu_ms: Spread;
+  /** Ready over that of this checkout, start by start. */
+  ratio: Spread;
+  /** Medians of each step, s, as Puente tells them; nothing of a checkout that does not. */
+  steps: Record<string, number>;
+}
+
+export interface StartsPlan {
+  directory: string;
+  /** Another checkout. */
+  beside: string | null;
+  links: number;
+  repetitions: number;
+  progress(text: string): void;
+}
+
+/** A start with nothing that an earlier one has compiled and proved. */
+const FIRST = `${PUENTE}, first start`;
+/** Above every number of the other sales. */
+const FIRST_SALE = 4_000_000_000;
+
+interface Entry {
+  who: string;
+  root: string | null;
+  directory: string;
+  found: { ready_ms: number; cpu_ms: number; steps: Record<string, number> }[];
+}
+
+export async function measureStarts(plan: StartsPlan): Promise<StartsResult> {
+  const { directory, beside, links, repetitions, progress } = plan;
+  const upstream = await startUpstream(directory, null);
+  const model = join(directory, 'model');
+  mkdirSync(model);
+  const small = await startPuente({ upstream: upstream.said, core: null, directory: model });
+  await prepareSales(small.said, 'F', FIRST_SALE, 1);
+  await small.stop();
+  fillLinks(databaseOf(model), links, (text) => progress(`starts: ${text}`));
+  const entries = [
+    { who: PUENTE, root: null },
+    ...(beside === null ? [] : [{ who: PUENTE_BESIDE, root: beside }]),
+    { who: FIRST, root: null },
+  ].map(({ who, root }, index): Entry => {
+    const own = join(directory, `start-${index}`);
+    cpSync(model, own, { recursive: true, filter: (path) => !path.endsWith('.lock') });
+    return { who, root, directory: own, found: [] };
+  });
+  // The first of each stops what the copy has of an orderly end, and is not counted.
+  for (let turn = 0; turn <= repetitions; turn++)
+    for (const entry of entries) {
+      const found = await startOnce(upstream.said, entry, turn);
+      if (turn === 0) continue;
+      entry.found.push(found);
+      progress(`starts: ${entry.who} ready after ${Math.round(found.ready_ms)} ms (${turn})`);
+    }
+  await upstream.stop();
+  const own = entries[0]?.found ?? [];
+  return {
+    links,
+    lines: entries.map(({ who, found }) => lineOf(who, found, own)),
+    checks: [
+      { what: 'starts', expected: entries.length * repetitions, found: entries.flatMap((one) => one.found).length },
+    ],
+  };
+}
+
+async function startOnce(upstream: string, entry: Entry, turn: number): Promise<Entry['found'][number]> {
+  const { who, root, directory } = entry;
+  const nothing_kept = { NODE_COMPILE_CACHE: join(directory, `compiled-${turn}`) };
+  const ground = { upstream, core: null, directory, ...(root === null ? {} : { root }) };
+  const running = await startPuente(ground, who === FIRST ? nothing_kept : {});
+  const cpu_ms = (cpuSeconds(running.pid) ?? Number.NaN) * 1000;
+  const said = /ready after +\S+ s: (.*)/.exec(readFileSync(running.log, 'utf8'))?.[1] ?? '';
+  const steps = [...said.matchAll(/(\w+) (\d+\.\d+)/g)].map(([, step, took]) => [String(step), Number(took)] as const);
+  const ended = once(running.child, 'exit');
+  running.child.kill('SIGKILL');
+  await ended;
+  return { ready_ms: running.ready_ms, cpu_ms, steps: Object.fromEntries(steps) };
+}
+
+function lineOf(who: string, found: Entry['found'], own: Entry['found']): StartsLine {
+  const names = Object.keys(found[0]?.steps ?? {});
+  return {
+    who,
+    ready_ms: spreadOf(found.map(({ ready_ms }) => ready_ms)),
+    cpu_ms: spreadOf(found.map(({ cpu_ms }) => cpu_ms)),
+    ratio: spreadOf(found.map(({ ready_ms }, turn) => ready_ms / (own[turn]?.ready_ms ?? Number.NaN))),
+    steps: Object.fromEntries(
+      names.map((name) => [name, spreadOf(found.map(({ steps }) => steps[name] ?? Number.NaN)).median]),
+    ),
+  };
+}
