@@ -13,11 +13,24 @@ export const pointCalls = [
 ] as const;
 export type PointCall = (typeof pointCalls)[number];
 
+/** Why the SDK sent a call again by itself, as it tells its own callback. */
+export interface SdkRetry {
+  attempt: number;
+  /** Of the answer; 0 when the connection broke. */
+  status: number;
+  message: string;
+}
+
 const clients = new Map<string, Point>();
 
-answerCalls<PointCall>(({ client, token, call, argument }) => {
+answerCalls<PointCall>(async ({ client, token, call, argument }) => {
   const point = clients.get(client) ?? new Point(new MercadoPagoConfig({ accessToken: token }));
   clients.set(client, point);
-  const method = point[call] as (argument: unknown) => Promise<unknown>; // each takes one object of its own type
-  return method.call(point, argument);
+  const sdk_retries: SdkRetry[] = [];
+  const onRetry = (attempt: number, error: Error & { status: number }): void =>
+    void sdk_retries.push({ attempt, status: error.status, message: error.message });
+  const given = argument as { requestOptions?: object }; // each call takes one object of its own type
+  const method = point[call] as (argument: unknown) => Promise<object>;
+  const result = await method.call(point, { ...given, requestOptions: { ...given.requestOptions, onRetry } });
+  return sdk_retries.length === 0 ? result : { ...result, sdk_retries };
 });

@@ -7,7 +7,7 @@ import type { MemoryStore } from './store.ts';
 export type WorkKind = 'links' | 'events' | 'notices';
 
 export interface Rows {
-  /** The committed row of a sale: by its id where that is known, else the newest of its amount. */
+  /** The committed row of a sale: by its id where that is known, else the newest of its amount that an order may have been sent for. */
   rowOf(sale: SaleFacts, legacy_id: string | null): RowThen | null;
   /** A row of the order that came since then (the product's wall clock, epoch ms), or still waits. */
   hasEvent(order_id: string, since: number): boolean;
@@ -35,7 +35,7 @@ export function readRows({ database, version }: MemoryStore, trueNow: () => numb
   );
   const byAmount = database.prepare<[string, number], RowThen>(
     `SELECT state, client_answer, order_id, legacy_state FROM links WHERE merchant_id = (SELECT ?) AND amount_minor = (SELECT ?)
-     ORDER BY rowid DESC LIMIT 1`,
+     ORDER BY state IN ('NOT_SENT', 'REJECTED'), rowid DESC LIMIT 1`,
   );
   const event = database.prepare<[string, number], { found: number }>(
     "SELECT count(*) AS found FROM events WHERE order_id = ? AND (state = 'pending' OR received_at >= ?)",
