@@ -48,11 +48,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const telemetry = await observe(config, parts, inside, readings, remarks);
   const worker = parts.joinWorkers?.(readings) ?? null;
   const policy = outboundPolicy(config);
-  const passthrough = createPassthrough(
-    inside.legacy_url,
-    { calls: config.limits.calls, keep_alive_timeout_ms: config.public.keep_alive_timeout_ms },
-    runtime.log,
-  );
+  const passthrough = createPassthrough(inside.legacy_url, config.limits.calls, runtime.log);
   const webhook_secret = config.webhook.secret ?? (sandbox === null ? null : new Secret(randomUUID()));
   let eventsWaiting = (): void => undefined; // what comes before the work has started is in the inbox
   const publicDoor = await openPublicDoor({

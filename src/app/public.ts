@@ -16,6 +16,7 @@ import { legacyRouter } from '../http/legacy.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { createExchanges, type Exchanges } from '../http/ongoing.ts';
 import { familyOf, type Passthrough } from '../http/passthrough.ts';
+import { readToken } from '../http/request.ts';
 import { type Listening, listen } from '../http/server.ts';
 import { unknownEndpoints } from '../http/unknown-endpoint.ts';
 import { webhookRouter } from '../http/webhooks.ts';
@@ -53,6 +54,10 @@ export async function openPublicDoor(parts: PublicParts): Promise<Listening & { 
     refuse(request, response, fault) {
       parts.runtime.count('refused_heads', fault);
       sendAnswer(response, refused(familyOf(request.url ?? ''), 'bad_request'));
+    },
+    mayHoldBack(request) {
+      const token = readToken(request);
+      return token !== null && parts.admission.isKnown(parts.runtime.vault.fingerprint(token));
     },
     dropped: () => parts.runtime.count('connections', 'dropped'),
     ...(tls === null ? {} : { tls }),

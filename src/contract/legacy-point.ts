@@ -200,6 +200,11 @@ export const pointErrors = {
     error: '503',
     message: 'The payments service can not do this yet; nothing was changed, try again in a moment',
   },
+  bad_answer: {
+    status: 502,
+    error: '502',
+    message: 'The answer of the payments service can not be read; check the terminal before trying again',
+  },
   unavailable: { status: 503, error: '503', message: 'Temporarily unavailable; nothing was charged, try again' },
   outcome_unknown: {
     status: 504,

@@ -32,6 +32,14 @@ export interface Admission {
    * @returns what to call when the call is over, or null when it is shed; then nothing of it was kept, and it was counted.
    */
   enter(kind: CallClass, fingerprint: string | null): (() => void) | null;
+  /**
+   * Takes a place among the calls whose body is still coming, besides the one of `enter`: whoever sends slowly keeps only
+   * its own long bodies waiting.
+   * @returns what to call when the body has come, or null when the call is shed; then it was counted.
+   */
+  upload(kind: CallClass, fingerprint: string | null): (() => void) | null;
+  /** Its token was accepted since the start. */
+  isKnown(fingerprint: string): boolean;
   /** The token was accepted, so it has limits of its own from now on. */
   noteKnown(fingerprint: string): void;
   /** It counts with those of strangers, who have no room left to speak of, or no more to ask this second. */
@@ -48,6 +56,8 @@ export interface Admission {
 const BUSY_SHARE = 0.5;
 /** Reads leave the last quarter of every limit to payments. */
 const READ_SHARE = 0.75;
+/** Bodies that are still coming leave the rest of every limit to calls that have come. Tills send none so long. */
+const UPLOAD_SHARE = 0.25;
 /** Tokens with limits of their own; one that is forgotten is unknown again until its next call that works (F102). */
 const MAX_KNOWN = 20_000;
 /** How often the delay of the event loop is measured. */
@@ -57,6 +67,8 @@ const BEAT_MS = 100;
 interface Group {
   cap: number;
   under_way: number;
+  /** Of those, the ones whose body is still coming. */
+  uploads: number;
   /** Calls left in this second's allowance. */
   allowance: number;
   /** Process time of the last change of the allowance, ms. */
@@ -68,6 +80,7 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
   const groupOf = (cap: number): Group => ({
     cap,
     under_way: 0,
+    uploads: 0,
     allowance: limits.merchant_per_second,
     at_ms: now_ms(),
   });
@@ -103,6 +116,16 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
         under_way--;
       });
     },
+    upload(kind, fingerprint) {
+      const group = find(kind, fingerprint);
+      if (group.uploads >= group.cap * UPLOAD_SHARE) {
+        count('shed', `${kind} upload`);
+        return null;
+      }
+      group.uploads++;
+      return once(() => group.uploads--);
+    },
+    isKnown: (fingerprint) => known.get(fingerprint) !== undefined,
     noteKnown(fingerprint) {
       if (known.get(fingerprint) === undefined) known.set(fingerprint, groupOf(limits.merchant_calls));
     },

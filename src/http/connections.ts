@@ -13,6 +13,13 @@ export interface ConnectionLimits {
 
 export interface Connections {
   /**
+   * Runs a call once its turn has come: the calls of a connection go one after the other, because a cancel that was sent
+   * behind its create in one packet would find nothing to cancel. Not at all when the connection has ended meanwhile.
+   */
+  inTurn(response: ServerResponse, run: () => void): void;
+  /** The call is served from here on, so that its connection is no longer idle. */
+  begin(response: ServerResponse): void;
+  /**
    * The answer that a connection must not lose when its next bytes are no request: the last one before them to a request
    * that has come whole, or else one that has begun to leave. Null when nothing has been promised.
    */
@@ -32,11 +39,18 @@ const SLOWEST_READER_BYTES_PER_S = 1024;
 /** How often readers are looked at. */
 const LOOK_MS = 1_000;
 
+/** A call that is under way, or waits for those before it. */
+interface Open {
+  response: ServerResponse;
+  /** Null unless it waits for its turn. */
+  run: (() => void) | null;
+}
+
 interface Line {
   peer: string;
   socket: Socket;
   /** In the order of their requests. An array, because a Set holds on to what passed through it (`core/passing.ts`). */
-  open: ServerResponse[];
+  open: Open[];
   /** Among the idle ones; null while it is not. */
   place: Place<Line> | null;
   requests: number;
@@ -52,7 +66,7 @@ interface Line {
 export function watchConnections(server: Server, limits: ConnectionLimits, dropped: () => void): Connections {
   const byPeer = createPassing<Line>();
   const lines = new WeakMap<Socket, Line>();
-  /** In the order in which they fell idle; one that is still sending its head counts as idle, so a slow head gives way. */
+  /** In the order in which they fell idle; one whose request is still coming counts as idle, so that a slow one gives way. */
   const idle = createQueue<Line>();
   server.on('connection', (socket) => {
     if (byPeer.size >= limits.max_connections && !giveWay(idle)) {
@@ -60,7 +74,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
       return dropped();
     }
     const peer = peerOf(socket);
-    const line: Line = { peer, socket, open: [], place: null, requests: 0, last: null, waited_ms: 0, taken: 0 };
+    const line = lineOf(peer, socket);
     byPeer.set(peer, line);
     lines.set(socket, line);
     line.place = idle.join(line);
@@ -68,7 +82,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
       leave(line, idle);
       if (byPeer.get(peer) === line) byPeer.delete(peer);
       // Node forgets calls that wait behind others once a CONNECT has come: they would count as under way for ever.
-      for (const response of [...line.open]) response.destroy();
+      for (const { response } of [...line.open]) response.destroy();
     });
   });
   // With TLS, requests name the socket inside: the same line.
@@ -90,19 +104,25 @@ export function watchConnections(server: Server, limits: ConnectionLimits, dropp
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const line = lines.get(request.socket);
     if (line === undefined) return;
-    begin(line, response, idle);
+    join(line, response, idle);
     if (++line.requests === limits.max_requests_per_connection) endLine(line, response);
   });
   const looking = setInterval(() => {
     for (const line of byPeer.values()) if (line.open.length > 0) look(line, limits.write_timeout_ms);
   }, LOOK_MS).unref();
   return {
-    owed(socket) {
-      const open = lines.get(socket)?.open ?? [];
-      const broken = open.findIndex((response) => !isSettled(response));
-      const last = open[(broken === -1 ? open.length : broken) - 1];
-      return last ?? (open[0]?.headersSent === true ? open[0] : null);
+    inTurn(response, run) {
+      const line = lines.get(response.req.socket);
+      const one = line === undefined ? undefined : openOf(line, response);
+      if (one === undefined) return;
+      if (line?.open[0] === one) run();
+      else one.run = run;
     },
+    begin(response) {
+      const line = lines.get(response.req.socket);
+      if (line !== undefined && openOf(line, response) !== undefined) leave(line, idle);
+    },
+    owed: (socket) => owedBy(lines.get(socket)?.open ?? []),
     isOpen: (socket) => lines.has(socket),
     endWith(response) {
       const line = lines.get(response.req.socket);
@@ -121,14 +141,43 @@ export function isSettled({ req, writableEnded }: ServerResponse): boolean {
   return req.complete || writableEnded;
 }
 
-function begin(line: Line, response: ServerResponse, idle: Queue<Line>): void {
+function lineOf(peer: string, socket: Socket): Line {
+  return { peer, socket, open: [], place: null, requests: 0, last: null, waited_ms: 0, taken: 0 };
+}
+
+function owedBy(open: readonly Open[]): ServerResponse | null {
+  const broken = open.findIndex(({ response }) => !isSettled(response));
+  const last = open[(broken === -1 ? open.length : broken) - 1];
+  return last?.response ?? (open[0]?.response.headersSent === true ? open[0].response : null);
+}
+
+function openOf(line: Line, response: ServerResponse): Open | undefined {
+  return line.open.find((one) => one.response === response);
+}
+
+function join(line: Line, response: ServerResponse, idle: Queue<Line>): void {
   if (line.open.length === 0) waitAnew(line);
-  line.open.push(response);
-  leave(line, idle);
+  const one: Open = { response, run: null };
+  line.open.push(one);
   response.once('close', () => {
-    line.open.splice(line.open.indexOf(response), 1);
-    if (line.open.length === 0 && !line.socket.destroyed) line.place = idle.join(line);
+    line.open.splice(line.open.indexOf(one), 1);
+    if (line.place === null && !line.socket.destroyed) line.place = idle.join(line);
+    runNext(line);
   });
+}
+
+function runNext(line: Line): void {
+  const [next] = line.open;
+  const run = next?.run ?? null;
+  if (next === undefined || run === null || isOver(line, next.response)) return;
+  next.run = null; // the end of a later call, which was refused, does not run it again
+  run();
+}
+
+/** Nobody can be answered any more, or the last answer of the connection has left. */
+function isOver({ socket, last, open }: Line, response: ServerResponse): boolean {
+  const is_behind = last !== null && open.every((one) => one.response !== last);
+  return response.closed || socket.destroyed || socket.writableEnded || is_behind;
 }
 
 function leave(line: Line, idle: Queue<Line>): void {

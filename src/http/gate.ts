@@ -7,6 +7,7 @@ import type { Store } from '../core/store.ts';
 import type { Operation } from '../mapping/tables.ts';
 import type { Admission, CallClass } from './admission.ts';
 import { sendAnswer } from './answer.ts';
+import { isHeldBack } from './expect.ts';
 import { workOf } from './ongoing.ts';
 import { familyOf } from './passthrough.ts';
 import { readToken } from './request.ts';
@@ -28,12 +29,17 @@ export function admissionGate(
   const classOf = callClasses(runtime.tables.operations);
   const admit = (fingerprint: string | null, ...[request, response, next]: Handled): void => {
     if (response.closed) return;
-    const leave = admission.enter(classOf(request.method, request.url), fingerprint);
-    if (leave === null) {
+    const kind = classOf(request.method, request.url);
+    const come = request.complete ? NOTHING : admission.upload(kind, fingerprint);
+    const leave = come === null ? null : admission.enter(kind, fingerprint);
+    if (come === null || leave === null) {
+      come?.();
       shed(request, response);
       return;
     }
+    request.once('end', come);
     response.once('close', () => {
+      come();
       workOf(request).then(leave, leave); // a create goes on when its till has gone
     });
     next();
@@ -46,6 +52,7 @@ export function admissionGate(
   };
 }
 
+const NOTHING = (): void => undefined;
 type Handled = Parameters<RequestHandler>;
 
 /** A start has forgotten whose tokens are good; a flood of invented ones must not keep theirs out until they are told again. */
@@ -89,7 +96,8 @@ function fits(wanted: readonly string[], segments: readonly string[]): boolean {
 
 function shed(request: IncomingMessage, response: ServerResponse): void {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
-  const stays = response.shouldKeepAlive && encoding === undefined && Number(length) <= SHORT_BODY_BYTES;
+  const stays =
+    response.shouldKeepAlive && !isHeldBack(request) && encoding === undefined && Number(length) <= SHORT_BODY_BYTES;
   const headers = { 'retry-after': String(RETRY_AFTER_S), ...(stays ? { connection: 'keep-alive' } : {}) };
   sendAnswer(response, refused(familyOf(request.url ?? ''), 'unavailable', null, headers));
 }

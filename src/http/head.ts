@@ -11,8 +11,6 @@ export type HeadFault =
   | 'connection'
   | 'method_override';
 
-/** Methods of HTTP APIs; TRACE would echo a token, CONNECT would make a tunnel (`reliability.md` F88). */
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /**
  * A path of this server. The absolute form names another host, and which of the two counts is a guess (F78). Bytes beyond
  * ASCII are let through, because tills sent unescaped letters. No path has `\` or `#` in it, and servers read them as three
@@ -34,8 +32,8 @@ const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override
 
 /** What makes a request one that two readers could read in two ways; null for a sound one (`reliability.md` F78–F83, F88). */
 export function headFault(request: IncomingMessage): HeadFault | null {
-  if (!METHODS.has(request.method ?? '')) return 'method';
-  if (!TARGET.test(request.url ?? '')) return 'target';
+  if (request.method === 'TRACE') return 'method'; // it would echo a token (`reliability.md` F88)
+  if (!TARGET.test(request.url ?? '') && !isAboutServer(request)) return 'target';
   if (request.rawHeaders.length > MAX_HEADERS * 2) return 'too_many_headers';
   if (repeatsHeader(request.rawHeaders)) return 'repeated_header';
   if (!isFramedPlainly(request)) return 'transfer_encoding';
@@ -43,7 +41,17 @@ export function headFault(request: IncomingMessage): HeadFault | null {
   return isMethodOverridden(request) ? 'method_override' : null;
 }
 
-/** Only between the till and us (RFC 9110 §7.6.1), with what an upgrade or an interim answer would need. */
+/** What the server can do, whatever the path. */
+function isAboutServer({ method, url }: IncomingMessage): boolean {
+  return method === 'OPTIONS' && url === '*';
+}
+
+/** A second one would leave open which of the two counts. @param name lower case. */
+export function isSingle(name: string): boolean {
+  return SINGLE.has(name);
+}
+
+/** Of one hop alone (RFC 9110 §7.6.1), with what an upgrade or an interim answer would need. */
 const HOP_BY_HOP = [
   'keep-alive',
   'proxy-connection',
@@ -54,6 +62,13 @@ const HOP_BY_HOP = [
   'http2-settings',
   'expect',
 ] as const;
+/** With what frames the message, which whoever sends it on does anew. */
+const OF_THIS_HOP: ReadonlySet<string> = new Set(['connection', 'transfer-encoding', ...HOP_BY_HOP]);
+
+/** It says something of the connection that it came on, and of no other. @param name lower case. */
+export function isOfThisHop(name: string): boolean {
+  return OF_THIS_HOP.has(name);
+}
 
 /**
  * Takes out of a request's headers what must not be carried on: those of this hop alone, and doubles of headers that only
@@ -80,17 +95,6 @@ function dropOwnCookies(headers: IncomingMessage['headers']): void {
   else headers.cookie = others.join(';').trim();
 }
 
-/**
- * The same for an answer: how long the service keeps its connection says nothing of the till's, and a till that believed it
- * would send a payment into one that we have closed.
- * @param stays_ms how long the connection to the till may lie idle after this answer; null when it ends with it.
- */
-export function ownConnection({ headers }: IncomingMessage, stays_ms: number | null): void {
-  delete headers['keep-alive'];
-  headers.connection = stays_ms === null ? 'close' : 'keep-alive';
-  if (stays_ms !== null) headers['keep-alive'] = `timeout=${Math.floor(stays_ms / 1000)}`;
-}
-
 function repeatsHeader(raw: readonly string[]): boolean {
   const seen = new Set<string>();
   for (let index = 0; index < raw.length; index += 2) {
@@ -110,7 +114,7 @@ function isFramedPlainly({ headers, httpVersion }: IncomingMessage): boolean {
 }
 
 /** What `Connection` lists beside its own two words, lower case. */
-function namedForThisHop({ headers }: IncomingMessage): string[] {
+export function namedForThisHop({ headers }: IncomingMessage): string[] {
   const { connection } = headers;
   if (connection === undefined) return [];
   const names = connection.split(',').map((name) => name.trim().toLowerCase());

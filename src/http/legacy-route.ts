@@ -13,7 +13,7 @@ export interface NarrowRouters {
 export function narrowRouters(): NarrowRouters {
   const make = (): Router => Router({ caseSensitive: true, strict: true });
   const narrow = new Map<string, Router>();
-  /** For HEAD and OPTIONS, which Express answers for the others. */
+  /** For HEAD, which Express answers as GET. */
   const all = make();
   return {
     add(operation, handler) {
@@ -24,7 +24,7 @@ export function narrowRouters(): NarrowRouters {
     },
     handle(request, response, next) {
       const { method, url } = request;
-      const router = method === 'HEAD' || method === 'OPTIONS' ? all : narrow.get(startOf(method, url));
+      const router = method === 'HEAD' ? all : narrow.get(startOf(method, url));
       if (router === undefined) next();
       else router(request, response, next);
     },

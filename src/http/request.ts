@@ -4,6 +4,7 @@ import { type BodyFault, readLegacyBody } from '../contract/legacy-body.ts';
 import { createRecent } from '../core/recent.ts';
 import { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
+import { askForBody } from './expect.ts';
 
 /** Longest token that is looked at; the vendor's are about 80 characters. */
 const MAX_TOKEN = 512;
@@ -105,6 +106,7 @@ export async function peekUpTo(request: IncomingMessage, limit_bytes: number): P
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
   if (declared > limit_bytes) return null;
   if (declared === 0) return Buffer.alloc(0);
+  askForBody(request);
   const chunks: Buffer[] = [];
   let length = 0;
   while (length <= limit_bytes && length !== declared) {

@@ -9,6 +9,7 @@ import type { Express } from 'express';
 import { sideBySide } from '../core/side-by-side.ts';
 import { PuenteError } from '../error.ts';
 import { type Connections, isSettled, watchConnections } from './connections.ts';
+import { askForBody, isHeldBack, noteHeldBack } from './expect.ts';
 import { type HeadFault, headFault } from './head.ts';
 
 export interface ListenOptions {
@@ -30,6 +31,11 @@ export interface ListenOptions {
   refuse(request: IncomingMessage, response: ServerResponse, fault: HeadFault): void;
   /** Told of each connection that was closed for the others' sake. */
   dropped(): void;
+  /**
+   * Whose call may be served before its client has sent the body that it holds back (`Expect`); of anybody else the body is
+   * asked for at once, and waited for like any other.
+   */
+  mayHoldBack?(request: IncomingMessage): boolean;
   /** PEM texts; plain HTTP without. */
   tls?: { certificate: string; key: string };
 }
@@ -53,6 +59,11 @@ interface Call {
   response: ServerResponse;
 }
 
+/**
+ * So much of a body is waited for before the call is served, and a till's is a fraction of it: as long as a client sends its
+ * call, it takes nobody's place. Of a longer one the gate counts how many are still coming.
+ */
+const WAITED_BYTES = 16_384;
 /** Without it a 10 s header timeout would only be looked at every 30 s (`reliability.md` F94). */
 const CHECK_INTERVAL_MS = 1_000;
 
@@ -82,9 +93,22 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
     if (is_leaving) response.shouldKeepAlive = false;
     if (connections.isBehindTheEnd(response)) return;
     const fault = headFault(request);
-    if (fault === null) return serve({ request, response });
-    connections.endWith(response); // whatever follows on this connection may be a part of the same trick
-    options.refuse(request, response, fault);
+    if (fault !== null) {
+      connections.endWith(response); // whatever follows on this connection may be a part of the same trick
+      return options.refuse(request, response, fault);
+    }
+    connections.inTurn(response, () => {
+      if (isHeldBack(request) && options.mayHoldBack?.(request) !== true) askForBody(request);
+      whenCome(request, () => {
+        connections.begin(response);
+        serve({ request, response });
+      });
+    });
+  });
+  // Without it Node asks for every body by itself.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    noteHeldBack(request, response);
+    server.emit('request', request, response);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
     endBadly(STATUS[error.code ?? ''] ?? '400 Bad Request', socket, connections),
@@ -131,6 +155,23 @@ function bornAsExpress(app: Express) {
   app.request = Request.prototype as typeof app.request;
   app.response = Response.prototype as typeof app.response;
   return { IncomingMessage: Request, ServerResponse: Response };
+}
+
+/** Goes on when the body has come, as far as it is waited for; not at all when the client goes away before. */
+function whenCome(request: IncomingMessage, go: () => void): void {
+  const isThere = (): boolean => request.complete || request.readableLength >= WAITED_BYTES;
+  const declared = Number(request.headers['content-length'] ?? 0);
+  if (isThere() || isHeldBack(request) || declared > WAITED_BYTES) {
+    go();
+    return;
+  }
+  const look = (): void => {
+    if (!isThere()) return;
+    stop();
+    go();
+  };
+  const stop = (): void => void request.off('readable', look).off('close', stop);
+  request.on('readable', look).once('close', stop);
 }
 
 /** What Node could not read as a request, by its own error codes. */

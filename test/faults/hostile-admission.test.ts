@@ -126,6 +126,29 @@ describe('one flood [F99]', () => {
     expect(gate.isCrowdedOut('till'), 'time gives a rate back, and no room').toBe(true);
   });
 
+  it('of bodies that are still coming has a quarter of the room they are of, and calls that have come have the rest', () => {
+    const { gate, counted } = open();
+    const uploads = (kind: 'payment' | 'event', who: string | null): number => {
+      let entered = 0;
+      while (entered < 1_000 && gate.upload(kind, who) !== null) entered++;
+      return entered;
+    };
+    expect([uploads('payment', 'a'), uploads('payment', null), uploads('event', null)]).toEqual([5, 10, 10]);
+    expect(uploads('payment', 'never seen'), 'with all strangers').toBe(0);
+    expect(counted).toEqual(['shed payment upload', 'shed payment upload', 'shed event upload', 'shed payment upload']);
+    expect([fill(gate, 'payment', 'a'), fill(gate, 'payment', null)]).toEqual([20, 40]);
+  });
+
+  it('a place for a body is free again when the body has come, once', () => {
+    const { gate } = open({ merchant_calls: 4 });
+    const come = gate.upload('payment', 'a');
+    expect(gate.upload('payment', 'a')).toBeNull();
+    come?.();
+    come?.();
+    expect(gate.upload('payment', 'a')).not.toBeNull();
+    expect(gate.upload('payment', 'a')).toBeNull();
+  });
+
   it('a clock that stands still, or goes back, gives and takes nothing', () => {
     const { gate, time } = open({ merchant_calls: 60 });
     for (let call = 0; call < 50; call++) gate.enter('payment', 'b');

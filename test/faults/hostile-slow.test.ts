@@ -17,7 +17,7 @@ import {
   startUnruly,
   type Unruly,
 } from '../http/unruly.ts';
-import { DEVICE, eventually, POINT } from '../kit.ts';
+import { BRAZIL, call, DEVICE, eventually, MEXICO, POINT, tokenOf } from '../kit.ts';
 import { selfSigned } from '../outbound/certificate.ts';
 import { CREATE, exactly, START } from './hostile-table.ts';
 
@@ -34,17 +34,21 @@ const BIG = Buffer.alloc(64 * 1024 * 1024, 'x');
 let upstream: Unruly;
 let orders: Outside;
 let legacy: Outside;
+let orders_made = 0;
+const nextOrder = (): string => `ORD01K7Q2V5B8N4T6W9XJ3MEH${String(++orders_made).padStart(4, '0')}`;
 /** The answer of legacy that is being read slowly. */
 let big: ServerResponse | null = null;
 const open: Socket[] = [];
 beforeAll(async () => {
   upstream = await startUnruly((seen, response) => {
     if (seen.path === '/users/me') answerWho(response);
-    else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen));
+    else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen, { id: nextOrder() }));
+    else if (seen.path.startsWith('/terminals/v1/list'))
+      answerJson(response, 200, { data: { terminals: [] }, paging: { total: 0, offset: 0, limit: 50 } });
     else if (seen.path === '/v1/big') {
       big = response;
       response.writeHead(200, { 'content-length': BIG.length }).end(BIG);
-    } else answerJson(response, 200, { devices: [] });
+    } else if (seen.path !== '/v1/silence') answerJson(response, 200, { devices: [] });
   });
   orders = await startOutside(upstream.url, SHORT);
   const few = {
@@ -177,15 +181,73 @@ describe('a slow client', () => {
   });
 });
 
+describe('many bodies that are sent slowly', () => {
+  const ROOM = 20;
+  const MANY = 3 * ROOM;
+  const LIMITS = {
+    PUENTE_LIMITS_UNKNOWN_CALLS: `${ROOM}`,
+    PUENTE_LIMITS_MERCHANT_CALLS: `${ROOM}`,
+    PUENTE_PUBLIC_REQUEST_TIMEOUT_MS: '60000',
+  };
+  let door: Outside;
+  beforeAll(async () => {
+    door = await startOutside(upstream.url, LIMITS);
+  });
+  afterAll(() => door.close());
+
+  /** Starts as many calls as a flood has, each with its first bytes. */
+  async function flood(headFor: (nth: number) => string[], first: string): Promise<void> {
+    const sockets = Array.from({ length: MANY }, () => dial(door).resume());
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    for (const [nth, socket] of sockets.entries()) socket.write(exactly(...headFor(nth), '', first));
+    // What they brought has been read by the time a later connection is answered.
+    for (let nth = 0; nth < 3; nth++) await call(`${door.app.public_url}/webhooks/orders`, { body: {} });
+  }
+  const CALL = [`POST ${CREATE} HTTP/1.1`, 'Host: a'];
+  const invented = (nth: number): string =>
+    `Authorization: Bearer APP_USR-1-1-${nth.toString(16).padStart(32, '0')}-${MEXICO}`;
+
+  it.each<[string, (nth: number) => string[], string]>([
+    ['short ones', (nth) => [...CALL, invented(nth), 'Content-Length: 500'], '{'],
+    ['long ones', (nth) => [...CALL, invented(nth), 'Content-Length: 60000'], '{'],
+    ['ones in chunks', (nth) => [...CALL, invented(nth), 'Transfer-Encoding: chunked'], '1\r\n{\r\n'],
+    ['ones that are held back', (nth) => [...CALL, invented(nth), 'Expect: 100-continue', 'Content-Length: 500'], ''],
+    ['ones of nobody', () => ['PUT /v1/documents HTTP/1.1', 'Host: a', 'Content-Length: 500'], '{'],
+    ['events', () => ['POST /webhooks/orders HTTP/1.1', 'Host: a', 'Content-Length: 500'], '{'],
+    ['long events', () => ['POST /webhooks/orders HTTP/1.1', 'Host: a', 'Content-Length: 60000'], '{'],
+  ])('with invented tokens shut out no merchant that is not known yet: %s [F95 F98]', async (_what, headFor, first) => {
+    await flood(headFor, first);
+    const sale = { body: { amount: 1500 }, token: tokenOf(BRAZIL).replace('APP_USR-', 'APP_USR-9') };
+    expect((await door.till(CREATE, sale)).status).not.toBe(503);
+    const event = await call(`${door.app.public_url}/webhooks/orders`, { body: { data: { id: 'ORD1' } } });
+    expect(event.status).not.toBe(503);
+  });
+
+  it.each<[string, string[], string]>([
+    ['short ones', ['Content-Length: 500'], '{'],
+    ['long ones', ['Content-Length: 60000'], '{'],
+    ['ones that are held back', ['Expect: 100-continue', 'Content-Length: 500'], ''],
+  ])('of one merchant leave room for its other calls: %s [F95 F99]', async (_what, more, first) => {
+    expect((await door.till(`${POINT}/devices`)).status).toBe(200);
+    await flood(() => [...START, ...more], first);
+    expect((await door.till(`${POINT}/devices`)).status).toBe(200);
+    expect((await door.till(CREATE, { body: { amount: 1500 } })).status).toBe(201);
+  });
+});
+
 describe('more connections than the door has', () => {
   it('the one that is idle for longest gives way; a till is served [F97]', async () => {
     const idle = Array.from({ length: MOST_CONNECTIONS }, () => dial(legacy).resume());
     const ended: number[] = [];
     for (const [nth, socket] of idle.entries()) socket.once('close', () => ended.push(nth));
     await Promise.all(idle.map((socket) => once(socket, 'connect')));
-    // A busy one is older than any other, and stays.
-    idle[0]?.write(exactly(...START, 'Content-Length: 2', '', '{'));
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    // A busy one is older than any other, and stays; one that only sends its call gives way.
+    idle[0]?.write(exactly('GET /v1/silence HTTP/1.1', 'Host: a', '', ''));
+    idle[1]?.write(exactly(...START, 'Content-Length: 2', '', '{'));
+    await eventually(
+      async () => upstream.seen.at(-1)?.path,
+      (path) => path === '/v1/silence',
+    );
     for (let nth = 0; nth < 3; nth++) expect((await legacy.till(`${POINT}/devices`)).status).toBe(200);
     expect(ended).toContain(1);
     expect(ended).not.toContain(0);

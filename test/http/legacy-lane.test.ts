@@ -152,7 +152,8 @@ describe('streaming', () => {
       text += chunk.toString('latin1');
       if (text.endsWith('half')) socket.write('x\r\n');
     });
-    socket.write(rawRequest('POST /v1/uploads', ['transfer-encoding: chunked'], '5\r\nbegun\r\n'));
+    const begun = `8000\r\n${'x'.repeat(0x8000)}\r\n`; // a shorter one would be waited for
+    socket.write(rawRequest('POST /v1/uploads', ['transfer-encoding: chunked'], begun));
     await once(socket, 'close');
     expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhalf$/);
     gate.resolve();

@@ -1,5 +1,5 @@
 /** HTTP written by hand: for requests no client library would send, and answers read as they come. */
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface RawAnswer {
   status: number;
@@ -45,4 +45,62 @@ function isWhole(text: string): boolean {
   if (/\r\ntransfer-encoding: chunked/i.test(text.slice(0, end + 2))) return text.endsWith('\r\n0\r\n\r\n');
   const length = /\r\ncontent-length: (\d+)/i.exec(text.slice(0, end + 2))?.[1];
   return length !== undefined && Buffer.byteLength(text.slice(end + 4), 'latin1') >= Number(length);
+}
+
+export interface RawUpstream {
+  url: string;
+  /** Each request as it came, in the order of their arrival. */
+  requests: string[];
+  close(): Promise<void>;
+}
+
+/**
+ * A service that reads and writes bytes.
+ * @param answer is called for each request that has come whole, and for each head whose client holds its body back.
+ * @param is_hasty calls it as soon as the head has come instead.
+ */
+export async function startRawUpstream(
+  answer: (request: string, socket: Socket) => void,
+  is_hasty = false,
+): Promise<RawUpstream> {
+  const requests: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    let text = '';
+    let is_asked = false;
+    socket.on('error', () => undefined); // a reset is an end, too
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      const is_held = /\r\nexpect: .*\r\n\r\n$/is.test(text);
+      const is_early = is_held || (is_hasty && text.includes('\r\n\r\n'));
+      if (is_early && !is_asked) answer(text, socket);
+      is_asked = is_early;
+      if (is_held || !isWholeRequest(text)) return;
+      const request = text;
+      text = '';
+      is_asked = false;
+      requests.push(request);
+      if (!is_early) answer(request, socket);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function isWholeRequest(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n');
+  if (end === -1) return false;
+  const head = text.slice(0, end + 2);
+  if (/\r\ntransfer-encoding: chunked\r\n/i.test(head)) return /\r\n0\r\n(.+\r\n)*\r\n$/.test(text);
+  return text.length >= end + 4 + Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
 }

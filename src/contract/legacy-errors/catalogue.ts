@@ -26,6 +26,7 @@ const commonNames = [
   'internal',
   'bad_gateway',
   'not_yet',
+  'bad_answer',
   'unavailable',
   'outcome_unknown',
 ] as const;
@@ -38,6 +39,7 @@ const NOT_YET = 'The payments service can not do this yet; nothing was changed, 
 /** True of every call that changes anything: its repetition is answered with what became of the first (`reliability.md` §3.9). */
 export const NO_ANSWER =
   'The payments service did not answer in time; the same request can safely be sent again and is not carried out twice';
+const BAD_ANSWER = 'The answer of the payments service can not be read; look at the payment before trying again';
 
 /** What the door says before and behind a family's own words; the texts are ours. */
 export const doorErrors = {
@@ -47,6 +49,7 @@ export const doorErrors = {
   too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
   bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
   not_yet: { status: 503, error: 'service_unavailable', message: NOT_YET },
+  bad_answer: { status: 502, error: 'bad_gateway', message: BAD_ANSWER },
   unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
   outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
 } as const;

@@ -69,6 +69,7 @@ export const paymentErrors = {
   internal: { status: 500, error: 'internal_error', message: 'Internal server error', cause: 500 },
   bad_gateway: { ...doorErrors.bad_gateway, cause: 502 },
   not_yet: { ...doorErrors.not_yet, cause: 503 },
+  bad_answer: { ...doorErrors.bad_answer, cause: 502 },
   unavailable: { ...doorErrors.unavailable, cause: 503 },
   outcome_unknown: { ...doorErrors.outcome_unknown, cause: 504 },
 } as const satisfies Catalogue;
