@@ -54,7 +54,7 @@ describe.each(translated.map((one) => [one.name, one] as const))('%s', (name, op
 
 /** Only a live call knows whose token it is, and which points of sale there are: a note says so. */
 const ABOUT_THE_PATH = new Set([
-  'The collector does not own the access token',
+  'Collector ID and Caller ID must be the same',
   'collector_id is not a number',
   'collectorId must be a number',
   'Point of sale not found',

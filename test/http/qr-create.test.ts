@@ -31,8 +31,8 @@ describe('refused', () => {
     const method = path === orderPath ? 'PUT' : 'POST';
     const answer = await shop.till(path(TILL, CHILE), { method, body: body() });
     expect([answer.status, answer.body]).toEqual([
-      403,
-      { error: 'forbidden', message: 'The collector does not own the access token', status: 403, causes: [] },
+      400,
+      { error: 'bad_request', message: 'Collector ID and Caller ID must be the same', status: 400, causes: [] },
     ]);
   });
 

@@ -6,6 +6,8 @@ const pointOfSaleErrors = {
   ...doorErrors,
   unauthorized: { status: 401, error: 'unauthorized', message: 'user not found' },
   forbidden: { status: 403, error: 'forbidden', message: 'The collector does not own the access token' },
+  // Measured live, status and text; its code is not published.
+  foreign_collector: { status: 400, error: 'bad_request', message: 'Collector ID and Caller ID must be the same' },
   order_not_found: {
     status: 404,
     error: 'point_of_sale_in_store_order_not_found',

@@ -17,7 +17,7 @@ export async function pointOfSaleOf(runtime: Runtime, call: LegacyCall): Promise
   const { family } = call.operation;
   const { user_id, external_pos_id, pos_id } = call.path;
   if (user_id !== undefined && !USER_ID.test(user_id)) return refuse(refused(family, 'invalid_collector'));
-  if (user_id !== undefined && user_id !== call.merchant.id) return refuse(refused(family, 'forbidden'));
+  if (user_id !== undefined && user_id !== call.merchant.id) return refuse(refused(family, 'foreign_collector'));
   if (external_pos_id !== undefined) return named(runtime, family, external_pos_id);
   const lookup = await lookUpPos(runtime, call.merchant.id, call.token, pos_id ?? '');
   if (lookup.kind === 'known') return lookup;

@@ -38,7 +38,7 @@ describe('codes', () => {
     expect((await make('POST', { total_amount: 1 })).body.error).toBe('invalid_total_amount');
     expect((await make('PUT', { items: undefined })).body.error).toBe('error_creating_seller_qr_order');
     expect((await make('POST', {}, codePath('NOWHERE'))).body.error).toBe('pos_obtainment_error');
-    expect((await make('POST', {}, codePath(undefined, BRAZIL))).status).toBe(403);
+    expect((await make('POST', {}, codePath(undefined, BRAZIL))).status).toBe(400);
   });
 
   it('a dynamic one alone demands a notification_url that is a URL', async () => {

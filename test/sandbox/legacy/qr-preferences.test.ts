@@ -72,12 +72,15 @@ describe('refusals', () => {
     expect(reply).toMatchObject({ status: 401, body: { error: 'unauthorized', causes: [] } });
   });
 
-  it('400 for a path user that is no number, 403 for one that does not own the token', async () => {
+  it('400 for a path user that is no number, and for one that does not own the token', async () => {
     expect(await create({}, v1Path(undefined, 'me'))).toMatchObject({
       status: 400,
       body: { error: 'invalid_collector_id' },
     });
-    expect(await create({}, v1Path(undefined, BRAZIL))).toMatchObject({ status: 403, body: { error: 'forbidden' } });
+    expect(await create({}, v1Path(undefined, BRAZIL))).toMatchObject({
+      status: 400,
+      body: { message: 'Collector ID and Caller ID must be the same' },
+    });
   });
 
   it('404 for an unknown till, and for an internal number where the external id belongs', async () => {
@@ -238,7 +241,7 @@ describe('get and delete', () => {
 
   it('checks owner and till first', async () => {
     for (const method of ['GET', 'DELETE']) {
-      expect((await shop.call(method, v1Path(undefined, BRAZIL))).status).toBe(403);
+      expect((await shop.call(method, v1Path(undefined, BRAZIL))).status).toBe(400);
       expect((await shop.call(method, v1Path('NOWHERE'))).status).toBe(404);
     }
   });

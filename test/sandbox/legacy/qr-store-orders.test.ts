@@ -70,14 +70,17 @@ describe('refusals', () => {
   });
 
   it.each(['PUT', 'GET', 'DELETE'])(
-    '%s: 400 for a path user that is no number, 403 for another owner',
+    '%s: 400 for a path user that is no number or that of another owner',
     async (method) => {
       const call = (path: string) => shop.call(method, path, method === 'PUT' ? { body: storeOrder() } : {});
       expect(await call(v2Path(undefined, 'me'))).toMatchObject({
         status: 400,
         body: { error: 'invalid_collectorId' },
       });
-      expect(await call(v2Path(undefined, BRAZIL))).toMatchObject({ status: 403, body: { error: 'forbidden' } });
+      expect(await call(v2Path(undefined, BRAZIL))).toMatchObject({
+        status: 400,
+        body: { message: 'Collector ID and Caller ID must be the same' },
+      });
     },
   );
 

@@ -64,7 +64,7 @@ export function objectBody({ family, body }: QrCall): { [key: string]: Json } {
 export function demandOwner(call: QrCall): void {
   const user_id = call.path('user');
   if (!/^\d+$/.test(user_id)) throw refuse(call.family, 'invalid_collector');
-  if (user_id !== call.merchant.user_id) throw refuse(call.family, 'forbidden');
+  if (user_id !== call.merchant.user_id) throw refuse(call.family, 'foreign_collector');
 }
 
 /** The till of the path, by external id and, where the path has one, the store's external id.
