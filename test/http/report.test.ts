@@ -153,7 +153,10 @@ it('counts the calls that met a limitation, and tells apart those that nobody ca
   const unseen = tables.limitations.filter(
     ({ counted, operations }) => 'unseen' in counted && operations.some((one) => called.includes(one)),
   );
-  expect(unseen.map(({ id }) => id)).toEqual(['LIM-02', 'LIM-12', 'LIM-13', 'LIM-18', 'LIM-58']);
+  expect(unseen.map(({ id }) => id)).toEqual([
+    ...['LIM-02', 'LIM-12', 'LIM-13', 'LIM-18', 'LIM-58'],
+    ...['LIM-75', 'LIM-76', 'LIM-77'],
+  ]);
   expect(new Set(limitations.flatMap(({ id, unseen: why }) => (why === null ? [] : [id])))).toEqual(
     new Set(unseen.map(({ id }) => id)),
   );

@@ -1,7 +1,8 @@
 /** Each numbered limitation of QR, merchant orders and payments, shown as exactly what a till sees differently. */
 import { describe, expect, it, test } from 'vitest';
-import { rawRequest, sendRaw } from '../http/raw.ts';
-import { BRAZIL, call, tokenOf } from '../kit.ts';
+import { rawRequest, sendRaw, startRawUpstream } from '../http/raw.ts';
+import { startOutside } from '../http/unruly.ts';
+import { ARGENTINA, BRAZIL, call, tokenOf } from '../kit.ts';
 import { hitsIn, reportsOf } from './limitation-hits.ts';
 import {
   ask,
@@ -554,6 +555,54 @@ describe('heads', () => {
       return statuses;
     });
     expect(told).toEqual({ direct: [200, 200, 200, 200, 200], orders: [200, 400, 400, 400, 400] });
+  });
+});
+
+describe('HTTP that is carried', () => {
+  const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
+  const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}';
+  /** What a till is told, and what legacy saw, directly and through Puente. */
+  async function carried(request: string, answer: string): Promise<Record<'direct' | 'puente', string[]>> {
+    await each((till) => till.run([sale(v1), OPENED])); // whose report names what nobody can count
+    const upstream = await startRawUpstream((_request, socket) => void socket.end(answer, 'latin1'));
+    const puente = await startOutside(upstream.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+    try {
+      const ask = async (url: string): Promise<string[]> => {
+        const { text } = await sendRaw(url, Buffer.from(request, 'latin1'));
+        return [text, upstream.requests.at(-1) ?? ''];
+      };
+      return { direct: await ask(upstream.url), puente: await ask(puente.app.public_url) };
+    } finally {
+      await puente.close();
+      await upstream.close();
+    }
+  }
+  const asking = (method: string, ...more: string[]): string =>
+    [`${method} /v1/documents HTTP/1.1`, 'Host: a', BEARER, 'Connection: close', ...more, '', ''].join('\r\n');
+  const statuses = (text = ''): string[] => text.match(/HTTP\/1\.1 \d+/g) ?? [];
+
+  limitation('LIM-75', async () => {
+    const hints = 'HTTP/1.1 104 Upload\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n';
+    const { direct, puente } = await carried(asking('GET'), hints + OK);
+    expect(statuses(direct[0])).toEqual(['HTTP/1.1 104', 'HTTP/1.1 103', 'HTTP/1.1 200']);
+    expect(statuses(puente[0])).toEqual(['HTTP/1.1 103', 'HTTP/1.1 200']);
+  });
+
+  limitation('LIM-76', async () => {
+    const { direct, puente } = await carried(asking('GET', 'X-A: 1', 'X-B: 2', 'x-a: 3'), OK);
+    const lines = (seen = ''): string[] => seen.match(/^x-[ab]: \d/gim) ?? [];
+    expect(lines(direct[1])).toEqual(['X-A: 1', 'X-B: 2', 'x-a: 3']);
+    expect(lines(puente[1])).toEqual(['X-A: 1', 'X-A: 3', 'X-B: 2']);
+  });
+
+  limitation('LIM-77', async () => {
+    const unknown = await carried(asking('FROB'), OK);
+    expect(statuses(unknown.direct[0])).toEqual(['HTTP/1.1 200']);
+    expect(statuses(unknown.puente[0])).toEqual(['HTTP/1.1 400']);
+    const odd = await carried(asking('GET'), 'HTTP/1.1 099 Odd\r\nSet-Cookie: odd=1\r\nContent-Length: 0\r\n\r\n');
+    expect(statuses(odd.direct[0])).toEqual(['HTTP/1.1 099']);
+    expect(statuses(odd.puente[0])).toEqual(['HTTP/1.1 502']);
+    expect(odd.puente[0]).not.toMatch(/odd/i);
   });
 });
 

@@ -60,6 +60,9 @@ it('those with hits stand first, the most frequent ahead; then those that nobody
   const unseen = limitations.slice(counted.length);
   expect(unseen.map(({ id, hits, calls }) => [id, hits, calls])).toEqual([
     ['LIM-58', null, 4],
+    ['LIM-75', null, 4],
+    ['LIM-76', null, 4],
+    ['LIM-77', null, 4],
     ['LIM-12', null, 3],
     ['LIM-13', null, 3],
     ['LIM-18', null, 3],
