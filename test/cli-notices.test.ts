@@ -22,7 +22,8 @@ let notice: NoticeView;
 beforeAll(async () => {
   bench = await startBench();
   receiver = await startReceiver();
-  await bench.notify(ARGENTINA, { notice_url: `${receiver.url}?key=the-receivers-key` });
+  const notice_url = `${receiver.url}?key=the-receivers-key`;
+  await bench.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' }); // one notice a sale
   await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
   await bench.atTerminal('pay');
   const { notices } = await eventually(

@@ -11,6 +11,7 @@ import {
   call,
   DEVICE,
   eventually,
+  INTENT,
   OPS_TOKEN,
   POINT,
   startBench,
@@ -117,7 +118,7 @@ describe('serve', () => {
       const sale = { token: tokenOf(ARGENTINA), body: { amount: 1500 } };
       expect((await call(door + CREATE.path, sale)).status).toBe(201);
       await call(`${sandbox}/_sandbox/terminals/${ARGENTINA}/${DEVICE}/pay`, { body: {} });
-      const [notice] = await receiver.waitFor(1);
+      const [notice] = await receiver.waitFor(1, INTENT);
       expect(notice?.body).toMatchObject({ state: 'FINISHED', amount: 1500 });
     } finally {
       child.kill();

@@ -158,8 +158,11 @@ export interface Delivery {
 export interface Receiver {
   url: string;
   received: Delivery[];
-  /** Resolves when at least `count` deliveries have come. */
-  waitFor(count: number): Promise<Delivery[]>;
+  /**
+   * Resolves when at least `count` deliveries have been answered, with all of them, or with those of the topic (`topic` or `type` of the query),
+   * since notices of one change come in any order.
+   */
+  waitFor(count: number, topic?: string): Promise<Delivery[]>;
   close(): Promise<void>;
 }
 
@@ -168,7 +171,8 @@ export async function startReceiver(
   handle: (delivery: Delivery) => Promise<number> | number = () => 200,
 ): Promise<Receiver> {
   const received: Delivery[] = [];
-  const waiting: { count: number; resolve: (all: Delivery[]) => void }[] = [];
+  const handled = new Set<Delivery>();
+  const waiting: (() => void)[] = [];
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -185,7 +189,8 @@ export async function startReceiver(
       received.push(delivery);
       const status = await handle(delivery);
       response.writeHead(status).end();
-      for (const waiter of waiting) if (received.length >= waiter.count) waiter.resolve(received);
+      handled.add(delivery);
+      for (const look of waiting) look();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -193,8 +198,15 @@ export async function startReceiver(
   return {
     url: `http://127.0.0.1:${port}/notices`,
     received,
-    waitFor: (count) =>
-      received.length >= count ? Promise.resolve(received) : new Promise((resolve) => waiting.push({ count, resolve })),
+    waitFor: (count, topic) =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          const found = [...handled].filter((one) => topic === undefined || topicOf(one) === topic);
+          if (found.length >= count) resolve(topic === undefined ? received : found);
+        };
+        waiting.push(look);
+        look();
+      }),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -202,6 +214,14 @@ export async function startReceiver(
       }),
   };
 }
+
+/** The topic of a notice in either of its forms. */
+export function topicOf({ query }: Delivery): string | null {
+  return query.get('topic') ?? query.get('type');
+}
+
+/** The topic under which a payment intent is told, unless its merchant wants webhooks. */
+export const INTENT = 'point_integration_ipn';
 
 /** Tries until it holds; the test's own time limit ends it otherwise. */
 export async function eventually<T>(attempt: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {

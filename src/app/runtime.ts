@@ -146,6 +146,7 @@ function coreSettings(config: Config): CoreSettings {
     tokens: config.tokens,
     reconcile: config.reconcile,
     merchants: { ...config.merchants, stage: config.routing.default_stage },
+    notices: config.notices,
     routing: config.routing,
     moves: config.moves,
     safety: config.safety,

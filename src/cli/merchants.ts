@@ -1,6 +1,13 @@
 /** `puente merchants`: see merchants, and set them; moves have commands of their own. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { dialects, qrNotices, routedKinds, safetyModes, unknownPolicies } from '../core/merchant.ts';
+import {
+  dialects,
+  pointPaymentNotices,
+  qrNotices,
+  routedKinds,
+  safetyModes,
+  unknownPolicies,
+} from '../core/merchant.ts';
 import type { MerchantView, StageView } from '../core/merchant-view.ts';
 import { PuenteError } from '../error.ts';
 import { callOps, type OpsAddress } from './ops-client.ts';
@@ -13,6 +20,7 @@ interface SetOptions extends Output {
   notify?: string;
   dialect?: string;
   qrNotices?: string;
+  pointPaymentNotices?: string;
   declined?: string;
   cancelOnTerminal?: boolean;
   voucher?: string;
@@ -78,6 +86,13 @@ function addNoticeOptions(set: Command): void {
     .option('--notify <url>', 'where its notices go; - reads PUENTE_NOTICE_URL')
     .addOption(choice('--dialect <name>', 'form of its Point notices', dialects))
     .addOption(choice('--qr-notices <form>', 'how its QR sales are told from now on', qrNotices))
+    .addOption(
+      choice(
+        '--point-payment-notices <which>',
+        'whether its Point sales are told by topic payment too, from now on',
+        pointPaymentNotices,
+      ),
+    )
     .option('--notice-secret', 'set its webhook secret from PUENTE_NOTICE_SECRET')
     .option('--credential', 'set its access token from PUENTE_CREDENTIAL');
 }
@@ -112,6 +127,7 @@ async function changeOf(id: string, options: SetOptions): Promise<Record<string,
     notice_url: options.notify === '-' ? fromEnvironment('PUENTE_NOTICE_URL') : orDefault(options.notify),
     dialect: orDefault(options.dialect),
     qr_notices: orDefault(options.qrNotices),
+    point_payment_notices: orDefault(options.pointPaymentNotices),
     declined: orDefault(options.declined),
     cancel_on_terminal: options.cancelOnTerminal,
     voucher: orDefault(options.voucher),

@@ -1,6 +1,6 @@
 /** Every setting with its kind; defaults and reasons stand in `config/default.yaml`, nowhere else. */
 import { z } from 'zod';
-import { dialects, qrNotices, safetyModes, stages, unknownPolicies } from '../core/merchant.ts';
+import { dialects, pointPaymentNotices, qrNotices, safetyModes, stages, unknownPolicies } from '../core/merchant.ts';
 import {
   baseUrl,
   choice,
@@ -158,6 +158,7 @@ export const settings = z.strictObject({
     voucher: choice(['refuse', 'drop']),
     dialect: choice(dialects),
     qr_notices: choice(qrNotices),
+    point_payment_notices: choice(pointPaymentNotices),
     notice_url: orNull(targetUrl()),
     safety_stop: choice(safetyModes),
     unknown_endpoint: choice(unknownPolicies),
@@ -197,6 +198,7 @@ export const settings = z.strictObject({
     horizon_ms: orNull(milliseconds(60_000, 366 * 86_400_000)),
     concurrency: wholeNumber(1, 1000),
     per_host: wholeNumber(1, 100),
+    source_news_ipn: choice(['ipn', 'webhook']),
     user_agent: line('a text of one line'),
   }),
   outbound: z.strictObject({

@@ -9,7 +9,7 @@ import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } f
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
 
-const STATES = ['pending', 'delivered', 'dead'] as const;
+const STATES = ['pending', 'delivered', 'dead', 'superseded'] as const;
 /** What the log may be asked for. */
 const ASKED = ['merchant', 'state', 'since', 'until'] as const;
 

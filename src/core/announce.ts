@@ -7,10 +7,12 @@ import type { NoticeTopic } from '../mapping/schema.ts';
 import type { StateRow, Tables } from '../mapping/tables.ts';
 import type { AdvanceRules } from './advance.ts';
 import { isPaid, type Link } from './link.ts';
+import type { FeedFacts } from './notices/feed-request.ts';
 import type { News } from './notices/forms.ts';
-import type { QrFacts } from './notices/qr-request.ts';
 
-/** The notices due when a link has become `next`, in the order in which they are sent. */
+type NumberedTopic = Exclude<NoticeTopic, 'point'>;
+
+/** The notices due when a link has become `next`. */
 export function announcements(
   link: Link,
   next: Link,
@@ -19,24 +21,30 @@ export function announcements(
   tables: Tables,
   rules: AdvanceRules,
 ): News[] {
-  if (next.family === 'qr') {
-    if (!isNews(link, next, rules.exponent)) return [];
-    return topicsOf(link, next, row).flatMap((topic) => qrNotice(topic, link, next, rules.now));
-  }
+  const numbered = isNews(link, next, rules.exponent)
+    ? topicsOf(link, next, row).flatMap((topic) => feedNotice(topic, link, next, rules.now))
+    : [];
+  if (next.family === 'qr') return numbered;
   const changed = next.legacy_state !== link.legacy_state;
   const announced = next.legacy_state === 'CONFIRMATION_REQUIRED' || row.notices.includes('point');
-  return changed && announced ? [intentNotice(next, order, tables, rules)] : [];
+  return changed && announced ? [intentNotice(next, order, tables, rules), ...numbered] : numbered;
 }
 
-/** Paid and refunded before anybody looked: its merchant order was closed as well, and receivers wait for that. */
-function topicsOf(link: Link, next: Link, row: StateRow): readonly NoticeTopic[] {
-  const closed = isPaid(next) && !isPaid(link) && !row.notices.includes('merchant_order');
-  return closed ? [...row.notices, 'merchant_order'] : row.notices;
+/** Topics of what has a number: payments, and the merchant orders of QR sales. */
+function topicsOf(link: Link, next: Link, row: StateRow): NumberedTopic[] {
+  // A payment that the sale does not show is not told: an intent that shows ERROR has none.
+  const isShown = (topic: NoticeTopic): topic is NumberedTopic =>
+    topic === 'merchant_order' || (topic === 'payment' && isPaid(next));
+  const topics = row.notices.filter(isShown);
+  // Paid and refunded before anybody looked: its merchant order was closed as well, and receivers wait for that.
+  const closed = next.family === 'qr' && isPaid(next) && !isPaid(link) && !topics.includes('merchant_order');
+  return closed ? [...topics, 'merchant_order'] : topics;
 }
 
-/** A QR sale is announced when it is born, when its state changes, and at every further refund. */
+/** A sale is news when it is new, when its state changes (a refunded intent stays FINISHED), and at every further refund. */
 function isNews(link: Link, next: Link, exponent: number): boolean {
   if (link.order === null || next.legacy_state !== link.legacy_state) return true;
+  if (link.order.status !== next.order?.status) return true;
   return refundedMinor(link.order, exponent) !== refundedMinor(next.order, exponent);
 }
 
@@ -62,18 +70,19 @@ function intentNotice(link: Link, order: Order, tables: Tables, rules: AdvanceRu
 
 /** The end of a merchant order whose order nobody can find any more. */
 export function endOfMerchantOrder(link: Link, next: Link, now: number): News[] {
-  return link.order === null ? [] : qrNotice('merchant_order', link, next, now);
+  return link.order === null ? [] : feedNotice('merchant_order', link, next, now);
 }
 
 /** IPN bodies are made when they are sent; here are the facts that the webhook form tells (`legacy-qr.md` §5.3). */
-function qrNotice(topic: NoticeTopic, link: Link, next: Link, now: number): News[] {
+function feedNotice(topic: NumberedTopic, link: Link, next: Link, now: number): News[] {
   const subject = topic === 'payment' ? next.payment_id : next.merchant_order_id;
   if (subject === null) return [];
   const first = topic === 'payment' ? !isPaid(link) : link.order === null;
   const application_id = next.order?.integration_data?.application_id;
-  const facts: QrFacts = {
+  const facts: FeedFacts = {
     first,
-    order_status: next.legacy_state as MerchantOrderState, // the states table of QR shows no other, proved by `check`
+    // The states table of QR shows no other, proved by `check`.
+    ...(topic === 'merchant_order' ? { order_status: next.legacy_state as MerchantOrderState } : {}),
     ...(application_id === undefined ? {} : { application_id }),
   };
   return [{ ...common(next, topic, now), subject: String(subject), body: stringifyJson(facts) }];

@@ -7,7 +7,7 @@ import { tickOf } from './clock.ts';
 import { contradictionIn, reportContradiction } from './contradiction.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
 import type { Merchant } from './merchant.ts';
-import { inForms, type News } from './notices/forms.ts';
+import { inForms, type News, pointPaymentForms, qrForms } from './notices/forms.ts';
 import { targetOf } from './notices/target.ts';
 import type { NewNotice } from './records/notices.ts';
 import type { Runtime } from './runtime.ts';
@@ -178,8 +178,13 @@ export function settlementTime(runtime: Runtime, link: Link): number {
 /** News in the forms that the receiver wants. */
 export function told(runtime: Runtime, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
   if (news.length === 0) return [];
-  const setting = merchant?.settings.qr_notices ?? runtime.settings.merchants.qr_notices;
-  return inForms(news, targetOf(runtime, link, merchant), setting);
+  const { merchants, notices } = runtime.settings;
+  const { qr_notices, point_payment_notices, dialect } = merchant?.settings ?? {};
+  const forms =
+    link.family === 'qr'
+      ? qrForms(targetOf(runtime, link, merchant), qr_notices ?? merchants.qr_notices, notices.source_news_ipn)
+      : pointPaymentForms(point_payment_notices ?? merchants.point_payment_notices, dialect ?? merchants.dialect);
+  return inForms(news, forms);
 }
 
 /** What `advance` needs of settings and merchant, all but `released`. */

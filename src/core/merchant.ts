@@ -50,6 +50,13 @@ export type Dialect = (typeof dialects)[number];
 export const qrNotices = ['ipn', 'webhook', 'both'] as const;
 export type QrNotices = (typeof qrNotices)[number];
 
+/**
+ * Whether a Point sale is told by topic `payment` too: `ipn` beside `point_integration_ipn` as legacy did, `all` beside
+ * `point_integration_wh` as well, as a webhook, `off` never.
+ */
+export const pointPaymentNotices = ['ipn', 'all', 'off'] as const;
+export type PointPaymentNotices = (typeof pointPaymentNotices)[number];
+
 /** The settings of one merchant. `null` means: follow the default. */
 export const merchantSettings = z.strictObject({
   stage: z.enum(stages).nullable().default(null),
@@ -84,6 +91,7 @@ export const merchantSettings = z.strictObject({
   notice_url: z.string().max(2048).nullable().default(null),
   dialect: z.enum(dialects).nullable().default(null),
   qr_notices: z.enum(qrNotices).nullable().default(null),
+  point_payment_notices: z.enum(pointPaymentNotices).nullable().default(null),
   /** How a declined payment shows (`legacy-point.md` finding 1): `error` is safe with naive tills, `finished` is faithful. */
   declined: z.enum(['error', 'finished']).nullable().default(null),
   /** Send `x-allow-cancelable-status: at_terminal` with a cancel (DESIGN decision 11). */

@@ -1,5 +1,5 @@
 /** Builds the request of a Point notification in the merchant's dialect, and puts due notices into a fair order. */
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import type { Notice } from './records/notices.ts';
 import type { Secret } from './secret.ts';
 
@@ -24,23 +24,28 @@ interface NoticeFacts {
 }
 
 export type NoticeInput =
-  | (NoticeFacts & { dialect: 'point_integration_ipn'; secret?: Secret | null })
+  | (NoticeFacts & { dialect: 'point_integration_ipn' })
   | (NoticeFacts & { dialect: 'point_integration_wh'; secret: Secret });
 
 /**
- * The request of one notice. `point_integration_ipn` is never signed, `point_integration_wh` always is, with the
- * merchant's own secret. Source: `legacy-point.md` §3.1, §3.2, finding 3.
+ * The request of one notice. `point_integration_wh` is signed with the merchant's own secret; the signature of
+ * `point_integration_ipn` verifies with no key. Source: `legacy-point.md` §3.1, §3.2, finding 3.
  */
 export function noticeRequest(input: NoticeInput): NoticeRequest {
   const { url, body, intent_id } = input;
   const id = encodeURIComponent(intent_id);
-  const headers = { accept: '*/*', 'content-type': 'application/json' };
-  if (input.dialect === 'point_integration_ipn') {
-    return { url: withQuery(url, `topic=point_integration_ipn&id=${id}`), headers, body };
-  }
+  const is_ipn = input.dialect === 'point_integration_ipn';
+  const query = is_ipn ? `topic=point_integration_ipn&id=${id}` : `type=point_integration_wh&data.id=${id}`;
   return {
-    url: withQuery(url, `type=point_integration_wh&data.id=${id}`),
-    headers: { ...headers, 'x-request-id': input.request_id, 'x-signature': intentSignature(input, input.secret) },
+    url: withQuery(url, query),
+    headers: {
+      accept: '*/*',
+      'content-type': 'application/json',
+      'x-request-id': input.request_id,
+      'x-signature': is_ipn
+        ? unverifiableSignature(input.request_id, input.timestamp_ms)
+        : intentSignature(input, input.secret),
+    },
     body,
   };
 }
@@ -78,6 +83,16 @@ export function signature(signed: { id: string; request_id: string; ts: number }
   const manifest = `id:${signed.id};request-id:${signed.request_id};ts:${signed.ts};`;
   const digest = createHmac('sha256', secret.reveal()).update(manifest).digest('hex');
   return `ts=${signed.ts},v1=${digest}`;
+}
+
+/**
+ * The `x-signature` of an IPN: it has the form of a signature, which receivers may ask for, and verifies with no key, as
+ * the vendor's own did (`interface.md` Authentication 6, `legacy-qr.md` §5.1). It is made without a secret.
+ * @param timestamp_ms epoch ms of the attempt.
+ */
+export function unverifiableSignature(request_id: string, timestamp_ms: number): string {
+  const ts = Math.floor(timestamp_ms / 1000);
+  return `ts=${ts},v1=${createHash('sha256').update(`${request_id};${ts}`).digest('hex')}`;
 }
 
 function intentSignature({ intent_id, request_id, timestamp_ms }: NoticeFacts, secret: Secret): string {

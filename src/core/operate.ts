@@ -7,6 +7,7 @@ import {
   type Merchant,
   type MerchantSettings,
   merchantSettings,
+  pointPaymentNotices,
   qrNotices,
   safetyModes,
   unknownPolicies,
@@ -40,6 +41,8 @@ export const merchantChange = z.strictObject({
   dialect: z.enum(dialects).nullable().optional(),
   /** How QR sales are told from now on; what waits already keeps its form. */
   qr_notices: z.enum(qrNotices).nullable().optional(),
+  /** Whether its Point sales are told by topic `payment` too, from now on; what waits already goes on. */
+  point_payment_notices: z.enum(pointPaymentNotices).nullable().optional(),
   declined: z.enum(['error', 'finished']).nullable().optional(),
   cancel_on_terminal: z.boolean().nullable().optional(),
   voucher: z.enum(['refuse', 'drop']).nullable().optional(),

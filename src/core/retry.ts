@@ -19,7 +19,7 @@ const PAUSES_MS: readonly number[] = [
 const LAST_PAUSE_MS = 24 * HOUR_MS;
 /** What we hold for our own reasons is looked at again at the legacy contract's first pace, always. */
 const OWN_PAUSE_MS = 15 * MINUTE_MS;
-/** Spreads what became due together, e.g. after an outage (`reliability.md` §3.13). */
+/** Added to a pause at most: spreads what became due together, e.g. after an outage, and is never earlier than the contract. */
 const JITTER = 0.1;
 /** A receiver may ask for more patience than the schedule has, but not for an unlimited amount. */
 const RETRY_AFTER_FACTOR = 2;
@@ -87,5 +87,5 @@ function readHttpDate(text: string): number {
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /;
 
 function jittered(pause_ms: number, random: number): number {
-  return Math.round(pause_ms * (1 - JITTER + 2 * JITTER * random));
+  return Math.round(pause_ms * (1 + JITTER * random));
 }

@@ -7,7 +7,7 @@ import type { Failpoint } from './failpoint.ts';
 import type { Flight } from './flight.ts';
 import type { UnprovenTokens } from './legacy-sale/unproven.ts';
 import type { Unrecorded } from './legacy-sale/unrecorded.ts';
-import type { Dialect, QrNotices, SafetyMode, Stage, UnknownPolicy } from './merchant.ts';
+import type { Dialect, PointPaymentNotices, QrNotices, SafetyMode, Stage, UnknownPolicy } from './merchant.ts';
 import type { Passing } from './passing.ts';
 import type { Proofs } from './proof.ts';
 import type { RecentReads } from './reads.ts';
@@ -112,6 +112,7 @@ export interface CoreSettings {
     stage: Stage;
     dialect: Dialect;
     qr_notices: QrNotices;
+    point_payment_notices: PointPaymentNotices;
     declined: 'error' | 'finished';
     cancel_on_terminal: boolean;
     voucher: 'refuse' | 'drop';
@@ -122,6 +123,8 @@ export interface CoreSettings {
     unknown_header: UnknownPolicy;
     capture: boolean;
   };
+  /** What `source_news=ipn` in a notification URL asks for. */
+  notices: { source_news_ipn: 'ipn' | 'webhook' };
   routing: {
     /** Salts the hash that chooses canary units. */
     canary_salt: string;

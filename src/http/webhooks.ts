@@ -34,7 +34,8 @@ export interface WebhookDoor {
 
 /**
  * `POST /webhooks/orders`. 503 when the event can't be kept, or when too many wait, so that upstream sends it again;
- * 401 for an unverified one where the settings want that (`reliability.md` F103, F109, F110).
+ * 401 for an unverified one where the settings want that (`reliability.md` F103, F109, F110). An event about something that
+ * can't be an order of ours, as the vendor panel's test is, is answered 200 and not kept.
  */
 export function webhookRouter(door: WebhookDoor): RequestHandler {
   const router = Router({ caseSensitive: true });
@@ -60,6 +61,11 @@ export function webhookRouter(door: WebhookDoor): RequestHandler {
     if (!verified && door.secret !== null && door.unverified === 'refuse') {
       door.runtime.count('events', 'refused');
       tell(401, { error: 'unauthorized', message: 'The signature is missing or wrong' });
+      return;
+    }
+    if (event.data?.id === undefined && event.data?.external_reference === undefined) {
+      door.runtime.count('events', 'no_order');
+      tell(200, { received: true });
       return;
     }
     if (!verified && (await isFull())) {
@@ -123,7 +129,7 @@ function watchInbox({ runtime, waiting_limit }: WebhookDoor): () => Promise<bool
   };
 }
 
-/** What an event points at; null when it points at nothing that could be an order of ours. */
+/** What an event points at, with the id and the reference only if they can be an order's; null when it points at nothing. */
 function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
   const parsed = orderEvent.safeParse(jsonOrNothing(body));
   const event: OrderEvent = parsed.success ? parsed.data : {};
@@ -137,7 +143,8 @@ function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
   const said = event.data?.external_reference ?? query.get('data.external_reference') ?? undefined;
   const reference = said !== undefined && ORDER_REFERENCE.test(said) ? said : undefined;
   const user_id = event.user_id !== undefined && USER_ID.test(event.user_id) ? event.user_id : undefined;
-  if (id === undefined && reference === undefined && isOurs) return null;
+  const named = event.data?.id ?? query.get('data.id') ?? undefined;
+  if (id === undefined && reference === undefined && isOurs && named === undefined) return null;
   return {
     ...(event.action === undefined ? {} : { action: event.action }),
     ...(type === undefined ? {} : { type }),

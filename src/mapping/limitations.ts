@@ -66,7 +66,7 @@ const counted = z.union([
   z.array(condition).min(1),
   z.strictObject({
     /** Every notice that was delivered in this form. */
-    notices: z.enum(['point', 'ipn']),
+    notices: z.literal('point'),
     /** Only while `notices.user_agent` is this. */
     agent: z.string().min(1).optional(),
   }),

@@ -2,7 +2,7 @@
 
 import type { Dialect } from '../core/merchant.ts';
 import { type NoticeRequest, noticeRequest } from '../core/notice.ts';
-import { qrNoticeRequest } from '../core/notices/qr-request.ts';
+import { feedNoticeRequest } from '../core/notices/feed-request.ts';
 import { shownUrl } from '../core/notices/shown-url.ts';
 import type { Attempt, Notice } from '../core/records/notices.ts';
 import { afterNoticeAttempt } from '../core/retry.ts';
@@ -87,7 +87,7 @@ function writeRequest(
   if (url === null) return say('attempt.no_url', {}).text;
   if (notice.form !== 'point') {
     try {
-      return qrNoticeRequest(notice, { url, secret, public_url }, timestamp_ms);
+      return feedNoticeRequest(notice, { url, secret, public_url }, timestamp_ms);
     } catch {
       return say('attempt.no_news', {}).text;
     }

@@ -36,7 +36,7 @@ export interface Notifier {
 }
 
 /**
- * Starts the loop. A link has at most one notice in flight; an attempt is recorded after it ended, so a crash between
+ * Starts the loop. Of one topic and id at most one notice is in flight; an attempt is recorded after it ended, so a crash between
  * delivery and record means a second delivery with the same request id, never a lost one (F119).
  */
 export function startNotifier(parts: NotifierParts): Notifier {
@@ -52,10 +52,10 @@ export function startNotifier(parts: NotifierParts): Notifier {
   function takeOff(notice: Notice, receiver: Receiver | null, host: string | null): void {
     turns.set(notice.merchant_id, ++turn);
     const landed = attemptNotice(parts, notice, receiver, stopping.signal).finally(() => {
-      flights.delete(notice.legacy_id);
+      flights.delete(kindOf(notice));
       wake();
     });
-    flights.set(notice.legacy_id, { host, landed });
+    flights.set(kindOf(notice), { host, landed });
   }
 
   /**
@@ -75,13 +75,13 @@ export function startNotifier(parts: NotifierParts): Notifier {
   /** Starts what may start of these, merchants in turns; false when there is no place left. */
   async function startSome(due: Notice[], underWay: ReadonlySet<string>, look: Look): Promise<boolean> {
     const waiting = inTurns(
-      due.filter((notice) => !underWay.has(notice.legacy_id)),
+      due.filter((notice) => !underWay.has(kindOf(notice))),
       (id) => turns.get(id) ?? 0,
     );
     for (const notice of waiting) {
       if (flights.size >= parts.concurrency || stopping.signal.aborted) return false;
-      // A replayed notice and the next one of its link can both be due.
-      if (flights.has(notice.legacy_id)) continue;
+      // A replayed notice and a newer one of its topic and id can both be due.
+      if (flights.has(kindOf(notice))) continue;
       if (look.isHeld(notice)) continue;
       const receiver = await lookUp(notice);
       const host = hostOf(receiver?.url ?? null);
@@ -126,6 +126,11 @@ export function startNotifier(parts: NotifierParts): Notifier {
       patience.abort();
     },
   };
+}
+
+/** What is told one after the other: the form, the topic and the id that it is about. */
+function kindOf({ legacy_id, form, topic, subject }: Notice): string {
+  return `${legacy_id} ${form} ${topic} ${subject}`;
 }
 
 interface Flight {

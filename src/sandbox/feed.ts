@@ -63,9 +63,7 @@ function wantsWebhook(world: World, url: URL): boolean {
 function ipn(world: World, { topic, id, change }: FeedNotice, url: URL): Letter {
   const base = world.settings.ipn_resource_base.replace(/\/+$/, '');
   const resource = topic === 'merchant_order' ? `${base}/merchant_orders/${id}` : String(id);
-  const request_id = randomUUID();
-  // The live header is there and verifies with no key at all (`legacy-qr.md` finding 7).
-  const unverifiable = randomBytes(32).toString('hex');
+  const unverifiable = unverifiableSignature(world);
   return {
     url: withQuery(url, `id=${id}&topic=${topic}`),
     topic,
@@ -75,10 +73,22 @@ function ipn(world: World, { topic, id, change }: FeedNotice, url: URL): Letter 
     headers: () => ({
       'content-type': 'application/json',
       'user-agent': `MercadoPago Feed v2.0 ${topic}`,
-      'x-request-id': request_id,
-      'x-signature': `ts=${Math.floor(world.clock.realNow() / 1000)},v1=${unverifiable}`,
+      ...unverifiable(),
     }),
   };
+}
+
+/**
+ * The headers of an attempt at an IPN: the live signature is there and verifies with no key at all (`interface.md`
+ * Authentication 6, `legacy-qr.md` finding 7).
+ */
+export function unverifiableSignature(world: World): () => Record<string, string> {
+  const request_id = randomUUID();
+  const v1 = randomBytes(32).toString('hex');
+  return () => ({
+    'x-request-id': request_id,
+    'x-signature': `ts=${Math.floor(world.clock.realNow() / 1000)},v1=${v1}`,
+  });
 }
 
 /** Names of the topics as webhooks; those of the last two are not in public captures. */

@@ -35,7 +35,7 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number): 
       const { notices = [] } = extra;
       const steps: Step[] = [
         { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
-        ...notices.map((notice) => insertNotice(notice)),
+        ...notices.flatMap(noticeSteps),
         ...(next.order_id !== link.order_id || extra.recall_events === true ? [unparking(next, now())] : []),
       ];
       const result = await writer.commit({
@@ -146,12 +146,16 @@ function valuesOfChange(next: Link, link: Link): Value[] {
   ];
 }
 
-function insertNotice(notice: NewNotice): Step {
+/** A notice takes the place of undelivered ones of the same topic and id. */
+function noticeSteps(notice: NewNotice): Step[] {
   const { legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at } = notice;
   const id = uuidV7(created_at, takeRandom(RANDOM_BYTES));
-  return {
-    write: 'insert_notice',
-    values: [id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at, form, legacy_id],
-    changes: 1,
-  };
+  return [
+    { write: 'supersede_notices', values: [legacy_id, form, topic, subject] },
+    {
+      write: 'insert_notice',
+      values: [id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at, legacy_id],
+      changes: 1,
+    },
+  ];
 }

@@ -38,7 +38,7 @@ export function noticeLogMethods(reader: Reader, writer: Writer): LogMethods {
       const index = filter.merchant_id === undefined ? 'notices_by_time' : 'notices_by_merchant';
       return run<NoticeSum>(
         `SELECT topic, form, state, ${UP_TO_TWO} AS attempts, count(*) AS count FROM notices INDEXED BY ${index}
-           WHERE ${where} GROUP BY topic, form, state, ${UP_TO_TWO}`,
+           WHERE ${where} AND state <> 'superseded' GROUP BY topic, form, state, ${UP_TO_TWO}`,
         values,
       );
     },
@@ -75,7 +75,7 @@ interface LogRow extends NoticeRow {
 /** Scalar `min` has another name in every engine. */
 const UP_TO_TWO = 'CASE WHEN attempts < 2 THEN attempts ELSE 2 END';
 
-const LOGGED = `SELECT ${NOTICE}, is_next, replayed, (SELECT count(*) FROM notice_attempts WHERE notice_id = notices.id) AS tries,
+const LOGGED = `SELECT ${NOTICE}, replayed, (SELECT count(*) FROM notice_attempts WHERE notice_id = notices.id) AS tries,
   last.at AS last_at, last.duration_ms AS last_duration_ms, last.outcome AS last_outcome, last.status AS last_status,
   last.detail AS last_detail, last.url AS last_url
   FROM notices LEFT JOIN notice_attempts AS last

@@ -14,10 +14,11 @@ export function noticeMethods(writer: Writer): Pick<Store, 'hastenNotices' | 're
       const { at, duration_ms, outcome, status, detail, url } = attempt;
       // Our own faults must not lengthen the waiting for a receiver that was never asked.
       const counted = outcome === 'ours' ? 0 : 1;
+      const delivered = next.state === 'delivered' ? 1 : 0;
       const steps: Step[] = [
         {
           write: 'update_notice',
-          values: [next.state, counted, next.next_attempt_at, next.state, notice.id, notice.attempts],
+          values: [counted, delivered, next.state, next.next_attempt_at, notice.id, notice.attempts],
           changes: 1,
         },
         { write: 'record_attempt', values: [notice.id, at, duration_ms, outcome, status, detail, url], changes: 1 },
@@ -25,9 +26,6 @@ export function noticeMethods(writer: Writer): Pick<Store, 'hastenNotices' | 're
       if (next.state === 'delivered') {
         steps.push({ write: 'hear_notice', values: [notice.legacy_id] });
         steps.push({ write: 'hear_refunds', values: [at, notice.legacy_id, notice.created_at - 1, 0] });
-      }
-      if (next.state !== 'pending') {
-        steps.push({ write: 'advance_notices', values: [notice.legacy_id, notice.legacy_id, notice.form] });
       }
       const result = await writer.commit({ steps, locks: { alone: [noticesLock(notice.legacy_id)] } });
       if (result.kind === 'done') return;

@@ -26,7 +26,7 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<UpkeepSto
       const reads = prepared;
       const links = await reads.links(links_before, limit);
       const gone = { links: await write('links', links.length, linkSteps(links, 'delete_links')) };
-      const notices = keysOf(await reads.notices.all('delivered', notices_before, 'dead', notices_before, limit));
+      const notices = keysOf(await reads.notices.all(notices_before, notices_before, notices_before, limit));
       const events = keysOf(await reads.events.all(events_before, limit));
       const sums = (await reads.sums.get(dayOf(sums_before), limit, dayOf(sums_before), limit))?.count ?? 0;
       const tokens = keysOf(await reads.tokens.all(tokens_before, limit));
@@ -92,11 +92,8 @@ function keysOf<Type>(rows: readonly Key<Type>[]): Type[] {
 function prepareReads(reader: Reader) {
   return {
     links: oldLinks(reader),
-    notices: reader.prepare<[string, number, string, number, number], Key<string>>(
-      `SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = (SELECT ?) AND created_at < (SELECT ?)
-       UNION ALL
-       SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = (SELECT ?) AND created_at < (SELECT ?)
-       LIMIT ?`,
+    notices: reader.prepare<[number, number, number, number], Key<string>>(
+      `${['delivered', 'dead', 'superseded'].map(oldNotices).join(' UNION ALL ')} LIMIT ?`,
     ),
     events: reader.prepare<[number, number], Key<number>>(
       `SELECT sequence AS key FROM events INDEXED BY events_over WHERE state IN ('done', 'expired') AND received_at < (SELECT ?)
@@ -111,4 +108,8 @@ function prepareReads(reader: Reader) {
       `SELECT fingerprint AS key FROM tokens WHERE seen_at < ? AND length(sealed_token) > 0 LIMIT ?`,
     ),
   };
+}
+
+function oldNotices(state: string): string {
+  return `SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = '${state}' AND created_at < (SELECT ?)`;
 }

@@ -107,12 +107,11 @@ export function tokenOf(row: AcceptedToken): AcceptedToken {
 }
 
 export interface NoticeRow extends Notice {
-  is_next: number;
   replayed: number;
 }
 
 export function noticeOf(row: NoticeRow): Notice {
-  const { is_next, replayed, ...notice } = row;
+  const { replayed, ...notice } = row;
   return notice;
 }
 

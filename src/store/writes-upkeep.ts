@@ -31,7 +31,7 @@ export const upkeepWrites = {
   erase_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER}`,
 
   delete_attempts_of_notices: `DELETE FROM notice_attempts WHERE notice_id ${LISTED}`,
-  delete_notices: `DELETE FROM notices WHERE id ${LISTED} AND state IN ('delivered', 'dead')`,
+  delete_notices: `DELETE FROM notices WHERE id ${LISTED} AND state <> 'pending'`,
   delete_events: `DELETE FROM events WHERE sequence ${LISTED} AND state IN ('done', 'expired')`,
   delete_traffic: `DELETE FROM traffic WHERE (merchant_id, day, operation, lane, outcome) IN (
     SELECT merchant_id, day, operation, lane, outcome FROM traffic WHERE day < (SELECT ?) LIMIT ?)`,

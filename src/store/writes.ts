@@ -91,25 +91,20 @@ export const writes = {
     told_at = ?, heard_at = ?, updated_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?`,
 
   insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at,
-    state, attempts, sequence, is_next)
-    SELECT ?, ?, ?, ?, ?, ?, cover(?), ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1,
-    CASE WHEN count(*) FILTER (WHERE state = 'pending' AND form = (SELECT ?) AND replayed = 0) = 0 THEN 1 ELSE 0 END
-    FROM notices WHERE legacy_id = ?`,
+    state, attempts, sequence)
+    SELECT ?, ?, ?, ?, ?, ?, cover(?), ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1 FROM notices WHERE legacy_id = ?`,
+  /** Before a newer one of the same topic and id is inserted, which makes these superfluous (`reliability.md` §3.13). */
+  supersede_notices: `UPDATE notices SET state = 'superseded' WHERE legacy_id = ? AND form = ? AND topic = ? AND subject = ?
+    AND state = 'pending'`,
   record_attempt: `INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)
     VALUES (?, ?, ?, ?, ?, ?, ?)`,
-  update_notice: `UPDATE notices SET state = ?, attempts = attempts + ?, next_attempt_at = ?,
-    is_next = CASE WHEN ? = 'pending' THEN 1 ELSE 0 END WHERE id = ? AND state = 'pending' AND is_next = 1 AND attempts = ?`,
-  /** The next of a link and form; what is replayed is in nobody's way. */
-  advance_notices: `UPDATE notices SET is_next = 1 WHERE legacy_id = ? AND sequence = (SELECT min(sequence)
-    FROM notices AS waiting WHERE waiting.legacy_id = ? AND waiting.form = ? AND waiting.state = 'pending'
-    AND waiting.replayed = 0)`,
-  /** Of those in the list: what is pending keeps its place, and becomes due with all that it waits for. */
-  hasten_replayed: `UPDATE notices SET next_attempt_at = ? WHERE next_attempt_at > ? AND id IN (SELECT earlier.id
-    FROM json_each(?) AS wanted CROSS JOIN notices AS asked ON asked.id = wanted.value
-    CROSS JOIN notices AS earlier ON earlier.legacy_id = asked.legacy_id AND earlier.sequence <= asked.sequence
-    WHERE asked.state = 'pending' AND earlier.state = 'pending' AND earlier.form = asked.form
-    AND (earlier.id = asked.id OR (asked.replayed = 0 AND earlier.replayed = 0)))`,
-  replay_notices: `UPDATE notices SET state = 'pending', replayed = 1, is_next = 1, next_attempt_at = ?
+  /** The second value is 1 for a delivery: one that was superseded while its attempt was under way is delivered all the same. */
+  update_notice: `UPDATE notices SET attempts = attempts + ?, state = CASE WHEN state = 'pending' OR ? = 1 THEN ? ELSE state END,
+    next_attempt_at = ? WHERE id = ? AND state IN ('pending', 'superseded') AND attempts = ?`,
+  /** Of those in the list: what is pending becomes due. */
+  hasten_replayed: `UPDATE notices SET next_attempt_at = ? WHERE state = 'pending' AND next_attempt_at > ?
+    AND id IN (SELECT value FROM json_each(?))`,
+  replay_notices: `UPDATE notices SET state = 'pending', replayed = 1, next_attempt_at = ?
     WHERE state <> 'pending' AND id IN (SELECT value FROM json_each(?))`,
   hasten_notices: `UPDATE notices SET next_attempt_at = ? WHERE merchant_id = ? AND state = 'pending' AND next_attempt_at > ?`,
 

@@ -1,13 +1,16 @@
 /** The request of a notice in each dialect and form, which forms are wanted, and the turns that merchants take. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { QrNotices } from '../../src/core/merchant.ts';
+import type { Dialect, PointPaymentNotices, QrNotices } from '../../src/core/merchant.ts';
 import { inTurns, noticeRequest } from '../../src/core/notice.ts';
-import { inForms, type News } from '../../src/core/notices/forms.ts';
-import { qrNoticeRequest } from '../../src/core/notices/qr-request.ts';
+import { feedNoticeRequest } from '../../src/core/notices/feed-request.ts';
+import { type FeedForm, inForms, type News, pointPaymentForms, qrForms } from '../../src/core/notices/forms.ts';
 import { shownUrl } from '../../src/core/notices/shown-url.ts';
 import type { Notice } from '../../src/core/records/notices.ts';
 import { Secret } from '../../src/core/secret.ts';
+
+/** What receivers of IPN may ask for: there, in the form of live ones, and the same for one request and second. */
+const UNVERIFIABLE = expect.stringMatching(/^ts=\d{10},v1=[0-9a-f]{64}$/);
 
 const ID = '3F0E6a52-1111-4222-8333-944445555666';
 const facts = {
@@ -19,12 +22,24 @@ const facts = {
 };
 
 describe('point_integration_ipn', () => {
-  it('has topic and id in the query, the flat intent as body, and no signature even with a secret', () => {
-    expect(noticeRequest({ ...facts, dialect: 'point_integration_ipn', secret: new Secret('s') })).toEqual({
+  it('has topic and id in the query, the flat intent as body, and a signature that no secret made', () => {
+    const told = noticeRequest({ ...facts, dialect: 'point_integration_ipn' });
+    expect(told).toEqual({
       url: `https://till.example.com/hook?topic=point_integration_ipn&id=${ID}`,
-      headers: { accept: '*/*', 'content-type': 'application/json' },
+      headers: {
+        accept: '*/*',
+        'content-type': 'application/json',
+        'x-request-id': 'notice-1',
+        'x-signature': UNVERIFIABLE,
+      },
       body: '{"id":"x"}',
     });
+    const later = noticeRequest({
+      ...facts,
+      timestamp_ms: facts.timestamp_ms + 1_000,
+      dialect: 'point_integration_ipn',
+    });
+    expect(later.headers['x-signature']).not.toBe(told.headers['x-signature']);
   });
 
   const urls: [string, string][] = [
@@ -82,20 +97,24 @@ function notice(change: Partial<Notice> = {}): Notice {
 }
 
 describe('IPN of a QR sale', () => {
-  it('has id before topic behind the own query, where the merchant order is, and no signature even with a secret', () => {
-    expect(qrNoticeRequest(notice(), { ...receiver, secret: new Secret('s') }, 5)).toEqual({
+  it('has id before topic behind the own query, where the merchant order is, and a signature that no secret made', () => {
+    const at = 1_793_624_762_110;
+    const told = feedNoticeRequest(notice(), { ...receiver, secret: new Secret('s') }, at);
+    expect(feedNoticeRequest(notice(), receiver, at)).toEqual(told);
+    expect(told).toEqual({
       url: 'https://t.example/ipn?tenant=7&id=8000000000000017&topic=merchant_order',
       headers: {
         'content-type': 'application/json',
         'user-agent': 'MercadoPago Feed v2.0 merchant_order',
         'x-request-id': '019b8f6e-7c00-7aaa-8bbb-00000000002a',
+        'x-signature': UNVERIFIABLE,
       },
       body: '{"resource":"https://puente.example/merchant_orders/8000000000000017","topic":"merchant_order"}',
     });
   });
 
   it('names a payment by its bare number', () => {
-    const told = qrNoticeRequest(notice({ topic: 'payment', subject: '1313' }), receiver, 5);
+    const told = feedNoticeRequest(notice({ topic: 'payment', subject: '1313' }), receiver, 5);
     expect([told.url, told.headers['user-agent'], told.body]).toEqual([
       'https://t.example/ipn?tenant=7&id=1313&topic=payment',
       'MercadoPago Feed v2.0 payment',
@@ -116,7 +135,7 @@ describe('the webhook of a QR sale', () => {
   ];
   it.each(statuses)('of a merchant order in %s has its id at the root and says %s twice', (order_status, status) => {
     const body = JSON.stringify({ first: false, order_status });
-    const told = qrNoticeRequest(notice({ form: 'webhook', body }), receiver, 5);
+    const told = feedNoticeRequest(notice({ form: 'webhook', body }), receiver, 5);
     expect(told.url).toBe('https://t.example/ipn?tenant=7&data.id=8000000000000017&type=topic_merchant_order_wh');
     expect(JSON.parse(told.body)).toEqual({
       id: '8000000000000017',
@@ -134,7 +153,7 @@ describe('the webhook of a QR sale', () => {
 
   it('of a payment has a number of its own, the same on every attempt', () => {
     const payment = notice({ form: 'webhook', topic: 'payment', subject: '1313' });
-    const [told, again] = [5_000, 9_999].map((at) => qrNoticeRequest(payment, receiver, at));
+    const [told, again] = [5_000, 9_999].map((at) => feedNoticeRequest(payment, receiver, at));
     expect(told?.body).toBe(again?.body);
     expect(told?.body).toBe(
       '{"id":42,"live_mode":true,"type":"payment","date_created":"2026-11-02T12:00:00.000Z","application_id":"4004001",' +
@@ -149,7 +168,7 @@ describe('the webhook of a QR sale', () => {
 
   it("is signed with the merchant's own secret, with the second of the attempt", () => {
     const secret = new Secret('till secret');
-    const told = qrNoticeRequest(notice({ form: 'webhook' }), { ...receiver, secret }, 1_793_624_762_110);
+    const told = feedNoticeRequest(notice({ form: 'webhook' }), { ...receiver, secret }, 1_793_624_762_110);
     const v1 = createHmac('sha256', 'till secret')
       .update('id:8000000000000017;request-id:019b8f6e-7c00-7aaa-8bbb-00000000002a;ts:1793624762;')
       .digest('hex');
@@ -157,7 +176,7 @@ describe('the webhook of a QR sale', () => {
   });
 
   it('of facts that are none is refused', () => {
-    expect(() => qrNoticeRequest(notice({ form: 'webhook', body: '{}' }), receiver, 5)).toThrow();
+    expect(() => feedNoticeRequest(notice({ form: 'webhook', body: '{}' }), receiver, 5)).toThrow();
   });
 });
 
@@ -175,20 +194,38 @@ describe('the form of news', () => {
     ['https://t.example/source_news=webhooks', 'ipn', ['ipn']],
     ['https://t.example/?x=source_news=webhooks', 'ipn', ['ipn']],
   ];
-  it.each(table)('for %s with %s is %j', (url, setting, forms) => {
+  it.each(table)('of a QR sale for %s with %s is %j', (url, setting, forms) => {
     const { form: _form, ...news } = notice();
-    expect(inForms([news], url, setting)).toEqual(forms.map((form) => ({ ...news, form })));
+    expect(inForms([news], qrForms(url, setting, 'ipn'))).toEqual(forms.map((form) => ({ ...news, form })));
   });
 
-  it('is the dialect for Point news, whatever the URL says', () => {
-    const { form: _form, ...news } = notice({ topic: 'point' });
-    expect(inForms([news], 'https://t.example/?source_news=webhooks', 'both')).toMatchObject([{ form: 'point' }]);
+  it.each<FeedForm>(['ipn', 'webhook'])('of source_news=ipn is %s alone where the setting says so', (means) => {
+    expect(qrForms('https://t.example/?source_news=ipn', 'both', means)).toEqual([means]);
+    expect(qrForms('https://t.example/?source_news=webhooks', 'both', means)).toEqual(['webhook']);
+    expect(qrForms('https://t.example/', 'both', means)).toEqual(['ipn', 'webhook']);
+  });
+
+  const ofPoint: [PointPaymentNotices, Dialect, FeedForm[]][] = [
+    ['ipn', 'point_integration_ipn', ['ipn']],
+    ['ipn', 'point_integration_wh', []],
+    ['all', 'point_integration_ipn', ['ipn']],
+    ['all', 'point_integration_wh', ['webhook']],
+    ['off', 'point_integration_ipn', []],
+    ['off', 'point_integration_wh', []],
+  ];
+  it.each(ofPoint)("of a Point sale's payment with %s beside %s is %j", (setting, dialect, forms) => {
+    const { form: _form, ...news } = notice({ topic: 'payment', subject: '1313' });
+    const intent: News = { ...news, topic: 'point', subject: ID };
+    expect(inForms([intent, news], pointPaymentForms(setting, dialect))).toEqual([
+      { ...intent, form: 'point' },
+      ...forms.map((form) => ({ ...news, form })),
+    ]);
   });
 
   it('keeps the order of the news', () => {
     const { form: _form, ...order } = notice();
     const payment: News = { ...order, topic: 'payment', subject: '1313' };
-    const told = inForms([payment, order], null, 'both').map(({ topic, form }) => `${topic} ${form}`);
+    const told = inForms([payment, order], ['ipn', 'webhook']).map(({ topic, form }) => `${topic} ${form}`);
     expect(told).toEqual(['payment ipn', 'payment webhook', 'merchant_order ipn', 'merchant_order webhook']);
   });
 });

@@ -15,7 +15,7 @@ function outcomeOf(more: Partial<AfterAttempt>) {
     now: NOW,
     retry_after_ms: null,
     horizon_ms: null,
-    random: 0.5,
+    random: 0,
     ...more,
   });
 }
@@ -38,9 +38,27 @@ describe('the pause after an attempt', () => {
   it.each(table)('number %i', (attempts, pause_ms) => {
     expect(noticePause_ms(attempts)).toBe(pause_ms);
     expect(outcomeOf({ attempts })).toEqual({ state: 'pending', next_attempt_at: NOW + pause_ms });
-    expect(outcomeOf({ attempts, random: 0 }).next_attempt_at).toBe(NOW + pause_ms * 0.9);
+    expect(outcomeOf({ attempts, random: 0.5 }).next_attempt_at).toBe(NOW + pause_ms * 1.05);
     expect(outcomeOf({ attempts, random: 0.999_999 }).next_attempt_at).toBeLessThanOrEqual(NOW + pause_ms * 1.1);
   });
+});
+
+describe('the jitter', () => {
+  it.each(['theirs', 'ours'] as const)(
+    'only adds, whatever the attempt and the luck, when the fault is %s',
+    (outcome) => {
+      fc.assert(
+        fc.property(
+          fc.integer({ min: 1, max: 40 }),
+          fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+          (attempts, random) => {
+            const pause_ms = outcome === 'theirs' ? noticePause_ms(attempts) : 15 * MINUTE;
+            expect(outcomeOf({ outcome, attempts, random }).next_attempt_at).toBeGreaterThanOrEqual(NOW + pause_ms);
+          },
+        ),
+      );
+    },
+  );
 });
 
 describe('Retry-After', () => {
@@ -54,8 +72,8 @@ describe('Retry-After', () => {
     expect(outcomeOf({ retry_after_ms }).next_attempt_at).toBe(NOW + pause_ms);
   });
 
-  it('is honoured against the jitter too', () => {
-    expect(outcomeOf({ retry_after_ms: 15 * MINUTE, random: 0 }).next_attempt_at).toBe(NOW + 15 * MINUTE);
+  it('does not shorten what the jitter has added', () => {
+    expect(outcomeOf({ retry_after_ms: 15 * MINUTE, random: 0.5 }).next_attempt_at).toBe(NOW + 15.75 * MINUTE);
   });
 });
 

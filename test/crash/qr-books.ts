@@ -80,13 +80,22 @@ function booked(order: z.infer<typeof upstreamOrder>, paidAt: Map<string, number
   };
 }
 
+/** A sale at a terminal announces its payment by the same topic; its books are the other checker's. */
+function isPaidAtTerminal({ sandbox: { world } }: Stand, { topic, id }: ToldNotice): boolean {
+  const origin = topic === 'payment' ? world.payments.get(Number(id))?.origin : undefined;
+  return origin?.kind === 'order' && world.orders.get(origin.id)?.place.type === 'point';
+}
+
 /** Everything the checker needs, at a moment when the server is quiet. */
 export async function collectQr(
   stand: Stand,
   till: QrTill,
   found: Pick<QrHistory, 'open_after_recovery' | 'unsettled'>,
 ): Promise<QrHistory> {
-  const notices = stand.receiver.received.filter((told) => !isOfPoint(told)).map(toldNotice);
+  const notices = stand.receiver.received
+    .filter((told) => !isOfPoint(told))
+    .map(toldNotice)
+    .filter((notice) => !isPaidAtTerminal(stand, notice));
   const read = async (path: string): Promise<Answer> =>
     call(`${stand.child?.public_url}${path}`, { token: tokenOf(ARGENTINA) });
   const { audits, integrity } = await databaseBooks(stand);

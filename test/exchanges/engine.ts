@@ -50,7 +50,7 @@ export function runEngine(tables: Tables, exchange: Exchange): Fired {
   const failed = last !== undefined && (last.answer?.status ?? 0) >= 300 ? last : null;
   if (failed) checkError(run, failed, fired);
   if (exchange.legacy_answer.status < 300) checkAnswer(run, failed ? [] : own);
-  for (const notice of exchange.told?.slice(0, 1) ?? []) if (operation.family === 'point') checkNotice(run, notice);
+  if (operation.family === 'point' && exchange.told !== null) checkNotices(run, exchange.told);
   if (exchange.told !== null && exchange.given.length === 0 && QR_CREATES.has(operation.story))
     checkTopics(run, exchange.told);
   return fired;
@@ -176,13 +176,22 @@ function eventsOf({ operation, given }: Run): MappingContext {
   return { events: events.sort((one, other) => other.created_on - one.created_on) };
 }
 
-function checkNotice(run: Run, notice: WrittenNotice): void {
+/** Of an intent: how it is announced first, and by which topics; the other dialect leaves the payment out (LIM-60). */
+function checkNotices(run: Run, told: WrittenNotice[]): void {
   const { exchange, names, link } = run;
+  const [notice] = told;
+  if (notice === undefined) return;
   // The answer has moved the link already; it is moved again from where it stood before, as the merchant sees it.
   const before: Link = { ...link, order: null, order_version: null, legacy_state: 'OPEN' };
-  const [due] = apply(run, before, fill(exchange.upstream.at(-1)?.answer?.body, names));
-  if (due === undefined) throw new Error('nothing is announced here');
-  const { body } = due;
+  const due = apply(run, before, fill(exchange.upstream.at(-1)?.answer?.body, names));
+  const [first] = due;
+  if (first === undefined) throw new Error('nothing is announced here');
+  if (notice.dialect === 'point_integration_ipn') {
+    const wanted = told.map(({ query }) => [fill(query, names).topic, fill(query, names).id]);
+    const topics = { point: 'point_integration_ipn', payment: 'payment', merchant_order: 'merchant_order' };
+    expect(due.map(({ topic, subject }) => [topics[topic], subject])).toEqual(wanted);
+  }
+  const { body } = first;
   expect(body).toBe(JSON.stringify(fill(notice.body, names)));
   const facts = { url: 'https://till.example/notices', intent_id: link.legacy_id, body, timestamp_ms: 1 };
   const request = noticeRequest({

@@ -1,6 +1,6 @@
 /** A clock that stands still: what came first is told by sequence, never by time (F48). */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually, POINT, type Receiver, startReceiver } from '../kit.ts';
+import { eventually, INTENT, POINT, type Receiver, startReceiver, topicOf } from '../kit.ts';
 import { type Order, openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
 import { sendEvent } from './webhook-sender.ts';
 
@@ -72,8 +72,8 @@ it('changes of one moment are all followed, and told in the order in which they 
   await untilShown(device, 'FINISHED');
   await new Promise((resolve) => setTimeout(resolve, 300)); // for a notice that would not wait its turn
   held.resolve();
-  await receiver.waitFor(2);
-  expect(receiver.received.map(({ body }) => body)).toMatchObject([
+  await receiver.waitFor(2, INTENT);
+  expect(receiver.received.filter((one) => topicOf(one) === INTENT).map(({ body }) => body)).toMatchObject([
     { id, state: 'CANCELED' },
     { id, state: 'FINISHED' },
   ]);

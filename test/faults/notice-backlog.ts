@@ -25,7 +25,7 @@ export function fillBacklog(path: string, now: number, backlogs: readonly Backlo
   );
   const notice = database.prepare(
     `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at, state, attempts,
-       sequence, is_next) VALUES (?, ?, ?, 'point', 'point', ?, ?, ?, ?, 'pending', 0, 1, 1)`,
+       sequence) VALUES (?, ?, ?, 'point', 'point', ?, ?, ?, ?, 'pending', 0, 1)`,
   );
   database.transaction(() => {
     const total = backlogs.reduce((sum, { notices }) => sum + notices, 0);

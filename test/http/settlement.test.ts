@@ -1,7 +1,7 @@
 /** Orders nobody was told of, and upstream's ways with a repeated key: nothing stays orphaned (`reliability.md` §3.1, §3.8). */
 import { afterEach, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../src/core/audit.ts';
-import { eventually, startReceiver } from '../kit.ts';
+import { eventually, INTENT, startReceiver } from '../kit.ts';
 import { auditsOf, legacyErrorOf, openShop, type Row, type Shop } from './till.ts';
 
 let shop: Shop;
@@ -61,7 +61,7 @@ describe('an order whose till was told an error', () => {
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(shop.rows(device)[0]?.legacy_state, 'somebody may be tapping a card').toBe('ON_TERMINAL');
     await shop.atTerminal('pay', { device });
-    const [notice] = await receiver.waitFor(1);
+    const [notice] = await receiver.waitFor(1, INTENT);
     expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
     expect((await auditsOf(shop.data_dir)).filter((line) => line.action === 'settle')).toMatchObject([
       { subject: id, reason: 'paid but unacknowledged' },

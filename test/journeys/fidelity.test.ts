@@ -1,7 +1,7 @@
 /** One till script against the legacy API and through Puente: what a till sees is the same (DESIGN decision 11). */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
-import { cancel, create, get, newTill, type Step, status, type Transcript } from './till-script.ts';
+import { cancel, create, get, newTill, type Step, status, TOLD_PAID, type Transcript } from './till-script.ts';
 import { inEachWay, type Way } from './worlds.ts';
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000001';
@@ -30,21 +30,21 @@ const chapters: Record<string, (merchant: string) => Step[]> = {
     { person: 'pick_up' },
     get(),
     { person: 'pay' },
-    { notices: 1 },
+    TOLD_PAID,
     get(),
     status(),
   ],
   'paid by debit card, without a reference': () => [
     create({ amount: 1600 }),
     { person: 'pay', options: { payment_method_type: 'debit_card' } },
-    { notices: 1 },
+    TOLD_PAID,
     get(),
   ],
   'a reference that orders would refuse': () => [
     create({ amount: 1500, additional_info: { external_reference: 'Pedido nº 002 «é» 🧾' } }),
     get(),
     { person: 'pay' },
-    { notices: 1 },
+    TOLD_PAID,
     get(),
   ],
   'the same reference twice': () => [
@@ -56,7 +56,7 @@ const chapters: Record<string, (merchant: string) => Step[]> = {
     cancel('retry'),
     { notices: 1 },
   ],
-  'declined, policy finished': () => [create(SALE), { person: 'decline' }, { notices: 1 }, get(), status(), cancel()],
+  'declined, policy finished': () => [create(SALE), { person: 'decline' }, TOLD_PAID, get(), status(), cancel()],
   canceled: () => [create(SALE), cancel(), { notices: 1 }, get(), status()],
   'canceled twice': () => [create(SALE), cancel(), get(), cancel(), cancel(), { notices: 1 }],
   'cancel refused on the terminal, canceled there': () => [
@@ -70,7 +70,7 @@ const chapters: Record<string, (merchant: string) => Step[]> = {
     status(),
     cancel(),
   ],
-  'cancel of a finished sale': () => [create(SALE), { person: 'pay' }, { notices: 1 }, cancel(), get()],
+  'cancel of a finished sale': () => [create(SALE), { person: 'pay' }, TOLD_PAID, cancel(), get()],
   'a busy terminal': () => [
     create(SALE),
     create({ amount: 1600 }, 'other'),
@@ -87,7 +87,7 @@ const chapters: Record<string, (merchant: string) => Step[]> = {
     create({ ...SALE, amount: 1700 }, 'other', { 'x-idempotency-key': 'kept' }),
     create(SALE, 'other', { 'x-idempotency-key': 'another' }),
     { person: 'pay' },
-    { notices: 1 },
+    TOLD_PAID,
     get(),
     create(SALE, 'second', { 'x-idempotency-key': 'kept' }),
     get('second'),
@@ -205,7 +205,7 @@ const chapters: Record<string, (merchant: string) => Step[]> = {
     create(SALE),
     events(-1, 1),
     { person: 'pay' },
-    { notices: 1 },
+    TOLD_PAID,
     events(-1, 1),
   ],
   'refund intents of payments that are not there': () => [
@@ -273,7 +273,7 @@ const ownChapters: Record<string, Record<string, () => Step[]>> = {
       }),
       get(),
       { person: 'pay', options: { installments: 3 } },
-      { notices: 1 },
+      TOLD_PAID,
       get(),
       create({ amount: 3000, payment: { type: 'debit_card' } }),
       get(),

@@ -5,7 +5,7 @@ import { readDocuments } from '../../src/mapping/load.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
 import { expectCounted, hitsIn, reportsOf } from './limitation-hits.ts';
 import { narrowDifferences } from './qr-transcript.ts';
-import { cancel, create, differences, get, newTill, type Step, status } from './till-script.ts';
+import { cancel, create, differences, get, newTill, type Step, status, TOLD_PAID } from './till-script.ts';
 import { inEachWay, type WorldOptions } from './worlds.ts';
 
 const { limitations } = readDocuments(join(import.meta.dirname, '..', '..', 'mappings')).documents;
@@ -14,6 +14,8 @@ const SALE = { amount: 1500, additional_info: { external_reference: 'sale-77', p
 const TAKEN = '< 201 application/json {"id":"<id 1>","device_id":"PAX_A910__SMARTPOS0000000001"';
 const READ = '"device_id":"PAX_A910__SMARTPOS0000000001"';
 const INFO = '"additional_info":{"external_reference":"sale-77","print_on_terminal":true}';
+/** As a transcript shows it, with everything that changes taken out. */
+const SIGNED = 'signed ts=…,v…=… with request id';
 /** As `reconcile.action_required_grace_ms` is set by default. */
 const GRACE_MS = 10_000;
 
@@ -40,19 +42,22 @@ async function compare(script: Step[], options: Partial<WorldOptions> = {}): Pro
 
 describe('each limitation is this difference and no other', () => {
   limitation('LIM-01', async () => {
-    const found = await compare([create(SALE), { person: 'decline' }, { notices: 1 }, get(), status(), cancel()], {
-      settings: {},
+    const transcripts = await inEachWay({ merchant: ARGENTINA, settings: {} }, ['direct', 'orders'], (world) => {
+      const notices = world.door_url === world.control_url ? TOLD_PAID : { notices: 1 };
+      return newTill(world).run([create(SALE), { person: 'decline' }, get(), status(), cancel(), notices]);
     });
-    const told = '! ?tenant=7&topic=point_integration_ipn&id=<id 1> application/json unsigned {"id":"<id 1>"';
+    const found = differences(transcripts.direct, transcripts.orders);
+    const told = `! ?tenant=7&topic=point_integration_ipn&id=<id 1> application/json ${SIGNED} {"id":"<id 1>"`;
     const facts = '"amount":1500,"caller_id":700100200,"client_id":4004001,"created_at":"<date time>"';
     const payment = '"payment":{"id":<payment 1>,"type":"credit_card","installments":1}';
     expect(found).toEqual([
-      `- ${told},"state":"FINISHED",${facts},"payment":{"id":<payment 1>,"state":"rejected","type":"credit_card"},${INFO}}`,
-      `+ ${told},"state":"ERROR",${facts},${INFO}}`,
       `- < 200 application/json {"id":"<id 1>","state":"FINISHED","amount":1500,${READ},${payment},${INFO}}`,
       `+ < 200 application/json {"id":"<id 1>","state":"ERROR","amount":1500,${READ},${payment},${INFO}}`,
       '- < 200 application/json {"status":"FINISHED","created_on":"<instant>"}',
       '+ < 200 application/json {"status":"ERROR","created_on":"<instant>"}',
+      `- ${told},"state":"FINISHED",${facts},"payment":{"id":<payment 1>,"state":"rejected","type":"credit_card"},${INFO}}`,
+      `+ ${told},"state":"ERROR",${facts},${INFO}}`,
+      `- ! ?tenant=7&id=<payment 1>&topic=payment application/json ${SIGNED} {"resource":"<payment 1>","topic":"payment"}`,
     ]);
   });
 
@@ -64,7 +69,7 @@ describe('each limitation is this difference and no other', () => {
       status(),
       cancel(),
       { person: 'pay' },
-      { notices: 1 },
+      TOLD_PAID,
       get(),
     ]);
     expect(found).toEqual([
@@ -78,7 +83,7 @@ describe('each limitation is this difference and no other', () => {
   limitation('LIM-03', async () => {
     const told = await inEachWay({ merchant: ARGENTINA }, ['direct', 'orders'], async (world) => {
       const till = newTill(world);
-      await till.run([create(SALE), { person: 'pay' }, { notices: 1 }, get()]);
+      await till.run([create(SALE), { person: 'pay' }, TOLD_PAID, get()]);
       const number = [...world.bench.sandbox.world.payments.keys()].at(-1);
       return till.run([{ call: 'POST /devices/{device}/refund', body: { payment_id: String(number) } }]);
     });
@@ -104,7 +109,7 @@ describe('each limitation is this difference and no other', () => {
       '+ < 200 application/json {"id":"<id 1>"}',
     ]);
     expect(
-      await compare([create(SALE), { person: 'pick_up' }, without, { person: 'pay' }, { notices: 1 }, without, get()]),
+      await compare([create(SALE), { person: 'pick_up' }, without, { person: 'pay' }, TOLD_PAID, without, get()]),
     ).toEqual([]);
   });
 
@@ -123,7 +128,7 @@ describe('each limitation is this difference and no other', () => {
     const script = [
       create({ amount: 1500, additional_info: { external_reference: said } }),
       { person: 'pay' },
-      { notices: 1 },
+      TOLD_PAID,
       get(),
       { call: 'GET /v1/payments/{payment}' },
     ];
@@ -157,8 +162,7 @@ describe('each limitation is this difference and no other', () => {
       `- < 200 application/json {"id":"<id 1>","state":"CONFIRMATION_REQUIRED","amount":1500,${READ},"payment":{"id":<payment 1>},${INFO}}`,
       `+ < 200 application/json {"id":"<id 1>","state":"ON_TERMINAL","amount":1500,${READ},${INFO}}`,
     ]);
-    const notice =
-      '! ?tenant=7&topic=point_integration_ipn&id=<id 1> application/json unsigned {"id":"<id 1>","state":"CONFIRMATION_REQUIRED","amount":1500,"caller_id":700100200,"client_id":4004001,"created_at":"<date time>"';
+    const notice = `! ?tenant=7&topic=point_integration_ipn&id=<id 1> application/json ${SIGNED} {"id":"<id 1>","state":"CONFIRMATION_REQUIRED","amount":1500,"caller_id":700100200,"client_id":4004001,"created_at":"<date time>"`;
     expect(differences(told.direct.over, told.orders.over)).toEqual([
       `- < 200 application/json {"id":"<id 1>","state":"CONFIRMATION_REQUIRED","amount":1500,${READ},"payment":{"id":<payment 1>},${INFO}}`,
       `+ < 200 application/json {"id":"<id 1>","state":"CONFIRMATION_REQUIRED","amount":1500,${READ},${INFO}}`,
@@ -298,15 +302,7 @@ describe('each limitation is this difference and no other', () => {
 });
 
 test('an ordinary sale meets none but that its notice names Puente', async () => {
-  const script: Step[] = [
-    create(SALE),
-    { person: 'pick_up' },
-    get(),
-    { person: 'pay' },
-    { notices: 1 },
-    get(),
-    status(),
-  ];
+  const script: Step[] = [create(SALE), { person: 'pick_up' }, get(), { person: 'pay' }, TOLD_PAID, get(), status()];
   const [report] = await reportsOf(() => compare(script));
   expect(report && hitsIn(report)).toEqual([['LIM-20', 1]]);
 });

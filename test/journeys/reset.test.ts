@@ -1,6 +1,6 @@
 /** After a reset of the sandbox its events still find Puente; the settings of the door are not part of the world. */
 import { expect, test } from 'vitest';
-import { ARGENTINA, call, DEVICE, eventually, POINT, startBench, startReceiver, tokenOf } from '../kit.ts';
+import { ARGENTINA, call, DEVICE, eventually, INTENT, POINT, startBench, startReceiver, tokenOf } from '../kit.ts';
 
 test('a sale after a reset is announced', async () => {
   const bench = await startBench();
@@ -11,7 +11,7 @@ test('a sale after a reset is announced', async () => {
     const url = `${bench.app.public_url}${POINT}/devices/${DEVICE}/payment-intents`;
     expect((await call(url, { token: tokenOf(ARGENTINA), body: { amount: 1500 } })).status).toBe(201);
     await bench.atTerminal('pay');
-    const [notice] = await receiver.waitFor(1);
+    const [notice] = await receiver.waitFor(1, INTENT);
     expect(notice?.body).toMatchObject({ state: 'FINISHED', amount: 1500 });
     expect(bench.sandbox.world.sent_log.list()).toMatchObject([{ action: 'order.processed', status: 200 }]);
   } finally {

@@ -1,5 +1,5 @@
 /** One till script for every world: a list of steps, and the transcript of what a till sees when it takes them. */
-import { type Answer, call, DEVICE, type Delivery, POINT, tokenOf } from '../kit.ts';
+import { type Answer, call, DEVICE, type Delivery, POINT, tokenOf, topicOf } from '../kit.ts';
 
 /** What a till or the person at its terminal does. Names in braces are filled in: `{device}`, and what `as` remembered. */
 export type Step =
@@ -8,8 +8,8 @@ export type Step =
   | { person: string; device?: string; options?: object }
   /** Virtual time passes. */
   | { advance_ms: number }
-  /** Waits until so many more notices have come, and writes down what came. */
-  | { notices: number };
+  /** Waits until so many more notices have come, and so many of payments where those are told, and writes down what came. */
+  | { notices: number; payments?: number };
 
 /** Where a script runs: a door that speaks the legacy API, and the terminal and clock behind it. */
 export interface ScriptWorld {
@@ -18,6 +18,8 @@ export interface ScriptWorld {
   /** The sandbox's control door. */
   control_url: string;
   merchant: string;
+  /** Whether a payment is told by a topic of its own, beside its intent. */
+  tells_payments: boolean;
   /** Resolves with at least so many notices. */
   notices(count: number): Promise<Delivery[]>;
 }
@@ -53,8 +55,10 @@ export function newTill(world: ScriptWorld): ScriptTill {
       await call(`${world.control_url}/_sandbox/clock`, { body: { advance_ms: step.advance_ms } });
       return [`= ${step.advance_ms} ms pass`];
     }
-    const all = await world.notices(seen + step.notices);
-    const fresh = all.slice(seen);
+    const payments = world.tells_payments ? (step.payments ?? 0) : 0;
+    const all = await world.notices(seen + step.notices + payments);
+    // Those of one change come in any order.
+    const fresh = all.slice(seen).sort((one, other) => order(one) - order(other));
     seen = all.length;
     return fresh.map((delivery) => `! ${normal(shownDelivery(delivery))}`);
   }
@@ -67,6 +71,11 @@ export function newTill(world: ScriptWorld): ScriptTill {
   };
 }
 
+/** The intent's first. */
+function order(delivery: Delivery): number {
+  return topicOf(delivery) === 'payment' ? 1 : 0;
+}
+
 /** What only one of two transcripts of the same script has, in order: `- ` the first's, `+ ` the second's. */
 export function differences(one: Transcript, other: Transcript): string[] {
   const found: string[] = [];
@@ -77,6 +86,9 @@ export function differences(one: Transcript, other: Transcript): string[] {
   }
   return found;
 }
+
+/** A payment was made: its intent is told, and the payment itself. */
+export const TOLD_PAID: Step = { notices: 1, payments: 1 };
 
 export const create = (body: unknown, as = 'sale', headers?: Record<string, string>): Step => ({
   call: 'POST /devices/{device}/payment-intents',

@@ -48,8 +48,9 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
     { clock },
   );
   const url = `${receiver.url}?tenant=7`;
-  // The vendor's panel keeps the URL, whichever way the calls go.
-  const target = { url, topic: dialect, secret: NOTICE_SECRET };
+  const tells_payments = dialect === 'point_integration_ipn';
+  // The vendor's panel keeps the URL, whichever way the calls go; its IPN is of payments too.
+  const target = { url, topic: dialect, secret: NOTICE_SECRET, ...(tells_payments ? { ipn_url: url } : {}) };
   const panel = `${bench.sandbox.url}/_sandbox/legacy/merchants/${merchant}/notifications`;
   await call(panel, { method: 'PUT', body: target });
   if (way === 'orders')
@@ -60,6 +61,7 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
     door_url: way === 'direct' ? bench.sandbox.url : bench.app.public_url,
     control_url: bench.sandbox.url,
     merchant,
+    tells_payments,
     notices: (count) => receiver.waitFor(count),
     async close() {
       await bench.close();

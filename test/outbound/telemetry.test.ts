@@ -57,7 +57,10 @@ describe('traces', () => {
     });
     let attempts = 0;
     receiver = await startReceiver(() => (++attempts === 1 ? 500 : 200));
-    await shop.notify(ARGENTINA, { notice_url: `${receiver.url}/path-of-the-shop?key=key-of-the-shop` });
+    await shop.notify(ARGENTINA, {
+      notice_url: `${receiver.url}/path-of-the-shop?key=key-of-the-shop`,
+      point_payment_notices: 'off',
+    });
     const device = shop.freshDevice();
     const traceparent = `00-${TILL_TRACE}-${TILL_SPAN}-01`;
     const id = idOf(await shop.create(device, {}, { headers: { traceparent } }));

@@ -51,7 +51,7 @@ export function readRows({ database, version }: MemoryStore, trueNow: () => numb
   const due = database.prepare<[], Record<WorkKind, number | null>>(
     `SELECT (SELECT min(next_check_at) FROM links WHERE next_check_at IS NOT NULL) AS links,
        (SELECT min(next_attempt_at) FROM events WHERE state = 'pending') AS events,
-       (SELECT min(next_attempt_at) FROM notices WHERE state = 'pending' AND is_next = 1) AS notices`,
+       (SELECT min(next_attempt_at) FROM notices WHERE state = 'pending') AS notices`,
   );
   const openRefunds = database.prepare<[], { found: number }>(
     "SELECT count(*) AS found FROM refunds WHERE state IN ('SENDING', 'IN_DOUBT')",

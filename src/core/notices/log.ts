@@ -16,7 +16,12 @@ const MOST_LISTED = 500;
 /** Replayed by one call: a bound on one commit, and on what a slip of the keyboard can send. */
 const MOST_REPLAYED = 10_000;
 
-export const noticeStates = ['pending', 'delivered', 'dead'] as const satisfies readonly Notice['state'][];
+export const noticeStates = [
+  'pending',
+  'delivered',
+  'dead',
+  'superseded',
+] as const satisfies readonly Notice['state'][];
 
 const instant = z.iso
   .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })

@@ -21,7 +21,11 @@ export interface NoticesBehind {
 }
 
 export interface DeliveryStore {
-  /** Due notices, oldest first: of each link and form the first undelivered, and whatever is being replayed. */
+  /**
+   * Due notices, oldest first, each on its own schedule. Where several processes share the store, one whose predecessor of the
+   * same topic and id was superseded during an attempt is handed to the process of that attempt alone: the notifier there
+   * keeps the two in order.
+   */
   dueNotices(now: number, limit: number): Promise<Notice[]>;
   /**
    * The same in turns, for a backlog in which one merchant's notices would hide the others': of each merchant its oldest,
@@ -33,7 +37,11 @@ export interface DeliveryStore {
   dueNoticesBehind(asked: NoticesBehind): Promise<Notice[]>;
   /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
   hastenNotices(merchant_id: string, now: number): Promise<void>;
-  /** Writes an attempt, and the notice's new state and next attempt, in one transaction. */
+  /**
+   * Writes an attempt, and the notice's new state and next attempt, in one transaction: the one place in which a notice
+   * becomes delivered. One that was superseded meanwhile stays so, unless it was delivered.
+   * @throws PuenteError conflict when another attempt was recorded meanwhile.
+   */
   recordAttempt(
     notice: Notice,
     attempt: Attempt,

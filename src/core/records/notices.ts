@@ -22,9 +22,10 @@ export interface NewNotice {
 export interface Notice extends NewNotice {
   /** UUID, the same on every attempt. */
   id: string;
-  /** Order within its link, from 1; a later one waits for the earlier ones of its form. */
+  /** Order within its link, from 1. */
   sequence: number;
-  state: 'pending' | 'delivered' | 'dead';
+  /** `superseded`: a newer one of the same topic and id was made before this one was delivered, and goes out in its place. */
+  state: 'pending' | 'delivered' | 'dead' | 'superseded';
   /** Those that count against the receiver. */
   attempts: number;
 }
@@ -43,7 +44,7 @@ export interface Attempt {
 
 /** A notice as the delivery log shows it. */
 export interface LoggedNotice extends Notice {
-  /** Asked for again by an operator: since then it goes by itself, beside the order of its link. */
+  /** Asked for again by an operator. */
   replayed: boolean;
   /** All attempts, our own faults too. */
   tries: number;
@@ -66,7 +67,7 @@ export interface NoticeFilter {
 export interface NoticeSum {
   topic: NoticeTopic;
   form: Notice['form'];
-  state: Notice['state'];
+  state: Exclude<Notice['state'], 'superseded'>;
   /** Attempts that count against the receiver; 2 stands for more too. */
   attempts: 0 | 1 | 2;
   count: number;
@@ -78,12 +79,11 @@ export interface NoticeStore {
   /** One notice with all its attempts, oldest first. */
   notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
   countNotices(filter: NoticeFilter): Promise<number>;
-  /** Notices created in [since, until), counted by how they stand. */
+  /** Notices created in [since, until), counted by how they stand; one that was superseded counts as the newer one. */
   sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
   /**
-   * Makes notices due now, with the audit line in one transaction. One that is over (delivered or dead) becomes pending
-   * once more and goes by itself: it waits for nothing, and nothing waits for it. One that is pending keeps its place, so
-   * the earlier ones of its link and form that it waits for become due with it.
+   * Makes notices due now, with the audit line in one transaction. One that is over (delivered, dead or superseded) becomes
+   * pending once more, beside a newer one of the same topic and id.
    */
   replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
 }

@@ -2,6 +2,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import type { IntentState } from '../../contract/legacy-point.ts';
+import { unverifiableSignature } from '../feed.ts';
 import type { World } from '../world.ts';
 import type { LegacyState, NoticeTarget, PaymentIntent } from './state.ts';
 
@@ -14,7 +15,10 @@ const announcedStates: readonly IntentState[] = ['FINISHED', 'CONFIRMATION_REQUI
 export function announce(world: World, state: LegacyState, intent: PaymentIntent, final: IntentState): void {
   const target = state.notice_targets.get(intent.merchant.user_id);
   if (target === undefined || target.url === null || !announcedStates.includes(final)) return;
-  const signed = target.topic === 'point_integration_wh';
+  const signed =
+    target.topic === 'point_integration_wh'
+      ? () => signature(target, intent.id, world.clock.realNow())
+      : unverifiableSignature(world);
   state.postman.deliver({
     url: targetUrl(target.url, target.topic, intent.id),
     topic: target.topic,
@@ -24,7 +28,7 @@ export function announce(world: World, state: LegacyState, intent: PaymentIntent
     headers: () => ({
       'content-type': 'application/json',
       'user-agent': 'restclient-node/4.15.3',
-      ...(signed ? signature(target, intent.id, world.clock.realNow()) : {}),
+      ...signed(),
     }),
   });
 }
@@ -59,7 +63,7 @@ function targetUrl(target: string, topic: NoticeTarget['topic'], intent_id: stri
   return url.href;
 }
 
-/** The id of the body signs, not a query value (`legacy-point.md` finding 3). IPN stays unsigned. */
+/** The id of the body signs, not a query value (`legacy-point.md` finding 3). */
 function signature(target: NoticeTarget, intent_id: string, now_ms: number): Record<string, string> {
   const request_id = randomUUID();
   const manifest = `id:${intent_id};request-id:${request_id};ts:${now_ms};`;

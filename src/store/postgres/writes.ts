@@ -31,11 +31,6 @@ const own: Partial<Record<WriteName, string>> = {
     WHERE over.sequence = ? AND over.verified = 0 AND over.order_id IS NULL
     AND events.order_id IS NULL AND events.verified = 0 AND events.state IN ('done', 'expired')
     ORDER BY events.sequence DESC OFFSET ${UNVERIFIED_KEPT})`,
-  hasten_replayed: `UPDATE notices SET next_attempt_at = ? WHERE next_attempt_at > ? AND id IN (SELECT earlier.id
-    FROM notices AS asked JOIN notices AS earlier
-    ON earlier.legacy_id = asked.legacy_id AND earlier.sequence <= asked.sequence
-    WHERE asked.id ${LISTED} AND asked.state = 'pending' AND earlier.state = 'pending' AND earlier.form = asked.form
-    AND (earlier.id = asked.id OR (asked.replayed = 0 AND earlier.replayed = 0)))`,
   end_earlier_legacy_sales: `UPDATE legacy_sales AS earlier SET state = 'ENDED', updated_at = ? FROM legacy_sales AS sale
     WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot
     AND earlier.sequence < sale.sequence AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}

@@ -27,7 +27,7 @@ const BEFORE_ALL = { next_attempt_at: Number.MIN_SAFE_INTEGER, created_at: 0, se
 
 /** Each names its index: by its own estimates SQLite reads the whole backlog and sorts it, for every look. */
 function prepareReads(reader: Reader) {
-  const waiting = `state = 'pending' AND is_next = 1`;
+  const waiting = `state = 'pending'`;
   const by_merchant = 'notices INDEXED BY notices_due_by_merchant';
   return {
     due: reader.prepare<[number, number], NoticeRow>(

@@ -42,7 +42,7 @@ describe('a call meets a limitation', () => {
     expect(meets(counted, { operation: 'gone.since' }, ['gone.since'])).toBe(false);
     expect(meets(counted, {}, ['qr.cancel_order'])).toBe(false);
     expect(meets({ unseen: 'No call tells anything of it.' })).toBe(false);
-    expect(meets({ notices: 'ipn' })).toBe(false);
+    expect(meets({ notices: 'point' })).toBe(false);
     expect(meets(counted)).toBe(true);
   });
 

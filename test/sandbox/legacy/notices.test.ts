@@ -107,7 +107,7 @@ describe('bodies', () => {
 });
 
 describe('dialects', () => {
-  it('ipn: topic and id in the query, behind what the URL has, unsigned', async () => {
+  it('ipn: topic and id in the query, behind what the URL has, and a signature that no secret made', async () => {
     await listen({ url: `${receiver.url}?client=a%20b` });
     const id = await till.create();
     till.operate('pay');
@@ -118,7 +118,8 @@ describe('dialects', () => {
       'content-type': 'application/json',
       'user-agent': expect.stringMatching(/./),
     });
-    expect(notice?.headers).not.toHaveProperty('x-signature');
+    expect(notice?.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(notice?.headers['x-signature']).toMatch(/^ts=\d{10},v1=[0-9a-f]{64}$/);
   });
 
   it("wh: type and data.id in the query, signed over the intent's id with the merchant's secret", async () => {

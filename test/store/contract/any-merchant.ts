@@ -28,7 +28,11 @@ export function anyMerchantTests(current: () => Harness): void {
   it('counts what is open on both sides and what waits to be told, by merchant', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(link, { state: 'IN_DOUBT' }, { notices: [newNotice(link, '1'), newNotice(link, '2')] });
+    await store.saveLink(
+      link,
+      { state: 'IN_DOUBT' },
+      { notices: [newNotice(link, '1'), newNotice(link, '2', { subject: '2' })] },
+    );
     await opened(store, { unit: 'PAX_A910__2' });
     await finished(store);
     const sale = newSale({ merchant_id: OTHER_MERCHANT });
@@ -92,7 +96,7 @@ export function anyMerchantTests(current: () => Harness): void {
     const failed = { at: NOON, duration_ms: 3, outcome: 'theirs', status: 500, detail: 'no', url: null } as const;
     for (const merchant_id of [MERCHANT, OTHER_MERCHANT]) {
       const link = await finished(store, { merchant_id });
-      await store.saveLink(link, {}, { notices: ['a', 'b'].map((body) => newNotice(link, body)) });
+      await store.saveLink(link, {}, { notices: ['a', 'b'].map((body) => newNotice(link, body, { subject: body })) });
     }
     await finished(store).then((link) =>
       store.saveLink(link, {}, { notices: [newNotice(link, 'c', { created_at: NOON + 9 })] }),

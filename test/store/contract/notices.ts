@@ -1,6 +1,7 @@
-/** Notices are told in order for each link, and every attempt is kept with its outcome. */
+/** Each notice goes by itself, a newer one takes the place of an older one of its topic and id, and every attempt is kept. */
 import { expect, it } from 'vitest';
-import type { Attempt, Notice, NoticeForm } from '../../../src/core/records/notices.ts';
+import type { Attempt, Notice } from '../../../src/core/records/notices.ts';
+import type { Store } from '../../../src/core/store.ts';
 import { type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, OTHER_MERCHANT, opened } from './harness.ts';
 
 const delivered: Attempt = {
@@ -21,68 +22,107 @@ const theirs: Attempt = {
 };
 const ours: Attempt = { at: NOON, duration_ms: 0, outcome: 'ours', status: null, detail: 'no URL is set', url: null };
 
+async function bodiesDue(store: Store, now = NOON): Promise<string[]> {
+  return (await store.dueNotices(now, 10)).map(({ body }) => body);
+}
+
 export function noticeTests(current: () => Harness): void {
   itKeepsAttempts(current);
 
-  it('gives one notice per link, the first undelivered, and the next after it, although all are of one moment [F48]', async () => {
-    const { store } = current();
-    let link = await opened(store);
-    link = await store.saveLink(link, {}, { notices: [newNotice(link, '1')] });
-    await store.saveLink(link, {}, { notices: [newNotice(link, '2'), newNotice(link, '3')] });
-    for (const [index, body] of ['1', '2', '3'].entries()) {
-      const due = await store.dueNotices(NOON, 10);
-      expect(due).toHaveLength(1);
-      const [notice] = due;
-      expect(notice).toMatchObject({ body, sequence: index + 1, state: 'pending', attempts: 0 });
-      if (notice === undefined) return;
-      await store.recordAttempt(notice, delivered, { state: 'delivered', next_attempt_at: NOON });
-    }
-    expect(await store.dueNotices(NOON, 10)).toEqual([]);
-    expect(await store.counts()).toMatchObject({ notices_pending: 0 });
-  });
-
-  it('holds later notices of a link while the first waits for its next attempt, and no other link', async () => {
+  it('hands out each notice by itself: one that was refused, or has to wait, holds up no other, not even of its sale', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, '1'), newNotice(link, '2')] });
-    const other = await opened(store, { unit: 'PAX_A910__2' });
-    await store.saveLink(other, {}, { notices: [newNotice(other, 'other', { next_attempt_at: NOON + 1 })] });
-    const [first] = await store.dueNotices(NOON, 10);
-    if (first === undefined) throw new Error('no notice is due');
-    await store.recordAttempt(first, theirs, { state: 'pending', next_attempt_at: NOON + MINUTE_MS });
-    expect((await store.dueNotices(NOON + 1, 10)).map((notice) => notice.body)).toEqual(['other']);
-    const due = await (await current().reopen()).dueNotices(NOON + MINUTE_MS, 10);
-    expect(due.map((notice) => notice.body)).toEqual(['other', '1']);
-    expect(due[1]).toMatchObject({ id: first.id, attempts: 1 });
-  });
-
-  it('keeps an order for each form, so that one form never waits for the other', async () => {
-    const { store } = current();
-    const link = await opened(store);
-    const told = (body: string, form: NoticeForm) => newNotice(link, body, { topic: 'payment', form });
-    const notices = [told('1 ipn', 'ipn'), told('1 wh', 'webhook'), told('2 ipn', 'ipn'), told('2 wh', 'webhook')];
+    const notices = [
+      newNotice(link, 'intent'),
+      newNotice(link, 'payment', { topic: 'payment', form: 'ipn', subject: '1313' }),
+      newNotice(link, 'payment by webhook', { topic: 'payment', form: 'webhook', subject: '1313' }),
+      newNotice(link, 'other payment', { topic: 'payment', form: 'ipn', subject: '1414' }),
+      newNotice(link, 'same id, other topic', { topic: 'merchant_order', form: 'ipn', subject: '1313' }),
+    ];
     await store.saveLink(link, {}, { notices });
     const due = await store.dueNotices(NOON, 10);
-    expect(due.map(({ body, form, topic }) => [body, form, topic])).toEqual([
-      ['1 ipn', 'ipn', 'payment'],
-      ['1 wh', 'webhook', 'payment'],
+    expect(due.map(({ body }) => body)).toEqual(notices.map(({ body }) => body));
+    expect(due.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
+    for (const notice of due.slice(0, 3)) {
+      await store.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON + MINUTE_MS });
+    }
+    expect(await bodiesDue(store)).toEqual(['other payment', 'same id, other topic']);
+    const later = await (await current().reopen()).dueNotices(NOON + MINUTE_MS, 10);
+    expect(later.map(({ body, attempts }) => [body, attempts])).toEqual([
+      ['other payment', 0],
+      ['same id, other topic', 0],
+      ['intent', 1],
+      ['payment', 1],
+      ['payment by webhook', 1],
     ]);
-    const [ipn] = due;
-    if (ipn === undefined) throw new Error('no notice is due');
-    await store.recordAttempt(ipn, delivered, { state: 'delivered', next_attempt_at: NOON });
-    expect((await store.dueNotices(NOON, 10)).map(({ body }) => body)).toEqual(['1 wh', '2 ipn']);
   });
 
-  it('goes on behind a notice that was given up', async () => {
+  it('lets a newer notice of the same topic and id take the place of an undelivered one, due at once', async () => {
     const { store } = current();
-    const link = await opened(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, '1'), newNotice(link, '2')] });
+    let link = await opened(store);
+    const order = (body: string) => newNotice(link, body, { topic: 'merchant_order', form: 'ipn', subject: '8000' });
+    link = await store.saveLink(link, {}, { notices: [order('opened'), newNotice(link, 'intent')] });
     const [first] = await store.dueNotices(NOON, 10);
     if (first === undefined) throw new Error('no notice is due');
-    await store.recordAttempt(first, theirs, { state: 'dead', next_attempt_at: NOON });
-    expect((await store.dueNotices(NOON, 10)).map((notice) => notice.body)).toEqual(['2']);
-    expect(await store.counts()).toMatchObject({ notices_pending: 1 });
+    await store.recordAttempt(first, theirs, { state: 'pending', next_attempt_at: NOON + 60 * MINUTE_MS });
+    link = await store.saveLink(link, {}, { notices: [order('closed')] });
+    const reopened = await current().reopen();
+    const due = await reopened.dueNotices(NOON, 10);
+    expect(due.map(({ body, attempts }) => [body, attempts])).toEqual([
+      ['intent', 0],
+      ['closed', 0],
+    ]);
+    expect((await reopened.notice(first.id))?.notice).toMatchObject({ state: 'superseded', tries: 1 });
+    expect(await bodiesDue(reopened, NOON + 24 * 60 * MINUTE_MS)).toEqual(['intent', 'closed']);
+    expect(await reopened.counts()).toMatchObject({ notices_pending: 2 });
+    const sums = await reopened.sumNotices({ since: NOON, until: NOON + 1 });
+    expect(sums.map(({ topic, state, count }) => [topic, state, count]).sort()).toEqual([
+      ['merchant_order', 'pending', 1],
+      ['point', 'pending', 1],
+    ]);
   });
+
+  it('leaves alone what was delivered or given up, and the other sale, when a newer one of the topic and id comes', async () => {
+    const { store } = current();
+    const link = await opened(store);
+    const payment = (body: string) => newNotice(link, body, { topic: 'payment', form: 'ipn', subject: '1313' });
+    const other = await opened(store, { unit: 'PAX_A910__2' });
+    await store.saveLink(other, {}, { notices: [{ ...payment('other sale'), legacy_id: other.legacy_id }] });
+    let now = link;
+    for (const state of ['delivered', 'dead'] as const) {
+      now = await store.saveLink(now, {}, { notices: [payment(state)] });
+      const notice = (await store.dueNotices(NOON, 10)).find(({ body }) => body === state);
+      if (notice === undefined) throw new Error('no notice is due');
+      await store.recordAttempt(notice, state === 'dead' ? theirs : delivered, { state, next_attempt_at: NOON });
+    }
+    await store.saveLink(now, {}, { notices: [payment('newest')] });
+    const log = await store.notices({}, 10);
+    expect(log.map(({ body, state }) => [body, state]).sort()).toEqual([
+      ['dead', 'dead'],
+      ['delivered', 'delivered'],
+      ['newest', 'pending'],
+      ['other sale', 'pending'],
+    ]);
+  });
+
+  it.each([
+    ['delivered', 'delivered', delivered],
+    ['refused', 'superseded', theirs],
+  ] as const)(
+    'records an attempt that was under way while its notice was superseded: %s',
+    async (_how, state, attempt) => {
+      const { store } = current();
+      const link = await opened(store);
+      const linked = await store.saveLink(link, {}, { notices: [newNotice(link, 'old')] });
+      const [under_way] = await store.dueNotices(NOON, 10);
+      if (under_way === undefined) throw new Error('no notice is due');
+      await store.saveLink(linked, {}, { notices: [newNotice(link, 'new')] });
+      const next = { state: state === 'delivered' ? state : 'pending', next_attempt_at: NOON } as const;
+      await store.recordAttempt(under_way, attempt, next);
+      expect((await store.notice(under_way.id))?.notice).toMatchObject({ state, tries: 1, last_attempt: attempt });
+      expect(await bodiesDue(store)).toEqual(['new']);
+    },
+  );
 
   it('goes through merchants in turns, some notices of each, past a backlog and past those that are left out [F120]', async () => {
     const { store } = current();

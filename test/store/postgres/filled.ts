@@ -37,7 +37,6 @@ const TABLES: Record<string, Record<string, string>> = {
     legacy_id: named('legacy_id'),
     merchant_id: MERCHANT,
     state: `'delivered'`,
-    is_next: '0',
     created_at: earlier('created_at'),
   },
   notice_attempts: { rowid: numbered('rowid'), notice_id: named('notice_id') },

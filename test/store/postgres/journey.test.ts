@@ -12,11 +12,13 @@ import {
   call,
   DEVICE,
   eventually,
+  INTENT,
   POINT,
   startBench,
   startReceiver,
   tables,
   tokenOf,
+  topicOf,
 } from '../../kit.ts';
 import { type Server, startServer } from './server.ts';
 
@@ -74,7 +76,7 @@ describe('two Puentes on one database', () => {
     const busy = await at(second, INTENTS, { amount: 1900 });
     expect(busy.status).toBe(409);
     await first.atTerminal('pay');
-    const [notice] = await receiver.waitFor(1);
+    const [notice] = await receiver.waitFor(1, INTENT);
     expect(notice?.body).toMatchObject({ id, state: 'FINISHED', amount: 1500 });
     const shown = await eventually(
       async () => (await at(second, `${POINT}/payment-intents/${id}`)).body as { state: string },
@@ -87,8 +89,8 @@ describe('two Puentes on one database', () => {
       () => server.run(url, `SELECT state, attempts::int AS attempts FROM notices`),
       (rows) => rows.every(({ state }) => state === 'delivered'),
     );
-    expect(notices).toEqual([{ state: 'delivered', attempts: 1 }]);
-    expect(receiver.received).toHaveLength(1);
+    expect(notices).toEqual(Array(2).fill({ state: 'delivered', attempts: 1 }));
+    expect(receiver.received.map(topicOf).sort()).toEqual(['payment', INTENT]);
     await receiver.close();
   });
 

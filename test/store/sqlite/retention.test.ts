@@ -130,7 +130,11 @@ it('takes of the inbox only what is over and of that very sale, where others hav
 
 it('deletes delivered notices, sums and sealed tokens by their own age, a bounded number at a time', async () => {
   const link = await opened(store);
-  const saved = await store.saveLink(link, {}, { notices: ['1', '2', '3'].map((body) => newNotice(link, body)) });
+  const saved = await store.saveLink(
+    link,
+    {},
+    { notices: ['1', '2', '3'].map((body) => newNotice(link, body, { subject: body })) },
+  );
   for (let told = 0; told < 3; told++) {
     const [notice] = await store.dueNotices(NOON, 10);
     if (notice === undefined) throw new Error('no notice is due');
