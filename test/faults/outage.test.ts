@@ -126,7 +126,7 @@ it('new sales go first: upstream sees them before the rest of a backlog that wai
       (reads) => reads === places - 1,
     );
     const sales = await Promise.all(Array.from({ length: 8 }, (_, index) => createAt(20 + index)));
-    expect(sales.map(({ status }) => status)).toEqual(Array(8).fill(200));
+    expect(sales.map(({ status }) => status)).toEqual(Array(8).fill(201));
     busy.holds_reads = false;
     await eventually(
       async () => busy.reads(),
