@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { parseJson, stringifyJson } from '../../src/contract/json.ts';
-import { decimalOf, jsonNumber, quantityOf } from '../../src/contract/legacy-amount.ts';
+import { decimalOf, jsonNumber, quantityOf, withoutNoise } from '../../src/contract/legacy-amount.ts';
 
 /** A number as it stands in JSON text. */
 const written = (text: string): unknown => parseJson(text);
@@ -15,9 +15,9 @@ describe('decimalOf', () => {
     '-0.01',
     '1e13',
     '1e99',
-    '1e-16',
+    '1e-33',
     '1234567890123',
-    '0.1234567890123456',
+    '0.123456789012345678901234567890123',
     'true',
     'null',
     '[]',
@@ -48,7 +48,9 @@ describe('decimalOf', () => {
     ['"500"', '500'],
     ['"120.50"', '120.50'],
     ['999999999999.99', '999999999999.99'],
-    ['0.1000000000000000', null],
+    ['0.1000000000000000', '0.1000000000000000'],
+    ['1e-16', '0.0000000000000001'],
+    ['0.12345678901234567', '0.12345678901234567'],
     ['1.205e2', '120.5'],
     ['1.205E+2', '120.5'],
     ['1.2e1', '12'],
@@ -92,6 +94,38 @@ describe('decimalOf', () => {
         expect(fraction).toHaveLength(places);
       }),
     );
+  });
+});
+
+describe('withoutNoise', () => {
+  it.each([
+    ['99.89999999999999', 2, '99.90'],
+    ['100.10000000000001', 2, '100.10'],
+    ['99.99999999999999', 2, '100.00'],
+    ['9.989999771118164', 2, '9.99'],
+    ['1.00001', 2, '1.00'],
+    ['1500.0000000000000', 2, '1500.00'],
+    ['1499.9999999999998', 0, '1500'],
+    ['1500.0000000000002', 0, '1500'],
+    ['1500.00', 0, '1500'],
+  ])('%s with %i decimals is %s', (sent, exponent, meant) => {
+    expect(withoutNoise(sent, exponent)).toBe(meant);
+  });
+
+  it.each([
+    ['1.005', 2],
+    ['1.005', 0],
+    ['1.995', 0],
+    ['1.0001', 2],
+    ['1.0001', 0],
+    ['1.9999', 2],
+    ['99.899', 2],
+    ['1.01', 0],
+    ['0.00000001', 2],
+    ['12.34', 2],
+    ['12', 2],
+  ])('%s with %i decimals stays: a real fraction, or none', (sent, exponent) => {
+    expect(withoutNoise(sent, exponent)).toBe(sent);
   });
 });
 
