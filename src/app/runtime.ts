@@ -16,6 +16,7 @@ import { createUnprovenTokens } from '../core/legacy-sale/unproven.ts';
 import { createUnrecorded } from '../core/legacy-sale/unrecorded.ts';
 import type { Link } from '../core/link.ts';
 import { createMint } from '../core/minted.ts';
+import { withoutCredentials } from '../core/notice.ts';
 import { createPassing } from '../core/passing.ts';
 import { createProofs } from '../core/proof.ts';
 import { createRecentReads } from '../core/reads.ts';
@@ -25,6 +26,7 @@ import type { Clock, CoreSettings, Runtime } from '../core/runtime.ts';
 import { createSafetyWatch } from '../core/safety/watch.ts';
 import { Secret } from '../core/secret.ts';
 import { createSerial } from '../core/serial.ts';
+import { checkUrl } from '../outbound/guard.ts';
 import { observedLog, observedTables, observedUpstream } from './observed.ts';
 
 /** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
@@ -90,11 +92,27 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     asked: createRecent(REFUNDS_REMEMBERED),
     reads: createRecentReads(parts.clock.now),
     cache: createCache(),
+    notice_urls: noticeUrls(config),
     unrecorded: createUnrecorded(),
     unproven_tokens: createUnprovenTokens(),
     proofs: createProofs(),
     ids: { legacyId: (now) => uuidV7(now, takeRandom(RANDOM_BYTES)), number: createMint(), idempotencyKey: randomUUID },
     boot_id: randomUUID(),
+  };
+}
+
+function noticeUrls({ outbound: { allow_private, allow_http, ports } }: Config): Runtime['notice_urls'] {
+  const policy = { allow_private, allow_http, ports: [...ports], own_hosts: [] };
+  return {
+    scheme: allow_private || allow_http ? 'http' : 'https',
+    mayCall(url) {
+      try {
+        checkUrl(withoutCredentials(url).url, policy);
+        return true;
+      } catch {
+        return false;
+      }
+    },
   };
 }
 

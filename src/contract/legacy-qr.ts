@@ -18,7 +18,7 @@ const reference = z.union([
 ]);
 const text = z.string().max(256);
 const title = z.string().min(1).max(256);
-/** Samples lack a scheme (`www.…`), so the form is not checked here; the outbound guard judges it before a call. */
+/** Samples lack a scheme (`www.…`); the request tables refuse what no URL can be made of (`contract/notice-url.ts`). */
 const notificationUrl = z.string().max(500);
 const idText = z.union([z.string(), writtenInteger, longInteger]);
 const currency = z.string().regex(/^[A-Z]{3}$/);

@@ -72,6 +72,24 @@ export function inTurns<N extends Pick<Notice, 'merchant_id'>>(
   return ordered;
 }
 
+/** The URL without its user name and password, and the header that tells them instead, as HTTP clients do. */
+export function withoutCredentials(text: string): { url: string; headers: { authorization?: string } } {
+  const url = URL.parse(text);
+  if (url === null || (url.username === '' && url.password === '')) return { url: text, headers: {} };
+  const pair = `${decoded(url.username)}:${decoded(url.password)}`;
+  url.username = '';
+  url.password = '';
+  return { url: url.href, headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a lone percent sign
+  }
+}
+
 /** Puts `query` behind the URL's own parameters, which stay as they are. */
 export function withQuery(url: string, query: string): string {
   if (!url.includes('?')) return `${url}?${query}`;

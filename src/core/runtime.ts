@@ -230,6 +230,13 @@ export interface Runtime {
     /** For `X-Idempotency-Key`: one per row, never made again. */
     idempotencyKey(): string;
   };
+  /** What the rules of outgoing calls say of the URLs that tills name for their notices. */
+  notice_urls: {
+    /** Of a URL that names none: plain where that may be called, as clients do without one. */
+    scheme: 'http' | 'https';
+    /** False for a URL that the rules, as they are set, never let a notice go to. */
+    mayCall(url: string): boolean;
+  };
   /** Units that a carried create holds on legacy though the store could not be told. */
   unrecorded: Unrecorded;
   /** Tokens of carried creates in doubt that nobody could judge. */

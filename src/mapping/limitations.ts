@@ -25,6 +25,7 @@ export const markedInCode = [
   'LIM-56',
   'LIM-57',
   'LIM-59',
+  'LIM-83',
   'LIM-90',
 ] as const;
 export type MarkedLimitation = (typeof markedInCode)[number];

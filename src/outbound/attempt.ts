@@ -1,7 +1,7 @@
 /** One attempt to deliver one notice: build, send, judge, record. */
 
 import type { Dialect } from '../core/merchant.ts';
-import { type NoticeRequest, noticeRequest } from '../core/notice.ts';
+import { type NoticeRequest, noticeRequest, withoutCredentials } from '../core/notice.ts';
 import { feedNoticeRequest } from '../core/notices/feed-request.ts';
 import { shownUrl } from '../core/notices/shown-url.ts';
 import type { Attempt, Notice } from '../core/records/notices.ts';
@@ -51,7 +51,7 @@ export async function attemptNotice(
 ): Promise<void> {
   const started = parts.clock.now();
   const request = writeRequest(notice, receiver, parts.public_url, started);
-  const result = typeof request === 'string' ? held(request) : await parts.sender.send(request);
+  const result = typeof request === 'string' ? held(request) : await parts.sender.send(asCalled(request));
   // A connection that was cut by our stop says nothing about the receiver; the notice stays due.
   if (stopping.aborted && result.status === null) return;
   const ended = parts.clock.now();
@@ -73,6 +73,11 @@ export async function attemptNotice(
     random: parts.random(),
   });
   await record(parts, notice, attempt, next, stopping);
+}
+
+function asCalled(request: NoticeRequest): NoticeRequest {
+  const { url, headers } = withoutCredentials(request.url);
+  return { ...request, url, headers: { ...request.headers, ...headers } };
 }
 
 /** The request, or one sentence that says why there is none and what to do about it. */

@@ -522,6 +522,16 @@ describe('notices and refusals', () => {
       '+ …"error":"invalid_total_amount","message":"total_amount is not valid"…',
     ]);
   });
+
+  limitation('LIM-83', async () => {
+    for (const family of [v1, v2]) {
+      const found = await compare([sale(family, { notification_url: 'https://shop with a space/ipn' })]);
+      expect(found).toEqual([
+        expect.stringMatching(/^- < 20[04] /),
+        expect.stringMatching(/^\+ < 400 application\/json .*notification_url.*/),
+      ]);
+    }
+  });
 });
 
 describe('what is said', () => {

@@ -1,4 +1,5 @@
 /** The stories of a new QR sale: attended v1 and v2, dynamic and hybrid; the earlier order of a point of sale makes room first. */
+import { callableUrl } from '../../contract/notice-url.ts';
 import type { QrMode } from '../../contract/orders.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
@@ -45,6 +46,7 @@ async function createQr(
   if (place.kind === 'refused') return place.answer;
   const { body, reference, notice_url } = keepCall(runtime, call.body);
   markReference(runtime, call.body, reference);
+  markNoticeUrl(runtime, notice_url);
   const holds_unit = mode !== 'dynamic';
   const slot = slotOf('qr', place.external_pos_id);
   const open = (): Promise<LegacyAnswer> =>
@@ -69,6 +71,13 @@ function markReference(runtime: Runtime, body: unknown, reference: string | null
   const { external_reference: said } = body as { external_reference?: unknown }; // the door takes JSON objects only
   const is_long_number = typeof said !== 'string' && /^\d{16,}$/.test(reference ?? '');
   if (is_long_number || reference?.isWellFormed() === false) markLimitation(runtime.exchange(), 'LIM-57');
+}
+
+/** The request table refuses what no URL can be made of; what the rules of outgoing calls hold back is taken (LIM-83). */
+function markNoticeUrl(runtime: Runtime, notice_url: string | null): void {
+  const url = callableUrl(notice_url ?? '', runtime.notice_urls.scheme);
+  if (url === null || (url !== undefined && !runtime.notice_urls.mayCall(url)))
+    markLimitation(runtime.exchange(), 'LIM-83');
 }
 
 /** What the request tables of QR sales may want to know. */

@@ -1,6 +1,7 @@
 /** Converters of the QR tables: JSON numbers to decimal strings and back, limits of items, lifetimes. */
 import { plainNumber } from '../../contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf, withoutNoise } from '../../contract/legacy-amount.ts';
+import { callableUrl } from '../../contract/notice-url.ts';
 import { decimalText, minorUnits } from '../amount.ts';
 import type { MappingContext } from '../tables.ts';
 import { type Converted, type Converter, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
@@ -40,10 +41,13 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
     says: 'the same for an amount of cash; nothing when it is zero',
     convert: (value, { context }) => (isZero(value) ? NOTHING : amountText(value, context, 'cash_out.amount')),
   },
-  rendered_url: {
-    says: 'refused in dynamic mode unless it begins with http:// or https://, as the dynamic POST alone demanded',
-    convert: (value, { context }) =>
-      context.mode === 'dynamic' && !/^(?:https?:\/\/.|$)/.test(String(value)) ? refused('notification_url') : NOTHING,
+  notice_url: {
+    says: 'refused when no URL that can be called can be made of it; in dynamic mode also unless it begins with http:// or https://, as the dynamic POST alone demanded',
+    convert: (value, { context }) => {
+      const text = String(value);
+      const is_none = context.mode === 'dynamic' && !/^(?:https?:\/\/.|$)/.test(text);
+      return is_none || callableUrl(text, 'https') === null ? refused('notification_url') : NOTHING;
+    },
   },
   line_total: {
     says: 'refused unless it is the price times the quantity',
