@@ -109,3 +109,19 @@ describe('replay', () => {
     await receiver.waitFor(before + 1);
   });
 });
+
+describe('a text of a till that could drive a terminal', () => {
+  it('is printed by `trace` without its control characters, for people and for scripts [F132]', async () => {
+    const external_reference = 'ref\u001b[2J\u009b1A\u202e';
+    const body = { amount: 1500, additional_info: { external_reference } };
+    const made = await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body });
+    const { id } = made.body as { id: string }; // the id of an intent
+    await bench.atTerminal('pay');
+    for (const more of [[], ['--json']]) {
+      const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url };
+      const { code, out } = await command(['trace', id, ...more], env);
+      expect([code, out]).toEqual([0, expect.stringContaining('ref')]);
+      expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202a-\u202e]/u);
+    }
+  });
+});

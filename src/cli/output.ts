@@ -25,12 +25,27 @@ export function common(command: Command): Command {
 
 /** Prints JSON for scripts, or the text for people. */
 export function print(options: Output, value: unknown, text: string): void {
-  process.stdout.write(options.json ? `${JSON.stringify(value, null, 2)}\n` : `${plain(text)}\n`);
+  process.stdout.write(options.json ? `${escaped(JSON.stringify(value, null, 2))}\n` : `${plain(text)}\n`);
 }
+
+/** JSON that can't either: of the control characters it escapes only those below a space by itself. */
+function escaped(json: string): string {
+  return json.replaceAll(UNSEEN, (one) =>
+    one === '\n' ? one : `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** Control characters, and those that turn the direction of text or end a line. */
+const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /** Text that can't drive a terminal: what a till sent may hold control characters (`reliability.md` F132). */
 export function plain(text: string): string {
-  return text.replace(/[^\n\P{Cc}]/gu, '?');
+  return text.replaceAll(UNSEEN, (one) => (one === '\n' ? one : '?'));
+}
+
+/** The same for a text that stands in one line: what a till sent can't begin a line of its own. */
+export function oneLine(text: string): string {
+  return plain(text).replaceAll('\n', '?');
 }
 
 export function wholeNumber(text: string): number {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { SaleView, Trace } from '../core/trace/trace.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print } from './output.ts';
+import { common, type Output, oneLine, print } from './output.ts';
 import { tableOf } from './table.ts';
 
 export function addTraceCommands(program: Command): void {
@@ -31,7 +31,7 @@ Example:
 function storyText(trace: Trace, with_rules: boolean): string {
   const steps = tableOf(
     ['at', 'kind', 'what'],
-    trace.steps.map(({ at, kind, what }) => [at, kind, what]),
+    trace.steps.map(({ at, kind, what }) => [at, kind, oneLine(what)]),
   );
   const rules = trace.rules.map(({ row, says, why }) => `  ${row}: ${says}\n    ${why}`).join('\n');
   const changed = trace.tables_changed ? ' (the tables have changed since)' : '';
@@ -55,7 +55,9 @@ function headOf(sale: SaleView, found_as: string): string {
     ['reference sent', sale.reference_sent],
     ['tables', sale.tables_revision],
   ];
-  const known = facts.filter(([, value]) => value !== null).map(([name, value]) => `  ${name}: ${value}`);
+  const known = facts
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `  ${name}: ${oneLine(String(value))}`);
   return [
     `Found as ${found_as}: merchant ${sale.merchant}, ${sale.family} ${sale.unit}, ${amount}, born on ${sale.lane} at ${sale.born_at}`,
     `  state: ${sale.state}${sale.legacy_state === null ? '' : `, the till sees ${sale.legacy_state}`}${sale.ends_at === null ? '' : `, latest end ${sale.ends_at}`}`,

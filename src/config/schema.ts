@@ -162,6 +162,7 @@ export const settings = z.strictObject({
     notice_url: orNull(targetUrl()),
     safety_stop: choice(safetyModes),
     unknown_endpoint: choice(unknownPolicies),
+    unknown_write: choice(['refuse', 'carry']),
     unknown_field: choice(unknownPolicies),
     unknown_header: choice(unknownPolicies),
     capture: flag(),

@@ -71,6 +71,7 @@ export type CounterName =
   | 'lost_links' // -
   | 'events' // outcome
   | 'unknown' // what
+  | 'refused_writes' // why: endpoint, spelling
   | 'shed' // shadow, evidence, or class and reason of a call
   | 'connections' // dropped
   | 'refused_heads' // what was wrong
@@ -119,6 +120,7 @@ export interface CoreSettings {
     notice_url: string | null;
     safety_stop: SafetyMode;
     unknown_endpoint: UnknownPolicy;
+    unknown_write: 'refuse' | 'carry';
     unknown_field: UnknownPolicy;
     unknown_header: UnknownPolicy;
     capture: boolean;

@@ -35,6 +35,7 @@ const ORDINARY: ReadonlySet<string> = new Set([
   'upgrade-insecure-requests',
   'user-agent',
   'via',
+  'x-access-token',
   'x-amzn-trace-id',
   'x-correlation-id',
   'x-real-ip',

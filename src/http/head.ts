@@ -12,7 +12,7 @@ export type HeadFault =
   | 'method_override';
 
 /**
- * A path of this server. The absolute form names another host, and which of the two counts is a guess (F78). Bytes beyond
+ * A path of this server, once an absolute form has been made one (`takeAbsoluteForm`; F78). Bytes beyond
  * ASCII are let through, because tills sent unescaped letters. No path has `\` or `#` in it, and servers read them as three
  * different ones.
  */
@@ -29,6 +29,19 @@ const SINGLE: ReadonlySet<string> = new Set([
   'x-idempotency-key',
 ]);
 const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const;
+
+/**
+ * Makes a target in absolute form the path that it names. Clients that were told of a proxy send it so, and a server takes the
+ * host that it names for the `Host` header (RFC 9112 §3.2.2): one host is left, and nothing to guess. With user information,
+ * a fragment or another scheme it stays as it is, and is refused.
+ */
+export function takeAbsoluteForm(request: IncomingMessage): void {
+  const [, host, target = ''] = ABSOLUTE.exec(request.url ?? '') ?? [];
+  if (host === undefined) return;
+  request.url = target.startsWith('/') ? target : `/${target}`;
+  request.headers.host = host;
+}
+const ABSOLUTE = /^https?:\/\/((?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)([/?].*)?$/i;
 
 /** What makes a request one that two readers could read in two ways; null for a sound one (`reliability.md` F78–F83, F88). */
 export function headFault(request: IncomingMessage): HeadFault | null {

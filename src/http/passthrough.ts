@@ -17,6 +17,7 @@ import { collectBehind } from './collect-behind.ts';
 import { askForBody, isHeldBack } from './expect.ts';
 import { dropHopByHop, isOfThisHop, isSingle, namedForThisHop } from './head.ts';
 import { watchCall } from './ongoing.ts';
+import { hasQueryToken, readToken } from './request.ts';
 
 /** Longest silence of the legacy upstream; longer than any till waits. */
 const SILENCE_MS = 60_000;
@@ -98,6 +99,7 @@ export function createPassthrough(target: string, calls: number, log: Log): Pass
 /** The head of the request, and what belongs to it besides its body. Nothing of it has been sent yet. */
 function sendRequest(onward: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
   writeHeaders(onward, request);
+  liftToken(onward, request);
   if (request.url === '*') onward.path = '*'; // the library would send `/*`
   collectBehind(request);
   passTrailers(request, onward);
@@ -130,6 +132,15 @@ function writeHeaders(onward: ClientRequest, { rawHeaders, method }: IncomingMes
   const trailer = sent.get('trailer');
   // Node throws at one beside a length.
   if (trailer !== undefined && onward.hasHeader('transfer-encoding')) onward.setHeader(trailer.name, trailer.values);
+}
+
+/** A token in a header of its own goes on as legacy takes every token; that header is never sent on (DESIGN decision 12). */
+function liftToken(onward: ClientRequest, request: IncomingMessage): void {
+  if (request.headers['x-access-token'] === undefined) return;
+  onward.removeHeader('x-access-token');
+  const token = readToken(request);
+  const is_elsewhere = request.headers.authorization !== undefined || hasQueryToken(request);
+  if (token !== null && !is_elsewhere) onward.setHeader('Authorization', `Bearer ${token.reveal()}`);
 }
 
 interface Lines {

@@ -5,13 +5,14 @@ import { createRecent } from '../core/recent.ts';
 import { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
 import { askForBody } from './expect.ts';
+import { plainTarget } from './legacy-route.ts';
 
 /** Longest token that is looked at; the vendor's are about 80 characters. */
 const MAX_TOKEN = 512;
 
 /**
- * The bearer token of a request: from the header, or lifted from the query, where old tills put it; null without one. The same
- * object each time, so that what is made of it is made once.
+ * The token of a request: from `Authorization`, or lifted from the query, where old tills put it, or from `X-Access-Token`, in
+ * this order; null without one. The same object each time, so that what is made of it is made once.
  */
 export function readToken(request: IncomingMessage): Secret | null {
   const read = (request as Read)[TOKEN];
@@ -27,7 +28,9 @@ type Read = IncomingMessage & { [TOKEN]?: Secret | null };
 
 function tokenOf(request: IncomingMessage): Secret | null {
   const header = /^Bearer[ ]+([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  const text = header ?? new URLSearchParams(queryText(request)).get('access_token') ?? '';
+  const own = request.headers['x-access-token'];
+  const text =
+    header ?? new URLSearchParams(queryText(request)).get('access_token') ?? (own === undefined ? '' : String(own));
   return text === '' || text.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(text) ? null : secretOf(text);
 }
 
@@ -44,11 +47,16 @@ function secretOf(text: string): Secret {
   return secret;
 }
 
+/** The token stands in the query, where it goes on as it came on the legacy lane. */
+export function hasQueryToken(request: IncomingMessage): boolean {
+  return new URLSearchParams(queryText(request)).has('access_token');
+}
+
 /**
- * Path and query as they came, without a token in the query: what a retry is recognised by, and what logs may show.
+ * Path, in its plain spelling, and query as it came, without a token: what a retry is recognised by, and what logs may show.
  */
 export function scrubbedTarget(request: IncomingMessage): string {
-  const [path = '', query] = (request.url ?? '').split('?', 2);
+  const [path = '', query] = plainTarget(request.url ?? '').split('?', 2);
   if (query === undefined) return path;
   const kept = query.split('&').filter((part) => part !== '' && !isToken(part));
   return kept.length === 0 ? path : `${path}?${kept.join('&')}`;

@@ -10,7 +10,7 @@ import { sideBySide } from '../core/side-by-side.ts';
 import { PuenteError } from '../error.ts';
 import { type Connections, isSettled, watchConnections } from './connections.ts';
 import { askForBody, isHeldBack, noteHeldBack } from './expect.ts';
-import { type HeadFault, headFault } from './head.ts';
+import { type HeadFault, headFault, takeAbsoluteForm } from './head.ts';
 
 export interface ListenOptions {
   name: string;
@@ -92,6 +92,7 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (is_leaving) response.shouldKeepAlive = false;
     if (connections.isBehindTheEnd(response)) return;
+    takeAbsoluteForm(request);
     const fault = headFault(request);
     if (fault !== null) {
       connections.endWith(response); // whatever follows on this connection may be a part of the same trick

@@ -187,7 +187,6 @@ describe('a merchant on orders', () => {
     ['the cancel of one', 'DELETE', `${POINT}/devices/${DEVICE}/payment-intents/${INTENT}`],
     ['a refund intent that is read', 'GET', `${POINT}/refund/${INTENT}`],
     ['a payment', 'GET', '/v1/payments/16500000001'],
-    ['a path of the wrong case', 'POST', `/Point/integration-api/devices/${DEVICE}/payment-intents`],
   ])('has %s carried', async (_name, method, path) => {
     await openOrders();
     const answer = await puente.till(path, { method });

@@ -212,6 +212,53 @@ describe('heads that are refused', () => {
 
 describe('what legacy tolerated', () => {
   it.each([
+    ['', 201],
+    ['http://till.example', 201],
+    ['HTTPS://till.example:8443', 201],
+    ['http://[::1]:8080', 201],
+    ['http://other.example', 201],
+  ])('a target in absolute form: %s… [F78]', async (origin, status) => {
+    const device = shop.freshDevice();
+    const made = await raw(`POST ${origin}${creation(device)}`, [AUTHORIZATION, JSON_TYPE], '{"amount":1500}');
+    expect(made.status).toBe(status);
+    expect(shop.rows(device)).toHaveLength(1);
+    const read = await raw(`GET ${origin}${POINT}/payment-intents/${shop.rows(device)[0]?.legacy_id}?x=1`, [
+      AUTHORIZATION,
+    ]);
+    expect(read.status).toBe(200);
+  });
+
+  it('an absolute form of the root is the root', async () => {
+    const answers = [await raw('GET http://till.example', []), await raw('GET /', [])];
+    expect(answers[0]?.status).toBe(answers[1]?.status);
+  });
+
+  it('a token in X-Access-Token alone; Authorization counts before it', async () => {
+    const device = shop.freshDevice();
+    const own = `X-Access-Token: ${tokenOf(ARGENTINA)}`;
+    expect((await raw(`POST ${creation(device)}`, [own, JSON_TYPE], '{"amount":1500}')).status).toBe(201);
+    expect(shop.rows(device)).toHaveLength(1);
+    const read = `GET ${POINT}/payment-intents/${shop.rows(device)[0]?.legacy_id}`;
+    expect((await raw(read, [own])).status).toBe(200);
+    expect((await raw(read, [AUTHORIZATION, 'X-Access-Token: APP_USR-nobodys'])).status).toBe(200);
+    expect((await raw(read, ['X-Access-Token: '])).status).toBe(401);
+    expect((await raw(read, [own, own])).status, 'two of them are none').toBe(401);
+  });
+
+  it.each(['__proto__', ...Object.getOwnPropertyNames(Object.prototype)])(
+    'an idempotency key that is called %s is a key like others',
+    async (key) => {
+      const device = shop.freshDevice();
+      const named = [AUTHORIZATION, JSON_TYPE, `X-Idempotency-Key: ${key}`];
+      const first = await raw(`POST ${creation(device)}`, named, '{"amount":1500}');
+      const again = await raw(`POST ${creation(device)}`, named, '{"amount":1500}');
+      expect([first.status, again.status]).toEqual([201, 201]);
+      expect(utf8Body(again)).toBe(utf8Body(first));
+      expect(shop.rows(device)).toHaveLength(1);
+    },
+  );
+
+  it.each([
     ['no content type [F74]', []],
     ['an empty content type', ['Content-Type:']],
     ['a charset in capitals', ['Content-Type: Application/JSON; Charset="UTF-8"']],

@@ -571,6 +571,22 @@ describe('what is said', () => {
 });
 
 describe('heads', () => {
+  /** The statuses of calls that no table knows, after a sale. */
+  const answersTo = (lines: string[]) =>
+    each(async (till, world) => {
+      await till.run([sale(v1), OPENED]);
+      const statuses: number[] = [];
+      for (const line of lines) {
+        const bytes = rawRequest(
+          line,
+          [`Authorization: Bearer ${tokenOf(world.merchant)}`],
+          '{"event_channel_devices":[]}',
+        );
+        statuses.push((await sendRaw(world.door_url, bytes)).status);
+      }
+      return statuses;
+    });
+
   limitation('LIM-58', async () => {
     const told = await each(async (till, world) => {
       await till.run([sale(v1), OPENED]);
@@ -585,6 +601,21 @@ describe('heads', () => {
       return statuses;
     });
     expect(told).toEqual({ direct: [200, 200, 200, 200, 200], orders: [200, 400, 400, 400, 400] });
+  });
+
+  limitation('LIM-65', async () => {
+    const told = await answersTo([
+      'PATCH /point/integration-api/integrator',
+      'POST /instore/sales',
+      'GET /instore/sales',
+    ]);
+    expect(told).toEqual({ direct: [204, 404, 404], orders: [404, 404, 404] });
+  });
+
+  limitation('LIM-66', async () => {
+    const path = '/instore/orders/qr/seller/collectors/700100200/pos/SUC001POS001/qrs';
+    const told = await answersTo([`POST ${path}/`, `POST ${path};x=1`, `POST ${path.replace('qrs', 'QRS')}`]);
+    expect(told).toEqual({ direct: [400, 404, 404], orders: [400, 400, 400] });
   });
 });
 

@@ -68,7 +68,8 @@ export function exchangeOfCall(call: ReadCall, facts: CallFacts): Exchange {
 /** By the end of its token, or the user id in its path: what a call says of itself. */
 function merchantOf({ headers, target }: ReadCall, match: Match | null): string | null {
   const header = /^Bearer\s+(\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  const token = header ?? new URLSearchParams(target.split('?')[1] ?? '').get('access_token');
+  const token =
+    header ?? new URLSearchParams(target.split('?')[1] ?? '').get('access_token') ?? headers['x-access-token'];
   const claimed = token === null || token === undefined ? null : claimedMerchant(new Secret(token));
   const user = match?.path.user_id;
   return claimed ?? (user !== undefined && /^\d{1,20}$/.test(user) ? user : null);

@@ -92,11 +92,19 @@ function credentialFindings(seen: Seen, { credential, merchant_id, operations, s
 function unknownFindings({ unknowns }: Seen, { unknown, merchant_id }: ReadinessFacts): Finding[] {
   if (unknown === null) return [];
   return unknowns
-    .filter(({ what }) => unknown[what] === 'refuse')
+    .filter((one) => unknown[one.what] === 'refuse' || (unknown.write === 'refuse' && isSalesWrite(one)))
     .map(({ what, name, count }) => {
-      const command = `puente merchants set ${merchant_id} --unknown-${what} note --reason …`;
+      const command =
+        unknown[what] === 'refuse'
+          ? `puente merchants set ${merchant_id} --unknown-${what} note --reason …`
+          : 'PUENTE_MERCHANTS_UNKNOWN_WRITE=carry npm start';
       return finding('unknown_refused', say('unknown_refused', { what, name, count }), command);
     });
+}
+
+/** A write at a path of sales, which `merchants.unknown_write` refuses for units on orders. */
+function isSalesWrite({ what, name }: Pick<Seen['unknowns'][number], 'what' | 'name'>): boolean {
+  return what === 'endpoint' && /^(?!GET |HEAD |OPTIONS )[A-Z]+ \/(?:point|instore|mpmobile)\//.test(name);
 }
 
 function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }: ReadinessRules): Finding[] {

@@ -26,7 +26,7 @@ export interface ReadinessFacts {
   /** Kinds that are on a canary or on orders: their next move needs what only the orders lane shows. */
   on_orders: readonly RoutedKind[];
   /** Policies in force on what no table knows. */
-  unknown: { endpoint: UnknownPolicy; field: UnknownPolicy; header: UnknownPolicy } | null;
+  unknown: { endpoint: UnknownPolicy; field: UnknownPolicy; header: UnknownPolicy; write: 'refuse' | 'carry' } | null;
   /** Its notices have somewhere to go, by its own setting or the default. */
   notice_url: boolean | null;
   /** A configured credential, or a token of its calls that is kept. */

@@ -149,6 +149,7 @@ function policiesOf({ settings }: Runtime, merchant: Merchant | null): Readiness
     endpoint: own?.unknown_endpoint ?? settings.merchants.unknown_endpoint,
     field: own?.unknown_field ?? settings.merchants.unknown_field,
     header: own?.unknown_header ?? settings.merchants.unknown_header,
+    write: settings.merchants.unknown_write,
   };
 }
 

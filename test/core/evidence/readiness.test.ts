@@ -74,7 +74,7 @@ const facts: ReadinessFacts = {
   tables_revision: tables.revision,
   operations: tables.operations,
   stage: 'shadow',
-  unknown: { endpoint: 'carry', field: 'note', header: 'carry' },
+  unknown: { endpoint: 'carry', field: 'note', header: 'carry', write: 'carry' },
   notice_url: true,
   credential: true,
   trips: {},

@@ -41,7 +41,7 @@ async function reportOfThreeDays(): Promise<Report> {
     const link = await finished(store);
     const made = [
       newNotice(link, 'first', { created_at: NOON - DAY_MS }),
-      newNotice(link, 'second', { created_at: NOON }),
+      newNotice(link, 'second', { created_at: NOON, subject: '2' }),
     ];
     await store.saveLink(link, {}, { notices: made });
     const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock });

@@ -32,7 +32,11 @@ beforeEach(async () => {
   ]);
   const link = await finished(harness.store);
   const times = [NOON - 2 * DAY_MS, NOON - 2, NOON - 1];
-  await harness.store.saveLink(link, {}, { notices: times.map((created_at) => newNotice(link, '{}', { created_at })) });
+  await harness.store.saveLink(
+    link,
+    {},
+    { notices: times.map((created_at) => newNotice(link, '{}', { created_at, subject: String(created_at) })) },
+  );
   // The first two are delivered; the last one still waits.
   for (const _time of times.slice(0, 2)) {
     const [notice] = await harness.store.dueNotices(NOON, 1);
@@ -66,6 +70,9 @@ it('those with hits stand first, the most frequent ahead; then those that nobody
     ['LIM-12', null, 3],
     ['LIM-13', null, 3],
     ['LIM-18', null, 3],
+    ['LIM-60', null, 3],
+    ['LIM-65', null, 3],
+    ['LIM-66', null, 3],
     ['LIM-02', null, 1],
   ]);
   expect(unseen.every(({ unseen: why }) => (why?.length ?? 0) > 12)).toBe(true);
