@@ -41,6 +41,7 @@ export function observedTables(tables: Tables, current: Current): Tables {
     },
     answer: (operation, source, context) => fired(tables.answer(operation, source, context)),
     payment: (source, context) => fired(tables.payment(source, context)),
+    collection: (source, context) => fired(tables.collection(source, context)),
     state: (family, order, declined) => {
       const row = tables.state(family, order, declined);
       note(current()?.fired, [row.row]);

@@ -68,6 +68,46 @@ export const orderPaymentAnswer = z.object({
   }),
 });
 
+/** What of a payment has another name in a collection; the rest has the same. */
+export const shownPayment = z.looseObject({
+  date_last_updated: z.unknown(),
+  description: z.unknown(),
+  order: z.looseObject({ id: z.unknown() }).nullish(),
+  collector_id: z.unknown(),
+  payment_type_id: z.unknown(),
+  transaction_amount_refunded: amount,
+  shipping_amount: amount,
+  transaction_details: z
+    .looseObject({ net_received_amount: amount, total_paid_amount: amount, installment_amount: amount })
+    .nullish(),
+  fee_details: z.unknown(),
+  card: z.looseObject({ cardholder: z.unknown(), last_four_digits: z.unknown() }).nullish(),
+});
+
+/** A payment's names in the collections of the oldest SDKs, by the vendor's table of both APIs ("Deprecation of API Collections for IPN"). */
+export const collectionNames = z.object({
+  body: z.object({
+    last_modified: z.unknown().optional(),
+    reason: z.unknown().optional(),
+    order_id: z.unknown().optional(),
+    merchant_order_id: z.unknown().optional(),
+    collector: z.object({ id: z.unknown() }).optional(),
+    site_id: z.string().optional(),
+    payment_type: z.unknown().optional(),
+    amount_refunded: amount.optional(),
+    shipping_cost: amount.optional(),
+    net_received_amount: amount.optional(),
+    total_paid_amount: amount.optional(),
+    installment_amount: amount.optional(),
+    coupon_fee: amount.optional(),
+    finance_fee: amount.optional(),
+    discount_fee: amount.optional(),
+    marketplace_fee: amount.optional(),
+    cardholder: z.unknown().optional(),
+    last_four_digits: z.unknown().optional(),
+  }),
+});
+
 /** A search; whatever a result looks like, it is handed on. */
 export const paymentSearch = z.object({
   paging: z.object({ total: z.int(), limit: z.int(), offset: z.int() }),

@@ -13,6 +13,7 @@ import {
   byPointOfSale,
   type Naming,
 } from './named.ts';
+import { getCollection, searchCollections } from './payments/collection.ts';
 import { createRefund, refundCollection } from './payments/create-refund.ts';
 import { getPayment } from './payments/read.ts';
 import { getRefund, listRefunds } from './payments/refund-list.ts';
@@ -57,6 +58,8 @@ export const stories: Readonly<Record<string, Entry>> = {
   search_merchant_orders: { run: searchMerchantOrders, names: byHistory },
   search_payments: { run: searchPayments, names: byHistory },
   get_payment: { run: getPayment, names: byPayment },
+  search_collections: { run: searchCollections, names: byHistory },
+  get_collection: { run: getCollection, names: byPayment },
   create_refund: { run: createRefund, names: byPayment },
   list_refunds: { run: listRefunds, names: byPayment },
   get_refund: { run: getRefund, names: byPayment },

@@ -48,6 +48,7 @@ export function assemble(documents: Documents): LoadedTables {
   );
   const notice = withRole('notice');
   const payment = withRole('payment');
+  const collection = withRole('collection');
   const answer = remembering(translate);
   const operations = documents.operations.map((operation) => operation as Operation); // `check` has proved the upstream's name
   return {
@@ -59,6 +60,7 @@ export function assemble(documents: Documents): LoadedTables {
     answer: (operation, source, context) => answer(needed(compiled, operation.answer), source, context),
     notice: (source, context) => translate(notice, source, context),
     payment: (source, context) => translate(payment, source, context),
+    collection: (source, context) => translate(collection, source, context),
     fields: fieldFinder(documents),
     ...factsFinder(documents.tables),
     compare: compareAnswers(documents),

@@ -121,6 +121,7 @@ function checkRoles({ tables, states, errors, operations }: Documents): Failure[
     ),
     ...once('notice', withRole('notice')),
     ...once('payment', withRole('payment')),
+    ...once('collection', withRole('collection')),
     ...inFamily('states', states, linkFamilies),
     ...inFamily(
       'errors',

@@ -36,12 +36,14 @@ import {
   refundOrderCall,
 } from '../contract/orders.ts';
 import {
+  collectionNames,
   createRefundRequest,
   orderPaymentAnswer,
   payment,
   paymentChange,
   refundAnswer,
   refundCollectionRequest,
+  shownPayment,
 } from '../contract/payments.ts';
 import {
   listTerminalsAnswer,
@@ -66,6 +68,7 @@ const schemas: Record<string, z.ZodType> = {
   cancelOrderCall,
   cancelPreferenceRequest,
   cancelStoreOrderRequest,
+  collectionNames,
   createPreferenceRequest,
   createQrOrderCall,
   createRefundRequest,
@@ -80,6 +83,7 @@ const schemas: Record<string, z.ZodType> = {
   refundCollectionRequest,
   refundedOrder,
   refundOrderCall,
+  shownPayment,
   storeOrderAnswer,
   changeModeAnswer,
   changeModeRequest,

@@ -11,8 +11,8 @@ const unknownKeys = z.union([z.enum(policies), z.record(z.string(), z.enum(polic
 export const fieldTable = z.strictObject({
   table: name,
   family,
-  /** A table that no operation names: headers of a family's requests, the Point notice, a payment told from its order. */
-  role: z.enum(['headers', 'notice', 'payment']).optional(),
+  /** A table that no operation names: headers of a family's requests, the Point notice, a payment told from its order, a payment's names in a collection. */
+  role: z.enum(['headers', 'notice', 'payment', 'collection']).optional(),
   from: z.string(),
   to: z.string(),
   source: z.string().min(4),

@@ -156,6 +156,8 @@ export interface Tables {
   notice(source: unknown, context: MappingContext): Translated;
   /** A payment told from its order, where the service has none under that number. */
   payment(source: unknown, context: MappingContext): Translated;
+  /** A payment's names in the collections of the oldest SDKs. */
+  collection(source: unknown, context: MappingContext): Translated;
   /** Unknown statuses give the row `unknown`, which is never final; `known` says which it was. */
   state(family: LinkFamily, order: OrderState, declined: 'error' | 'finished'): StateRow & { known: boolean };
   /** Currency and decimals of a site (`MLA`, …); a site nobody knows, or null, has two decimals. */

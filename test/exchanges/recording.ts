@@ -13,6 +13,7 @@ export function recording<T extends Tables>(tables: T, fired: (row: string) => v
     answer: (...given) => kept(tables.answer(...given)),
     notice: (...given) => kept(tables.notice(...given)),
     payment: (...given) => kept(tables.payment(...given)),
+    collection: (...given) => kept(tables.collection(...given)),
     state: (...given) => {
       const found = tables.state(...given);
       fired(found.row);

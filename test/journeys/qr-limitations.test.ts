@@ -344,6 +344,33 @@ describe('payments', () => {
     expect(Object.keys(orders).filter((name) => !(name in direct))).toEqual([]);
   });
 
+  limitation('LIM-98', async () => {
+    const { direct, orders } = await each(async (till, world) => {
+      await till.run([sale(v2), OPENED, ...pay(v2)]);
+      const { received } = world.receiver;
+      const id = received.find(({ query }) => query.get('topic') === 'payment')?.query.get('id');
+      // As the Node SDK 0.5.0 reads it, and finds it.
+      const { collection } = await ask(world, `/collections/notifications/${id}`);
+      const { results } = await ask(world, '/collections/search?external_reference=INV-0001');
+      expect(results).toEqual([{ collection }]);
+      return collection as Record<string, object>; // of the vendor's own shape
+    });
+    expect(Object.keys(direct).filter((name) => !(name in orders))).toEqual(['marketplace']);
+    expect(Object.keys(orders).filter((name) => !(name in direct))).toEqual([]);
+    const lost = (name: string) => Object.keys(direct[name] ?? {}).filter((key) => !(key in (orders[name] ?? {})));
+    expect([lost('payer'), lost('collector')]).toEqual([['nickname'], ['nickname']]);
+    const same = [
+      'status',
+      'external_reference',
+      'transaction_amount',
+      'reason',
+      'payment_type',
+      'net_received_amount',
+    ];
+    for (const name of same) expect(orders[name]).toEqual(direct[name]);
+    for (const one of [direct, orders]) expect(String(one.merchant_order_id)).toBe(one.order_id);
+  });
+
   limitation('LIM-44', async () => {
     const search = searchOf('INV-0001');
     const found = await compare(

@@ -167,3 +167,26 @@ describe('moments', () => {
     expect(parseMoment(text, now_ms)).toBeNull();
   });
 });
+
+describe('the paths of the oldest SDKs', () => {
+  test.each(['', '/sandbox'])('%s/collections: the search, and one payment by both paths', async (prefix) => {
+    const found = await kit.call('GET', `${prefix}/collections/search?status=approved`);
+    expect(found.body.paging).toEqual({ total: 2, limit: 30, offset: 0 });
+    const [newest] = found.body.results;
+    expect(newest.collection).toMatchObject({
+      id: third,
+      status: 'approved',
+      site_id: 'MLA',
+      payment_type: expect.any(String),
+    });
+    for (const path of ['notifications/', '']) {
+      expect((await kit.call('GET', `${prefix}/collections/${path}${third}`)).body).toEqual(newest);
+    }
+    expect((await kit.call('GET', `${prefix}/collections/9`)).status).toBe(404);
+  });
+
+  test('the merchant order of a QR payment is a number there', async () => {
+    const { merchant_order_id, order, order_id } = (await kit.call('GET', `/collections/${second}`)).body.collection;
+    expect([order_id, String(merchant_order_id)]).toEqual([order.id, order.id]);
+  });
+});

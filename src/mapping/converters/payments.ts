@@ -20,6 +20,16 @@ const REFUND_STATUS: Readonly<Record<string, string>> = {
   failed: 'rejected',
 };
 
+/** A fee of a payment by its type: its amount, 0 where the payment has other fees or none. */
+const feeOf = (type: string): Converter => ({
+  says: `the amount of the \`${type}\` among the fees, 0 when there is none`,
+  convert: (value) => {
+    if (!Array.isArray(value)) return NOTHING;
+    const fee = value.find((one) => (one as { type?: unknown } | null)?.type === type); // any JSON
+    return { value: (fee as { amount?: unknown } | undefined)?.amount ?? 0 };
+  },
+});
+
 export const paymentConverters: Readonly<Record<string, Converter>> = {
   amount_number: {
     says: "a decimal string to a JSON number with no more than the currency's decimals",
@@ -63,6 +73,14 @@ export const paymentConverters: Readonly<Record<string, Converter>> = {
     says: 'refused unless it is `refunded`',
     convert: (value) => (value === 'refunded' ? { value } : { refusal: { error: 'state_refuses', detail: '' } }),
   },
+  exact_number: {
+    says: 'digits to a number, where a double holds it; else as they are',
+    convert: (value) => ({ value: wholeNumber(value).value ?? value }),
+  },
+  coupon_fee: feeOf('coupon_fee'),
+  finance_fee: feeOf('finance_fee'),
+  discount_fee: feeOf('discount_fee'),
+  application_fee: feeOf('application_fee'),
   number_text: { says: 'a number as text', convert: (value) => ({ value: String(value) }) },
   or_null: { says: 'null when there is none', convert: (value) => ({ value: value ?? null }) },
   offset_time: {

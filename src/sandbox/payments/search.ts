@@ -1,22 +1,29 @@
 /** `GET /v1/payments/search`: filters, a range of time, sorting and paging. Source: `legacy-qr.md` §3. */
+import type { Answer } from '../answer.ts';
 import { type OlderCall, type OlderHandler, paged, pageOf, refuse } from '../older-call.ts';
 import type { Payment } from '../payment.ts';
 import { parseMoment } from '../search-moment.ts';
+import type { World } from '../world.ts';
 import { isVisible } from './access.ts';
-import { approvedAt, renderPayment } from './view.ts';
+import { approvedAt, renderCollection, renderPayment } from './view.ts';
 
 /** The page of a search that asks for none; not published. */
 const DEFAULT_LIMIT = 30;
 
 /** Newest first unless `sort` and `criteria` say otherwise: clients take `results[0]`. */
-export const searchPayments: OlderHandler = (call) => {
+export const searchPayments: OlderHandler = (call) => search(call, renderPayment);
+
+/** `GET /collections/search` of the oldest SDKs: the same page, each payment as a collection. */
+export const searchCollections: OlderHandler = (call) => search(call, renderCollection);
+
+function search(call: OlderCall, render: (world: World, payment: Payment) => object): Answer {
   const page = pageOf(call.query, DEFAULT_LIMIT, (name) => refuse('invalid_property', name));
   const inRange = rangeOf(call);
   const wanted = [...call.world.payments.values()]
     .filter((payment) => isVisible(call, payment) && matches(call.query, payment) && inRange(payment))
     .sort(orderOf(call.query));
-  return paged(wanted, page, (payment) => renderPayment(call.world, payment));
-};
+  return paged(wanted, page, (payment) => render(call.world, payment));
+}
 
 /** What a filter compares with; an empty filter is none. */
 const filters: Readonly<Record<string, (payment: Payment) => string | null>> = {

@@ -55,6 +55,42 @@ export function renderPayment(world: World, payment: Payment): object {
   };
 }
 
+/**
+ * A payment as the oldest SDKs read it. The vendor's table of both APIs names the fields of a collection beside those of a
+ * payment; whether a collection had the payment's own names too is not published, so it has both here.
+ */
+export function renderCollection(world: World, payment: Payment): object {
+  const { site, nickname } = ownerOf(world, payment);
+  const amount = (minor: number): number => amountNumber(minor, site);
+  const { transaction_details } = renderFees(payment, amount);
+  const { net_received_amount, total_paid_amount, installment_amount } = transaction_details;
+  const order_id = renderOrderOf(payment).id;
+  const card = isCard(payment) ? INVENTED_CARD : null;
+  const collection = {
+    ...renderPayment(world, payment),
+    last_modified: offsetDate(payment.updated_at_ms),
+    reason: payment.description,
+    order_id,
+    merchant_order_id: payment.merchant_order_id ?? order_id,
+    payer: { ...INVENTED_PAYER, nickname: 'BUYER' },
+    collector: { id: Number(payment.merchant_id), nickname },
+    site_id: site.site_id,
+    marketplace: 'NONE',
+    payment_type: payment.payment_type_id,
+    amount_refunded: amount(payment.refunded_minor),
+    shipping_cost: 0,
+    net_received_amount,
+    total_paid_amount,
+    installment_amount,
+    coupon_fee: 0,
+    finance_fee: 0,
+    discount_fee: 0,
+    marketplace_fee: 0,
+    ...(card && { cardholder: card.cardholder, last_four_digits: card.last_four_digits }),
+  };
+  return { collection };
+}
+
 /** The shape of `contract/payments.ts`, refundAnswer. */
 export function renderRefund(payment: Payment, refund: PaymentRefund, merchant: Merchant): object {
   const amount = amountNumber(refund.amount_minor, merchant.site);
@@ -105,7 +141,7 @@ function renderDates(payment: Payment): object {
   };
 }
 
-function renderFees(payment: Payment, amount: (minor: number) => number): object {
+function renderFees(payment: Payment, amount: (minor: number) => number) {
   const gross_minor = wasTaken(payment) ? payment.amount_minor + payment.tip_minor : 0;
   const fee_minor = Math.round((gross_minor * FEE_PER_MILLE) / 1000);
   const type = 'mercadopago_fee';
@@ -140,7 +176,7 @@ function renderFees(payment: Payment, amount: (minor: number) => number): object
  * Digits in a text, whatever the payment was made for, as in recorded answers (`legacy-point.md` finding 13). That of a legacy QR
  * order leads to its merchant order (`legacy-qr.md` §2).
  */
-function renderOrderOf({ origin, merchant_order_id }: Payment): object {
+function renderOrderOf({ origin, merchant_order_id }: Payment): { type: string; id: string } {
   return { type: 'mercadopago', id: merchant_order_id === null ? inventedOrder(origin.id) : String(merchant_order_id) };
 }
 
