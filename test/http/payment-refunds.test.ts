@@ -1,18 +1,27 @@
 /** Refunds of payments that orders made: whole, in parts, repeated, and of unknown outcome (`legacy-qr.md` §3, `reliability.md` §3.9). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { paymentError } from '../../src/contract/payments.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
 import { ARGENTINA, call, eventually, tokenOf } from '../kit.ts';
 import {
   openPayments,
   payment,
+  QUIET,
   type RefundShown,
   refund,
   refundsAsked,
   type Sale,
+  type SearchShown,
+  search,
   sellAtTerminal,
   sellByQr,
+  TELLS_NOBODY,
 } from './payment-sale.ts';
-import { CHILE, type QrShop, TILL } from './qr-till.ts';
+import { CHILE, preference, preferencePath, type QrShop, TILL } from './qr-till.ts';
+import { type Outside, startOutside } from './unruly.ts';
 
 let shop: QrShop;
 beforeAll(async () => {
@@ -220,6 +229,129 @@ describe('GET …/refunds and …/refunds/{id}', () => {
     );
     await shop.upstreamSettings({ order_payments: 'readable' });
     expect(hidden).toMatchObject([{ id: shown[0]?.id, amount: 301, status: 'approved' }]);
+  });
+});
+
+describe('the date of a refund', () => {
+  /** Every refund of a sale that any read shows, by the date it has there. */
+  const datesOf = async (one: QrShop, sale: Sale, refund_id: number): Promise<Set<string>> => {
+    const path = `/v1/payments/${sale.payment}`;
+    const own = (all: RefundShown[]) => all.filter(({ id }) => id === refund_id);
+    const { body: list } = await one.till(`${path}/refunds`);
+    const { body: single } = await one.till(`${path}/refunds/${refund_id}`);
+    const { body: collection } = await one.till(`/collections/${sale.payment}`);
+    const found = (await search(one, { external_reference: sale.reference })).results;
+    const shown = [
+      own(list as RefundShown[]), // an array in every case here, as are the others
+      [single as RefundShown],
+      own((await payment(one, sale.payment)).refunds),
+      own(found.find(({ id }) => id === sale.payment)?.refunds ?? []),
+      own((collection as { collection: { refunds: RefundShown[] } }).collection.refunds),
+    ];
+    expect(shown.map((all) => all.length)).toEqual([1, 1, 1, 1, 1]);
+    return new Set(shown.flat().map(({ date_created }) => date_created));
+  };
+
+  it.each([
+    ['by QR', sellByQr],
+    ['at a terminal', sellAtTerminal],
+  ])(
+    '%s is the one that the till was answered, whatever clock the service has, and after another refund',
+    async (_how, sell) => {
+      const ticking = await openPayments({ PUENTE_READS_FRESH_MS: '0', PUENTE_READS_SEARCH_FRESH_MS: '0' });
+      try {
+        const sale = await sell(ticking);
+        await ticking.control('/clock', { body: { advance_ms: 90_000 } });
+        const first = (await refund(ticking, sale.payment, { amount: 5 })).body as RefundShown;
+        // The service itself dates it later.
+        const real = await call(`${ticking.sandbox.url}/v1/payments/${sale.payment}/refunds`, {
+          token: tokenOf(ARGENTINA),
+        });
+        expect((real.body as RefundShown[])[0]?.date_created).not.toBe(first.date_created);
+        expect(await datesOf(ticking, sale, first.id)).toEqual(new Set([first.date_created]));
+        await ticking.control('/clock', { body: { advance_ms: 90_000 } });
+        const second = (await refund(ticking, sale.payment)).body as RefundShown;
+        for (const order_payments of ['readable', 'hidden']) {
+          await ticking.upstreamSettings({ order_payments });
+          expect(await datesOf(ticking, sale, first.id)).toEqual(new Set([first.date_created]));
+          expect(await datesOf(ticking, sale, second.id)).toEqual(new Set([second.date_created]));
+        }
+      } finally {
+        await ticking.close();
+      }
+    },
+  );
+
+  it('is the same where the event comes before the answer to the refund', async () => {
+    const sale = await sellByQr(shop);
+    await shop.control('/clock', { body: { advance_ms: 90_000 } });
+    const path = `/v1/orders/${sale.order_id}/refund`;
+    await shop.fault({ method: 'POST', path, kind: 'delay', when: 'after', delay_ms: 1_500 });
+    const asked = refund(shop, sale.payment, { amount: 5 });
+    const [early] = await eventually(
+      () => listed(sale),
+      (all) => all.length > 0,
+    );
+    const made = (await asked).body as RefundShown;
+    expect(early).toMatchObject({ id: made.id, date_created: made.date_created });
+  });
+
+  it('of one that somebody else made stays when the next is made, also where it is told from the order', async () => {
+    const sale = await sellByQr(shop);
+    const panel = (amount: string) =>
+      call(`${shop.sandbox.url}/v1/orders/${sale.order_id}/refund`, {
+        method: 'POST',
+        token: tokenOf(ARGENTINA),
+        headers: { 'x-idempotency-key': `the panel ${amount} of ${sale.order_id}` },
+        ...(amount === '' ? {} : { body: { transactions: [{ id: transaction, amount }] } }),
+      });
+    const order = await call(`${shop.sandbox.url}/v1/orders/${sale.order_id}`, { token: tokenOf(ARGENTINA) });
+    const transaction = (order.body as { transactions: { payments: { id: string }[] } }).transactions.payments[0]?.id;
+    await shop.upstreamSettings({ order_payments: 'hidden' });
+    try {
+      expect((await panel('5.00')).status).toBe(201);
+      const [first] = await eventually(
+        () => listed(sale),
+        (all) => all.length === 1,
+      );
+      await shop.control('/clock', { body: { advance_ms: 90_000 } });
+      expect((await panel('')).status).toBe(201);
+      const both = await eventually(
+        () => listed(sale),
+        (all) => all.length === 2,
+      );
+      expect(both[0]).toEqual(first);
+    } finally {
+      await shop.upstreamSettings({ order_payments: 'readable' });
+    }
+  });
+
+  it('is the same after a restart', async () => {
+    const sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
+    const settings = { ...QUIET, PUENTE_DATA_DIR: mkdtempSync(join(tmpdir(), 'puente-test-')) };
+    const reference = 'INV 9001';
+    const found = async (till: Outside['till']) =>
+      ((await till(`/v1/payments/search?external_reference=${encodeURIComponent(reference)}`)).body as SearchShown)
+        .results[0];
+    let puente = await startOutside(sandbox.url, settings);
+    try {
+      const body = preference({ external_reference: reference, ...TELLS_NOBODY });
+      expect((await puente.till(preferencePath(TILL), { body })).status).toBe(200);
+      await call(`${sandbox.url}/_sandbox/pos/${ARGENTINA}/${TILL}/pay`, { body: {} });
+      const path = `/v1/payments/${(await found(puente.till))?.id}/refunds`;
+      await call(`${sandbox.url}/_sandbox/clock`, { body: { advance_ms: 90_000 } });
+      const made = (await puente.till(path, { body: { amount: 5 } })).body as RefundShown;
+      await puente.close();
+      puente = await startOutside(sandbox.url, settings);
+      const { id, date_created } = made;
+      expect((await puente.till(path)).body).toMatchObject([{ id, date_created }]);
+      expect((await puente.till(`${path}/${id}`)).body).toMatchObject({ id, date_created });
+      expect((await found(puente.till))?.refunds).toMatchObject([{ id, date_created }]);
+    } finally {
+      await puente.close();
+      await sandbox.close();
+      rmSync(settings.PUENTE_DATA_DIR, { recursive: true, force: true });
+    }
   });
 });
 

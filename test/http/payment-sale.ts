@@ -22,6 +22,7 @@ export interface RefundShown {
   payment_id: number;
   amount: number;
   status: string;
+  date_created: string;
 }
 
 export interface SearchShown {

@@ -13,5 +13,5 @@ export async function getPayment(runtime: Runtime, call: LegacyCall): Promise<Le
   if (read.kind === 'failed') return read.answer;
   await noteRead(runtime, link);
   if (read.kind === 'missing') return answered(200, await tellFromOrder(runtime, call, link));
-  return answered(200, ownView(runtime, call, link, read.payment));
+  return answered(200, await ownView(runtime, call, link, read.payment));
 }

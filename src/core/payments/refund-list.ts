@@ -1,9 +1,9 @@
-/** The stories of reading the refunds of a payment: the real ones as the service says them, else those of its order. */
+/** The stories of reading the refunds of a payment: the real ones, else those of its order. */
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import type { LegacyCall } from '../call.ts';
 import { noteRead } from '../heard.ts';
 import type { Runtime } from '../runtime.ts';
-import { refundsOfOrder } from './refund-view.ts';
+import { refundsOfOrder, withOwnDates } from './refund-view.ts';
 import { readPayment, settledLink } from './show.ts';
 
 /** `GET /v1/payments/{id}/refunds`: an array. */
@@ -26,6 +26,7 @@ async function findRefunds(runtime: Runtime, call: LegacyCall): Promise<LegacyAn
   const read = await readPayment(runtime, call, link, runtime.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;
   await noteRead(runtime, link);
-  if (read.kind === 'real' && Array.isArray(read.payment.refunds)) return { refunds: read.payment.refunds };
+  const real = read.kind === 'real' ? await withOwnDates(runtime, call, link, read.payment.refunds) : undefined;
+  if (Array.isArray(real)) return { refunds: real };
   return { refunds: await refundsOfOrder(runtime, call, link) };
 }

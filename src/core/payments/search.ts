@@ -150,7 +150,7 @@ async function showMissing(
       const elsewhere = isReal && link.reference_sent === search.reference && link.updated_at < at;
       // Legacy knows it by the same reference, so it stands on another page.
       if (elsewhere && !isWhole) return [];
-      const payment = isReal ? ownView(runtime, call, link, read.payment) : await tellFromOrder(runtime, call, link);
+      const payment = await (isReal ? ownView(runtime, call, link, read.payment) : tellFromOrder(runtime, call, link));
       return search.finds(payment as ShownPayment) ? [payment as ShownPayment] : []; // both are objects
     }),
   );

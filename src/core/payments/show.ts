@@ -12,7 +12,7 @@ import { readLink } from '../refresh.ts';
 import type { Runtime } from '../runtime.ts';
 import type { UpstreamOutcome } from '../upstream.ts';
 import { hasDoubt, lookAtOrder } from './look.ts';
-import { refundsOfOrder } from './refund-view.ts';
+import { refundsOfOrder, withOwnDates } from './refund-view.ts';
 
 export type PaymentRead =
   | { kind: 'real'; payment: Record<string, unknown> }
@@ -85,18 +85,20 @@ export async function asUpstreamSays(runtime: Runtime, call: LegacyCall, outcome
 }
 
 /** A real payment with what is the till's own instead of what went upstream; key order kept. */
-export function ownView(
+export async function ownView(
   runtime: Runtime,
   call: LegacyCall,
   link: Link,
   real: Record<string, unknown>,
-): Record<string, unknown> {
+): Promise<Record<string, unknown>> {
   // Its `order` has a number that is no merchant order; that of a QR sale is one.
   if (link.family === 'point') markLimitation(runtime.exchange(), 'LIM-08');
   const { id } = (real.order ?? {}) as { id?: unknown }; // any JSON object, or null
   const context = paymentContext(runtime, call, link, id);
   const { value } = runtime.tables.answer(call.operation, real, context);
-  return { ...real, ...(value.body as Record<string, unknown>) }; // the table has just checked it
+  const own = { ...real, ...(value.body as Record<string, unknown>) }; // the table has just checked it
+  if (real.refunds !== undefined) own.refunds = await withOwnDates(runtime, call, link, real.refunds);
+  return own;
 }
 
 /** Where the service has no such payment: the order's word for it. */
