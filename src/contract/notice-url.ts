@@ -19,9 +19,10 @@ export function callableUrl(text: string, scheme: 'http' | 'https'): string | nu
   const trimmed = text.trim();
   if (trimmed === '') return undefined;
   const url = URL.parse(SCHEME.test(trimmed) || /^https?:/i.test(trimmed) ? trimmed : `${scheme}://${trimmed}`);
-  if (url === null || OTHER_SCHEME.test(trimmed) || trimmed.includes('\\')) return null;
+  if (url === null || OTHER_SCHEME.test(trimmed) || /^[^?#]*\\/.test(trimmed)) return null;
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return null;
   if (EMPTY_LABEL.test(url.hostname)) return null;
   url.hash = '';
+  url.search = url.search.replaceAll('\\', '%5C'); // in a path it would be read as a slash by some
   return url.href.length > LONGEST_CHARACTERS ? null : url.href;
 }

@@ -2,7 +2,7 @@
 import { type RequestHandler, Router } from 'express';
 import type { OperationKind } from '../core/exchange.ts';
 import { slotOf } from '../core/link.ts';
-import type { Operation } from '../mapping/tables.ts';
+import type { Operation, Tables } from '../mapping/tables.ts';
 
 export interface NarrowRouters {
   add(operation: Operation, handler: RequestHandler): void;
@@ -140,6 +140,12 @@ export function unroutedOf(operations: readonly Operation[], target: string): Un
     slot: slotIn(target),
     kind: named?.kind ?? (path.startsWith('/point') ? 'intents' : 'qr'),
   };
+}
+
+/** Whether a call is one of the documented writes that make no sale. */
+export function isCarried(carried: Tables['carried'], method: string, target: string): boolean {
+  const path = plainTarget(target).split('?', 1)[0] ?? '';
+  return carried.some((one) => one.method === method && fitsPattern(one.path, path));
 }
 
 function fitsPattern(pattern: string, path: string): boolean {

@@ -12,7 +12,14 @@ import { compareAnswers } from './match.ts';
 import { anyElement, contains, type Path, printPath, propertyName } from './path.ts';
 import { refusal, sourceRefusal } from './refusal.ts';
 import type { Row } from './row.ts';
-import type { WrittenErrors, WrittenOperation, WrittenSite, WrittenStates, WrittenTable } from './schema.ts';
+import type {
+  WrittenCarried,
+  WrittenErrors,
+  WrittenOperation,
+  WrittenSite,
+  WrittenStates,
+  WrittenTable,
+} from './schema.ts';
 import { stateFinder } from './states.ts';
 import type { MappingContext, Operation, Tables, Translated } from './tables.ts';
 
@@ -23,6 +30,7 @@ export type Filed<Written> = Written & { file: string };
 export interface Documents {
   revision: string;
   operations: WrittenOperation[];
+  carried: WrittenCarried[];
   sites: WrittenSite[];
   limitations: WrittenLimitation[];
   tables: Filed<WrittenTable>[];
@@ -55,6 +63,7 @@ export function assemble(documents: Documents): LoadedTables {
     documents,
     revision: documents.revision,
     operations,
+    carried: documents.carried,
     request: (operation, source, context) =>
       translateRequest(needed(compiled, operation.request), headersOf.get(operation.family) ?? null, source, context),
     answer: (operation, source, context) => answer(needed(compiled, operation.answer), source, context),

@@ -55,6 +55,7 @@ function documentsOf({ texts, failures }: Written): { documents: Documents; fail
   const documents: Documents = {
     revision: '',
     operations: [],
+    carried: [],
     sites: [],
     limitations: [],
     tables: [],
@@ -167,7 +168,11 @@ function readFile(documents: Documents, file: string, text: string, failures: Fa
     else failures.push(...parsed.error.issues.map((issue) => grammarFailure(file, issue)));
   };
   const role = (content as { role?: unknown } | null)?.role; // any YAML value; only looked at
-  if (file === 'operations.yaml') take(operationsFile, ({ operations }) => documents.operations.push(...operations));
+  if (file === 'operations.yaml')
+    take(operationsFile, ({ operations, carried }) => {
+      documents.operations.push(...operations);
+      documents.carried.push(...carried);
+    });
   else if (file === 'sites.yaml') take(sitesFile, ({ sites }) => documents.sites.push(...sites));
   else if (file === LIMITATIONS) take(limitationsFile, (found) => documents.limitations.push(...found.limitations));
   else if (role === 'states') take(statesTable, (table) => documents.states.push({ file, ...table }));
@@ -179,6 +184,7 @@ function readFile(documents: Documents, file: string, text: string, failures: Fa
 const ROW_LISTS = new Set<PropertyKey | undefined>([
   'rows',
   'operations',
+  'carried',
   'sites',
   'limitations',
   'any',

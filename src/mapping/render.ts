@@ -55,7 +55,11 @@ function operationsList({ documents }: LoadedTables): string {
     anchor(one.answer),
     `${one.why} (${one.source})${one.double_read ? ' In shadow it is read on both sides.' : ''}`,
   ]);
-  return grid(['Legacy call', 'Upstream call', 'Asked beside', 'Request', 'Answer', 'Why'], rows);
+  const carried = documents.carried.map((one) => `\`${one.method} ${one.path}\` (${one.source})`);
+  return [
+    grid(['Legacy call', 'Upstream call', 'Asked beside', 'Request', 'Answer', 'Why'], rows),
+    `Documented writes that make no sale are carried to legacy, whatever the stage: ${carried.join(', ')}.`,
+  ].join('\n\n');
 }
 
 function anchor(table: string | null): string {

@@ -104,7 +104,19 @@ export const operationsFile = z.strictObject({
       why,
     }),
   ),
+  /** Documented writes that make no sale, which legacy goes on answering whatever stage a merchant is on. */
+  carried: z
+    .array(
+      z.strictObject({
+        method: z.enum(['POST', 'PATCH', 'PUT', 'DELETE']),
+        path: z.string().startsWith('/'),
+        source: z.string().min(4),
+        why,
+      }),
+    )
+    .default([]),
 });
+export type WrittenCarried = z.infer<typeof operationsFile>['carried'][number];
 export type WrittenOperation = z.infer<typeof operationsFile>['operations'][number];
 
 export const sitesFile = z.strictObject({

@@ -142,6 +142,8 @@ export interface Tables {
   /** SHA-256 over all table files, first 12 hex digits; pinned on each link. */
   revision: string;
   operations: readonly Operation[];
+  /** Documented writes that make no sale: carried to legacy, whatever stage their merchant is on. */
+  carried: readonly { method: string; path: string }[];
   /**
    * Legacy request to upstream call. The value has been checked against the target schema.
    * @throws PuenteError refused, facts `{ error: LegacyErrorName, detail, row? }`, when a row or the target schema refuses it.

@@ -1,6 +1,8 @@
 /** Generated sales of the legacy QR families: valid ones, with every optional field in every spelling. */
+
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
+import { callableUrl } from '../../src/contract/notice-url.ts';
 import { maybe, spelled, spelledQuantity, texts, unknownKeys, type Written } from './property-kit.ts';
 
 /** The sites of the cast, one that no table names, and a merchant whose site is not known. */
@@ -43,7 +45,10 @@ const sponsors = fc.oneof(fc.nat(), fc.nat().map(String), fc.constantFrom('', 0,
 const urls = fc
   .tuple(fc.constantFrom('https://till.example', 'http://till.example:8443'), texts(0, 60))
   .map(([origin, path]) => `${origin}/?${path}`);
-const relatedUrls = fc.oneof(urls, texts(0, 80), fc.constant('www.till.example/ipn'));
+/** What no URL can be made of is refused, and shown by `test/http/notice-urls.test.ts`. */
+const relatedUrls = fc
+  .oneof(urls, texts(0, 80), fc.constant('www.till.example/ipn'))
+  .filter((text) => callableUrl(text, 'https') !== null);
 
 interface Priced {
   price_minor: bigint;
