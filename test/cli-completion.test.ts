@@ -37,7 +37,7 @@ describe('bash', () => {
 
   it('offers options, their values, and the values of arguments', () => {
     expect(offered('audit', 'verify', '--')).toEqual(['--json', '--ops', '--expect', '--help']);
-    expect(offered('notices', 'list', '--state', '')).toEqual(['pending', 'delivered', 'dead']);
+    expect(offered('notices', 'list', '--state', '')).toEqual(['pending', 'delivered', 'dead', 'superseded']);
     expect(offered('notices', 'list', '--json', '--state', 'd')).toEqual(['delivered', 'dead']);
     expect(offered('completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']));
     expect(offered('notices', 'replay', '--reason', ''), 'free text').toEqual([]);

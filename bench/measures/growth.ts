@@ -10,7 +10,7 @@ import { startUpstream } from '../upstream/start.ts';
 import { askServer } from './ask-server.ts';
 import type { Check } from './checks.ts';
 import type { Engine } from './databases.ts';
-import { untilTold } from './notices.ts';
+import { NOTICES_PER_SALE, untilTold } from './notices.ts';
 import { untilQuiet } from './quiet.ts';
 import { sizesInDatabase, sizesInFile, type TableSize } from './table-sizes.ts';
 
@@ -96,7 +96,7 @@ function resultOf(
     sales,
     tables: tables.filter(({ table }) => GROWING.some((name) => name === table)),
     ...facts,
-    check: { what: `notices received of sales on ${engine}`, expected: sales, found: told },
+    check: { what: `notices received of sales on ${engine}`, expected: sales * NOTICES_PER_SALE, found: told },
   };
 }
 
@@ -126,7 +126,7 @@ async function sell(
   });
   const before = used();
   const [told_ms] = await Promise.all([
-    untilTold(puente, sales, sales * PATIENCE_MS),
+    untilTold(puente, sales * NOTICES_PER_SALE, sales * PATIENCE_MS),
     prepareSales(puente.said, 'F', 1, sales),
   ]);
   await untilQuiet(puente.pid);
@@ -142,7 +142,7 @@ async function sell(
     server_cpu_us_per_sale: server_cpu_s === null ? null : server_cpu_s * 1e6,
     written_bytes_per_sale: perSale(before.written, after.written),
     resident_mb,
-    notices_per_second: sales / (told_ms / 1000),
+    notices_per_second: (sales * NOTICES_PER_SALE) / (told_ms / 1000),
     told: upstream.seen().notices,
   };
 }

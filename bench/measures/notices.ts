@@ -19,6 +19,9 @@ export interface NoticesResult {
 
 /** Enough for a second or two at the notifier's own pace. */
 const SALES = 1000;
+/** Of a paid sale at a terminal: its intent's and its payment's. */
+export const NOTICES_PER_SALE = 2;
+const NOTICES = SALES * NOTICES_PER_SALE;
 const LIMIT_MS = 120_000;
 const LOOK_EVERY_MS = 25;
 
@@ -35,17 +38,17 @@ export async function measureNotices(directory: string): Promise<NoticesResult> 
     PUENTE_OUTBOUND_ALLOW_HTTP: 'true',
     PUENTE_RECONCILE_CALLS_PER_SECOND: '10000',
   });
-  const [took_ms] = await Promise.all([untilTold(puente, SALES, LIMIT_MS), prepareSales(puente.said, 'F', 1, SALES)]);
+  const [took_ms] = await Promise.all([untilTold(puente, NOTICES, LIMIT_MS), prepareSales(puente.said, 'F', 1, SALES)]);
   await puente.stop();
   await upstream.stop();
   const seen = upstream.seen();
   return {
     sales: SALES,
     took_ms,
-    per_second: SALES / (took_ms / 1000),
+    per_second: NOTICES / (took_ms / 1000),
     checks: [
       ...(await checkCounts([PUENTE], files(directory), seen, { ...NOTHING_CREATED, by_puente: SALES })),
-      { what: 'notices received', expected: SALES, found: seen.notices },
+      { what: 'notices received', expected: NOTICES, found: seen.notices },
     ],
   };
 }

@@ -5,10 +5,11 @@ import { fieldsOf, type Sale, type Shop } from './shop.ts';
 /** Without decimals, because Chile has none. */
 const PRICE = 1250;
 
-/** Puts a sale on the till's code. @throws Error when it is refused. */
+/** Puts a sale on the till's code, and waits until it is announced: an untold birth is superseded by what follows. @throws Error when it is refused. */
 export async function showSale(shop: Shop, till: string): Promise<Sale> {
   const { sale, answer } = await tryCode(shop, till);
   if (sale === null) throw new Error(`The till could not sell: ${answer.status} ${JSON.stringify(answer.body)}`);
+  await shop.toldOf((told) => told.topic === 'merchant_order' && told.reference === sale.reference);
   return sale;
 }
 

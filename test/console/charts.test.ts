@@ -36,7 +36,7 @@ describe.skipIf(!hasChromium)('the charts', () => {
     await bench.atTerminal('pay');
     await eventually(
       async () => (await bench.ops('/api/notices')).body as { notices: object[] }, // the API's own form
-      ({ notices }) => notices.length === 1,
+      ({ notices }) => notices.length === 2,
     );
   });
   afterAll(async () => {

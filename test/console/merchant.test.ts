@@ -31,7 +31,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     bench = await startMoves();
     receiver = await startReceiver(() => 500);
     await bench.till(`${POINT}/devices`);
-    await bench.notify(ARGENTINA, { notice_url: receiver.url });
+    await bench.notify(ARGENTINA, { notice_url: receiver.url, point_payment_notices: 'off' });
   });
   afterAll(async () => {
     for (const one of opened) await one.close();

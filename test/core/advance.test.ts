@@ -249,18 +249,18 @@ describe('a state that may still move', () => {
 
 describe('what tills see, and what they are told', () => {
   it.each([
-    ['created', 'OPEN', 'LIVE', 0],
-    ['at_terminal', 'ON_TERMINAL', 'LIVE', 0],
-    ['processed', 'FINISHED', 'DONE', 1],
-    ['failed', 'ERROR', 'DONE', 1],
-    ['canceled', 'CANCELED', 'DONE', 1],
-    ['expired', 'ABANDONED', 'DONE', 0],
-    ['refunded', 'FINISHED', 'DONE', 1],
-    ['teleported', 'ON_TERMINAL', 'LIVE', 0],
-  ])('%s is %s', (status, legacy_state, state, notices) => {
+    ['created', 'OPEN', 'LIVE', []],
+    ['at_terminal', 'ON_TERMINAL', 'LIVE', []],
+    ['processed', 'FINISHED', 'DONE', ['point', 'payment']],
+    ['failed', 'ERROR', 'DONE', ['point']],
+    ['canceled', 'CANCELED', 'DONE', ['point']],
+    ['expired', 'ABANDONED', 'DONE', []],
+    ['refunded', 'FINISHED', 'DONE', ['point', 'payment']],
+    ['teleported', 'ON_TERMINAL', 'LIVE', []],
+  ])('%s is %s', (status, legacy_state, state, topics) => {
     const step = advance(link(), order(status), tables, rules);
     expect(step.change).toMatchObject({ legacy_state, state });
-    expect(step.notices).toHaveLength(notices);
+    expect(step.notices.map(({ topic }) => topic)).toEqual(topics);
     expect(step.remarks).toEqual(status === 'teleported' ? ['unknown_states'] : []);
   });
 
@@ -280,18 +280,18 @@ describe('what tills see, and what they are told', () => {
     expect(step.notices[0]?.body).toContain(`"additional_info":${said}`);
   });
 
-  it('refunded after processed tells nothing new', () => {
+  it('refunded after processed tells of the payment alone', () => {
     const paid = readIn([order('processed', 5)]);
     expect(advance(paid, order('refunded', 9), tables, rules)).toMatchObject({
       change: { legacy_state: 'FINISHED' },
-      notices: [],
+      notices: [{ topic: 'payment', body: '{"first":false}' }],
     });
   });
 
   it('an approval after a cancel wins, is announced, and is remarked [F30]', () => {
     const step = advance(readIn([order('canceled', 5)]), order('processed', 9), tables, rules);
     expect(step.change.legacy_state).toBe('FINISHED');
-    expect(step.notices).toHaveLength(1);
+    expect(step.notices.map(({ topic }) => topic)).toEqual(['point', 'payment']);
     expect(step.remarks).toContain('late_approvals');
   });
 

@@ -250,7 +250,8 @@ describe('request lines and headers', () => {
       fc.property(methods, targets, fc.array(header, { maxLength: 8 }), (method, target, headers) => {
         const fault = headFault(requestOf(method, target, headers));
         if (fault !== null) return;
-        must(['GET', 'POST', 'DELETE'].includes(method), 'another method');
+        // What is no HTTP method at all never gets here: the parser of Node refuses it.
+        must(!['TRACE'].includes(method), 'another method');
         must(/^\/[\x21-\xff]*$/.test(target), 'another target');
         const counted = [
           'host',

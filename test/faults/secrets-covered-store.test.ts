@@ -141,7 +141,7 @@ function writeFourthSchema(links: Link[], sale: LegacySale, notice: NewNotice): 
     database.prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${values})`).run(row);
   };
   insert('meta', { name: 'instance_id', value: 'i' });
-  for (const { held, order: known, ...rest } of links)
+  for (const { held, order: known, acknowledged_at: _later, heard_by: _latest, ...rest } of links)
     insert('links', { ...rest, held: JSON.stringify(held), order_json: known === null ? null : JSON.stringify(known) });
   insert('legacy_sales', sale);
   insert('notices', { ...notice, id: 'n', sequence: 1, state: 'pending', is_next: 1, attempts: 0 });

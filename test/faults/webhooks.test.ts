@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { idOf, openShop, type Shop } from '../http/till.ts';
-import { ARGENTINA, eventually, type Receiver, startReceiver } from '../kit.ts';
+import { ARGENTINA, call, eventually, type Receiver, startReceiver } from '../kit.ts';
 import { allHandled, forged, inboxOf, inventedOrder, SECRET, sendEvent, usualHeader } from './webhook-sender.ts';
 
 const DAY_MS = 86_400_000;
@@ -238,7 +238,7 @@ describe('an event in another shape', () => {
     ['depth', '['.repeat(30_000)],
   ])('with %s is refused, so that it is sent again, and counted for operators [F111]', async (_name, body) => {
     const before = inboxOf(shop.data_dir).length;
-    const answer = await sendEvent(shop.app.public_url, { id: 'x', header: () => null, body });
+    const answer = await call(`${shop.app.public_url}/webhooks/orders?type=order`, { body });
     expect(answer.status).toBe(400);
     expect(inboxOf(shop.data_dir)).toHaveLength(before);
     expect((await shop.ops('/metrics')).text).toMatch(/puente_total\{what="events",label="unreadable"\} [1-9]/);

@@ -42,6 +42,7 @@ export function rawRequest(line: string, headers: string[], body: string | Buffe
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n');
   if (end === -1 || /^HTTP\/1\.1 100/.test(text)) return false;
+  if (/^HTTP\/1\.1 [23]04/.test(text)) return true; // they have no body
   if (/\r\ntransfer-encoding: chunked/i.test(text.slice(0, end + 2))) return text.endsWith('\r\n0\r\n\r\n');
   const length = /\r\ncontent-length: (\d+)/i.exec(text.slice(0, end + 2))?.[1];
   return length !== undefined && Buffer.byteLength(text.slice(end + 4), 'latin1') >= Number(length);

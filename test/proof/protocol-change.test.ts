@@ -110,11 +110,14 @@ describe('a change', () => {
 });
 
 describe('an order that was read', () => {
-  it('moves its link with its notice, in one commit', async () => {
+  it('moves its link with its notices, in one commit', async () => {
     const link = await live();
     const moved = await applyOrder(stand.runtime, link, order(PAID, 5));
     expect(moved).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED', next_check_at: null, revision: 3 });
-    expect(await stand.store.notices({ legacy_id: link.legacy_id }, 9)).toMatchObject([{ topic: 'point' }]);
+    expect(await stand.store.notices({ legacy_id: link.legacy_id }, 9)).toMatchObject([
+      { topic: 'payment' },
+      { topic: 'point' },
+    ]);
     expect([stand.notices, stand.points, stand.counts]).toEqual([1, ['notices.committed', 'order.applied'], []]);
   });
 
@@ -445,7 +448,7 @@ describe('a cancel', () => {
     const link = await live();
     stand.answers = [answered(200), answered(200), answered(200)];
     await sendCancel(stand.runtime, link, TOKEN);
-    await sendCancel(stand.runtime, link, TOKEN, { 'x-allow': 'yes' }, 77);
+    await sendCancel(stand.runtime, link, TOKEN, { 'x-allow': 'yes' }, stand.runtime.clock.now() + 77);
     await sendCancel(stand.runtime, { ...link, revision: 9 }, TOKEN);
     const keys = stand.asked.map(({ idempotency_key }) => idempotency_key);
     expect(keys[0]).toBe(stand.runtime.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`));

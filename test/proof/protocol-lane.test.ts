@@ -202,15 +202,20 @@ describe('new work', () => {
 });
 
 describe('a unit with work on orders', () => {
-  it.each<Stage>(['legacy', 'shadow', 'canary'])('stays there on stage %s, until that is over', async (stage) => {
-    await set({ stage });
-    const link = await onTill();
-    for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject(orders(stage));
-    expect(await lane(CODE)).toEqual(legacy(stage));
-    expect(await lane(DEVICE, 'intents')).toEqual(legacy(stage));
-    await stand.store.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
-    for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy(stage));
-  });
+  it.each<Stage>(['legacy', 'shadow', 'canary'])(
+    'stays there on stage %s, until that is over and heard of',
+    async (stage) => {
+      await set({ stage });
+      const link = await onTill();
+      for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject(orders(stage));
+      expect(await lane(CODE)).toEqual(legacy(stage));
+      expect(await lane(DEVICE, 'intents')).toEqual(legacy(stage));
+      const done = await stand.store.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
+      expect(await lane(TILL), 'it may be repeated').toMatchObject(orders(stage));
+      await stand.store.saveLink(done, { acknowledged_at: NOON, heard_by: 'till' });
+      for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy(stage));
+    },
+  );
 
   it('by an invented token is refused: legacy may not have it meanwhile', async () => {
     await set({ stage: 'legacy' });
@@ -237,7 +242,7 @@ describe('a unit with work on orders', () => {
     // What stands beside a sale at a terminal is a setting.
     const merchant_work = (kind: OperationKind) => hasOwnWork(stand.runtime, MERCHANT, CODE, kind);
     expect([await merchant_work('qr'), await merchant_work('devices')]).toEqual([true, false]);
-    await stand.store.saveLink(link, { state: 'LIVE', client_answer: 'maybe' });
+    await stand.store.saveLink(link, { state: 'LIVE', acknowledged_at: NOON, heard_by: 'till' });
     expect(await lane(CODE)).toEqual(legacy('legacy'));
   });
 });

@@ -28,10 +28,10 @@ const order = (change: Record<string, unknown> = {}, second = 0): Order => order
 const live = (change: Partial<Link> = {}): Link => newLink({ state: 'LIVE', ...change });
 const SALE = { family: 'qr', legacy_state: 'payment_required', unit: 'TILL1' } as const;
 
-/** The body of the one notice that an order is worth. */
+/** The body of the one notice of its intent that an order is worth. */
 function told(change: Record<string, unknown>): Record<string, unknown> {
   const { notices } = advance(live(), order(change, 5), tables, rules);
-  expect(notices).toHaveLength(1);
+  expect(notices.map(({ topic }) => topic)).toEqual(['point', 'payment']);
   return JSON.parse(notices[0]?.body ?? '') as Record<string, unknown>;
 }
 

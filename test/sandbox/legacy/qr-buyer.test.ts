@@ -43,7 +43,7 @@ describe('a buyer', () => {
       payment_type_id: 'account_money',
       external_reference: 'INV 0002',
       transaction_amount: 241,
-      order: { id: order.merchant_order_id },
+      order: { id: String(order.merchant_order_id) },
     });
   });
 

@@ -69,7 +69,7 @@ const OTHERS = [
   `INSERT INTO tokens VALUES ('print', '${MERCHANT}', x'00ff', ${NOON}, ${NOON})`,
   `INSERT INTO notice_attempts SELECT id, ${NOON}, 7, 'theirs', 500, 'as it went', NULL FROM notices`,
   `INSERT INTO refunds SELECT 'refund ' || rowid, 9007199254740991 - rowid, legacy_id, merchant_id, 'payment', NULL, 'print', NULL, 0,
-     'key ' || rowid, 'SENDING', NULL, NULL, NULL, NULL, NULL, ${NOON}, ${NOON}, 1 FROM links`,
+     'key ' || rowid, 'SENDING', NULL, NULL, NULL, NULL, NULL, ${NOON}, ${NOON}, 1, NULL FROM links`,
   `INSERT OR IGNORE INTO coverage VALUES ('${MERCHANT}', 'point.create', 'amount', 3, 1, ${NOON})`,
   `INSERT OR IGNORE INTO verdicts VALUES ('${MERCHANT}', 'point.create', 'refused_here', '', '', 'odd' || char(0), 3, ${NOON}, 'sample')`,
   `INSERT OR IGNORE INTO readiness_days VALUES ('${MERCHANT}', ${Math.floor(NOON / 86_400_000)}, 'ready')`,
