@@ -13,6 +13,8 @@ const onPostgres = [
   'test/moves/{routing,safety,seen}.test.ts',
   'test/crash/{crash,qr-crash,any-moment}.test.ts',
 ];
+/** `fidelity.test.ts` runs on both profiles of the sandbox by itself. */
+const onField = 'test/journeys/{sdk,sdk-lost-answer,sdk-qr,odoo,reset,qr-journeys,qr-fidelity}.test.ts';
 /** Servers of their own that are killed, fail over and fall silent. */
 const ownServers = 'test/crash/database.test.ts';
 
@@ -20,6 +22,8 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'usual', include: ['test/**/*.test.ts'], exclude: [ownServers] } },
+      // What tills live through once more, on what the field does differently from the specification.
+      { extends: true, test: { name: 'field', include: [onField], setupFiles: ['test/sandbox/on-field.ts'] } },
       // The same files once more, on a real server.
       {
         extends: true,

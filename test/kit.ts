@@ -9,6 +9,7 @@ import { type App, type AppParts, startApp } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
 import type { LoadedTables } from '../src/mapping/assemble.ts';
 import { loadTables } from '../src/mapping/load.ts';
+import type { Profile } from '../src/sandbox/profile.ts';
 import type { Sandbox } from '../src/sandbox/server.ts';
 import { usualKeeping } from './engines/keeping.ts';
 
@@ -34,6 +35,11 @@ export const POINT = '/point/integration-api';
 /** The invented token of a merchant of the cast. */
 export function tokenOf(merchant: string): string {
   return `APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant}`;
+}
+
+/** Which service the sandboxes of this run are: `field` in the project of that name (`vitest.config.ts`). */
+export function sandboxProfile(): Profile {
+  return process.env.SANDBOX_PROFILE === 'field' ? 'field' : 'specification';
 }
 
 let loaded: LoadedTables | undefined;
@@ -106,6 +112,7 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
       PUENTE_SANDBOX_PORT: '0',
       PUENTE_OPS_TOKEN: OPS_TOKEN,
       PUENTE_LOG_LEVEL: 'silent',
+      PUENTE_SANDBOX_PROFILE: sandboxProfile(),
       // Tests move merchants as they need them; what evidence a move needs is tested by itself.
       PUENTE_MOVES_GATE: 'advise',
       // A test runs in the same process: its own work is no reason to turn a till away.

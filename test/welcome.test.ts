@@ -49,7 +49,7 @@ it('with the sandbox: a first payment and its story, by copying alone', async ()
   const lines = printed.split('\n').map((line) => line.trim());
   const [create, pay] = lines.filter((line) => line.startsWith('curl '));
   const settings = /curl -s \S+_sandbox\/settings/.exec(printed)?.[0];
-  const count = /assumes (\d+) things/.exec(printed)?.[1];
+  const count = /makes (\d+) choices/.exec(printed)?.[1];
   const exports = lines.filter((line) => line.startsWith('export '));
   expect(exports).toHaveLength(2);
 
@@ -59,6 +59,8 @@ it('with the sandbox: a first payment and its story, by copying alone', async ()
   expect(await inShell(...exports, story)).toContain('sale-1');
   expect(JSON.parse(await inShell(settings ?? '')).assumptions).toHaveLength(Number(count));
   expect(printed).toContain('npx puente init');
+  expect(printed).toContain('profile specification (sandbox.profile)');
+  expect(printed).toContain('sends notifications to local addresses too (sandbox.local_notification_urls)');
 });
 
 it('with a real upstream: where the token lies, never the token, and the first steps', async () => {

@@ -184,8 +184,13 @@ async function ownSandbox(config: Config): Promise<Sandbox> {
 
 /** The sandbox sends its events to our own door, whose certificate may be a private one. */
 function sandboxOptions(config: Config): SandboxOptions {
+  const { settings, local_notification_urls, ...rest } = config.sandbox;
   const tls = readTls(config);
-  return { ...config.sandbox, ...(tls === null ? {} : { webhook_certificate: tls.certificate }) };
+  return {
+    ...rest,
+    settings: { local_notification_urls, ...settings },
+    ...(tls === null ? {} : { webhook_certificate: tls.certificate }),
+  };
 }
 
 /** @throws PuenteError bad_setting when the directory can't be made. */

@@ -69,12 +69,15 @@ export function welcome(config: Config, started: Started, took: string): string 
     ...(config.public.url === null ? [] : [`  listening on  ${listensOn(config, started)}`]),
     `  ops door      ${started.ops_url}      the console for a browser; /api /metrics /healthz /readyz`,
     `  ops token     ${whereTokenLies(config, started)}`,
-    `  upstream      ${sandbox === null ? config.upstream : `the sandbox, ${sandbox.url}`}`,
+    `  upstream      ${sandbox === null ? config.upstream : `the sandbox, ${sandbox.url}, profile ${sandbox.world.profile} (sandbox.profile)`}`,
     `  legacy        ${sandbox !== null && config.legacy_upstream === 'sandbox' ? 'the sandbox' : config.legacy_upstream}`,
     `  new merchants ${config.routing.default_stage} (routing.default_stage)`,
     `  ready after   ${took}`,
     ...(config.outbound.allow_private
       ? ['  Notices may go to private and loopback addresses (outbound.allow_private).']
+      : []),
+    ...(sandbox?.world.settings.local_notification_urls === 'called'
+      ? ['  The sandbox sends notifications to local addresses too (sandbox.local_notification_urls).']
       : []),
     ...started.remarks.map((remark) => `  ${remark}`),
     ...(sandbox === null ? nextSteps(config, started) : firstSteps(started, sandbox)),
@@ -120,7 +123,7 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
       ['npm run demo', 'a whole migration, told in this terminal'],
       ['npx puente init', 'a configuration for the real service, asked for and written'],
     ]),
-    `The sandbox assumes ${count} things that the specification leaves open: curl -s ${sandbox.url}/_sandbox/settings`,
+    `The sandbox makes ${count} choices, each with its source: curl -s ${sandbox.url}/_sandbox/settings`,
   ];
 }
 

@@ -80,6 +80,8 @@ export const settings = z.strictObject({
   sandbox: z.strictObject({
     host: host(),
     port: listeningPort(),
+    profile: choice(['specification', 'field']),
+    local_notification_urls: choice(['not_called', 'called']),
     /** Passed on as they are; the sandbox checks its own settings. */
     settings: z.record(z.string(), z.unknown()).meta({ allowed: 'a list of names and values' }),
   }),

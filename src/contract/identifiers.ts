@@ -1,21 +1,21 @@
 /** The forms of ids and amounts that both APIs use; anything else never reaches a path or a row. */
 import { z } from 'zod';
 
-/** `ORD` + ULID; test credentials give `ORDTST` + ULID (`orders-api.md` §1.4). */
-export const ORDER_ID = /^ORD(?:TST)?[0-9A-HJKMNP-TV-Z]{26}$/;
+/** `ORD` and 26 letters and digits of any kind (`interface.md`, Order); test credentials give `ORDTST` (`orders-api.md` §1.4). */
+export const ORDER_ID = /^ORD(?:TST)?[0-9A-Za-z]{26}$/;
 /** `{terminal_type}__{terminal_serial}`; the allow-list of `reliability.md` F76. */
 export const TERMINAL_ID = /^[A-Za-z0-9_-]{1,64}$/;
+/** Point Pro 2 and 3 by the types in their ids: `interface.md` has the names alone, so these are from ids that merchants show in public. */
+export const POINT_PRO_ID = /^(?:GERTEC_MP35P|PAX_Q92)__/;
 /** The integrator's own id of a store or a point of sale; the same allow-list (`legacy-qr.md` §4). */
 export const EXTERNAL_ID = /^[A-Za-z0-9_-]{1,64}$/;
 /** A legacy intent id is a lower-case UUID (`legacy-point.md` §1.3); upper case is accepted on the way in. */
 export const INTENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** Rule of `interface.md`, Order, external_reference. */
 export const ORDER_REFERENCE = /^[A-Za-z0-9_-]{1,64}$/;
-/** Point accepts one or two decimals or none (`orders-api.md` §11). */
-export const POINT_AMOUNT = /^\d{1,12}(?:\.\d{1,2})?$/;
-/** QR accepts two decimals or none (`orders-api.md` §11). */
-export const QR_AMOUNT = /^\d{1,12}(?:\.\d{2})?$/;
-/** ISO 8601 duration as the orders API takes it: hours, minutes, seconds. */
+/** As orders take it: two decimals or none (`interface.md`, Order); Point was seen to take one too (`orders-api.md` §11). */
+export const ORDER_AMOUNT = /^\d{1,12}(?:\.\d{2})?$/;
+/** An ISO 8601 duration of hours, minutes and seconds, as Puente writes one; any form is read (`duration.ts`). */
 export const DURATION = /^PT(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?$/;
 export const USER_ID = /^\d{1,20}$/;
 

@@ -3,7 +3,7 @@ import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 
 /**
- * Legacy amounts fit into 12 digits before the point (`identifiers.ts`, POINT_AMOUNT). Behind it doubles have up to 17
+ * Legacy amounts fit into 12 digits before the point (`identifiers.ts`, ORDER_AMOUNT). Behind it doubles have up to 17
  * digits after their zeros, and some writers add zeros of their own.
  */
 const PLAIN = /^(\d{1,12})(?:\.(\d{1,32}))?$/;

@@ -1,16 +1,8 @@
 /** The orders API, `type: point` and `type: qr`. Source: `interface.md` Order, `orders-api.md` §1–3. */
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
-import {
-  DURATION,
-  digits,
-  EXTERNAL_ID,
-  ORDER_ID,
-  ORDER_REFERENCE,
-  POINT_AMOUNT,
-  QR_AMOUNT,
-  TERMINAL_ID,
-} from './identifiers.ts';
+import { isWithinCharacters } from './characters.ts';
+import { DURATION, digits, EXTERNAL_ID, ORDER_AMOUNT, ORDER_ID, ORDER_REFERENCE, TERMINAL_ID } from './identifiers.ts';
 
 export const orderStatuses = [
   'created',
@@ -23,6 +15,10 @@ export const orderStatuses = [
   'refunded',
 ] as const;
 
+const orderAmount = z.string().regex(ORDER_AMOUNT);
+/** Text of so many characters at most; zod itself counts UTF-16 units. */
+const shortText = (most: number) => z.string().refine((text) => isWithinCharacters(text, most));
+
 /** Who built the integration; both types of order take it. */
 const integrationData = z.strictObject({
   platform_id: z.string().optional(),
@@ -34,10 +30,10 @@ const integrationData = z.strictObject({
 export const createPointOrder = z.strictObject({
   type: z.literal('point'),
   external_reference: z.string().regex(ORDER_REFERENCE),
-  description: z.string().max(150).optional(),
+  description: shortText(150).optional(),
   expiration_time: z.string().regex(DURATION).optional(),
   transactions: z.strictObject({
-    payments: z.array(z.strictObject({ amount: z.string().regex(POINT_AMOUNT) })).length(1),
+    payments: z.array(z.strictObject({ amount: orderAmount })).length(1),
   }),
   config: z.strictObject({
     point: z.strictObject({
@@ -56,8 +52,6 @@ export const createPointOrder = z.strictObject({
   integration_data: integrationData.optional(),
 });
 
-const qrAmount = z.string().regex(QR_AMOUNT);
-
 /** Modes of a QR order: `static` on the till's own code, `dynamic` one code for the sale, `hybrid` both. */
 export const qrModes = ['static', 'dynamic', 'hybrid'] as const;
 export type QrMode = (typeof qrModes)[number];
@@ -69,17 +63,17 @@ export type QrMode = (typeof qrModes)[number];
 export const createQrOrder = z.strictObject({
   type: z.literal('qr'),
   external_reference: z.string().regex(ORDER_REFERENCE),
-  description: z.string().max(150).optional(),
+  description: shortText(150).optional(),
   expiration_time: z.string().regex(DURATION).optional(),
-  total_amount: qrAmount,
-  marketplace_fee: qrAmount.optional(),
+  total_amount: orderAmount,
+  marketplace_fee: orderAmount.optional(),
   transactions: z.strictObject({
     payments: z
-      .array(z.strictObject({ amount: qrAmount }))
+      .array(z.strictObject({ amount: orderAmount }))
       .length(1)
       .optional(),
     cash_outs: z
-      .array(z.strictObject({ amount: qrAmount }))
+      .array(z.strictObject({ amount: orderAmount }))
       .length(1)
       .optional(),
   }),
@@ -89,11 +83,11 @@ export const createQrOrder = z.strictObject({
   items: z
     .array(
       z.strictObject({
-        title: z.string().max(150),
-        unit_price: qrAmount,
+        title: shortText(150),
+        unit_price: orderAmount,
         quantity: z.int().positive(),
-        unit_measure: z.string().max(10),
-        external_code: z.string().max(30).optional(),
+        unit_measure: shortText(10),
+        external_code: shortText(30).optional(),
         external_categories: z
           .array(z.strictObject({ id: z.string() }))
           .max(10)
@@ -107,7 +101,7 @@ export const createQrOrder = z.strictObject({
       payment_methods: z
         .array(
           z.strictObject({
-            new_total_amount: qrAmount,
+            new_total_amount: orderAmount,
             type: z.enum(['debit_card', 'credit_card', 'account_money', 'prepaid_card']),
           }),
         )
@@ -124,7 +118,7 @@ export const refundOrderCall = z.object({
   path: z.object({ order_id: z.string().regex(ORDER_ID) }),
   body: z
     .strictObject({
-      transactions: z.array(z.strictObject({ id: z.string(), amount: z.string().regex(POINT_AMOUNT) })).length(1),
+      transactions: z.array(z.strictObject({ id: z.string(), amount: orderAmount })).length(1),
     })
     .optional(),
 });

@@ -1,10 +1,11 @@
 /** From what upstream says of an order to what legacy clients see: pure, and never back in time. */
+import { durationMs } from '../contract/duration.ts';
 import type { Order } from '../contract/orders.ts';
 import type { StateRow, Tables } from '../mapping/tables.ts';
 import { announcements, refundedMinor } from './announce.ts';
 import { hasEnded, isPaid, type LegacyState, type Link, type LinkChange } from './link.ts';
 import { mintedPaymentId } from './minted.ts';
-import { comparableInstant, durationMs, instantMs } from './moment.ts';
+import { comparableInstant, instantMs } from './moment.ts';
 import type { News } from './notices/forms.ts';
 
 export interface AdvanceRules {
@@ -30,7 +31,7 @@ export interface Advance {
  * would have announced what is now visible (`legacy-point.md` §3.1, `legacy-qr.md` §5.1).
  */
 export function advance(link: Link, order: Order, tables: Tables, rules: AdvanceRules): Advance {
-  const row = tables.state(link.family, order, rules.declined);
+  const row = rowOf(link, order, tables, rules);
   const remarks: Advance['remarks'] = row.known ? [] : ['unknown_states'];
   const version = comparableInstant(order.last_updated_date);
   const expires_at = expiry(link, order, rules);
@@ -68,6 +69,27 @@ export function advance(link: Link, order: Order, tables: Tables, rules: Advance
   return { change, notices: announcements(link, next, order, row, tables, rules), remarks };
 }
 
+/** The row of the states table that an order of this link is shown by. */
+export function rowOf(link: Link, order: Order, tables: Tables, rules: AdvanceRules): ReturnType<Tables['state']> {
+  const told = isTimedOut(link, order, rules) ? { ...order, status: 'expired' } : order;
+  return tables.state(link.family, told, rules.declined);
+}
+
+/** A cancel may be dated so long before the end of the lifetime and be that end all the same: clocks of upstream disagree. */
+const CLOCK_DIFFERENCE_MS = 5_000;
+
+/**
+ * A Point order that nobody paid is canceled automatically when its time is over (`interface.md`, Order status), where
+ * others saw `expired` (`orders-api.md` §3.2): legacy showed ABANDONED, and announced nothing. A cancel says who asked for it.
+ */
+function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {
+  if (link.family !== 'point' || order.status !== 'canceled') return false;
+  const detail = order.transactions?.payments?.[0]?.status_detail;
+  if (detail === 'canceled_by_api' || detail === 'canceled_on_terminal') return false;
+  const canceled = comparableInstant(order.last_updated_date);
+  return canceled !== null && instantMs(canceled) >= expiry(link, order, rules) - CLOCK_DIFFERENCE_MS;
+}
+
 /**
  * Whether the reading is later than what is stored (`reliability.md` §3.12). Two machines of upstream may disagree about the
  * time by seconds, so dates decide only where the statuses can't: a final status is later than a live one, a payment later
@@ -84,7 +106,7 @@ function isNewer(
 ): boolean {
   if (hasEnded(link) && order.status !== 'processed' && order.status !== 'refunded') return false;
   if (link.order === null) return true;
-  const before = tables.state(link.family, link.order, rules.declined);
+  const before = rowOf(link, link.order, tables, rules);
   if (row.final !== before.final) return row.final;
   const more_refunded = refundedMinor(order, rules.exponent) - refundedMinor(link.order, rules.exponent);
   if (row.final && row.rank !== before.rank) return row.rank > before.rank;
@@ -128,8 +150,8 @@ export function heldUntil(order: Order, expires_at: number, grace_ms: number): n
 
 function expiry(link: Link, order: Order, rules: AdvanceRules): number {
   const created = comparableInstant(order.created_date);
-  const lifetime_ms = durationMs(order.expiration_time) ?? rules.default_lifetime_ms;
-  return (created === null ? link.created_at : instantMs(created)) + lifetime_ms;
+  const created_at = created === null ? link.created_at : instantMs(created);
+  return created_at + (durationMs(order.expiration_time, created_at) ?? rules.default_lifetime_ms);
 }
 
 function stateInstant(version: string | null, now: number): number {

@@ -1,9 +1,8 @@
-/** Instants and durations as the two APIs write them. */
+/** Instants as the two APIs write them. */
 
 const RFC3339 = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:?\d{2})$/i;
 /** One in UTC that no calendar changes, so that it need not be read as a date. */
 const PLAIN = /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?Z$/;
-const ISO_DURATION = /^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?$/;
 
 /**
  * An RFC 3339 instant with 0–9 fraction digits as comparable text in UTC with nine (`orders-api.md` §1.3);
@@ -24,12 +23,4 @@ export function comparableInstant(text: string | undefined): string | null {
 /** Epoch ms of a comparable instant. */
 export function instantMs(comparable: string): number {
   return Date.parse(`${comparable.slice(0, 23)}Z`);
-}
-
-/** An ISO 8601 duration of hours, minutes and seconds in ms; null when it is none. */
-export function durationMs(text: string | undefined): number | null {
-  const match = text === undefined ? null : ISO_DURATION.exec(text);
-  if (match === null || text === 'PT') return null;
-  const [, hours = '0', minutes = '0', seconds = '0'] = match;
-  return ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
 }

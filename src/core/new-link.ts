@@ -1,12 +1,12 @@
 /** From a sale to its link: the request table applied once, the reference chosen, everything that may be private sealed. */
 import { hash } from 'node:crypto';
+import { durationMs } from '../contract/duration.ts';
 import { stringifyJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
 import { minorUnits } from '../mapping/amount.ts';
 import type { Loss } from '../mapping/tables.ts';
 import { type LegacyCall, merchantContext } from './call.ts';
 import { type Link, slotOf } from './link.ts';
-import { durationMs } from './moment.ts';
 import { derivedReference, fitsUpstream } from './reference.ts';
 import type { Runtime } from './runtime.ts';
 import type { Sale } from './sale.ts';
@@ -53,7 +53,7 @@ export function newLink(
     sealed_body: vault.seal(bytes, 'body'),
     tables_revision: runtime.tables.revision,
     legacy_state: sale.family === 'qr' ? 'payment_required' : 'OPEN',
-    expires_at: now + (durationMs(order.expiration_time) ?? runtime.settings.create.default_lifetime_ms),
+    expires_at: now + (durationMs(order.expiration_time, now) ?? runtime.settings.create.default_lifetime_ms),
   };
   return { link, body: bytes, losses: translated.losses };
 }

@@ -136,10 +136,7 @@ function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
   const type = event.type ?? query.get('type') ?? undefined;
   const isOurs = type === undefined || type.startsWith('order');
   // The panel's simulator sends a query id unrelated to the body's; the body names the order (`legacy-point.md` §3.3).
-  const id =
-    [event.data?.id, query.get('data.id') ?? undefined].find(
-      (text) => text !== undefined && ORDER_ID.test(text.toUpperCase()),
-    ) ?? (isOurs ? anyOrderId(body) : undefined);
+  const id = orderId(event.data?.id) ?? orderId(query.get('data.id')) ?? (isOurs ? anyOrderId(body) : undefined);
   const said = event.data?.external_reference ?? query.get('data.external_reference') ?? undefined;
   const reference = said !== undefined && ORDER_REFERENCE.test(said) ? said : undefined;
   const user_id = event.user_id !== undefined && USER_ID.test(event.user_id) ? event.user_id : undefined;
@@ -150,7 +147,7 @@ function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
     ...(type === undefined ? {} : { type }),
     ...(user_id === undefined ? {} : { user_id }),
     data: {
-      ...(id === undefined ? {} : { id: id.toUpperCase() }),
+      ...(id === undefined ? {} : { id }),
       ...(reference === undefined ? {} : { external_reference: reference }),
       ...(event.data?.status === undefined ? {} : { status: event.data.status }),
     },
@@ -159,7 +156,12 @@ function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
 
 /** The shape of events is documented nowhere for certain (F111): an order id in another place is as good a hint. */
 function anyOrderId(body: Buffer): string | undefined {
-  return /\bORD(?:TST)?[0-9A-HJKMNP-TV-Z]{26}\b/i.exec(body.toString('latin1'))?.[0];
+  return orderId(/\bORD(?:TST)?[0-9A-Z]{26}\b/i.exec(body.toString('latin1'))?.[0]);
+}
+
+/** An id as it is, or what was lower-cased on its way in capitals again. */
+function orderId(text: string | null | undefined): string | undefined {
+  return text == null ? undefined : [text, text.toUpperCase()].find((form) => ORDER_ID.test(form));
 }
 
 /** The names of the outermost fields, which say what kind of thing it was and nothing of what was in it. */

@@ -1,4 +1,4 @@
-/** Every choice the specification leaves open, as a typed setting with a default and the sentence that `GET /_sandbox/settings` tells. */
+/** Every choice of the sandbox as a typed setting: by default what `interface.md` specifies, or our own choice where it is silent; `profile.ts` has what the field does differently. `GET /_sandbox/settings` shows each with its sentence. */
 import { z } from 'zod';
 import { legacyQrAssumptions } from './legacy/qr/assumptions.ts';
 import { paymentAssumptions } from './payment-assumptions.ts';
@@ -30,6 +30,48 @@ const assumptionFields = {
     .enum(['ORD', 'ORDTST'])
     .default('ORD')
     .describe('Prefix of order ids; test credentials give ORDTST (orders-api.md §1.4).'),
+  order_id_letters: z
+    .enum(['alphanumeric', 'crockford'])
+    .default('alphanumeric')
+    .describe(
+      'Which 26 characters make a valid order id: letters and digits of any kind (interface.md, Order), or those of a ULID (orders-api.md §1.4).',
+    ),
+  missing_token: z
+    .enum(['unauthorized', 'gateway'])
+    .default('unauthorized')
+    .describe(
+      'A call on orders without Authorization: 401 unauthorized (interface.md, Authentication), or the 403 of a gateway (orders-api.md §1.5).',
+    ),
+  amounts: z
+    .enum(['two_or_none', 'as_seen'])
+    .default('two_or_none')
+    .describe(
+      'Decimals of amounts: two or none everywhere (interface.md, Order), those of a currency without decimals being zeros; or as seen: one too on Point, and none where the currency has none (orders-api.md §10, §11).',
+    ),
+  minimum_amounts: z
+    .enum(['none', 'as_seen'])
+    .default('none')
+    .describe(
+      'Smallest amount of an order: none (interface.md has no such limit), or those seen live (orders-api.md §10).',
+    ),
+  item_limits: z
+    .enum(['none', 'as_seen'])
+    .default('none')
+    .describe(
+      'Limits of items that interface.md does not have: none, or 10 items, 10 categories and 30 characters of a code (orders-api.md §1.2).',
+    ),
+  installments_cost: z
+    .enum(['point_pro', 'as_seen'])
+    .default('point_pro')
+    .describe(
+      'Where default_installments_cost is taken: on Point Pro 2 and 3 alone (interface.md, Order), or on every terminal, and spelt installments_cost too (orders-api.md §1.2).',
+    ),
+  old_orders: z
+    .enum(['readable', 'not_found'])
+    .default('readable')
+    .describe(
+      'GET of an order that is older than 3 months: read as any other (interface.md has no such limit), or 404 (orders-api.md §3.2).',
+    ),
   country_code: z
     .enum(['alpha3', 'alpha2'])
     .default('alpha3')
@@ -53,10 +95,10 @@ const assumptionFields = {
     .default('rejected')
     .describe('Whether a failed order carries the reference_id of a rejected payment (legacy-point.md finding 1).'),
   point_expiry: z
-    .enum(['expired', 'canceled'])
-    .default('expired')
+    .enum(['canceled', 'expired'])
+    .default('canceled')
     .describe(
-      'Status of a Point order whose time is over: expired (orders-api.md §3.2), or canceled automatically (interface.md, Order status).',
+      'Status of a Point order whose time is over: canceled automatically (interface.md, Order status), or expired (orders-api.md §3.2).',
     ),
   action_required: z
     .enum(['final', 'moves_on'])
@@ -72,10 +114,16 @@ const assumptionFields = {
     .union([z.literal(200), z.literal(201)])
     .default(201)
     .describe('HTTP status of a replayed create (orders-api.md §13).'),
-  replay_actions: z
+  replay_cancels: z
+    .enum(['conflict', 'saved'])
+    .default('conflict')
+    .describe('Same key again on a cancel: 409 (interface.md, Errors), or the saved answer (orders-api.md §1.1).'),
+  replay_refunds: z
     .enum(['saved', 'conflict'])
     .default('saved')
-    .describe('Same key again on cancel or refund: the saved answer, or 409 (reliability.md §3.1).'),
+    .describe(
+      'Same key again on a refund, whose errors are not shown: the saved answer, or 409 (reliability.md §3.1).',
+    ),
   replay_forget_after_minutes: z
     .number()
     .positive()
@@ -120,10 +168,10 @@ const assumptionFields = {
       'Virtual time between at_terminal and the final state of a simulated event; the pages say within 10 s (orders-api.md §6).',
     ),
   cancel_confirmation: z
-    .enum(['automatic', 'by_hand', 'at_once'])
-    .default('automatic')
+    .enum(['at_once', 'automatic', 'by_hand'])
+    .default('at_once')
     .describe(
-      'A cancel at the terminal: 202, and the terminal confirms by itself after cancel_step_ms or waits for the person (orders-api.md §3.1); or 200 and canceled at once (interface.md, Order status).',
+      'A cancel at the terminal: 200 and canceled at once (interface.md, Order status); or 202, and the terminal confirms by itself after cancel_step_ms or waits for the person (orders-api.md §3.1).',
     ),
   cancel_step_ms: z
     .int()

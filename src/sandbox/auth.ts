@@ -20,7 +20,8 @@ export type Caller = { merchant: Merchant; refused?: undefined } | { merchant?: 
 /** For `/v1/orders*` and `/terminals/*`. */
 export function authenticate(world: World, request: Request): Caller {
   if (request.headers.authorization === undefined) {
-    return { refused: request.path.startsWith('/terminals/') ? missingToken : blockedByGateway };
+    const isBlocked = world.settings.missing_token === 'gateway' && !request.path.startsWith('/terminals/');
+    return { refused: isBlocked ? blockedByGateway : missingToken };
   }
   const token = bearerToken(request);
   if (token === null || !WELL_FORMED.test(token)) return { refused: missingToken };

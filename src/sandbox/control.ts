@@ -36,6 +36,7 @@ function addSettings(router: Router, world: World): void {
   const show = () => {
     const assumptions = listAssumptions(world.settings);
     return json(200, {
+      profile: world.profile,
       settings: Object.fromEntries(assumptions.map(({ name, value }) => [name, value])),
       assumptions,
     });

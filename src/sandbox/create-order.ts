@@ -1,11 +1,11 @@
 /** `POST /v1/orders`: the checks in their order, then one order at a terminal or a till. Source: `interface.md` Errors, `orders-api.md` §1. */
 import type { Request } from 'express';
+import { durationMs } from '../contract/duration.ts';
 import type { Json } from '../contract/json.ts';
 import { type Answer, json, type Problem, refusal } from './answer.ts';
 import { bearerToken } from './auth.ts';
 import { bodyJson } from './body.ts';
 import type { Merchant, PointOfSale } from './cast.ts';
-import { parseDuration } from './dates.ts';
 import type { KeyEntry } from './keys.ts';
 import { newPointOrder, newQrOrder } from './new-order.ts';
 import type { Order } from './order.ts';
@@ -69,7 +69,8 @@ function planOrder(world: World, merchant: Merchant, body: Json, token: string):
     return refused(problemOf('property_value', ['type']));
   const isQr = type === 'qr' || (type === undefined && isObject(body.config) && body.config.qr !== undefined);
   if (!isSiteSupported(world, merchant, isQr)) return refused(unsupportedSite);
-  const checked = isQr ? checkQrOrder(body, merchant, world.settings) : checkPointOrder(body, merchant);
+  const circumstances = { site: merchant.site, settings: world.settings, now_ms: world.clock.now() };
+  const checked = isQr ? checkQrOrder(body, merchant, circumstances) : checkPointOrder(body, circumstances);
   if ('status' in checked) return refused(checked);
   const problem = checkMarketplace(world, merchant, body, token);
   if (problem !== null) return refused(problem);
@@ -93,7 +94,7 @@ function planAtTerminal(world: World, merchant: Merchant, wanted: PointOrderRequ
     isBusy: terminal.occupation !== null,
     open(desk) {
       const { order, place } = newPointOrder(world, merchant, wanted);
-      queueOrder(desk, order, place, parseDuration(order.expiration_time) ?? 0); // checked by the request tree
+      queueOrder(desk, order, place, lifetimeOf(order));
       return order;
     },
   };
@@ -110,10 +111,15 @@ function planAtTill(world: World, merchant: Merchant, wanted: QrOrderRequest): P
     isBusy: mode !== 'dynamic' && world.settings.second_static_order === 'refused' && isShowing(world, pos),
     open(desk) {
       const { order, place } = newQrOrder(world, merchant, wanted, pos);
-      showOrder(desk, order, place, parseDuration(order.expiration_time) ?? 0); // checked by the request tree
+      showOrder(desk, order, place, lifetimeOf(order));
       return order;
     },
   };
+}
+
+/** Milliseconds from its creation on; the request tree has checked that it is a duration. */
+function lifetimeOf({ expiration_time, created_at_ms }: Order): number {
+  return durationMs(expiration_time, created_at_ms) ?? 0;
 }
 
 /** Whether the code of the till shows an order; what the legacy API shows there does not count. */

@@ -15,16 +15,3 @@ const OLDER_OFFSET_MS = -4 * 3_600_000;
 export function offsetDate(time_ms: number): string {
   return `${isoDate(time_ms + OLDER_OFFSET_MS, 3).slice(0, -1)}-04:00`;
 }
-
-const UNIT_MS = { D: 86_400_000, H: 3_600_000, M: 60_000, S: 1000 } as const;
-
-/** Days and times of day; months and years have no fixed length. */
-const DURATION = /^P(?=\d|T\d)(?:(\d{1,6})D)?(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?$/;
-
-/** @returns milliseconds of an ISO 8601 duration in days, hours, minutes and seconds, or null when it is none. */
-export function parseDuration(text: string): number | null {
-  const match = DURATION.exec(text);
-  if (match === null) return null;
-  const [, days = 0, hours = 0, minutes = 0, seconds = 0] = match.map((part) => Number(part ?? 0));
-  return days * UNIT_MS.D + hours * UNIT_MS.H + minutes * UNIT_MS.M + seconds * UNIT_MS.S;
-}

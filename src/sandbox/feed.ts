@@ -37,7 +37,7 @@ export interface Feed {
 export function announceFeed(feed: Feed, notice: FeedNotice): void {
   const account = feed.accountOf(notice.merchant.user_id);
   const url = callableUrl(notice.notification_url ?? account.ipn_url);
-  if (url === null || (isLocal(url) && feed.world.settings.local_notification_urls === 'not_called')) return;
+  if (url === null || !isCalled(feed.world, url)) return;
   const isWebhook = wantsWebhook(feed.world, url);
   feed.postman.deliver(isWebhook ? webhook(feed.world, notice, url, account.secret) : ipn(feed.world, notice, url));
 }
@@ -49,9 +49,9 @@ function callableUrl(text: string | null): URL | null {
   return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') ? url : null;
 }
 
-/** With or without a port (`interface.md` Events). */
-function isLocal(url: URL): boolean {
-  return url.hostname === 'localhost' || url.hostname === '127.0.0.1';
+/** Local addresses, with or without a port, must not be used (`interface.md` Events), unless the setting has them called. */
+export function isCalled({ settings }: World, { hostname }: URL): boolean {
+  return settings.local_notification_urls === 'called' || !['localhost', '127.0.0.1'].includes(hostname);
 }
 
 /** `source_news` in the URL; the pages contradict each other on `ipn` (setting `source_news_ipn`). */

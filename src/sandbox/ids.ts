@@ -17,5 +17,8 @@ export function newUlid(world: World): string {
   return text;
 }
 
-/** The documented check knows only `ORD`; orders made with test credentials have `ORDTST`. */
-export const ORDER_ID = /^ORD(?:TST)?[0-9A-HJKMNP-TV-Z]{26}$/;
+/** `ORD` and 26 characters; `ORDTST` for orders of test credentials, where the settings make such orders (`orders-api.md` §1.4). */
+export function isOrderId(text: string, { order_ids, order_id_letters }: World['settings']): boolean {
+  const [, suffix = ''] = (order_ids === 'ORD' ? /^ORD(.*)$/ : /^ORD(?:TST)?(.*)$/).exec(text) ?? [];
+  return (order_id_letters === 'alphanumeric' ? /^[0-9A-Za-z]{26}$/ : /^[0-9A-HJKMNP-TV-Z]{26}$/).test(suffix);
+}

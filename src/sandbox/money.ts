@@ -1,21 +1,34 @@
 /** Amounts as decimal text and as whole minor units of the site's currency; the Chilean peso has no decimals. */
+import type { Settings } from './assumptions.ts';
 
 /** Decimals of a currency. */
 export type Exponent = 0 | 2;
 
 /** At most 12 digits before the point, so that minor units stay a safe integer. */
-const patterns: Readonly<Record<Exponent, RegExp>> = { 0: /^(\d{1,12})$/, 2: /^(\d{1,12})(?:\.(\d{1,2}))?$/ };
+const DECIMAL = /^(\d{1,12})(?:\.(\d{1,2}))?$/;
 
-/** @returns minor units, or null when the text is no amount (`orders-api.md` §11: up to two decimals, or none). */
-export function parseAmount(text: string, exponent: Exponent): number | null {
-  const match = patterns[exponent].exec(text);
+/** @returns minor units, or null when the text is no amount, or one that the currency has no money for. */
+export function minorUnits(text: string, exponent: Exponent): number | null {
+  const match = DECIMAL.exec(text);
   if (match === null) return null;
-  return Number(match[1]) * 10 ** exponent + Number((match[2] ?? '').padEnd(exponent, '0'));
+  const [, whole, fraction = ''] = match;
+  if (exponent === 0) return Number(fraction) === 0 ? Number(whole) : null;
+  return Number(whole) * 100 + Number(fraction.padEnd(2, '0'));
 }
 
-/** As `parseAmount`, but one decimal is refused: QR takes two or none (`orders-api.md` §11). */
-export function parseQrAmount(text: string, exponent: Exponent): number | null {
-  return /\.\d$/.test(text) ? null : parseAmount(text, exponent);
+/**
+ * As `minorUnits`, but with the decimals that the setting `amounts` allows.
+ * @param type of the order: where pages differ, Point takes one decimal too (`orders-api.md` §11).
+ */
+export function parseAmount(
+  text: string,
+  exponent: Exponent,
+  type: 'point' | 'qr',
+  amounts: Settings['amounts'],
+): number | null {
+  const hasOne = /\.\d$/.test(text);
+  const isAsSeen = exponent === 0 ? !text.includes('.') : type === 'point' || !hasOne;
+  return (amounts === 'two_or_none' ? !hasOne : isAsSeen) ? minorUnits(text, exponent) : null;
 }
 
 /** `150.00`, and `150` where the currency has no decimals. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Merchant, PointOfSale } from './cast.ts';
 import { newUlid } from './ids.ts';
-import { parseAmount, parseQrAmount } from './money.ts';
+import { minorUnits } from './money.ts';
 import type { AtTerminal, AtTill, Order } from './order.ts';
 import { DEFAULT_EXPIRATION, type PointOrderRequest } from './order-request.ts';
 import { qrData } from './qr-code.ts';
@@ -21,7 +21,7 @@ export function newPointOrder(
     print_on_terminal: point.print_on_terminal ?? 'seller_ticket',
     ticket_number: point.ticket_number,
   };
-  const amount_minor = parseAmount(wanted.transactions.payments[0].amount, merchant.site.exponent) ?? 0; // checked by the request tree
+  const amount_minor = minorUnits(wanted.transactions.payments[0].amount, merchant.site.exponent) ?? 0; // checked by the request tree
   return { order: newOrder(world, merchant, wanted, place, amount_minor), place };
 }
 
@@ -63,7 +63,7 @@ function methodDiscounts(
 ): { type: string; new_total_minor: number }[] {
   return (discounts.payment_methods ?? []).map(({ type, new_total_amount }) => ({
     type,
-    new_total_minor: parseQrAmount(new_total_amount, site.exponent) ?? 0, // checked by the request tree
+    new_total_minor: minorUnits(new_total_amount, site.exponent) ?? 0, // checked by the request tree
   }));
 }
 
@@ -82,6 +82,7 @@ function newOrder(
     description: wanted.description,
     expiration_time: wanted.expiration_time ?? DEFAULT_EXPIRATION,
     place,
+    total_amount: wanted.type === 'qr' ? wanted.total_amount : undefined,
     marketplace_fee: wanted.marketplace_fee,
     payment_method: wanted.config.payment_method,
     integration_data: wanted.integration_data,

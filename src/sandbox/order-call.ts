@@ -9,9 +9,9 @@ import type { Order } from './order.ts';
 import type { World } from './world.ts';
 
 /** Same key again on cancel or refund: the saved answer, or 409; a key of anything else is always a conflict. */
-export function replayAction(world: World, known: KeyEntry, mark: string): Answer {
+export function replayAction(known: KeyEntry, mark: string, repeated: 'saved' | 'conflict'): Answer {
   const isSame = known.fingerprint === null || known.fingerprint === mark;
-  return isSame && world.settings.replay_actions === 'saved' ? known.answer : refusal(keyAlreadyUsed);
+  return isSame && repeated === 'saved' ? known.answer : refusal(keyAlreadyUsed);
 }
 
 /** @returns null for a missing or empty `X-Idempotency-Key`. */

@@ -43,7 +43,7 @@ function renderTotals(order: Order, place: AtTill): object {
   const { exponent } = order.merchant.site;
   const paid_minor = order.transaction.paid_minor;
   return {
-    total_amount: amountText(totalMinor(order), exponent),
+    total_amount: order.total_amount ?? amountText(totalMinor(order), exponent),
     total_paid_amount:
       paid_minor === null ? undefined : amountText(paid_minor + (place.withdrawal?.amount_minor ?? 0), exponent),
   };

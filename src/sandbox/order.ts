@@ -70,6 +70,8 @@ export interface Order {
   description: string | undefined;
   expiration_time: string;
   place: AtTerminal | AtTill;
+  /** Of QR, as sent. */
+  total_amount: string | undefined;
   marketplace_fee: string | undefined;
   /** `config.payment_method` and `integration_data`, echoed as sent. */
   payment_method: Record<string, unknown> | undefined;

@@ -7,7 +7,7 @@ import { authenticate } from './auth.ts';
 import { readBody } from './body.ts';
 import type { Merchant } from './cast.ts';
 import { createOrder } from './create-order.ts';
-import { ORDER_ID } from './ids.ts';
+import { isOrderId } from './ids.ts';
 import type { AtTerminal, Order } from './order.ts';
 import {
   badOrderId,
@@ -61,14 +61,18 @@ export function ordersRouter(desk: Desk): Router {
   return router;
 }
 
-/** `orders-api.md` §3.2: only orders younger than 3 months. */
+/** `orders-api.md` §3.2: only orders younger than 3 months (setting `old_orders`). */
 const READABLE_MS = 92 * 24 * 60 * 60 * 1000;
 
 function getOrder(world: World, merchant: Merchant, id: string): Answer {
-  if (!ORDER_ID.test(id)) return refusal(badOrderId(world, merchant));
+  if (!isOrderId(id, world.settings)) return refusal(badOrderId(world, merchant));
   const order = findOrder(world, merchant, id);
-  if (order === undefined || world.clock.now() - order.created_at_ms > READABLE_MS) return refusal(orderNotFound);
+  if (order === undefined || isTooOld(world, order)) return refusal(orderNotFound);
   return json(200, renderOrder(order, world.settings));
+}
+
+function isTooOld({ clock, settings }: World, order: Order): boolean {
+  return settings.old_orders === 'not_found' && clock.now() - order.created_at_ms > READABLE_MS;
 }
 
 function cancelOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
@@ -76,10 +80,10 @@ function cancelOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
   const key = idempotencyKey(request);
   if (key === null) return refusal(missingKey);
   const id = pathId(request);
-  if (!ORDER_ID.test(id)) return refusal(badOrderId(world, merchant));
+  if (!isOrderId(id, world.settings)) return refusal(badOrderId(world, merchant));
   const mark = fingerprint(request);
   const known = world.keys.find(merchant.user_id, key);
-  if (known !== undefined) return replayAction(world, known, mark);
+  if (known !== undefined) return replayAction(known, mark, world.settings.replay_cancels);
   const order = findOrder(world, merchant, id);
   if (order === undefined) return refusal(orderNotFound);
   if (order.status === 'canceled') {

@@ -1,28 +1,41 @@
 /** A tree of the properties that a request may have, and the documented refusal of whatever does not fit it. Source: `interface.md` Errors. */
 import type { Json } from '../contract/json.ts';
 import type { Problem } from './answer.ts';
+import type { Settings } from './assumptions.ts';
 import type { Site } from './cast.ts';
 
 export type Fields = { [key: string]: Json };
 
+/** What decides beside the request: the seller's site, what the sandbox was set to, and its time in epoch milliseconds. */
+export interface Circumstances {
+  site: Site;
+  settings: Settings;
+  now_ms: number;
+}
+
+interface AnyProperty {
+  required?: true;
+  /** Without it the property is known always. */
+  isKnown?: (settings: Settings) => boolean;
+}
+
 /** A check of a text answers false or the message of the refusal; a check of an object answers the path of the culprit. */
 export type Property =
-  | { kind: 'string'; required?: true; check?: (value: string, site: Site) => boolean | string }
-  | { kind: 'integer'; required?: true; check?: (value: number) => boolean }
+  | (AnyProperty & { kind: 'string'; check?: (value: string, circumstances: Circumstances) => boolean | string })
+  | (AnyProperty & { kind: 'integer'; check?: (value: number) => boolean })
   | ObjectProperty
-  | { kind: 'array'; required?: true; min: number; max: number; item: Property };
+  | (AnyProperty & { kind: 'array'; min: number; max: (settings: Settings) => number; item: Property });
 
-export interface ObjectProperty {
+export interface ObjectProperty extends AnyProperty {
   kind: 'object';
-  required?: true;
   properties: Record<string, Property>;
-  check?: (value: Fields) => string | null;
+  check?: (value: Fields, circumstances: Circumstances) => string | null;
 }
 
 /** @returns the refusal of the first kind of fault, in the order of `codesInOrder`, with every path it occurs at. */
-export function checkProperties(body: Fields, tree: ObjectProperty, site: Site): Problem | undefined {
+export function checkProperties(body: Fields, tree: ObjectProperty, circumstances: Circumstances): Problem | undefined {
   const found: Found[] = [];
-  checkObject(body, tree, '', site, found);
+  checkObject(body, tree, '', circumstances, found);
   return firstProblem(found);
 }
 
@@ -64,37 +77,47 @@ export function isObject(value: Json | undefined): value is Fields {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-function checkObject(fields: Fields, property: ObjectProperty, path: string, site: Site, found: Found[]): void {
+function checkObject(
+  fields: Fields,
+  property: ObjectProperty,
+  path: string,
+  circumstances: Circumstances,
+  found: Found[],
+): void {
   if (Object.keys(fields).length === 0) {
     found.push({ code: 'minimum_properties', path });
     return;
   }
   const prefix = path === '' ? '' : `${path}.`;
+  const known = Object.entries(property.properties).filter(
+    ([, { isKnown }]) => isKnown?.(circumstances.settings) ?? true,
+  );
   for (const name of Object.keys(fields)) {
-    if (!Object.hasOwn(property.properties, name)) found.push({ code: 'unsupported_properties', path: prefix + name });
+    if (!known.some(([other]) => other === name)) found.push({ code: 'unsupported_properties', path: prefix + name });
   }
-  for (const [name, child] of Object.entries(property.properties)) {
+  for (const [name, child] of known) {
     const value = fields[name];
-    if (value !== undefined) checkValue(value, child, prefix + name, site, found);
+    if (value !== undefined) checkValue(value, child, prefix + name, circumstances, found);
     else if (child.required) found.push({ code: 'required_properties', path: prefix + name });
   }
-  const wrong = property.check?.(fields) ?? null;
+  const wrong = property.check?.(fields, circumstances) ?? null;
   if (wrong !== null) found.push({ code: 'property_value', path: prefix + wrong });
 }
 
-function checkValue(value: Json, property: Property, path: string, site: Site, found: Found[]): void {
+function checkValue(value: Json, property: Property, path: string, circumstances: Circumstances, found: Found[]): void {
   const add = (code: PropertyCode, message?: string): void => {
     found.push(message === undefined ? { code, path } : { code, path, message });
   };
-  if (property.kind === 'object' && isObject(value)) checkObject(value, property, path, site, found);
+  if (property.kind === 'object' && isObject(value)) checkObject(value, property, path, circumstances, found);
   else if (property.kind === 'array' && Array.isArray(value)) {
     if (value.length < property.min) add('minimum_items');
-    else if (value.length > property.max) add('maximum_items');
-    for (const [index, item] of value.entries()) checkValue(item, property.item, `${path}[${index}]`, site, found);
+    else if (value.length > property.max(circumstances.settings)) add('maximum_items');
+    for (const [index, item] of value.entries())
+      checkValue(item, property.item, `${path}[${index}]`, circumstances, found);
   } else if (property.kind === 'integer' && typeof value === 'number') {
     if (property.check?.(value) === false) add('property_value');
   } else if (property.kind === 'string' && typeof value === 'string') {
-    const verdict = property.check?.(value, site) ?? true;
+    const verdict = property.check?.(value, circumstances) ?? true;
     if (verdict === false) add('property_value');
     else if (typeof verdict === 'string') add('property_value', verdict);
   } else add('property_type');

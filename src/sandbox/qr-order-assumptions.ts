@@ -15,10 +15,10 @@ export const qrOrderAssumptions = {
       'QR orders in Mexico: the QR pages list ARS, BRL, CLP and UYU, yet some are published for Mexico (orders-api.md §10).',
     ),
   qr_installments: z
-    .enum(['accepted', 'refused'])
-    .default('accepted')
+    .enum(['refused', 'accepted'])
+    .default('refused')
     .describe(
-      'Instalments in QR orders (config.payment_method): the table marks them for Point, a QR page knows installments_cost (interface.md, Order).',
+      'Instalments in QR orders (config.payment_method): for Point alone (interface.md, Order), or taken, because a QR page knows installments_cost (orders-api.md §1.2).',
     ),
   qr_refund_days: z
     .union([z.literal(360), z.literal(180)])

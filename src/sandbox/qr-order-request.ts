@@ -1,12 +1,11 @@
 /** A create of a QR order: its shape, and the rules between its fields. Source: `interface.md` Order, `orders-api.md` §1.2, reference qr-code-ca/orders/create-order. */
 import type { Json } from '../contract/json.ts';
 import type { Problem } from './answer.ts';
-import type { Settings } from './assumptions.ts';
 import type { Merchant, Site } from './cast.ts';
-import { parseQrAmount } from './money.ts';
+import { minorUnits } from './money.ts';
 import { checkSponsor } from './order-request.ts';
-import { checkProperties, type Fields, problemOf } from './property-tree.ts';
-import { qrOrder, qrOrderWithoutInstallments } from './qr-order-tree.ts';
+import { type Circumstances, checkProperties, type Fields, problemOf } from './property-tree.ts';
+import { qrOrder } from './qr-order-tree.ts';
 
 export type QrMode = 'static' | 'dynamic' | 'hybrid';
 
@@ -46,10 +45,9 @@ export interface MethodDiscount {
 export function checkQrOrder(
   body: Fields,
   merchant: Merchant,
-  settings: Settings,
+  circumstances: Circumstances,
 ): { request: QrOrderRequest } | Problem {
-  const tree = settings.qr_installments === 'accepted' ? qrOrder : qrOrderWithoutInstallments;
-  const problem = checkProperties(body, tree, merchant.site) ?? checkSponsor(body);
+  const problem = checkProperties(body, qrOrder, circumstances) ?? checkSponsor(body);
   if (problem !== undefined) return problem;
   const request = body as unknown as QrOrderRequest; // the tree has just proved this shape
   return (
@@ -59,7 +57,7 @@ export function checkQrOrder(
 
 /** Minor units of what is paid, what is withdrawn, and both; of a request that has been checked. */
 export function amountsOf(request: QrOrderRequest, site: Site): { paid: number; withdrawn: number; total: number } {
-  const minor = (list: [{ amount: string }] | undefined) => parseQrAmount(list?.[0].amount ?? '0', site.exponent) ?? 0;
+  const minor = (list: [{ amount: string }] | undefined) => minorUnits(list?.[0].amount ?? '0', site.exponent) ?? 0;
   const paid = minor(request.transactions.payments);
   const withdrawn = minor(request.transactions.cash_outs);
   return { paid, withdrawn, total: paid + withdrawn };
@@ -69,12 +67,12 @@ export function amountsOf(request: QrOrderRequest, site: Site): { paid: number; 
 function checkTotals(request: QrOrderRequest, site: Site): Problem | undefined {
   const { withdrawn, total } = amountsOf(request, site);
   const { total_amount } = request;
-  if (total_amount !== undefined && parseQrAmount(total_amount, site.exponent) !== total) {
+  if (total_amount !== undefined && minorUnits(total_amount, site.exponent) !== total) {
     return problemOf('property_value', ['total_amount'], 'The total_amount must be the sum of the transactions');
   }
   const methods = request.discounts?.payment_methods ?? [];
   const wrong = methods.findIndex(({ new_total_amount }) => {
-    const new_minor = parseQrAmount(new_total_amount, site.exponent) ?? 0;
+    const new_minor = minorUnits(new_total_amount, site.exponent) ?? 0;
     return new_minor > total || new_minor < withdrawn;
   });
   return wrong === -1

@@ -1,29 +1,43 @@
 /** Every field that a QR order may have, with its own rule. Source: `interface.md` Order, `orders-api.md` §1.2. */
-import type { Site } from './cast.ts';
-import { parseQrAmount } from './money.ts';
-import { atLeastMinimum, commonProperties, isAllowedExpiration, oneOf, pattern } from './order-request.ts';
-import type { ObjectProperty } from './property-tree.ts';
+import { isWithinCharacters } from '../contract/characters.ts';
+import { parseAmount } from './money.ts';
+import {
+  commonProperties,
+  installmentsCost,
+  isAmount,
+  isPayable,
+  livesAtMost,
+  one,
+  oneOf,
+  pattern,
+} from './order-request.ts';
+import type { Circumstances, ObjectProperty } from './property-tree.ts';
 
 /** `interface.md` Limits: 3600 hours. */
 const MAX_EXPIRATION_MS = 3600 * 3_600_000;
-/** `orders-api.md` §1.2. */
+/** Limits of items that were seen (`orders-api.md` §1.2); the specification has none (setting `item_limits`). */
 const MAX_ITEMS = 10;
 const MAX_CATEGORIES = 10;
+const MAX_CODE = 30;
+const asSeen =
+  (most: number) =>
+  ({ item_limits }: Circumstances['settings']): number =>
+    item_limits === 'as_seen' ? most : Number.POSITIVE_INFINITY;
 /** `interface.md` Order: up to 4 methods. */
 const MAX_DISCOUNTS = 4;
 
-const isAmount = (value: string, site: Site): boolean => parseQrAmount(value, site.exponent) !== null;
-const isPositiveAmount = (value: string, site: Site): boolean => (parseQrAmount(value, site.exponent) ?? 0) > 0;
+const isPositiveAmount = (value: string, { site, settings }: Circumstances): boolean =>
+  (parseAmount(value, site.exponent, 'qr', settings.amounts) ?? 0) > 0;
 /** What is required says something. */
 const isText =
-  (max_length: number) =>
+  (most: number) =>
   (value: string): boolean =>
-    value !== '' && value.length <= max_length;
+    value !== '' && isWithinCharacters(value, most);
 
-const oneAmount = (check: (value: string, site: Site) => boolean | string): ObjectProperty['properties'][string] => ({
+const oneAmount = (check: ReturnType<typeof isPayable>): ObjectProperty['properties'][string] => ({
   kind: 'array',
   min: 1,
-  max: 1,
+  max: one,
   item: { kind: 'object', properties: { amount: { kind: 'string', required: true, check } } },
 });
 
@@ -31,14 +45,17 @@ const item: ObjectProperty = {
   kind: 'object',
   properties: {
     title: { kind: 'string', required: true, check: isText(150) },
-    unit_price: { kind: 'string', required: true, check: isAmount },
+    unit_price: { kind: 'string', required: true, check: isAmount('qr') },
     quantity: { kind: 'integer', required: true, check: (value) => value >= 1 },
     unit_measure: { kind: 'string', required: true, check: isText(10) },
-    external_code: { kind: 'string', check: (value) => value.length <= 30 },
+    external_code: {
+      kind: 'string',
+      check: (value, { settings }) => isWithinCharacters(value, asSeen(MAX_CODE)(settings)),
+    },
     external_categories: {
       kind: 'array',
       min: 0,
-      max: MAX_CATEGORIES,
+      max: asSeen(MAX_CATEGORIES),
       item: { kind: 'object', properties: { id: { kind: 'string', required: true } } },
     },
   },
@@ -56,13 +73,13 @@ const methodDiscount: ObjectProperty = {
   },
 };
 
-/** A page of the vendor refuses discounts beside `installments_cost`, so QR knows it (reference qr-code-ca/orders/create-order). */
+/** `interface.md` has them for Point; a page of the vendor refuses discounts beside `installments_cost`, so QR knows it there (reference qr-code-ca/orders/create-order). */
 const installments: ObjectProperty = {
   kind: 'object',
+  isKnown: ({ qr_installments }) => qr_installments === 'accepted',
   properties: {
     default_installments: { kind: 'integer', check: (value) => value >= 1 },
-    default_installments_cost: { kind: 'string', check: oneOf('seller', 'buyer') },
-    installments_cost: { kind: 'string', check: oneOf('seller', 'buyer') },
+    ...installmentsCost,
   },
 };
 
@@ -75,27 +92,26 @@ const qr: ObjectProperty = {
   },
 };
 
-/** The table of `interface.md` to the letter: `config.payment_method` is for Point. */
-export const qrOrderWithoutInstallments: ObjectProperty = {
+export const qrOrder: ObjectProperty = {
   kind: 'object',
   properties: {
     ...commonProperties,
-    expiration_time: { kind: 'string', check: (value) => isAllowedExpiration(value, MAX_EXPIRATION_MS) },
-    total_amount: { kind: 'string', check: isAmount },
-    marketplace_fee: { kind: 'string', check: isAmount },
+    expiration_time: { kind: 'string', check: livesAtMost(MAX_EXPIRATION_MS) },
+    total_amount: { kind: 'string', check: isAmount('qr') },
+    marketplace_fee: { kind: 'string', check: isAmount('qr') },
     transactions: {
       kind: 'object',
       required: true,
       properties: {
-        payments: oneAmount((value, site) => atLeastMinimum(parseQrAmount(value, site.exponent), site)),
+        payments: oneAmount(isPayable('qr')),
         cash_outs: oneAmount(isPositiveAmount),
       },
     },
-    config: { kind: 'object', required: true, properties: { qr } },
-    items: { kind: 'array', min: 0, max: MAX_ITEMS, item },
+    config: { kind: 'object', required: true, properties: { qr, payment_method: installments } },
+    items: { kind: 'array', min: 0, max: asSeen(MAX_ITEMS), item },
     discounts: {
       kind: 'object',
-      properties: { payment_methods: { kind: 'array', min: 0, max: MAX_DISCOUNTS, item: methodDiscount } },
+      properties: { payment_methods: { kind: 'array', min: 0, max: () => MAX_DISCOUNTS, item: methodDiscount } },
     },
     integration_data: {
       kind: 'object',
@@ -105,14 +121,5 @@ export const qrOrderWithoutInstallments: ObjectProperty = {
         sponsor: { kind: 'object', properties: { id: { kind: 'string', required: true } } },
       },
     },
-  },
-};
-
-/** With `config.payment_method`, the default. */
-export const qrOrder: ObjectProperty = {
-  ...qrOrderWithoutInstallments,
-  properties: {
-    ...qrOrderWithoutInstallments.properties,
-    config: { kind: 'object', required: true, properties: { qr, payment_method: installments } },
   },
 };

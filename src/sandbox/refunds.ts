@@ -4,8 +4,8 @@ import type { Json } from '../contract/json.ts';
 import { type Answer, json, type Problem, refusal } from './answer.ts';
 import { bodyJson } from './body.ts';
 import type { Merchant } from './cast.ts';
-import { ORDER_ID } from './ids.ts';
-import { amountText, type Exponent, parseAmount } from './money.ts';
+import { isOrderId } from './ids.ts';
+import { amountText, parseAmount } from './money.ts';
 import { isCard, type Order } from './order.ts';
 import {
   findOrder,
@@ -27,7 +27,7 @@ export function refundOrder(desk: Desk, merchant: Merchant, request: Request): A
   const key = idempotencyKey(request);
   if (key === null) return refusal(missingKey);
   const id = pathId(request);
-  if (!ORDER_ID.test(id))
+  if (!isOrderId(id, world.settings))
     return refusal({ status: 400, code: 'invalid_path_param', message: 'path param order id is invalid' });
   const body = bodyJson(request);
   if (body !== undefined && 'broken' in body) {
@@ -35,11 +35,12 @@ export function refundOrder(desk: Desk, merchant: Merchant, request: Request): A
   }
   const mark = fingerprint(request);
   const known = world.keys.find(merchant.user_id, key);
-  if (known !== undefined) return replayAction(world, known, mark);
+  if (known !== undefined) return replayAction(known, mark, world.settings.replay_refunds);
   const order = findOrder(world, merchant, id);
   if (order === undefined) return refusal(isQrOfAnother(world, id) ? invalidOwner : orderNotFound);
   const { exponent } = merchant.site;
-  const part = body === undefined ? null : readPart(body.value, exponent);
+  const minorOf = (text: string) => parseAmount(text, exponent, order.place.type, world.settings.amounts);
+  const part = body === undefined ? null : readPart(body.value, minorOf);
   if (part !== null && 'problem' in part) return refusal(part.problem);
   const problem = checkState(world, order) ?? (part === null ? null : checkPart(order, part));
   if (problem !== null) return refusal(problem);
@@ -68,7 +69,7 @@ interface Part {
 }
 
 /** `{"transactions":[{"id","amount"}]}`, exactly one element because an order has exactly one payment. */
-function readPart(body: Json, exponent: Exponent): Part | { problem: Problem } {
+function readPart(body: Json, minorOf: (amount: string) => number | null): Part | { problem: Problem } {
   const fault = (code: Parameters<typeof problemOf>[0], path: string) => ({ problem: problemOf(code, [path]) });
   if (!isObject(body)) return fault('property_type', '');
   const unknown = Object.keys(body).find((name) => name !== 'transactions');
@@ -84,7 +85,7 @@ function readPart(body: Json, exponent: Exponent): Part | { problem: Problem } {
     if (only[name] === undefined) return fault('required_properties', `transactions[0].${name}`);
     if (typeof only[name] !== 'string') return fault('property_type', `transactions[0].${name}`);
   }
-  const amount_minor = parseAmount(String(only.amount), exponent);
+  const amount_minor = minorOf(String(only.amount));
   if (amount_minor === null) return fault('property_value', 'transactions[0].amount');
   return { transaction_id: String(only.id), amount_minor };
 }

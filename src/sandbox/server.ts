@@ -22,6 +22,7 @@ import { legacyRouter } from './legacy/router.ts';
 import { createLegacyState, feedAccount } from './legacy/state.ts';
 import { ordersRouter } from './orders.ts';
 import { paymentsRouter } from './payments/router.ts';
+import type { Profile } from './profile.ts';
 import { terminalsRouter } from './terminals.ts';
 import { createWebhooks } from './webhooks.ts';
 import { createWorld, type World } from './world.ts';
@@ -32,7 +33,9 @@ export interface SandboxOptions {
   host: string;
   /** Real time, epoch milliseconds; the machine's clock when missing. */
   now?: () => number;
-  /** Anything `settingsSchema` accepts. */
+  /** Which service it is; `specification` when missing. */
+  profile?: Profile;
+  /** Anything `settingsSchema` accepts; what is not named is as the profile has it. */
   settings?: unknown;
   /** PEM of the receiver of order webhooks, when no public authority has signed it. */
   webhook_certificate?: string;
@@ -44,7 +47,7 @@ export interface Sandbox {
   url: string;
   port: number;
   world: World;
-  /** How many choices that the specification leaves open it makes by its settings. */
+  /** How many choices it makes by its settings, of which `GET /_sandbox/settings` tells. */
   assumptions: number;
   /** Ends every connection, timer and webhook. */
   close(): Promise<void>;
@@ -57,7 +60,8 @@ const SLOW = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsChecki
 
 /** @throws PuenteError bad_setting, also when the port can't be taken. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const world = createWorld({ now: options.now ?? Date.now, settings: options.settings, random: Math.random });
+  const { now = Date.now, profile, settings } = options;
+  const world = createWorld({ now, profile, settings, random: Math.random });
   const postman = createPostman(world, options.webhook_certificate ?? null);
   const app = express();
   app.disable('x-powered-by');

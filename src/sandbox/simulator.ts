@@ -5,7 +5,7 @@ import { type Answer, refusal } from './answer.ts';
 import { failedDetails } from './assumptions.ts';
 import { bodyJson } from './body.ts';
 import type { Merchant, TerminalOptions } from './cast.ts';
-import { ORDER_ID } from './ids.ts';
+import { isOrderId } from './ids.ts';
 import type { Order } from './order.ts';
 import { approveAtTerminal, failAtTerminal } from './order-at-terminal.ts';
 import { orderNotFound, pathId } from './order-call.ts';
@@ -41,7 +41,7 @@ function isOutcome(status: string): boolean {
 export function simulateEvent(desk: Desk, merchant: Merchant, request: Request): Answer {
   const { world } = desk;
   const id = pathId(request);
-  if (!ORDER_ID.test(id)) return badRequest('path param order id is invalid');
+  if (!isOrderId(id, world.settings)) return badRequest('path param order id is invalid');
   const body = bodyJson(request);
   const event = eventSchema.safeParse(body !== undefined && 'value' in body ? body.value : undefined);
   if (!event.success) return badRequest(event.error.issues[0]?.message ?? 'The body is not valid');

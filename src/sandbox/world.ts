@@ -11,6 +11,7 @@ import type { RequestLine, SentLine } from './log-lines.ts';
 import type { Order } from './order.ts';
 import type { Chargeback, Payment } from './payment.ts';
 import { createPeople } from './people.ts';
+import { type Profile, profileSettings } from './profile.ts';
 import { createRing, type Ring } from './ring.ts';
 
 export type { RequestLine, SentLine } from './log-lines.ts';
@@ -20,6 +21,8 @@ export interface World {
   readonly clock: Clock;
   /** A number in [0, 1), as Math.random. */
   readonly random: () => number;
+  /** Decides the settings that were not set one by one. */
+  readonly profile: Profile;
   readonly settings: Settings;
   readonly merchants: Map<string, Merchant>;
   /** By access token. Deleting one makes it expired. */
@@ -90,14 +93,17 @@ const FIRST_CHARGEBACK_ID = 217_000_000_001;
 export interface WorldOptions {
   /** Real time, epoch milliseconds. */
   now: () => number;
-  /** Anything `settingsSchema` accepts; missing settings take their defaults. */
+  /** `specification` when missing. */
+  profile?: Profile | undefined;
+  /** Anything `settingsSchema` accepts; missing settings are those of the profile. */
   settings?: unknown;
   random: () => number;
 }
 
 /** @throws PuenteError bad_setting, naming the setting that does not hold. */
 export function createWorld(options: WorldOptions): World {
-  const initial = parseSettings(options.settings ?? {});
+  const { profile = 'specification' } = options;
+  const initial = parseSettings({ ...profileSettings[profile], ...asObject(options.settings ?? {}) });
   const settings: Settings = { ...initial };
   const clock = createClock(options.now);
   const resets: (() => void)[] = [];
@@ -119,6 +125,7 @@ export function createWorld(options: WorldOptions): World {
     ...createBackground(),
     clock,
     random: options.random,
+    profile,
     settings,
     nextPaymentId: () => ids.payment++,
     nextMerchantOrderId: () => ids.merchant_order++,

@@ -17,8 +17,10 @@ let kit: Kit;
 let number = 0;
 
 beforeAll(async () => {
-  // `interface.md` marks instalments for Point, and the rules follow it; the sandbox's default follows another page.
-  kit = await openKit({ qr_installments: 'refused' });
+  // The rules warn of all that either profile refuses: of what the field was seen to refuse, and of what `interface.md` has
+  // for Point, or for some terminals, alone.
+  const stricter = { error_codes: 'documented', qr_installments: 'refused', installments_cost: 'point_pro' };
+  kit = await openKit(stricter, 'field');
   for (const site of ['MLA', 'MLC'])
     await kit.control('PUT', `merchants/${merchantOf[site]}`, { may_hand_out_cash: true });
 });

@@ -17,7 +17,7 @@ export function pointOrder(reference: string, amount: string): Json {
     transactions: { payments: [{ amount }] },
     config: {
       point: {
-        terminal_id: 'NEWLAND_N950__SBX0000001',
+        terminal_id: 'GERTEC_MP35P__8701000000000001',
         print_on_terminal: 'no_ticket',
         ticket_number: '1',
       },

@@ -1,9 +1,10 @@
 /** The small pure parts: instants, references, ids, the retry budget and the serial. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { durationMs } from '../../src/contract/duration.ts';
 import { createRetryBudget } from '../../src/core/budget.ts';
 import { uuidV7 } from '../../src/core/identifier.ts';
-import { comparableInstant, durationMs, instantMs } from '../../src/core/moment.ts';
+import { comparableInstant, instantMs } from '../../src/core/moment.ts';
 import { createRecentReads } from '../../src/core/reads.ts';
 import { derivedReference, fitsUpstream } from '../../src/core/reference.ts';
 import { createSerial } from '../../src/core/serial.ts';
@@ -49,12 +50,27 @@ describe('instants', () => {
     ['PT15M', 900_000],
     ['PT3H', 10_800_000],
     ['PT1H2M3S', 3_723_000],
+    ['P1D', 86_400_000],
+    ['P2W', 1_209_600_000],
+    ['P1DT1H', 90_000_000],
+    ['PT0.5M', 30_000],
+    ['PT0,05H', 180_000],
+    ['P0000-00-00T00:15:00', 900_000],
+    ['P00000000T001500', 900_000],
+    // From 28 January 2026: 31 days until 28 February.
+    ['P1M', 2_678_400_000],
+    ['P0.5M', 1_339_200_000],
+    ['P1Y', 31_536_000_000],
     ['PT', null],
-    ['P1D', null],
+    ['P', null],
+    ['P1', null],
+    ['PT1.5H30M', null],
+    ['P0000-00-00T00:61:00', null],
+    ['P999999999Y', null],
     ['15', null],
     [undefined, null],
   ])('the duration %s is %s ms', (text, ms) => {
-    expect(durationMs(text)).toBe(ms);
+    expect(durationMs(text, Date.UTC(2026, 0, 28))).toBe(ms);
   });
 });
 

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => shop.close());
 afterEach(async () => {
   await shop.clearFaults();
-  await shop.upstreamSettings({ replay_actions: 'saved', partial_refund_action: 'order.refunded' });
+  await shop.upstreamSettings({ replay_refunds: 'saved', partial_refund_action: 'order.refunded' });
 });
 
 const REFUND = { method: 'POST', path: '/v1/orders/*/refund' };
@@ -60,7 +60,7 @@ describe('a refund whose answer is lost', () => {
     'is one when the till asks again, and upstream answers repeats as %s',
     async (form) => {
       const sale = await sellByQr(shop);
-      await shop.upstreamSettings({ replay_actions: form });
+      await shop.upstreamSettings({ replay_refunds: form });
       await shop.fault(LOST);
       await hideOrder(sale);
       expect((await refund(shop, sale.payment, { amount: 10 })).body).toMatchObject({

@@ -224,6 +224,10 @@ describe('each limitation is this difference and no other', () => {
       `- ${refused('amount: Must be less than or equal to 400000000')}`,
       `+ ${TAKEN},"amount":400000001,"payment_mode":"card"}`,
     ]);
+    expect(await compare([create({ amount: 1499 })], { profile: 'specification' })).toEqual([
+      `- ${refused('amount: Must be greater than or equal to 1500')}`,
+      `+ ${TAKEN},"amount":1499,"payment_mode":"card"}`,
+    ]);
     expect(await compare([create({ amount: 99 })], { merchant: BRAZIL })).toEqual([
       `- ${refused('amount: Must be greater than or equal to 100')}`,
       `+ ${TAKEN},"amount":99,"payment_mode":"card"}`,

@@ -1,5 +1,6 @@
 /** Each numbered limitation of QR, merchant orders and payments, shown as exactly what a till sees differently. */
 import { describe, expect, it, test } from 'vitest';
+import type { Profile } from '../../src/sandbox/profile.ts';
 import { rawRequest, sendRaw, startRawUpstream } from '../http/raw.ts';
 import { startOutside } from '../http/unruly.ts';
 import { ARGENTINA, BRAZIL, call, DEVICE, tokenOf, topicOf } from '../kit.ts';
@@ -548,6 +549,26 @@ describe('notices and refusals', () => {
       '- …"error":"invalid_items.total_amount","message":"items.total_amount is not valid"…',
       '+ …"error":"invalid_total_amount","message":"total_amount is not valid"…',
     ]);
+  });
+
+  limitation('LIM-81', async () => {
+    const body = { amount: 3000, payment: { type: 'credit_card', installments: 3, installments_cost: 'seller' } };
+    const on = (device: string, profile: Profile) =>
+      each(
+        async (_till, world) => {
+          const { control_url, door_url, merchant } = world;
+          const terminal = `${control_url}/_sandbox/terminals/${merchant}/${device}`;
+          await call(terminal, { method: 'PUT', body: { operating_mode: 'PDV' } });
+          const path = `${door_url}/point/integration-api/devices/${device}/payment-intents`;
+          const { status, body: answer } = await call(path, { token: tokenOf(merchant), body });
+          return status === 201 ? status : answer;
+        },
+        { merchant: BRAZIL, profile },
+      );
+    const refused = { error: '400', message: 'payment.installments_cost is not valid', status: 400 };
+    expect(await on(DEVICE, 'specification')).toEqual({ direct: 201, orders: refused });
+    expect(await on(DEVICE, 'field')).toEqual({ direct: 201, orders: 201 });
+    expect(await on('PAX_Q92__Q92-1734000001', 'specification')).toEqual({ direct: 201, orders: 201 });
   });
 
   limitation('LIM-83', async () => {

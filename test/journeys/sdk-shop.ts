@@ -8,7 +8,7 @@ import type { Clock } from '../../src/core/runtime.ts';
 import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { usualKeeping } from '../engines/keeping.ts';
-import { call, OPS_TOKEN, tables } from '../kit.ts';
+import { call, OPS_TOKEN, sandboxProfile, tables } from '../kit.ts';
 import type { Authority } from './authority.ts';
 import { startRelay } from './sdk-relay.ts';
 
@@ -45,6 +45,7 @@ export async function openLossyShop(
   const sandbox = await startSandbox({
     host: '127.0.0.1',
     port: 0,
+    profile: sandboxProfile(),
     ...(authority === null ? {} : { webhook_certificate: readFileSync(authority.certificate_file, 'utf8') }),
   });
   const door_url = `${authority === null ? 'http' : 'https'}://127.0.0.1:${relay.port}`;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/app/runtime.ts';
 import type { Clock } from '../../src/core/runtime.ts';
+import type { Profile } from '../../src/sandbox/profile.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { type Bench, call, type Receiver, startBench, startReceiver } from '../kit.ts';
 import { closed, reportOnClosed, WORLD_KEY } from './limitation-hits.ts';
@@ -16,6 +17,8 @@ export interface WorldOptions {
   dialect?: 'point_integration_ipn' | 'point_integration_wh';
   /** Settings of the merchant at Puente. Where fidelity is asked for, a declined payment shows as legacy showed it. */
   settings?: Record<string, unknown>;
+  /** Which service the sandbox is; as all of the run when nothing is said. */
+  profile?: Profile;
   /** Puente's own settings, as environment variables. */
   environment?: Record<string, string>;
   /** What Puente takes for the time. */
@@ -43,6 +46,7 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
       PUENTE_READS_FRESH_MS: '0',
       PUENTE_DATA_DIR: data_dir,
       PUENTE_SECRET_KEY: WORLD_KEY,
+      ...(options.profile === undefined ? {} : { PUENTE_SANDBOX_PROFILE: options.profile }),
       ...options.environment,
     },
     { clock },

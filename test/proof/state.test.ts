@@ -1,5 +1,6 @@
 /** What the tests of states leave open: numbers of their own, notices without a subject, and words that are no numbers. */
 import { describe, expect, it } from 'vitest';
+import { durationMs } from '../../src/contract/duration.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { type AdvanceRules, advance } from '../../src/core/advance.ts';
 import { type Link, slotOf } from '../../src/core/link.ts';
@@ -10,7 +11,7 @@ import {
   merchantOrderOfPayment,
   mintedPaymentId,
 } from '../../src/core/minted.ts';
-import { comparableInstant, durationMs } from '../../src/core/moment.ts';
+import { comparableInstant } from '../../src/core/moment.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { MINUTE_MS, NOON, newLink } from '../store/contract/harness.ts';
 import { orderOf, PAID } from './stand.ts';
@@ -137,13 +138,13 @@ describe('a lifetime', () => {
     ['PT2M', 120_000],
     ['PT30S', 30_000],
     ['PT', null],
-    ['P1D', null],
+    ['P1D', 86_400_000],
     ['xPT30S', null],
     ['PT30Sx', null],
     ['', null],
     [undefined, null],
   ])('%s is %s ms', (text, expected) => {
-    expect(durationMs(text)).toBe(expected);
+    expect(durationMs(text, NOON)).toBe(expected);
   });
 });
 

@@ -132,6 +132,7 @@ describe('settings and clock', () => {
     expect(assumptions).toEqual(listAssumptions(kit.sandbox.world.settings));
     const { webhook_secret, ...told } = kit.sandbox.world.settings;
     expect(settings).toEqual(told);
+    expect((await control('GET', 'settings')).body.profile).toBe('specification');
     expect(JSON.stringify([settings, (await control('GET', 'state')).body])).not.toContain(webhook_secret);
     for (const { name, sentence } of assumptions)
       expect([name, sentence]).toEqual([name, expect.stringMatching(/^[A-Z].{15,}\.$/)]);

@@ -9,6 +9,7 @@ import {
   openKit,
   orderBody,
   PAX_TERMINAL,
+  POINT_PRO,
   STANDALONE_TERMINAL,
   VIRTUAL_TERMINAL,
 } from './kit.ts';
@@ -83,7 +84,7 @@ const bodyRefusals: [string, object, string, string[]][] = [
   ],
   [
     'installments cost unknown',
-    method({ default_installments_cost: 'bank' }),
+    { config: { point: { terminal_id: POINT_PRO }, payment_method: { default_installments_cost: 'bank' } } },
     'property_value',
     ['config.payment_method.default_installments_cost'],
   ],
@@ -124,7 +125,8 @@ describe('refusals of the body', () => {
     [ARGENTINA, '14.99', 'Must be greater than or equal to 15.00'],
     [MEXICO, '4.99', 'Must be greater than or equal to 5.00'],
     [BRAZIL, '0.00', 'Must be greater than or equal to 0.01'],
-  ])('the minimum of %s refuses %s', async (merchant, amount, message) => {
+  ])('the minimum of %s refuses %s, by setting', async (merchant, amount, message) => {
+    await kit.control('PUT', 'settings', { minimum_amounts: 'as_seen' });
     const reply = await create(orderBody(payments(amount)), 'k1', merchant);
     expect(reply.body.errors).toEqual([
       { code: 'property_value', message, details: ['transactions.payments[0].amount'] },
@@ -133,7 +135,10 @@ describe('refusals of the body', () => {
 });
 
 describe('refusals beside the body', () => {
-  test('no authorization is stopped by the gateway', async () => {
+  test('no authorization is unauthorized, or by setting stopped by the gateway', async () => {
+    const nobody = await kit.call('POST', '/v1/orders', { merchant: null, key: 'k1', body: orderBody() });
+    expect([nobody.status, nobody.body.code]).toEqual([401, 'unauthorized']);
+    await kit.control('PUT', 'settings', { missing_token: 'gateway' });
     const reply = await kit.call('POST', '/v1/orders', { merchant: null, key: 'k1', body: orderBody() });
     expect([reply.status, reply.body.code]).toEqual([403, 'PA_UNAUTHORIZED_RESULT_FROM_POLICIES']);
   });

@@ -29,12 +29,12 @@ async function heard(): Promise<Heard[]> {
 describe('local addresses', () => {
   const localhost = () => receiver.url.replace('127.0.0.1', 'localhost');
 
-  test('are called where the sandbox stands in, which is the default', async () => {
+  test('are called by setting, as where the sandbox stands in', async () => {
     await put(receiver.url);
     expect(await heard()).toHaveLength(1);
   });
 
-  test('are not called by setting: an own URL and the one of the account, by name and by number', async () => {
+  test('are not called: an own URL and the one of the account, by name and by number', async () => {
     await configure({ local_notification_urls: 'not_called' });
     for (const url of [receiver.url, localhost(), 'http://127.0.0.1/notices', 'localhost/notices']) {
       expect((await put(url)).status).toBe(204);
@@ -45,7 +45,7 @@ describe('local addresses', () => {
     expect(shop.sandbox.world.sent_log.list()).toEqual([]);
   });
 
-  test('by setting, any other address is called as ever', async () => {
+  test('any other address is called as ever', async () => {
     await configure({ local_notification_urls: 'not_called', webhook_timeout_ms: 1000 }); // nobody listens there
     await put(receiver.url.replace('127.0.0.1', '127.0.0.2'));
     await shop.sandbox.world.settled();

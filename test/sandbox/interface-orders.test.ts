@@ -7,6 +7,7 @@ import {
   codeOf,
   MEXICO,
   orderBody,
+  POINT_PRO,
   UNKNOWN_ORDER,
   URUGUAY,
   VIRTUAL_TERMINAL,
@@ -48,7 +49,7 @@ describe('authentication', () => {
     const token = kit.sandbox.world.merchants.get(ARGENTINA)?.access_token;
     const body = path === '/v1/orders' ? orderBody() : undefined;
     const reply = await kit.call(method, `${path}?access_token=${token}`, { merchant: null, key: 'k1', body });
-    expect(reply.status).toBe(403);
+    expect(reply.status).toBe(401);
     expect(kit.sandbox.world.orders.size).toBe(0);
   });
 
@@ -102,8 +103,15 @@ describe('request', () => {
 
   test.each([['seller'], ['buyer']])('default_installments_cost %s', async (default_installments_cost) => {
     const wanted = { default_type: 'credit_card', default_installments: 6, default_installments_cost };
-    const { status, body } = await create(orderBody(atTerminal({}, wanted)));
-    expect([status, body.config.payment_method]).toEqual([201, wanted]);
+    await kit.control('PUT', `terminals/${BRAZIL}/${POINT_PRO}`, { operating_mode: 'PDV' });
+    const taken = await create(orderBody(atTerminal({ terminal_id: POINT_PRO }, wanted)), BRAZIL);
+    expect([taken.status, taken.body.config.payment_method]).toEqual([201, wanted]);
+    const refused = await create(orderBody(atTerminal({}, wanted)));
+    expect([refused.status, codeOf(refused), refused.body.errors[0].details]).toEqual([
+      400,
+      'property_value',
+      ['config.payment_method.default_installments_cost'],
+    ]);
   });
 
   test.each([['debit_card'], ['credit_card'], ['account_money'], ['prepaid_card']])(

@@ -86,7 +86,8 @@ describe('terminal states', () => {
     expect((await kit.get(order)).status).toBe('processed');
   });
 
-  test('ABANDONED is expired', async () => {
+  test('ABANDONED is expired, where an order whose time is over is not canceled', async () => {
+    await kit.control('PUT', 'settings', { point_expiry: 'expired' });
     const { intent, order } = await pointPair();
     await kit.advance(EXPIRY_MS);
     expect([(await readIntent(intent)).state, (await kit.get(order)).status]).toEqual(['ABANDONED', 'expired']);

@@ -1,5 +1,6 @@
 /** What every sandbox test starts from: a sandbox on a free port, the cast's tokens, and calls over real HTTP. */
 import { Agent, request } from 'undici';
+import type { Profile } from '../../src/sandbox/profile.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 
 export const ARGENTINA = '700100200';
@@ -9,6 +10,8 @@ export const CHILE = '700100500';
 export const URUGUAY = '700100600';
 export const VIRTUAL_TERMINAL = 'NEWLAND_N950__SBX0000001';
 export const PAX_TERMINAL = 'PAX_A910__SMARTPOS0000000001';
+/** A Point Pro 2. */
+export const POINT_PRO = 'GERTEC_MP35P__8701000000000001';
 export const STANDALONE_TERMINAL = 'PAX_A910__SMARTPOS0000000002';
 export const UNKNOWN_ORDER = 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD';
 
@@ -46,9 +49,14 @@ export interface Kit {
   close(): Promise<void>;
 }
 
-/** Time stands still until the test moves it. */
-export async function openKit(settings: object = {}): Promise<Kit> {
-  const sandbox = await startSandbox({ port: 0, host: '127.0.0.1', settings });
+/** Time stands still until the test moves it, and notifications come to receivers of the test. */
+export async function openKit(settings: object = {}, profile: Profile = 'specification'): Promise<Kit> {
+  const sandbox = await startSandbox({
+    port: 0,
+    host: '127.0.0.1',
+    profile,
+    settings: { local_notification_urls: 'called', ...settings },
+  });
   sandbox.world.clock.setMode('manual');
   const agent = new Agent();
   let count = 0;

@@ -25,7 +25,9 @@ async function statesOf(id: string): Promise<unknown[]> {
 }
 
 describe('get', () => {
-  test('no authorization is stopped by the gateway', async () => {
+  test('no authorization is unauthorized, or by setting stopped by the gateway', async () => {
+    expect((await kit.call('GET', `/v1/orders/${UNKNOWN_ORDER}`, { merchant: null })).status).toBe(401);
+    await kit.control('PUT', 'settings', { missing_token: 'gateway' });
     expect((await kit.call('GET', `/v1/orders/${UNKNOWN_ORDER}`, { merchant: null })).status).toBe(403);
   });
 
@@ -40,7 +42,13 @@ describe('get', () => {
     ['live', 'invalid_path_param'],
   ])('a malformed id, %s spelling', async (error_codes, code) => {
     await kit.control('PUT', 'settings', { error_codes });
-    for (const id of ['ORD123', 'x', UNKNOWN_ORDER.toLowerCase(), `${UNKNOWN_ORDER}0`]) {
+    for (const id of [
+      'ORD123',
+      'x',
+      UNKNOWN_ORDER.toLowerCase(),
+      `${UNKNOWN_ORDER}0`,
+      `${UNKNOWN_ORDER.slice(0, -1)}-`,
+    ]) {
       const reply = await kit.call('GET', `/v1/orders/${id}`);
       expect([reply.status, codeOf(reply)]).toEqual([400, code]);
     }
@@ -53,11 +61,11 @@ describe('get', () => {
     expect([foreign.status, codeOf(foreign)]).toEqual([404, 'order_not_found']);
   });
 
-  test('an order older than three months', async () => {
+  test('an order older than three months is read as any other, or by setting not found', async () => {
     const id = await kit.order();
-    await advance(92 * DAY_MS);
+    await advance(92 * DAY_MS + 1);
     expect((await kit.call('GET', `/v1/orders/${id}`)).status).toBe(200);
-    await advance(1);
+    await kit.control('PUT', 'settings', { old_orders: 'not_found' });
     expect((await kit.call('GET', `/v1/orders/${id}`)).status).toBe(404);
   });
 
@@ -77,7 +85,7 @@ describe('get', () => {
 describe('cancel', () => {
   test('refusals before the order is looked at', async () => {
     const id = await kit.order();
-    expect((await kit.call('POST', `/v1/orders/${id}/cancel`, { merchant: null, key: 'c' })).status).toBe(403);
+    expect((await kit.call('POST', `/v1/orders/${id}/cancel`, { merchant: null, key: 'c' })).status).toBe(401);
     expect(codeOf(await kit.call('POST', `/v1/orders/${id}/cancel`))).toBe('empty_required_header');
     expect(codeOf(await cancel('ORD1'))).toBe('bad_request');
     const unknown = await cancel(UNKNOWN_ORDER);
@@ -143,7 +151,8 @@ describe('cancel', () => {
     expect(codeOf(await cancel(id, ALLOW))).toBe('cannot_cancel_order');
   });
 
-  test('at the terminal with the header: 202, and canceled once the terminal confirms', async () => {
+  test('at the terminal with the header, by setting: 202, and canceled once the terminal confirms', async () => {
+    await kit.control('PUT', 'settings', { cancel_confirmation: 'automatic' });
     const id = await kit.order();
     await kit.atTerminal('pick_up');
     const reply = await cancel(id, ALLOW);
@@ -154,7 +163,8 @@ describe('cancel', () => {
     expect(await statesOf(id)).toEqual(['canceled', 'canceled', 'canceled', 'canceled_by_api']);
   });
 
-  test('the payment may still win', async () => {
+  test('by setting the payment may still win', async () => {
+    await kit.control('PUT', 'settings', { cancel_confirmation: 'automatic' });
     const id = await kit.order();
     await kit.atTerminal('pick_up');
     await cancel(id, ALLOW);
@@ -174,13 +184,15 @@ describe('cancel', () => {
     expect(await statesOf(id)).toEqual(['canceled', 'canceled', 'canceled', 'canceled_by_api']);
   });
 
-  test('the same key again gives the saved answer, or a conflict by setting; the key of the create always conflicts', async () => {
+  test('the same key again is a conflict, or by setting gives the saved answer; the key of the create always conflicts', async () => {
     const { body } = await kit.createOrder({}, { key: 'create-key' });
     expect(codeOf(await cancel(body.id, {}, 'create-key'))).toBe('idempotency_key_already_used');
     const first = await cancel(body.id);
+    const again = await cancel(body.id);
+    expect([again.status, codeOf(again)]).toEqual([409, 'idempotency_key_already_used']);
+    await kit.control('PUT', 'settings', { replay_cancels: 'saved' });
     expect((await cancel(body.id)).text).toBe(first.text);
-    await kit.control('PUT', 'settings', { replay_actions: 'conflict' });
-    expect(codeOf(await cancel(body.id))).toBe('idempotency_key_already_used');
+    expect(codeOf(await cancel(body.id, {}, 'create-key'))).toBe('idempotency_key_already_used');
   });
 });
 
@@ -189,20 +201,27 @@ describe('states', () => {
     ['PT30S', 30_000],
     ['PT15M', 900_000],
     ['PT3H', 10_800_000],
-  ])('an order of %s expires after it, and frees the terminal', async (expiration_time, lifetime_ms) => {
-    const id = await kit.order({ expiration_time });
-    await advance(lifetime_ms - 1);
-    expect((await get(id)).status).toBe('created');
-    await advance(1);
-    expect(await statesOf(id)).toEqual(['expired', 'expired', 'expired', 'expired']);
-    await kit.order();
-  });
+  ])(
+    'an order of %s is canceled after it, or by setting expired, and frees the terminal',
+    async (expiration_time, lifetime_ms) => {
+      const canceled = await kit.order({ expiration_time });
+      await advance(lifetime_ms);
+      expect(await statesOf(canceled)).toEqual(['canceled', 'canceled', 'canceled', 'canceled']);
+      await kit.control('PUT', 'settings', { point_expiry: 'expired' });
+      const id = await kit.order({ expiration_time });
+      await advance(lifetime_ms - 1);
+      expect((await get(id)).status).toBe('created');
+      await advance(1);
+      expect(await statesOf(id)).toEqual(['expired', 'expired', 'expired', 'expired']);
+      await kit.order();
+    },
+  );
 
-  test('an order that was picked up expires too; a paid one does not', async () => {
+  test('an order that was picked up is canceled too; a paid one is not', async () => {
     const unpaid = await kit.order({ expiration_time: 'PT1M' });
     await kit.atTerminal('pick_up');
     await advance(60_000);
-    expect((await get(unpaid)).status).toBe('expired');
+    expect((await get(unpaid)).status).toBe('canceled');
     const paid = await kit.order({ expiration_time: 'PT1M' });
     await kit.atTerminal('pay');
     await advance(60_000);
@@ -310,7 +329,7 @@ describe('payments and users', () => {
       payment_type_id: 'credit_card',
       installments: 3,
       // The number of the merchant order, as text: `legacy-qr.md` §3.
-      order: { id: expect.stringMatching(/^\d+$/) },
+      order: { type: 'mercadopago', id: expect.stringMatching(/^\d+$/) },
     });
     expect((await kit.call('GET', `/v1/payments/${reference_id}`, { merchant: BRAZIL })).status).toBe(404);
   });

@@ -31,7 +31,7 @@ const bodyRefusals: [string, object, string, string[]][] = [
   ['expiration under 30 seconds', { expiration_time: 'PT29S' }, 'property_value', ['expiration_time']],
   ['expiration over 3600 hours', { expiration_time: 'PT3600H1S' }, 'property_value', ['expiration_time']],
   ['expiration over 150 days', { expiration_time: 'P151D' }, 'property_value', ['expiration_time']],
-  ['expiration of months', { expiration_time: 'P1M' }, 'property_value', ['expiration_time']],
+  ['expiration of half a year', { expiration_time: 'P6M' }, 'property_value', ['expiration_time']],
   ['transactions missing', { transactions: undefined }, 'required_properties', ['transactions']],
   ['neither payments nor cash', { transactions: {} }, 'minimum_properties', ['transactions']],
   ['no payment', payments(), 'minimum_items', ['transactions.payments']],
@@ -43,42 +43,18 @@ const bodyRefusals: [string, object, string, string[]][] = [
   ['total_amount with one decimal', { total_amount: '150.0' }, 'property_value', ['total_amount']],
   ['total_amount not the sum', { total_amount: '149.99' }, 'property_value', ['total_amount']],
   ['config missing', { config: undefined }, 'required_properties', ['config']],
-  [
-    'config.qr missing',
-    { config: { payment_method: { default_installments: 3 } } },
-    'required_properties',
-    ['config.qr'],
-  ],
+  ['config.qr missing', { config: {} }, 'minimum_properties', ['config']],
   ['till missing', { config: { qr: { mode: 'static' } } }, 'required_properties', ['config.qr.external_pos_id']],
   ['till empty', { config: { qr: { external_pos_id: '' } } }, 'property_value', ['config.qr.external_pos_id']],
   ['mode unknown', mode('printed'), 'property_value', ['config.qr.mode']],
   ['print_on_terminal is for Point', { config: { point: {} } }, 'unsupported_properties', ['config.point']],
   [
-    'default_type is for Point',
+    'payment_method is for Point',
     payment_method({ default_type: 'credit_card' }),
     'unsupported_properties',
-    ['config.payment_method.default_type'],
-  ],
-  [
-    'installments under one',
-    payment_method({ default_installments: 0 }),
-    'property_value',
-    ['config.payment_method.default_installments'],
-  ],
-  [
-    'installments as text',
-    payment_method({ default_installments: '3' }),
-    'property_type',
-    ['config.payment_method.default_installments'],
-  ],
-  [
-    'installments cost unknown',
-    payment_method({ default_installments_cost: 'bank' }),
-    'property_value',
-    ['config.payment_method.default_installments_cost'],
+    ['config.payment_method'],
   ],
   ['items no list', { items: {} }, 'property_type', ['items']],
-  ['eleven items', { items: Array.from({ length: 11 }, () => qrItem()) }, 'maximum_items', ['items']],
   ['item without a title', item({ title: undefined }), 'required_properties', ['items[0].title']],
   ['item title of 151', item({ title: 'a'.repeat(151) }), 'property_value', ['items[0].title']],
   ['item without a price', item({ unit_price: undefined }), 'required_properties', ['items[0].unit_price']],
@@ -90,14 +66,7 @@ const bodyRefusals: [string, object, string, string[]][] = [
   ['item quantity zero', item({ quantity: 0 }), 'property_value', ['items[0].quantity']],
   ['item without a unit', item({ unit_measure: undefined }), 'required_properties', ['items[0].unit_measure']],
   ['item unit of 11', item({ unit_measure: 'a'.repeat(11) }), 'property_value', ['items[0].unit_measure']],
-  ['item code of 31', item({ external_code: 'a'.repeat(31) }), 'property_value', ['items[0].external_code']],
   ['item code a number', item({ external_code: 7 }), 'property_type', ['items[0].external_code']],
-  [
-    'item with eleven categories',
-    item({ external_categories: Array(11).fill({ id: 'c' }) }),
-    'maximum_items',
-    ['items[0].external_categories'],
-  ],
   [
     'item category without an id',
     item({ external_categories: [{ x: 1 }] }),
@@ -136,12 +105,6 @@ const bodyRefusals: [string, object, string, string[]][] = [
     { ...methods(discount()), items: [qrItem(), qrItem({ external_categories: [{ id: 'c' }] })] },
     'bad_request',
     ['discounts', 'items[1].external_categories'],
-  ],
-  [
-    'discounts together with installments cost',
-    { ...methods(discount()), ...payment_method({ installments_cost: 'seller' }) },
-    'discounts_not_allowed_with_installments',
-    ['discounts', 'config.payment_method.installments_cost'],
   ],
   ['fee with one decimal', { marketplace_fee: '1.5' }, 'property_value', ['marketplace_fee']],
   ['fee a number', { marketplace_fee: 1 }, 'property_type', ['marketplace_fee']],
@@ -186,14 +149,20 @@ describe('refusals of the body', () => {
     [BRAZIL, '0.00', 'Must be greater than or equal to 0.01'],
     [CHILE, '0', 'Must be greater than or equal to 1'],
     [URUGUAY, '0.00', 'Must be greater than or equal to 0.01'],
-  ])('the minimum of %s refuses %s', async (merchant, text, message) => {
+  ])('the minimum of %s refuses %s, by setting', async (merchant, text, message) => {
+    await kit.control('PUT', 'settings', { minimum_amounts: 'as_seen' });
     const reply = await create(qrBody({ ...amount(text), items: [] }), 'k1', merchant);
     expect(reply.body.errors).toEqual([
       { code: 'property_value', message, details: ['transactions.payments[0].amount'] },
     ]);
   });
 
-  test('Chilean amounts have no decimals', async () => {
+  test('Chilean amounts have decimals that are zeros, or by setting none', async () => {
+    const zeros = { ...amount('2500.00'), items: [qrItem({ unit_price: '2500.00' })] };
+    const same = await create(qrBody({ ...zeros, external_reference: 'zeros', total_amount: '2500.00' }), 'k0', CHILE);
+    expect([same.status, same.body.total_amount]).toEqual([201, '2500.00']);
+    expect(codeOf(await create(qrBody({ ...zeros, ...amount('2500.50') }), 'k0', CHILE))).toBe('property_value');
+    await kit.control('PUT', 'settings', { amounts: 'as_seen' });
     const items = [qrItem({ unit_price: '2500' })];
     const refused = await create(qrBody({ ...amount('2500.00'), items }), 'k1', CHILE);
     expect([refused.status, codeOf(refused), refused.body.errors[0].details]).toEqual([
@@ -254,7 +223,8 @@ describe('refusals beside the body', () => {
     expect([taken.status, taken.body.currency]).toEqual([201, 'MXN']);
   });
 
-  test('Point has terminals in Chile, where amounts have no decimals either', async () => {
+  test('Point has terminals in Chile, where by setting amounts have no decimals either', async () => {
+    await kit.control('PUT', 'settings', { amounts: 'as_seen' });
     const config = { point: { terminal_id: VIRTUAL_TERMINAL } };
     await kit.control('PUT', `terminals/${CHILE}/${VIRTUAL_TERMINAL}`, { operating_mode: 'PDV' });
     expect(codeOf(await create(orderBody({ config, ...amount('2500.00') }), 'k1', CHILE))).toBe('property_value');
@@ -262,13 +232,40 @@ describe('refusals beside the body', () => {
     expect([reply.status, reply.body.transactions.payments[0].amount]).toEqual([201, '2500']);
   });
 
-  test('config.payment_method is refused when the table is taken to the letter', async () => {
-    await kit.control('PUT', 'settings', { qr_installments: 'refused' });
-    const reply = await create(qrBody(payment_method({ default_installments: 3 })));
+  test.each([
+    [{ default_type: 'credit_card' }, 'unsupported_properties', 'default_type'],
+    [{ default_installments: 0 }, 'property_value', 'default_installments'],
+    [{ default_installments: '3' }, 'property_type', 'default_installments'],
+    [{ default_installments_cost: 'bank' }, 'property_value', 'default_installments_cost'],
+  ])('config.payment_method %j is refused where by setting it is known', async (wanted, code, name) => {
+    await kit.control('PUT', 'settings', { qr_installments: 'accepted' });
+    const reply = await create(qrBody(payment_method(wanted)));
+    expect([codeOf(reply), reply.body.errors[0].details]).toEqual([code, [`config.payment_method.${name}`]]);
+  });
+
+  test('discounts do not go together with an installments cost, where by setting it is known', async () => {
+    await kit.control('PUT', 'settings', { qr_installments: 'accepted', installments_cost: 'as_seen' });
+    const reply = await create(qrBody({ ...methods(discount()), ...payment_method({ installments_cost: 'seller' }) }));
     expect([codeOf(reply), reply.body.errors[0].details]).toEqual([
-      'unsupported_properties',
-      ['config.payment_method'],
+      'discounts_not_allowed_with_installments',
+      ['discounts', 'config.payment_method.installments_cost'],
     ]);
+  });
+
+  test.each([
+    ['eleven items', { items: Array.from({ length: 11 }, () => qrItem()) }, 'maximum_items', 'items'],
+    ['a code of 31', item({ external_code: 'a'.repeat(31) }), 'property_value', 'items[0].external_code'],
+    [
+      'eleven categories',
+      item({ external_categories: Array(11).fill({ id: 'c' }) }),
+      'maximum_items',
+      'items[0].external_categories',
+    ],
+  ])('%s: taken, and by setting refused', async (_name, changes, code, path) => {
+    expect((await create(qrBody({ ...changes, external_reference: 'many' }), 'k0')).status).toBe(201);
+    await kit.control('PUT', 'settings', { item_limits: 'as_seen' });
+    const reply = await create(qrBody(changes));
+    expect([codeOf(reply), reply.body.errors[0].details]).toEqual([code, [path]]);
   });
 
   test('a used reference', async () => {
@@ -351,7 +348,7 @@ describe('success', () => {
         external_reference: 'qr-0',
         description: 'Table 4',
         expiration_time: 'PT15M',
-        total_amount: '150.00',
+        total_amount: '150',
         processing_mode: 'automatic',
         country_code: 'ARG',
         currency: 'ARS',
@@ -420,7 +417,8 @@ describe('success', () => {
     expect([status, body.items, body.discounts]).toEqual([201, items, discounts]);
   });
 
-  test('installments are echoed', async () => {
+  test('installments are echoed, where by setting they are known', async () => {
+    await kit.control('PUT', 'settings', { qr_installments: 'accepted' });
     const wanted = { default_installments: 3, default_installments_cost: 'seller' };
     expect((await create(qrBody(payment_method(wanted)))).body.config.payment_method).toEqual(wanted);
   });

@@ -1,4 +1,5 @@
 /** What the tests of QR orders add to the kit: a good body, a buyer, and the list of what a till shows. */
+import type { Profile } from '../../src/sandbox/profile.ts';
 import { ARGENTINA, type CallOptions, type Kit, openKit, type Reply } from './kit.ts';
 
 export const TILL = 'SUC001POS001';
@@ -19,8 +20,8 @@ export interface QrKit extends Kit {
   advance(advance_ms: number): Promise<Reply>;
 }
 
-export async function openQrKit(settings: object = {}): Promise<QrKit> {
-  const kit = await openKit(settings);
+export async function openQrKit(settings: object = {}, profile?: Profile): Promise<QrKit> {
+  const kit = await openKit(settings, profile);
   let count = 0;
   const createQr: QrKit['createQr'] = (changes = {}, options = {}) => {
     const number = ++count;

@@ -93,6 +93,7 @@ describe('paying', () => {
   });
 
   test('the installments of the order are what a buyer takes who says nothing', async () => {
+    await kit.control('PUT', 'settings', { qr_installments: 'accepted' });
     const config = { qr: { external_pos_id: TILL }, payment_method: { default_installments: 3 } };
     const id = await kit.qrOrder({ config });
     await kit.atTill('pay', { payment_method_type: 'credit_card' });
@@ -266,12 +267,13 @@ describe('cancel', () => {
     expect((await cancel(id)).status).toBe(200);
   });
 
-  test('order_already_canceled the second time, and the saved answer for the same key', async () => {
+  test('order_already_canceled the second time, and a conflict for the same key', async () => {
     const id = await kit.qrOrder();
     const first = await cancel(id);
     const again = await cancel(id, 'c2');
     expect([again.status, codeOf(again)]).toEqual([409, 'order_already_canceled']);
-    expect((await cancel(id)).text).toBe(first.text);
+    const same = await cancel(id);
+    expect([first.status, same.status, codeOf(same)]).toEqual([200, 409, 'idempotency_key_already_used']);
   });
 
   test('cannot_cancel_order once paid, and once expired', async () => {
@@ -344,10 +346,12 @@ describe('around it', () => {
     expect((await kit.createOrder()).status).toBe(201);
   });
 
-  test('an order of another merchant, and one older than three months', async () => {
+  test('an order of another merchant, and by setting one older than three months', async () => {
     const id = await kit.qrOrder();
     expect((await kit.call('GET', `/v1/orders/${id}`, { merchant: BRAZIL })).status).toBe(404);
     await kit.advance(92 * 24 * 3_600_000 + 1);
+    expect((await kit.call('GET', `/v1/orders/${id}`)).status).toBe(200);
+    await kit.control('PUT', 'settings', { old_orders: 'not_found' });
     expect((await kit.call('GET', `/v1/orders/${id}`)).status).toBe(404);
   });
 

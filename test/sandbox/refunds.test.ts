@@ -25,7 +25,7 @@ async function paidOrder(options: object = {}): Promise<{ id: string; transactio
 describe('refusals', () => {
   test('without authorization, key, or a well-formed id', async () => {
     expect((await kit.call('POST', `/v1/orders/${UNKNOWN_ORDER}/refund`, { merchant: null, key: 'k' })).status).toBe(
-      403,
+      401,
     );
     expect(codeOf(await kit.call('POST', `/v1/orders/${UNKNOWN_ORDER}/refund`))).toBe('empty_required_header');
     const malformed = await refund('ORD1');

@@ -15,9 +15,9 @@ const get = async (id: string) => (await kit.call('GET', `/v1/orders/${id}`)).bo
 const step = () => kit.control('POST', 'clock', { advance_ms: 200 });
 
 describe('refusals', () => {
-  test('401 for an unknown token, 403 without one', async () => {
+  test('401 for an unknown token, and without one', async () => {
     expect((await simulate(UNKNOWN_ORDER, { status: 'processed' }, { merchant: '999' })).status).toBe(401);
-    expect((await simulate(UNKNOWN_ORDER, { status: 'processed' }, { merchant: null })).status).toBe(403);
+    expect((await simulate(UNKNOWN_ORDER, { status: 'processed' }, { merchant: null })).status).toBe(401);
   });
 
   test('an order of another account, and an unknown one', async () => {
@@ -72,6 +72,7 @@ describe('states', () => {
     ['expired', 'expired', 'expired'],
     ['action_required', 'check_on_terminal', 'check_on_terminal'],
   ])('%s passes through at_terminal', async (status, detail, transaction_detail) => {
+    await kit.control('PUT', 'settings', { point_expiry: 'expired' });
     const id = await kit.order();
     const reply = await simulate(id, { status });
     expect([reply.status, reply.text]).toEqual([204, '']);

@@ -85,6 +85,7 @@ describe('what is not sent', () => {
   });
 
   test('nothing for created, at_terminal and a requested cancellation', async () => {
+    await kit.control('PUT', 'settings', { cancel_confirmation: 'automatic' });
     const id = await kit.order();
     await kit.atTerminal('pick_up');
     const headers = { 'x-allow-cancelable-status': 'at_terminal' };
@@ -108,6 +109,7 @@ describe('what is sent', () => {
   });
 
   test('expiry and refunds', async () => {
+    await kit.control('PUT', 'settings', { point_expiry: 'expired' });
     await kit.order({ expiration_time: 'PT30S' });
     await advance(30_000);
     const { body } = await kit.createOrder();

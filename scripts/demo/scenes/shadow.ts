@@ -73,7 +73,7 @@ export const onPaper: Scene = {
   },
 };
 
-const TEN_PARTS = { type: 'credit_card', installments: 10, installments_cost: 'buyer' };
+const TEN_PARTS = { type: 'credit_card', installments: 10 };
 
 /** One sale with the brand of a voucher, which orders don't know. */
 async function sellVoucher(br: Shop): Promise<void> {

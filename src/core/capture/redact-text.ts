@@ -60,7 +60,7 @@ function maskPlain(text: string): string {
 
 /** A UUID, a reference derived of one, an order, a payment or a refund of the orders API: by far the commonest values. */
 const KNOWN_ID =
-  /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|pnt[0-9a-f]{12}7[0-9a-f]{19}|(?:ORD|PAY|REF|ORDTST)[0-9A-HJKMNP-TV-Z]{26})$/i;
+  /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|pnt[0-9a-f]{12}7[0-9a-f]{19}|ORD(?:TST)?[0-9A-Z]{26}|(?:PAY|REF)[0-9A-HJKMNP-TV-Z]{26})$/i;
 /** What no text without it can be masked for; most values of a body have nothing of it. */
 const SUSPECT =
   /[@%\0\\=]|:\/\/|\+\d|\d(?:[ ./-]?\d){7}|[\w+/-]{11}|\.\d{3}-[\dk]|TG-|(?:secret|token|passw|pwd|senha|signature|api_?key|cvv|bearer|basic|dni|cpf|cnpj|cui[tl]|rut|rfc|curp)/i;

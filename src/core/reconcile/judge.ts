@@ -1,7 +1,7 @@
 /** Does a link say what its order says? Pure: one comparison, one typed mismatch (`peers.md` group 5). */
 import type { Order } from '../../contract/orders.ts';
 import type { Tables } from '../../mapping/tables.ts';
-import { type AdvanceRules, advance } from '../advance.ts';
+import { type AdvanceRules, advance, rowOf } from '../advance.ts';
 import { contradictionIn, mismatchKindOf } from '../contradiction.ts';
 import type { Link } from '../link.ts';
 import { say } from '../sentences.ts';
@@ -45,7 +45,7 @@ export function judgeLink(link: Link, order: Known, tables: Tables, rules: Advan
     const what = say('mismatch.stale', { state, legacy_state, order_status: order.status }).text;
     return { ...about(link), kind: 'stale', what, repair: 'read' };
   }
-  const row = tables.state(link.family, order, rules.declined);
+  const row = rowOf(link, order, tables, rules);
   if (!disagrees(link, order, row)) return null;
   const { legacy_state } = link;
   const what = say('mismatch.state', { legacy_state, order_status: order.status, shows: row.shows }).text;

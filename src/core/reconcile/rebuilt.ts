@@ -1,8 +1,8 @@
 /** Sales that a restored backup does not know: told by the prefix of their reference, and given a link again (`reliability.md` F60). */
+import { durationMs } from '../../contract/duration.ts';
 import type { Order } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import { type Link, slotOf } from '../link.ts';
-import { durationMs } from '../moment.ts';
 import type { RestoredGap } from '../records/upkeep.ts';
 import { legacyIdOf } from '../reference.ts';
 import type { Runtime } from '../runtime.ts';
@@ -73,7 +73,7 @@ export async function rebuiltLink(
     cancel: null,
     acknowledged_at: now,
     heard_by: null,
-    expires_at: now + (durationMs(order.expiration_time) ?? runtime.settings.create.default_lifetime_ms),
+    expires_at: now + (durationMs(order.expiration_time, now) ?? runtime.settings.create.default_lifetime_ms),
     next_check_at: null,
     created_at: now,
     updated_at: now,

@@ -1,11 +1,12 @@
 /** What the values of a QR order may be, and what its fields say together. */
+import { isWithinCharacters } from '../../contract/characters.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import { type Fields, isObject, type OrderFacts, type Rule } from './rule.ts';
 import { isAmount } from './rules-values.ts';
 
 type QrRule = Omit<Rule, 'status' | 'of' | 'code'> & { code?: Rule['code'] };
 
-const isText = (most: number) => (value: unknown) => value !== '' && String(value).length <= most;
+const isText = (most: number) => (value: unknown) => value !== '' && isWithinCharacters(String(value), most);
 
 const rows: readonly QrRule[] = [
   {
@@ -58,7 +59,7 @@ const rows: readonly QrRule[] = [
   },
   {
     path: 'items[].external_code',
-    holds: (value) => String(value).length <= 30,
+    holds: (value) => isWithinCharacters(String(value), 30),
     why: 'The code of an item has at most 30 characters.',
     source: 'orders-api.md §1.2',
   },

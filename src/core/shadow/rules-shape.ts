@@ -41,7 +41,6 @@ const properties: readonly Property[] = [
   { path: 'config.payment_method.default_type', of: 'point', type: 'text', source: ORDER },
   { path: 'config.payment_method.default_installments', of: 'point', type: 'whole number', source: ORDER },
   { path: 'config.payment_method.default_installments_cost', of: 'point', type: 'text', source: ORDER },
-  { path: 'config.payment_method.installments_cost', of: 'point', type: 'text', source: PUBLIC },
   { path: 'config.qr', of: 'qr', type: 'object', required: true, source: ORDER },
   { path: 'config.qr.external_pos_id', of: 'qr', type: 'text', required: true, source: ORDER },
   { path: 'config.qr.mode', of: 'qr', type: 'text', source: ORDER },

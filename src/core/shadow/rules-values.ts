@@ -1,14 +1,17 @@
 /** What the values of an order may be, for both types and for Point. */
+import { isWithinCharacters } from '../../contract/characters.ts';
+import { durationMs } from '../../contract/duration.ts';
+import { POINT_PRO_ID } from '../../contract/identifiers.ts';
 import { decimalText, minorUnits } from '../../mapping/amount.ts';
-import type { OrderFacts, Rule } from './rule.ts';
+import { isObject, type OrderFacts, type Rule } from './rule.ts';
 import { siteFacts } from './sites.ts';
 
 /** A code that has a table of its own in `interface.md`, Errors, is not here. */
 type ValueRule = Omit<Rule, 'status' | 'code'>;
 
-/** Shortest life of both types, and the longest of each, in seconds. */
-const MIN_LIFE_S = 30;
-const MAX_LIFE_S = { point: 3 * 3600, qr: 3600 * 3600 } as const;
+/** Shortest life of both types, and the longest of each. */
+const MIN_LIFE_MS = 30_000;
+const MAX_LIFE_MS = { point: 3 * 3_600_000, qr: 3600 * 3_600_000 } as const;
 
 const rows: readonly ValueRule[] = [
   {
@@ -21,7 +24,7 @@ const rows: readonly ValueRule[] = [
   {
     path: 'description',
     of: 'both',
-    holds: (value) => String(value).length <= 150,
+    holds: (value) => isWithinCharacters(String(value), 150),
     why: 'A description has at most 150 characters.',
     source: 'interface.md Limits',
   },
@@ -29,8 +32,8 @@ const rows: readonly ValueRule[] = [
     path: 'expiration_time',
     of: 'both',
     holds: (value, { type }) => {
-      const life_s = secondsOf(String(value));
-      return life_s !== null && life_s >= MIN_LIFE_S && life_s <= MAX_LIFE_S[type];
+      const life_ms = durationMs(String(value), 0); // the tables write no months, whose length depends on when they begin
+      return life_ms !== null && life_ms >= MIN_LIFE_MS && life_ms <= MAX_LIFE_MS[type];
     },
     why: 'A lifetime is an ISO 8601 duration of PT30S to PT3H on a terminal, and to 3600 hours by QR.',
     source: 'interface.md Limits',
@@ -92,15 +95,20 @@ const rows: readonly ValueRule[] = [
     why: 'Installments are chosen beforehand with default_type credit_card only.',
     source: 'interface.md Order',
   },
-  ...['default_installments_cost', 'installments_cost'].map(
-    (name): ValueRule => ({
-      path: `config.payment_method.${name}`,
-      of: 'point',
-      holds: (value) => value === 'seller' || value === 'buyer',
-      why: 'The seller or the buyer bears the cost of installments.',
-      source: 'interface.md Order; orders-api.md §1.2',
-    }),
-  ),
+  {
+    path: 'config.payment_method.default_installments_cost',
+    of: 'point',
+    holds: (value) => value === 'seller' || value === 'buyer',
+    why: 'The seller or the buyer bears the cost of installments.',
+    source: 'interface.md Order',
+  },
+  {
+    path: 'config.payment_method.default_installments_cost',
+    of: 'point',
+    holds: (_value, _facts, { config }) => POINT_PRO_ID.test(terminalOf(config)),
+    why: 'Who bears the cost of installments can be said on Point Pro 2 and Point Pro 3 alone.',
+    source: 'interface.md Order',
+  },
 ];
 
 export const valueRules: readonly Rule[] = rows.map((row) => ({ status: 400, code: 'property_value', ...row }));
@@ -116,14 +124,8 @@ function minimumOf({ site }: OrderFacts): number {
   return siteFacts(site)?.minimum_minor ?? 1;
 }
 
-const DURATION = /^P(?=\d|T\d)(?:(\d{1,6})D)?(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?$/;
-
-/** Seconds of an ISO 8601 duration; months and years have no fixed length, and are none here. */
-function secondsOf(text: string): number | null {
-  const match = DURATION.exec(text);
-  if (match === null) return null;
-  const [days = 0, hours = 0, minutes = 0, seconds = 0] = match.slice(1).map((part) => Number(part ?? 0));
-  return ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
+function terminalOf(config: unknown): string {
+  return isObject(config) && isObject(config.point) ? String(config.point.terminal_id) : '';
 }
 
 function defaultType(order: { config?: { payment_method?: { default_type?: unknown } } }): unknown {

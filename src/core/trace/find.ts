@@ -42,7 +42,10 @@ export async function findSubjects(runtime: Runtime, asked: string, merchant_id?
   const text = whole.trim();
   const found = [
     ...(await byLegacyId(runtime, text)),
-    ...asLink('order', await runtime.store.linkByOrder(text.toUpperCase())),
+    ...asLink(
+      'order',
+      (await runtime.store.linkByOrder(text)) ?? (await runtime.store.linkByOrder(text.toUpperCase())),
+    ),
     ...(await byNumber(runtime, text)),
     // A till's own text: the spaces around it are part of it.
     ...(await byReference(runtime, whole, merchant_id)),

@@ -1,4 +1,5 @@
 /** Fields of stores and tills: one check and one upper-case error code per field. Source: `legacy-qr.md` §4, reference pages of `/pos` and `/users/{user_id}/stores`. */
+import { isWithinCharacters } from '../../contract/characters.ts';
 import type { Json } from '../../contract/json.ts';
 import type { PuenteError } from '../../error.ts';
 import { bodyObject, type JsonObject, type OlderCall, refuse, refuseWith } from '../older-call.ts';
@@ -57,5 +58,5 @@ export function isExternalId(value: Json): boolean {
 
 /** True for anything but longer text. */
 export function isWithin(length: number): (value: Json) => boolean {
-  return (value) => typeof value !== 'string' || value.length <= length;
+  return (value) => typeof value !== 'string' || isWithinCharacters(value, length);
 }

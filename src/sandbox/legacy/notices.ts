@@ -2,7 +2,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import type { IntentState } from '../../contract/legacy-point.ts';
-import { unverifiableSignature } from '../feed.ts';
+import { isCalled, unverifiableSignature } from '../feed.ts';
 import type { World } from '../world.ts';
 import type { LegacyState, NoticeTarget, PaymentIntent } from './state.ts';
 
@@ -15,6 +15,7 @@ const announcedStates: readonly IntentState[] = ['FINISHED', 'CONFIRMATION_REQUI
 export function announce(world: World, state: LegacyState, intent: PaymentIntent, final: IntentState): void {
   const target = state.notice_targets.get(intent.merchant.user_id);
   if (target === undefined || target.url === null || !announcedStates.includes(final)) return;
+  if (!isCalled(world, new URL(target.url))) return;
   const signed =
     target.topic === 'point_integration_wh'
       ? () => signature(target, intent.id, world.clock.realNow())

@@ -1,7 +1,8 @@
 /** The orders API of the model: keys that are remembered, one order for a terminal, answers that get lost. */
+
+import { durationMs } from '../../../src/contract/duration.ts';
 import { parseJson } from '../../../src/contract/json.ts';
 import { slotOf } from '../../../src/core/link.ts';
-import { durationMs } from '../../../src/core/moment.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/core/upstream.ts';
 import type { Sold, Worlds } from './worlds.ts';
 
@@ -46,7 +47,7 @@ export function createOrdersSide(worlds: Worlds, merchant_id: string, tills: Rea
       if (holds && worlds.liveOn('orders', slot) !== undefined)
         return failure(409, 'already_queued_order_for_terminal');
       const id = `ORD01${String(merchant_id).padStart(12, '0')}${String(worlds.next()).padStart(12, '0')}`;
-      const expires_at = worlds.now() + (durationMs(wanted.expiration_time) ?? LIFETIME_MS);
+      const expires_at = worlds.now() + (durationMs(wanted.expiration_time, worlds.now()) ?? LIFETIME_MS);
       const order = { wanted, sold: worlds.make({ side: 'orders', id, slot, holds, amount_minor, expires_at }) };
       orders.set(id, order);
       byKey.set(key, id);

@@ -240,7 +240,8 @@ describe('source_news', () => {
     expect((await heard()).map(({ body }) => body.action)).toEqual(['payment.updated']);
   });
 
-  it('ipn: IPN alone as the guide says, or webhook alone as interface.md says, by the setting', async () => {
+  it('ipn: webhook alone as interface.md says, or IPN alone as the guide says, by the setting', async () => {
+    shop.sandbox.world.configure({ source_news_ipn: 'ipn' });
     const url = `${receiver.url}?source_news=ipn`;
     await put(url);
     expect(await urls()).toEqual([`/notices?source_news=ipn&id=${ORDER_ID}&topic=merchant_order`]);

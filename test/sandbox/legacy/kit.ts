@@ -49,7 +49,11 @@ export interface Till {
 export const BASE = '/point/integration-api';
 
 export async function startTill(settings: object = {}): Promise<Till> {
-  const world = createWorld({ now: () => START_MS, random: Math.random, settings });
+  const world = createWorld({
+    now: () => START_MS,
+    random: Math.random,
+    settings: { local_notification_urls: 'called', ...settings },
+  });
   world.clock.setMode('manual');
   const app = express();
   app.use(legacyRouter(world));

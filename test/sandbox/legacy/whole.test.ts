@@ -7,7 +7,7 @@ import { BASE, MLA, PAX, type Receiver, startReceiver } from './kit.ts';
 let sandbox: Sandbox;
 let receiver: Receiver;
 beforeEach(async () => {
-  sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
+  sandbox = await startSandbox({ port: 0, host: '127.0.0.1', settings: { local_notification_urls: 'called' } });
   receiver = await startReceiver();
 });
 afterEach(async () => {

@@ -25,6 +25,8 @@ export type Rule = (evidence: Evidence) => string[];
 /** `interface.md`, Versioning: what a till sees of an order of type point. */
 export function intentStateOf(order: Order, declined: 'error' | 'finished'): string | undefined {
   if (order.status === 'failed') return declined === 'finished' && order.payment_id !== null ? 'FINISHED' : 'ERROR';
+  // Nobody canceled it: its time was over.
+  if (order.status === 'canceled' && order.detail === 'canceled') return 'ABANDONED';
   return INTENT_STATE[order.status];
 }
 

@@ -44,15 +44,15 @@ export const legacyQrAssumptions = {
     .default('https://api.mercadolibre.com')
     .describe('Host of the resource URL in merchant_order notices (legacy-qr.md finding 3).'),
   local_notification_urls: z
-    .enum(['called', 'not_called'])
-    .default('called')
+    .enum(['not_called', 'called'])
+    .default('not_called')
     .describe(
-      'Whether localhost and 127.0.0.1 are told by IPN: interface.md says that they must not be used, and a stand-in mostly has its receivers there.',
+      'Whether notifications go to localhost and 127.0.0.1, which interface.md says must not be used (Events, IPN); webhooks about orders go where webhook_url says.',
     ),
   source_news_ipn: z
-    .enum(['ipn', 'webhooks'])
-    .default('ipn')
+    .enum(['webhooks', 'ipn'])
+    .default('webhooks')
     .describe(
-      'What source_news=ipn in a notification_url means: by IPN only as the guide says, or by webhook only as interface.md says (legacy-qr.md finding 10).',
+      'What source_news=ipn in a notification_url means: by webhook only (interface.md, Events, IPN), or by IPN only as the guide says (legacy-qr.md finding 10).',
     ),
 };

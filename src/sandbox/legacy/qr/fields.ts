@@ -1,4 +1,5 @@
 /** Reading fields of a legacy QR body one by one, so that each refusal names the field in its family's code. */
+import { isWithinCharacters } from '../../../contract/characters.ts';
 import { type Json, plainNumber } from '../../../contract/json.ts';
 import { decimalOf } from '../../../contract/legacy-amount.ts';
 import type { PuenteError } from '../../../error.ts';
@@ -35,7 +36,7 @@ export function fieldsOf(object: JsonObject, site: Site, refuse: RefuseField): F
     optionalText(name, max) {
       const value = given(name);
       if (value === null) return null;
-      if (typeof value !== 'string' || value.length > max) throw refuse('invalid_property', name);
+      if (typeof value !== 'string' || !isWithinCharacters(value, max)) throw refuse('invalid_property', name);
       return value;
     },
     optionalId(name, max) {
