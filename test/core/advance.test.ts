@@ -247,6 +247,31 @@ describe('a state that may still move', () => {
   });
 });
 
+describe('a Point order that is canceled when its time is over', () => {
+  const LIFETIME_S = 15 * 60;
+  const by = (status_detail: string) => ({ transactions: { payments: [{ status_detail }] } });
+
+  it.each([
+    ['at its end', order('canceled', LIFETIME_S), 'ABANDONED', 0],
+    ['a little before, by another clock of upstream', order('canceled', LIFETIME_S - 5), 'ABANDONED', 0],
+    ['long after', order('canceled', 4 * LIFETIME_S), 'ABANDONED', 0],
+    ['before its end', order('canceled', LIFETIME_S - 6), 'CANCELED', 1],
+    ['at its end by a call', order('canceled', LIFETIME_S, by('canceled_by_api')), 'CANCELED', 1],
+    ['at its end by the person', order('canceled', LIFETIME_S, by('canceled_on_terminal')), 'CANCELED', 1],
+    ['at the end of its own lifetime', order('canceled', 60, { expiration_time: 'PT1M' }), 'ABANDONED', 0],
+    ['before that', order('canceled', LIFETIME_S, { expiration_time: 'P0DT1H' }), 'CANCELED', 1],
+    ['with a date that nobody can read', order('canceled', 1, { last_updated_date: 'yesterday' }), 'CANCELED', 1],
+  ])('%s', (_when, reading, legacy_state, notices) => {
+    const step = advance(link(), reading, tables, rules);
+    expect([step.change.legacy_state, step.change.state, step.notices.length]).toEqual([legacy_state, 'DONE', notices]);
+  });
+
+  it('is paid after all by a late approval', () => {
+    const over = readIn([order('canceled', LIFETIME_S)]);
+    expect(readIn([order('processed', LIFETIME_S + 1)], over).legacy_state).toBe('FINISHED');
+  });
+});
+
 describe('what tills see, and what they are told', () => {
   it.each([
     ['created', 'OPEN', 'LIVE', []],

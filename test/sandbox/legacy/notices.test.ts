@@ -106,6 +106,15 @@ describe('bodies', () => {
   });
 });
 
+it.each(['127.0.0.1', 'localhost'])('%s is not called where the setting does not allow it', async (host) => {
+  till.world.configure({ local_notification_urls: 'not_called' });
+  await listen({ url: receiver.url.replace('127.0.0.1', host) });
+  await till.create();
+  till.operate('pay');
+  await till.world.settled();
+  expect([receiver.heard, till.world.sent_log.list()]).toEqual([[], []]);
+});
+
 describe('dialects', () => {
   it('ipn: topic and id in the query, behind what the URL has, and a signature that no secret made', async () => {
     await listen({ url: `${receiver.url}?client=a%20b` });
