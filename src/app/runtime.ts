@@ -85,6 +85,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     missing: createRecent(DOUBTS_REMEMBERED),
     unfound: createRecent(ORDERS_REMEMBERED),
     contradicted: createRecent(ORDERS_REMEMBERED),
+    held_terminals: createRecent(ORDERS_REMEMBERED),
     awaited: createRecent(ORDERS_REMEMBERED),
     absent: createRecent(DOUBTS_REMEMBERED),
     spent: createRecent(REFERENCES_REMEMBERED),

@@ -69,6 +69,8 @@ export const listDevicesRequest = z.object({
 });
 
 export const operatingModes = ['PDV', 'STANDALONE'] as const;
+/** What a list may show beside: terminals of kiosks, which the vendor's guide to SELF_SERVICE describes (LIM-71). */
+export const listedModes = [...operatingModes, 'SELF_SERVICE'] as const;
 export const changeModeRequest = z.object({
   path: devicePath,
   body: z.looseObject({ operating_mode: z.enum(operatingModes) }),
@@ -127,13 +129,13 @@ export const listEventsAnswer = z.object({
   }),
 });
 
-/** `pos_id` a number, `store_id` a digit string or null, mode only PDV or STANDALONE (`legacy-point.md` §1.1, PHP SDK note of §4.2). */
+/** `pos_id` a number, `store_id` a digit string or null, mode PDV, STANDALONE or SELF_SERVICE (`legacy-point.md` §1.1, PHP SDK note of §4.2). */
 export const device = z.object({
   id: z.string(),
   pos_id: z.int(),
   store_id: z.string().nullable(),
   external_pos_id: z.string(),
-  operating_mode: z.enum(operatingModes),
+  operating_mode: z.enum(listedModes),
 });
 export const listDevicesAnswer = z.object({
   body: z.object({
@@ -166,6 +168,11 @@ export const noticeBody = z.object({
  * `{}` in a text is filled with the detail (a property name, a minimum). Codes nobody has seen use the HTTP number.
  */
 export const pointErrors = {
+  self_service: {
+    status: 409,
+    error: '409',
+    message: 'The device is in SELF_SERVICE mode, which can not be changed from here',
+  },
   queued_intent: { status: 409, error: '2205', message: 'There is already a queued intent for the device' },
   amount_minimum: { status: 400, error: '400', message: 'amount: Must be greater than or equal to {}' },
   amount_maximum: { status: 400, error: '400', message: 'amount: Must be less than or equal to {}' },

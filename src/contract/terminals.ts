@@ -35,6 +35,17 @@ export const listTerminalsAnswer = z.object({
   paging: z.object({ total: z.int(), offset: z.int(), limit: z.int() }),
 });
 
-export const setupTerminalAnswer = z.object({
-  terminals: z.array(z.object({ id: z.string(), operating_mode: z.string() })).min(1),
-});
+const terminalSetUp = z.object({ id: z.string().optional(), operating_mode: z.string() });
+export const setupTerminalAnswer = z.object({ terminals: z.array(terminalSetUp).min(1) });
+
+/**
+ * The answer to a setup in the shape of the reference, whichever it came in: a list of one terminal, with the `data` that the
+ * list of terminals has or without, or the terminal itself (`orders-api.md` §5, `peers.md`).
+ * @returns as Zod's `safeParse` does.
+ */
+export function parseSetupAnswer(body: unknown): z.ZodSafeParseResult<z.infer<typeof setupTerminalAnswer>> {
+  const wrapped = z.object({ data: setupTerminalAnswer }).safeParse(body);
+  if (wrapped.success) return { success: true, data: wrapped.data.data };
+  const bare = terminalSetUp.safeParse(body);
+  return setupTerminalAnswer.safeParse(bare.success ? { terminals: [bare.data] } : body);
+}

@@ -25,6 +25,7 @@ export const auditActions = [
   'mismatch amount',
   'mismatch contradiction',
   'mismatch state',
+  'terminal held',
   'replay notice',
   'replay notices',
   'backup',

@@ -8,6 +8,7 @@ import { markLimitation } from './limitation-mark.ts';
 import type { Link } from './link.ts';
 import type { Row } from './open-row.ts';
 import { noteOwnDoubt } from './own-doubt.ts';
+import { isTerminalHeld, noteFreeTerminal, reportHeldTerminal } from './point/held-terminal.ts';
 import { derivedReference } from './reference.ts';
 import type { Runtime } from './runtime.ts';
 import type { Sale } from './sale.ts';
@@ -23,9 +24,11 @@ export async function answerOf(
   const { family } = call.operation;
   switch (sent.kind) {
     case 'created':
+      noteFreeTerminal(runtime, sent.link);
       return counted(runtime, 'created', unlessLost(runtime, sent.link, sale.created(sent.link)));
     case 'refused': {
       if (sent.status === 401) await distrust(runtime, call.token);
+      if (isTerminalHeld(sent.status, sent.body)) await reportHeldTerminal(runtime, sent.link);
       return counted(
         runtime,
         'refused',

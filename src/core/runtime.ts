@@ -66,6 +66,7 @@ export type CounterName =
   | 'stale_versions' // -
   | 'late_approvals' // -
   | 'contradictions' // what
+  | 'held_terminals' // by: late_order, legacy_sale, foreign
   | 'settlements' // outcome
   | 'silent_orders' // found without an event
   | 'lost_links' // -
@@ -212,6 +213,8 @@ export interface Runtime {
   unfound: Recent<{ since_ms: number; last_ms: number }>;
   /** Sales whose order is not what was asked for, by the last answer about it; by legacy id: since which answer, and the last one. */
   contradicted: Recent<{ what: string; since_ms: number; last_ms: number }>;
+  /** What holds a terminal on which no sale went well since, by merchant and terminal (`core/point/held-terminal.ts`). */
+  held_terminals: Recent<'late_order' | 'legacy_sale' | 'foreign'>;
   /** Since when this process looks at orders that are shown as over and may yet be paid, by legacy id: monotonic ms. */
   awaited: Recent<number>;
   /** The unsigned event, by its sequence, that is tried again for a link in doubt while its order is not there; by legacy id. */

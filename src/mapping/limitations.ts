@@ -25,6 +25,8 @@ export const markedInCode = [
   'LIM-56',
   'LIM-57',
   'LIM-59',
+  'LIM-71',
+  'LIM-72',
   'LIM-83',
   'LIM-90',
 ] as const;

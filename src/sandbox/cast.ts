@@ -72,7 +72,7 @@ export interface Payable {
   act(action: BuyerAction, options: BuyerOptions): void;
 }
 
-export type OperatingMode = 'PDV' | 'STANDALONE' | 'UNDEFINED';
+export type OperatingMode = 'PDV' | 'STANDALONE' | 'SELF_SERVICE' | 'UNDEFINED';
 
 /** What is queued on a terminal. Both APIs put theirs here, so that each sees the other's: one queued thing per terminal. */
 export interface Occupation {

@@ -161,7 +161,7 @@ function addTerminals(router: Router, world: World): void {
 const terminalSchema = z.strictObject({
   /** Null takes the terminal away from its point of sale. */
   pos_id: z.int().nullable().optional(),
-  operating_mode: z.enum(['PDV', 'STANDALONE', 'UNDEFINED']).optional(),
+  operating_mode: z.enum(['PDV', 'STANDALONE', 'SELF_SERVICE', 'UNDEFINED']).optional(),
   software: z.enum(['current', 'old']).optional(),
 });
 

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { stringifyJson } from '../../src/contract/json.ts';
 import { errorBody, type Family, legacyError } from '../../src/contract/legacy-errors.ts';
-import { listTerminalsAnswer, setupTerminalAnswer } from '../../src/contract/terminals.ts';
+import { listTerminalsAnswer, parseSetupAnswer } from '../../src/contract/terminals.ts';
 import { type UpstreamCallName, upstreamRoutes } from '../../src/contract/upstream.ts';
 import type { LegacyCall } from '../../src/core/call.ts';
 import type { Link } from '../../src/core/link.ts';
@@ -163,7 +163,7 @@ function qrContext({ tables, exchange, link }: Run): MappingContext {
 
 function terminalsOf(operation: Operation, body: unknown): unknown {
   if (operation.upstream === 'terminals_list') return listTerminalsAnswer.parse(body);
-  return operation.upstream === 'terminals_setup' ? setupTerminalAnswer.parse(body) : null;
+  return operation.upstream === 'terminals_setup' ? parseSetupAnswer(body).data : null;
 }
 
 function eventsOf({ operation, given }: Run): MappingContext {

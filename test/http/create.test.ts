@@ -1,6 +1,6 @@
 /** A legacy create against every outcome upstream can have: one order at most, and never a 2xx on doubt (`reliability.md` §3.5). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../kit.ts';
+import { ARGENTINA, eventually } from '../kit.ts';
 import { idOf, legacyErrorOf, openShop, type Shop } from './till.ts';
 
 let shop: Shop;
@@ -204,5 +204,40 @@ describe('what the till gets for a create', () => {
       payment_mode: 'card',
     });
     expect(idOf(answer)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+});
+
+describe('a terminal that is held by what is no open sale of ours', () => {
+  openForGroup();
+
+  const HELD = { ...CREATE, kind: 'error', status: 409, code: 'already_queued_order_on_terminal' };
+
+  /** What operators find of refused creates on a terminal, oldest first. */
+  async function incidents(device: string): Promise<string[]> {
+    const { body } = await shop.ops('/api/incidents');
+    const found = (body as { incidents: { action: string; reason: string; evidence: { unit?: string } }[] }).incidents;
+    return found.filter(({ evidence }) => evidence.unit === device).map(({ action, reason }) => `${action}: ${reason}`);
+  }
+
+  it('is told at once, and operators read what it may be, once until a sale goes well there', async () => {
+    const device = shop.freshDevice();
+    await shop.fault({ ...HELD, nth: 1, times: 2 });
+    const before = (await shop.requests('/v1/orders')).length;
+    for (let nth = 0; nth < 2; nth++)
+      expect(legacyErrorOf(await shop.create(device))).toMatchObject({ error: '2205', status: 409 });
+    expect((await shop.requests('/v1/orders')).length).toBe(before + 2);
+    expect(await incidents(device)).toEqual([expect.stringMatching(/^terminal held: .*made without Puente/)]);
+    expect((await shop.ops('/metrics')).text).toMatch(/puente_total\{[^}]*"held_terminals"[^}]*"foreign"[^}]*\} 2/);
+    expect((await shop.create(device)).status).toBe(201);
+  });
+
+  it('may be held by an order whose end nobody has seen', async () => {
+    const device = shop.freshDevice();
+    expect((await shop.create(device)).status).toBe(201);
+    await shop.control(`/terminals/${ARGENTINA}/${device}/confirm_needed`, { body: {} });
+    await shop.fault({ ...HELD, nth: 1 });
+    expect(legacyErrorOf(await shop.create(device, { amount: 1700 })).error).toBe('2205');
+    const [row] = shop.rows(device);
+    expect(await incidents(device)).toEqual([expect.stringContaining(`by the order of sale ${row?.legacy_id}`)]);
   });
 });

@@ -68,3 +68,8 @@ export function expectCounted({ id, counted, operations }: WrittenLimitation, re
     expect(met.filter((ids) => ids.includes(id)).length, `reports with hits of ${id}: ${met}`).toBeGreaterThan(0);
   }
 }
+
+/** The first limitations and 70 to 74 are about Point sales and terminals; the others have a test file of their own. */
+export function isOfPoint(id: string): boolean {
+  return id <= 'LIM-20' || (id >= 'LIM-70' && id <= 'LIM-74');
+}

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readDocuments } from '../../src/mapping/load.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
-import { expectCounted, hitsIn, reportsOf } from './limitation-hits.ts';
+import { expectCounted, hitsIn, isOfPoint, reportsOf } from './limitation-hits.ts';
 import { narrowDifferences } from './qr-transcript.ts';
 import { cancel, create, differences, get, newTill, type Step, status, TOLD_PAID } from './till-script.ts';
 import { inEachWay, type WorldOptions } from './worlds.ts';
@@ -303,6 +303,36 @@ describe('each limitation is this difference and no other', () => {
     const set = { environment: { PUENTE_NOTICES_USER_AGENT: 'restclient-node/4.15.3' } };
     expect((await senders(set)).orders).toBe('restclient-node/4.15.3');
   });
+
+  limitation('LIM-70', async () => {
+    const script = [create({ amount: 1500, external_reference: 'sale-77' }), { person: 'pay' }, TOLD_PAID, get()];
+    expect(await compare(script)).toEqual([]);
+    expect(await compare(script.slice(0, 1), { merchant: BRAZIL })).toEqual([]);
+    const refused = { call: 'POST /devices/{device}/payment-intents', body: { amount: 1500, external_reference: 'x' } };
+    const reports = await reportsOf(() => compare([refused], { merchant: MEXICO }));
+    expect(reports.flatMap(hitsIn)).toEqual([]);
+  });
+
+  const inMode = (mode: string, script: Step[]): Promise<string[]> =>
+    compare([{ sandbox: `terminals/{merchant}/{device}`, body: { operating_mode: mode } }, ...script]);
+
+  limitation('LIM-71', async () => {
+    const found = await inMode('SELF_SERVICE', [
+      { call: 'GET /devices' },
+      { call: 'PATCH /devices/{device}', body: { operating_mode: 'PDV' } },
+    ]);
+    expect(found).toHaveLength(4);
+    expect(found[0]).toContain('"operating_mode":"STANDALONE"');
+    expect(found[1]).toContain('"operating_mode":"SELF_SERVICE"');
+    expect(found.slice(2)).toEqual([
+      '- < 200 application/json {"operating_mode":"PDV"}',
+      `+ < 409 application/json {"error":"409","message":"The device is in SELF_SERVICE mode, which can not be changed from here","status":409}`,
+    ]);
+  });
+
+  limitation('LIM-72', async () => {
+    expect(await inMode('UNDEFINED', [{ call: 'GET /devices' }])).toEqual([]);
+  });
 });
 
 test('an ordinary sale meets none but that its notice names Puente', async () => {
@@ -311,11 +341,8 @@ test('an ordinary sale meets none but that its notice names Puente', async () =>
   expect(report && hitsIn(report)).toEqual([['LIM-20', 1]]);
 });
 
-/** Those after it are about QR sales, merchant orders and payments; each of those has its own test file. */
-const LAST_OF_POINT = 'LIM-20';
-
 test('every limitation of Point has its test, and every test its entry', () => {
-  const own = limitations.filter(({ id }) => id <= LAST_OF_POINT);
+  const own = limitations.filter(({ id }) => isOfPoint(id));
   expect(own.map(({ test: name }) => name)).toEqual([...shown]);
   expect(own.map(({ id }) => id)).toEqual([...shown]);
 });

@@ -3,18 +3,16 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readDocuments } from '../../src/mapping/load.ts';
 import { call, tokenOf } from '../kit.ts';
-import { expectCounted, reportsOf } from './limitation-hits.ts';
+import { expectCounted, isOfPoint, reportsOf } from './limitation-hits.ts';
 import { argentina, buyer, create, type QrFamily } from './qr-sales.ts';
 import { newQrTill, type QrStep, type QrTill } from './qr-till-script.ts';
 import { narrowDifferences } from './qr-transcript.ts';
 import { inEachQrWay, type OpenQrWorld } from './qr-worlds.ts';
 import type { WorldOptions } from './worlds.ts';
 
-/** Those of Point, up to here, have their tests in `limitations.test.ts`. */
-const LAST_OF_POINT = 'LIM-20';
 export const limitations = readDocuments(
   join(import.meta.dirname, '..', '..', 'mappings'),
-).documents.limitations.filter(({ id }) => id > LAST_OF_POINT);
+).documents.limitations.filter(({ id }) => !isOfPoint(id));
 export const shown = new Set<string>();
 
 /** Some of them make dozens of sales. */

@@ -6,6 +6,8 @@ export type Step =
   | { call: string; body?: unknown; headers?: Record<string, string>; as?: string; token?: string | null }
   /** The person at the terminal acts. */
   | { person: string; device?: string; options?: object }
+  /** Something is set in the sandbox, by its control door. */
+  | { sandbox: string; body: unknown }
   /** Virtual time passes. */
   | { advance_ms: number }
   /** Waits until so many more notices have come, and so many of payments where those are told, and writes down what came. */
@@ -50,6 +52,12 @@ export function newTill(world: ScriptWorld): ScriptTill {
       const { status, text } = await call(world.control_url + path, { body: step.options ?? {} });
       if (status !== 200) throw new Error(`The person could not ${step.person}: ${text}`);
       return [`= ${step.person} at the terminal`];
+    }
+    if ('sandbox' in step) {
+      const path = step.sandbox.replace('{merchant}', world.merchant).replace('{device}', DEVICE);
+      const { status, text } = await call(`${world.control_url}/_sandbox/${path}`, { method: 'PUT', body: step.body });
+      if (status !== 200) throw new Error(`The sandbox refused ${path}: ${text}`);
+      return [`= ${path} is set`];
     }
     if ('advance_ms' in step) {
       await call(`${world.control_url}/_sandbox/clock`, { body: { advance_ms: step.advance_ms } });

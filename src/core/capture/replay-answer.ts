@@ -2,7 +2,7 @@
 import { errorBody, legacyError } from '../../contract/legacy-errors.ts';
 import { intentStates } from '../../contract/legacy-point.ts';
 import { order } from '../../contract/orders.ts';
-import { listTerminalsAnswer, setupTerminalAnswer } from '../../contract/terminals.ts';
+import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { referenceOf } from '../qr/held.ts';
@@ -60,17 +60,14 @@ function sourceOf({ messages, asked }: Again): unknown {
   if (operation.upstream === 'terminals_list')
     return parsedBy(listTerminalsAnswer, sentCall(messages, 'terminals_list')?.answer);
   if (operation.upstream === 'terminals_setup')
-    return parsedBy(setupTerminalAnswer, sentCall(messages, 'terminals_setup')?.answer);
+    return parseSetupAnswer(sentCall(messages, 'terminals_setup')?.answer).data ?? null;
   // A sale may have taken another one away first: its own order counts, or what a look at it said.
   const own = operation.upstream === null ? undefined : sentCall(messages, operation.upstream);
   const made = own?.status !== undefined && own.status !== null && own.status < 300 ? own : sentCall(messages, 'get');
   return parsedBy(order, made?.answer);
 }
 
-function parsedBy(
-  schema: typeof order | typeof listTerminalsAnswer | typeof setupTerminalAnswer,
-  value: unknown,
-): unknown {
+function parsedBy(schema: typeof order | typeof listTerminalsAnswer, value: unknown): unknown {
   const parsed = schema.safeParse(value);
   return parsed.success ? parsed.data : null;
 }

@@ -1,4 +1,5 @@
 /** What is worth knowing and in nobody's way, each with the command that shows it: pure. */
+import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import { routedKinds } from '../merchant.ts';
 import type { LedgerRow } from '../records/evidence.ts';
 import { sideOf } from '../sentences/facts.ts';
@@ -22,7 +23,13 @@ export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
       return finding('error_difference', sentence, showOf(one), { operation, sample });
     });
   const carried = seen.unknowns.filter(({ what }) => unknown === null || unknown[what] === 'carry');
-  const found = [...losses, ...mismatchRemarks(facts), ...errors, ...refusedKinds(seen, facts)];
+  const found = [
+    ...selfService(seen.ledger, merchant_id),
+    ...losses,
+    ...mismatchRemarks(facts),
+    ...errors,
+    ...refusedKinds(seen, facts),
+  ];
   if (carried.length === 0) return found;
   const names = carried.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
   const sentence = say('unknown_carried', { names: names.join(', '), more: carried.length - names.length });
@@ -50,6 +57,18 @@ function refusedKinds(seen: Seen, { operations, merchant_id }: ReadinessFacts): 
     if (came === 0 || used.includes(kind)) return [];
     return [finding('not_used', say('not_used', { calls: came, kind }), `puente coverage ${merchant_id}`)];
   });
+}
+
+/** A till that wants them for its own sales can't switch them over any more. */
+function selfService(ledger: readonly LedgerRow[], merchant_id: string): Finding[] {
+  return ledger
+    .filter(({ why }) => why === SELF_SERVICE_SHOWN)
+    .map(({ count, operation, sample }) =>
+      finding('self_service', say('self_service', { count }), `puente losses --merchant ${merchant_id}`, {
+        operation,
+        sample,
+      }),
+    );
 }
 
 function lossRemark(ledger: readonly LedgerRow[], weight: LedgerRow['weight'], merchant_id: string): Finding[] {

@@ -37,6 +37,7 @@ export const findingCodes = [
   'mismatch_contradiction',
   'mismatch_state',
   'not_used',
+  'self_service',
   'loss_money',
   'loss_identity',
   'loss_other',

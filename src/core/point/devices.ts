@@ -1,7 +1,8 @@
 /** The stories of devices: list them, change their mode. */
-import { listTerminalsAnswer, setupTerminalAnswer } from '../../contract/terminals.ts';
-import { answered, type LegacyAnswer } from '../answer.ts';
+import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
+import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
+import { markLimitation } from '../limitation-mark.ts';
 import type { Runtime } from '../runtime.ts';
 import { routeOf, type UpstreamCall, type UpstreamOutcome } from '../upstream.ts';
 
@@ -20,22 +21,60 @@ export async function listDevices(runtime: Runtime, call: LegacyCall): Promise<L
   const list =
     outcome.kind === 'answered' && outcome.status === 200 ? listTerminalsAnswer.safeParse(outcome.body) : null;
   if (!list?.success) return upstreamRefusal(runtime, call, 'terminals_list', unreadable(outcome));
+  for (const { operating_mode } of list.data.data.terminals) {
+    if (operating_mode === 'SELF_SERVICE') markLimitation(runtime.exchange(), 'LIM-71');
+    else if (operating_mode === 'UNDEFINED') markLimitation(runtime.exchange(), 'LIM-72');
+  }
   return answerWith(runtime, call, list.data);
 }
 
-/** `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`legacy-point.md` §1.2). */
+/**
+ * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`legacy-point.md` §1.2). Tills put their terminals into PDV
+ * without being asked (Odoo does at every start), and the service would take a kiosk's terminal out of SELF_SERVICE for them: its
+ * mode is looked up first, and kept (LIM-71).
+ */
 export async function changeMode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
   const { value } = translate(runtime, call);
+  const mode = await modeOf(runtime, call);
+  if (mode !== null && typeof mode === 'object')
+    return upstreamRefusal(runtime, call, 'terminals_list', unreadable(mode));
+  if (mode === 'SELF_SERVICE') {
+    markLimitation(runtime.exchange(), 'LIM-71');
+    return refused('point', 'self_service');
+  }
   const outcome = await sendTwice(runtime, {
     ...routeOf('terminals_setup'),
     body: Buffer.from(JSON.stringify(value.body), 'utf8'),
     token: call.token,
     timeout_ms: runtime.settings.create.attempt_timeout_ms,
   });
-  const setup =
-    outcome.kind === 'answered' && outcome.status === 200 ? setupTerminalAnswer.safeParse(outcome.body) : null;
+  const setup = outcome.kind === 'answered' && outcome.status === 200 ? parseSetupAnswer(outcome.body) : null;
   if (!setup?.success) return upstreamRefusal(runtime, call, 'terminals_setup', unreadable(outcome));
   return answerWith(runtime, call, setup.data);
+}
+
+/** The longest page, and how many are read: more terminals than one merchant has. */
+const PAGE = 50;
+const MOST_PAGES = 40;
+
+/** @returns null for a terminal that is not listed; the outcome of a list that could not be read. */
+async function modeOf(runtime: Runtime, call: LegacyCall): Promise<string | null | UpstreamOutcome> {
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const outcome = await sendTwice(runtime, {
+      ...routeOf('terminals_list'),
+      query: { limit: String(PAGE), offset: String(page * PAGE) },
+      token: call.token,
+      timeout_ms: runtime.settings.reads.timeout_ms,
+    });
+    const list =
+      outcome.kind === 'answered' && outcome.status === 200 ? listTerminalsAnswer.safeParse(outcome.body) : null;
+    if (!list?.success) return outcome;
+    const { terminals } = list.data.data;
+    const found = terminals.find(({ id }) => id === call.path.device_id);
+    if (found !== undefined) return found.operating_mode;
+    if (terminals.length < PAGE) return null;
+  }
+  return null;
 }
 
 function translate(runtime: Runtime, call: LegacyCall): ReturnType<Runtime['tables']['request']> {
@@ -48,10 +87,11 @@ function translate(runtime: Runtime, call: LegacyCall): ReturnType<Runtime['tabl
 }
 
 function answerWith(runtime: Runtime, call: LegacyCall, source: unknown): LegacyAnswer {
-  const { value } = runtime.tables.answer(call.operation, source, {
+  const { value, losses } = runtime.tables.answer(call.operation, source, {
     ...merchantContext(runtime, call.merchant),
     device_id: call.path.device_id,
   });
+  runtime.exchange()?.losses.push(...losses);
   return answered(200, value.body);
 }
 

@@ -54,6 +54,12 @@ const mismatches = {
     `The order counts as paid with ${paid_minor} of ${sale_minor} minor units, and names no discount.`,
   'contradiction.refund': () =>
     'The answer to a refund names another amount or payment than the one that was asked for.',
+  'held_terminal.late_order': ({ sale }: { sale: string }) =>
+    `The terminal is held, perhaps by the order of sale ${sale}, which is over for its till: look at the terminal, and cancel what it shows.`,
+  'held_terminal.legacy_sale': ({ sale }: { sale: string }) =>
+    `The terminal is held, perhaps by sale ${sale}, which was made on legacy and whose end was not seen: look at the terminal, and cancel what it shows.`,
+  'held_terminal.foreign': () =>
+    "The terminal is held by something that was made without Puente, such as a sale of another program with a token of this merchant, one of the vendor's panel, or a print that was not finished: look at the terminal, and cancel what it shows.",
   'mismatch.stale': (facts: { state: string; legacy_state: string; order_status: string }) =>
     `The link is ${facts.state} and shows ${facts.legacy_state}; the order is ${facts.order_status}.`,
   'mismatch.state': (facts: { legacy_state: string; order_status: string; shows: string }) =>

@@ -111,11 +111,12 @@ async function readOrders(tools: DoubleReadTools, asked: Asked, task: ShadowTask
   if (outcome.status === 200) {
     const parsed = readers[name].safeParse(outcome.body);
     if (!parsed.success) return null;
+    const answer = tables.answer(operation, parsed.data, { ...context, ...source.path });
     return {
       status: 200,
       error: null,
-      body: tables.answer(operation, parsed.data, { ...context, ...source.path }).value.body,
-      paper: { fired: translated.fired, losses: translated.losses },
+      body: answer.value.body,
+      paper: { fired: translated.fired, losses: [...translated.losses, ...answer.losses] },
     };
   }
   const row = tables.error(operation.family, name, outcome.status, outcome.body, context);

@@ -29,7 +29,8 @@ export const incidentRoutes: OpsRoute[] = [
     method: 'GET',
     path: '/api/incidents',
     role: 'viewer',
-    summary: 'What Puente noticed or did by itself, newest first: safety stops, settlements, mismatches.',
+    summary:
+      'What Puente noticed or did by itself, newest first: safety stops, settlements, mismatches, held terminals.',
     query: incidentQuery,
     answer: incidentsView,
     command: 'incidents',

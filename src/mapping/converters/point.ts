@@ -78,7 +78,7 @@ export const pointConverters: Readonly<Record<string, Converter>> = {
     convert: (value) => ({ value: value === '' ? null : String(value) }),
   },
   operating_mode: {
-    says: '`PDV` and `STANDALONE` stay; anything else shows as STANDALONE, a loss',
+    says: '`PDV`, `STANDALONE` and `SELF_SERVICE` stay, the last as a noted loss; anything else shows as STANDALONE, a loss',
     loses: true,
     convert: operatingMode,
   },
@@ -171,8 +171,12 @@ function lifetime(value: unknown): Converted {
     : { ...kept, loss: `a Point order lives ${MIN_LIFE_S} to ${MAX_LIFE_S} seconds; taken as ${clamped}` };
 }
 
+/** Readiness knows such terminals by it (`core/evidence/remarks.ts`). */
+export const SELF_SERVICE_SHOWN = 'legacy documents no SELF_SERVICE; the terminal is shown in it';
+
 function operatingMode(value: unknown): Converted {
   if (value === 'PDV' || value === 'STANDALONE') return { value };
+  if (value === 'SELF_SERVICE') return { value, loss: SELF_SERVICE_SHOWN };
   return { value: 'STANDALONE', loss: `legacy knows PDV and STANDALONE only; ${String(value)} shows as STANDALONE` };
 }
 
