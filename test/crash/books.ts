@@ -63,7 +63,12 @@ export async function collect(stand: Stand, till: Till, unsettled: string[] = []
     state: (body as { state?: unknown }).state, // a notice is a flat intent
   }));
   const clients = { creates, cancels, probes, reads, notices: told, unsettled };
-  return { ...clients, ...upstreamBooks(stand), ...(await databaseBooks(stand)) };
+  return {
+    ...clients,
+    ...upstreamBooks(stand),
+    ...(await databaseBooks(stand)),
+    heard_by_notice: await heardByNotice(stand),
+  };
 }
 
 /** Calls that don't wait for each other, and are no flood either. */
@@ -144,6 +149,17 @@ export async function databaseBooks({ read, integrity }: Stand): Promise<Databas
 /** A reference whose digits happen to look like a card's is sealed in the file (`reliability.md` F134). */
 function uncovered(link: LinkFacts): LinkFacts {
   return { ...link, reference_sent: cover.open(link.reference_sent) };
+}
+
+/**
+ * Orders of sales whose 2xx was committed, and whose receiver acknowledged a notice of their end. Nobody can tell whether the answer
+ * left before a kill, so a repetition that comes after that notice counts as the next sale (`reliability.md` §3.9).
+ */
+export async function heardByNotice({ read }: Stand): Promise<string[]> {
+  const rows = await read<{ order_id: string }>(
+    "SELECT order_id FROM links WHERE heard_by = 'notice' AND client_answer = 'maybe' AND order_id IS NOT NULL",
+  );
+  return rows.map(({ order_id }) => order_id);
 }
 
 /** The merchant all sales are made for. */

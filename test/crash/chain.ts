@@ -91,6 +91,7 @@ export function tellAll(name: string, stand: Stand): void {
  * @returns what was left when it should have been quiet: recovery may not wait for webhooks or for the orders' end.
  */
 export async function untilOver(stand: Stand, till: Till): Promise<string[]> {
+  await till.repeated();
   for (let round = 0; round < 2; round++) {
     await till.retryLost();
     await Promise.all(till.sales.map((sale) => till.end(sale)));
@@ -152,5 +153,5 @@ export function summary(outcome: Outcome): string {
   const count = (...invariants: string[]) =>
     outcome.violations.filter(({ invariant }) => invariants.includes(invariant)).length;
   const { name, kills, creates, orders, settled } = outcome;
-  return `${name}: ${kills} kills, ${creates} creates, ${orders} orders, ${settled} settled, ${count('I1')} lost, ${count('I3', 'I4')} orphaned, ${count('I2', 'I13')} doubled`;
+  return `${name}: ${kills} kills, ${creates} creates, ${orders} orders, ${settled} settled, ${count('I1')} lost, ${count('I3', 'I4')} orphaned, ${count('I2', 'I13', 'P2')} doubled`;
 }

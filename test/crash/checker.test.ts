@@ -71,6 +71,23 @@ const lies: [Invariant, string, (history: History) => unknown][] = [
       if (first !== undefined) history.creates.push({ ...first, legacy_id: 'second' });
     },
   ],
+  [
+    'P2',
+    'a sale was paid once more after its till was told nothing',
+    (history) => {
+      const copy = { ...theLink(history), legacy_id: 'second', order_id: 'ORD2', reference_sent: 'second' };
+      history.links.push({ ...copy, idempotency_key: 'second', client_answer: 'error' });
+      history.orders.push({ ...theOrder(history), id: 'ORD2', reference: 'second', created_at: 0, updated_at: 1 });
+    },
+  ],
+  [
+    'P2',
+    'the second coffee was answered with the first',
+    (history) => {
+      const first = history.creates.find(({ legacy_id }) => legacy_id === theLink(history).legacy_id);
+      if (first !== undefined) history.creates.push({ ...first, sale: 9_999 });
+    },
+  ],
   ['I2', 'a key was sent that no row has', (history) => history.keys_seen.push('a second key')],
   [
     'I2',

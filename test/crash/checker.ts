@@ -89,10 +89,12 @@ export interface History {
   audits: AuditFacts[];
   merchants: { id: string; stage: string | null }[];
   /** Answer of SQLite's own check of the file. */
+  /** Orders that a kill may have hidden from their tills, although a notice of them was acknowledged. */
+  heard_by_notice: string[];
   integrity: string;
 }
 
-export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8' | 'I11' | 'I12' | 'I13' | 'P16' | 'file';
+export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8' | 'I11' | 'I12' | 'I13' | 'P2' | 'P16' | 'file';
 
 export interface Violation {
   invariant: Invariant;
@@ -131,6 +133,7 @@ export function check(history: History): Violation[] {
     ['I11', carriedNoted],
     ['I12', amountsEqual],
     ['I13', unitsFree],
+    ['P2', paidOnce],
     ['P16', auditsHold],
     ['file', (books) => (books.integrity === 'ok' ? [] : [`the file is damaged: ${books.integrity}`])],
   ];
@@ -347,6 +350,34 @@ function unitsFree(books: Books): string[] {
   }
   for (const { device, status } of books.probes) {
     if (status !== 201) wrong.push(`a new create on ${device} answers ${status ?? 'nothing'} at the end`);
+  }
+  return wrong;
+}
+
+const PAID_ORDER = new Set(['processed', 'refunded']);
+
+/**
+ * P2 for money: approved payments per sale that a cashier meant are at most one. Equal sales of one device follow each other only when
+ * the one before was paid and read, so that none is answered with another's id.
+ */
+function paidOnce(books: Books): string[] {
+  const wrong: string[] = [];
+  const what = (one: CreateCall | UpstreamOrder): string => `${one.merchant_id}/${one.device}/${one.amount_minor}`;
+  const meant = Map.groupBy(books.creates, what);
+  const paid = books.orders.filter(({ status }) => PAID_ORDER.has(status));
+  for (const [mark, all] of Map.groupBy(paid, what)) {
+    const sales = new Set(meant.get(mark)?.map(({ sale }) => sale));
+    const isHeard = ({ id }: UpstreamOrder): boolean => books.heard_by_notice.includes(id);
+    // The last of them stands for the sale, and what was heard before it for an answer that a kill may have cut off.
+    const orders = all.filter((order) => !isHeard(order) || !all.some((next) => next.created_at > order.updated_at));
+    if (orders.length > sales.size)
+      wrong.push(
+        `${sales.size} sales of ${mark} were paid ${orders.length} times: ${orders.map(({ id }) => id).join(', ')}`,
+      );
+  }
+  for (const [legacy_id, calls] of Map.groupBy(books.acknowledged, (call) => call.legacy_id)) {
+    const sales = [...new Set(calls.map(({ sale }) => sale))];
+    if (sales.length > 1) wrong.push(`sales ${sales.join(' and ')} were both answered with ${legacy_id}`);
   }
   return wrong;
 }

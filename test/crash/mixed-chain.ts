@@ -55,6 +55,7 @@ async function sellBoth(trial: QrTrial, point: Till): Promise<void> {
 /** As each kind ends by itself: tills try again, all is recovered, everybody's time runs out, and every unit sells once more. */
 async function finish(name: string, kills: number, trial: QrTrial, point: Till): Promise<MixedOutcome> {
   const { stand, till } = trial;
+  await point.repeated();
   for (let round = 0; round < 2; round++) {
     await Promise.all([till.recover(), point.retryLost()]);
     await Promise.all(point.sales.map((sale) => point.end(sale)));

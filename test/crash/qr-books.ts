@@ -1,7 +1,7 @@
 /** Collects a history of QR sales from outside: the upstream's state door, the receiver, reads through Puente, and its audit. */
 import { z } from 'zod';
 import { type Answer, ARGENTINA, call, type Delivery, tokenOf } from '../kit.ts';
-import { databaseBooks, isOfPoint } from './books.ts';
+import { databaseBooks, heardByNotice, isOfPoint } from './books.ts';
 import type { BookedOrder, BookedPayment, QrHistory, ToldNotice } from './qr-history.ts';
 import type { QrTill } from './qr-till.ts';
 import type { Stand } from './stand.ts';
@@ -145,6 +145,7 @@ export async function collectQr(
       const { order_id } = detail as { order_id?: unknown }; // what a line of a settlement carries
       return action === 'settle' ? [String(order_id)] : [];
     }),
+    heard_by_notice: await heardByNotice(stand),
     integrity,
   };
 }

@@ -69,6 +69,22 @@ const lies: [QrRule, string, (history: QrHistory) => void][] = [
   ['one exact order', 'an acknowledged sale has two orders', (history) => double(history, PAID)],
   [
     'one exact order',
+    'a sale that was reported as paid got a second order from its retry',
+    (history) => {
+      history.reported.push(orderOf(history, PAID).id);
+      double(history, PAID);
+    },
+  ],
+  [
+    'paid once',
+    'a sale that its till knows nothing of was paid twice',
+    (history) => {
+      forget(history, PAID);
+      double(history, PAID);
+    },
+  ],
+  [
+    'one exact order',
     'the order costs a cent more',
     (history) => change(orderOf(history, PAID), { total_minor: orderOf(history, PAID).total_minor + 1 }),
   ],
@@ -299,6 +315,13 @@ describe('the checker of QR sales', { timeout: LIMIT_MS }, () => {
     change(history.payment_reads.get(paymentOf(history, PARTED).id), { refunded_minor: 100 });
     expect(checkQr(history).map(({ rule }) => rule)).toEqual(['refunds as told']);
     told.server = 2;
+    expect(checkQr(history)).toEqual([]);
+  });
+
+  it('counts an order that was reported as paid, and then told by the retry of its till', () => {
+    const history = structuredClone(truth);
+    history.reported.push(orderOf(history, PAID).id);
+    history.calls.unshift({ ...callOf(history, PAID), status: null, qr_data: null });
     expect(checkQr(history)).toEqual([]);
   });
 

@@ -102,6 +102,8 @@ export interface QrHistory {
   payment_reads: Map<string, PaymentRead>;
   /** Orders that Puente's own report names. */
   reported: string[];
+  /** Orders that a kill may have hidden from their tills, although a notice of them was acknowledged. */
+  heard_by_notice: string[];
   /** A last create on every point of sale. */
   probes: { pos: string; status: number | null }[];
   /** What recovery had not done in time, in words. */

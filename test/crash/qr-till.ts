@@ -131,6 +131,8 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
       return sale;
     },
     async recover() {
+      // Buyers pay what the counter shows, although its till has no answer yet.
+      for (const sale of unanswered.values()) if (sale.kind !== 'dynamic' && random.chance(0.4)) await till.pay(sale);
       await Promise.all(
         [...unanswered].map(([pos, sale]) =>
           // Nothing takes a dynamic sale away, so its till goes on until it has its code.

@@ -1,4 +1,5 @@
 /** The clients of a crash test: tills that sell, retry, cancel and remember every answer, and customers at the terminals. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { PuenteError } from '../../src/error.ts';
 import { type Answer, ARGENTINA, call, POINT, tokenOf } from '../kit.ts';
 import { inTurns } from './books.ts';
@@ -6,8 +7,8 @@ import type { CreateCall } from './checker.ts';
 import type { Random } from './random.ts';
 import type { Stand } from './stand.ts';
 
-/** What a till does when the answer to its create was lost. */
-type Lost = 'retry' | 'retry later' | 'give up';
+/** What a till does when the answer to its create was lost; `sdk`: its library repeats the call by itself, and then the cashier does. */
+type Lost = 'sdk' | 'retry' | 'retry later' | 'give up';
 /** What becomes of a sale that was acknowledged. */
 type Ending = 'pay' | 'decline' | 'cancel at terminal' | 'cancel by till' | 'leave';
 
@@ -19,12 +20,19 @@ export interface Sale {
   headers: Record<string, string>;
   lost: Lost;
   ending: Ending;
+  /** The customer pays as soon as the terminal shows it, although the till has no answer yet. */
+  pays_early: boolean;
+  /** When it is paid and its till has read that, an equal one is sold: the second coffee. */
+  is_repeated: boolean;
   /** Set by the first 2xx. */
   legacy_id: string | null;
   /** Boots that this sale has waited for its retry. */
   waited: number;
-  /** `unanswered`: the till gave up without an answer, and the customer may still pay at the terminal. */
-  state: 'open' | 'acknowledged' | 'unanswered' | 'over';
+  /**
+   * `repeating`: the till's library is at it. `unanswered`: the till gave up without an answer, and the customer may still pay at
+   * the terminal. `paid`: what becomes of it is still to be read.
+   */
+  state: 'open' | 'repeating' | 'acknowledged' | 'unanswered' | 'paid' | 'over';
 }
 
 export interface Till {
@@ -40,13 +48,18 @@ export interface Till {
   retryLost(): Promise<void>;
   /** What customers and tills do with a sale that was acknowledged. */
   end(sale: Sale): Promise<void>;
-  /** Customers pay what the terminal shows, although their till got no answer and gave up. */
+  /** Customers pay what the terminal shows, although their till got no answer: it has given up, or will ask again. */
   payUnanswered(): void;
+  /** Resolves when no till's library repeats a call any more. */
+  repeated(): Promise<void>;
   /** A new create on every device that was used, which must work, and its cancel. */
   probe(): Promise<void>;
   get(legacy_id: string): Promise<Answer | null>;
 }
 
+/** As the vendor's Node SDK does it: three times, on these answers and on a broken connection. */
+const SDK_PAUSES_MS = [1_000, 2_000, 4_000];
+const SDK_RETRIES_ON: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 const PROBE_RETRIES = 2;
 /** Then the cashier has lost patience. */
 const MOST_RETRIES = 3;
@@ -60,6 +73,8 @@ export function startTill(stand: Stand, random: Random): Till {
   const creates: CreateCall[] = [];
   const cancels: string[] = [];
   const probes: Till['probes'] = [];
+  const repeating = new Set<Promise<void>>();
+  let used = 0;
 
   /** Null when the connection broke: the server died under the call. */
   async function send(path: string, options: Parameters<typeof call>[1]): Promise<Answer | null> {
@@ -82,14 +97,42 @@ export function startTill(stand: Stand, random: Random): Till {
     if (legacy_id !== null) {
       sale.legacy_id ??= legacy_id;
       sale.state = 'acknowledged';
-    } else if (sale.lost === 'give up') sale.state = status === null && sale.ending === 'pay' ? 'unanswered' : 'over';
+    } else if (sale.state === 'repeating') return status;
+    else if (sale.lost === 'sdk' && (status === null || SDK_RETRIES_ON.has(status))) repeat(sale);
+    else if (sale.lost === 'give up') sale.state = status === null && sale.ending === 'pay' ? 'unanswered' : 'over';
     return status;
+  }
+
+  /** What the till's library does by itself meanwhile; after it the cashier goes on. */
+  function repeat(sale: Sale): void {
+    sale.state = 'repeating';
+    const work = (async () => {
+      for (const pause_ms of SDK_PAUSES_MS) {
+        await pause(pause_ms);
+        const status = await create(sale);
+        if (status !== null && !SDK_RETRIES_ON.has(status)) break;
+      }
+      sale.lost = 'retry';
+      if (sale.state === 'repeating') sale.state = 'open';
+    })().finally(() => repeating.delete(work));
+    repeating.add(work);
   }
 
   async function cancel(device: string, legacy_id: string): Promise<number | null> {
     cancels.push(legacy_id);
     const answer = await send(`${POINT}/devices/${device}/payment-intents/${legacy_id}`, { method: 'DELETE' });
     return answer?.status ?? null;
+  }
+
+  /** The till reads that its customer has paid; an equal sale after that is another one, on the same terminal and with the same key. */
+  async function readPaid(sale: Sale): Promise<void> {
+    const answer = await till.get(sale.legacy_id ?? '');
+    if (answer?.status !== 200 || (answer.body as { state?: unknown }).state !== 'FINISHED') return;
+    sale.state = 'over';
+    const { device, amount_minor, body, headers } = sale;
+    const next = newSale(device, { lost: 'retry', ending: 'pay' });
+    Object.assign(next, { amount_minor, body, headers, is_repeated: false });
+    await create(next);
   }
 
   function newSale(device: string, plan: Partial<Pick<Sale, 'lost' | 'ending'>>): Sale {
@@ -105,8 +148,10 @@ export function startTill(stand: Stand, random: Random): Till {
       amount_minor,
       body,
       headers: random.chance(0.5) ? { 'x-idempotency-key': `till-key-${number}` } : {},
-      lost: random.pick(['retry', 'retry later', 'give up']),
+      lost: random.pick(['sdk', 'retry', 'retry later', 'give up']),
       ending: random.pick(['pay', 'pay', 'decline', 'cancel at terminal', 'cancel by till', 'leave']),
+      pays_early: random.chance(0.6),
+      is_repeated: random.chance(0.3),
       legacy_id: null,
       waited: 0,
       state: 'open',
@@ -122,7 +167,7 @@ export function startTill(stand: Stand, random: Random): Till {
     cancels,
     probes,
     async sell(plan = {}) {
-      const device = devices[sales.length];
+      const device = devices[used++];
       if (device === undefined) throw new Error('the crash test has used up its terminals');
       const sale = newSale(device.id, plan);
       await create(sale);
@@ -137,14 +182,22 @@ export function startTill(stand: Stand, random: Random): Till {
       await Promise.all(due.map((sale) => create(sale)));
     },
     async end(sale) {
+      if (sale.state === 'paid') return readPaid(sale);
       if (sale.state !== 'acknowledged' || sale.legacy_id === null) return;
-      sale.state = 'over';
+      sale.state = sale.ending === 'pay' && sale.is_repeated ? 'paid' : 'over';
       if (sale.ending === 'leave') return;
       if (sale.ending === 'cancel by till') await cancel(sale.device, sale.legacy_id);
       else actAtTerminal(stand, sale);
     },
     payUnanswered() {
-      for (const sale of sales) if (sale.state === 'unanswered') actAtTerminal(stand, sale);
+      for (const sale of sales) {
+        const is_waiting = sale.state === 'open' || sale.state === 'repeating';
+        const pays = sale.state === 'unanswered' || (is_waiting && sale.pays_early && sale.ending === 'pay');
+        if (pays) actAtTerminal(stand, sale);
+      }
+    },
+    async repeated() {
+      while (repeating.size > 0) await Promise.all(repeating);
     },
     async probe() {
       await inTurns(new Set(sales.map((sale) => sale.device)), async (device) => {

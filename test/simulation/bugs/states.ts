@@ -30,8 +30,8 @@ export const stateBugs: Bug[] = [
     edits: [
       {
         file: 'core/announce.ts',
-        from: 'if (!isNews(link, next, rules.exponent)) return [];',
-        to: "if (!isNews(link, next, rules.exponent)) return []; if (link.order !== null) return topicsOf(link, next, row).filter((topic) => topic === 'payment').flatMap((topic) => qrNotice(topic, link, next, rules.now));",
+        from: 'topicsOf(link, next, row).flatMap(',
+        to: "topicsOf(link, next, row).filter((topic) => link.order === null || topic === 'payment').flatMap(",
       },
     ],
   },
