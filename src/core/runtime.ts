@@ -176,7 +176,8 @@ export interface ShadowTask {
 
 /** Takes finished exchanges off the request path. Never throws, never waits; sheds and counts when it is full. */
 export interface Evidence {
-  finished(exchange: Exchange): void;
+  /** @param came fields that the call had, as `Found` in `evidence/findings.ts` says. */
+  finished(exchange: Exchange, came?: readonly string[]): void;
   /** The same, with the shadow computed first; when that is shed, the exchange is kept without it. */
   shadowed(task: ShadowTask): void;
   /** A call whose answer has left is being brought to one of the two above; `work` never rejects. */

@@ -8,7 +8,7 @@ import type { Runtime } from '../core/runtime.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import type { Admission } from './admission.ts';
 import { policyOf } from './caller.ts';
-import { carriedBy, exchangeOf, messagesOf, shadowOf, stageOf, type Told, toldBy } from './finished.ts';
+import { carriedBy, exchangeOf, fieldsOf, messagesOf, shadowOf, stageOf, type Told, toldBy } from './finished.ts';
 import type { Ongoing } from './ongoing.ts';
 import { singleHeaders } from './request.ts';
 
@@ -31,7 +31,7 @@ export function createAfter(
     const messages = messagesOf(call, request, told);
     const exchange = exchangeOf(runtime, call, told, closed_tick_ms - call.draft.started_tick_ms, messages);
     const task = shadowOf(runtime, call, exchange, request, told, messages);
-    if (task === null) runtime.evidence.finished(exchange);
+    if (task === null) runtime.evidence.finished(exchange, fieldsOf(runtime, call, request));
     else runtime.evidence.shadowed(task);
     if (exchange.lane === 'orders') runtime.safety.note(exchange);
     telemetry?.called(exchange, {

@@ -6,6 +6,7 @@ import { outcomeOf, TILL_LEFT } from '../core/exchange-outcome.ts';
 import type { Stage } from '../core/merchant.ts';
 import { isShadowed, stageInForce } from '../core/routing.ts';
 import type { Runtime, ShadowTask } from '../core/runtime.ts';
+import { fieldsThatCame } from '../mapping/fields.ts';
 import { toldOf } from './answer.ts';
 import type { Ongoing } from './ongoing.ts';
 import { scrubbedTarget, singleHeaders } from './request.ts';
@@ -93,13 +94,24 @@ export function shadowOf(
   if (operation.upstream !== 'create' && !operation.double_read) return null;
   return {
     exchange,
-    request: { path: call.path, query: queryOf(request), headers: withoutSecrets(request), body: call.body },
+    request: askedIn(call, request),
     legacy_body: call.watched?.whole === true ? told.body : null,
     token,
     site: merchant?.site ?? null,
     voucher: merchant?.settings.voucher ?? runtime.settings.merchants.voucher,
     messages,
   };
+}
+
+/** What coverage asks of a call that the tables have translated: fields that it had; the others are proven by the rows that fired. */
+export function fieldsOf({ tables }: Runtime, call: Ongoing, request: IncomingMessage): string[] {
+  const { operation, draft } = call;
+  if (operation === null || draft.fired.length === 0) return [];
+  return fieldsThatCame(tables, operation.name, askedIn(call, request));
+}
+
+function askedIn(call: Ongoing, request: IncomingMessage): ShadowTask['request'] {
+  return { path: call.path, query: queryOf(request), headers: withoutSecrets(request), body: call.body };
 }
 
 /** The messages of a captured call, redacted before anything waits or is kept; null for a call that is not captured. */

@@ -5,7 +5,7 @@ import { contractOf } from './contracts.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
 import { type Row, rowsOf } from './row.ts';
 import type { WrittenTable } from './schema.ts';
-import type { Operation } from './tables.ts';
+import type { Operation, Tables } from './tables.ts';
 import { wholeRows } from './whole-rows.ts';
 
 /** A field of the legacy request, as one row sees it; several rows may see the same field. */
@@ -49,6 +49,22 @@ export function hasValue(source: unknown, path: Path): boolean {
   return hasValue((source as Record<string | number, unknown>)[segment], rest); // an object or an array
 }
 
+/**
+ * The fields that a request had, of those whose rows don't prove it by firing.
+ * @param request path, query, headers and body; null when nobody has it any more.
+ */
+export function fieldsThatCame(
+  tables: Pick<Tables, 'operations' | 'fields'>,
+  operation: string | null,
+  request: unknown,
+): string[] {
+  const known = tables.operations.find(({ name }) => name === operation);
+  if (known === undefined || request === null) return [];
+  const unproved = tables.fields(known, null).filter((one) => !one.proves || one.quiet);
+  const there = unproved.filter(({ path }) => hasValue(request, path));
+  return [...new Set(there.map(({ field }) => field))];
+}
+
 function fieldsOf({ tables }: TablesOf, operation: Operation, site: string | null): SourceField[] {
   const request = tables.find((one) => one.table === operation.request);
   if (request === undefined) return [];
@@ -56,11 +72,13 @@ function fieldsOf({ tables }: TablesOf, operation: Operation, site: string | nul
   const ofHeaders = readsHeaders(request) && headers !== undefined ? ownFields(headers, ['headers'], site) : [];
   const own = [...ofHeaders, ...ownFields(request, [], site)];
   const rows = wholeRows(rowsAt(request, site));
-  // A field that rows only look at beside another one is a source field too, unless it has a row of its own.
+  const takes = rows.filter(isOwn);
+  // A field that rows only look at beside another one is a source field too, unless it has a row of its own at their sites.
   const beside = rows.flatMap((row) =>
     row.reads
       .map(anyElement)
-      .filter((path) => isSent(operation, path) && !own.some((one) => contains(one.path, path)))
+      .filter((path) => isSent(operation, path) && !ofHeaders.some((one) => contains(one.path, path)))
+      .filter((path) => !takes.some((one) => contains(anyElement(one.from), path) && isWherever(one, row)))
       .map((path) => ({ ...fieldOf(request.table, row, path), proves: path[0] === 'path', quiet: false })),
   );
   return [...own, ...beside];
@@ -68,8 +86,18 @@ function fieldsOf({ tables }: TablesOf, operation: Operation, site: string | nul
 
 function ownFields({ table, rows }: WrittenTable, at: Path, site: string | null): SourceField[] {
   return wholeRows(rowsAt({ table, rows }, site), at)
-    .filter((row) => row.verb !== 'const' && row.verb !== 'context')
+    .filter(isOwn)
     .map((row) => fieldOf(table, row, anyElement(row.from)));
+}
+
+/** The row takes a field of the source itself. */
+function isOwn({ verb }: Row): boolean {
+  return verb !== 'const' && verb !== 'context';
+}
+
+/** True when the first row counts at each site of the other one. */
+function isWherever({ sites, elsewhere }: Row, other: Row): boolean {
+  return sites === null || elsewhere !== null || (other.sites?.every((site) => sites.includes(site)) ?? false);
 }
 
 function fieldOf(table: string, row: Row, path: Path): SourceField {

@@ -13,6 +13,7 @@ import { compareCreate } from '../core/shadow/compare-create.ts';
 import { type DoubleReadTools, doubleRead, isDoubleRead } from '../core/shadow/double-read.ts';
 import { hasShadow, type ShadowTools, shadowOf } from '../core/shadow/shadow.ts';
 import type { Upstream } from '../core/upstream.ts';
+import { fieldsThatCame } from '../mapping/fields.ts';
 import type { Tables } from '../mapping/tables.ts';
 import { aboutExchange, causeOf } from './evidence-batch.ts';
 
@@ -78,20 +79,20 @@ export function createShadow(parts: ShadowParts): Shadow {
   const strangers = createGauge();
   const look = (task: ShadowTask): Promise<Shadowed> | Shadowed => {
     // A token that legacy refused may be anybody's, and shows nothing of the work.
-    if (task.exchange.outcome === 'auth') return plain(task, false);
+    if (task.exchange.outcome === 'auth') return plain(tables, task, false);
     const on_paper = hasShadow(tables, task);
-    if (!on_paper && (!settings.double_reads || !isDoubleRead(tools, task))) return plain(task, false);
+    if (!on_paper && (!settings.double_reads || !isDoubleRead(tools, task))) return plain(tables, task, false);
     const looked = async (): Promise<Shadowed> => {
       const known = await identified(task);
       // It may be anybody's, and shows nothing of the work of whom its token names.
-      if (known.exchange.merchant_id === null) return plain(known, false);
+      if (known.exchange.merchant_id === null) return plain(tables, known, false);
       return on_paper ? onPaper(parts, tools, known) : onBothSides(parts, reading, known);
     };
     if (task.exchange.merchant_id === null) {
-      return strangers.running() < STRANGERS_AT_ONCE ? strangers.run(looked) : plain(task, false);
+      return strangers.running() < STRANGERS_AT_ONCE ? strangers.run(looked) : plain(tables, task, false);
     }
     if (on_paper) return creates.run(looked);
-    return reads.running() < READS_AT_ONCE ? reads.run(looked) : plain(task, true);
+    return reads.running() < READS_AT_ONCE ? reads.run(looked) : plain(tables, task, true);
   };
   return {
     async of(task) {
@@ -99,15 +100,15 @@ export function createShadow(parts: ShadowParts): Shadow {
         return await look(task);
       } catch (error) {
         log.error('shadow failed', { ...aboutExchange(task.exchange), cause: causeOf(error) });
-        return plain(task, false);
+        return plain(tables, task, false);
       }
     },
     room: () => creates.below(CREATES_AT_ONCE),
   };
 }
 
-function plain(task: ShadowTask, shed: boolean): Shadowed {
-  return { exchange: exchangeOf(task), found: foundOf(task), shed };
+function plain(tables: Tables, task: ShadowTask, shed: boolean): Shadowed {
+  return { exchange: exchangeOf(task), found: foundOf(tables, task), shed };
 }
 
 /** What the upstream says of the token counts more than its look; who gets no answer does not ask again for a while. */
@@ -129,20 +130,24 @@ function createIdentified({ identify, fingerprint, clock }: ShadowParts): (task:
   };
 }
 
-async function onBothSides({ count }: ShadowParts, tools: DoubleReadTools, task: ShadowTask): Promise<Shadowed> {
+async function onBothSides(
+  { tables, count }: ShadowParts,
+  tools: DoubleReadTools,
+  task: ShadowTask,
+): Promise<Shadowed> {
   const found = await doubleRead(tools, task);
   for (const { what } of found.differences) count('differences', what);
-  return { exchange: exchangeOf(task), found: { ...foundOf(task), ...found, compared: true }, shed: false };
+  return { exchange: exchangeOf(task), found: { ...foundOf(tables, task), ...found, compared: true }, shed: false };
 }
 
-function onPaper({ count }: ShadowParts, tools: ShadowTools, task: ShadowTask): Shadowed {
+function onPaper({ tables, count }: ShadowParts, tools: ShadowTools, task: ShadowTask): Shadowed {
   const finding = shadowOf(tools, task);
   count('shadow', finding.verdict);
   const difference = compareCreate(task, finding);
   if (difference !== null) count('differences', difference.what);
   const differences = difference === null ? [] : [difference];
   const exchange = withUnknown(exchangeOf(task, finding), finding, count);
-  return { exchange, found: { ...foundOf(task), differences, compared: true }, shed: false };
+  return { exchange, found: { ...foundOf(tables, task), differences, compared: true }, shed: false };
 }
 
 /** Fields that no table knows show only when the call is translated. */
@@ -160,8 +165,8 @@ export function exchangeOf({ exchange, messages }: ShadowTask, finding: ShadowFi
   return { ...exchange, shadow: finding, messages: kept === null ? null : withOrder(kept, finding) };
 }
 
-export function foundOf({ request }: ShadowTask): Found {
-  return { ...nothingFound, request };
+export function foundOf(tables: Tables, { exchange, request }: ShadowTask): Found {
+  return { ...nothingFound, came: fieldsThatCame(tables, exchange.operation, request) };
 }
 
 /** The would-be order stands where a sent one would; it has no answer. */

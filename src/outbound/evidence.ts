@@ -53,7 +53,7 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
   };
   const leaveOut = ({ task, ticket }: WaitingTask): void => {
     writer.shed('shadow');
-    record(exchangeOf(task), foundOf(task), ticket);
+    record(exchangeOf(task), foundOf(parts.tables, task), ticket);
   };
   const serve = async (waiting: WaitingTask): Promise<void> => {
     const { exchange, found, shed } = await shadow.of(waiting.task);
@@ -76,8 +76,8 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
     await within(TELL_MS, writer.tellShed());
   };
   return {
-    finished(exchange) {
-      if (stopping === null) record(exchange, nothingFound, taken.begin());
+    finished(exchange, came = []) {
+      if (stopping === null) record(exchange, { ...nothingFound, came }, taken.begin());
       else writer.shed('evidence');
     },
     shadowed(task) {

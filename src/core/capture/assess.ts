@@ -1,4 +1,5 @@
 /** Assesses a capture of legacy traffic: what orders would have made of every call, before a single one was routed. */
+import { fieldsThatCame } from '../../mapping/fields.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import { nothingFound, recordedOf } from '../evidence/findings.ts';
 import { readinessOf } from '../evidence/readiness.ts';
@@ -181,8 +182,9 @@ function record(work: Work, exchange: Exchange): void {
   for (const loss of shadow?.losses ?? []) if (loss.unknown === true) noteUnknown(seen, 'field', loss.path);
   if (shadow !== null) sums.shadowed++;
   const difference = shadow === null ? null : compareCreate(task, shadow);
-  const found = { ...nothingFound, differences: difference === null ? [] : [difference], compared: shadow !== null };
-  book.record(recordedOf(tools.tables, seen, request === null ? found : { ...found, request }));
+  const differences = difference === null ? [] : [difference];
+  const came = fieldsThatCame(tools.tables, exchange.operation, request);
+  book.record(recordedOf(tools.tables, seen, { ...nothingFound, came, differences, compared: shadow !== null }));
 }
 
 const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };

@@ -7,7 +7,7 @@ import { sumOf } from './words.ts';
 
 /**
  * `equal`, `different`: it was there, and it did or did not get through. `seen`: it was there in calls that were carried,
- * and nothing was compared. `carried`: such calls came, and nobody looked whether it was there. `never_seen`: it never came.
+ * and nothing was compared. `carried`: it was in no call that was looked at, and others were carried without that. `never_seen`: it never came.
  */
 export const coverageStates = ['different', 'equal', 'seen', 'carried', 'never_seen'] as const;
 export type CoverageState = (typeof coverageStates)[number];
@@ -58,7 +58,7 @@ export async function viewCoverage(
     const seen = rows.filter((row) => row.operation === operation.name);
     const is_used = seen.length > 0 || callsOf(traffic, operation) > 0;
     const site = merchant?.site ?? null;
-    const unseen = unseenState(traffic, operation);
+    const unseen = unseenState(traffic, operation, seen);
     return is_used || query.operation !== undefined ? cellsOf(runtime, operation, site, seen, unseen) : [];
   });
   return {
@@ -99,17 +99,21 @@ function cellsOf(
 }
 
 /**
- * The state of a field that no cell is kept of. Creates and double reads are translated on paper, call by call; of other
- * calls on legacy only the path is known, because the operation has matched it.
+ * The state of a field that no cell is kept of. Of calls on legacy only the path is known, because the operation has matched
+ * it; but creates and double reads are translated on paper in shadow, call by call, and each of those has a cell.
  */
-function unseenState(traffic: readonly Traffic[], operation: Operation): (field: string) => CoverageState {
+function unseenState(
+  traffic: readonly Traffic[],
+  operation: Operation,
+  seen: readonly CoverageRow[],
+): (field: string) => CoverageState {
   const rows = traffic.filter((row) => row.operation === operation.name && row.outcome !== 'auth');
   const isCarried = rows.some(({ lane }) => lane === 'legacy');
-  const isTranslated = operation.upstream === 'create' || operation.double_read;
+  const looked_at = Math.max(0, ...seen.map(({ equal, different }) => equal + different));
   return (field) => {
     if (rows.length === 0) return 'never_seen';
     if (field.startsWith('path.')) return 'seen';
-    return isCarried && !isTranslated ? 'carried' : 'never_seen';
+    return isCarried && looked_at < sumOf(rows) ? 'carried' : 'never_seen';
   };
 }
 

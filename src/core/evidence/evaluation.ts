@@ -3,7 +3,7 @@ import type { Tables } from '../../mapping/tables.ts';
 import type { Exchange } from '../exchange.ts';
 import { createRecent } from '../recent.ts';
 import type { RecordedExchange } from '../records/evidence.ts';
-import { type Found, type Lesson, lessonOf, nothingFound, type Taught } from './findings.ts';
+import { type Found, type Lesson, lessonOf, type Taught } from './findings.ts';
 
 /** Ways of calling that are remembered; polls and plain sales have some dozens. */
 const WAYS = 1_000;
@@ -15,7 +15,7 @@ const LONGEST_WAY = 4_000;
 export function createEvaluation(tables: Tables): (seen: Exchange, found: Found) => RecordedExchange {
   const lessons = createRecent<Lesson & Pick<Exchange, 'fired'>>(WAYS);
   return (seen, found) => {
-    const way = found === nothingFound ? wayOf(seen) : null;
+    const way = isPlain(found) ? wayOf(seen, found) : null;
     if (way === null) return { ...seen, ...lessonOf(tables, seen, found) };
     let lesson = lessons.get(way);
     if (lesson === undefined) {
@@ -28,22 +28,19 @@ export function createEvaluation(tables: Tables): (seen: Exchange, found: Found)
   };
 }
 
+/** True where nothing was compared: the call itself is all that was found. */
+function isPlain({ differences, cells, compared, paper }: Found): boolean {
+  return !compared && paper === undefined && differences.length + cells.length === 0;
+}
+
 /** All that `lessonOf` looks at; null for a call that is hardly like another, so that nobody's calls fill the memory. */
-function wayOf({
-  lane,
-  operation,
-  status,
-  error,
-  outcome,
-  shadow,
-  upstream,
-  fired,
-  losses,
-  limitations,
-}: Taught): string | null {
+function wayOf(
+  { lane, operation, status, error, outcome, shadow, upstream, fired, losses, limitations }: Taught,
+  { came }: Found,
+): string | null {
   if (shadow !== null || losses.length > MOST_LOSSES || losses.some(({ unknown }) => unknown === true)) return null;
   // Names of ours, none of them with a blank; what others may have written goes through JSON, so that no two ways are one.
-  const named = `${lane} ${operation ?? ''} ${status} ${outcome} ${fired.length} ${fired.join(' ')}`;
+  const named = `${lane} ${operation ?? ''} ${status} ${outcome} ${fired.length} ${fired.join(' ')} ${came.join(' ')}`;
   const is_plain = error === null && limitations.length + losses.length + upstream.length === 0;
   const rest = (): string =>
     JSON.stringify([

@@ -1,5 +1,5 @@
 /** What one exchange teaches: which source fields it had and whether they got through, what was lost, how the sides differ. */
-import { hasValue, type SourceField } from '../../mapping/fields.ts';
+import type { SourceField } from '../../mapping/fields.ts';
 import type { Loss, Operation, Tables } from '../../mapping/tables.ts';
 import { redactLosses } from '../capture/redact.ts';
 import type { Exchange } from '../exchange.ts';
@@ -15,11 +15,11 @@ export interface Found {
   compared: boolean;
   /** What the tables made of the request of a double read. */
   paper?: { fired: readonly string[]; losses: readonly Loss[] };
-  /** The legacy request in parts; rows that fire without their field are only counted where it is at hand. */
-  request?: unknown;
+  /** Fields that the call had, of those whose rows don't prove it by firing (`fieldsThatCame` in `mapping/fields.ts`). */
+  came: readonly string[];
 }
 
-export const nothingFound: Found = { differences: [], cells: [], compared: false };
+export const nothingFound: Found = { differences: [], cells: [], compared: false, came: [] };
 
 /** One run of the tables over the request: really, or on paper. */
 interface Run {
@@ -54,10 +54,11 @@ export function lessonOf(tables: Tables, seen: Taught, found: Found): Lesson {
   // A call whose token was refused may be anybody's, and shows nothing of the merchant's work.
   if (operation !== undefined && exchange.outcome !== 'auth') {
     const fields = tables.fields(operation, null);
+    const came = new Set(found.came);
     for (const run of runsOf(exchange, found)) {
       for (const loss of run.losses) noteLoss(lost, tables, operation, loss, run.would_be);
-      for (const field of seenFields(fields, run, lost, found.request)) mark(cells, operation.name, field, 'equal');
-      const refused = refusedField(fields, run, found.request);
+      for (const field of seenFields(fields, run, lost, came)) mark(cells, operation.name, field, 'equal');
+      const refused = refusedField(fields, run, came);
       if (refused !== null) mark(cells, operation.name, refused, 'different');
     }
     // Rows of an answer fire for each sale of Puente's own that a search finds; those of the list of events fire anyway.
@@ -121,14 +122,14 @@ function seenFields(
   fields: readonly SourceField[],
   run: Run,
   lost: ReadonlyMap<string, LossSeen>,
-  request: unknown,
+  came: ReadonlySet<string>,
 ): string[] {
   const fired = new Set(run.fired);
   return fields
     .filter((one) => {
-      if (fired.has(one.row)) return one.proves || hasValue(request, one.path);
+      if (fired.has(one.row)) return one.proves || came.has(one.field);
       // What a quiet row has nothing against is as it should be, unless something larger around it was lost.
-      return one.quiet && !run.refused && fired.size > 0 && hasValue(request, one.path) && !isInside(one.field, lost);
+      return one.quiet && !run.refused && fired.size > 0 && came.has(one.field) && !isInside(one.field, lost);
     })
     .map(({ field }) => field);
 }
@@ -140,11 +141,11 @@ function isInside(field: string, lost: ReadonlyMap<string, LossSeen>): boolean {
 }
 
 /** Of a row that looks at several fields, the first that the call had. */
-function refusedField(fields: readonly SourceField[], run: Run, request: unknown): string | null {
+function refusedField(fields: readonly SourceField[], run: Run, came: ReadonlySet<string>): string | null {
   if (!run.refused) return null;
   const last = run.fired.at(-1);
   const blamed = fields.filter((one) => one.row === last && one.refuses);
-  return (blamed.find(({ path }) => hasValue(request, path)) ?? blamed[0])?.field ?? null;
+  return (blamed.find(({ proves, field }) => proves || came.has(field)) ?? blamed[0])?.field ?? null;
 }
 
 /** Different is stronger: a field may have several rows, and one that fails is enough. */

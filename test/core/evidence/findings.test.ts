@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { nothingFound, recordedOf } from '../../../src/core/evidence/findings.ts';
 import type { Exchange } from '../../../src/core/exchange.ts';
 import { shadowOf } from '../../../src/core/shadow/shadow.ts';
+import { fieldsThatCame } from '../../../src/mapping/fields.ts';
 import { type Create, createOf, randomOf, tables, taskOf, tools } from '../shadow-kit.ts';
 
 const CALLS = Number(process.env.PROPERTY_RUNS ?? 500) * 2;
@@ -12,7 +13,8 @@ const DEVICE = 'PAX_A910__SMARTPOS0000000001';
 function recorded(create: Create, changes: Partial<Exchange> = {}) {
   const task = taskOf(create, changes);
   const shadow = shadowOf(tools, task);
-  return recordedOf(tables, { ...task.exchange, shadow }, { ...nothingFound, request: task.request });
+  const came = fieldsThatCame(tables, create.operation, task.request);
+  return recordedOf(tables, { ...task.exchange, shadow }, { ...nothingFound, came });
 }
 
 function outcomeOf(one: ReturnType<typeof recorded>, field: string): string | null {
