@@ -3,6 +3,7 @@ import type { UpstreamCallName } from '../contract/upstream.ts';
 import type { MappingContext, Operation } from '../mapping/tables.ts';
 import { type Answered, type LegacyAnswer, refused } from './answer.ts';
 import { distrust } from './identity.ts';
+import { markLimitation } from './limitation-mark.ts';
 import type { Link } from './link.ts';
 import type { Merchant } from './merchant.ts';
 import { isNotYet } from './not-yet.ts';
@@ -70,6 +71,8 @@ export function errorAnswer(
   retry_after_ms: number | null = null,
 ): Answered {
   const row = runtime.tables.error(call.operation.family, name, status, body, merchantContext(runtime, call.merchant));
+  // Legacy's limits were others, and nobody knows which of these amounts it would have refused as well.
+  if (row.error === 'amount_minimum' || row.error === 'amount_maximum') markLimitation(runtime.exchange(), 'LIM-12');
   const passes = isNotYet(status, errorCode(body));
   if (row.default && !passes) {
     runtime.count('default_rows', name);

@@ -12,6 +12,7 @@ export const markedInCode = [
   'LIM-09',
   'LIM-10',
   'LIM-11',
+  'LIM-12',
   'LIM-14',
   'LIM-24',
   'LIM-28',

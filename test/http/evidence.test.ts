@@ -7,6 +7,7 @@ import type { ReadinessView } from '../../src/core/evidence/readiness.ts';
 import type { UnknownView, VerdictView } from '../../src/core/evidence/unknowns.ts';
 import { ARGENTINA, type Bench, BRAZIL, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../kit.ts';
 import { command } from '../moves/command.ts';
+import { openQrShop, orderPath } from './qr-till.ts';
 
 let bench: Bench;
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
@@ -213,4 +214,32 @@ describe('a difference', () => {
     await small(4);
     expect(await list()).toMatchObject([{ state: 'new', count: 2 }]);
   });
+});
+
+it('readiness names small sales by QR, which legacy takes and orders would refuse (LIM-12)', async () => {
+  const shop = await openQrShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' });
+  try {
+    const item = { title: 'Sugar', unit_price: 10.1, quantity: 1, unit_measure: 'unit', total_amount: 10.1 };
+    const small = {
+      external_reference: 'small',
+      title: 'Shop',
+      description: 'Sugar',
+      total_amount: 10.1,
+      items: [item],
+    };
+    const path = orderPath(shop.freshTill().external_id);
+    expect((await shop.till(path, { method: 'PUT', body: small })).status).toBe(204);
+    const { blockers } = await eventually(
+      async () => (await shop.ops(`/api/merchants/${ARGENTINA}/readiness`)).body as ReadinessView, // the API's own shape
+      (view) => view.blockers.length > 0,
+    );
+    expect(blockers).toEqual([
+      expect.objectContaining({
+        code: 'predicted_refusal',
+        what: expect.stringMatching(/^qr\.put_order: legacy took it once, .*the least one of its site/),
+      }),
+    ]);
+  } finally {
+    await shop.close();
+  }
 });

@@ -4,7 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { readDocuments } from '../../src/mapping/load.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
 import { expectCounted, hitsIn, isOfPoint, reportsOf } from './limitation-hits.ts';
+import { create as createQr, argentina as qrShop, v2, v2Item } from './qr-sales.ts';
+import { newQrTill } from './qr-till-script.ts';
 import { narrowDifferences } from './qr-transcript.ts';
+import { inEachQrWay } from './qr-worlds.ts';
 import { cancel, create, differences, get, newTill, type Step, status, TOLD_PAID } from './till-script.ts';
 import { inEachWay, type WorldOptions } from './worlds.ts';
 
@@ -232,6 +235,13 @@ describe('each limitation is this difference and no other', () => {
       `- ${refused('amount: Must be greater than or equal to 100')}`,
       `+ ${TAKEN},"amount":99,"payment_mode":"card"}`,
     ]);
+    const small = { ...v2Item(qrShop), unit_price: 10.1, quantity: 1, total_amount: 10.1 };
+    const sale = createQr(v2, v2.body(qrShop, { total_amount: 10.1, items: [small] }));
+    const qr = await inEachQrWay({ merchant: qrShop.merchant, profile: 'field' }, ['direct', 'orders'], (world) =>
+      newQrTill(world).run([sale]),
+    );
+    expect(qr.direct[1]).toMatch(/^< 204/);
+    expect(qr.orders[1]).toMatch(/^< 400 .*"error":"invalid_total_amount"/);
   });
 
   limitation('LIM-13', async () => {

@@ -4,6 +4,7 @@ import { createEvaluation } from '../../../src/core/evidence/evaluation.ts';
 import { nothingFound, recordedOf } from '../../../src/core/evidence/findings.ts';
 import type { Exchange } from '../../../src/core/exchange.ts';
 import { shadowOf } from '../../../src/core/shadow/shadow.ts';
+import { fieldsThatCame } from '../../../src/mapping/fields.ts';
 import { createOf, randomOf, tables, taskOf, tools } from '../shadow-kit.ts';
 
 const task = taskOf(
@@ -98,7 +99,11 @@ describe('evaluating one exchange after the other', () => {
   it('remembers nothing of calls that were compared', () => {
     const evaluate = createEvaluation(tables);
     evaluate(call, nothingFound);
-    const found = { ...nothingFound, compared: true, request: task.request };
+    const found = {
+      ...nothingFound,
+      compared: true,
+      came: fieldsThatCame(tables, task.exchange.operation, task.request),
+    };
     expect(evaluate(call, found)).toEqual(recordedOf(tables, call, found));
     expect(evaluate(call, nothingFound).compared).toBe(false);
   });

@@ -7,6 +7,7 @@ import type { Exchange } from '../../../src/core/exchange.ts';
 import type { DifferenceSeen } from '../../../src/core/records/evidence.ts';
 import { compareCreate } from '../../../src/core/shadow/compare-create.ts';
 import { hasShadow, shadowOf } from '../../../src/core/shadow/shadow.ts';
+import { fieldsThatCame } from '../../../src/mapping/fields.ts';
 import { type Create, RECEIVED_AT, tables, taskOf, tools } from '../shadow-kit.ts';
 
 const MERCHANT = '700100200';
@@ -55,7 +56,8 @@ function seen(book: Book, creates: readonly Create[], count = MIN_SAMPLE, change
       const shadow = shadowed ? shadowOf(tools, task) : null;
       const difference = shadow === null ? null : compareCreate(task, shadow);
       const differences = difference === null ? [] : [difference];
-      const found = { ...nothingFound, differences, compared: shadowed, request: task.request };
+      const came = fieldsThatCame(tables, task.exchange.operation, task.request);
+      const found = { ...nothingFound, came, differences, compared: shadowed };
       book.record(recordedOf(tables, { ...task.exchange, shadow }, found));
     }
   }
