@@ -24,6 +24,9 @@ import { type Server, startServer } from './server.ts';
 
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
 
+/** The upstream does it, and its answer never comes, however often it is asked. */
+const LOST = { method: 'POST', kind: 'reset', when: 'after', times: 'always' };
+
 describe('two Puentes on one database', () => {
   let server: Server;
   let url: string;
@@ -36,6 +39,9 @@ describe('two Puentes on one database', () => {
     const shared = {
       PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
       PUENTE_POSTGRES_URL: url,
+      // So long a till is kept waiting for an answer that does not come.
+      PUENTE_CREATE_DEADLINE_MS: '4000',
+      PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '1500',
       PUENTE_SECRET_KEY: 'the-same-key-of-both-processes-of-the-shop',
     };
     first = await startBench(shared);
@@ -93,6 +99,55 @@ describe('two Puentes on one database', () => {
     expect(receiver.received.map(topicOf).sort()).toEqual(['payment', INTENT]);
     await receiver.close();
   });
+
+  it.each([
+    ['with its key', { 'x-idempotency-key': 'key-of-the-sale' }, 2100],
+    ['without a key', {}, 2200],
+  ])(
+    'answer a create whose answer was lost at the other one with the sale that was paid, %s',
+    async (_how, headers, amount) => {
+      const device = 'NEWLAND_N950__SBX0000001';
+      const create = (app: App) =>
+        call(`${app.public_url}${POINT}/devices/${device}/payment-intents`, {
+          token: tokenOf(ARGENTINA),
+          body: { amount },
+          headers,
+        });
+      await first.control('/faults', { body: { ...LOST, path: '/v1/orders' } });
+      expect((await create(first.app)).status).toBe(504);
+      await first.control('/faults', { method: 'DELETE' });
+      expect((await first.control(`/terminals/${ARGENTINA}/${device}/pay`, { body: {} })).status).toBe(200);
+      const repeated = await create(second);
+      expect(repeated.status, repeated.text).toBe(201);
+      const { id } = repeated.body as { id: string }; // the door's own form
+      expect((await at(first.app, `${POINT}/payment-intents/${id}`)).body).toMatchObject({ state: 'FINISHED', amount });
+      expect(ordersOver(amount)).toEqual(['processed']);
+      // It was read: the same again is a second sale, whatever its key.
+      expect((await create(second)).status).toBe(201);
+      expect(ordersOver(amount)).toHaveLength(2);
+      await first.control(`/terminals/${ARGENTINA}/${device}/pay`, { body: {} });
+    },
+  );
+
+  it('answer a put whose answer was lost at the other one with the sale that was paid', async () => {
+    const put = (app: App) => {
+      const item = { title: 'Coffee', unit_price: 2300, quantity: 1, unit_measure: 'unit', total_amount: 2300 };
+      const body = { external_reference: 'lost', title: 'Shop', description: 'Bar', total_amount: 2300, items: [item] };
+      const path = `/instore/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/orders`;
+      return call(app.public_url + path, { method: 'PUT', token: tokenOf(ARGENTINA), body });
+    };
+    await first.control('/faults', { body: { ...LOST, path: '/v1/orders' } });
+    expect((await put(first.app)).status).toBe(504);
+    await first.control('/faults', { method: 'DELETE' });
+    expect((await first.control(`/pos/${ARGENTINA}/SUC001POS001/pay`, { body: {} })).status).toBe(200);
+    expect((await put(second)).status).toBe(204);
+    expect(ordersOver(230_000)).toEqual(['processed']);
+  });
+
+  const ordersOver = (amount_minor: number): string[] =>
+    [...first.sandbox.world.orders.values()]
+      .filter(({ transaction }) => transaction.amount_minor === amount_minor)
+      .map(({ status }) => status);
 
   it('tell a till clearly that nothing was sent while the database is gone, and sell when it is back', async () => {
     const device = `${POINT}/devices/NEWLAND_N950__SBX0000001/payment-intents`;
