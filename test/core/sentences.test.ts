@@ -41,6 +41,7 @@ const FACTS: Record<string, string | number> = {
   reason: 'tills stand still',
   cause: "names 'shop.example', which resolves to 10.0.0.1, which is not public (private)",
   line: 7,
+  sale: '01978a5c-0000-7000-8000-000000000001',
   last: 9,
   why: 'The receiver answered 500; 200 or 201 was expected.',
 };

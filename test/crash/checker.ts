@@ -284,13 +284,18 @@ function changesTold(books: Books): string[] {
   return wrong;
 }
 
+/** A Point order whose time is over without a payment ends as canceled, which the detail tells from a cancel. */
+function stateOf({ status, detail }: UpstreamOrder): string | undefined {
+  return status === 'canceled' && detail === 'canceled' ? 'ABANDONED' : INTENT_STATE[status];
+}
+
 /** I8: the row and the read say what the upstream says. */
 function statesEqual(books: Books): string[] {
   const wrong: string[] = [];
   for (const row of books.links) {
     const order = books.order.get(row.order_id ?? '');
     if (order === undefined) continue;
-    const expected = INTENT_STATE[order.status];
+    const expected = stateOf(order);
     const read = books.reads.get(row.legacy_id);
     if (row.legacy_state !== expected) wrong.push(`${row.legacy_id} is ${row.legacy_state}, its order ${order.status}`);
     if (read !== undefined && read.status === 200 && read.state !== expected)
