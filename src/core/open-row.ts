@@ -1,4 +1,5 @@
 /** The row of a new sale: judged by what holds its unit, in the transaction that writes it (`reliability.md` §3.3, step 1). */
+import { durationMs } from '../contract/duration.ts';
 import type { LegacyCall } from './call.ts';
 import { tickOf } from './clock.ts';
 import type { Link } from './link.ts';
@@ -68,6 +69,11 @@ function windowsOf({ opened, clock, settings }: Runtime, candidate: Link): Retry
     join_window_ms,
     replay_window_ms,
     age_ms: (link) => since(link, link.created_at),
+    // The end of an order that was read is by the service's clock, the beginning of its link by ours.
+    lifetime_ms: ({ order, expires_at, created_at }) =>
+      order === null
+        ? expires_at - created_at
+        : (durationMs(order.expiration_time, created_at) ?? settings.create.default_lifetime_ms),
     acknowledged_ms: (link) => since(link, link.acknowledged_at ?? link.created_at),
   };
 }

@@ -10,6 +10,8 @@ export interface RetryWindows {
   replay_window_ms: number;
   /** How long ago a link was created, ms. */
   age_ms(link: Link): number;
+  /** How long the order of a link could be paid, ms: no difference of two clocks. */
+  lifetime_ms(link: Link): number;
   /** How long ago its till was first answered a 2xx, ms. */
   acknowledged_ms(link: Link): number;
 }
@@ -36,8 +38,7 @@ function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
   const is_keyed = sale.client_key !== null && candidate.client_key !== null;
   if (sale.heard_by === 'notice') return is_keyed && has_same_key && windows.acknowledged_ms(sale) < CLIENT_PATIENCE_MS;
   const is_live = sale.state !== 'DONE';
-  const may_be_repeated =
-    is_live || windows.age_ms(sale) < sale.expires_at - sale.created_at + windows.replay_window_ms;
+  const may_be_repeated = is_live || windows.age_ms(sale) < windows.lifetime_ms(sale) + windows.replay_window_ms;
   if (sale.acknowledged_at === null) {
     // Nobody has seen the code of a dynamic QR, so that it is never paid, and nothing is in the way of another one.
     if (candidate.slot === null && is_keyed && !has_same_key) return false;

@@ -18,6 +18,7 @@ function isRetry(sale: Partial<Link>, candidate: Partial<Link> = {}, later_ms = 
     join_window_ms: WINDOW_MS,
     replay_window_ms: REPLAY_MS,
     age_ms: (link) => created_at - link.created_at,
+    lifetime_ms: () => END_MS - REPLAY_MS,
     acknowledged_ms: (link) => created_at - (link.acknowledged_at ?? link.created_at),
   });
   if (retried !== null) expect(retried).toBe(unheard);
@@ -29,7 +30,13 @@ const PAID: Partial<Link> = { state: 'DONE', legacy_state: 'FINISHED' };
 const canceled = { status: 'canceled' } as Order; // the decision reads the status alone
 
 it('is a new sale when no equal one is unheard', () => {
-  const windows = { join_window_ms: 1, replay_window_ms: 1, age_ms: () => 0, acknowledged_ms: () => 0 };
+  const windows = {
+    join_window_ms: 1,
+    replay_window_ms: 1,
+    age_ms: () => 0,
+    lifetime_ms: () => 1,
+    acknowledged_ms: () => 0,
+  };
   expect(retriedSale({ holder: newLink(), unheard: null }, newLink(), windows)).toBeNull();
 });
 
