@@ -270,7 +270,12 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
       readPlace(sale, 'last read');
       for (const { legacy_id, merchant_order_id, refunded_payment_id } of counter.thingsOf(sale)) {
         if (refunded_payment_id !== null)
-          send(lineOf('refunds read', sale), refundsAsk(sale.merchant_id, refunded_payment_id), null, () => undefined);
+          send(
+            { ...lineOf('refunds read', sale), legacy_id },
+            refundsAsk(sale.merchant_id, refunded_payment_id),
+            null,
+            () => undefined,
+          );
         if (merchant_order_id !== null)
           readMerchantOrder(sale.merchant_id, merchant_order_id, sale, { what: 'last read', legacy_id });
       }

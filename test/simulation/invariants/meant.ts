@@ -77,18 +77,21 @@ function isMadeBy({ born_at }: LinkRow, by: number): boolean {
   return born_at <= by;
 }
 
-/** Calls that name the sale and were answered with it. The number of a merchant order comes with a notice, and shows as much as that. */
+/**
+ * Calls that name the sale and were answered with it; a refund names it whatever its answer. The number of a merchant order comes with
+ * a notice, and shows as much as that.
+ */
 function hearings({ calls }: Evidence, sale: SaleFacts, link: LinkRow): TillCall[] {
   return calls.filter(
-    ({ what, left, merchant_id, sale: number, legacy_id, merchant_order_id }) =>
+    ({ what, left, merchant_id, sale: number, legacy_id, merchant_order_id, refund }) =>
       what !== 'sell' &&
       what !== 'probe' &&
-      left !== null &&
-      left < 300 &&
       merchant_id === sale.merchant_id &&
       merchant_order_id === null &&
       number === sale.number &&
-      (legacy_id === link.legacy_id || legacy_id === null),
+      (refund === null
+        ? left !== null && left < 300 && (legacy_id === link.legacy_id || legacy_id === null)
+        : refund.payment_id === link.payment_id),
   );
 }
 
@@ -125,8 +128,13 @@ function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: nu
   if (answered.length === 0 || creates.some(({ status }) => status === null)) return false;
   const answered_at = Math.max(...answered.map(({ to, from }) => to ?? from));
   const by_till = hearings(evidence, sale, link).some(
-    ({ to, from, what, legacy_id }) =>
-      from > answered_at && to !== null && to < before && (what === 'refund' || legacy_id === link.legacy_id),
+    ({ to, from, left, what, legacy_id }) =>
+      from > answered_at &&
+      to !== null &&
+      to < before &&
+      left !== null &&
+      left < 300 &&
+      (what === 'refund' || legacy_id === link.legacy_id),
   );
   if (by_till) return true;
   const since_ms = Math.min(before - answered_at, evidence.wallAt(before) - evidence.wallAt(answered_at));

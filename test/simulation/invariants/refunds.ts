@@ -117,12 +117,17 @@ function madeBy({ orders, refunds }: Evidence, { refund_id, refund }: TillCall):
   return order?.refunds.find(({ id, number }) => number === refund_id || id === row?.upstream_id)?.amount_minor;
 }
 
+/** A little more than a process is down for, as plans have it. */
+const LONGEST_DOWN_MS = 8_000;
+
 /** With two keys; or without any, when the first had its answer so long ago that nobody repeats it any more. */
-function areTwo({ wallAt }: Evidence, before: TillCall, after: TillCall): boolean {
+function areTwo({ wallAt, starts }: Evidence, before: TillCall, after: TillCall): boolean {
   const [one, other] = [before.refund?.key ?? null, after.refund?.key ?? null];
   if (one !== null && other !== null) return one !== other;
   const heard_at = before.to;
   if (one !== null || other !== null || !isTaken(before) || heard_at === null) return false;
+  // A process that dies while it answers has not written that it did: nobody was told, as far as the next one knows.
+  if (starts.some((start) => start >= heard_at && start < heard_at + LONGEST_DOWN_MS)) return false;
   const passed_ms = Math.min(after.from - heard_at, wallAt(after.from) - wallAt(heard_at));
   return passed_ms >= JOIN_WINDOW_MS;
 }
