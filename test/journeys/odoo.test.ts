@@ -1,12 +1,15 @@
 /** A till in Odoo's style, which only works when signed webhooks come and tell the truth (`legacy-point.md` §4.1). */
 import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ARGENTINA, type Bench, call, DEVICE, SECOND_DEVICE, startBench, tokenOf } from '../kit.ts';
 import { type OdooSettings, type OdooTill, startOdooTill } from './odoo-till.ts';
 
 const SECRET = 'secret-of-this-merchants-panel';
+
+/** No look of Puente's own comes in between. */
+const NO_LOOKS = { PUENTE_RECONCILE_POINT_INTERVAL_MS: '60000' };
 
 let bench: Bench;
 let till: OdooTill;
@@ -190,8 +193,7 @@ describe('the sale before, whose outcome stands on the terminal alone', () => {
     ['is declined, and its event is lost', 'decline', { webhook_mode: 'drop' }, 'ERROR'],
     ['is canceled, and its event is lost', 'cancel', { webhook_mode: 'drop' }, 'CANCELED'],
   ])('%s: its notice comes before the next create is answered', async (_what, action, settings, state) => {
-    // No look of Puente's own comes in between.
-    await open({ webhook_delay_ms: 500 }, { PUENTE_RECONCILE_POINT_INTERVAL_MS: '60000' });
+    await open({ webhook_delay_ms: 500 }, NO_LOOKS);
     expect((await bench.control('/settings', { method: 'PUT', body: settings })).status).toBe(200);
     const first = await sale(25.5);
     await bench.atTerminal(action);
@@ -204,28 +206,106 @@ describe('the sale before, whose outcome stands on the terminal alone', () => {
     expect(lines().slice(1)).toEqual([[next.id, 'FINISHED']]);
   });
 
-  test('whose notice nobody takes in time keeps the terminal from the next sale for one call', async () => {
-    await open({}, { PUENTE_RECONCILE_POINT_INTERVAL_MS: '60000' });
-    const slow = await startSlowReceiver();
-    await bench.notify(ARGENTINA, { notice_url: slow.url });
+  describe('with a receiver that never answers', () => {
+    let silent: Receiver;
+
+    afterEach(() => silent.close());
+
+    async function openWithSilence(environment: Record<string, string> = {}): Promise<void> {
+      await open({}, { ...NO_LOOKS, ...environment });
+      silent = await startReceiver(() => undefined);
+      await bench.notify(ARGENTINA, { notice_url: silent.url });
+    }
+
+    test('keeps the terminal from each next sale for one call', async () => {
+      await openWithSilence();
+      await sale(25.5);
+      for (const amount of [30, 35]) {
+        await bench.atTerminal('confirm_needed');
+        expect(await till.create(DEVICE, amount, newReference())).toMatchObject({ error: '2205' });
+        await sale(amount); // the first attempt is still under way
+      }
+      expect(await noticeStates()).toEqual(['pending', 'pending']);
+    });
+
+    test('keeps it for one call where it takes every place, so that no attempt can begin', async () => {
+      await openWithSilence({ PUENTE_NOTICES_PER_HOST: '1' });
+      expect(await till.create(SECOND_DEVICE, 25.5, newReference())).toHaveProperty('id');
+      await bench.atTerminal('pay', { device: SECOND_DEVICE });
+      await expect.poll(() => silent.calls()).toBe(1);
+      await sale(25.5);
+      await bench.atTerminal('confirm_needed');
+      expect(await till.create(DEVICE, 30, newReference())).toMatchObject({ error: '2205' });
+      await sale(30);
+      expect(silent.calls()).toBe(1);
+    });
+
+    test('keeps it for no call where the till has read how the earlier sale ended', async () => {
+      await openWithSilence();
+      const first = await sale(25.5);
+      await bench.atTerminal('pay');
+      await expect.poll(async () => (await till.read(first.id)).state).toBe('FINISHED');
+      await sale(30);
+      expect(await noticeStates()).toEqual(['pending']);
+    });
+  });
+
+  test('is not waited for when its notice has nowhere to go', async () => {
+    await open({}, NO_LOOKS);
+    await bench.notify(ARGENTINA, { notice_url: null });
     await sale(25.5);
     await bench.atTerminal('confirm_needed');
-    expect(await till.create(DEVICE, 30, newReference())).toMatchObject({ error: '2205' });
-    slow.release();
-    expect('id' in (await till.create(DEVICE, 30, newReference()))).toBe(true);
-    await slow.close();
+    await sale(30);
+    expect(await noticeStates()).toEqual(['pending']);
+  });
+
+  test('is not waited for when its notice was refused', async () => {
+    await open({}, NO_LOOKS);
+    const refusing = await startReceiver((response) => void response.writeHead(500).end());
+    await bench.notify(ARGENTINA, { notice_url: refusing.url });
+    await sale(25.5);
+    await bench.atTerminal('confirm_needed');
+    await sale(30);
+    expect(await noticeStates()).toEqual(['pending']);
+    await refusing.close();
+  });
+
+  test('is not waited for when its receiver is down', async () => {
+    await open({}, NO_LOOKS);
+    const gone = await startReceiver(() => undefined);
+    await bench.notify(ARGENTINA, { notice_url: gone.url });
+    await gone.close();
+    await sale(25.5);
+    await bench.atTerminal('confirm_needed');
+    await sale(30);
+    expect(await noticeStates()).toEqual(['pending']);
   });
 });
 
-/** A receiver that answers nothing until it is released. */
-async function startSlowReceiver(): Promise<{ url: string; release(): void; close(): Promise<void> }> {
-  const { promise, resolve: release } = Promise.withResolvers<void>();
-  const server = createServer((_, response) => void promise.then(() => response.writeHead(200).end()));
+/** How the Point notices of this merchant stand, newest first. */
+async function noticeStates(): Promise<unknown[]> {
+  const { body } = await bench.ops('/api/notices?topic=point');
+  return (body as { notices: { state: unknown }[] }).notices.map(({ state }) => state); // the ops door's own form
+}
+
+interface Receiver {
+  url: string;
+  /** How many notices have come. */
+  calls(): number;
+  close(): Promise<void>;
+}
+
+async function startReceiver(answer: (response: ServerResponse) => void): Promise<Receiver> {
+  let calls = 0;
+  const server = createServer((_, response) => {
+    calls++;
+    answer(response);
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo; // a TCP server that listens has one
   return {
     url: `http://127.0.0.1:${port}/`,
-    release,
+    calls: () => calls,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
