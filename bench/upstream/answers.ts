@@ -36,6 +36,7 @@ export function orderIdOf(kind: Kind, n: number): string {
 /** How the body of a create is read, by both upstreams. */
 export const BODY = {
   unit: `"(?:terminal_id|external_pos_id)":"BENCH(?<kind>[NFQ])(?<number>[0-9]{${NUMBER_DIGITS}})"`,
+  type: '"type":"(?<type>point|qr)"',
   reference: '"external_reference":"(?<reference>[^"]+)"',
   amount: '"amount":"(?<amount>[0-9.]+)"',
 };
@@ -66,9 +67,17 @@ export const routes: readonly Route[] = [
   },
   {
     name: 'order-new',
-    path: ORDER.replace('[NFQ]', '[NQ]'),
+    path: ORDER.replace('[NFQ]', 'N'),
     status: 200,
-    text: order('path', '$path_kind', '', '"status":"created"', '$born'),
+    text: order('path', 'N', '', '"status":"created"', '$born'),
+    reads_body: false,
+    counted: false,
+  },
+  {
+    name: 'order-qr',
+    path: ORDER.replace('[NFQ]', 'Q'),
+    status: 200,
+    text: order('path', 'Q', '', '"status":"created"', '$born'),
     reads_body: false,
     counted: false,
   },
@@ -166,12 +175,14 @@ export const routes: readonly Route[] = [
 /** The one large answer; nginx takes it from a file. */
 export const LARGE_PATH = '/v1/documents/large';
 
+/** An order that a path names is what its kind of sale created: bench/cases/requests.ts has their amounts. */
 function order(from: 'path' | 'body', kind: string, reference: string, status: string, updated: string): string {
   const number = `$${from}_number`;
-  const amount = from === 'body' ? '$body_amount' : '15.00';
+  const of_path = kind === 'Q' ? { type: 'qr', amount: '301.00' } : { type: 'point', amount: '15.00' };
+  const { type, amount } = from === 'body' ? { type: '$body_type', amount: '$body_amount' } : of_path;
   const paid = status.includes('processed')
     ? `"status":"processed","paid_amount":"15.00","reference_id":"7${number}"`
     : '"status":"created"';
   const place = `"point":{"terminal_id":"BENCH${kind}${number}","print_on_terminal":"seller_ticket"}`;
-  return `{"id":"ORD01BENCH00000000${kind}${number}","type":"point","user_id":"700100200",${reference}"expiration_time":"PT15M","processing_mode":"automatic","country_code":"ARG","currency":"ARS","integration_data":{"application_id":"4004001"},${status},"created_date":"$born","last_updated_date":"${updated}","config":{${place}},"type_response":{"qr_data":"00020101021243650016COM.MERCADOLIBRE"},"transactions":{"payments":[{"id":"PAY01BENCH00000000${kind}${number}","amount":"${amount}",${paid}}]}}`;
+  return `{"id":"ORD01BENCH00000000${kind}${number}","type":"${type}","user_id":"700100200",${reference}"expiration_time":"PT15M","processing_mode":"automatic","country_code":"ARG","currency":"ARS","integration_data":{"application_id":"4004001"},${status},"created_date":"$born","last_updated_date":"${updated}","config":{${place}},"type_response":{"qr_data":"00020101021243650016COM.MERCADOLIBRE"},"transactions":{"payments":[{"id":"PAY01BENCH00000000${kind}${number}","amount":"${amount}",${paid}}]}}`;
 }

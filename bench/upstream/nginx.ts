@@ -25,6 +25,7 @@ http {
   log_not_found off;
   map $request_body $body_kind { default ""; '~${BODY.unit}' $kind; }
   map $request_body $body_number { default ""; '~${BODY.unit}' $number; }
+  map $request_body $body_type { default ""; '~${BODY.type}' $type; }
   map $request_body $body_reference { default ""; '~${BODY.reference}' $reference; }
   map $request_body $body_amount { default ""; '~${BODY.amount}' $amount; }
   log_format numbers '$body_number$path_number $http_x_idempotency_key $request_uri';
