@@ -34,8 +34,9 @@ export interface GrowthResult {
 /** Those that have a row or more for each sale, for ever or until retention takes them. */
 export const GROWING = ['links', 'link_states', 'notices', 'notice_attempts', 'events', 'exchanges'] as const;
 
-/** For one sale with all that belongs to it, on a machine that has other things to do as well. */
+/** For one sale with all that belongs to it, on a machine that has other things to do as well; a few sales get a minute. */
 const PATIENCE_MS = 200;
+const LEAST_PATIENCE_MS = 60_000;
 
 /**
  * A sale is one create, one event that it was paid, the reads until it is shown as paid, and one notice that is taken.
@@ -126,7 +127,7 @@ async function sell(
   });
   const before = used();
   const [told_ms] = await Promise.all([
-    untilTold(puente, sales * NOTICES_PER_SALE, sales * PATIENCE_MS),
+    untilTold(puente, sales * NOTICES_PER_SALE, Math.max(LEAST_PATIENCE_MS, sales * PATIENCE_MS)),
     prepareSales(puente.said, 'F', 1, sales),
   ]);
   await untilQuiet(puente.pid);

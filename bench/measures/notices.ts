@@ -59,12 +59,12 @@ export async function untilTold(puente: Running, notices: number, limit_ms: numb
   let first = 0;
   for (const limit = Date.now() + limit_ms; ; ) {
     const page = await (await fetch(`${ops}/metrics`, { headers: { authorization: `Bearer ${OPS_TOKEN}` } })).text();
-    const taken = Number(/^puente_notice_attempts_total\{outcome="[^"]*"\} (\d+)/m.exec(page)?.[1] ?? 0);
+    const taken = Number(/^puente_notice_attempts_total\{outcome="delivered"\} (\d+)/m.exec(page)?.[1] ?? 0);
     if (taken > 0 && first === 0) first = performance.now();
     if (taken >= notices) return performance.now() - first;
     if (Date.now() > limit)
       throw new Error(
-        `Only ${taken} of ${notices} notices were sent:\n${page.match(/^puente_(notice|waiting).*/gm)?.join('\n')}`,
+        `Only ${taken} of ${notices} notices were taken:\n${page.match(/^puente_(notice|waiting).*/gm)?.join('\n')}`,
       );
     await pause(LOOK_EVERY_MS);
   }
