@@ -109,13 +109,13 @@ export async function collectQr(
       amount_minor,
     })),
     calls,
-    asks: asks.map(({ number, sale, amount_minor, key, calls: asked, is_found }) => ({
+    asks: asks.map(({ number, sale, amount_minor, key, knows_earlier, calls: asked }) => ({
       number,
       sale,
       amount_minor,
       key,
+      knows_earlier,
       calls: asked,
-      is_found,
     })),
     probes,
     ...found,

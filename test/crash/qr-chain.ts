@@ -117,7 +117,8 @@ export async function refundSales({ stand, till, random }: QrTrial): Promise<voi
     const fault = random.pick([null, null, { kind: 'reset', when: 'after' }, { kind: 'error', status: 500 }]);
     if (fault !== null) stand.fault({ method: 'POST', path: '/v1/orders/*/refund', code: 'internal_error', ...fault });
     const key = random.chance(0.5) ? `refund-key-${till.asks.length + 1}` : null;
-    await till.refund(sale, payment_id, { amount_minor, key });
+    const knows_earlier = random.chance(0.5) && (await till.findPayment(sale)) !== null;
+    await till.refund(sale, payment_id, { amount_minor, key, knows_earlier });
     stand.sandbox.world.faults.length = 0;
     if (till.asks.at(-1)?.isOver !== true) return till.recover();
   }

@@ -28,10 +28,11 @@ beforeAll(async () => {
   await started(stand);
   await till.sell('v2', V2);
   const parted = await payAndFind('v2', V2);
-  await till.refund(parted.sale, parted.payment_id, { amount_minor: 100, key: null });
-  await till.refund(parted.sale, parted.payment_id, { amount_minor: 100, key: null });
+  await till.refund(parted.sale, parted.payment_id, { amount_minor: 100, key: null, knows_earlier: false });
+  await till.findPayment(parted.sale);
+  await till.refund(parted.sale, parted.payment_id, { amount_minor: 100, key: null, knows_earlier: true });
   const whole = await payAndFind('v1', V1);
-  await till.refund(whole.sale, whole.payment_id, { amount_minor: null, key: 'whole' });
+  await till.refund(whole.sale, whole.payment_id, { amount_minor: null, key: 'whole', knows_earlier: false });
   await payAndFind('dynamic', DYNAMIC);
   await till.sell('dynamic', DYNAMIC);
   truth = await finishQr(stand, till);
@@ -174,7 +175,7 @@ const lies: [QrRule, string, (history: QrHistory) => void][] = [
     'refunds as asked',
     'a repeat after a lost answer refunded again',
     (history) => {
-      history.asks[0]?.calls.unshift({ status: null, refund_id: null, amount_minor: null, server: 1 });
+      history.asks[0]?.calls.unshift({ status: null, refund_id: null, amount_minor: null });
       refundMore(history, PARTED, 'REF2', 100);
     },
   ],
@@ -183,25 +184,14 @@ const lies: [QrRule, string, (history: QrHistory) => void][] = [
     'a refund in doubt took another amount',
     (history) =>
       change(history.asks[1], {
-        calls: [{ status: 504, refund_id: null, amount_minor: null, server: 1 }],
+        calls: [{ status: 504, refund_id: null, amount_minor: null }],
         amount_minor: 99,
       }),
   ],
   [
     'refunds as asked',
     'a refused refund was made',
-    (history) => change(history.asks[1], { calls: [{ status: 400, refund_id: null, amount_minor: null, server: 1 }] }),
-  ],
-  [
-    'refunds as asked',
-    'a refund that its till saw is not there',
-    (history) => {
-      orderOf(history, PARTED).refunds.pop();
-      change(history.asks[1], {
-        calls: [{ status: null, refund_id: null, amount_minor: null, server: 1 }],
-        is_found: true,
-      });
-    },
+    (history) => change(history.asks[1], { calls: [{ status: 400, refund_id: null, amount_minor: null }] }),
   ],
   [
     'refunds as asked',
@@ -296,7 +286,7 @@ describe('the checker of QR sales', { timeout: LIMIT_MS }, () => {
 
   it('takes a refund in doubt for made or not made', () => {
     const history = structuredClone(truth);
-    change(history.asks[1], { calls: [{ status: 504, refund_id: null, amount_minor: null, server: 1 }] });
+    change(history.asks[1], { calls: [{ status: 504, refund_id: null, amount_minor: null }] });
     expect(checkQr(history)).toEqual([]);
     const { refunds } = orderOf(history, PARTED);
     refunds.pop();
@@ -305,16 +295,15 @@ describe('the checker of QR sales', { timeout: LIMIT_MS }, () => {
     expect(checkQr(history)).toEqual([]);
   });
 
-  it('takes an equal part for a repetition when the server died before it had noted that the first was told', () => {
+  it('takes an equal part for a repetition while its till has not shown that it knows the first', () => {
     const history = structuredClone(truth);
     const [one, other] = history.asks as [RefundAsk, RefundAsk]; // the two equal parts
-    const told = found(structuredClone(one.calls[0]));
-    other.calls = [{ status: null, refund_id: null, amount_minor: null, server: told.server }, told];
+    other.calls = structuredClone(one.calls);
     orderOf(history, PARTED).refunds.pop();
     change(paymentOf(history, PARTED), { refunded_minor: 100 });
     change(history.payment_reads.get(paymentOf(history, PARTED).id), { refunded_minor: 100 });
     expect(checkQr(history).map(({ rule }) => rule)).toEqual(['refunds as told']);
-    told.server = 2;
+    other.knows_earlier = false;
     expect(checkQr(history)).toEqual([]);
   });
 

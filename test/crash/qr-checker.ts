@@ -187,10 +187,6 @@ function theRightCode(books: Books): string[] {
   return wrong;
 }
 
-function isMade(ask: RefundAsk): boolean {
-  return ask.is_found || ask.calls.some(({ status }) => status === 201);
-}
-
 /** What the books and the till's log have of a sale, for whoever has to find out. */
 function story(books: Books, sale: Pick<SaleFacts, 'number'>): string {
   const facts = books.sales.find(({ number }) => number === sale.number);
@@ -235,15 +231,13 @@ function refundsAsTold(books: Books): string[] {
 }
 
 /**
- * An equal part without a key is taken for a repetition when the server died before it had noted that the first was told: to
- * make a second one could give the money back twice (`reliability.md` §3.9).
+ * An equal part without a key is taken for a repetition until the till has shown that it knows the first: to make a second one
+ * could give the money back twice (`reliability.md` §3.9, LIM-59).
  */
 function isTakenForOne({ asks }: Books, number: number, ask: RefundAsk): boolean {
   const other = asks.find((one) => one.number === number);
   if (other === undefined || other.key !== null || ask.key !== null) return false;
-  const isAlike = other.amount_minor === ask.amount_minor && other.sale === ask.sale;
-  // A first call of the second that died with the server left nothing either.
-  return isAlike && other.calls.at(-1)?.server !== ask.calls.at(-1)?.server;
+  return other.amount_minor === ask.amount_minor && other.sale === ask.sale && !ask.knows_earlier;
 }
 
 /** Every refund in the books is one wish's, told or in doubt, and together they are never more than was asked for or paid. */
@@ -260,10 +254,9 @@ function refundsAsAsked(books: Books): string[] {
     const told = new Set(asks.flatMap(({ calls }) => calls.map(({ refund_id }) => refund_id)));
     const free = order.refunds.filter(({ id }) => !told.has(id));
     for (const ask of asks.filter((one) => !one.calls.some(({ status }) => status === 201)))
-      if (isMade(ask) || isDoubtful(ask)) {
+      if (isDoubtful(ask)) {
         const index = free.findIndex(({ amount_minor }) => fits(ask, amount_minor));
         if (index >= 0) free.splice(index, 1);
-        else if (isMade(ask)) wrong.push(`refund ${ask.number} was seen by its till, and the books don't have it`);
       }
     for (const { id, amount_minor } of free)
       wrong.push(`refund ${id} of ${amount_minor} on ${order.id} is more than was asked for`);

@@ -31,10 +31,10 @@ export interface RefundAsk {
   /** Null asks for all that is left. */
   amount_minor: number | null;
   key: string | null;
-  /** `refund_id` and `amount_minor` as a 201 tells them. `server`: the process that was asked, null for none. */
-  calls: { status: number | null; refund_id: string | null; amount_minor: number | null; server: number | null }[];
-  /** The till looked at the payment instead of asking again, and saw it there. */
-  is_found: boolean;
+  /** The till had found the payment with the refunds before this one, so that this one is none of them. */
+  knows_earlier: boolean;
+  /** `refund_id` and `amount_minor` as a 201 tells them. */
+  calls: { status: number | null; refund_id: string | null; amount_minor: number | null }[];
 }
 
 export interface BookedOrder {

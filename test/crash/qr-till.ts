@@ -32,7 +32,11 @@ export interface QrTill extends Pick<QrHistory, 'calls' | 'probes'> {
   pay(sale: QrSale): Promise<boolean>;
   /** The number of the sale's payment, as tills find it; null when the server died. */
   findPayment(sale: QrSale): Promise<string | null>;
-  refund(sale: QrSale, payment_id: string, wish: Pick<WantedRefund, 'amount_minor' | 'key'>): Promise<void>;
+  refund(
+    sale: QrSale,
+    payment_id: string,
+    wish: Pick<WantedRefund, 'amount_minor' | 'key' | 'knows_earlier'>,
+  ): Promise<void>;
   /** A last sale everywhere, which must work, and stays open. */
   probe(): Promise<void>;
 }
@@ -84,8 +88,7 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
   async function ask(wanted: WantedRefund): Promise<void> {
     const { amount_minor, key, payment_id } = wanted;
     const body = amount_minor === null ? random.pick([undefined, {}]) : { amount: amount_minor / 100 };
-    const server = stand.child?.pid ?? null;
-    const line: RefundAsk['calls'][number] = { status: null, refund_id: null, amount_minor: null, server };
+    const line: RefundAsk['calls'][number] = { status: null, refund_id: null, amount_minor: null };
     wanted.calls.push(line);
     const answer = await send(`/v1/payments/${payment_id}/refunds`, {
       method: 'POST',
@@ -165,7 +168,6 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
         sale: sale.number,
         payment_id,
         calls: [],
-        is_found: false,
         isOver: false,
         ...wish,
       };
