@@ -44,15 +44,16 @@ async function silentSale(): Promise<Sale> {
   return { id, device, order_id: shop.rows(device)[0]?.order_id ?? '' };
 }
 
-/** The same, paid and told. */
+/** The same, paid and told; that its receiver took the notice is written down after it. */
 async function toldSale(): Promise<Sale> {
   const sale = await silentSale();
   await shop.atTerminal('pay', { device: sale.device });
   await sendEvent(shop.app.public_url, { id: sale.order_id });
   await eventually(
-    async () => noticesOf(sale),
-    (count) => count === 1,
+    async () => stored(sale),
+    ({ heard_by }) => heard_by === 'notice',
   );
+  expect(noticesOf(sale)).toBe(1);
   return sale;
 }
 
@@ -61,12 +62,14 @@ function noticesOf({ id }: Sale): number {
 }
 
 /** The row of a sale as it is stored; equal before and after means that nothing changed. */
-function stored({ id }: Sale): unknown {
+function stored({ id }: Sale): Record<string, unknown> {
   const database = new Database(join(shop.data_dir, 'puente.db'), { readonly: true });
   try {
     return database
-      .prepare('SELECT state, legacy_state, order_version, revision FROM links WHERE legacy_id = ?')
-      .get(id);
+      .prepare<[string], Record<string, unknown>>(
+        'SELECT state, legacy_state, order_version, heard_by, revision FROM links WHERE legacy_id = ?',
+      )
+      .get(id) as Record<string, unknown>; // a sale of this test
   } finally {
     database.close();
   }
