@@ -90,6 +90,7 @@ export function createRuntime(config: Config, parts: RuntimeParts): Runtime {
     absent: createRecent(DOUBTS_REMEMBERED),
     spent: createRecent(REFERENCES_REMEMBERED),
     opened: createRecent(SALES_REMEMBERED),
+    known: createRecent(SALES_REMEMBERED),
     asked: createRecent(REFUNDS_REMEMBERED),
     reads: createRecentReads(parts.clock.now),
     cache: createCache(),

@@ -6,8 +6,8 @@ import { nodesOf } from './payments/judge.ts';
 import type { Runtime } from './runtime.ts';
 
 /**
- * Writes that the till has shown that it knows a sale, so that an equal create is a new one from now on (`reliability.md` §3.9). A
- * store that can't write leaves the sale unheard: a read is answered all the same.
+ * Writes that the till has shown that it knows a sale, so that an equal create is a new one from now on (`reliability.md` §3.9). Where
+ * the store can't write, a read is answered all the same, and this process alone remembers it.
  * @returns the link as stored afterwards.
  */
 export async function markHeard(runtime: Runtime, link: Link): Promise<Link> {
@@ -15,7 +15,9 @@ export async function markHeard(runtime: Runtime, link: Link): Promise<Link> {
   const marked = changeLink(runtime, link, (current) =>
     current.heard_by === 'till' ? null : { change: { heard_by: 'till' } },
   );
-  return (await unlessUnwritten(runtime, link.legacy_id, marked)) ?? link;
+  const written = await unlessUnwritten(runtime, link.legacy_id, marked);
+  if (written === null) runtime.known.set(link.legacy_id, true);
+  return written ?? link;
 }
 
 /**

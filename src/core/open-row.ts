@@ -38,7 +38,9 @@ export async function openRow(
   };
   const { opening, ...rest } = await runtime.store.openLink(
     link,
-    (met) => {
+    (found) => {
+      const is_known = found.unheard !== null && runtime.known.get(found.unheard.legacy_id) === true;
+      const met = is_known ? { ...found, unheard: null } : found;
       const retried = retriedSale(met, link, windows);
       if (retried !== null) return { kind: 'join', link: retried };
       if (met.holder !== null) return { kind: 'busy', link: met.holder };

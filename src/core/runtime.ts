@@ -224,6 +224,8 @@ export interface Runtime {
   spent: Recent<true>;
   /** When this process opened sales without a key, by legacy id: monotonic ms. */
   opened: Recent<number>;
+  /** Sales that their tills know, although this could not be written, by legacy id (`core/heard.ts`). */
+  known: Recent<true>;
   /** When refunds were asked for of this process, by their id: monotonic ms. */
   asked: Recent<number>;
   reads: RecentReads;

@@ -232,6 +232,25 @@ describe('another process that holds the write lock', () => {
     );
     expect((await shop.create(shop.freshDevice())).status).toBe(201);
   });
+
+  it('does not make one sale of two: what its till read meanwhile it knows [F43]', async () => {
+    const device = shop.freshDevice();
+    const first = idOf(await shop.create(device));
+    await shop.atTerminal('pay', { device });
+    await eventually(
+      async () => shop.rows(device),
+      ([row]) => row?.state === 'DONE',
+    );
+    const intruder = new Database(join(shop.data_dir, 'puente.db'));
+    intruder.exec('BEGIN IMMEDIATE');
+    expect((await shop.read(first)).body).toMatchObject({ state: 'FINISHED' });
+    intruder.exec('ROLLBACK');
+    intruder.close();
+    const second = await shop.create(device);
+    expect(second.status).toBe(201);
+    expect(idOf(second)).not.toBe(first);
+    expect(await shop.orders(device)).toHaveLength(2);
+  });
 });
 
 /** A row that makes the log grow by about `bytes`. */
