@@ -56,7 +56,7 @@ describe('system calls on the database fail', { concurrent: true, timeout: LIMIT
 async function failAgain(seed: number, faults: Fault[]): Promise<void> {
   const stand = await startStand(SETTINGS);
   try {
-    const till = startTill(stand, seeded(seed));
+    const till = startTill(stand, seeded(seed), true);
     const whole = await started(stand);
     // It has just said that it is ready, and ends cleanly all the same.
     await whole.stop();
@@ -77,7 +77,7 @@ async function failAgain(seed: number, faults: Fault[]): Promise<void> {
 async function failFirst(fault: Fault): Promise<void> {
   const stand = await startStand(SETTINGS);
   try {
-    const till = startTill(stand, seeded(SEED));
+    const till = startTill(stand, seeded(SEED), true);
     const child = await startFailing(stand, fault);
     if (child !== null) await sellAndEnd(till, child, fault);
     lookAtFile(stand, till, fault);

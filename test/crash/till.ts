@@ -24,6 +24,8 @@ export interface Sale {
   pays_early: boolean;
   /** When it is paid and its till has read that, an equal one is sold: the second coffee. */
   is_repeated: boolean;
+  /** The legacy id of the first coffee; null for any other sale. */
+  follows: string | null;
   /** Set by the first 2xx. */
   legacy_id: string | null;
   /** Boots that this sale has waited for its retry. */
@@ -67,7 +69,11 @@ const MOST_RETRIES = 3;
 const LEAST_MINOR = 1500;
 const MOST_MINOR = 9_999_999;
 
-export function startTill(stand: Stand, random: Random): Till {
+/**
+ * @param looks_again Before a second coffee is asked for once more the till reads the first again: a store that fails may have let it be
+ *   read without keeping that, and then dies with what its process remembers.
+ */
+export function startTill(stand: Stand, random: Random, looks_again = false): Till {
   const devices = stand.sandbox.world.terminals(ARGENTINA).filter(({ id }) => id.includes('LOAD'));
   const sales: Sale[] = [];
   const creates: CreateCall[] = [];
@@ -103,6 +109,11 @@ export function startTill(stand: Stand, random: Random): Till {
     return status;
   }
 
+  async function createAgain(sale: Sale): Promise<void> {
+    const is_known = !looks_again || sale.follows === null || (await till.get(sale.follows))?.status === 200;
+    if (is_known) await create(sale);
+  }
+
   /** What the till's library does by itself meanwhile; after it the cashier goes on. */
   function repeat(sale: Sale): void {
     sale.state = 'repeating';
@@ -131,7 +142,7 @@ export function startTill(stand: Stand, random: Random): Till {
     sale.state = 'over';
     const { device, amount_minor, body, headers } = sale;
     const next = newSale(device, { lost: 'retry', ending: 'pay' });
-    Object.assign(next, { amount_minor, body, headers, is_repeated: false });
+    Object.assign(next, { amount_minor, body, headers, is_repeated: false, follows: sale.legacy_id });
     await create(next);
   }
 
@@ -152,6 +163,7 @@ export function startTill(stand: Stand, random: Random): Till {
       ending: random.pick(['pay', 'pay', 'decline', 'cancel at terminal', 'cancel by till', 'leave']),
       pays_early: random.chance(0.6),
       is_repeated: random.chance(0.3),
+      follows: null,
       legacy_id: null,
       waited: 0,
       state: 'open',
@@ -179,7 +191,7 @@ export function startTill(stand: Stand, random: Random): Till {
     async retryLost() {
       const due = sales.filter((sale) => sale.state === 'open' && (sale.waited++ > 0 || sale.lost === 'retry'));
       for (const sale of due) if (sale.waited > MOST_RETRIES) sale.lost = 'give up';
-      await Promise.all(due.map((sale) => create(sale)));
+      await Promise.all(due.map((sale) => createAgain(sale)));
     },
     async end(sale) {
       if (sale.state === 'paid') return readPaid(sale);
