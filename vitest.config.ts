@@ -17,11 +17,14 @@ const onPostgres = [
 const onField = 'test/journeys/{sdk,sdk-lost-answer,sdk-qr,odoo,reset,qr-journeys,qr-fidelity}.test.ts';
 /** Servers of their own that are killed, fail over and fall silent. */
 const ownServers = 'test/crash/database.test.ts';
+/** What takes longer than a developer waits: faults, kills and simulated days, and what the docs and the tools of this house do. */
+const proof = ['test/{crash,simulation,faults,docs}/**/*.test.ts', 'test/{bench,demo,screenshots,soak}.test.ts'];
 
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: 'usual', include: ['test/**/*.test.ts'], exclude: [ownServers] } },
+      { extends: true, test: { name: 'usual', include: ['test/**/*.test.ts'], exclude: proof } },
+      { extends: true, test: { name: 'proof', include: proof, exclude: [ownServers] } },
       // What tills live through once more, on what the field does differently from the specification.
       { extends: true, test: { name: 'field', include: [onField], setupFiles: ['test/sandbox/on-field.ts'] } },
       // The same files once more, on a real server.

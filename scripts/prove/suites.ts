@@ -11,7 +11,7 @@ const suites: readonly Suite[] = [
     about: 'the real server killed, cut from power, and its system calls made to fail',
     promise: 'P1 P2 P3 P4 P14',
     what: 'nothing acknowledged is lost, nothing is sold twice, and every start goes on',
-    files: ['--project=usual', 'test/crash/'],
+    files: ['--project=proof', 'test/crash/'],
     counts: { CRASH_KILLS: 10_000, CRASH_POINT_REPEATS: 200, CRASH_IMAGES: 20_000, CRASH_SYSCALL_FAULTS: 2_400 },
     seed: 'CRASH_SEED',
   },

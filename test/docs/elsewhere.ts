@@ -9,6 +9,7 @@ export const elsewhere: Record<string, string[]> = {
   ],
   'Parts of the suite and of its checks, which CI runs as a whole.': [
     'npx vitest run ',
+    'npm test',
     'npm run generate',
     'npm run check',
   ],
