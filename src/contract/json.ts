@@ -64,11 +64,8 @@ export function plainNumber<Value>(value: Value): Value | number {
   return value instanceof LosslessNumber ? (wholeNumber(value.value) ?? value) : value;
 }
 
-/** Where a body asks for an integer, in any spelling of one. */
-export const writtenInteger = z.union([
-  z.int(),
-  z.custom<LosslessNumber>((value) => typeof plainNumber(value) === 'number').transform((value) => plainNumber(value)),
-]);
+/** Where a body asks for an integer, in any spelling of one: each is the same number to a JSON schema. */
+export const writtenInteger = z.preprocess(plainNumber, z.int());
 
 /** Longer than any writer makes of a whole number; no more of a text is looked through. */
 const LONGEST_WHOLE = 64;

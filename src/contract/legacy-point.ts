@@ -1,7 +1,7 @@
 /** The legacy Point API as tills speak it. Source: `legacy-point.md` §1–3. */
 import { z } from 'zod';
 import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
-import { jsonObject } from './json.ts';
+import { jsonObject, plainNumber, writtenInteger } from './json.ts';
 import { NO_ANSWER } from './legacy-errors/catalogue.ts';
 import { legacyHeaders } from './legacy-headers.ts';
 
@@ -35,14 +35,14 @@ const additionalInfo = jsonObject({
 
 /** `amount` is minor units (two implied decimals), an integer; every other field as in `legacy-point.md` §1.3. */
 export const createIntentBody = z.looseObject({
-  amount: z.int().positive(),
+  amount: z.preprocess(plainNumber, z.int().positive()),
   description: z.string().optional(),
   external_reference: z.string().optional(),
   notification_url: z.string().optional(),
   additional_info: additionalInfo.optional(),
   payment: jsonObject({
     type: z.string().optional(),
-    installments: z.int().optional(),
+    installments: writtenInteger.optional(),
     installments_cost: z.string().optional(),
     voucher_type: z.string().optional(),
   }).optional(),

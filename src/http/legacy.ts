@@ -189,7 +189,7 @@ async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, r
   const bytes = await peekBody(request, door.body_limit_bytes);
   if (wanted === 'optional' && bytes.length === 0) return {};
   const read = parseBody(bytes, request.headers, door.body_limit_bytes);
-  // Point has no fractions: whatever is a number there is asked for as an integer. QR amounts come back as they were written.
+  // Point has no fractions: one number in two spellings is the same sale, and comes back plain. QR amounts come back as written.
   const body = family === 'point' ? withWholeNumbers(read as Json) : read;
   // Every legacy body is an object; what is none was never taken for one.
   const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;

@@ -1,5 +1,6 @@
 /** The shadow of a create: its would-be order, the predicted verdict with the exact code, and the differences from what legacy did. */
 import { describe, expect, it } from 'vitest';
+import { parseJson } from '../../src/contract/json.ts';
 import { upstreamErrorCodes } from '../../src/contract/upstream.ts';
 import type { ShadowFinding } from '../../src/core/exchange.ts';
 import { compareCreate } from '../../src/core/shadow/compare-create.ts';
@@ -86,7 +87,7 @@ describe('a create that orders refuse', () => {
     [
       "for a path that is not the caller's",
       sale({}, { path: { user_id: '700100999', external_pos_id: 'SUC001POS001' } }),
-      { verdict: 'refused_here', error: 'forbidden' },
+      { verdict: 'refused_here', error: 'bad_request', detail: expect.stringMatching(/^Collector ID/) as string },
     ],
     [
       'for a path without a seller',
@@ -105,6 +106,11 @@ describe('a create that orders refuse', () => {
     ],
   ])('%s', (_, create, expected) => {
     expect(found(create)).toMatchObject(expected);
+  });
+
+  it.each(['1500.0', '1.5E+3', '150000e-2'])('but not for a whole number that is spelled %s [F69]', (written) => {
+    const body = parseJson(`{"amount":${written},"payment":{"type":"credit_card","installments":${written}}}`);
+    expect(found(intent('MLB', body))).toMatchObject({ verdict: 'accepted', error: null });
   });
 
   it('is told with the rule and its field, and without a value', () => {

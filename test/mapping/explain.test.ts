@@ -43,6 +43,14 @@ describe('a request', () => {
     expect(told.text).toContain('body.amount → body.transactions.payments[0].amount by amount_text');
   });
 
+  it('with a whole number in another spelling is told like the plain one [F69]', () => {
+    const told = (amount: string) =>
+      explain(tables, [...CREATE.slice(0, 4), `{"amount": ${amount}}`].join('\n'), { site: 'MLA', received_at });
+    expect(told('1.5E+3').upstream).toMatchObject({ body: { transactions: { payments: [{ amount: '15.00' }] } } });
+    expect(told('1500.0').upstream).toEqual(told('1500').upstream);
+    expect(told('1500.5').refusal?.status).toBe(400);
+  });
+
   it('is told with the row that refuses it', () => {
     const told = explain(tables, CREATE.join('\n'), { site: 'MLM', received_at });
     expect(told.refusal).toEqual({

@@ -61,7 +61,7 @@ export function pathRefusal(
   const { user_id, external_pos_id } = request.path;
   if (user_id !== undefined && !USER_ID.test(user_id)) return { error: 'invalid_collector', detail: '' };
   if (user_id !== undefined && exchange.merchant_id !== null && user_id !== exchange.merchant_id)
-    return { error: 'forbidden', detail: '' };
+    return { error: 'foreign_collector', detail: '' };
   if (external_pos_id === undefined || EXTERNAL_ID.test(external_pos_id)) return null;
   return family === 'qr_v1'
     ? { error: 'pos_not_found', detail: '' }

@@ -102,6 +102,12 @@ describe('verdicts', () => {
     expect(await book.differences({}, NOW)).toEqual([]);
   });
 
+  test('a whole number in another spelling is the plain one [F69]', async () => {
+    const { readiness, book } = await assessed(lines(create({}, { body: '{"amount":1500.0}' })), { site: 'MLA' });
+    expect(await book.verdicts()).toMatchObject([{ verdict: 'accepted', count: 1 }]);
+    expect(readiness).toMatchObject([{ blockers: [] }]);
+  });
+
   test('too little is inconclusive', async () => {
     const { readiness } = await assessed(lines(create()), { min_sample: 20, site: 'MLA' });
     expect(readiness).toMatchObject([{ verdict: 'inconclusive', blockers: [] }]);
