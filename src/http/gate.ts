@@ -4,6 +4,7 @@ import type { RequestHandler } from 'express';
 import { refused } from '../core/answer.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Store } from '../core/store.ts';
+import { matchPath } from '../mapping/path-pattern.ts';
 import type { Operation } from '../mapping/tables.ts';
 import type { Admission, CallClass } from './admission.ts';
 import { sendAnswer } from './answer.ts';
@@ -16,7 +17,7 @@ import { readToken } from './request.ts';
 const RETRY_AFTER_S = 1;
 /** A short body is taken in and thrown away, so that the connection stays for the next try. */
 const SHORT_BODY_BYTES = 8_192;
-const WEBHOOK_PATH = ['', 'webhooks', 'orders'];
+const WEBHOOK_PATH = '/webhooks/orders';
 
 /**
  * Whose call it is is told by its token alone: addresses and `X-Forwarded-For` are anybody's to choose, and are never
@@ -77,21 +78,14 @@ const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * unless its method only reads, and whoever floods with it has only its own room.
  */
 export function callClasses(operations: readonly Operation[]): (method: string, target: string) => CallClass {
-  const harmless = operations
-    .filter(({ method, kind }) => method !== 'GET' && kind === 'devices')
-    .map(({ method, path }) => ({ method, segments: path.split('/') }));
+  const harmless = operations.filter(({ method, kind }) => method !== 'GET' && kind === 'devices');
   return (method, target) => {
     if (READING.has(method)) return 'read';
-    const segments = (target.split('?', 1)[0] ?? '').split('/');
-    if (segments.at(-1) === '') segments.pop();
-    if (method === 'POST' && fits(WEBHOOK_PATH, segments)) return 'event';
-    return harmless.some((one) => one.method === method && fits(one.segments, segments)) ? 'read' : 'payment';
+    const asked = target.split('?', 1)[0] ?? '';
+    if (method === 'POST' && matchPath(WEBHOOK_PATH, asked) !== null) return 'event';
+    const is_harmless = harmless.some((one) => one.method === method && matchPath(one.path, asked) !== null);
+    return is_harmless ? 'read' : 'payment';
   };
-}
-
-function fits(wanted: readonly string[], segments: readonly string[]): boolean {
-  if (wanted.length !== segments.length) return false;
-  return wanted.every((part, index) => part.startsWith(':') || part === segments[index]);
 }
 
 function shed(request: IncomingMessage, response: ServerResponse): void {

@@ -2,7 +2,8 @@
 import { type RequestHandler, Router } from 'express';
 import type { OperationKind } from '../core/exchange.ts';
 import { slotOf } from '../core/link.ts';
-import type { Operation, Tables } from '../mapping/tables.ts';
+import { matchPath } from '../mapping/path-pattern.ts';
+import type { Operation } from '../mapping/tables.ts';
 
 export interface NarrowRouters {
   add(operation: Operation, handler: RequestHandler): void;
@@ -129,10 +130,11 @@ export function unroutedOf(operations: readonly Operation[], target: string): Un
       .split('?', 1)[0]
       ?.replace(/(?<=.)\/$/, '') ?? '';
   const is_of_sales = SALES.test(path);
-  const named = operations.find((one) => fitsPattern(one.path, path));
+  const named = operations.find((one) => matchPath(one.path, path) !== null);
   if (!is_of_sales && named === undefined) return null;
   const is_misspelled = is_of_sales && (!SALES.test(plain) || plain.toLowerCase() !== path);
-  const is_odd = is_misspelled || (named !== undefined && !operations.some((one) => fitsPattern(one.path, plain)));
+  const is_odd =
+    is_misspelled || (named !== undefined && !operations.some((one) => matchPath(one.path, plain) !== null));
   return {
     path,
     is_odd,
@@ -140,18 +142,6 @@ export function unroutedOf(operations: readonly Operation[], target: string): Un
     slot: slotIn(target),
     kind: named?.kind ?? (path.startsWith('/point') ? 'intents' : 'qr'),
   };
-}
-
-/** Whether a call is one of the documented writes that make no sale. */
-export function isCarried(carried: Tables['carried'], method: string, target: string): boolean {
-  const path = plainTarget(target).split('?', 1)[0] ?? '';
-  return carried.some((one) => one.method === method && fitsPattern(one.path, path));
-}
-
-function fitsPattern(pattern: string, path: string): boolean {
-  const wanted = pattern.split('/');
-  const parts = path.split('/');
-  return wanted.length === parts.length && wanted.every((part, at) => part.startsWith(':') || part === parts[at]);
 }
 
 /** The unit that a path names by itself, as it is spelled there. */

@@ -8,7 +8,7 @@ import type { Runtime } from '../core/runtime.ts';
 import { errorAnswer, sendAnswer } from './answer.ts';
 import { nameCaller, policyOf } from './caller.ts';
 import { type Carrier, carryBytes } from './carry.ts';
-import { isCarried, unroutedOf } from './legacy-route.ts';
+import { plainTarget, unroutedOf } from './legacy-route.ts';
 import { type Ongoing, ongoingOf } from './ongoing.ts';
 import { familyOf } from './passthrough.ts';
 import { readToken } from './request.ts';
@@ -49,7 +49,7 @@ async function guard(runtime: Runtime, call: Ongoing, method: string, target: st
   const unrouted = method === 'OPTIONS' ? null : unroutedOf(runtime.tables.operations, target);
   if (unrouted === null) return null;
   const { is_odd, is_of_sales, slot, kind, path } = unrouted;
-  if (!is_odd && isCarried(runtime.tables.carried, method, target)) return null;
+  if (!is_odd && runtime.tables.isCarried(method, plainTarget(target).split('?', 1)[0] ?? '')) return null;
   const family = familyOf(`${path}/`);
   const is_write = is_of_sales && !SAFE.has(method);
   if (!is_odd && (!is_write || runtime.settings.merchants.unknown_write === 'carry')) return null;

@@ -10,6 +10,7 @@ import { fieldFinder } from './fields.ts';
 import type { WrittenLimitation } from './limitations.ts';
 import { compareAnswers } from './match.ts';
 import { anyElement, contains, type Path, printPath, propertyName } from './path.ts';
+import { matchPath } from './path-pattern.ts';
 import { refusal, sourceRefusal } from './refusal.ts';
 import type { Row } from './row.ts';
 import type {
@@ -63,7 +64,8 @@ export function assemble(documents: Documents): LoadedTables {
     documents,
     revision: documents.revision,
     operations,
-    carried: documents.carried,
+    isCarried: (method, path) =>
+      documents.carried.some((one) => one.method === method && matchPath(one.path, path) !== null),
     request: (operation, source, context) =>
       translateRequest(needed(compiled, operation.request), headersOf.get(operation.family) ?? null, source, context),
     answer: (operation, source, context) => answer(needed(compiled, operation.answer), source, context),

@@ -5,6 +5,7 @@ import { PuenteError } from '../error.ts';
 import type { LoadedTables } from './assemble.ts';
 import { describeRows, type RowWords } from './describe.ts';
 import { explanationText } from './explain-text.ts';
+import { matchPath } from './path-pattern.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
 import { suppose } from './suppose.ts';
 import type { Loss, MappingContext, Operation, Translated } from './tables.ts';
@@ -116,19 +117,6 @@ function findOperation(operations: readonly Operation[], request: ReadRequest) {
     if (path) return { operation, path };
   }
   return null;
-}
-
-function matchPath(pattern: string, path: string): Record<string, string> | null {
-  const wanted = pattern.split('/');
-  const given = path.replace(/\/$/, '').split('/');
-  if (wanted.length !== given.length) return null;
-  const found: Record<string, string> = {};
-  for (const [index, part] of wanted.entries()) {
-    const value = given[index] ?? '';
-    if (part.startsWith(':') && value !== '') found[part.slice(1)] = value;
-    else if (part !== value) return null;
-  }
-  return found;
 }
 
 function upstreamOf(operation: Operation, { value }: Translated): Explanation['upstream'] {

@@ -142,8 +142,11 @@ export interface Tables {
   /** SHA-256 over all table files, first 12 hex digits; pinned on each link. */
   revision: string;
   operations: readonly Operation[];
-  /** Documented writes that make no sale: carried to legacy, whatever stage their merchant is on. */
-  carried: readonly { method: string; path: string }[];
+  /**
+   * Whether a call is one of the documented writes that make no sale: carried to legacy, whatever stage its merchant is on.
+   * @param path without a query; ids may be left out as `:id`.
+   */
+  isCarried(method: string, path: string): boolean;
   /**
    * Legacy request to upstream call. The value has been checked against the target schema.
    * @throws PuenteError refused, facts `{ error: LegacyErrorName, detail, row? }`, when a row or the target schema refuses it.

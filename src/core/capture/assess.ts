@@ -201,10 +201,10 @@ const NO_TOKEN = new Secret('none');
 
 /** Of a file alone nobody knows the merchant's settings here. */
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
-  const { revision, operations } = tables;
+  const { revision, operations, isCarried } = tables;
   const unsaid = { stage: null, unknown: null, notice_url: null, credential: null, trips: null, in_doubt: null };
   const nothing = { shed: null, fault_share: null, on_orders: [], reset_at: {}, mismatches: [] };
-  return { merchant_id, now, tables_revision: revision, operations, ...unsaid, ...nothing };
+  return { merchant_id, now, tables_revision: revision, operations, isCarried, ...unsaid, ...nothing };
 }
 
 function few(merchants: readonly string[]): string {

@@ -89,10 +89,10 @@ function credentialFindings(seen: Seen, { credential, merchant_id, operations, s
 }
 
 /** What no table knows, where the merchant's policy refuses it. */
-function unknownFindings({ unknowns }: Seen, { unknown, merchant_id }: ReadinessFacts): Finding[] {
+function unknownFindings({ unknowns }: Seen, { unknown, merchant_id, isCarried }: ReadinessFacts): Finding[] {
   if (unknown === null) return [];
   return unknowns
-    .filter((one) => unknown[one.what] === 'refuse' || (unknown.write === 'refuse' && isSalesWrite(one)))
+    .filter((one) => unknown[one.what] === 'refuse' || (unknown.write === 'refuse' && isSalesWrite(one, isCarried)))
     .map(({ what, name, count }) => {
       const command =
         unknown[what] === 'refuse'
@@ -102,9 +102,14 @@ function unknownFindings({ unknowns }: Seen, { unknown, merchant_id }: Readiness
     });
 }
 
-/** A write at a path of sales, which `merchants.unknown_write` refuses for units on orders. */
-function isSalesWrite({ what, name }: Pick<Seen['unknowns'][number], 'what' | 'name'>): boolean {
-  return what === 'endpoint' && /^(?!GET |HEAD |OPTIONS )[A-Z]+ \/(?:point|instore|mpmobile)\//.test(name);
+/** A write at a path of sales, which `merchants.unknown_write` refuses for units on orders unless the tables say to carry it. */
+function isSalesWrite(
+  { what, name }: Pick<Seen['unknowns'][number], 'what' | 'name'>,
+  isCarried: ReadinessFacts['isCarried'],
+): boolean {
+  const [, method = '', path = ''] =
+    /^(?!GET |HEAD |OPTIONS )([A-Z]+) (\/(?:point|instore|mpmobile)\/.*)$/.exec(name) ?? [];
+  return what === 'endpoint' && method !== '' && !isCarried(method, path);
 }
 
 function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }: ReadinessRules): Finding[] {

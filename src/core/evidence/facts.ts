@@ -1,6 +1,6 @@
 /** What a readiness verdict is judged on: what evidence says, and what else is known of the merchant. */
 
-import type { Operation } from '../../mapping/tables.ts';
+import type { Operation, Tables } from '../../mapping/tables.ts';
 import type { RoutedKind, Stage, Trip, UnknownPolicy } from '../merchant.ts';
 import type { MismatchKind } from '../reconcile/judge.ts';
 import type {
@@ -21,6 +21,7 @@ export interface ReadinessFacts {
   /** Of the tables that would do the work. */
   tables_revision: string;
   operations: readonly Operation[];
+  isCarried: Tables['isCarried'];
   /** The merchant's own stage. */
   stage: Stage | null;
   /** Kinds that are on a canary or on orders: their next move needs what only the orders lane shows. */

@@ -82,6 +82,7 @@ async function factsOf(runtime: Runtime, merchant_id: string, mismatchesOf: Mism
     now,
     tables_revision: tables.revision,
     operations: tables.operations,
+    isCarried: tables.isCarried,
     stage: stageInForce(settings, merchant, null).stage,
     on_orders: routedKinds.filter((kind) => ['canary', 'orders'].includes(stageOf(kind))),
     unknown: policiesOf(runtime, merchant),

@@ -4,6 +4,7 @@ import { type Book, createBook } from '../../../src/core/capture/book.ts';
 import { nothingFound, recordedOf } from '../../../src/core/evidence/findings.ts';
 import { type ReadinessFacts, readinessOf } from '../../../src/core/evidence/readiness.ts';
 import type { Exchange } from '../../../src/core/exchange.ts';
+import { endpointName } from '../../../src/core/exchange-unknown.ts';
 import type { DifferenceSeen } from '../../../src/core/records/evidence.ts';
 import { compareCreate } from '../../../src/core/shadow/compare-create.ts';
 import { hasShadow, shadowOf } from '../../../src/core/shadow/shadow.ts';
@@ -75,6 +76,7 @@ const facts: ReadinessFacts = {
   now: RECEIVED_AT + DAY_MS,
   tables_revision: tables.revision,
   operations: tables.operations,
+  isCarried: tables.isCarried,
   stage: 'shadow',
   unknown: { endpoint: 'carry', field: 'note', header: 'carry', write: 'carry' },
   notice_url: true,
@@ -176,6 +178,13 @@ describe('blocked', () => {
       /--unknown-endpoint note/,
     ],
     [
+      'a write of sales that no table knows and the setting refuses',
+      withUnknown([{ what: 'endpoint', name: endpointName('POST', `/point/integration-api/devices/${DEVICE}/sales`) }]),
+      { unknown: { endpoint: 'carry', field: 'note', header: 'carry', write: 'refuse' } },
+      'unknown_refused',
+      /PUENTE_MERCHANTS_UNKNOWN_WRITE=carry/,
+    ],
+    [
       'a safety stop',
       bookOf(),
       {
@@ -199,6 +208,16 @@ describe('blocked', () => {
       expect(found.blockers[0]?.command).toMatch(command);
     },
   );
+
+  it.each([
+    ['PATCH', '/point/integration-api/integrator'],
+    ['DELETE', `/point/integration-api/devices/${DEVICE}/refund/1234567890`],
+    ['DELETE', `/point/integration-api/devices/${DEVICE}/refund/1234567890/`],
+  ])('not by a documented write that makes no sale and is carried: %s %s', async (method, path) => {
+    const unknown = { endpoint: 'carry', field: 'note', header: 'carry', write: 'refuse' } as const;
+    const found = await judged(withUnknown([{ what: 'endpoint', name: endpointName(method, path) }]), { unknown });
+    expect(found.blocked_by).toEqual([]);
+  });
 
   it('by a read that one side refuses, with a sentence that says which', async () => {
     const [legacy, other] = await Promise.all([
