@@ -8,6 +8,23 @@ async function findings(shop: Shop): Promise<string[]> {
   return (body as { remarks: { what: string }[] }).remarks.map(({ what }) => what);
 }
 
+it('a terminal in SELF_SERVICE is a finding of readiness once a till wanted to switch it, and was refused', async () => {
+  const shop = await openShop();
+  try {
+    const seat = { method: 'PUT', body: { operating_mode: 'SELF_SERVICE' } };
+    await shop.control(`/terminals/${ARGENTINA}/${DEVICE}`, seat);
+    const body = { operating_mode: 'PDV' };
+    expect((await shop.till(`${POINT}/devices/${DEVICE}`, { method: 'PATCH', body })).status).toBe(409);
+    const found = await eventually(
+      () => findings(shop),
+      (remarks) => remarks.some((what) => what.includes('SELF_SERVICE')),
+    );
+    expect(found.filter((what) => what.includes('LIM-71'))).toHaveLength(1);
+  } finally {
+    await shop.close();
+  }
+});
+
 describe.each(['orders', 'shadow'])('a terminal in SELF_SERVICE, for a merchant on %s', (stage) => {
   let shop: Shop;
   beforeAll(async () => {

@@ -1,5 +1,6 @@
 /** The stories of devices: list them, change their mode. */
 import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
+import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import { markLimitation } from '../limitation-mark.ts';
@@ -40,6 +41,8 @@ export async function changeMode(runtime: Runtime, call: LegacyCall): Promise<Le
     return upstreamRefusal(runtime, call, 'terminals_list', unreadable(mode));
   if (mode === 'SELF_SERVICE') {
     markLimitation(runtime.exchange(), 'LIM-71');
+    const path = 'terminals[0].operating_mode';
+    runtime.exchange()?.losses.push({ table: call.operation.answer ?? '', path, why: SELF_SERVICE_SHOWN });
     return refused('point', 'self_service');
   }
   const outcome = await sendTwice(runtime, {

@@ -172,7 +172,7 @@ function lifetime(value: unknown): Converted {
 }
 
 /** Readiness knows such terminals by it (`core/evidence/remarks.ts`). */
-export const SELF_SERVICE_SHOWN = 'legacy documents no SELF_SERVICE; the terminal is shown in it';
+export const SELF_SERVICE_SHOWN = 'legacy documents no SELF_SERVICE; the terminal is shown in it and keeps it';
 
 function operatingMode(value: unknown): Converted {
   if (value === 'PDV' || value === 'STANDALONE') return { value };
