@@ -25,6 +25,30 @@ it('a terminal in SELF_SERVICE is a finding of readiness once a till wanted to s
   }
 });
 
+describe('what upstream can not do yet', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await openShop();
+  });
+  afterAll(() => shop.close());
+
+  it.each([
+    ['a list', 'GET', '/terminals/v1/list', ''],
+    ['a mode', 'PATCH', '/terminals/v1/setup', `/${DEVICE}`],
+  ])('%s: done as soon as it can, or told as worth another try', async (_name, method, path, of) => {
+    const body = method === 'PATCH' ? { operating_mode: 'PDV' } : undefined;
+    const ask = () => shop.till(`${POINT}/devices${of}`, { method, body });
+    const pending = { method, path, kind: 'error', status: 409, code: 'movement_operations_pending', message: 'Wait.' };
+    await shop.fault({ ...pending, times: 1 });
+    expect((await ask()).status).toBe(200);
+    await shop.fault({ ...pending, times: 'always' });
+    const told = await ask();
+    expect([told.status, told.headers['retry-after']]).toEqual([503, '1']);
+    await shop.clearFaults();
+    expect((await ask()).status).toBe(200);
+  });
+});
+
 describe.each(['orders', 'shadow'])('a terminal in SELF_SERVICE, for a merchant on %s', (stage) => {
   let shop: Shop;
   beforeAll(async () => {

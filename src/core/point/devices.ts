@@ -4,6 +4,7 @@ import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import { answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../call.ts';
 import { markLimitation } from '../limitation-mark.ts';
+import { sendUntilReady } from '../not-yet.ts';
 import type { Runtime } from '../runtime.ts';
 import { routeOf, type UpstreamCall, type UpstreamOutcome } from '../upstream.ts';
 
@@ -13,7 +14,7 @@ const ATTEMPTS = 2;
 /** `GET …/devices`: `GET /terminals/v1/list` with the same paging and filters (`legacy-point.md` §1.1). */
 export async function listDevices(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
   const { value } = translate(runtime, call);
-  const outcome = await sendTwice(runtime, {
+  const outcome = await send(runtime, call, {
     ...routeOf('terminals_list'),
     query: value.query ?? {},
     token: call.token,
@@ -45,7 +46,7 @@ export async function changeMode(runtime: Runtime, call: LegacyCall): Promise<Le
     runtime.exchange()?.losses.push({ table: call.operation.answer ?? '', path, why: SELF_SERVICE_SHOWN });
     return refused('point', 'self_service');
   }
-  const outcome = await sendTwice(runtime, {
+  const outcome = await send(runtime, call, {
     ...routeOf('terminals_setup'),
     body: Buffer.from(JSON.stringify(value.body), 'utf8'),
     token: call.token,
@@ -63,7 +64,7 @@ const MOST_PAGES = 40;
 /** @returns null for a terminal that is not listed; the outcome of a list that could not be read. */
 async function modeOf(runtime: Runtime, call: LegacyCall): Promise<string | null | UpstreamOutcome> {
   for (let page = 0; page < MOST_PAGES; page++) {
-    const outcome = await sendTwice(runtime, {
+    const outcome = await send(runtime, call, {
       ...routeOf('terminals_list'),
       query: { limit: String(PAGE), offset: String(page * PAGE) },
       token: call.token,
@@ -96,6 +97,12 @@ function answerWith(runtime: Runtime, call: LegacyCall, source: unknown): Legacy
   });
   runtime.exchange()?.losses.push(...losses);
   return answered(200, value.body);
+}
+
+/** Again while upstream says "not yet" and the till waits; a lost or failed answer is asked for once more. */
+function send(runtime: Runtime, { received_at }: LegacyCall, request: UpstreamCall): Promise<UpstreamOutcome> {
+  const deadline = received_at + runtime.settings.create.deadline_ms;
+  return sendUntilReady(runtime, deadline, () => sendTwice(runtime, request));
 }
 
 async function sendTwice(runtime: Runtime, call: UpstreamCall): Promise<UpstreamOutcome> {
