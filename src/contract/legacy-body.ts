@@ -66,3 +66,15 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 const codePage = new TextDecoder('windows-1252');
+
+/**
+ * The parameters of a query, whose escapes may be of that code page too: `Caf%E9` and `Caf%C3%A9` are the same word.
+ * @param query what follows the question mark, as it came.
+ */
+export function readQuery(query: string): URLSearchParams {
+  return new URLSearchParams(
+    query.replaceAll(/(?:%[89a-f][0-9a-f])+/gi, (run) =>
+      encodeURIComponent(decodeText(Buffer.from(run.replaceAll('%', ''), 'hex'))),
+    ),
+  );
+}

@@ -1,5 +1,6 @@
 /** What is handed to the evidence once a call is over: the exchange, and what its shadow needs. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readQuery } from '../contract/legacy-body.ts';
 import { redactMessages } from '../core/capture/redact.ts';
 import type { CapturedMessages, Exchange } from '../core/exchange.ts';
 import { outcomeOf, TILL_LEFT } from '../core/exchange-outcome.ts';
@@ -140,8 +141,7 @@ const MAX_ERROR = 80;
 
 /** The last of a parameter given twice, without a token: legacy took such calls, and its shadow says what orders make of them. */
 function queryOf(request: IncomingMessage): Record<string, string> {
-  const { searchParams } = new URL(scrubbedTarget(request), 'http://till.invalid');
-  return Object.fromEntries(searchParams);
+  return Object.fromEntries(readQuery(scrubbedTarget(request).split(/\?(.*)/s)[1] ?? ''));
 }
 
 function withoutSecrets(request: IncomingMessage): Record<string, string> {

@@ -1,6 +1,6 @@
 /** Reading a legacy request: strict where a guess could cost money, tolerant where legacy was (DESIGN decision 12). */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { type BodyFault, readLegacyBody } from '../contract/legacy-body.ts';
+import { type BodyFault, readLegacyBody, readQuery } from '../contract/legacy-body.ts';
 import { createRecent } from '../core/recent.ts';
 import { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
@@ -82,7 +82,7 @@ export function singleQuery(request: IncomingMessage): Record<string, string> {
 
 function parameters(request: IncomingMessage): [string, string][] {
   const text = queryText(request);
-  return text === '' ? [] : [...new URLSearchParams(text)].filter(([name]) => name !== 'access_token');
+  return text === '' ? [] : [...readQuery(text)].filter(([name]) => name !== 'access_token');
 }
 
 /** Headers with one value each; Node has joined or dropped repeats of those that only count once. */

@@ -1,6 +1,7 @@
 /** Reads a legacy request that a person wrote down: raw HTTP text, or JSON. */
 import { z } from 'zod';
 import { parseJson } from '../contract/json.ts';
+import { readQuery } from '../contract/legacy-body.ts';
 import { PuenteError } from '../error.ts';
 
 export interface ReadRequest {
@@ -59,7 +60,7 @@ function target(written_target: string): { path: string; query: Record<string, s
   const base = 'http://legacy.invalid';
   if (!URL.canParse(written_target, base)) throw notARequest(`'${written_target}' is no path`);
   const url = new URL(written_target, base);
-  return { path: url.pathname, query: Object.fromEntries(url.searchParams) };
+  return { path: url.pathname, query: Object.fromEntries(readQuery(url.search.slice(1))) };
 }
 
 function lowerCase(headers: readonly [string, string][]): Record<string, string> {

@@ -1,5 +1,6 @@
 /** Who is calling: bearer tokens, and the answers to a missing, malformed or unknown one (`orders-api.md` §1.5). */
 import type { Request } from 'express';
+import { readQuery } from '../contract/legacy-body.ts';
 import { paymentErrors } from '../contract/legacy-errors/payments.ts';
 import { errorBody } from '../contract/legacy-errors.ts';
 import { type Answer, json, tokenRefusal } from './answer.ts';
@@ -40,7 +41,7 @@ export function authenticatePayments(world: World, request: Request): Caller {
 /** The query of the address; a bare question mark is an empty one. */
 export function queryOf(request: Request): URLSearchParams {
   const [, query = ''] = request.originalUrl.split(/\?(.*)/s);
-  return new URLSearchParams(query);
+  return readQuery(query);
 }
 
 /** 401 with cause 5, as captured for a missing token (`legacy-qr.md` §3). */

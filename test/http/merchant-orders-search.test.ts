@@ -18,6 +18,19 @@ import {
   v2,
 } from './merchant-order-shop.ts';
 
+describe('a reference with letters beyond ASCII', () => {
+  const shop = openShop();
+
+  it.each(['Caf%C3%A9+%E2%82%AC', 'Caf%E9+%80', 'Caf%e9%20%80'])('is found under %s [F72]', async (written) => {
+    const { elements } = await shop.search({ external_reference: 'Café €' });
+    if (elements === null) {
+      await made(shop.bench.till(v2(TILL), { method: 'PUT', body: { ...SALE, external_reference: 'Café €' } }));
+    }
+    const found = await shop.bench.till(`/merchant_orders/search?external_reference=${written}`);
+    expect(found.body).toMatchObject({ elements: [{ external_reference: 'Café €' }], total: 1 });
+  });
+});
+
 describe('searching', () => {
   const shop = openShop();
   let one: MerchantOrder;

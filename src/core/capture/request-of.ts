@@ -1,4 +1,5 @@
 /** A captured request in the parts that the tables translate. */
+import { readQuery } from '../../contract/legacy-body.ts';
 import type { CapturedMessages } from '../exchange.ts';
 import type { ShadowTask } from '../runtime.ts';
 import type { matcherOf } from './match.ts';
@@ -12,6 +13,6 @@ export function requestOf(
   const path = mark === -1 ? target : target.slice(0, mark);
   const found = match(method, path);
   if (found === null) return null;
-  const query = Object.fromEntries(new URLSearchParams(mark === -1 ? '' : target.slice(mark + 1)));
+  const query = Object.fromEntries(readQuery(mark === -1 ? '' : target.slice(mark + 1)));
   return { path: found.path, query, headers, body: body ?? undefined };
 }
