@@ -12,11 +12,10 @@ export type HeadFault =
   | 'method_override';
 
 /**
- * A path of this server, once an absolute form has been made one (`takeAbsoluteForm`; F78). Bytes beyond
- * ASCII are let through, because tills sent unescaped letters. No path has `\` or `#` in it, and servers read them as three
- * different ones.
+ * A path of this server, once an absolute form has been made one (`takeAbsoluteForm`; F78). No path has `\` or `#` in it, and
+ * servers read them as three different ones. Bytes beyond ASCII don't come so far: Node's parser refuses them (LIM-77).
  */
-const TARGET = /^\/[\x21\x22\x24-\x3e\x40-\x5b\x5d-\x7e\x80-\xff]*(\?[\x21-\x7e\x80-\xff]*)?$/;
+const TARGET = /^\/[\x21\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*(\?[\x21-\x7e]*)?$/;
 /** A till sends about ten, a proxy in front of it adds as many. */
 const MAX_HEADERS = 100;
 /** Headers of which a second one would leave open which one counts (F79). */
@@ -59,9 +58,13 @@ function isAboutServer({ method, url }: IncomingMessage): boolean {
   return method === 'OPTIONS' && url === '*';
 }
 
-/** A second one would leave open which of the two counts. @param name lower case. */
-export function isSingle(name: string): boolean {
-  return SINGLE.has(name);
+/**
+ * Whether a reader could take a header for one that counts once, or for a token: some servers read `_` as `-` (`reliability.md`
+ * F82). @param name lower case.
+ */
+export function readsAsSingle(name: string): boolean {
+  const plain = name.replaceAll('_', '-');
+  return SINGLE.has(plain) || plain === 'x-access-token';
 }
 
 /** Of one hop alone (RFC 9110 §7.6.1), with what an upgrade or an interim answer would need. */
@@ -93,7 +96,7 @@ export function dropHopByHop(request: IncomingMessage): void {
   for (const name of namedForThisHop(request)) delete headers[name];
   for (const name of HOP_BY_HOP) delete headers[name];
   for (const name of Object.keys(headers)) {
-    if (name.includes('_') && SINGLE.has(name.replaceAll('_', '-'))) delete headers[name];
+    if (name.includes('_') && readsAsSingle(name)) delete headers[name];
   }
   dropOwnCookies(headers);
   const { connection } = headers;

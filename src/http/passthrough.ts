@@ -15,7 +15,7 @@ import type { Log } from '../core/runtime.ts';
 import { sendAnswer } from './answer.ts';
 import { collectBehind } from './collect-behind.ts';
 import { askForBody, isHeldBack } from './expect.ts';
-import { dropHopByHop, isOfThisHop, isSingle, namedForThisHop } from './head.ts';
+import { dropHopByHop, isOfThisHop, namedForThisHop, readsAsSingle } from './head.ts';
 import { watchCall } from './ongoing.ts';
 import { hasQueryToken, readToken } from './request.ts';
 
@@ -169,7 +169,7 @@ function passTrailers(from: IncomingMessage, to: ClientRequest | ServerResponse)
     const pairs: [string, string][] = [];
     for (const [key, { name, values }] of linesOf(from.rawTrailers)) {
       // A reader that took them for headers would find another length, host or token in them.
-      if (!isSingle(key) && !isOfThisHop(key)) for (const value of values) pairs.push([name, value]);
+      if (!readsAsSingle(key) && !isOfThisHop(key)) for (const value of values) pairs.push([name, value]);
     }
     if (pairs.length > 0) to.addTrailers(pairs);
   };

@@ -107,7 +107,7 @@ describe('a request', () => {
   });
 
   it('keeps its trailers, also when its body was looked at, but none that a reader could take for a header', async () => {
-    const body = ['2', '{}', '0', 'X-Sum: 1', 'x-sum: 2', 'Authorization: Bearer other'];
+    const body = ['2', '{}', '0', 'X-Sum: 1', 'x-sum: 2', 'Authorization: Bearer other', 'X-Access-Token: x'];
     for (const path of ['/v1/documents', INTENTS]) {
       const head = ['Host: a', BEARER, 'Trailer: X-Sum', 'Transfer-Encoding: chunked', 'Connection: close', ''];
       const { seen } = await exchange(lines(`POST ${path} HTTP/1.1`, ...head, ...body), OK);
@@ -115,6 +115,16 @@ describe('a request', () => {
       expect(seen.slice(seen.indexOf('\r\n\r\n'))).toBe('\r\n\r\n2\r\n{}\r\n0\r\nX-Sum: 1\r\nX-Sum: 2\r\n\r\n');
     }
   });
+
+  it.each(['X_Access_Token', 'x-access_token', 'Content_Type', 'X_Idempotency-Key'])(
+    'is carried without %s, which some servers read with dashes [F82]',
+    async (name) => {
+      const head = ['Host: a', BEARER, `${name}: other`, 'X_Other: kept', 'Connection: close'];
+      const { seen } = await exchange(lines('GET /v1/documents HTTP/1.1', ...head), OK);
+      expect(seen).toContain('\r\nX_Other: kept\r\n');
+      expect(seen).not.toContain('other');
+    },
+  );
 
   it('with a trailer announced beside a length is carried without it', async () => {
     const head = ['Host: a', BEARER, 'Trailer: X-Sum', 'Content-Length: 2', 'Connection: close'];

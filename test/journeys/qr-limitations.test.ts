@@ -703,12 +703,33 @@ describe('HTTP that is carried', () => {
     const lines = (seen = ''): string[] => seen.match(/^x-[ab]: \d/gim) ?? [];
     expect(lines(direct[1])).toEqual(['X-A: 1', 'X-B: 2', 'x-a: 3']);
     expect(lines(puente[1])).toEqual(['X-A: 1', 'X-A: 3', 'X-B: 2']);
+    const more = await carried(asking('GET', 'Cookie: a=1', 'Cookie: puente_session=x; b=2', 'Content_Type: y'), OK);
+    const odd = (seen = ''): string[] => seen.match(/^(?:cookie|content_type): .*$/gim) ?? [];
+    expect(odd(more.direct[1])).toEqual(['Cookie: a=1', 'Cookie: puente_session=x; b=2', 'Content_Type: y']);
+    expect(odd(more.puente[1])).toEqual(['Cookie: a=1; b=2']);
   });
 
   limitation('LIM-77', async () => {
-    const unknown = await carried(asking('FROB'), OK);
-    expect(statuses(unknown.direct[0])).toEqual(['HTTP/1.1 200']);
-    expect(statuses(unknown.puente[0])).toEqual(['HTTP/1.1 400']);
+    const many = Array.from({ length: 101 }, (_, index) => `X-${index}: 1`);
+    const refused: [string, number][] = [
+      [asking('FROB'), 400],
+      [asking('TRACE'), 400],
+      [asking('GET').replace('documents', 'caf\xe9'), 400],
+      [asking('GET').replace('documents', 'documents#a'), 400],
+      [asking('GET').replace('documents', 'documents\\a'), 400],
+      [asking('GET', ...many), 400],
+      [asking('POST', 'Transfer-Encoding: gzip, chunked').concat('0\r\n\r\n'), 400],
+      [asking('GET', `X-Long: ${'x'.repeat(8192)}`), 431],
+      [asking('GET', 'Expect: x'), 417],
+    ];
+    for (const [request, status] of refused) {
+      const { direct, puente } = await carried(request, OK);
+      expect([statuses(direct[0]), statuses(puente[0]), request]).toEqual([
+        ['HTTP/1.1 200'],
+        [`HTTP/1.1 ${status}`],
+        request,
+      ]);
+    }
     const odd = await carried(asking('GET'), 'HTTP/1.1 099 Odd\r\nSet-Cookie: odd=1\r\nContent-Length: 0\r\n\r\n');
     expect(statuses(odd.direct[0])).toEqual(['HTTP/1.1 099']);
     expect(statuses(odd.puente[0])).toEqual(['HTTP/1.1 502']);
