@@ -9,7 +9,7 @@ export function renderLimitations({ documents }: LoadedTables): string {
   return [
     '<!-- Generated from mappings/limitations.yaml by `npm run generate`; change that, not this. -->',
     '# Limitations',
-    'Where a till sees something else through Puente, on the orders lane, than the legacy API showed it. Each has a test that shows exactly that difference; everything else is equal, which `test/journeys/fidelity.test.ts` and `qr-fidelity.test.ts` show. On the legacy lane there are none: the bytes are carried as they are.',
+    'Where a till sees something else through Puente, on the orders lane, than the legacy API showed it. Each has a test that shows exactly that difference; everything else is equal, which `test/journeys/fidelity.test.ts` and `qr-fidelity.test.ts` show. On the legacy lane bodies are carried byte for byte, and what HTTP itself does not carry is told by LIM-58 and LIM-75 to LIM-77.',
     'Reports count the calls that met one: `puente report --format csv --part limitations`. A number is never used again, so some are missing.',
     overview(documents.limitations),
     ...documents.limitations.map((one) => section(one, calls)),

@@ -200,7 +200,7 @@ const assumptionFields = {
   webhook_amounts: z
     .enum(['plain', 'two_decimals'])
     .default('plain')
-    .describe('Amounts in webhooks: without needless decimals, or as in GET (orders-api.md §4.1).'),
+    .describe('Amounts in webhooks: without decimals where there are no cents, or as in GET (orders-api.md §4.1).'),
   webhook_user_id: z
     .enum(['string', 'number'])
     .default('string')

@@ -38,8 +38,8 @@ export function amountText(minor: number, exponent: Exponent): string {
   return `${(minor - cents) / 100}.${String(cents).padStart(2, '0')}`;
 }
 
-/** `150`, `150.5`, `150.05`: without needless decimals. */
+/** `150`, `150.50`, `150.05`: two decimals or none, as amounts are everywhere. */
 export function plainAmountText(minor: number, exponent: Exponent): string {
   const text = amountText(minor, exponent);
-  return exponent === 0 ? text : text.replace(/\.?0+$/, '');
+  return exponent === 0 ? text : text.replace(/\.00$/, '');
 }

@@ -147,6 +147,13 @@ describe('contents', () => {
     expect(received[0]?.body.data.total_paid_amount).toBe('2500');
   });
 
+  test('an amount with cents has two decimals', async () => {
+    await kit.qrOrder({ ...amount('20.50'), items: undefined });
+    await kit.atTill('pay');
+    await kit.sandbox.world.settled();
+    expect(received[0]?.body.data.total_paid_amount).toBe('20.50');
+  });
+
   test('cash is listed beside the payment', async () => {
     await kit.control('PUT', `merchants/${ARGENTINA}`, { may_hand_out_cash: true });
     const transactions = { payments: [{ amount: '150.00' }], cash_outs: [{ amount: '50.00' }] };
