@@ -11,3 +11,8 @@ export function characterCount(text: string): number {
 export function isWithinCharacters(text: string, most: number): boolean {
   return text.length <= most || (text.length <= 2 * most && characterCount(text) <= most);
 }
+
+/** Its first characters, none of them halved. */
+export function firstCharacters(text: string, most: number): string {
+  return [...text].slice(0, most).join('');
+}

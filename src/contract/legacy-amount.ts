@@ -40,24 +40,22 @@ function plainDecimal(text: string): string | null {
 
 /**
  * The amount that a till meant which computes with floats: 99.89999999999999 with two decimals is 99.90. What is less than a
- * ten-thousandth away from a whole number of units, a hundredth of a cent, is noise; 0.005 is a real fraction and stays, also
- * where the currency has no cents.
+ * hundredth of the smallest unit away from a whole number of them is noise; more is a real fraction, and stays.
  * @param decimal as `decimalOf` gives it. @param exponent decimals of the currency.
  */
 export function withoutNoise(decimal: string, exponent: number): string {
   const [whole = '', fraction = ''] = decimal.split('.');
   if (!(exponent >= 0) || fraction.length <= exponent) return decimal;
   const rest = fraction.slice(exponent).replace(/0+$/, '');
-  const noise_at = Math.max(NOISE_DECIMALS - exponent, 1);
-  const is_above = rest === '' || (rest.length > noise_at && rest.startsWith('0'.repeat(noise_at)));
-  if (!is_above && !(rest.length > noise_at && rest.startsWith('9'.repeat(noise_at)))) return decimal;
+  const is_above = rest === '' || (rest.length > NOISE_DECIMALS && rest.startsWith('0'.repeat(NOISE_DECIMALS)));
+  if (!is_above && !(rest.length > NOISE_DECIMALS && rest.startsWith('9'.repeat(NOISE_DECIMALS)))) return decimal;
   const minor = BigInt(whole + fraction.slice(0, exponent)) + (is_above ? 0n : 1n);
   if (minor === 0n) return decimal; // all of it is a fraction
   const digits = String(minor).padStart(exponent + 1, '0');
   return exponent === 0 ? digits : `${digits.slice(0, -exponent)}.${digits.slice(-exponent)}`;
 }
-/** Noise begins behind the decimals of a hundredth of a cent. */
-const NOISE_DECIMALS = 4;
+/** Decimals of a hundredth: behind those of the smallest unit, and these, noise begins. */
+const NOISE_DECIMALS = 2;
 
 /** A JSON number of any length, or one in quotes, which real clients send (`legacy-qr.md` §1.2). */
 export const writtenAmount = z.custom<string | number | LosslessNumber>((value) => decimalOf(value) !== null);

@@ -1,7 +1,6 @@
 /** The orders API, `type: point` and `type: qr`. Source: `interface.md` Order, `orders-api.md` §1–3. */
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
-import { isWithinCharacters } from './characters.ts';
 import { DURATION, digits, EXTERNAL_ID, ORDER_AMOUNT, ORDER_ID, ORDER_REFERENCE, TERMINAL_ID } from './identifiers.ts';
 
 export const orderStatuses = [
@@ -16,8 +15,6 @@ export const orderStatuses = [
 ] as const;
 
 const orderAmount = z.string().regex(ORDER_AMOUNT);
-/** Text of so many characters at most; zod itself counts UTF-16 units. */
-const shortText = (most: number) => z.string().refine((text) => isWithinCharacters(text, most));
 
 /** Who built the integration; both types of order take it. */
 const integrationData = z.strictObject({
@@ -30,7 +27,7 @@ const integrationData = z.strictObject({
 export const createPointOrder = z.strictObject({
   type: z.literal('point'),
   external_reference: z.string().regex(ORDER_REFERENCE),
-  description: shortText(150).optional(),
+  description: z.string().max(150).optional(),
   expiration_time: z.string().regex(DURATION).optional(),
   transactions: z.strictObject({
     payments: z.array(z.strictObject({ amount: orderAmount })).length(1),
@@ -63,7 +60,7 @@ export type QrMode = (typeof qrModes)[number];
 export const createQrOrder = z.strictObject({
   type: z.literal('qr'),
   external_reference: z.string().regex(ORDER_REFERENCE),
-  description: shortText(150).optional(),
+  description: z.string().max(150).optional(),
   expiration_time: z.string().regex(DURATION).optional(),
   total_amount: orderAmount,
   marketplace_fee: orderAmount.optional(),
@@ -83,11 +80,11 @@ export const createQrOrder = z.strictObject({
   items: z
     .array(
       z.strictObject({
-        title: shortText(150),
+        title: z.string().max(150),
         unit_price: orderAmount,
         quantity: z.int().positive(),
-        unit_measure: shortText(10),
-        external_code: shortText(30).optional(),
+        unit_measure: z.string().max(10),
+        external_code: z.string().max(30).optional(),
         external_categories: z
           .array(z.strictObject({ id: z.string() }))
           .max(10)

@@ -1,4 +1,5 @@
 /** What a converter is: a pure function that a row names in `with`, from a source value to a target value, a loss or a refusal. */
+import { firstCharacters, isWithinCharacters } from '../../contract/characters.ts';
 import { plainNumber } from '../../contract/json.ts';
 import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
 import type { MarkedLimitation } from '../limitations.ts';
@@ -33,6 +34,13 @@ export const NOTHING: Converted = {};
 export function exponentOf(context: MappingContext): number {
   const exponent = context.exponent;
   return typeof exponent === 'number' ? exponent : Number.NaN;
+}
+
+/** Its first characters (Unicode code points), with a loss where there are more. */
+export function cutText(value: unknown, most: number): Converted {
+  const whole = String(value);
+  if (isWithinCharacters(whole, most)) return { value: whole };
+  return { value: firstCharacters(whole, most), loss: `orders take ${most} characters here; the rest is cut` };
 }
 
 /** Digits to a number; nothing when it is none, a loss when it is too large to be exact. */

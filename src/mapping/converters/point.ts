@@ -5,6 +5,7 @@ import type { MappingContext } from '../tables.ts';
 import {
   type Converted,
   type Converter,
+  cutText,
   exponentOf,
   type Given,
   isNumberText,
@@ -36,9 +37,9 @@ export const pointConverters: Readonly<Record<string, Converter>> = {
     convert: (value) => ({ value: value === true ? 'seller_ticket' : 'no_ticket' }),
   },
   short_description: {
-    says: `cut to ${MAX_DESCRIPTION} characters between code points; a cut is a loss`,
+    says: `cut to ${MAX_DESCRIPTION} characters; a cut is a loss`,
     loses: true,
-    convert: shortDescription,
+    convert: (value) => cutText(value, MAX_DESCRIPTION),
   },
   payment_type: {
     says: "`credit_card` and `debit_card` stay; anything else is refused or dropped, as the merchant's voucher setting says",
@@ -135,17 +136,6 @@ interface HistoryEvent {
   payment_intent_id: string;
   status: string;
   created_on: number;
-}
-
-function shortDescription(value: unknown): Converted {
-  const whole = String(value);
-  if (whole.length <= MAX_DESCRIPTION) return { value: whole };
-  let cut = '';
-  for (const character of whole) {
-    if (cut.length + character.length > MAX_DESCRIPTION) break;
-    cut += character;
-  }
-  return { value: cut, loss: `orders take ${MAX_DESCRIPTION} characters of a description; the rest is cut` };
 }
 
 function byVoucherSetting(property: string, value: unknown, { context }: Given): Converted {

@@ -1,6 +1,6 @@
 /** The limits of items in a QR order, and what becomes of a sale that has more than ten (`orders-api.md` §1.2). */
 import { decimalText, minorUnits } from '../amount.ts';
-import { type Converted, NOTHING } from './converter.ts';
+import { type Converted, cutText, NOTHING } from './converter.ts';
 
 /** Longest title and longest description (`interface.md`, Order). */
 export const MAX_TITLE = 150;
@@ -39,15 +39,3 @@ export function foldItems(value: unknown, exponent: number): Converted {
 
 /** ` +` and a number of items that a body of 64 KiB can't outgrow. */
 const SUFFIX_ROOM = 8;
-
-/** Cuts between code points, so that no character is halved. */
-export function cutText(value: unknown, most: number): Converted {
-  const whole = String(value);
-  if (whole.length <= most) return { value: whole };
-  let cut = '';
-  for (const character of whole) {
-    if (cut.length + character.length > most) break;
-    cut += character;
-  }
-  return { value: cut, loss: `orders take ${most} characters here; the rest is cut` };
-}

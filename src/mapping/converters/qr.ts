@@ -1,12 +1,13 @@
 /** Converters of the QR tables: JSON numbers to decimal strings and back, limits of items, lifetimes. */
+import { isWithinCharacters } from '../../contract/characters.ts';
 import { plainNumber } from '../../contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf, withoutNoise } from '../../contract/legacy-amount.ts';
 import { callableUrl } from '../../contract/notice-url.ts';
 import { decimalText, minorUnits } from '../amount.ts';
 import type { MappingContext } from '../tables.ts';
-import { type Converted, type Converter, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
+import { type Converted, type Converter, cutText, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
 import { type Asked, sponsorOf } from './merchant-orders.ts';
-import { cutText, foldItems, MAX_CODE, MAX_MEASURE, MAX_TITLE } from './qr-items.ts';
+import { foldItems, MAX_CODE, MAX_MEASURE, MAX_TITLE } from './qr-items.ts';
 import { lifeUntil, MAX_LIFE_S, MIN_LIFE_S, secondsOfHeader, V1_LIFE_S } from './qr-life.ts';
 
 /** What `sites.yaml` says of a site that nobody knows; ISO 4217 has it for no currency. */
@@ -78,7 +79,8 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
     loses: true,
     convert: (value) => {
       const code = String(value);
-      if (code.length > MAX_CODE) return { loss: `orders take ${MAX_CODE} characters of a code; it is left out` };
+      if (!isWithinCharacters(code, MAX_CODE))
+        return { loss: `orders take ${MAX_CODE} characters of a code; it is left out` };
       return code === '' ? NOTHING : { value: code };
     },
   },
