@@ -1,6 +1,6 @@
 /** What a create is answered with, and what is noted about it. */
 import type { Loss } from '../mapping/tables.ts';
-import { type LegacyAnswer, refused } from './answer.ts';
+import { type Answered, type LegacyAnswer, refused } from './answer.ts';
 import { errorAnswer, type LegacyCall } from './call.ts';
 import { changeLink } from './change.ts';
 import { distrust } from './identity.ts';
@@ -47,8 +47,7 @@ export async function answerOf(
 }
 
 /** An answer that did not leave whole has told nothing: the same create again is its retry, whatever happens meanwhile. */
-function unlessLost(runtime: Runtime, link: Link, answer: LegacyAnswer): LegacyAnswer {
-  if (answer.kind !== 'answer') return answer;
+function unlessLost(runtime: Runtime, link: Link, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     if (!whole) await changeLink(runtime, link, () => ({ change: { acknowledged_at: null } }));
   };

@@ -1,7 +1,7 @@
 /** A sale that a till asks for: what a family's create story knows of it; everything else is the protocol's. */
 import type { LegacyErrorName } from '../contract/legacy-errors.ts';
 import type { LinkFamily, MappingContext } from '../mapping/tables.ts';
-import type { Answered, LegacyAnswer } from './answer.ts';
+import type { Answered } from './answer.ts';
 import type { HeldFields, Link } from './link.ts';
 
 export interface Sale {
@@ -20,5 +20,5 @@ export interface Sale {
   /** Something live is on the unit and is no retry: make room (`freed`), or say why not. */
   makeRoom(holder: Link, deadline: number): Promise<'freed' | Answered>;
   /** The answer for a created order whose link is committed. */
-  created(link: Link): LegacyAnswer;
+  created(link: Link): Answered;
 }

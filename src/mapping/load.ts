@@ -86,10 +86,9 @@ interface Keeping {
   write(documents: Documents): void;
 }
 
-function keeping(directory: string, texts: Written['texts']): Keeping | null {
+function keeping(directory: string, texts: Written['texts']): Keeping {
   const path = join(directory, PROVED);
   const key = proofKey(texts);
-  if (key === null) return null;
   const headOf = (json: string): string => `${key} ${createHash('sha256').update(json).digest('hex')}`;
   return {
     read() {
@@ -116,13 +115,9 @@ function keeping(directory: string, texts: Written['texts']): Keeping | null {
 }
 
 /** Tells apart all that a proof hangs on: the tables, the code that reads and proves them, and what that code uses. */
-function proofKey(texts: Written['texts']): string | null {
+function proofKey(texts: Written['texts']): string {
   const hash = createHash('sha256').update(JSON.stringify([process.version, texts]));
-  try {
-    for (const path of [...PROVERS.flatMap(sourcesOf), ...LIBRARIES.map(packageOf)]) hash.update(readFileSync(path));
-  } catch {
-    return null; // The code is not in its own files, as in a bundle.
-  }
+  for (const path of [...PROVERS.flatMap(sourcesOf), ...LIBRARIES.map(packageOf)]) hash.update(readFileSync(path));
   return hash.digest('hex');
 }
 

@@ -12,7 +12,7 @@ export function matchPath(pattern: string, path: string): Record<string, string>
   if (wanted.length !== given.length) return null;
   const found: Record<string, string> = {};
   for (const [index, part] of wanted.entries()) {
-    const value = given[index] ?? '';
+    const value = given[index] as string; // there are as many
     if (part.startsWith(':') && value !== '') found[part.slice(1)] = value;
     else if (part !== value) return null;
   }

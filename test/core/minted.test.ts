@@ -1,7 +1,7 @@
 /** Minted numbers: they rise, never repeat, are exact in a double, and stand above every real one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMint, isMintedMerchantOrder, mintedPaymentId } from '../../src/core/minted.ts';
+import { createMint, isMintedMerchantOrder, mintedPaymentId, orderNumberOf } from '../../src/core/minted.ts';
 import { newLink } from '../store/contract/harness.ts';
 
 const FIRST = 8_000_000_000_000_000;
@@ -65,5 +65,29 @@ describe('the number of a payment that has none', () => {
 
   it('is none for an intent', () => {
     expect(mintedPaymentId(newLink(), order('processed'))).toBeNull();
+  });
+});
+
+describe('the number of an order that a payment names', () => {
+  it.each<[string, object, unknown, string]>([
+    ['by QR its merchant order, whatever upstream says', { merchant_order_id: FIRST + 17 }, '7', String(FIRST + 17)],
+    [
+      'at a terminal the one that upstream says, as a text',
+      { payment_id: '9' },
+      '2326513804447055222',
+      '2326513804447055222',
+    ],
+    ['and as a number', { payment_id: '9' }, 40_123_456_789, '40123456789'],
+    [
+      'where upstream says an id of orders, one that follows from the payment',
+      { payment_id: '9' },
+      'ORD01',
+      '900000000000000009',
+    ],
+    ['where it says more than 64 bits hold, too', { payment_id: '9' }, '9999999999999999999', '900000000000000009'],
+    ['where it says nothing, too', { payment_id: '9' }, undefined, '900000000000000009'],
+    ['before there is a payment, the first of those', { payment_id: null }, undefined, '900000000000000000'],
+  ])('is %s', (_what, link, said, number) => {
+    expect(orderNumberOf(newLink(link), said)).toBe(number);
   });
 });

@@ -8,7 +8,7 @@ import { compileTable } from '../../src/mapping/compile.ts';
 import { contractOf } from '../../src/mapping/contracts.ts';
 import { errorFinder, readError, wantsDetail } from '../../src/mapping/errors.ts';
 import { factsFinder } from '../../src/mapping/facts.ts';
-import { fieldFinder, hasValue } from '../../src/mapping/fields.ts';
+import { fieldFinder, fieldsThatCame, hasValue } from '../../src/mapping/fields.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { compareAnswers } from '../../src/mapping/match.ts';
 import {
@@ -293,6 +293,8 @@ describe('a row', () => {
     expect(fired.map((id) => id.split('#')[1])).toEqual(['1', '1.1', '1.2', '1.3', '1.3.1']);
     expect(losses.map(({ path }) => path)).toEqual(['body.list[0].b', 'body.list[1].in[0].c', 'body.list[2].b']);
     expect(applied(rows, { body: { list: 'none' } }).fired).toEqual([]);
+    const many = applied(rows, { body: { list: Array.from({ length: 60 }, () => ({ b: 1 })) } }).losses;
+    expect([many.length, many.at(-1)?.path]).toEqual([50, 'body.list[49].b']);
   });
 
   it('walks a list whose converter has the last word', () => {
@@ -340,6 +342,16 @@ describe('keys that no row knows', () => {
     expect(unknown(policy, source).losses).toEqual([]);
     expect(codeOf(() => unknown(policy, source, 'MLB'))).toMatchObject({ error: 'additional_property' });
     expect(unknown({ MLA: 'silent' }, source, 'MLB').losses, 'a table that check refuses').toHaveLength(1);
+  });
+
+  it('that stand in every element of a list are told fifty times, and fifty kinds of them are told apart', () => {
+    const more = { from: 'createStoreOrderRequest', unknown: 'note' };
+    const found = (items: object[]) => applied([], { body: { items } }, {}, more).losses.map(({ path }) => path);
+    const same = found(Array.from({ length: 300 }, () => ({ tip: 1 })));
+    const kinds = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`tip${index}`, 1]));
+    const many = found([kinds, { tip0: 1, another: 1 }]);
+    expect([same.length, same.at(-1)]).toEqual([50, 'body.items[49].tip']);
+    expect([many.length, many.at(-1)]).toEqual([51, '(others)']);
   });
 
   it('of the elements of a list are told where they are', () => {
@@ -416,6 +428,39 @@ describe('a refusal', () => {
 describe('the tables together', () => {
   const source = { path: { device_id: 'T1' }, query: {}, headers: {}, body: { amount: 1500 } };
   const context = { site: 'MLA', exponent: 2, reference: 'r-1', voucher: 'refuse' } as const;
+
+  it('know the documented writes that make no sale', () => {
+    const cases = [
+      ['PATCH', '/point/integration-api/integrator'],
+      ['PATCH', '/point/integration-api/integrator/'],
+      ['DELETE', '/point/integration-api/devices/T1/refund/7'],
+      ['DELETE', '/point/integration-api/devices//refund/7'],
+      ['POST', '/point/integration-api/integrator'],
+      ['PATCH', '/point/integration-api'],
+    ] as const;
+    expect(cases.map(([method, path]) => tables.isCarried(method, path))).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('know which fields came, of those that no row proves by firing', () => {
+    const came = (operation: string | null, request: unknown) => fieldsThatCame(tables, operation, request);
+    const body = { items: [{ category: 'x' }, { total_amount: 1 }], sponsor: null, external_reference: 'a' };
+    const found = came('qr.put_order', { path: {}, query: {}, headers: {}, body });
+    expect(found).toContain('body.external_reference');
+    expect(found).toContain('body.items[].total_amount');
+    expect(found).not.toContain('body.sponsor.id');
+    expect([came('qr.put_order', { body: { items: 'none' } }), came('qr.put_order', null), came(null, {})]).toEqual([
+      [],
+      [],
+      [],
+    ]);
+  });
 
   it('translate a request, headers first', () => {
     const headers = { 'x-ttl-store-preference': '600', 'x-strange': '1' };
@@ -617,6 +662,12 @@ describe('a comparison', () => {
     ['a field of the root', { plain: 1 }, { plain: 2 }, ['plain value']],
   ])('of %s', (_what, legacy, orders, expected) => {
     expect(compared(legacy, orders)).toEqual(expected);
+  });
+
+  it('tells two hundred fields apart, and counts the rest as one', () => {
+    const fields = (value: number) => Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`f${at}`, value]));
+    const found = compared(fields(1), fields(2));
+    expect([found.length, found.at(-1)]).toEqual([201, '(others) value']);
   });
 
   it('keeps the first difference of a path', () => {

@@ -18,6 +18,7 @@ import {
   callOf,
   createStand,
   NOT_SENT,
+  newDraft,
   orderOf,
   PAID,
   refusal,
@@ -157,6 +158,25 @@ describe('a refund', () => {
     const link = await paid();
     stand.answers = [seen(), makes('REF1', '5.00'), BROKEN];
     expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { state: 'DONE' } });
+  });
+
+  it('that is answered with another amount is an incident, and the order decides', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '7.00'), seen(['REF1', '7.00'])];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    expect(await stand.store.audits(1)).toMatchObject([{ action: 'mismatch contradiction', subject: link.legacy_id }]);
+  });
+
+  it('without a key is the one before, as long as its till can have lost that answer, and the exchange says so', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00'), seen(['REF1', '5.00'])];
+    const first = await refund(link, 500);
+    if (first.kind !== 'made') throw new Error('it was not made');
+    await tellRefund(stand.runtime, first.refund, { kind: 'answer', status: 201, body: {} }).over?.(true);
+    const draft = newDraft();
+    const again = await stand.runtime.inExchange(draft, async () => refund(await stand.stored(link), 500));
+    expect(again).toMatchObject({ kind: 'made', refund: { id: first.refund.id } });
+    expect([draft.limitations, posts().length]).toEqual([['LIM-59'], 1]);
   });
 
   it('keeps no key of a till, only what recognises it', async () => {

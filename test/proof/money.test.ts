@@ -3,7 +3,17 @@ import fc from 'fast-check';
 import { LosslessNumber, parse, stringify } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { decodeUtf8, isExactNumber, jsonObject, parseJson, stringifyJson } from '../../src/contract/json.ts';
+import {
+  decodeUtf8,
+  isExactNumber,
+  type Json,
+  jsonObject,
+  parseJson,
+  plainNumber,
+  stringifyJson,
+  withWholeNumbers,
+  writtenInteger,
+} from '../../src/contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf, writtenAmount, writtenQuantity } from '../../src/contract/legacy-amount.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { factsOf, findRefund, isEverything, judgeRefund, nodesOf, sumsOf } from '../../src/core/payments/judge.ts';
@@ -16,6 +26,43 @@ import { answered } from './stand.ts';
 
 const WHOLE = { amount_minor: null, transaction_id: undefined };
 const exact = (text: string) => new LosslessNumber(text);
+
+describe('a whole number', () => {
+  it.each([
+    ['1500.0', 1500],
+    ['1.5E+3', 1500],
+    ['150000e-2', 1500],
+    ['-2.50e1', -25],
+    ['0.0', 0],
+    ['1e14', 100_000_000_000_000],
+  ])(
+    'in the spelling %s is %d, alone, inside of lists and objects, and where an integer is asked for',
+    (text, number) => {
+      const value = parseJson(`{"a":[${text}],"b":${text},"c":null,"d":"x"}`);
+      expect(withWholeNumbers(value)).toEqual({ a: [number], b: number, c: null, d: 'x' });
+      expect(plainNumber(parseJson(text))).toBe(number);
+      expect(writtenInteger.parse(parseJson(text))).toBe(number);
+    },
+  );
+
+  it.each(['12.34', '-0', '-0.0', '1e15', '1234567890123456', '1e-1', '1e12345', `1${'0'.repeat(64)}.0`])(
+    '%s is none, and keeps its text',
+    (text) => {
+      const value = parseJson(text) as LosslessNumber; // no number that a double holds
+      expect(withWholeNumbers({ a: value } as Json)).toEqual({ a: exact(text) });
+      expect(plainNumber(value)).toBe(value);
+      expect(writtenInteger.safeParse(value).success).toBe(false);
+    },
+  );
+
+  it('is no text', () => {
+    expect([plainNumber('15'), writtenInteger.safeParse('15').success, withWholeNumbers('15')]).toEqual([
+      '15',
+      false,
+      '15',
+    ]);
+  });
+});
 
 describe('JSON', () => {
   it('keeps numbers that a double could change as they were written', () => {

@@ -14,7 +14,7 @@ import {
   unclaimed,
 } from '../../src/core/change.ts';
 import type { Link } from '../../src/core/link.ts';
-import { readableOrder, readOrder, refreshLink } from '../../src/core/refresh.ts';
+import { readableOrder, readLink, readOrder, refreshLink } from '../../src/core/refresh.ts';
 import { PuenteError } from '../../src/error.ts';
 import { MERCHANT, NOON, newLink, newNotice, orderId } from '../store/contract/harness.ts';
 import { answered, BROKEN, createStand, NOT_SENT, newDraft, orderOf, PAID, refusal, TOKEN } from './stand.ts';
@@ -119,6 +119,29 @@ describe('an order that was read', () => {
       { topic: 'point' },
     ]);
     expect([stand.notices, stand.points, stand.counts]).toEqual([1, ['notices.committed', 'order.applied'], []]);
+  });
+
+  it('that contradicts its sale changes nothing, and stands in the way of reads until one agrees again', async () => {
+    const link = await live();
+    const wrong = order({ ...PAID, transactions: { payments: [{ id: 'PAY1', amount: '99.00' }] } }, 5);
+    expect(await applyOrder(stand.runtime, link, wrong)).toBe(link);
+    expect(await stand.store.notices({ legacy_id: link.legacy_id }, 9)).toEqual([]);
+    stand.answers = [answered(200, wrong), answered(200, order({}, 6))];
+    stand.now += 1_500;
+    const unknown = { code: 'refused', facts: { error: 'outcome_unknown' } };
+    await expect(readLink(stand.runtime, link, TOKEN), 'read').rejects.toMatchObject(unknown);
+    await expect(readLink(stand.runtime, link, TOKEN), 'not read again so soon').rejects.toMatchObject(unknown);
+    expect(stand.asked).toHaveLength(1);
+    stand.now += 1_500;
+    expect((await readLink(stand.runtime, link, TOKEN)).state).toBe('LIVE');
+  });
+
+  it('of a merchant that was erased is told as the installation tells it', async () => {
+    const link = await live();
+    stand.restart({ store: { ...stand.store, merchant: async () => null } });
+    await applyOrder(stand.runtime, link, order(PAID, 5));
+    const told = await stand.store.notices({ legacy_id: link.legacy_id }, 9);
+    expect(told.map(({ topic }) => topic)).toEqual(['payment', 'point']);
   });
 
   it('that says nothing new writes nothing', async () => {

@@ -267,6 +267,7 @@ describe('an event ahead of the answer to its create', () => {
     ['another reference', { external_reference: 'other' }],
     ['another terminal', { config: { point: { terminal_id: 'PAX_OTHER' } } }],
     ['another till', { config: { qr: { external_pos_id: 'TILL9' } } }],
+    ['another amount', { transactions: { payments: [{ id: 'PAY1', amount: '99.00' }] } }],
   ])('with %s is not ours', async (_what, change) => {
     const link = await open('SENDING');
     stand.answers = [reads(change)];

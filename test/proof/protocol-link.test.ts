@@ -22,7 +22,7 @@ const SALE: Sale = {
   context: {},
   busy_error: 'queued_intent',
   makeRoom: async () => 'freed',
-  created: () => ({ kind: 'carry' }),
+  created: () => ({ kind: 'answer', status: 201, body: {} }),
 };
 
 async function made(sale: Partial<Sale> = {}, change: Partial<LegacyCall> = {}, own = true) {

@@ -149,6 +149,15 @@ describe('a new sale', () => {
     expect(stand.counts, 'its retry loses nothing more').toEqual(['creates created']);
   });
 
+  it('loses a field of several items once', async () => {
+    const items = CODE.items.map((item) => ({ ...item, tip: 1, quantity: 1, total_amount: 150.5 }));
+    stand.answers = [creates(QR_ORDER)];
+    expect(told(await openCode({ body: { ...CODE, items: [...items, ...items] } })).status).toBe(201);
+    const lines = stand.log.filter((one) => one.startsWith('info a field did not reach the order'));
+    expect(lines.map((one) => /"path":"([^"]*)"/.exec(one)?.[1])).toEqual(['body.items[0].tip']);
+    expect(stand.counts.filter((one) => one.startsWith('losses'))).toHaveLength(2);
+  });
+
   it.each([
     [8_999, 201],
     [9_000, 503],
@@ -247,6 +256,25 @@ describe('what upstream said', () => {
     expect(await accepted()).toBe(0);
   });
 
+  it('a terminal that holds an order of nobody is told busy, and is known for it once', async () => {
+    for (let again = 0; again < 2; again++) {
+      stand.answers = [refusal(409, 'already_queued_order_on_terminal')];
+      expect(told(await open()).status).toBe(409);
+    }
+    expect(stand.counts.filter((one) => one.startsWith('held'))).toEqual(Array(2).fill('held_terminals foreign'));
+    expect(await stand.store.audits(9)).toMatchObject([{ action: 'terminal held' }, { action: 'merchant settings' }]);
+  });
+
+  it('an answer that did not leave whole has told nothing', async () => {
+    stand.answers = [creates()];
+    const answer = await open();
+    if (answer.kind !== 'answer') throw new Error('it was carried');
+    await answer.over?.(true);
+    expect(await links()).toMatchObject([{ acknowledged_at: NOON }]);
+    await answer.over?.(false);
+    expect(await links()).toMatchObject([{ acknowledged_at: null }]);
+  });
+
   it('a refusal of its reference makes it go once more, with a derived one', async () => {
     const body = { errors: [{ code: 'property_value', details: ['external_reference: not unique'] }] };
     stand.answers = [answered(400, body), creates()];
@@ -333,6 +361,7 @@ describe('a terminal that has something', () => {
   it.each<[string, LinkChange]>([
     ['was answered an error', { ...over, ...untold }],
     ['was answered a moment ago', over],
+    ['was answered a moment ago, and how it ended nobody read', { ...over, order: null }],
   ])('the same again is answered with the first, which is paid, while its till %s', async (_what, change) => {
     const link = await live(change);
     expect(await open()).toMatchObject({ status: 201, body: { id: link.legacy_id } });
@@ -349,6 +378,34 @@ describe('a terminal that has something', () => {
       { state: 'LIVE', order_id: orderId(2) },
       { state: 'DONE', heard_by: 'till' },
     ]);
+  });
+
+  it('the same again is a new sale when its till has read the first one, which could not be written down', async () => {
+    let is_broken = false;
+    const saveLink: Store['saveLink'] = (...asked) =>
+      is_broken ? Promise.reject(new PuenteError('store_failed', 'the disk is gone')) : stand.store.saveLink(...asked);
+    stand.restart({ store: { ...stand.store, saveLink } });
+    const link = await live(over);
+    is_broken = true;
+    await getIntent(stand.runtime, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
+    is_broken = false;
+    stand.answers = [creates({}, 2)];
+    expect(await open()).not.toMatchObject({ body: { id: link.legacy_id } });
+    expect(await links()).toMatchObject([{ order_id: orderId(2) }, { heard_by: null }]);
+  });
+
+  it('the same again under its key is a retry within 15 s, when its receiver has heard of the sale and its till has not', async () => {
+    const keyed = { headers: { 'x-idempotency-key': 'k-1' } };
+    stand.answers = [creates()];
+    await open(keyed);
+    const [link] = await links();
+    await stand.store.saveLink(link as Link, { ...over, ...untold, heard_by: 'notice' }); // it was just opened
+    stand.now += 14_999;
+    expect(await open(keyed)).toMatchObject({ body: { id: link?.legacy_id } });
+    await stand.store.saveLink(await stand.stored(link as Link), { acknowledged_at: null });
+    stand.now += 1;
+    stand.answers = [creates({}, 2)];
+    expect(await open(keyed)).not.toMatchObject({ body: { id: link?.legacy_id } });
   });
 
   it('a read of a sale whose till was answered an error is somebody else’s: its till does not know the id', async () => {
@@ -428,7 +485,7 @@ describe('a terminal that has something', () => {
         asked++;
         return 'freed';
       },
-      created: () => ({ kind: 'carry' }),
+      created: () => ({ kind: 'answer', status: 201, body: {} }),
     };
     expect(told(await openSale(stand.runtime, pointCall(OTHER), sale)).status).toBe(409);
     expect(asked).toBe(5);

@@ -167,6 +167,22 @@ describe('a row that may have been sent before', () => {
     expect(stand.asked.map(({ name }) => name)).toEqual(['create', 'get']);
   });
 
+  it('that is answered with an order of another amount stays in doubt', async () => {
+    const link = await stand.link();
+    await stand.store.saveLink(link, { attempts: 1 });
+    const other = { transactions: { payments: [{ id: 'PAY1', amount: '99.00' }] } };
+    stand.answers = [creates(), answered(200, orderOf(other, 3))];
+    expect(await send(link)).toMatchObject({ kind: 'in_doubt', link: { state: 'IN_DOUBT' }, busy: false });
+    expect(await stand.stored(link)).toMatchObject({ state: 'IN_DOUBT', client_answer: 'error' });
+  });
+
+  it('of a merchant that was erased meanwhile is sent all the same', async () => {
+    stand.restart({ store: { ...stand.store, merchant: async () => null } });
+    const link = await stand.link();
+    stand.answers = [creates()];
+    expect(await send(link)).toMatchObject({ kind: 'created' });
+  });
+
   it('in doubt is sent as one that is being sent', async () => {
     const link = await stand.link();
     await stand.store.saveLink(link, { state: 'IN_DOUBT' });

@@ -86,7 +86,7 @@ async function isNotified({ store, clock }: Runtime, { legacy_id }: Link, deadli
  * What the till sees of a created intent: no `state`, the fields as it sent them (`legacy-point.md` §1.3). 201 as the
  * official SDKs' live tests want it, for a retry that is joined too; every other Point call is answered 200.
  */
-function createdAnswer(runtime: Runtime, call: LegacyCall, link: Link): LegacyAnswer {
+function createdAnswer(runtime: Runtime, call: LegacyCall, link: Link): Answered {
   const { value } = runtime.tables.answer(call.operation, link.order ?? {}, {
     ...merchantContext(runtime, call.merchant),
     intent_id: link.legacy_id,

@@ -2,7 +2,7 @@
 import { callableUrl } from '../../contract/notice-url.ts';
 import type { QrMode } from '../../contract/orders.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
-import { answered, type LegacyAnswer, refused } from '../answer.ts';
+import { type Answered, answered, type LegacyAnswer, refused } from '../answer.ts';
 import { type LegacyCall, merchantContext } from '../call.ts';
 import { markLimitation } from '../limitation-mark.ts';
 import { type Link, slotOf } from '../link.ts';
@@ -40,7 +40,7 @@ async function createQr(
   runtime: Runtime,
   call: LegacyCall,
   mode: QrMode,
-  created: (link: Link) => LegacyAnswer,
+  created: (link: Link) => Answered,
 ): Promise<LegacyAnswer> {
   const place = await pointOfSaleOf(runtime, call);
   if (place.kind === 'refused') return place.answer;
