@@ -87,7 +87,7 @@ const itemChanges: readonly object[] = [
   { unit_price: undefined },
   { unit_price: 'x' },
   { unit_price: -1 },
-  { unit_price: 1.005 },
+  { unit_price: 1.015 },
   { quantity: undefined },
   { quantity: 'x' },
   { quantity: 1.5 },

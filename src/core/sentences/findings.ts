@@ -99,7 +99,7 @@ export const findingSentences = {
   }) =>
     `In the last ${days} days ${count === 1 ? 'one sale does' : `${count} sales do`} not agree with the upstream (${mismatch}), and could not be repaired: ${subject}${count > 1 ? ', …' : ''}.`,
   self_service: ({ count }: { count: number }) =>
-    `Tills listed or switched terminals in SELF_SERVICE ${times(count)}: on orders such a terminal keeps its mode, and a till that asks for PDV is refused (LIM-71). Switch what the tills need in the vendor's panel.`,
+    `Tills listed terminals in SELF_SERVICE, or asked them for another mode, ${times(count)}: on orders such a terminal keeps its mode, and a till that asks for PDV is refused (LIM-71). Switch what the tills need in the vendor's panel.`,
   not_used: ({ calls, kind }: KindFact & { calls: number }) =>
     `${callsOf(calls)} to make a sale of ${kind} came and none went well, so ${kind} counts as not used.`,
   loss: ({
