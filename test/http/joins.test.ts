@@ -28,6 +28,28 @@ function untilSeen(id: string, state: string): Promise<unknown> {
   );
 }
 
+describe('a key', () => {
+  it.each(['toString', 'constructor', '__proto__', 'hasOwnProperty', '0'])(
+    'that is called %s is one like others: its retries, also two at once, are one sale',
+    async (key) => {
+      const device = shop.freshDevice();
+      const keyed = { headers: { 'x-idempotency-key': key } };
+      const first = await Promise.all([
+        shop.create(device, { amount: 1500 }, keyed),
+        shop.create(device, { amount: 1500 }, keyed),
+      ]);
+      const again = await shop.create(device, { amount: 1500 }, keyed);
+      expect([...first, again].map(({ status }) => status)).toEqual([201, 201, 201]);
+      expect(new Set([...first, again].map(idOf)).size).toBe(1);
+      expect(await shop.orders(device)).toHaveLength(1);
+      await pay(device);
+      await untilSeen(idOf(again), 'FINISHED');
+      const other = await shop.create(device, { amount: 1500 }, { headers: { 'x-idempotency-key': `${key}-2` } });
+      expect([other.status, idOf(other) === idOf(again)]).toEqual([201, false]);
+    },
+  );
+});
+
 describe('in the way', () => {
   it('another body on a held terminal is busy, also under the same client key', async () => {
     const device = shop.freshDevice();
