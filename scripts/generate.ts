@@ -1,14 +1,14 @@
 /** Writes the generated pages; with `--check` it writes nothing and fails when one is out of date. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { renderManPage } from '../src/cli/manual/page.ts';
-import { puenteProgram } from '../src/cli/program.ts';
 import { renderSettings } from '../src/config/describe.ts';
-import { opsRoutes } from '../src/http/ops/api.ts';
-import { renderOperations } from '../src/http/ops/describe.ts';
 import { loadTables } from '../src/mapping/load.ts';
 import { renderReadme } from '../src/mapping/render.ts';
 import { renderLimitations } from '../src/mapping/render-limitations.ts';
+import { opsRoutes } from '../src/ops/api/api.ts';
+import { renderOperations } from '../src/ops/api/describe.ts';
+import { renderManPage } from '../src/ops/cli/manual/page.ts';
+import { puenteProgram } from '../src/ops/cli/program.ts';
 import { readFaultLedger } from './fault-rows.ts';
 
 const house = new URL('../', import.meta.url);
@@ -23,7 +23,7 @@ for (const problem of faults.problems) {
 const pages: { file: string; render: () => string }[] = [
   { file: 'config/README.md', render: renderSettings },
   { file: 'docs/puente.1', render: () => renderManPage(describedProgram()) },
-  { file: 'src/http/ops/README.md', render: () => renderOperations(opsRoutes) },
+  { file: 'src/ops/api/README.md', render: () => renderOperations(opsRoutes) },
   { file: 'test/faults/README.md', render: () => faults.page },
   { file: 'mappings/README.md', render: () => renderReadme(tables) },
   { file: 'docs/limitations.md', render: () => renderLimitations(tables) },

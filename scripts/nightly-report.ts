@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RecordedExchange } from '../src/core/records/evidence.ts';
-import { tallyOf } from '../src/core/report/gather.ts';
+import { tallyOf } from '../src/ops/report/gather.ts';
+import type { RecordedExchange } from '../src/proxy/records/evidence.ts';
 import { openSqliteStore } from '../src/store/sqlite/store.ts';
 
 const COUNT = 1_000_000;

@@ -16,8 +16,8 @@ if (statSync(modules, { throwIfNoEntry: false })?.uid === process.getuid?.()) {
 }
 
 const { CommanderError } = await import('commander');
-const { exitCodes, plain } = await import('./cli/output.ts');
-const { puenteProgram } = await import('./cli/program.ts');
+const { exitCodes, plain } = await import('./ops/cli/output.ts');
+const { puenteProgram } = await import('./ops/cli/program.ts');
 const { PuenteError } = await import('./error.ts');
 const { version } = await import('./version.ts');
 

@@ -1,7 +1,5 @@
 /** The one error class: a closed list of codes; the message says what happened and what to do next. */
 
-import type { Said, Spoken } from './said.ts';
-
 export const errorCodes = [
   'bad_setting', // the configuration does not hold; the process refuses to start
   'bad_tables', // a proof of the mapping tables failed
@@ -42,4 +40,26 @@ export class PuenteError extends Error {
     this.facts = options.facts ?? {};
     this.said = sentences.map(({ said }) => said);
   }
+}
+
+// What Puente says as a code with facts, beside the English sentence: whoever shows it can say it in another
+// language.
+
+/** A sentence inside a sentence is one, too; instants are RFC 3339, under names that end in `_at`. */
+export type Fact = string | number | boolean | null | readonly string[] | Sentence;
+
+export interface Said {
+  /** Of the closed list `sentences` in `locales/sentences.ts`. */
+  code: string;
+  facts: Readonly<Record<string, Fact>>;
+}
+
+/** What a sentence is made of, its code among it. */
+export type Spoken = Sentence & { said: Said };
+
+export interface Sentence {
+  /** In English. */
+  text: string;
+  /** Null for a text that no code is known for: a person's own words, a table's, or an older build's. */
+  said: Said | null;
 }

@@ -2,13 +2,13 @@
 import cluster from 'node:cluster';
 import { url as inspectorUrl } from 'node:inspector';
 import { flushCompileCache } from 'node:module';
+import { type App, startApp } from './app/app.ts';
 import { armedFailpoint } from './app/armed.ts';
 import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
 import { watchStart, welcome } from './app/welcome.ts';
 import { joinWorkers } from './app/worker.ts';
 import { superviseWorkers } from './app/workers.ts';
-import { type App, startApp } from './app.ts';
-import { type Config, loadConfig } from './config.ts';
+import { type Config, loadConfig } from './config/config.ts';
 import { PuenteError } from './error.ts';
 
 /**

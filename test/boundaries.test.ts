@@ -9,37 +9,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const house = fileURLToPath(new URL('..', import.meta.url));
 
-/** What each folder may see besides itself and libraries. */
+/** What each folder may see besides itself and libraries (DESIGN, The house). */
 const maySee: Record<string, readonly string[]> = {
   contract: ['error'],
-  mapping: ['error', 'contract'],
-  chart: [],
-  words: ['chart'],
-  core: ['error', 'contract', 'mapping', 'chart', 'words'],
-  http: ['error', 'contract', 'mapping', 'core', 'words'],
-  outbound: ['error', 'contract', 'mapping', 'core'],
-  store: ['error', 'contract', 'mapping', 'core'],
+  locales: ['error'],
+  mapping: ['error', 'contract', 'locales'],
+  proxy: ['error', 'contract', 'locales', 'mapping'],
+  ops: ['error', 'contract', 'locales', 'mapping', 'proxy'],
+  store: ['error', 'contract', 'locales', 'mapping', 'proxy', 'ops'],
   sandbox: ['error', 'contract'],
-  console: ['error', 'contract', 'chart', 'words'],
-  config: ['error', 'core'],
-  app: [
-    'error',
-    'contract',
-    'mapping',
-    'chart',
-    'words',
-    'core',
-    'http',
-    'outbound',
-    'store',
-    'console',
-    'sandbox',
-    'config',
-  ],
-  cli: ['error', 'contract', 'mapping', 'core', 'words'],
+  config: ['error', 'contract', 'locales', 'mapping', 'proxy', 'ops'],
+  app: ['error', 'contract', 'locales', 'mapping', 'proxy', 'ops', 'store', 'sandbox', 'config'],
 };
-/** The files beside the folders. `config`, `app` and `cli` are files with folders of their parts. */
-const files = ['error', 'config', 'app', 'main', 'cli'];
+/** The files beside the folders. */
+const files = ['error', 'main', 'cli'];
 const folders = Object.keys(maySee);
 const depths = ['here', 'deeper/here'];
 
@@ -68,7 +51,7 @@ function directions(): Direction[] {
   );
 }
 
-/** What only the doors and the stores may use. */
+/** What decisions may not use. */
 const inputAndOutput = ['node:fs', 'node:fs/promises', 'node:net', 'undici', 'express', 'better-sqlite3'];
 
 describe('import order', () => {
@@ -79,16 +62,16 @@ describe('import order', () => {
     cpSync(join(house, 'biome.json'), join(directory, 'biome.json'));
     const write = (file: string, specifier: string) => {
       mkdirSync(dirname(join(directory, 'src', file)), { recursive: true });
-      writeFileSync(join(directory, 'src', file), `export { there } from '${specifier}';\n`);
+      writeFileSync(join(directory, 'src', file), `export type { there } from '${specifier}';\n`);
     };
     for (const { file, specifier } of directions().flatMap(({ imports }) => imports)) write(file, specifier);
     for (const specifier of inputAndOutput) {
-      for (const folder of ['core', 'contract', 'store']) write(ioFile(folder, specifier), specifier);
+      for (const folder of ['proxy/sales', 'ops/moves', 'contract', 'store'])
+        write(ioFile(folder, specifier), specifier);
     }
     for (const folder of folders) write(`${folder}/neighbour.ts`, './there.ts');
-    write('error.ts', './core/there.ts');
-    write('app.ts', './main.ts');
-    write('main.ts', './app.ts');
+    write('error.ts', './contract/there.ts');
+    write('main.ts', './app/there.ts');
     for (const file of await refusedFiles(directory)) refusedIn.add(file);
   });
 
@@ -102,9 +85,9 @@ describe('import order', () => {
     for (const { file } of imports) expect(refusedIn).not.toContain(file);
   });
 
-  test.each(inputAndOutput)('core and contract may not do I/O with %s, store may', (specifier) => {
-    expect(refusedIn).toContain(ioFile('core', specifier));
-    expect(refusedIn).toContain(ioFile('contract', specifier));
+  test.each(inputAndOutput)('decisions may not do I/O with %s, stores may', (specifier) => {
+    for (const folder of ['proxy/sales', 'ops/moves', 'contract'])
+      expect(refusedIn).toContain(ioFile(folder, specifier));
     expect(refusedIn).not.toContain(ioFile('store', specifier));
   });
 
@@ -112,9 +95,8 @@ describe('import order', () => {
     expect(refusedIn).not.toContain(`${folder}/neighbour.ts`);
   });
 
-  test('error knows nobody, app knows neither main nor cli, main knows app', () => {
+  test('error knows nobody, main knows app', () => {
     expect(refusedIn).toContain('error.ts');
-    expect(refusedIn).toContain('app.ts');
     expect(refusedIn).not.toContain('main.ts');
   });
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../src/config/config.ts';
 import { settingsInForce } from '../src/config/in-force.ts';
-import { loadConfig } from '../src/config.ts';
 import { PuenteError } from '../src/error.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-secret-files-'));

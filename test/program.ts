@@ -1,6 +1,6 @@
 /** The command line in this process: what only the real one does (it starts servers and touches files) is refused. */
 import type { Command } from 'commander';
-import { puenteProgram } from '../src/cli/program.ts';
+import { puenteProgram } from '../src/ops/cli/program.ts';
 
 const elsewhere = (): Promise<never> => Promise.reject(new Error('only the process does this'));
 

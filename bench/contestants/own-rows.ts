@@ -1,6 +1,6 @@
 /** Puente's own rows of a sale, through its own store, as its create writes them; nothing in them is sealed. */
 import { randomUUID } from 'node:crypto';
-import { type Link, slotOf } from '../../src/core/link.ts';
+import { type Link, slotOf } from '../../src/proxy/sales/link.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { USER } from '../cases/requests.ts';
 import type { Rows } from './translation.ts';

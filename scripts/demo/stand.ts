@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { type App, startApp } from '../../src/app.ts';
-import { loadConfig } from '../../src/config.ts';
-import type { Clock } from '../../src/core/runtime.ts';
+import { type App, startApp } from '../../src/app/app.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import type { Clock } from '../../src/proxy/runtime.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 
 export interface Stand {

@@ -60,7 +60,7 @@ const MOST_BLOCKS = 12;
 /** Fewer have no slope. */
 const LEAST_BLOCKS = 4;
 /**
- * A block of a floor holds a tooth of every saw, where the run is long enough for so many blocks. What is bounded in two halves is one too (`core/recent.ts`): it grows until a
+ * A block of a floor holds a tooth of every saw, where the run is long enough for so many blocks. What is bounded in two halves is one too (`proxy/recent.ts`): it grows until a
  * half is full, and its other half goes at once, however often garbage is collected.
  */
 const FLOOR_BLOCK_S = 600;

@@ -1,9 +1,9 @@
 /** For crash tests alone: the one point at which this process ends itself, and when it may have one. */
 
+import type { Config } from '../config/config.ts';
 import { isLoopback } from '../config/contradictions.ts';
-import type { Config } from '../config.ts';
-import { type Failpoint, failpoints, noFailpoint } from '../core/failpoint.ts';
 import { PuenteError } from '../error.ts';
+import { type Failpoint, failpoints, noFailpoint } from '../proxy/failpoint.ts';
 
 /**
  * `CRASH_TEST_FAILPOINT` is a point's name, or `name:n` for the n-th time that it is passed; then the process is killed hard.

@@ -1,6 +1,7 @@
 /** Keeps what the process has in memory to itself: no debugger and no memory image in production, and no secret in its last words (`reliability.md` F135). */
-import { maskText } from '../core/capture/redact-text.ts';
+
 import { PuenteError } from '../error.ts';
+import { maskText } from '../proxy/evidence/redact-text.ts';
 
 /** Options of Node that let somebody look into the memory, or write it down. */
 const ONLOOKERS = /(?<!\S)--(?:inspect|heap-prof|heapsnapshot|abort-on-uncaught-exception)[\w-]*/;

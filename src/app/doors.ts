@@ -1,10 +1,10 @@
 /** What the doctor is told of the doors: from the settings, and from the certificate's file. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { Config } from '../config/config.ts';
 import { isLoopback } from '../config/contradictions.ts';
-import type { Config } from '../config.ts';
-import type { Certificate, Doors } from '../core/doctor/doors.ts';
-import { SOLE_OWNER } from '../core/person.ts';
+import { SOLE_OWNER } from '../ops/api/person.ts';
+import type { Certificate, Doors } from '../ops/doctor/doors.ts';
 
 export function doorsOf(config: Config): Doors {
   const { url, host, port, tls } = config.public;

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { loadConfig } from '../config/config.ts';
 import { complaintAbout, type Draft, isSecret, renderDraft, yamlValueOf } from '../config/draft.ts';
 import { FILE_VARIABLE } from '../config/layers.ts';
-import { loadConfig } from '../config.ts';
-import type { Role } from '../core/person.ts';
 import { PuenteError } from '../error.ts';
+import type { Role } from '../ops/api/person.ts';
 import { type InstallationSecrets, isGiven, type SecretFile, secretsOf } from './init-secrets.ts';
 import { readTls } from './public.ts';
 

@@ -1,11 +1,11 @@
 /** What the doctor is told of this installation. */
 import { join } from 'node:path';
 import { assumptionsOf } from '../config/assumptions.ts';
+import type { Config } from '../config/config.ts';
 import { settingsInForce } from '../config/in-force.ts';
-import type { Config } from '../config.ts';
-import type { Installation } from '../core/doctor/installation.ts';
-import type { Clock } from '../core/runtime.ts';
-import { probeUpstream } from '../outbound/probe.ts';
+import type { Installation } from '../ops/doctor/installation.ts';
+import { probeUpstream } from '../ops/doctor/probe.ts';
+import type { Clock } from '../proxy/runtime.ts';
 import { version } from '../version.ts';
 import { doorsOf } from './doors.ts';
 import { backupEvery_ms } from './open-store.ts';

@@ -1,9 +1,9 @@
 /** `puente migrate-store` on the settings in force: which file, which server, and that the secret key is theirs. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfig } from '../config.ts';
-import { createVault } from '../core/vault.ts';
+import { loadConfig } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
+import { createVault } from '../proxy/vault.ts';
 import { type TransferNews, type TransferOutcome, transferStore } from '../store/transfer/transfer.ts';
 import { armedFailpoint } from './armed.ts';
 import { keyMarkOf } from './open-store.ts';

@@ -1,16 +1,16 @@
 /** The tables and clients that the stories are handed: what they do for a call is noted in its exchange. */
 
 import { parseJson } from '../contract/json.ts';
-import type { ExchangeDraft } from '../core/exchange.ts';
-import { noteUnknown } from '../core/exchange-unknown.ts';
-import { markLimitation } from '../core/limitation-mark.ts';
-import type { Log, LogFields } from '../core/runtime.ts';
-import type { Upstream, UpstreamCall, UpstreamOutcome } from '../core/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { readError } from '../mapping/errors.ts';
 import { markedInCode } from '../mapping/limitations.ts';
 import { refusal } from '../mapping/refusal.ts';
 import type { Loss, Tables, Translated } from '../mapping/tables.ts';
+import type { ExchangeDraft } from '../proxy/evidence/exchange.ts';
+import { noteUnknown } from '../proxy/evidence/exchange-unknown.ts';
+import { markLimitation } from '../proxy/evidence/limitation-mark.ts';
+import type { Log, LogFields } from '../proxy/runtime.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../proxy/upstream/upstream.ts';
 
 /** The draft of the exchange at hand; null where no call is being served, and then nothing is noted. */
 type Current = () => ExchangeDraft | null;

@@ -1,15 +1,15 @@
 /** The doctor's look at a Puente that is not running: its settings, its doors, what is around it, and its database. */
 import { join } from 'node:path';
+import { type Config, loadConfig } from '../config/config.ts';
 import { settingsInForce } from '../config/in-force.ts';
-import { type Config, loadConfig } from '../config.ts';
-import { worstOf } from '../core/doctor/doctor.ts';
-import { doorFindings } from '../core/doctor/doors.ts';
-import { type Finding, fine, found } from '../core/doctor/finding.ts';
-import type { SettingInForce } from '../core/doctor/installation.ts';
-import { offlineFindings } from '../core/doctor/offline.ts';
-import { surroundingFindings } from '../core/doctor/surroundings.ts';
 import { PuenteError } from '../error.ts';
-import { probeUpstream } from '../outbound/probe.ts';
+import { worstOf } from '../ops/doctor/doctor.ts';
+import { doorFindings } from '../ops/doctor/doors.ts';
+import { type Finding, fine, found } from '../ops/doctor/finding.ts';
+import type { SettingInForce } from '../ops/doctor/installation.ts';
+import { offlineFindings } from '../ops/doctor/offline.ts';
+import { probeUpstream } from '../ops/doctor/probe.ts';
+import { surroundingFindings } from '../ops/doctor/surroundings.ts';
 import { examineServer } from '../store/postgres/examine.ts';
 import { examineFile } from '../store/sqlite/examine.ts';
 import { doorsOf } from './doors.ts';

@@ -1,12 +1,12 @@
 /** Which store the settings name, and what it is told. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
-import type { Room } from '../core/records/upkeep.ts';
-import type { Clock, Log } from '../core/runtime.ts';
-import type { Store } from '../core/store.ts';
-import type { Vault } from '../core/vault.ts';
-import type { Metrics } from '../http/metrics.ts';
+import type { Config } from '../config/config.ts';
+import type { Room } from '../proxy/records/upkeep.ts';
+import type { Clock, Log } from '../proxy/runtime.ts';
+import type { Store } from '../proxy/store.ts';
+import type { Metrics } from '../proxy/telemetry/metrics.ts';
+import type { Vault } from '../proxy/vault.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import type { AppParts } from './inside.ts';
 

@@ -1,6 +1,6 @@
 /** Puts telemetry beside what runs, when the environment asks for it. */
-import type { Config } from '../config.ts';
-import { type Reading, type RunningTelemetry, startTelemetry } from '../outbound/telemetry.ts';
+import type { Config } from '../config/config.ts';
+import { type Reading, type RunningTelemetry, startTelemetry } from '../proxy/telemetry/telemetry.ts';
 import { version } from '../version.ts';
 import type { AppParts, Inside } from './inside.ts';
 

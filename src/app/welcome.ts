@@ -1,7 +1,8 @@
 /** What a start says: where the doors are, where the ops token lies, and what to do next. */
+
+import { type Config, sourcesOf } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
-import { type Config, sourcesOf } from '../config.ts';
-import type { Secret } from '../core/secret.ts';
+import type { Secret } from '../proxy/secret.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 
 /** What has to be known of a Puente that runs. */

@@ -1,22 +1,22 @@
 /** The loops that work when nobody is waiting: notices, events, links, bulk moves, the continuous reconciliation. */
-import type { Config } from '../config.ts';
-import { targetOf } from '../core/notices/target.ts';
-import type { Notice } from '../core/records/notices.ts';
-import type { Runtime } from '../core/runtime.ts';
-import { Secret } from '../core/secret.ts';
-import type { Telemetry } from '../core/telemetry.ts';
-import type { Metrics } from '../http/metrics.ts';
-import { startBulkMoves } from '../outbound/bulk.ts';
-import { startChores } from '../outbound/chores.ts';
-import { watchClock } from '../outbound/clock-watch.ts';
-import { startCompleter } from '../outbound/completer.ts';
-import type { OutboundPolicy } from '../outbound/guard.ts';
-import { startJudging } from '../outbound/judging.ts';
-import { type NotifierParts, startNotifier } from '../outbound/notifier.ts';
-import { paceUpstream } from '../outbound/pace.ts';
-import { startReconciler } from '../outbound/reconciler.ts';
-import { createSender, type Sender } from '../outbound/sender.ts';
-import { startSweep } from '../outbound/sweep.ts';
+import type { Config } from '../config/config.ts';
+import { startBulkMoves } from '../ops/moves/bulk-worker.ts';
+import { startJudging } from '../ops/readiness/judging.ts';
+import { startSweep } from '../ops/reconcile/sweep.ts';
+import { startChores } from '../ops/upkeep/chores.ts';
+import { watchClock } from '../proxy/clock-watch.ts';
+import type { OutboundPolicy } from '../proxy/notices/guard.ts';
+import { type NotifierParts, startNotifier } from '../proxy/notices/notifier.ts';
+import { createSender, type Sender } from '../proxy/notices/sender.ts';
+import { targetOf } from '../proxy/notices/target.ts';
+import type { Notice } from '../proxy/records/notices.ts';
+import type { Runtime } from '../proxy/runtime.ts';
+import { startCompleter } from '../proxy/sales/completer.ts';
+import { startReconciler } from '../proxy/sales/event-worker.ts';
+import { Secret } from '../proxy/secret.ts';
+import type { Metrics } from '../proxy/telemetry/metrics.ts';
+import type { Telemetry } from '../proxy/telemetry/spans.ts';
+import { paceUpstream } from '../proxy/upstream/pace.ts';
 import { backupEvery_ms } from './open-store.ts';
 
 export interface Work {

@@ -1,5 +1,5 @@
 /** What the first process and its workers say to each other. */
-import type { Reading } from '../http/metrics.ts';
+import type { Reading } from '../proxy/telemetry/metrics.ts';
 
 export type FromWorker =
   /** Its doors are open; `banner`: what a single process would print. */

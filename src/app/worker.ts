@@ -1,7 +1,7 @@
 /** A worker's side: says that it is ready, and answers for the numbers of all workers. */
 import process from 'node:process';
 import { AggregatorRegistry } from 'prom-client';
-import type { Reading } from '../http/metrics.ts';
+import type { Reading } from '../proxy/telemetry/metrics.ts';
 import { type FromWorker, readMessage, type ToWorker } from './worker-messages.ts';
 
 export interface WorkerSide {

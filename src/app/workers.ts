@@ -1,9 +1,9 @@
 /** Several processes on one host that share its doors: started, watched, and replaced one after the other. */
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
-import type { Reading } from '../http/metrics.ts';
+import type { Reading } from '../proxy/telemetry/metrics.ts';
 import { type FromWorker, readMessage, type ToWorker } from './worker-messages.ts';
 
 /** A worker that ended by itself is replaced after this long, and after twice as long each time it happens again soon. */

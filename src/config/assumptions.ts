@@ -1,7 +1,8 @@
 /** The settings that decide what the specification leaves open, with their values in force (DESIGN decision 14). */
-import type { Config } from '../config.ts';
-import { shownUrl } from '../core/notices/shown-url.ts';
-import type { Assumption } from '../core/report/report.ts';
+
+import type { Assumption } from '../ops/report/report.ts';
+import { shownUrl } from '../proxy/notices/shown-url.ts';
+import type { Config } from './config.ts';
 import { describeSettings } from './describe.ts';
 
 /** Sections whose settings change what tills see or what is promised; addresses and secrets are in none of them. */

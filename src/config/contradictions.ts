@@ -1,10 +1,10 @@
 /** The rules between settings, and between settings and files: what each setting allows on its own is not enough. */
 import { accessSync, constants, statSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
-import { parseWindow } from '../core/moves/window.ts';
-import { SOLE_OWNER } from '../core/person.ts';
-import type { Secret } from '../core/secret.ts';
 import { PuenteError } from '../error.ts';
+import { SOLE_OWNER } from '../ops/api/person.ts';
+import { parseWindow } from '../ops/moves/window.ts';
+import type { Secret } from '../proxy/secret.ts';
 import { type Settings, SHORTEST_KEY } from './schema.ts';
 
 /** One sentence for each broken rule, with the repair; never with a secret. Paths are absolute. */

@@ -1,6 +1,13 @@
 /** Every setting with its kind; defaults and reasons stand in `config/default.yaml`, nowhere else. */
 import { z } from 'zod';
-import { dialects, pointPaymentNotices, qrNotices, safetyModes, stages, unknownPolicies } from '../core/merchant.ts';
+import {
+  dialects,
+  pointPaymentNotices,
+  qrNotices,
+  safetyModes,
+  stages,
+  unknownPolicies,
+} from '../proxy/routing/merchant.ts';
 import {
   baseUrl,
   choice,

@@ -76,7 +76,7 @@ export const storeOrderBody = z.looseObject({
 });
 
 const externalPos = z.string().regex(EXTERNAL_ID);
-/** Any text here: the story has looked at whose path it is, and at what kind of number it has (`core/qr/point-of-sale.ts`). */
+/** Any text here: the story has looked at whose path it is, and at what kind of number it has (`proxy/qr/point-of-sale.ts`). */
 const user = z.string();
 /** The path has the external id, or the internal number of the till alone; the context names the till in both cases. */
 const preferencePath = z.object({

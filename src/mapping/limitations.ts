@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /**
- * Limitations that no table and no answer tells of: the code that knows marks the exchange (`core/limitation-mark.ts`).
+ * Limitations that no table and no answer tells of: the code that knows marks the exchange (`proxy/evidence/limitation-mark.ts`).
  * `check` proves that each of them, and no other, has a condition with `noted`.
  */
 export const markedInCode = [

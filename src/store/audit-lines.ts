@@ -1,6 +1,7 @@
 /** The audit as it is read; the writer chains and writes each line inside the unit that it belongs to. */
-import type { AuditLine, Store } from '../core/store.ts';
+
 import { PuenteError } from '../error.ts';
+import type { AuditLine, Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import { filteredReads, whereOf } from './filtered.ts';
 

@@ -23,7 +23,7 @@ export function oneOfThese(column: string, values: readonly string[]): string {
 export const LIVE = oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE']);
 /**
  * A sale that an equal create may be a retry of; the first condition is that of the index `links_unheard`. Who has acknowledged a
- * notice may still repeat a create by its key, if its answer was lost (`core/opening.ts`).
+ * notice may still repeat a create by its key, if its answer was lost (`proxy/sales/opening.ts`).
  */
 export const RETRIABLE = `(heard_by IS NULL OR (heard_by = 'notice' AND client_key IS NOT NULL)) AND ${oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE'])}`;
 /** A link that its till sees as over. */

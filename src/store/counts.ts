@@ -1,6 +1,6 @@
 /** How many rows there are of what is watched. */
-import type { OpenCount } from '../core/records/routing.ts';
-import type { Store } from '../core/store.ts';
+import type { OpenCount } from '../proxy/records/routing.ts';
+import type { Store } from '../proxy/store.ts';
 import { LIVE } from './columns.ts';
 import type { Reader } from './engine.ts';
 import { HOLDING } from './writes-routing.ts';

@@ -1,5 +1,5 @@
 /** Which columns may hold covered text, and rows that are made readable again. */
-import type { Cover } from '../core/cover.ts';
+import type { Cover } from '../proxy/cover.ts';
 
 /** Columns, of whatever table, whose text may be covered. */
 export const COVERED_COLUMNS = [

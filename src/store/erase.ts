@@ -1,10 +1,10 @@
 /** Forgetting a merchant: counted first, deleted in steps, and at last the bytes leave the file and its log. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Holdings, OpenWork, UpkeepStore } from '../core/records/upkeep.ts';
-import { say } from '../core/sentences.ts';
-import type { AuditEntry } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import type { Holdings, OpenWork, UpkeepStore } from '../proxy/records/upkeep.ts';
+import type { AuditEntry } from '../proxy/store.ts';
 import { LIVE } from './columns.ts';
 import type { Read, Reader, Writer } from './engine.ts';
 import { merchantLock } from './locks.ts';

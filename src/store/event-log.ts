@@ -1,5 +1,5 @@
 /** The inbox as operators look at it: what was heard of an order, and what nobody could place. */
-import type { Store } from '../core/store.ts';
+import type { Store } from '../proxy/store.ts';
 import type { Reader } from './engine.ts';
 import { type EventRow, eventOf } from './rows.ts';
 

@@ -1,5 +1,5 @@
 /** The inbox: what became of an event. */
-import { PARKED_FOR_MS, type Store } from '../core/store.ts';
+import { PARKED_FOR_MS, type Store } from '../proxy/store.ts';
 import type { Writer } from './engine.ts';
 import type { Step, Unit } from './unit.ts';
 

@@ -1,7 +1,7 @@
 /** Rows of exchanges, and how they become what the core knows; empty lists are nulls, which cost nothing to read. */
 import { parseJson, stringifyJson } from '../contract/json.ts';
-import type { CapturedMessages } from '../core/exchange.ts';
-import type { RecordedExchange, StoredExchange } from '../core/records/evidence.ts';
+import type { CapturedMessages } from '../proxy/evidence/exchange.ts';
+import type { RecordedExchange, StoredExchange } from '../proxy/records/evidence.ts';
 import { firedRows, firedText } from './fired-rows.ts';
 import type { Step, Value } from './unit.ts';
 

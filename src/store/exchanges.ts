@@ -1,8 +1,8 @@
 /** Exchanges as they are read: one, or page after page; and the deleting of old ones. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { CallSeen, ExchangeFilter } from '../core/records/evidence.ts';
-import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
+import type { CallSeen, ExchangeFilter } from '../proxy/records/evidence.ts';
+import type { Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import { type ExchangeRow, exchangeOf } from './exchange-rows.ts';
 import { filteredReads, whereOf } from './filtered.ts';

@@ -1,7 +1,8 @@
 /** Writes and reads that could not be done, as the domain error that they become at the border of every engine. */
-import type { Failure } from '../core/sentences/storage.ts';
-import { say } from '../core/sentences.ts';
+
 import { PuenteError } from '../error.ts';
+import type { Failure } from '../locales/sentences/storage.ts';
+import { say } from '../locales/sentences.ts';
 
 /**
  * `constraint`: the statement alone was refused. `full`: nothing was written, and it heals when space returns.

@@ -1,9 +1,9 @@
 /** What was found in exchanges: the loss ledger, coverage, differences, unknown names and shadow verdicts. */
 
-import type { CoverageRow, DifferenceGroup, LedgerRow, UnknownRow, VerdictRow } from '../core/records/evidence.ts';
-import { say } from '../core/sentences.ts';
-import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import type { CoverageRow, DifferenceGroup, LedgerRow, UnknownRow, VerdictRow } from '../proxy/records/evidence.ts';
+import type { Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import { filteredReads, listOf, whereOf } from './filtered.ts';
 import type { Value } from './unit.ts';

@@ -4,7 +4,7 @@
 const SHORT = /^[\w.-]+#[\w.]+$/;
 const NUMBER = /^[1-9]\d{0,5}$/;
 
-/** Of lists that calls of one way share, which nobody may change (`core/evidence/evaluation.ts`). */
+/** Of lists that calls of one way share, which nobody may change (`proxy/evidence/evaluation.ts`). */
 const known = new WeakMap<readonly string[], string>();
 
 /** @param fired rows as `table#row`, in their order. @returns the short form; JSON for what has none, null for no row. */

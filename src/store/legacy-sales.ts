@@ -1,7 +1,8 @@
 /** Sales born on legacy: what became of one, and the ways to find it. */
-import { LATE_EFFECT_MS, type LegacySale, type LegacySaleChange } from '../core/records/routing.ts';
-import type { Store } from '../core/store.ts';
+
 import { PuenteError } from '../error.ts';
+import { LATE_EFFECT_MS, type LegacySale, type LegacySaleChange } from '../proxy/records/routing.ts';
+import type { Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import type { Step, Unit, Value } from './unit.ts';
 import { HOLDING } from './writes-routing.ts';

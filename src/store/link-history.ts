@@ -1,6 +1,6 @@
 /** Links as operators look at them: what is live, what has changed since, and how one came to its state. */
-import type { Link } from '../core/link.ts';
-import type { Store } from '../core/store.ts';
+import type { Link } from '../proxy/sales/link.ts';
+import type { Store } from '../proxy/store.ts';
 import { LINK, LIVE } from './columns.ts';
 import type { Reader } from './engine.ts';
 import { type LinkRow, linkOf } from './rows.ts';

@@ -1,10 +1,11 @@
 /** Links: every change of one after its opening, and the ways to find it. */
-import { takeRandom } from '../core/entropy.ts';
-import { RANDOM_BYTES, uuidV7 } from '../core/identifier.ts';
-import type { Link } from '../core/link.ts';
-import type { NewNotice } from '../core/records/notices.ts';
-import type { Store } from '../core/store.ts';
+
 import { PuenteError } from '../error.ts';
+import { takeRandom } from '../proxy/entropy.ts';
+import { RANDOM_BYTES, uuidV7 } from '../proxy/identifier.ts';
+import type { NewNotice } from '../proxy/records/notices.ts';
+import type { Link } from '../proxy/sales/link.ts';
+import type { Store } from '../proxy/store.ts';
 import { FINAL, LINK, LIVE, RETRIABLE } from './columns.ts';
 import type { Reader, Writer } from './engine.ts';
 import { noticesLock } from './locks.ts';

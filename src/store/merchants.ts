@@ -1,9 +1,9 @@
 /** Merchants and their accepted tokens. */
 
-import { type AcceptedToken, type Merchant, merchantSettings } from '../core/merchant.ts';
-import { say } from '../core/sentences.ts';
-import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import { type AcceptedToken, type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
+import type { Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import { merchantLock } from './locks.ts';
 import { exactBytes, type MerchantRow, merchantOf, tokenOf } from './rows.ts';

@@ -1,9 +1,9 @@
 /** Moves of merchants: those that wait for a second person, and many in a row. */
 
-import type { BulkMove, Proposal } from '../core/records/routing.ts';
-import { say } from '../core/sentences.ts';
-import type { AuditEntry, Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import type { BulkMove, Proposal } from '../proxy/records/routing.ts';
+import type { AuditEntry, Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import { filteredReads, whereOf } from './filtered.ts';
 import { rowLock } from './locks.ts';

@@ -1,9 +1,9 @@
 /** The delivery log: which notices there are, what every attempt came to, and asking for some again. */
 
-import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../core/records/notices.ts';
-import { say } from '../core/sentences.ts';
-import type { Store } from '../core/store.ts';
 import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
+import type { Store } from '../proxy/store.ts';
 import { NOTICE } from './columns.ts';
 import type { Reader, Writer } from './engine.ts';
 import { type Condition, filteredReads, listOf, whereOf } from './filtered.ts';

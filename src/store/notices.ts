@@ -1,6 +1,7 @@
 /** Notices: what came of an attempt, and who is to be told at once. */
-import type { Store } from '../core/store.ts';
+
 import { PuenteError } from '../error.ts';
+import type { Store } from '../proxy/store.ts';
 import type { Writer } from './engine.ts';
 import { noticesLock } from './locks.ts';
 import type { Step } from './unit.ts';

@@ -1,8 +1,9 @@
 /** The openings of sales on orders and on legacy: a unit never has live work in both lanes. */
-import type { Link } from '../core/link.ts';
-import { ANY_POINT_OF_SALE, type LegacySale } from '../core/records/routing.ts';
-import type { Met, Opening, Store } from '../core/store.ts';
+
 import { PuenteError } from '../error.ts';
+import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts';
+import type { Link } from '../proxy/sales/link.ts';
+import type { Met, Opening, Store } from '../proxy/store.ts';
 import { LINK, LIVE } from './columns.ts';
 import type { Reader, Writer } from './engine.ts';
 import { SALE, valuesOfSale } from './legacy-sales.ts';

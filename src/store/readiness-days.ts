@@ -1,6 +1,6 @@
 /** Verdicts by day: what was judged, and how many merchants had which. */
-import type { ReadinessDay } from '../core/records/evidence.ts';
-import type { Store } from '../core/store.ts';
+import type { ReadinessDay } from '../proxy/records/evidence.ts';
+import type { Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import { filteredReads, whereOf } from './filtered.ts';
 import { merchantLock } from './locks.ts';

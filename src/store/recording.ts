@@ -1,8 +1,9 @@
 /** Recording exchanges: each once, and all its sums in the same transaction. */
-import type { RecordedExchange } from '../core/records/evidence.ts';
-import type { Room } from '../core/records/upkeep.ts';
-import type { Store } from '../core/store.ts';
+
 import { PuenteError } from '../error.ts';
+import type { RecordedExchange } from '../proxy/records/evidence.ts';
+import type { Room } from '../proxy/records/upkeep.ts';
+import type { Store } from '../proxy/store.ts';
 import type { CommitResult, Reader, Writer } from './engine.ts';
 import { storeFailed } from './failure.ts';
 import { EXCHANGES_LOCK } from './locks.ts';

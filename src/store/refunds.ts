@@ -1,7 +1,8 @@
 /** Refunds: a row before the call, one open refund of a payment at a time. */
-import type { Refund, RefundChange } from '../core/payments/refund.ts';
-import type { Store } from '../core/store.ts';
+
 import { PuenteError } from '../error.ts';
+import type { Refund, RefundChange } from '../proxy/payments/refund.ts';
+import type { Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 
 /** Each lost race means that another refund of the payment was committed; more in a row is a fault, not traffic. */

@@ -1,6 +1,7 @@
 /** Deleting what is old and over, kind by kind, a few rows at a time; never a live row, never an audit line. */
-import type { RetentionKind, RetentionLimits, UpkeepStore } from '../core/records/upkeep.ts';
+
 import { PuenteError } from '../error.ts';
+import type { RetentionKind, RetentionLimits, UpkeepStore } from '../proxy/records/upkeep.ts';
 import type { Reader, Writer } from './engine.ts';
 import { oldLinks } from './old-links.ts';
 import type { Step, Value } from './unit.ts';

@@ -1,9 +1,14 @@
 /** Rows of the tables, and how they become what the core knows. */
 import { parseJson, stringifyJson } from '../contract/json.ts';
-import type { HeldFields, Link } from '../core/link.ts';
-import { type AcceptedToken, type Merchant, type MerchantSettings, merchantSettings } from '../core/merchant.ts';
-import type { Notice } from '../core/records/notices.ts';
-import type { InboxEvent } from '../core/store.ts';
+import type { Notice } from '../proxy/records/notices.ts';
+import {
+  type AcceptedToken,
+  type Merchant,
+  type MerchantSettings,
+  merchantSettings,
+} from '../proxy/routing/merchant.ts';
+import type { HeldFields, Link } from '../proxy/sales/link.ts';
+import type { InboxEvent } from '../proxy/store.ts';
 import type { Value } from './unit.ts';
 
 export interface LinkRow extends Omit<Link, 'held' | 'order'> {

@@ -1,5 +1,5 @@
 /** Pulls forward what waits by a clock that ran ahead. */
-import { LONGEST_EVENT_WAIT_MS, type Store } from '../core/store.ts';
+import { LONGEST_EVENT_WAIT_MS, type Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import { storeFailed } from './failure.ts';
 import type { ScheduleWrite } from './writes-schedules.ts';

@@ -1,5 +1,5 @@
 /** The sums of a batch of exchanges, made in memory so that each sum is written once a batch. */
-import type { CoverageCell, LossSeen, RecordedExchange } from '../core/records/evidence.ts';
+import type { CoverageCell, LossSeen, RecordedExchange } from '../proxy/records/evidence.ts';
 import type { NameKeeper } from './names.ts';
 import { newSums, onceEach, type Shown, type Span, shownBy, spanFrom, widen } from './tally.ts';
 import type { Step, Value } from './unit.ts';
@@ -105,7 +105,7 @@ function coverageOf(batch: Attributed[], names: NameKeeper): Value[][] {
   return sums.rows(({ equal, different, last_at }) => [equal, different, last_at]);
 }
 
-/** Calls of one merchant with the same list of cells, which those that taught the same share (`core/evidence/evaluation.ts`). */
+/** Calls of one merchant with the same list of cells, which those that taught the same share (`proxy/evidence/evaluation.ts`). */
 interface Sharers extends Pick<Attributed, 'merchant_id' | 'cells'> {
   times: number;
   last_at: number;

@@ -1,5 +1,5 @@
 /** The arithmetic of sums: keyed sums of one batch, the span of their times, and the exchange that shows one. */
-import type { RecordedExchange } from '../core/records/evidence.ts';
+import type { RecordedExchange } from '../proxy/records/evidence.ts';
 import type { Value } from './unit.ts';
 
 /** Sums by key; a row is the key's parts and what the sum lists after them. */

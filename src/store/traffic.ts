@@ -1,6 +1,6 @@
 /** What was called: calls by day, the units that were named, and what could not be kept. */
-import type { SeenUnit, Traffic } from '../core/records/evidence.ts';
-import type { Store } from '../core/store.ts';
+import type { SeenUnit, Traffic } from '../proxy/records/evidence.ts';
+import type { Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 import { filteredReads, whereOf } from './filtered.ts';
 

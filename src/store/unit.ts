@@ -1,5 +1,5 @@
 /** Units of work and what they come to. */
-import type { AuditEntry } from '../core/store.ts';
+import type { AuditEntry } from '../proxy/store.ts';
 import type { Failure } from './failure.ts';
 import type { WriteName } from './writes.ts';
 

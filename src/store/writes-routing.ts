@@ -1,5 +1,5 @@
 /** Statements that write what moving merchants needs: sales born on legacy, safety stops, proposals, bulk moves. */
-import { ANY_POINT_OF_SALE } from '../core/records/routing.ts';
+import { ANY_POINT_OF_SALE } from '../proxy/records/routing.ts';
 import { LIVE, oneOfThese } from './columns.ts';
 
 /** A sale born on legacy that holds its slot; its ending is compared where it is used. */

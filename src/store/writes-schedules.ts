@@ -1,6 +1,6 @@
 /** Pulling forward what was put off by a clock that ran ahead; each engine has the rules in its own words. */
-import { longestNoticeWaits_ms } from '../core/retry.ts';
-import { LONGEST_UNSEEN_MS } from '../core/unseen.ts';
+import { longestNoticeWaits_ms } from '../proxy/notices/retry-schedule.ts';
+import { LONGEST_UNSEEN_MS } from '../proxy/sales/unseen.ts';
 
 /** What the engines name differently. */
 export interface ScheduleWords {
@@ -26,7 +26,7 @@ export function scheduleWritesIn({ clock, least, greatest, nthOf }: ScheduleWord
   return {
     // What is in doubt holds its unit until it is over by this clock; when any other is over, its order says. How long
     // ago it was first sent nobody can tell, so it is not sent again. One that ended unseen by that clock was given its time
-    // anew by it (`core/complete.ts`), and keeps at most that. Whoever changes a link at that moment decides again on its
+    // anew by it (`proxy/sales/complete.ts`), and keeps at most that. Whoever changes a link at that moment decides again on its
     // new revision.
     pull_links: `WITH clock (now) AS (SELECT ${clock})
      UPDATE links SET revision = revision + 1, updated_at = ${least}(updated_at, now),

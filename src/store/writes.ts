@@ -1,5 +1,5 @@
 /** Every statement that writes, by name, in SQLite's words: a unit carries the name and the values, and another engine has its own words where these are not its. */
-import { PARKED_EVENTS_LIMIT } from '../core/store.ts';
+import { PARKED_EVENTS_LIMIT } from '../proxy/store.ts';
 import { LINK, RETRIABLE } from './columns.ts';
 import { evidenceWrites } from './writes-evidence.ts';
 import { HOLDING, routingWrites } from './writes-routing.ts';

@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ChartData } from '../../src/chart/draw.ts';
-import { nameLines } from '../../src/chart/names.ts';
-import { stackedRows } from '../../src/chart/rows.ts';
-import { CHART_STYLE } from '../../src/chart/style.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import type { ChartData } from '../../src/ops/charts/draw.ts';
+import { nameLines } from '../../src/ops/charts/names.ts';
+import { stackedRows } from '../../src/ops/charts/rows.ts';
+import { CHART_STYLE } from '../../src/ops/charts/style.ts';
 import { browser, hasChromium } from '../chromium.ts';
 import { HOUSE } from '../run-cli.ts';
 

@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { commandsOf, completeManual, isAct } from '../../src/cli/manual/complete.ts';
-import { renderManPage } from '../../src/cli/manual/page.ts';
-import { escaped, roffText } from '../../src/cli/manual/roff.ts';
+import { commandsOf, completeManual, isAct } from '../../src/ops/cli/manual/complete.ts';
+import { renderManPage } from '../../src/ops/cli/manual/page.ts';
+import { escaped, roffText } from '../../src/ops/cli/manual/roff.ts';
 import { programHere } from '../program.ts';
 import { HOUSE, puente } from '../run-cli.ts';
 

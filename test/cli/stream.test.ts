@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callOps, linesOfOps, streamOps } from '../../src/cli/ops-client.ts';
-import { startProgress } from '../../src/cli/progress.ts';
-import { save } from '../../src/cli/save.ts';
+import { callOps, linesOfOps, streamOps } from '../../src/ops/cli/ops-client.ts';
+import { startProgress } from '../../src/ops/cli/progress.ts';
+import { save } from '../../src/ops/cli/save.ts';
 
 let address: { ops: string };
 const directory = mkdtempSync(join(tmpdir(), 'puente-stream-'));

@@ -1,11 +1,11 @@
 /** What the API says, in the page's language: facts of tills are shown whatever they hold. */
 import { describe, expect, it } from 'vitest';
-import { subjectLink } from '../../src/console/decisions.ts';
-import { html, textOf } from '../../src/console/html.ts';
-import { says } from '../../src/console/says.ts';
-import { heard, quoted, say } from '../../src/core/sentences.ts';
-import type { Fact } from '../../src/said.ts';
-import { loadWords } from '../../src/words/load.ts';
+import type { Fact } from '../../src/error.ts';
+import { loadWords } from '../../src/locales/load.ts';
+import { heard, quoted, say } from '../../src/locales/sentences.ts';
+import { subjectLink } from '../../src/ops/console/decisions.ts';
+import { html, textOf } from '../../src/ops/console/html.ts';
+import { says } from '../../src/ops/console/says.ts';
 
 const words = loadWords();
 

@@ -3,16 +3,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { assumptionsOf } from '../../src/config/assumptions.ts';
-import { loadConfig } from '../../src/config.ts';
-import { html, textOf } from '../../src/console/html.ts';
-import { written } from '../../src/console/says.ts';
-import type { Rule } from '../../src/core/shadow/rule.ts';
-import { rulesOf } from '../../src/core/shadow/rules.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { loadWords } from '../../src/locales/load.ts';
+import { readTexts, type TextList, textLists, textsOf } from '../../src/locales/texts.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { rowsOf } from '../../src/mapping/row.ts';
 import { wholeRows } from '../../src/mapping/whole-rows.ts';
-import { loadWords } from '../../src/words/load.ts';
-import { readTexts, type TextList, textLists, textsOf } from '../../src/words/texts.ts';
+import { html, textOf } from '../../src/ops/console/html.ts';
+import { written } from '../../src/ops/console/says.ts';
+import type { Rule } from '../../src/proxy/shadow/rule.ts';
+import { rulesOf } from '../../src/proxy/shadow/rules.ts';
 
 const HOUSE = join(import.meta.dirname, '..', '..');
 const tables = loadTables(join(HOUSE, 'mappings'));
@@ -22,7 +22,7 @@ const rows = tables.documents.tables.flatMap((table) => wholeRows(rowsOf(table.t
 function lossesInCode(): string[] {
   const converters = readdirSync(join(HOUSE, 'src/mapping/converters')).toSorted();
   const files = [...converters.map((name) => `src/mapping/converters/${name}`), 'src/mapping/compile.ts'];
-  const code = [...files, 'src/mapping/facts.ts', 'src/core/evidence/losses.ts'];
+  const code = [...files, 'src/mapping/facts.ts', 'src/ops/readiness/losses.ts'];
   return code.flatMap((file) =>
     [...readFileSync(join(HOUSE, file), 'utf8').matchAll(LOSS)].map(([, , text]) =>
       (text ?? '').replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, '{}'),

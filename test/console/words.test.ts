@@ -3,18 +3,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
 import { describe, expect, it } from 'vitest';
-
-import { auditActions } from '../../src/core/audit-actions.ts';
-import { findingCodes } from '../../src/core/evidence/verdict.ts';
-import { linkStates } from '../../src/core/link.ts';
-import { mismatchKinds } from '../../src/core/reconcile/judge.ts';
-import { legacySaleStates } from '../../src/core/records/routing.ts';
-import { areaTexts, unknownWords } from '../../src/core/sentences/facts.ts';
-import { type SentenceCode, sentences } from '../../src/core/sentences.ts';
-import { idKinds } from '../../src/core/trace/find.ts';
 import { errorCodes } from '../../src/error.ts';
-import { loadWords, messagesOf, saidIn } from '../../src/words/load.ts';
-import { languages } from '../../src/words/words.ts';
+import { loadWords, messagesOf, saidIn } from '../../src/locales/load.ts';
+import { areaTexts, unknownWords } from '../../src/locales/sentences/facts.ts';
+import { type SentenceCode, sentences } from '../../src/locales/sentences.ts';
+import { languages } from '../../src/locales/words.ts';
+import { findingCodes } from '../../src/ops/readiness/verdict.ts';
+import { idKinds } from '../../src/ops/trace/find.ts';
+import { auditActions } from '../../src/proxy/audit-actions.ts';
+import { legacySaleStates } from '../../src/proxy/records/routing.ts';
+import { linkStates } from '../../src/proxy/sales/link.ts';
+import { mismatchKinds } from '../../src/proxy/sales/mismatch.ts';
 
 /** Who says something to people. */
 const HOUSES = ['console', 'words', 'core/report'].map((name) => join(import.meta.dirname, '..', '..', 'src', name));
@@ -58,7 +57,7 @@ describe.each(languages.filter((one) => one !== 'en'))('the words in %s', (langu
   });
 });
 
-/** Words for facts of sentences (`src/words/says.ts`); the test below holds them against the lists of the core. */
+/** Words for facts of sentences (`src/locales/says.ts`); the test below holds them against the lists of the core. */
 const GROUPS = ['area.', 'unknown.', 'mismatch.'];
 
 /** The facts that a sentence takes: those that it reads of what it is given. */

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../src/contract/json.ts';
 import type { Order } from '../../src/contract/orders.ts';
-import { type AdvanceRules, advance } from '../../src/core/advance.ts';
-import { hasEnded, type Link } from '../../src/core/link.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import { type AdvanceRules, advance } from '../../src/proxy/sales/advance.ts';
+import { hasEnded, type Link } from '../../src/proxy/sales/link.ts';
 
 const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));
 const BORN = Date.parse('2026-03-01T12:00:00Z');

@@ -1,8 +1,8 @@
 /** The check of the whole audit chain: page by page, and against a head that was noted elsewhere (P16). */
 import { describe, expect, it } from 'vitest';
-import { AUDIT_GENESIS, chainHash } from '../../src/core/audit.ts';
-import { verifyAuditStream } from '../../src/core/audit-trail.ts';
-import type { AuditLine } from '../../src/core/store.ts';
+import { verifyAuditStream } from '../../src/ops/audit/audit-trail.ts';
+import { AUDIT_GENESIS, chainHash } from '../../src/proxy/audit.ts';
+import type { AuditLine } from '../../src/proxy/store.ts';
 
 /** A chain as the store writes it. */
 function chainOf(length: number): AuditLine[] {

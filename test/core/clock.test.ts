@@ -1,6 +1,6 @@
 /** A clock that remembers how far ahead it was read (`reliability.md` F47). */
 import { expect, it } from 'vitest';
-import { rememberingClock } from '../../src/core/clock.ts';
+import { rememberingClock } from '../../src/proxy/clock.ts';
 
 const sleep = async (): Promise<void> => undefined;
 

@@ -1,6 +1,6 @@
 /** What the doctor says of the doors: each thing that is missing, with the setting or the command that repairs it. */
 import { describe, expect, it } from 'vitest';
-import { type Doors, doorFindings } from '../../src/core/doctor/doors.ts';
+import { type Doors, doorFindings } from '../../src/ops/doctor/doors.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const DAY_MS = 86_400_000;

@@ -1,8 +1,8 @@
 /** How a call came out: what trips the safety stop must be a fault, and nothing else may be one. */
 import { describe, expect, it } from 'vitest';
-import type { UpstreamNote } from '../../src/core/exchange.ts';
-import { outcomeOf, TILL_LEFT } from '../../src/core/exchange-outcome.ts';
-import { endpointName, noteUnknown } from '../../src/core/exchange-unknown.ts';
+import type { UpstreamNote } from '../../src/proxy/evidence/exchange.ts';
+import { outcomeOf, TILL_LEFT } from '../../src/proxy/evidence/exchange-outcome.ts';
+import { endpointName, noteUnknown } from '../../src/proxy/evidence/exchange-unknown.ts';
 
 function note(name: string, status: number | null): UpstreamNote {
   return { name, status, code: null, duration_ms: 1 };

@@ -1,10 +1,10 @@
 /** What the fleet board remembers between two looks, on a real store: incidents, verdicts, and the pulse of calls. */
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createIncidents } from '../../src/core/fleet/incidents.ts';
-import { createJudgements, type Judgements } from '../../src/core/fleet/judged.ts';
-import type { Store } from '../../src/core/store.ts';
-import type { Upstream } from '../../src/core/upstream.ts';
+import { createIncidents } from '../../src/ops/fleet/incidents.ts';
+import { createJudgements, type Judgements } from '../../src/ops/fleet/judged.ts';
+import type { Store } from '../../src/proxy/store.ts';
+import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { eventually } from '../kit.ts';
 import { auditOf, MERCHANT, NOON, newMerchant } from '../store/contract/harness.ts';
 import { type Folder, newFolder, openStore } from '../store/sqlite/kit.ts';

@@ -1,10 +1,10 @@
 /** The fleet board's decisions: pulses of two lanes over an hour, what drains, what wants to be looked at, pages. */
 import { describe, expect, it } from 'vitest';
-import { type Beside, fleetLine } from '../../src/core/fleet/line.ts';
-import { createPulses, PULSE_MS } from '../../src/core/fleet/pulse.ts';
-import { fleetQuery, selectLines, totalsOf } from '../../src/core/fleet/select.ts';
-import { merchantSettings, type Stage } from '../../src/core/merchant.ts';
-import type { CallSeen } from '../../src/core/records/evidence.ts';
+import { type Beside, fleetLine } from '../../src/ops/fleet/line.ts';
+import { createPulses, PULSE_MS } from '../../src/ops/fleet/pulse.ts';
+import { fleetQuery, selectLines, totalsOf } from '../../src/ops/fleet/select.ts';
+import type { CallSeen } from '../../src/proxy/records/evidence.ts';
+import { merchantSettings, type Stage } from '../../src/proxy/routing/merchant.ts';
 
 const NOON = 1_767_614_400_000;
 const MINUTE_MS = 60_000;

@@ -1,9 +1,9 @@
 /** Texts recognised by their form, as a regular expression would, whatever is in them. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { heard } from '../../src/core/sentences.ts';
-import { placesIn } from '../../src/words/form.ts';
-import { loadWords } from '../../src/words/load.ts';
+import { placesIn } from '../../src/locales/form.ts';
+import { loadWords } from '../../src/locales/load.ts';
+import { heard } from '../../src/locales/sentences.ts';
 
 function byExpression(form: readonly string[], text: string): string[] | null {
   const parts = form.map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));

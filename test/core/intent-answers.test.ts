@@ -1,12 +1,12 @@
 /** What a till is told of an intent that is over: remembered for its rows, and told anew as soon as either of them is another. */
 import { describe, expect, it } from 'vitest';
 import { order } from '../../src/contract/orders.ts';
-import type { LegacyCall } from '../../src/core/call.ts';
-import type { Link } from '../../src/core/link.ts';
-import type { Merchant } from '../../src/core/merchant.ts';
-import { getIntent, lastStatus } from '../../src/core/point/read.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import type { LegacyCall } from '../../src/proxy/http/call.ts';
+import { getIntent, lastStatus } from '../../src/proxy/point/read.ts';
+import type { Merchant } from '../../src/proxy/routing/merchant.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
 import { orderId } from '../exchanges/given.ts';
 import { newLink } from '../exchanges/link.ts';
 import { operationOf, tablesDirectory } from '../mapping/kit.ts';

@@ -1,14 +1,14 @@
 /** A Puente without doors for tests of lanes: the real stories on a store and upstreams of the test's choice. */
 import { join } from 'node:path';
 import { createRuntime, type RuntimeParts, systemClock } from '../../src/app/runtime.ts';
-import { loadConfig } from '../../src/config.ts';
-import { type MerchantSettings, merchantSettings } from '../../src/core/merchant.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Store } from '../../src/core/store.ts';
-import { createVault } from '../../src/core/vault.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { createLog } from '../../src/outbound/log.ts';
+import { type MerchantSettings, merchantSettings } from '../../src/proxy/routing/merchant.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Store } from '../../src/proxy/store.ts';
+import { createLog } from '../../src/proxy/telemetry/log.ts';
+import { createVault } from '../../src/proxy/vault.ts';
 import { auditOf } from '../store/contract/harness.ts';
 
 const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { OperationKind } from '../../src/core/exchange.ts';
-import { chooseLane, type Lane, type Named } from '../../src/core/lane.ts';
-import { type MerchantSettings, merchantSettings, type Stage } from '../../src/core/merchant.ts';
+import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';
+import { chooseLane, type Lane, type Named } from '../../src/proxy/routing/lane.ts';
+import { type MerchantSettings, merchantSettings, type Stage } from '../../src/proxy/routing/merchant.ts';
 import {
   atPointOfSale,
   byDevice,
@@ -17,11 +17,11 @@ import {
   byMerchantOrder,
   byPayment,
   byPointOfSale,
-} from '../../src/core/named.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Store } from '../../src/core/store.ts';
-import { createUpstream, type UpstreamClient } from '../../src/outbound/upstream.ts';
+} from '../../src/proxy/routing/named.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Store } from '../../src/proxy/store.ts';
+import { createUpstream, type UpstreamClient } from '../../src/proxy/upstream/client.ts';
 import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';

@@ -1,13 +1,18 @@
 /** Creates that are carried: written down before they leave, judged by what legacy said, and never held by an invented token. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { beginCarried, type CarriedAnswer, type CarriedCreate, endCarried } from '../../src/core/legacy-sale/carry.ts';
-import { noteCarriedEnd } from '../../src/core/legacy-sale/ended.ts';
-import { isOver } from '../../src/core/legacy-sale/over.ts';
-import type { LegacySale } from '../../src/core/records/routing.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Store } from '../../src/core/store.ts';
-import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../src/core/upstream.ts';
+import type { LegacySale } from '../../src/proxy/records/routing.ts';
+import {
+  beginCarried,
+  type CarriedAnswer,
+  type CarriedCreate,
+  endCarried,
+} from '../../src/proxy/routing/legacy-ledger/carry.ts';
+import { noteCarriedEnd } from '../../src/proxy/routing/legacy-ledger/ended.ts';
+import { isOver } from '../../src/proxy/routing/legacy-ledger/over.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Store } from '../../src/proxy/store.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { newLink, newSale, opened } from '../store/contract/harness.ts';
 import { newFolder, openStore } from '../store/sqlite/kit.ts';
 import { laneRuntime } from './lane-runtime.ts';

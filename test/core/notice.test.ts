@@ -1,13 +1,13 @@
 /** The request of a notice in each dialect and form, which forms are wanted, and the turns that merchants take. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Dialect, PointPaymentNotices, QrNotices } from '../../src/core/merchant.ts';
-import { inTurns, noticeRequest } from '../../src/core/notice.ts';
-import { feedNoticeRequest } from '../../src/core/notices/feed-request.ts';
-import { type FeedForm, inForms, type News, pointPaymentForms, qrForms } from '../../src/core/notices/forms.ts';
-import { shownUrl } from '../../src/core/notices/shown-url.ts';
-import type { Notice } from '../../src/core/records/notices.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { feedNoticeRequest } from '../../src/proxy/notices/feed-request.ts';
+import { type FeedForm, inForms, type News, pointPaymentForms, qrForms } from '../../src/proxy/notices/forms.ts';
+import { inTurns, noticeRequest } from '../../src/proxy/notices/point-request.ts';
+import { shownUrl } from '../../src/proxy/notices/shown-url.ts';
+import type { Notice } from '../../src/proxy/records/notices.ts';
+import type { Dialect, PointPaymentNotices, QrNotices } from '../../src/proxy/routing/merchant.ts';
+import { Secret } from '../../src/proxy/secret.ts';
 
 /** What receivers of IPN may ask for: there, in the form of live ones, and the same for one request and second. */
 const UNVERIFIABLE = expect.stringMatching(/^ts=\d{10},v1=[0-9a-f]{64}$/);

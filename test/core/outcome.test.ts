@@ -1,7 +1,7 @@
 /** What one create attempt means, row by row of `reliability.md` §3.5; a 2xx is a success only when the order is ours. */
 import { describe, expect, it } from 'vitest';
-import { judgeCreate } from '../../src/core/outcome.ts';
-import { errorCode, type UpstreamOutcome } from '../../src/core/upstream.ts';
+import { judgeCreate } from '../../src/proxy/sales/outcome.ts';
+import { errorCode, type UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 
 const ORDER = {
   id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD',

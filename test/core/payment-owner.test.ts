@@ -1,9 +1,9 @@
 /** What is kept of a payment that was read to learn whose it is: thousands are, for an hour. */
 import { expect, it } from 'vitest';
-import { createCache } from '../../src/core/cache.ts';
-import { findUnseenPayment } from '../../src/core/payments/owner.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { createCache } from '../../src/proxy/cache.ts';
+import { findUnseenPayment } from '../../src/proxy/payments/owner.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import { Secret } from '../../src/proxy/secret.ts';
 
 const [NOW, HOUR_MS] = [Date.parse('2026-03-01T12:00:00Z'), 60 * 60_000];
 const [MERCHANT, PAYMENT] = ['700100200', '131313131313'];

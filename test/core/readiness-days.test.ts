@@ -1,9 +1,9 @@
 /** Readiness day by day on a real store: each merchant judged once a day, and the days that are told. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { keepReadiness, readinessDays, readinessSince } from '../../src/core/evidence/readiness-days.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import type { Store } from '../../src/core/store.ts';
-import { startJudging } from '../../src/outbound/judging.ts';
+import { startJudging } from '../../src/ops/readiness/judging.ts';
+import { keepReadiness, readinessDays, readinessSince } from '../../src/ops/readiness/readiness-days.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import type { Store } from '../../src/proxy/store.ts';
 import { eventually } from '../kit.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, OTHER_MERCHANT } from '../store/contract/harness.ts';
 import { openHarness } from '../store/sqlite/kit.ts';

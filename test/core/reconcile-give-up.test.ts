@@ -1,10 +1,10 @@
 /** Giving up a sale is the one repair that could destroy something: it is done on what is stored at that moment, or not at all. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Link } from '../../src/core/link.ts';
-import { compare } from '../../src/core/reconcile/compare.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Upstream } from '../../src/core/upstream.ts';
+import { compare } from '../../src/ops/reconcile/compare.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import {
   auditOf,
   type Harness,

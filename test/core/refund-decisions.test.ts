@@ -3,12 +3,11 @@
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
-
-import { findRefund, isEverything, judgeRefund, sumsOf } from '../../src/core/payments/judge.ts';
-import { recognise as recogniseBy } from '../../src/core/payments/recognise.ts';
-import type { Refund } from '../../src/core/payments/refund.ts';
-import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { askedAmount } from '../../src/mapping/asked-amount.ts';
+import { findRefund, isEverything, judgeRefund, sumsOf } from '../../src/proxy/payments/judge.ts';
+import { recognise as recogniseBy } from '../../src/proxy/payments/recognise.ts';
+import type { Refund } from '../../src/proxy/payments/refund.ts';
+import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { refundOf } from './refund-kit.ts';
 
 const ORDER_ID = 'ORD01KG9Z8Q7X4V20000000000001';

@@ -1,11 +1,11 @@
 /** What is remembered by token, order, unit or answer: a hundred thousand of them leave no more than its capacity (F51). */
 import { expect, it } from 'vitest';
-import { createCache } from '../../src/core/cache.ts';
-import { createUnprovenTokens } from '../../src/core/legacy-sale/unproven.ts';
-import { createUnrecorded } from '../../src/core/legacy-sale/unrecorded.ts';
-import { createProofs } from '../../src/core/proof.ts';
-import { createRecentReads } from '../../src/core/reads.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { createCache } from '../../src/proxy/cache.ts';
+import { createUnprovenTokens } from '../../src/proxy/routing/legacy-ledger/unproven.ts';
+import { createUnrecorded } from '../../src/proxy/routing/legacy-ledger/unrecorded.ts';
+import { createProofs } from '../../src/proxy/routing/token-ownership.ts';
+import { createRecentReads } from '../../src/proxy/sales/reads.ts';
+import { Secret } from '../../src/proxy/secret.ts';
 
 const MANY = 100_000;
 const FOR_EVER = Number.MAX_SAFE_INTEGER;

@@ -1,8 +1,8 @@
 /** Which units a canary takes: only ever more when the share rises, evenly spread, and a named unit wins. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Merchant, merchantSettings, routedKinds, type Stage, stages } from '../../src/core/merchant.ts';
-import { bucketOf, isOnOrders, isShadowed, kindOfSlot, stageInForce } from '../../src/core/routing.ts';
+import { type Merchant, merchantSettings, routedKinds, type Stage, stages } from '../../src/proxy/routing/merchant.ts';
+import { bucketOf, isOnOrders, isShadowed, kindOfSlot, stageInForce } from '../../src/proxy/routing/stage.ts';
 import { newMerchant } from '../store/contract/harness.ts';
 
 const rules = { merchants: { stage: 'legacy' as const }, routing: { canary_salt: 'puente' } };

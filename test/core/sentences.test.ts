@@ -1,13 +1,13 @@
 /** Sentences by their codes: what was kept as text is recognised again, with its facts. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { addressWordings } from '../../src/core/sentences/addresses.ts';
-import { storedSentences } from '../../src/core/sentences/stored.ts';
-import { heard, heardOfAddress, quoted, type StoredCode, say } from '../../src/core/sentences.ts';
+import type { Sentence } from '../../src/error.ts';
+import { addressWordings } from '../../src/locales/sentences/addresses.ts';
+import { storedSentences } from '../../src/locales/sentences/stored.ts';
+import { heard, heardOfAddress, quoted, type StoredCode, say } from '../../src/locales/sentences.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { rowsOf } from '../../src/mapping/row.ts';
 import { wholeRows } from '../../src/mapping/whole-rows.ts';
-import type { Sentence } from '../../src/said.ts';
 
 /** Facts for any sentence: numbers and words as they occur. */
 const FACTS: Record<string, string | number> = {

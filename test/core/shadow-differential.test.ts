@@ -1,8 +1,8 @@
 /** What shadows predict, beside what the sandbox's orders API really answers: the same status and code, order by order. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringifyJson } from '../../src/contract/json.ts';
-import { type Prediction, predict } from '../../src/core/shadow/predict.ts';
-import { shadowOf } from '../../src/core/shadow/shadow.ts';
+import { type Prediction, predict } from '../../src/proxy/shadow/predict.ts';
+import { shadowOf } from '../../src/proxy/shadow/shadow.ts';
 import { type Kit, openKit } from '../sandbox/kit.ts';
 import { createOf, merchantOf, randomOf, tables, taskOf, tools } from './shadow-kit.ts';
 import { brokenIn, discountedQrOrder, type Json, pointOrder, qrOrder } from './shadow-orders.ts';

@@ -2,11 +2,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { redactValue } from '../../src/core/capture/redact.ts';
-import { readOnly } from '../../src/core/read-only.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { type DoubleReadTools, doubleRead, isDoubleRead } from '../../src/core/shadow/double-read.ts';
-import { createUpstream, type UpstreamClient } from '../../src/outbound/upstream.ts';
+import { redactValue } from '../../src/proxy/evidence/redact.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import { type DoubleReadTools, doubleRead, isDoubleRead } from '../../src/proxy/shadow/double-read.ts';
+import { readOnly } from '../../src/proxy/shadow/read-only.ts';
+import { createUpstream, type UpstreamClient } from '../../src/proxy/upstream/client.ts';
 import { call, tokenOf } from '../kit.ts';
 import { type Kit, openKit } from '../sandbox/kit.ts';
 import { tables, taskOf, tools } from './shadow-kit.ts';

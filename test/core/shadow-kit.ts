@@ -1,9 +1,10 @@
 /** What shadow tests share: tasks as the door makes them, and generated creates of tills of every kind, from a seed. */
-import type { Exchange } from '../../src/core/exchange.ts';
-import type { ShadowTask } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { ShadowTools } from '../../src/core/shadow/shadow.ts';
+
 import { loadTables } from '../../src/mapping/load.ts';
+import type { Exchange } from '../../src/proxy/evidence/exchange.ts';
+import type { ShadowTask } from '../../src/proxy/runtime.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { ShadowTools } from '../../src/proxy/shadow/shadow.ts';
 import { operationOf, tablesDirectory } from '../mapping/kit.ts';
 
 export const tables = loadTables(tablesDirectory);

@@ -4,15 +4,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readOnly } from '../../src/core/read-only.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { type DoubleReadTools, doubleRead, isDoubleRead } from '../../src/core/shadow/double-read.ts';
-import { type ReadCall, readNames } from '../../src/core/shadow/read.ts';
-import { type ShadowTools, shadowOf } from '../../src/core/shadow/shadow.ts';
-import { createUpstream, type UpstreamClient } from '../../src/outbound/upstream.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import { type DoubleReadTools, doubleRead, isDoubleRead } from '../../src/proxy/shadow/double-read.ts';
+import { type ReadCall, readNames } from '../../src/proxy/shadow/read.ts';
+import { readOnly } from '../../src/proxy/shadow/read-only.ts';
+import { type ShadowTools, shadowOf } from '../../src/proxy/shadow/shadow.ts';
+import { createUpstream, type UpstreamClient } from '../../src/proxy/upstream/client.ts';
 import { createOf, randomOf, tables, taskOf, tools } from './shadow-kit.ts';
 
-const directory = fileURLToPath(new URL('../../src/core/shadow', import.meta.url));
+const directory = fileURLToPath(new URL('../../src/proxy/shadow', import.meta.url));
 
 /** Shadows that are computed; the number. */
 const SHADOWS = 100_000;

@@ -2,12 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../src/contract/json.ts';
 import { upstreamErrorCodes } from '../../src/contract/upstream.ts';
-import type { ShadowFinding } from '../../src/core/exchange.ts';
-import { compareCreate } from '../../src/core/shadow/compare-create.ts';
-import { type Prediction, predict, predictedBody } from '../../src/core/shadow/predict.ts';
-import { rulesOf } from '../../src/core/shadow/rules.ts';
-import { hasShadow, shadowOf } from '../../src/core/shadow/shadow.ts';
 import { PuenteError } from '../../src/error.ts';
+import type { ShadowFinding } from '../../src/proxy/evidence/exchange.ts';
+import { compareCreate } from '../../src/proxy/shadow/compare-create.ts';
+import { type Prediction, predict, predictedBody } from '../../src/proxy/shadow/predict.ts';
+import { rulesOf } from '../../src/proxy/shadow/rules.ts';
+import { hasShadow, shadowOf } from '../../src/proxy/shadow/shadow.ts';
 import { type Create, tables, taskOf, tools } from './shadow-kit.ts';
 import { discountedQrOrder, type Json, pointOrder, qrOrder } from './shadow-orders.ts';
 

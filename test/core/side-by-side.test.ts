@@ -1,7 +1,7 @@
 /** Calls of one turn begin together, in their order, and within it. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { sideBySide } from '../../src/core/side-by-side.ts';
+import { sideBySide } from '../../src/proxy/side-by-side.ts';
 
 it('begins what came in one turn at its end, in order, and goes on side by side', async () => {
   const seen: string[] = [];

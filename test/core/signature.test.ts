@@ -2,8 +2,8 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
-import { type SignedDelivery, verifyOrderSignature } from '../../src/core/signature.ts';
+import { type SignedDelivery, verifyOrderSignature } from '../../src/proxy/http/signature.ts';
+import { Secret } from '../../src/proxy/secret.ts';
 import { whenComparisonsSay } from '../constant-time.ts';
 
 const SECRET = 'a-secret-that-only-the-tests-know';

@@ -2,12 +2,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { durationMs } from '../../src/contract/duration.ts';
-import { createRetryBudget } from '../../src/core/budget.ts';
-import { uuidV7 } from '../../src/core/identifier.ts';
-import { comparableInstant, instantMs } from '../../src/core/moment.ts';
-import { createRecentReads } from '../../src/core/reads.ts';
-import { derivedReference, fitsUpstream } from '../../src/core/reference.ts';
-import { createSerial } from '../../src/core/serial.ts';
+import { uuidV7 } from '../../src/proxy/identifier.ts';
+import { createRetryBudget } from '../../src/proxy/sales/budget.ts';
+import { comparableInstant, instantMs } from '../../src/proxy/sales/moment.ts';
+import { createRecentReads } from '../../src/proxy/sales/reads.ts';
+import { derivedReference, fitsUpstream } from '../../src/proxy/sales/reference.ts';
+import { createSerial } from '../../src/proxy/serial.ts';
 
 describe('instants', () => {
   it.each([

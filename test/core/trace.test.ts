@@ -1,9 +1,9 @@
 /** The order of a story's steps: where a clock stands still, or was read a moment too early, causes still come first. */
 import { expect, it } from 'vitest';
-import type { StoredExchange } from '../../src/core/records/evidence.ts';
-import { stepsOfExchange } from '../../src/core/trace/exchange-steps.ts';
-import { stepOfState, stepsOfNotice } from '../../src/core/trace/link-steps.ts';
-import { inOrder } from '../../src/core/trace/order.ts';
+import { stepsOfExchange } from '../../src/ops/trace/exchange-steps.ts';
+import { stepOfState, stepsOfNotice } from '../../src/ops/trace/link-steps.ts';
+import { inOrder } from '../../src/ops/trace/order.ts';
+import type { StoredExchange } from '../../src/proxy/records/evidence.ts';
 import { newExchange, newLoss } from '../store/contract/evidence-kit.ts';
 import { NOON } from '../store/contract/harness.ts';
 

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { nodesOf } from '../../src/cli/completion/tree.ts';
 import { describeSettings } from '../../src/config/describe.ts';
+import { nodesOf } from '../../src/ops/cli/completion/tree.ts';
 import { programHere } from '../program.ts';
 import { HOUSE } from '../run-cli.ts';
 

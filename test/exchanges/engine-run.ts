@@ -1,10 +1,10 @@
 /** Where the engine begins with an exchange: the links that stand before it, and the translation of its request. */
 import { parseJson, stringifyJson } from '../../src/contract/json.ts';
-import type { Link } from '../../src/core/link.ts';
-import type { News } from '../../src/core/notices/forms.ts';
-import { referenceOf } from '../../src/core/qr/held.ts';
-import { derivedReference, fitsUpstream } from '../../src/core/reference.ts';
 import type { MappingContext, Operation, Tables, Translated } from '../../src/mapping/tables.ts';
+import type { News } from '../../src/proxy/notices/forms.ts';
+import { referenceOf } from '../../src/proxy/qr/held.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
+import { derivedReference, fitsUpstream } from '../../src/proxy/sales/reference.ts';
 import { type AskedOrder, ended, isSale, orderOf, qrOrderOf } from './given.ts';
 import type { Exchange, Given, GivenSale, Step } from './kit.ts';
 import { apply, type CreateBody, hold, holdSale, type Judge, MERCHANT, newLink } from './link.ts';
@@ -117,7 +117,7 @@ function askedBy(run: Run, sale: GivenSale['sale'], link: Link): AskedOrder {
   return value.body as AskedOrder; // the table's target schema has been checked
 }
 
-/** What the create story of QR sales tells the request table (`core/qr/create.ts`). */
+/** What the create story of QR sales tells the request table (`proxy/qr/create.ts`). */
 function saleRequestContext(
   { tables, exchange, rules }: Run,
   { story, method }: Operation,

@@ -1,7 +1,7 @@
 /** The webhook of the orders API, signed as the vendor signs it (`orders-api.md` §4.2). */
 import { createHmac, randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/app/app.ts';
 import { call } from '../kit.ts';
 
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';

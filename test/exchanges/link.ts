@@ -1,19 +1,19 @@
 /** The links that the engine runner moves: as the store would hold them, with ids that are the same in every run. */
 import { order as orderSchema } from '../../src/contract/orders.ts';
-import { type AdvanceRules, advance } from '../../src/core/advance.ts';
-import { type Link, slotOf } from '../../src/core/link.ts';
-import type { News } from '../../src/core/notices/forms.ts';
-import { keepCall, referenceOf } from '../../src/core/qr/held.ts';
-import { derivedReference } from '../../src/core/reference.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { createVault } from '../../src/core/vault.ts';
 import { minorUnits } from '../../src/mapping/amount.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
+import type { News } from '../../src/proxy/notices/forms.ts';
+import { keepCall, referenceOf } from '../../src/proxy/qr/held.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import { type AdvanceRules, advance } from '../../src/proxy/sales/advance.ts';
+import { type Link, slotOf } from '../../src/proxy/sales/link.ts';
+import { derivedReference } from '../../src/proxy/sales/reference.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import { createVault } from '../../src/proxy/vault.ts';
 import { type AskedOrder, orderId } from './given.ts';
 
 export const MERCHANT = '700100200';
-/** Minted numbers are above this one (`core/minted.ts`). */
+/** Minted numbers are above this one (`proxy/sales/minted.ts`). */
 const FIRST_MERCHANT_ORDER = 8_000_000_000_000_000;
 
 /** Who says what an order makes of a link. */

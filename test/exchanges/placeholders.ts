@@ -4,7 +4,7 @@
 export type Names = Record<string, string>;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Minted numbers have sixteen digits (`core/minted.ts`); a payment has the service's number where that gives one. */
+/** Minted numbers have sixteen digits (`proxy/sales/minted.ts`); a payment has the service's number where that gives one. */
 const MINTED = /^8\d{15}$/;
 const OFFSET_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}(?:Z|[+-]\d{2}:\d{2})$/;
 

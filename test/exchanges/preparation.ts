@@ -1,6 +1,6 @@
 /** Brings a merchant of the whole app to where an exchange begins: its settings, its intents and its QR sales. */
 import { expect } from 'vitest';
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/app/app.ts';
 import { call, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
 import { type AskedOrder, ended, isSale, orderId, orderOf, qrOrderOf } from './given.ts';
 import { type Hook, sendHook } from './hook.ts';

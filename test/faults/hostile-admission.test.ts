@@ -1,9 +1,9 @@
 /** The gate by itself: what gives way first, and that nobody's flood, and no number of names, takes what is everybody's. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Admission, type AdmissionLimits, createAdmission } from '../../src/http/admission.ts';
-import { callClasses } from '../../src/http/gate.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import { type Admission, type AdmissionLimits, createAdmission } from '../../src/proxy/http/admission.ts';
+import { callClasses } from '../../src/proxy/http/gate.ts';
 
 const LIMITS: AdmissionLimits = {
   calls: 100,

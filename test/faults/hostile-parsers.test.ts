@@ -6,11 +6,11 @@ import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { decodeUtf8, parseJson, stringifyJson } from '../../src/contract/json.ts';
-import { redactValue } from '../../src/core/capture/redact.ts';
-import { maskCards, maskText, showsSecret } from '../../src/core/capture/redact-text.ts';
 import { PuenteError } from '../../src/error.ts';
-import { headFault } from '../../src/http/head.ts';
-import { parseBody, readToken, repeatsParameter, scrubbedTarget, singleQuery } from '../../src/http/request.ts';
+import { redactValue } from '../../src/proxy/evidence/redact.ts';
+import { maskCards, maskText, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
+import { headFault } from '../../src/proxy/http/head.ts';
+import { parseBody, readToken, repeatsParameter, scrubbedTarget, singleQuery } from '../../src/proxy/http/request.ts';
 
 /** Times what is tried with every change: `FUZZ_FACTOR=50` makes ten million inputs of it (`reliability.md` §5.1, both columns). */
 const FACTOR = Number(process.env.FUZZ_FACTOR ?? 1);

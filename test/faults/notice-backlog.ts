@@ -1,7 +1,7 @@
 /** Puts a backlog of notices into a store that is closed, as an outage of every receiver would have left it. */
 import Database from 'better-sqlite3';
-import { uuidV7 } from '../../src/core/identifier.ts';
-import { slotOf } from '../../src/core/link.ts';
+import { uuidV7 } from '../../src/proxy/identifier.ts';
+import { slotOf } from '../../src/proxy/sales/link.ts';
 
 export interface Backlog {
   merchant_id: string;

@@ -3,12 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Attempt, LoggedNotice, Notice } from '../../src/core/records/notices.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Store } from '../../src/core/store.ts';
-import type { OutboundPolicy } from '../../src/outbound/guard.ts';
-import { type Notifier, type NotifierParts, startNotifier } from '../../src/outbound/notifier.ts';
-import { createSender } from '../../src/outbound/sender.ts';
+import type { OutboundPolicy } from '../../src/proxy/notices/guard.ts';
+import { type Notifier, type NotifierParts, startNotifier } from '../../src/proxy/notices/notifier.ts';
+import { createSender } from '../../src/proxy/notices/sender.ts';
+import type { Attempt, LoggedNotice, Notice } from '../../src/proxy/records/notices.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Store } from '../../src/proxy/store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Backlog, fillBacklog } from './notice-backlog.ts';
 

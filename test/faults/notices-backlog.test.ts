@@ -1,6 +1,6 @@
 /** Everything is due at once after an outage: it goes out at its pace, in turns, and is never read as a whole (F120). */
 import { afterEach, expect, it } from 'vitest';
-import type { Notice } from '../../src/core/records/notices.ts';
+import type { Notice } from '../../src/proxy/records/notices.ts';
 import { startFaultServer } from './fault-server.ts';
 import { answer, late } from './fault-server-acts.ts';
 import { openNoticeStand } from './notice-stand.ts';

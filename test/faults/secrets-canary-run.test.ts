@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { reportParts } from '../../src/core/report/csv.ts';
-import { opsRoutes } from '../../src/http/ops/api.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { createLog } from '../../src/outbound/log.ts';
+import { opsRoutes } from '../../src/ops/api/api.ts';
+import { reportParts } from '../../src/ops/report/csv.ts';
+import { createLog } from '../../src/proxy/telemetry/log.ts';
 import {
   codePath,
   openQrShop,

@@ -10,10 +10,10 @@ import { serialize } from 'node:v8';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lastWords, refuseOnlookers } from '../../src/app/discretion.ts';
-import { createCover } from '../../src/core/cover.ts';
-import type { LogFields } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { createLog } from '../../src/outbound/log.ts';
+import { createCover } from '../../src/proxy/cover.ts';
+import type { LogFields } from '../../src/proxy/runtime.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import { createLog } from '../../src/proxy/telemetry/log.ts';
 import { HOUSE } from '../run-cli.ts';
 import { encoded, encodings, searchFor } from './canary-search.ts';
 

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Room } from '../../src/core/records/upkeep.ts';
+import type { Room } from '../../src/proxy/records/upkeep.ts';
 import { idOf, legacyErrorOf, openShop, type Shop } from '../http/till.ts';
 import { call, eventually } from '../kit.ts';
 import { MERCHANT, NOON } from '../store/contract/harness.ts';

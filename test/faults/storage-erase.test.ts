@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Erasure } from '../../src/core/erase.ts';
+import type { Erasure } from '../../src/ops/upkeep/erase.ts';
 import { idOf, openShop, type Shop } from '../http/till.ts';
 import { ARGENTINA, BEN, BRAZIL, EVA, eventually, PEOPLE, type Receiver, startReceiver } from '../kit.ts';
 

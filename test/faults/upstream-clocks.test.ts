@@ -1,6 +1,6 @@
 /** Machines of upstream whose clocks disagree by seconds: an end is never hidden by a live status that is dated ahead (F27). */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { ReconcileNews } from '../../src/core/reconcile/reconcile.ts';
+import type { ReconcileNews } from '../../src/ops/reconcile/reconcile.ts';
 import { type Answer, eventually, POINT, type Receiver, startReceiver } from '../kit.ts';
 import { type Order, openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
 import { sendEvent } from './webhook-sender.ts';

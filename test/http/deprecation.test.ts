@@ -1,7 +1,7 @@
 /** The headers for the makers of tills are written as their standards say. */
 import { expect, it } from 'vitest';
-import { type Merchant, merchantSettings } from '../../src/core/merchant.ts';
-import { deprecationHeaders } from '../../src/http/deprecation.ts';
+import { deprecationHeaders } from '../../src/proxy/http/deprecation.ts';
+import { type Merchant, merchantSettings } from '../../src/proxy/routing/merchant.ts';
 
 function merchant(deprecation: unknown): Merchant {
   return {

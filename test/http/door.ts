@@ -1,5 +1,5 @@
 /** What a door of a test is opened with. */
-import type { ListenOptions } from '../../src/http/server.ts';
+import type { ListenOptions } from '../../src/proxy/http/server.ts';
 
 export const DOOR: ListenOptions = {
   name: 'door',

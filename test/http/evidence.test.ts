@@ -1,10 +1,10 @@
 /** Evidence end to end: a shadowed merchant's calls become verdicts, losses, coverage and differences, for the API and for the command. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CoverageView } from '../../src/core/evidence/coverage.ts';
-import type { DifferenceView } from '../../src/core/evidence/differences.ts';
-import type { LossView } from '../../src/core/evidence/losses.ts';
-import type { ReadinessView } from '../../src/core/evidence/readiness.ts';
-import type { UnknownView, VerdictView } from '../../src/core/evidence/unknowns.ts';
+import type { CoverageView } from '../../src/ops/readiness/coverage.ts';
+import type { DifferenceView } from '../../src/ops/readiness/differences.ts';
+import type { LossView } from '../../src/ops/readiness/losses.ts';
+import type { ReadinessView } from '../../src/ops/readiness/readiness.ts';
+import type { UnknownView, VerdictView } from '../../src/ops/readiness/unknowns.ts';
 import { ARGENTINA, type Bench, BRAZIL, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../kit.ts';
 import { command } from '../moves/command.ts';
 import { openQrShop, orderPath } from './qr-till.ts';

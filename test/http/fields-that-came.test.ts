@@ -1,6 +1,6 @@
 /** Coverage never says "never seen" of a field that a till sends: every documented field of every create, and of lists. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CoverageView } from '../../src/core/evidence/coverage.ts';
+import type { CoverageView } from '../../src/ops/readiness/coverage.ts';
 import { ARGENTINA, BRAZIL, eventually, POINT, tokenOf } from '../kit.ts';
 import { codePath, openQrShop, orderPath, preferencePath, type QrShop } from './qr-till.ts';
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { request } from 'undici';
-import type { AppParts } from '../../src/app.ts';
+import type { AppParts } from '../../src/app/app.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { type Answer, ARGENTINA, call } from '../kit.ts';
 import { type Outside, startOutside } from './unruly.ts';

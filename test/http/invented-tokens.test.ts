@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ReadinessView } from '../../src/core/evidence/readiness.ts';
+import type { ReadinessView } from '../../src/ops/readiness/readiness.ts';
 import {
   type Answer,
   ARGENTINA,

@@ -2,7 +2,7 @@
 import express from 'express';
 import request from 'supertest';
 import { expect, it } from 'vitest';
-import { loadedLate } from '../../src/http/loaded-late.ts';
+import { loadedLate } from '../../src/proxy/http/loaded-late.ts';
 
 it('is loaded once, by the first request, and anew after a failure', async () => {
   let loadings = 0;

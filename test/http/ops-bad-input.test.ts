@@ -1,12 +1,12 @@
 /** What the ops door says of wrong input has a code in every sentence, down to each field: nothing stays English on a page. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { html, textOf } from '../../src/console/html.ts';
-import { saysAll } from '../../src/console/says.ts';
 import { PuenteError } from '../../src/error.ts';
-import { opsRoutes } from '../../src/http/ops/api.ts';
-import { parsed } from '../../src/http/ops/parse.ts';
-import { loadWords } from '../../src/words/load.ts';
+import { loadWords } from '../../src/locales/load.ts';
+import { opsRoutes } from '../../src/ops/api/api.ts';
+import { parsed } from '../../src/ops/api/parse.ts';
+import { html, textOf } from '../../src/ops/console/html.ts';
+import { saysAll } from '../../src/ops/console/says.ts';
 
 const words = loadWords();
 

@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { exitCodes } from '../../src/cli/output.ts';
-import { opsRoutes } from '../../src/http/ops/api.ts';
-import { openApi } from '../../src/http/ops/openapi.ts';
-import { opsRoute } from '../../src/http/ops/route.ts';
+import { opsRoutes } from '../../src/ops/api/api.ts';
+import { openApi } from '../../src/ops/api/openapi.ts';
+import { opsRoute } from '../../src/ops/api/route.ts';
+import { exitCodes } from '../../src/ops/cli/output.ts';
 import { programHere } from '../program.ts';
 
 /** Commands that work without a running Puente. */

@@ -1,7 +1,7 @@
 /** The delivery log on the ops door: what was told, each attempt of it, and replays with a reason and an audit line. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { verifyAudit } from '../../src/core/audit.ts';
-import type { NoticeView } from '../../src/core/notices/log.ts';
+import type { NoticeView } from '../../src/ops/notices/log.ts';
+import { verifyAudit } from '../../src/proxy/audit.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, type Receiver, startReceiver, tokenOf } from '../kit.ts';
 import { command } from '../moves/command.ts';
 import { auditsOf, idOf, openShop, type Shop } from './till.ts';

@@ -2,11 +2,11 @@
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Clock } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { opsRoutes } from '../../src/http/ops/api.ts';
-import { membersOf, personOf } from '../../src/http/ops/people.ts';
-import { createLog } from '../../src/outbound/log.ts';
+import { opsRoutes } from '../../src/ops/api/api.ts';
+import { membersOf, personOf } from '../../src/ops/api/people.ts';
+import type { Clock } from '../../src/proxy/runtime.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import { createLog } from '../../src/proxy/telemetry/log.ts';
 import { whenComparisonsSay } from '../constant-time.ts';
 import { ANA, ARGENTINA, BEN, type Bench, call, EVA, OPS_TOKEN, PEOPLE, startBench, tokenOf } from '../kit.ts';
 import { auditsOf } from './till.ts';

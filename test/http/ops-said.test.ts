@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { html, textOf } from '../../src/console/html.ts';
-import { saysAll } from '../../src/console/says.ts';
-import type { Said } from '../../src/said.ts';
+import type { Said } from '../../src/error.ts';
+import { loadWords } from '../../src/locales/load.ts';
+import { html, textOf } from '../../src/ops/console/html.ts';
+import { saysAll } from '../../src/ops/console/says.ts';
 import { storeFailed } from '../../src/store/failure.ts';
-import { loadWords } from '../../src/words/load.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, MEXICO, URUGUAY } from '../kit.ts';
 import { type MovesBench, startMoves } from '../moves/kit.ts';
 

@@ -1,9 +1,9 @@
 /** Sessions of the console: who a signed cookie stands for, and until when. */
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
-import { createVault } from '../../src/core/vault.ts';
-import { membersOf } from '../../src/http/ops/people.ts';
-import { createSessions, SESSION_MS } from '../../src/http/ops/session.ts';
+import { membersOf } from '../../src/ops/api/people.ts';
+import { createSessions, SESSION_MS } from '../../src/ops/api/session.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import { createVault } from '../../src/proxy/vault.ts';
 
 const KEY = new Secret('5'.repeat(64));
 const clock = { at: 1_000, now: () => clock.at };

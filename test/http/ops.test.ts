@@ -1,8 +1,8 @@
 /** The ops door: nothing without the token, every change with a reason, a revision and an audit line (DESIGN decision 13, F123–F128). */
 import supertest from 'supertest';
 import { afterEach, describe, expect, it } from 'vitest';
-import { verifyAudit } from '../../src/core/audit.ts';
-import { createLog } from '../../src/outbound/log.ts';
+import { verifyAudit } from '../../src/proxy/audit.ts';
+import { createLog } from '../../src/proxy/telemetry/log.ts';
 import { version } from '../../src/version.ts';
 import { ARGENTINA, BRAZIL, call, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
 import { auditsOf, idOf, openShop, type Shop } from './till.ts';

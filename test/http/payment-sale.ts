@@ -1,5 +1,5 @@
 /** Paid sales for the tests of payments: by QR and at a terminal, with the numbers that upstream and the till know them by. */
-import type { AppParts } from '../../src/app.ts';
+import type { AppParts } from '../../src/app/app.ts';
 import { type Answer, ARGENTINA, eventually } from '../kit.ts';
 import { openQrShop, preference, preferencePath, type QrShop } from './qr-till.ts';
 

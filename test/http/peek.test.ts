@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { peekUpTo } from '../../src/http/request.ts';
+import { peekUpTo } from '../../src/proxy/http/request.ts';
 
 const LIMIT = 65_536;
 let server: Server;

@@ -1,5 +1,5 @@
 /** What the QR tests of the doors share: fresh tills, the paths and bodies of each family, and a look at the orders upstream. */
-import type { AppParts } from '../../src/app.ts';
+import type { AppParts } from '../../src/app/app.ts';
 import { type Answer, ARGENTINA } from '../kit.ts';
 import { openShop, type Shop, type UpstreamRequest } from './till.ts';
 

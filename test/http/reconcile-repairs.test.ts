@@ -1,6 +1,6 @@
 /** What the reconciliation finds when the service says something else than Puente stored, what it mends, and what it leaves alone. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ReconcileNews } from '../../src/core/reconcile/reconcile.ts';
+import type { ReconcileNews } from '../../src/ops/reconcile/reconcile.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
 import { command } from '../moves/command.ts';
 import { puente } from '../run-cli.ts';

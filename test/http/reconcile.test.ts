@@ -1,6 +1,6 @@
 /** Reconciliation through the ops door: injected faults of each kind are found dry, repaired once, and then gone. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { ReconcileNews } from '../../src/core/reconcile/reconcile.ts';
+import type { ReconcileNews } from '../../src/ops/reconcile/reconcile.ts';
 import { type Bench, DEVICE, eventually, POINT, startBench } from '../kit.ts';
 import { idOf } from './till.ts';
 

@@ -1,6 +1,6 @@
 /** A port that can't be taken: the sentence says what to do about it. */
 import { expect, it } from 'vitest';
-import { refusedPort } from '../../src/http/server.ts';
+import { refusedPort } from '../../src/proxy/http/server.ts';
 
 const failure = (code: string) => Object.assign(new Error(code), { code });
 

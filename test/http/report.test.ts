@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { reportParts } from '../../src/core/report/csv.ts';
-import type { Report } from '../../src/core/report/report.ts';
-import { figuresView } from '../../src/http/ops/report.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import { figuresView } from '../../src/ops/api/report.ts';
+import { reportParts } from '../../src/ops/report/csv.ts';
+import type { Report } from '../../src/ops/report/report.ts';
 import {
   type Answer,
   ARGENTINA,

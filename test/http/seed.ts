@@ -3,10 +3,10 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { CapturedMessages, Exchange } from '../../src/core/exchange.ts';
-import { type MerchantSettings, merchantSettings } from '../../src/core/merchant.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { createVault } from '../../src/core/vault.ts';
+import type { CapturedMessages, Exchange } from '../../src/proxy/evidence/exchange.ts';
+import { type MerchantSettings, merchantSettings } from '../../src/proxy/routing/merchant.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import { createVault } from '../../src/proxy/vault.ts';
 import { firedRows } from '../../src/store/fired-rows.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import express from 'express';
 import { expect, it } from 'vitest';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/proxy/http/server.ts';
 import { DOOR } from './door.ts';
 
 it('they go side by side from one wait to the next, whatever connection they came by', async () => {

@@ -1,7 +1,7 @@
 /** The continuous reconciliation on a virtual clock: its rate is bounded, it mends what a read mends, tells the rest once, and rests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Trace } from '../../src/core/trace/trace.ts';
+import type { Trace } from '../../src/ops/trace/trace.ts';
 import { ARGENTINA, call, eventually, POINT, tokenOf } from '../kit.ts';
 import { type Front, openFront } from './front.ts';
 import { TILL } from './qr-till.ts';

@@ -1,8 +1,8 @@
 /** What the tests of the doors share: fresh terminals, creates, faults, and a look at the rows and at upstream. */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { AppParts } from '../../src/app.ts';
-import type { AuditLine } from '../../src/core/store.ts';
+import type { AppParts } from '../../src/app/app.ts';
+import type { AuditLine } from '../../src/proxy/store.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { type Answer, ARGENTINA, type Bench, type Call, POINT, startBench } from '../kit.ts';
 

@@ -1,6 +1,6 @@
 /** Trace through the ops door: one sale in one story, by every id that somebody may have, for both lanes and both families. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Trace } from '../../src/core/trace/trace.ts';
+import type { Trace } from '../../src/ops/trace/trace.ts';
 import {
   ARGENTINA,
   BRAZIL,

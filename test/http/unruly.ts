@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type App, type AppParts, startApp } from '../../src/app.ts';
-import { loadConfig } from '../../src/config.ts';
+import { type App, type AppParts, startApp } from '../../src/app/app.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { type Answer, ARGENTINA, type Call, call, OPS_TOKEN, tables, tokenOf } from '../kit.ts';
 
 export interface Seen {

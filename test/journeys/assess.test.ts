@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Made, makeCapture } from '../../scripts/make-capture/run.ts';
-import { type Assessment, assessmentOf } from '../../src/core/capture/assess.ts';
-import { viewAssessment } from '../../src/core/capture/assessment-view.ts';
-import { readCapture } from '../../src/core/capture/read.ts';
-import { redactValue } from '../../src/core/capture/redact.ts';
-import { type Replay, replayOf } from '../../src/core/capture/replay.ts';
-import type { Exchange } from '../../src/core/exchange.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import { type Assessment, assessmentOf } from '../../src/ops/capture/assess.ts';
+import { viewAssessment } from '../../src/ops/capture/assessment-view.ts';
+import { readCapture } from '../../src/ops/capture/read.ts';
+import { type Replay, replayOf } from '../../src/ops/capture/replay.ts';
+import type { Exchange } from '../../src/proxy/evidence/exchange.ts';
+import { redactValue } from '../../src/proxy/evidence/redact.ts';
 
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 /** Alone it takes half a minute; on a busy machine several times as long. */

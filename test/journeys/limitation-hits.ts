@@ -1,12 +1,12 @@
 /** Which limitations the orders worlds of a test met, as their reports say once they are closed. */
 import { expect } from 'vitest';
-import { gatherReport } from '../../src/core/report/gather.ts';
-import type { Report } from '../../src/core/report/report.ts';
-import type { Clock } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Upstream } from '../../src/core/upstream.ts';
-import { createVault } from '../../src/core/vault.ts';
 import type { WrittenLimitation } from '../../src/mapping/limitations.ts';
+import { gatherReport } from '../../src/ops/report/gather.ts';
+import type { Report } from '../../src/ops/report/report.ts';
+import type { Clock } from '../../src/proxy/runtime.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
+import { createVault } from '../../src/proxy/vault.ts';
 import { laneRuntime } from '../core/lane-runtime.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 

@@ -10,7 +10,7 @@ export interface OpenQrWorld extends QrWorld {
   close(): Promise<void>;
 }
 
-/** `core/event.ts`: one read a second for each order. */
+/** `proxy/sales/event.ts`: one read a second for each order. */
 const READ_INTERVAL_MS = 1_000;
 /** Nearly all notices that wait for nothing have come by then. */
 const SOON_MS = 50;

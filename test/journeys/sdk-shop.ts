@@ -2,9 +2,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type App, startApp } from '../../src/app.ts';
-import { loadConfig } from '../../src/config.ts';
-import type { Clock } from '../../src/core/runtime.ts';
+import { type App, startApp } from '../../src/app/app.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import type { Clock } from '../../src/proxy/runtime.ts';
 import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { usualKeeping } from '../engines/keeping.ts';

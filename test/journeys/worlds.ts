@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/app/runtime.ts';
-import type { Clock } from '../../src/core/runtime.ts';
+import type { Clock } from '../../src/proxy/runtime.ts';
 import type { Profile } from '../../src/sandbox/profile.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { type Bench, call, type Receiver, startBench, startReceiver } from '../kit.ts';

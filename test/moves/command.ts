@@ -1,8 +1,8 @@
 /** Runs a `puente` command in this process: the same program, without the half second that a process of its own takes. */
 import { CommanderError } from 'commander';
 import { vi } from 'vitest';
-import { exitCodes } from '../../src/cli/output.ts';
 import { PuenteError } from '../../src/error.ts';
+import { exitCodes } from '../../src/ops/cli/output.ts';
 import { programHere } from '../program.ts';
 import type { Ran } from '../run-cli.ts';
 

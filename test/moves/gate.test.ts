@@ -1,6 +1,6 @@
 /** The gate on a running Puente: no door moves a merchant forward without evidence, back is always open, and each move says why. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { verifyAudit } from '../../src/core/audit.ts';
+import { verifyAudit } from '../../src/proxy/audit.ts';
 import { auditsOf } from '../http/till.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, DEVICE, EVA, eventually, MEXICO, POINT, URUGUAY } from '../kit.ts';
 import { command } from './command.ts';

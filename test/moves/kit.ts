@@ -1,6 +1,6 @@
 /** What the tests of moves share: people with roles, the revision of a merchant, and calls of the ops door. */
 
-import type { AppParts } from '../../src/app.ts';
+import type { AppParts } from '../../src/app/app.ts';
 import { type Answer, ARGENTINA, BEN, type Bench, call, EVA, PEOPLE, startBench } from '../kit.ts';
 
 export interface MovesBench extends Bench {

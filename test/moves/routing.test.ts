@@ -1,7 +1,7 @@
 /** Moves with work in hand: the preview equals what then happens, a rollback leaves open sales where they were born, and the drain counts them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DrainView } from '../../src/core/moves/drain.ts';
-import type { Preview } from '../../src/core/moves/preview.ts';
+import type { DrainView } from '../../src/ops/moves/drain.ts';
+import type { Preview } from '../../src/ops/moves/preview.ts';
 import { auditsOf, idOf } from '../http/till.ts';
 import { ANA, ARGENTINA, BEN, EVA, eventually, POINT } from '../kit.ts';
 import { type MovesBench, startMoves } from './kit.ts';

@@ -1,18 +1,18 @@
 /** The recorder on a real store: what it keeps, what it sheds first, and that nothing of it ever holds up a call. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { nothingFound } from '../../src/core/evidence/findings.ts';
-import type { Exchange } from '../../src/core/exchange.ts';
-import type { LogFields, ShadowTask } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Store } from '../../src/core/store.ts';
 import {
   type EvidenceParts,
   type EvidenceSettings,
   type RunningEvidence,
   startEvidence,
-} from '../../src/outbound/evidence.ts';
-import { startWriter } from '../../src/outbound/evidence-writer.ts';
-import { createUpstream, type UpstreamClient } from '../../src/outbound/upstream.ts';
+} from '../../src/proxy/evidence/evidence.ts';
+import { startWriter } from '../../src/proxy/evidence/evidence-writer.ts';
+import type { Exchange } from '../../src/proxy/evidence/exchange.ts';
+import { nothingFound } from '../../src/proxy/evidence/findings.ts';
+import type { LogFields, ShadowTask } from '../../src/proxy/runtime.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Store } from '../../src/proxy/store.ts';
+import { createUpstream, type UpstreamClient } from '../../src/proxy/upstream/client.ts';
 import { storeFailed } from '../../src/store/failure.ts';
 import { type Create, RECEIVED_AT, tables, taskOf } from '../core/shadow-kit.ts';
 import { type Folder, newFolder, openStore } from '../store/sqlite/kit.ts';

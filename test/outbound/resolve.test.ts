@@ -3,7 +3,7 @@ import { createSocket, type RemoteInfo } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { publicResolver, type Resolve } from '../../src/outbound/resolve.ts';
+import { publicResolver, type Resolve } from '../../src/proxy/notices/resolve.ts';
 
 const TYPE_A = 1;
 const NAME_ERROR = 3;

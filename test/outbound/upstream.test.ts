@@ -2,10 +2,10 @@
 import { connect, type Socket } from 'node:net';
 import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
-import type { UpstreamCall, UpstreamOutcome } from '../../src/core/upstream.ts';
-import { probeUpstream } from '../../src/outbound/probe.ts';
-import { createUpstream, type UpstreamOptions } from '../../src/outbound/upstream.ts';
+import { probeUpstream } from '../../src/ops/doctor/probe.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import { createUpstream, type UpstreamOptions } from '../../src/proxy/upstream/client.ts';
+import type { UpstreamCall, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { selfSigned } from './certificate.ts';
 import { answer, listening, onRequest, type Peer, startPeer } from './peer.ts';
 

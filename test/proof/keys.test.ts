@@ -1,9 +1,9 @@
 /** What the tests of the signature and of the vault leave open: odd headers, and what stores hold already. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
-import { type SignedDelivery, verifyOrderSignature } from '../../src/core/signature.ts';
-import { createVault } from '../../src/core/vault.ts';
+import { type SignedDelivery, verifyOrderSignature } from '../../src/proxy/http/signature.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import { createVault } from '../../src/proxy/vault.ts';
 
 const SECRET = 'a-secret-that-only-the-tests-know';
 const MS = '1793624762110';

@@ -1,15 +1,15 @@
 /** The refund protocol without doors: what is written, sent, found out and told, one refund of a payment at a time (`reliability.md` §3.9). */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { refused } from '../../src/core/answer.ts';
-import type { LegacyCall } from '../../src/core/call.ts';
-import type { Link } from '../../src/core/link.ts';
-import { hasDoubt, lookAtOrder, mayRepeat } from '../../src/core/payments/look.ts';
-import { type Made, makeRefund, tellRefund } from '../../src/core/payments/make-refund.ts';
-import type { Refund } from '../../src/core/payments/refund.ts';
-import { LATE_EFFECT_MS } from '../../src/core/records/routing.ts';
-import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { PuenteError } from '../../src/error.ts';
+import type { LegacyCall } from '../../src/proxy/http/call.ts';
+import { refused } from '../../src/proxy/http/legacy-answer.ts';
+import { hasDoubt, lookAtOrder, mayRepeat } from '../../src/proxy/payments/look.ts';
+import { type Made, makeRefund, tellRefund } from '../../src/proxy/payments/make-refund.ts';
+import type { Refund } from '../../src/proxy/payments/refund.ts';
+import { LATE_EFFECT_MS } from '../../src/proxy/records/routing.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
+import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { MERCHANT, NOON, orderId } from '../store/contract/harness.ts';
 import {
   type Answer,

@@ -16,11 +16,11 @@ import {
 } from '../../src/contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf, writtenAmount, writtenQuantity } from '../../src/contract/legacy-amount.ts';
 import type { Order } from '../../src/contract/orders.ts';
-import { factsOf, findRefund, isEverything, judgeRefund, nodesOf, sumsOf } from '../../src/core/payments/judge.ts';
-import { isOpen, recognise as recogniseBy } from '../../src/core/payments/recognise.ts';
-import type { Refund } from '../../src/core/payments/refund.ts';
 import { decimalText, minorUnits } from '../../src/mapping/amount.ts';
 import { askedAmount } from '../../src/mapping/asked-amount.ts';
+import { factsOf, findRefund, isEverything, judgeRefund, nodesOf, sumsOf } from '../../src/proxy/payments/judge.ts';
+import { isOpen, recognise as recogniseBy } from '../../src/proxy/payments/recognise.ts';
+import type { Refund } from '../../src/proxy/payments/refund.ts';
 import { refundOf } from '../core/refund-kit.ts';
 import { answered } from './stand.ts';
 

@@ -1,7 +1,8 @@
 /** Changes that lose no race, reads that are not repeated, and when a link is looked at next (`reliability.md` §3.3 e, §3.8, §3.12). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
-import { markSent, sendCancel } from '../../src/core/cancel-order.ts';
+import { PuenteError } from '../../src/error.ts';
+import { markSent, sendCancel } from '../../src/proxy/sales/cancel-order.ts';
 import {
   advanceRules,
   applyOrder,
@@ -12,10 +13,9 @@ import {
   releaseHeld,
   settlementTime,
   unclaimed,
-} from '../../src/core/change.ts';
-import type { Link } from '../../src/core/link.ts';
-import { readableOrder, readLink, readOrder, refreshLink } from '../../src/core/refresh.ts';
-import { PuenteError } from '../../src/error.ts';
+} from '../../src/proxy/sales/change.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
+import { readableOrder, readLink, readOrder, refreshLink } from '../../src/proxy/sales/refresh.ts';
 import { MERCHANT, NOON, newLink, newNotice, orderId } from '../store/contract/harness.ts';
 import { answered, BROKEN, createStand, NOT_SENT, newDraft, orderOf, PAID, refusal, TOKEN } from './stand.ts';
 

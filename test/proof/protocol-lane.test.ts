@@ -1,13 +1,13 @@
 /** Where a call goes, without doors: the stage, what is live on either side, and what nobody needs to be asked (`reliability.md` §3.10). */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { OperationKind } from '../../src/core/exchange.ts';
-import { chooseLane, type Lane, type Named } from '../../src/core/lane.ts';
-import type { Link } from '../../src/core/link.ts';
-import type { MerchantSettings, Stage } from '../../src/core/merchant.ts';
-import type { LegacySale } from '../../src/core/records/routing.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Store } from '../../src/core/store.ts';
-import { hasOwnWork, isStillOnOrders, isUnitOnOrders } from '../../src/core/unit-lane.ts';
+import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';
+import type { LegacySale } from '../../src/proxy/records/routing.ts';
+import { chooseLane, type Lane, type Named } from '../../src/proxy/routing/lane.ts';
+import type { MerchantSettings, Stage } from '../../src/proxy/routing/merchant.ts';
+import { hasOwnWork, isStillOnOrders, isUnitOnOrders } from '../../src/proxy/routing/unit-lane.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Store } from '../../src/proxy/store.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
 import { auditOf, MERCHANT, NOON, newSale, opened, orderId, TERMINAL } from '../store/contract/harness.ts';
 import {

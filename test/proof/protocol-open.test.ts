@@ -1,20 +1,20 @@
 /** A new sale: the row before the bytes, who joins it, who waits, and what is never begun (`reliability.md` §3.3, §3.9, §3.10). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
-import type { LegacyAnswer } from '../../src/core/answer.ts';
-import type { LegacyCall } from '../../src/core/call.ts';
-import type { Link, LinkChange } from '../../src/core/link.ts';
-import type { Merchant, Stage } from '../../src/core/merchant.ts';
-import { openSale } from '../../src/core/open.ts';
-import { createIntent } from '../../src/core/point/create.ts';
-import { getIntent } from '../../src/core/point/read.ts';
-import { createDynamicCode } from '../../src/core/qr/create.ts';
-import { derivedReference } from '../../src/core/reference.ts';
-import type { Sale } from '../../src/core/sale.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Store } from '../../src/core/store.ts';
-import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { PuenteError } from '../../src/error.ts';
+import type { LegacyCall } from '../../src/proxy/http/call.ts';
+import type { LegacyAnswer } from '../../src/proxy/http/legacy-answer.ts';
+import { createIntent } from '../../src/proxy/point/create.ts';
+import { getIntent } from '../../src/proxy/point/read.ts';
+import { createDynamicCode } from '../../src/proxy/qr/create.ts';
+import type { Merchant, Stage } from '../../src/proxy/routing/merchant.ts';
+import type { Link, LinkChange } from '../../src/proxy/sales/link.ts';
+import { openSale } from '../../src/proxy/sales/open.ts';
+import { derivedReference } from '../../src/proxy/sales/reference.ts';
+import type { Sale } from '../../src/proxy/sales/sale.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Store } from '../../src/proxy/store.ts';
+import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
 import { MERCHANT, NOON, newSale, orderId, TERMINAL } from '../store/contract/harness.ts';
 import {

@@ -1,12 +1,12 @@
 /** What becomes of a link nobody waits for: finished, settled, looked at ever less often, or given up (`reliability.md` §3.7, §3.8). */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { releaseHeld } from '../../src/core/change.ts';
-import { isGone, lookAfter } from '../../src/core/complete.ts';
-import type { Link } from '../../src/core/link.ts';
-import { readOrder, refreshLink } from '../../src/core/refresh.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import type { UpstreamOutcome } from '../../src/core/upstream.ts';
 import { PuenteError } from '../../src/error.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import { releaseHeld } from '../../src/proxy/sales/change.ts';
+import { isGone, lookAfter } from '../../src/proxy/sales/complete.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
+import { readOrder, refreshLink } from '../../src/proxy/sales/refresh.ts';
+import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { setMerchant } from '../core/lane-runtime.ts';
 import { MERCHANT, NOON, newLink, orderId } from '../store/contract/harness.ts';
 import { answered, BROKEN, createStand, creates, orderOf, PAID, refusal, TOKEN, textOf, withCreate } from './stand.ts';

@@ -2,11 +2,11 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
-import { type AttemptPlan, attemptCreate } from '../../src/core/attempt.ts';
-import { sendInTurn } from '../../src/core/flight.ts';
-import type { Link } from '../../src/core/link.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import { mayReplay, type SendPlan, sendLink } from '../../src/core/send.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import { type AttemptPlan, attemptCreate } from '../../src/proxy/sales/attempt.ts';
+import { sendInTurn } from '../../src/proxy/sales/flight.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
+import { mayReplay, type SendPlan, sendLink } from '../../src/proxy/sales/send.ts';
 import { NOON, newLink, orderId } from '../store/contract/harness.ts';
 import {
   type Answer,

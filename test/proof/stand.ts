@@ -1,15 +1,15 @@
 /** The create protocol without doors: its real stories and its real store, in memory; network, clock and luck are the test's. */
 import { createRuntime } from '../../src/app/runtime.ts';
-import { loadConfig } from '../../src/config.ts';
-import type { LegacyCall } from '../../src/core/call.ts';
-import { type ExchangeDraft, openDraft } from '../../src/core/exchange.ts';
-import type { Link } from '../../src/core/link.ts';
-import type { Runtime } from '../../src/core/runtime.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Store } from '../../src/core/store.ts';
-import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../src/core/upstream.ts';
-import { createVault } from '../../src/core/vault.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import { type ExchangeDraft, openDraft } from '../../src/proxy/evidence/exchange.ts';
+import type { LegacyCall } from '../../src/proxy/http/call.ts';
+import type { Runtime } from '../../src/proxy/runtime.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
+import { Secret } from '../../src/proxy/secret.ts';
+import type { Store } from '../../src/proxy/store.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
+import { createVault } from '../../src/proxy/vault.ts';
 import { seeded } from '../crash/random.ts';
 import { createSimulatedClock } from '../simulation/clock.ts';
 import { openMemoryStore } from '../simulation/store.ts';

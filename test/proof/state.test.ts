@@ -2,17 +2,17 @@
 import { describe, expect, it } from 'vitest';
 import { durationMs } from '../../src/contract/duration.ts';
 import type { Order } from '../../src/contract/orders.ts';
-import { type AdvanceRules, advance } from '../../src/core/advance.ts';
-import { type Link, slotOf } from '../../src/core/link.ts';
+import { loadTables } from '../../src/mapping/load.ts';
+import { type AdvanceRules, advance } from '../../src/proxy/sales/advance.ts';
+import { type Link, slotOf } from '../../src/proxy/sales/link.ts';
 import {
   createMint,
   isMintedMerchantOrder,
   isMintedPayment,
   merchantOrderOfPayment,
   mintedPaymentId,
-} from '../../src/core/minted.ts';
-import { comparableInstant } from '../../src/core/moment.ts';
-import { loadTables } from '../../src/mapping/load.ts';
+} from '../../src/proxy/sales/minted.ts';
+import { comparableInstant } from '../../src/proxy/sales/moment.ts';
 import { MINUTE_MS, NOON, newLink } from '../store/contract/harness.ts';
 import { orderOf, PAID } from './stand.ts';
 

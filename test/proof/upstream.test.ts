@@ -2,8 +2,8 @@
 import { channel } from 'node:diagnostics_channel';
 import { Client, type Dispatcher } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Reception } from '../../src/outbound/reception.ts';
-import { type SentMark, type SentWatch, watchSending } from '../../src/outbound/sent.ts';
+import { Reception } from '../../src/proxy/upstream/reception.ts';
+import { type SentMark, type SentWatch, watchSending } from '../../src/proxy/upstream/sent.ts';
 import { answer, onRequest, startPeer } from '../outbound/peer.ts';
 
 const MAX_BYTES = 64;

@@ -1,7 +1,8 @@
 /** What each step of a plan does to the world; nobody waits for what comes of it. */
-import { moveStage } from '../../src/core/moves/move.ts';
-import { SOLE_OWNER } from '../../src/core/person.ts';
+
 import { PuenteError } from '../../src/error.ts';
+import { SOLE_OWNER } from '../../src/ops/api/person.ts';
+import { moveStage } from '../../src/ops/moves/move.ts';
 import { tokenOf } from './asks.ts';
 import { Killed } from './clock.ts';
 import { merchants, type Step, tills } from './steps.ts';

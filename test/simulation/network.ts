@@ -1,6 +1,6 @@
 /** The way to the upstream: latency, faults, outages, and the book of every call that was made. */
 import { parseJson } from '../../src/contract/json.ts';
-import type { UpstreamCall as Call, Upstream, UpstreamOutcome } from '../../src/core/upstream.ts';
+import type { UpstreamCall as Call, Upstream, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import type { Random } from '../crash/random.ts';
 import type { SimulatedClock } from './clock.ts';
 import type { Reply } from './door.ts';

@@ -1,5 +1,5 @@
 /** Runs one plan from its first step to the quiet at its end, and gives back what everybody saw. */
-import { merchantSettings } from '../../src/core/merchant.ts';
+import { merchantSettings } from '../../src/proxy/routing/merchant.ts';
 import { act, permitted, setClock, setToken } from './acts.ts';
 import { bookOf, isOpen } from './books.ts';
 import type { History } from './history.ts';

@@ -34,7 +34,7 @@ describe('the simulation', () => {
       test: null,
       edits: [
         {
-          file: 'core/open.ts',
+          file: 'proxy/sales/open.ts',
           from: "runtime.failpoint('create.before_row');",
           to: "void Promise.reject(new Error('nobody waits for this'));",
         },

@@ -1,6 +1,6 @@
 /** The product's own SQLite store on a database in memory, committing in this thread; it survives the product's process. */
 import Database from 'better-sqlite3';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/proxy/store.ts';
 import { tidyInbox } from '../../src/store/events.ts';
 import { doubtLegacySales } from '../../src/store/legacy-sales.ts';
 import { readMigrations } from '../../src/store/migrations.ts';

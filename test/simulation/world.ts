@@ -1,10 +1,10 @@
 /** The whole simulated world: the product's process and everything around it, made once and used for every run. */
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config.ts';
-import type { Log, LogFields } from '../../src/core/runtime.ts';
-import type { Upstream } from '../../src/core/upstream.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { withBreaker } from '../../src/outbound/upstream-breaker.ts';
+import type { Log, LogFields } from '../../src/proxy/runtime.ts';
+import { withBreaker } from '../../src/proxy/upstream/breaker.ts';
+import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { type Random, seeded } from '../crash/random.ts';
 import { type Carrier, createCarrier } from './carrier.ts';
 import { type Clients, createClients } from './clients.ts';

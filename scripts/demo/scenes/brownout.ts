@@ -1,5 +1,5 @@
 /** A brown-out: for an hour legacy refuses new work of those who should have left it, which shows who has not. */
-import type { BrownoutView } from '../../../src/core/brownouts.ts';
+import type { BrownoutView } from '../../../src/ops/moves/brownouts.ts';
 import type { Scene } from '../journey.ts';
 import type { Office } from '../office.ts';
 import { exchangesBetween } from '../papers.ts';

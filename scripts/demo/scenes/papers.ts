@@ -1,7 +1,7 @@
 /** The papers of the last day: reports of each merchant and of the fleet, what changed since the first day, one sale's story, the chain. */
 import { join } from 'node:path';
-import type { ReportDiff } from '../../../src/core/report/diff.ts';
-import type { Report } from '../../../src/core/report/report.ts';
+import type { ReportDiff } from '../../../src/ops/report/diff.ts';
+import type { Report } from '../../../src/ops/report/report.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { rowsOf, writeReport } from '../papers.ts';
 import type { Shop } from '../shop.ts';

@@ -1,5 +1,5 @@
 /** The proof, in numbers: the tills' own books against the vendor's, against the notices, and against the sides of birth. */
-import type { Trace } from '../../../src/core/trace/trace.ts';
+import type { Trace } from '../../../src/ops/trace/trace.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { exchangesBetween } from '../papers.ts';
 import { readIntent } from '../point-till.ts';

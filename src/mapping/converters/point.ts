@@ -161,7 +161,7 @@ function lifetime(value: unknown): Converted {
     : { ...kept, loss: `a Point order lives ${MIN_LIFE_S} to ${MAX_LIFE_S} seconds; taken as ${clamped}` };
 }
 
-/** Readiness knows such terminals by it (`core/evidence/remarks.ts`). */
+/** Readiness knows such terminals by it (`ops/readiness/remarks.ts`). */
 export const SELF_SERVICE_SHOWN = 'legacy documents no SELF_SERVICE; the terminal is shown in it and keeps it';
 
 function operatingMode(value: unknown): Converted {

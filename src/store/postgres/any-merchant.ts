@@ -1,6 +1,6 @@
 /** Sales by a reference alone, whoever's they are: one look into the index for each merchant, all in one round trip. */
-import type { LegacySale } from '../../core/records/routing.ts';
-import type { Store } from '../../core/store.ts';
+import type { LegacySale } from '../../proxy/records/routing.ts';
+import type { Store } from '../../proxy/store.ts';
 import { LINK } from '../columns.ts';
 import { SALE } from '../legacy-sales.ts';
 import { type LinkRow, linkOf } from '../rows.ts';

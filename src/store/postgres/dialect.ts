@@ -1,6 +1,6 @@
 /** The shared statements in PostgreSQL's words: the few forms in which they differ, and what becomes of the values. */
 import { createHash } from 'node:crypto';
-import type { Cover } from '../../core/cover.ts';
+import type { Cover } from '../../proxy/cover.ts';
 import type { Value } from '../unit.ts';
 import { storable, storableJson } from './text.ts';
 

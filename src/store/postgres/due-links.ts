@@ -1,6 +1,6 @@
 /** Links that are due for a look, each handed to one store only. */
-import type { Link } from '../../core/link.ts';
-import type { Store } from '../../core/store.ts';
+import type { Link } from '../../proxy/sales/link.ts';
+import type { Store } from '../../proxy/store.ts';
 import { LINK } from '../columns.ts';
 import { type LinkRow, linkOf } from '../rows.ts';
 import { claimOf, isFree } from './leases.ts';

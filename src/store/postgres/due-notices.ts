@@ -1,5 +1,5 @@
 /** Notices that are due, each handed to one store only. */
-import type { Store } from '../../core/store.ts';
+import type { Store } from '../../proxy/store.ts';
 import { NOTICE } from '../columns.ts';
 import { type NoticeRow, noticeOf } from '../rows.ts';
 import type { Value } from '../unit.ts';

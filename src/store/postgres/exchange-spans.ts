@@ -1,5 +1,5 @@
 /** Deleting old exchanges: whole spans of time at once, and the few rows that lie in none. */
-import type { EvidenceStore } from '../../core/records/evidence.ts';
+import type { EvidenceStore } from '../../proxy/records/evidence.ts';
 import type { Writer } from '../engine.ts';
 import { tidierOf } from '../exchanges.ts';
 import type { PostgresReader } from './reader.ts';

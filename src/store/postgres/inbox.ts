@@ -1,5 +1,5 @@
 /** The inbox: events are committed before they are acknowledged, merged until somebody takes them, and each handed to one store only. */
-import type { Store } from '../../core/store.ts';
+import type { Store } from '../../proxy/store.ts';
 import type { Writer } from '../engine.ts';
 import { type EventRow, eventOf } from '../rows.ts';
 import { claimOf, isFree } from './leases.ts';

@@ -40,7 +40,7 @@ export interface LookupsOptions {
   open(row: Row): Row;
 }
 
-/** As many calls as begin together (`core/side-by-side.ts`). */
+/** As many calls as begin together (`proxy/side-by-side.ts`). */
 const AT_ONCE = 32;
 
 /** @param pool of which each turn's questions ask for one connection, and for another after each 32. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Client } from 'pg';
-import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { databaseUnusable, failureOf } from './failure.ts';
 

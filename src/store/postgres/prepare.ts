@@ -1,7 +1,7 @@
 /** Judges the server and the database before anything is served from them. */
 import { Client } from 'pg';
-import type { Failpoint } from '../../core/failpoint.ts';
 import { PuenteError } from '../../error.ts';
+import type { Failpoint } from '../../proxy/failpoint.ts';
 import type { Migration } from '../migrations.ts';
 import { databaseUnusable, textOf } from './failure.ts';
 import { migrate } from './migrate.ts';

@@ -1,8 +1,8 @@
 /** Reads: each one prepared statement; a search takes a round trip of its own, lookups go together (`lookups.ts`). */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { type Cover, noCover } from '../../core/cover.ts';
 import { PuenteError } from '../../error.ts';
+import { type Cover, noCover } from '../../proxy/cover.ts';
 import { coverOpener } from '../covered.ts';
 import type { Read, Reader, ReadKind } from '../engine.ts';
 import { storeFailed } from '../failure.ts';

@@ -1,11 +1,11 @@
 /** The store of several processes and hosts: a PostgreSQL database, one round trip for each write, no leader. */
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { createCover, noCover } from '../../core/cover.ts';
-import type { Failpoint } from '../../core/failpoint.ts';
-import type { UpkeepStore } from '../../core/records/upkeep.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { Store } from '../../core/store.ts';
+import { createCover, noCover } from '../../proxy/cover.ts';
+import type { Failpoint } from '../../proxy/failpoint.ts';
+import type { UpkeepStore } from '../../proxy/records/upkeep.ts';
+import type { Secret } from '../../proxy/secret.ts';
+import type { Store } from '../../proxy/store.ts';
 import { auditMethods } from '../audit-lines.ts';
 import { countMethods } from '../counts.ts';
 import { eventLogMethods } from '../event-log.ts';
@@ -51,7 +51,7 @@ export interface PostgresStoreOptions extends PoolSettings {
   failpoint?: Failpoint;
   /** Refuses a database whose values were sealed with another key. */
   key_mark?: string;
-  /** Covers a till's own text that shows a card number or a token (`core/cover.ts`); without it nothing is covered. */
+  /** Covers a till's own text that shows a card number or a token (`proxy/cover.ts`); without it nothing is covered. */
   cover_key?: KeyObject;
 }
 

@@ -1,5 +1,5 @@
 /** Work of this process that must not overlap waits here, in the order in which it was asked for, not at the server with a connection each. */
-import { createPassing } from '../../core/passing.ts';
+import { createPassing } from '../../proxy/passing.ts';
 import type { Locks } from '../unit.ts';
 
 export interface Turns {
@@ -10,7 +10,7 @@ export interface Turns {
 /** Who has a name, or waits for it: the last that wants it alone, and those that share it after that one. */
 interface Line {
   alone: Promise<unknown> | null;
-  /** An array, because a Set holds on to what passed through it (`core/passing.ts`). */
+  /** An array, because a Set holds on to what passed through it (`proxy/passing.ts`). */
   sharing: Promise<unknown>[];
 }
 

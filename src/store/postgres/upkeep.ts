@@ -1,8 +1,8 @@
 /** What keeps a database in order that its server looks after: its condition, and what Puente leaves to those who run it. */
 
-import type { RestoredGap, Room, UpkeepStore } from '../../core/records/upkeep.ts';
-import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import type { RestoredGap, Room, UpkeepStore } from '../../proxy/records/upkeep.ts';
 import type { Writer } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';

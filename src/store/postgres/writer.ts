@@ -1,12 +1,12 @@
 /** Commits units: all statements of one are sent at once, in one write, so that it takes one round trip, however many they are. */
 
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import { AUDIT_GENESIS, chainHash } from '../../core/audit.ts';
-import { type Cover, noCover } from '../../core/cover.ts';
-import { createRounds } from '../../core/rounds.ts';
-import { say } from '../../core/sentences.ts';
-import type { AuditEntry } from '../../core/store.ts';
 import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import { AUDIT_GENESIS, chainHash } from '../../proxy/audit.ts';
+import { type Cover, noCover } from '../../proxy/cover.ts';
+import { createRounds } from '../../proxy/rounds.ts';
+import type { AuditEntry } from '../../proxy/store.ts';
 import type { CommitResult, Writer } from '../engine.ts';
 import { storeFailed } from '../failure.ts';
 import type { Step, Unit, Value } from '../unit.ts';

@@ -1,6 +1,6 @@
 /** Every statement that writes, by name: the shared ones, but for those that only PostgreSQL's own words can say. */
-import { ANY_POINT_OF_SALE, LATE_EFFECT_MS } from '../../core/records/routing.ts';
-import { PARKED_EVENTS_LIMIT } from '../../core/store.ts';
+import { ANY_POINT_OF_SALE, LATE_EFFECT_MS } from '../../proxy/records/routing.ts';
+import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import { UNVERIFIED_KEPT, type WriteName, writes } from '../writes.ts';
 import { HOLDING, holding } from '../writes-routing.ts';
 import { postgresEvidenceWrites } from './writes-evidence.ts';

@@ -1,7 +1,7 @@
 /** Sales by a reference alone, whoever's they are: one look into the index for each merchant, and no index of their own. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { LegacySale } from '../../core/records/routing.ts';
-import type { Store } from '../../core/store.ts';
+import type { LegacySale } from '../../proxy/records/routing.ts';
+import type { Store } from '../../proxy/store.ts';
 import { SALE } from '../legacy-sales.ts';
 import { type LinkRow, linkOf } from '../rows.ts';
 import type { Reader } from './reader.ts';

@@ -2,7 +2,7 @@
 import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { BackupManifest } from '../../core/records/upkeep.ts';
+import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import { putInPlace } from './migrate.ts';
 
 /** Never the name of a backup, so that nobody takes a half one for one. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
-import type { BackupHeads } from '../../core/records/upkeep.ts';
+import type { BackupHeads } from '../../proxy/records/upkeep.ts';
 import { textOf } from './failure.ts';
 import { versionOf } from './migrate.ts';
 import { synchronise } from './synchronise.ts';

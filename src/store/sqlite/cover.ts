@@ -1,6 +1,6 @@
 /** Covering as SQL says it: `cover(text)` and `cover_order(json)` for what is written and looked up, and the columns that are opened when rows are read. */
 import type Database from 'better-sqlite3';
-import type { Cover } from '../../core/cover.ts';
+import type { Cover } from '../../proxy/cover.ts';
 import { COVERED_COLUMNS } from '../covered.ts';
 import type { Value } from '../unit.ts';
 

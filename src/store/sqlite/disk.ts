@@ -2,7 +2,7 @@
 import { existsSync, statSync, unlinkSync } from 'node:fs';
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Room, RoomLevel } from '../../core/records/upkeep.ts';
+import type { Room, RoomLevel } from '../../proxy/records/upkeep.ts';
 
 /** A disk fills by megabytes a second at most; the reserve below `low_bytes` lasts for many of these. */
 const CHECK_EVERY_MS = 1_000;

@@ -1,5 +1,5 @@
 /** Links in SQLite that are due for a look. */
-import type { Store } from '../../core/store.ts';
+import type { Store } from '../../proxy/store.ts';
 import { type LinkRow, linkOf } from '../rows.ts';
 import type { Reader } from './reader.ts';
 

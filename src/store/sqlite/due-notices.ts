@@ -1,5 +1,5 @@
 /** Notices in SQLite that are due. */
-import type { Store } from '../../core/store.ts';
+import type { Store } from '../../proxy/store.ts';
 import { type NoticeRow, noticeOf } from '../rows.ts';
 import type { Reader } from './reader.ts';
 

@@ -1,8 +1,8 @@
 /** A look at the database of a Puente that is not running: nothing is changed, and nothing is assumed. */
 import { rmSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import type { ExaminedFile } from '../../core/doctor/offline.ts';
 import { PuenteError } from '../../error.ts';
+import type { ExaminedFile } from '../../ops/doctor/offline.ts';
 import { readMigrations } from '../migrations.ts';
 import { checkFile } from './check.ts';
 import { textOf } from './failure.ts';

@@ -1,5 +1,5 @@
 /** The inbox in SQLite: events are committed before they are acknowledged, and merged until they are handed out. */
-import type { Store } from '../../core/store.ts';
+import type { Store } from '../../proxy/store.ts';
 import { type EventRow, eventOf } from '../rows.ts';
 import type { WriteQueue } from './queue.ts';
 import type { Reader } from './reader.ts';

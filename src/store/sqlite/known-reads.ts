@@ -1,7 +1,7 @@
 /** The reads that tills repeat, done in the file only when what they tell is not known. */
 
-import type { Link } from '../../core/link.ts';
-import type { Store } from '../../core/store.ts';
+import type { Link } from '../../proxy/sales/link.ts';
+import type { Store } from '../../proxy/store.ts';
 import { type KnownRows, referenceKey } from './known-rows.ts';
 
 /** A search shows fifty; who gives all sales one reference must not fill the memory, nor drive the links of others out of it. */

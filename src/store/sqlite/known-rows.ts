@@ -1,6 +1,6 @@
 /** Rows that are kept as they were read: every call looks at its merchant and token several times, tills poll the same sale, and all of them change rarely. */
-import { createPassing } from '../../core/passing.ts';
-import { createRecent } from '../../core/recent.ts';
+import { createPassing } from '../../proxy/passing.ts';
+import { createRecent } from '../../proxy/recent.ts';
 import { LINK } from '../columns.ts';
 import type { Step, Unit } from '../unit.ts';
 import { type WriteName, writes } from '../writes.ts';

@@ -1,8 +1,8 @@
 /** Numbered SQL migrations: each runs in one transaction together with the version it leads to. */
 import { renameSync, rmSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import { type Cover, noCover } from '../../core/cover.ts';
-import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
+import { type Cover, noCover } from '../../proxy/cover.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
 import type { Migration } from '../migrations.ts';
 import { teachCover } from './cover.ts';
 import { storeUnusable } from './failure.ts';

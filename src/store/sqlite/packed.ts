@@ -1,5 +1,5 @@
 /** Units as they travel to the writer thread: one flat list. */
-import type { AuditEntry } from '../../core/store.ts';
+import type { AuditEntry } from '../../proxy/store.ts';
 import type { Step, Unit, Value } from '../unit.ts';
 import type { WriteName } from '../writes.ts';
 

@@ -1,8 +1,9 @@
 /** The main thread's end of the writer: gathers units into groups, one with the writer at a time, and answers after their commit. */
-import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
-import type { Heap } from '../../core/records/upkeep.ts';
-import { say } from '../../core/sentences.ts';
+
 import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import type { Heap } from '../../proxy/records/upkeep.ts';
 import type { CommitResult } from '../engine.ts';
 import { storeFailed } from '../failure.ts';
 import type { Unit, UnitResult } from '../unit.ts';

@@ -1,6 +1,6 @@
 /** The main thread's own connection, for reads only; a read takes microseconds and needs no round trip to the writer. */
 import Database from 'better-sqlite3';
-import { type Cover, noCover } from '../../core/cover.ts';
+import { type Cover, noCover } from '../../proxy/cover.ts';
 import { storeFailed } from '../failure.ts';
 import type { Value } from '../unit.ts';
 import { prepareCovered, rowOpener } from './cover.ts';

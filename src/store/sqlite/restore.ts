@@ -2,9 +2,9 @@
 import { chmodSync, copyFileSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
-import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
-import type { BackupManifest } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import { readMigrations } from '../migrations.ts';
 import { readManifest } from './backup-files.ts';
 import { digestOf } from './backup-thread.ts';

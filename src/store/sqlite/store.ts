@@ -2,11 +2,11 @@
 
 import type { KeyObject } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { createCover, noCover } from '../../core/cover.ts';
-import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
-import type { Room } from '../../core/records/upkeep.ts';
-import type { Store } from '../../core/store.ts';
 import type { PuenteError } from '../../error.ts';
+import { createCover, noCover } from '../../proxy/cover.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import type { Room } from '../../proxy/records/upkeep.ts';
+import type { Store } from '../../proxy/store.ts';
 import { auditMethods } from '../audit-lines.ts';
 import { countMethods } from '../counts.ts';
 import { eventLogMethods } from '../event-log.ts';
@@ -57,7 +57,7 @@ export interface SqliteStoreOptions {
   failpoint?: Failpoint;
   /** Refuses a file whose values were sealed with another key; see `FileOptions`. */
   key_mark?: string;
-  /** Covers a till's own text that shows a card number or a token (`core/cover.ts`); without it nothing is covered. */
+  /** Covers a till's own text that shows a card number or a token (`proxy/cover.ts`); without it nothing is covered. */
   cover_key?: KeyObject;
   /** Seals notice URLs that the first builds kept in clear. */
   sealNoticeUrl?: SealNoticeUrl;

@@ -1,8 +1,8 @@
 /** The writer thread as the main thread has it. */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { Heap } from '../../core/records/upkeep.ts';
 import { PuenteError } from '../../error.ts';
+import type { Heap } from '../../proxy/records/upkeep.ts';
 import { storeUnusable } from './failure.ts';
 import type { FromWriter, ToWriter, WriterSetup } from './messages.ts';
 import { pack } from './packed.ts';

@@ -1,10 +1,10 @@
 /** The condition of a store's file, and everything that keeps it in order, as the store's methods. */
 
 import { statSync } from 'node:fs';
-import type { Failpoint } from '../../core/failpoint.ts';
-import type { RestoredGap, Room, StoreCondition, UpkeepStore } from '../../core/records/upkeep.ts';
-import { say } from '../../core/sentences.ts';
 import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import type { Failpoint } from '../../proxy/failpoint.ts';
+import type { RestoredGap, Room, StoreCondition, UpkeepStore } from '../../proxy/records/upkeep.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';
 import { backupMethods } from './backup.ts';

@@ -2,7 +2,7 @@
 import { flushCompileCache } from 'node:module';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
-import { createCover, noCover } from '../../core/cover.ts';
+import { createCover, noCover } from '../../proxy/cover.ts';
 import type { Unit, UnitResult } from '../unit.ts';
 import type { WriteName } from '../writes.ts';
 import { type Connection, commitGroup, prepareCommits } from './commit.ts';

@@ -1,5 +1,5 @@
 /** Carries the rows that were never carried, in steps; where it is stands in the target, so that a run that was cut off goes on. */
-import type { Failpoint } from '../../core/failpoint.ts';
+import type { Failpoint } from '../../proxy/failpoint.ts';
 import { keyOf, type Row, type Shape } from './rows.ts';
 import type { Source } from './source.ts';
 import type { CarriedTable } from './tables.ts';

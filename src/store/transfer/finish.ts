@@ -1,7 +1,8 @@
 /** The last step of a transfer: the proof of the audit chain, and the target becomes a database that a Puente starts on. */
-import { AUDIT_GENESIS, type ChainMark, chainHash } from '../../core/audit.ts';
-import { verifyAuditStream } from '../../core/audit-trail.ts';
+
 import { PuenteError } from '../../error.ts';
+import { verifyAuditStream } from '../../ops/audit/audit-trail.ts';
+import { AUDIT_GENESIS, type ChainMark, chainHash } from '../../proxy/audit.ts';
 import { TRANSFER } from '../postgres/transferred.ts';
 import type { Shape } from './rows.ts';
 import type { Source } from './source.ts';

@@ -1,8 +1,8 @@
 /** The file that rows are carried from: only read, in short reads, so that a Puente on it is not kept from its work. */
 import { rmSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import type { ChainMark } from '../../core/audit.ts';
 import { PuenteError } from '../../error.ts';
+import type { ChainMark } from '../../proxy/audit.ts';
 import { readMigrations } from '../migrations.ts';
 import { storeUnusable, unusableBecause } from '../sqlite/failure.ts';
 import { MIGRATIONS_DIRECTORY, realPathOf } from '../sqlite/file.ts';

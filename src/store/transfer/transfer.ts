@@ -1,7 +1,7 @@
 /** Carries a whole installation from its file to a server: copied while it runs, then settled and proved while it is stopped. */
 
-import { type Failpoint, noFailpoint } from '../../core/failpoint.ts';
-import type { Secret } from '../../core/secret.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import type { Secret } from '../../proxy/secret.ts';
 import { postgresMigrations } from '../postgres/migrate.ts';
 import { locationOf, prepareDatabase } from '../postgres/prepare.ts';
 import { noteTransferred } from '../sqlite/transferred.ts';

@@ -1,11 +1,11 @@
 /** A capture of legacy traffic is judged before a single call was routed. */
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Assessment, assessmentOf } from '../../../src/core/capture/assess.ts';
-import { viewAssessment } from '../../../src/core/capture/assessment-view.ts';
-import { readCapture } from '../../../src/core/capture/read.ts';
-import { redactValue } from '../../../src/core/capture/redact.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
+import { type Assessment, assessmentOf } from '../../../src/ops/capture/assess.ts';
+import { viewAssessment } from '../../../src/ops/capture/assessment-view.ts';
+import { readCapture } from '../../../src/ops/capture/read.ts';
+import { redactValue } from '../../../src/proxy/evidence/redact.ts';
 import { CARD, EMAIL, TOKEN, tracesOf } from './canaries.ts';
 import { bytes, lines } from './files.ts';
 

@@ -1,5 +1,5 @@
 /** Captures for tests: bytes as a stream, and the entries that are read of them. */
-import { type Entry, readCapture } from '../../../src/core/capture/read.ts';
+import { type Entry, readCapture } from '../../../src/ops/capture/read.ts';
 
 /** The text as bytes in chunks of a size. */
 export async function* bytes(text: string, size = 64 * 1024): AsyncGenerator<Uint8Array> {

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson, stringifyJson } from '../../../src/contract/json.ts';
-import { redactMessages, redactValue } from '../../../src/core/capture/redact.ts';
-import type { CapturedMessages } from '../../../src/core/exchange.ts';
+import type { CapturedMessages } from '../../../src/proxy/evidence/exchange.ts';
+import { redactMessages, redactValue } from '../../../src/proxy/evidence/redact.ts';
 import { CARD, EMAIL, encodings, everywhere, inSecretPlaces, SECRET, TOKEN, tracesOf } from './canaries.ts';
 
 function expectClean(messages: CapturedMessages, canary: string): void {

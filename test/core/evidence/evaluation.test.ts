@@ -1,10 +1,10 @@
 /** Evaluating many exchanges: what is remembered of calls of one way is what each of them would have taught by itself. */
 import { describe, expect, it } from 'vitest';
-import { createEvaluation } from '../../../src/core/evidence/evaluation.ts';
-import { nothingFound, recordedOf } from '../../../src/core/evidence/findings.ts';
-import type { Exchange } from '../../../src/core/exchange.ts';
-import { shadowOf } from '../../../src/core/shadow/shadow.ts';
 import { fieldsThatCame } from '../../../src/mapping/fields.ts';
+import { createEvaluation } from '../../../src/proxy/evidence/evaluation.ts';
+import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
+import { nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
+import { shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { createOf, randomOf, tables, taskOf, tools } from '../shadow-kit.ts';
 
 const task = taskOf(

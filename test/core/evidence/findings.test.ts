@@ -1,10 +1,10 @@
 /** What one exchange teaches: cells, losses, and the ledger that adds up to what was executed and not mapped. */
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
-import { nothingFound, recordedOf } from '../../../src/core/evidence/findings.ts';
-import type { Exchange } from '../../../src/core/exchange.ts';
-import { shadowOf } from '../../../src/core/shadow/shadow.ts';
 import { fieldsThatCame } from '../../../src/mapping/fields.ts';
+import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
+import { nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
+import { shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { type Create, createOf, randomOf, tables, taskOf, tools } from '../shadow-kit.ts';
 
 const CALLS = Number(process.env.PROPERTY_RUNS ?? 500) * 2;

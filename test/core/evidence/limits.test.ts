@@ -1,10 +1,10 @@
 /** Which limitations a call has met: each kind of fact, and the facts of a condition together. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { nothingFound, recordedOf } from '../../../src/core/evidence/findings.ts';
-import { type Judged, limitationsMet } from '../../../src/core/evidence/limits.ts';
 import type { Counted } from '../../../src/mapping/limitations.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
+import { nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
+import { type Judged, limitationsMet } from '../../../src/proxy/evidence/limits.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 
 const tables = loadTables(join(import.meta.dirname, '..', '..', '..', 'mappings'));

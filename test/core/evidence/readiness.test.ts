@@ -1,14 +1,14 @@
 /** The verdict, case by case, refusals first: what blocks, what is unproven, and the command for each; never green by default. */
 import { describe, expect, it } from 'vitest';
-import { type Book, createBook } from '../../../src/core/capture/book.ts';
-import { nothingFound, recordedOf } from '../../../src/core/evidence/findings.ts';
-import { type ReadinessFacts, readinessOf } from '../../../src/core/evidence/readiness.ts';
-import type { Exchange } from '../../../src/core/exchange.ts';
-import { endpointName } from '../../../src/core/exchange-unknown.ts';
-import type { DifferenceSeen } from '../../../src/core/records/evidence.ts';
-import { compareCreate } from '../../../src/core/shadow/compare-create.ts';
-import { hasShadow, shadowOf } from '../../../src/core/shadow/shadow.ts';
 import { fieldsThatCame } from '../../../src/mapping/fields.ts';
+import { type Book, createBook } from '../../../src/ops/capture/book.ts';
+import { type ReadinessFacts, readinessOf } from '../../../src/ops/readiness/readiness.ts';
+import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
+import { endpointName } from '../../../src/proxy/evidence/exchange-unknown.ts';
+import { nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
+import type { DifferenceSeen } from '../../../src/proxy/records/evidence.ts';
+import { compareCreate } from '../../../src/proxy/shadow/compare-create.ts';
+import { hasShadow, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { type Create, RECEIVED_AT, tables, taskOf, tools } from '../shadow-kit.ts';
 
 const MERCHANT = '700100200';

@@ -1,7 +1,7 @@
 /** What a bulk move does next: budget by UTC day, the first safety stop, the end. */
 import { describe, expect, it } from 'vitest';
-import { nextStep, settled, spentToday, summary } from '../../../src/core/moves/bulk.ts';
-import type { BulkItem, BulkMove } from '../../../src/core/records/routing.ts';
+import { nextStep, settled, spentToday, summary } from '../../../src/ops/moves/bulk.ts';
+import type { BulkItem, BulkMove } from '../../../src/proxy/records/routing.ts';
 import { NOW } from './situations.ts';
 
 const item = (merchant_id: string, state: BulkItem['state'] = 'waiting', at: number | null = null): BulkItem => ({

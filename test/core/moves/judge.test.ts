@@ -1,18 +1,18 @@
 /** The judge of moves: every pair of stages with every kind of evidence, gate and role; and the rules that no table shows. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type Role, roles } from '../../../src/ops/api/person.ts';
+import { directionOf } from '../../../src/ops/moves/direction.ts';
+import { judgeMove } from '../../../src/ops/moves/judge.ts';
+import { routingOf, settingsAfter } from '../../../src/ops/moves/target.ts';
 import {
   type MerchantSettings,
   merchantSettings,
   routedKinds,
   type Stage,
   stages,
-} from '../../../src/core/merchant.ts';
-import { directionOf } from '../../../src/core/moves/direction.ts';
-import { judgeMove } from '../../../src/core/moves/judge.ts';
-import { routingOf, settingsAfter } from '../../../src/core/moves/target.ts';
-import { type Role, roles } from '../../../src/core/person.ts';
-import { isOnOrders, kindOfSlot } from '../../../src/core/routing.ts';
+} from '../../../src/proxy/routing/merchant.ts';
+import { isOnOrders, kindOfSlot } from '../../../src/proxy/routing/stage.ts';
 import {
   type Evidence,
   factsWith,

@@ -1,6 +1,6 @@
 /** The blast radius of a move: which units change side now, which wait for an open sale, and how many calls that is. */
 import { describe, expect, it } from 'vitest';
-import { judgeMove } from '../../../src/core/moves/judge.ts';
+import { judgeMove } from '../../../src/ops/moves/judge.ts';
 import { factsWith, merchantWith, NOW, situationWith, TERMINALS, targetWith } from './situations.ts';
 
 const [FIRST = '', SECOND = ''] = TERMINALS;

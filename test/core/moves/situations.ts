@@ -1,8 +1,14 @@
 /** Situations of a merchant for the tests of moves: a quiet one that nothing is known of, and what a test lays over it. */
-import type { Finding, FindingCode, Readiness } from '../../../src/core/evidence/verdict.ts';
-import { type Merchant, type MerchantSettings, merchantSettings, type Stage } from '../../../src/core/merchant.ts';
-import type { Facts, Sample, Situation } from '../../../src/core/moves/facts.ts';
-import type { MoveTarget } from '../../../src/core/moves/target.ts';
+
+import type { Facts, Sample, Situation } from '../../../src/ops/moves/facts.ts';
+import type { MoveTarget } from '../../../src/ops/moves/target.ts';
+import type { Finding, FindingCode, Readiness } from '../../../src/ops/readiness/verdict.ts';
+import {
+  type Merchant,
+  type MerchantSettings,
+  merchantSettings,
+  type Stage,
+} from '../../../src/proxy/routing/merchant.ts';
 
 export const MERCHANT = '700100200';
 export const TERMINALS = Array.from(

@@ -1,6 +1,6 @@
 /** The window of moves: how it is written, and when it is open, over changes of the clocks too. */
 import { describe, expect, it } from 'vitest';
-import { isOpen, nextOpening, parseWindow } from '../../../src/core/moves/window.ts';
+import { isOpen, nextOpening, parseWindow } from '../../../src/ops/moves/window.ts';
 
 describe('what is refused, with a sentence', () => {
   it.each([

@@ -2,15 +2,15 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { callSpans } from '../../../src/chart/figures.ts';
-import { csvLine, reportCsv } from '../../../src/core/report/csv.ts';
-import { diffReports, readReport } from '../../../src/core/report/diff.ts';
-import { factText } from '../../../src/core/report/fact-text.ts';
-import { addDuration, createHistogram, quantile } from '../../../src/core/report/histogram.ts';
-import { reportHtml } from '../../../src/core/report/html.ts';
-import { addExchange, createTally, waitLines } from '../../../src/core/report/tally.ts';
-import { verdictDays } from '../../../src/core/report/verdict-days.ts';
-import { loadWords } from '../../../src/words/load.ts';
+import { loadWords } from '../../../src/locales/load.ts';
+import { callSpans } from '../../../src/ops/charts/figures.ts';
+import { csvLine, reportCsv } from '../../../src/ops/report/csv.ts';
+import { diffReports, readReport } from '../../../src/ops/report/diff.ts';
+import { factText } from '../../../src/ops/report/fact-text.ts';
+import { addDuration, createHistogram, quantile } from '../../../src/ops/report/histogram.ts';
+import { reportHtml } from '../../../src/ops/report/html.ts';
+import { addExchange, createTally, waitLines } from '../../../src/ops/report/tally.ts';
+import { verdictDays } from '../../../src/ops/report/verdict-days.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { decision, reportOf as report } from './kit.ts';
 

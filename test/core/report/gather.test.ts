@@ -1,11 +1,11 @@
 /** A report on a real store: whose decisions and incidents, what stands in the way, which notices are stuck, and what was cut. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Attempt } from '../../../src/core/records/notices.ts';
-import { gatherReport } from '../../../src/core/report/gather.ts';
-import type { Report } from '../../../src/core/report/report.ts';
-import type { Runtime } from '../../../src/core/runtime.ts';
-import type { AuditEntry } from '../../../src/core/store.ts';
-import type { Upstream } from '../../../src/core/upstream.ts';
+import { gatherReport } from '../../../src/ops/report/gather.ts';
+import type { Report } from '../../../src/ops/report/report.ts';
+import type { Attempt } from '../../../src/proxy/records/notices.ts';
+import type { Runtime } from '../../../src/proxy/runtime.ts';
+import type { AuditEntry } from '../../../src/proxy/store.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { newDifference, newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
 import {
   auditOf,

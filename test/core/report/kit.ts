@@ -1,5 +1,5 @@
 /** Reports as the core makes them, small enough to be looked at. */
-import { REPORT_SCHEMA, type Report } from '../../../src/core/report/report.ts';
+import { REPORT_SCHEMA, type Report } from '../../../src/ops/report/report.ts';
 
 /** A merchant's week with three calls. */
 export function reportOf(changes: Partial<Report> = {}): Report {

@@ -1,13 +1,13 @@
 /** Limitations in a report: hits and calls from the exchanges and notices of the period, and what each form shows of them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { reportCsv } from '../../../src/core/report/csv.ts';
-import { diffReports } from '../../../src/core/report/diff.ts';
-import { gatherReport } from '../../../src/core/report/gather.ts';
-import { reportHtml } from '../../../src/core/report/html.ts';
-import type { Report } from '../../../src/core/report/report.ts';
-import type { Runtime } from '../../../src/core/runtime.ts';
-import type { Upstream } from '../../../src/core/upstream.ts';
-import { loadWords } from '../../../src/words/load.ts';
+import { loadWords } from '../../../src/locales/load.ts';
+import { reportCsv } from '../../../src/ops/report/csv.ts';
+import { diffReports } from '../../../src/ops/report/diff.ts';
+import { gatherReport } from '../../../src/ops/report/gather.ts';
+import { reportHtml } from '../../../src/ops/report/html.ts';
+import type { Report } from '../../../src/ops/report/report.ts';
+import type { Runtime } from '../../../src/proxy/runtime.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { attempt, DAY_MS, finished, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';

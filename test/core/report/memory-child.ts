@@ -1,7 +1,8 @@
 /** A child with a small heap: sums up exchanges that are made page by page, as the store hands them out. */
-import type { StoredExchange } from '../../../src/core/records/evidence.ts';
-import { tallyOf } from '../../../src/core/report/gather.ts';
-import { latencyLines } from '../../../src/core/report/tally.ts';
+
+import { tallyOf } from '../../../src/ops/report/gather.ts';
+import { latencyLines } from '../../../src/ops/report/tally.ts';
+import type { StoredExchange } from '../../../src/proxy/records/evidence.ts';
 
 const COUNT = Number(process.argv[2]);
 

@@ -1,7 +1,7 @@
 /** A report on a real store while a busy shop goes on: what is written during it is in the next one (F130). */
 import { expect, it } from 'vitest';
-import { gatherReport } from '../../../src/core/report/gather.ts';
-import type { Store } from '../../../src/core/store.ts';
+import { gatherReport } from '../../../src/ops/report/gather.ts';
+import type { Store } from '../../../src/proxy/store.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, MERCHANT, NOON } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';

@@ -1,8 +1,8 @@
 /** The classifier of the safety stop against a corpus of labelled exchanges: every incident trips it, and nothing a shop does counts. */
 import { describe, expect, it } from 'vitest';
-import type { UpstreamNote } from '../../../src/core/exchange.ts';
-import { outcomeOf } from '../../../src/core/exchange-outcome.ts';
-import { type Class, classify, type Judged } from '../../../src/core/safety/classify.ts';
+import type { UpstreamNote } from '../../../src/proxy/evidence/exchange.ts';
+import { outcomeOf } from '../../../src/proxy/evidence/exchange-outcome.ts';
+import { type Class, classify, type Judged } from '../../../src/proxy/safety/classify.ts';
 
 const SLOW_MS = 6000;
 

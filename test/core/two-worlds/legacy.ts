@@ -1,8 +1,8 @@
 /** The legacy APIs of the model: one intent for a terminal, one sale for a till, which the next one replaces. */
 import { randomUUID } from 'node:crypto';
-import { slotOf } from '../../../src/core/link.ts';
-import type { Upstream } from '../../../src/core/upstream.ts';
 import type { Operation } from '../../../src/mapping/tables.ts';
+import { slotOf } from '../../../src/proxy/sales/link.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { answer } from './orders.ts';
 import type { Sold, Worlds } from './worlds.ts';
 

@@ -2,8 +2,8 @@
 
 import { durationMs } from '../../../src/contract/duration.ts';
 import { parseJson } from '../../../src/contract/json.ts';
-import { slotOf } from '../../../src/core/link.ts';
-import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/core/upstream.ts';
+import { slotOf } from '../../../src/proxy/sales/link.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import type { Sold, Worlds } from './worlds.ts';
 
 /** How long an order can be paid when its create says nothing, as the vendor has it. */

@@ -1,12 +1,13 @@
 /** Plays one sequence on the real stories and a real store, and judges it (DESIGN decision 6, `peers.md` §5 rows 1 and 3). */
-import { lookAfter } from '../../../src/core/complete.ts';
-import { handleEvent } from '../../../src/core/event.ts';
-import { type MerchantSettings, merchantSettings, type RoutedKind } from '../../../src/core/merchant.ts';
-import { isOnOrders, kindOfSlot } from '../../../src/core/routing.ts';
-import type { Runtime } from '../../../src/core/runtime.ts';
-import { Secret } from '../../../src/core/secret.ts';
-import type { Store } from '../../../src/core/store.ts';
+
 import { PuenteError } from '../../../src/error.ts';
+import { type MerchantSettings, merchantSettings, type RoutedKind } from '../../../src/proxy/routing/merchant.ts';
+import { isOnOrders, kindOfSlot } from '../../../src/proxy/routing/stage.ts';
+import type { Runtime } from '../../../src/proxy/runtime.ts';
+import { lookAfter } from '../../../src/proxy/sales/complete.ts';
+import { handleEvent } from '../../../src/proxy/sales/event.ts';
+import { Secret } from '../../../src/proxy/secret.ts';
+import type { Store } from '../../../src/proxy/store.ts';
 import { auditOf } from '../../store/contract/harness.ts';
 import { laneRuntime, setMerchant } from '../lane-runtime.ts';
 import { createLegacySide, type LegacySide } from './legacy.ts';

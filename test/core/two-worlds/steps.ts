@@ -1,6 +1,6 @@
 /** What may happen to a merchant that is being moved, as random sequences. */
 import fc from 'fast-check';
-import { type MerchantSettings, routedKinds, stages } from '../../../src/core/merchant.ts';
+import { type MerchantSettings, routedKinds, stages } from '../../../src/proxy/routing/merchant.ts';
 import { type Fate, fates } from './worlds.ts';
 
 export const terminals = ['PAX_A910__T1', 'PAX_A910__T2'];

@@ -1,12 +1,12 @@
 /** A till's calls through the real lanes and stories, with the carrier that a door would be. */
 import { parseJson } from '../../../src/contract/json.ts';
-import { chooseLane } from '../../../src/core/lane.ts';
-import { beginCarried, endCarried } from '../../../src/core/legacy-sale/carry.ts';
-import { noteCarriedEnd } from '../../../src/core/legacy-sale/ended.ts';
-import type { Runtime } from '../../../src/core/runtime.ts';
-import type { Secret } from '../../../src/core/secret.ts';
-import { stories } from '../../../src/core/stories.ts';
 import { PuenteError } from '../../../src/error.ts';
+import { stories } from '../../../src/proxy/operations.ts';
+import { chooseLane } from '../../../src/proxy/routing/lane.ts';
+import { beginCarried, endCarried } from '../../../src/proxy/routing/legacy-ledger/carry.ts';
+import { noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger/ended.ts';
+import type { Runtime } from '../../../src/proxy/runtime.ts';
+import type { Secret } from '../../../src/proxy/secret.ts';
 import type { LegacySide } from './legacy.ts';
 import type { Side } from './worlds.ts';
 

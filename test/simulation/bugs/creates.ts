@@ -8,9 +8,13 @@ export const createBugs: Bug[] = [
     name: 'POST before insert',
     test: null,
     edits: [
-      { file: 'core/open.ts', from: RUNTIME_IMPORT, to: `${RUNTIME_IMPORT} import { routeOf } from './upstream.ts';` },
       {
-        file: 'core/open.ts',
+        file: 'proxy/sales/open.ts',
+        from: RUNTIME_IMPORT,
+        to: `${RUNTIME_IMPORT} import { routeOf } from './upstream.ts';`,
+      },
+      {
+        file: 'proxy/sales/open.ts',
         from: "runtime.failpoint('create.before_row');",
         to: "await runtime.upstream.send({ ...routeOf('create'), body: fresh.body, token: call.token, idempotency_key: fresh.link.idempotency_key, timeout_ms: 4_000 }); runtime.failpoint('create.before_row');",
       },
@@ -21,7 +25,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/attempt.ts',
+        file: 'proxy/sales/attempt.ts',
         from: 'idempotency_key: plan.link.idempotency_key,',
         to: 'idempotency_key: replay ? runtime.ids.idempotencyKey() : plan.link.idempotency_key,',
       },
@@ -32,7 +36,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/outcome.ts',
+        file: 'proxy/sales/outcome.ts',
         from: "if (!expected.replay) return { kind: 'definite', status, body };",
         to: "if (!expected.replay) return ambiguous('refused', true);",
       },
@@ -43,7 +47,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/send.ts',
+        file: 'proxy/sales/send.ts',
         from: 'const saved = await applyOrder(runtime, link, order, { extra, merchant: plan.merchant });',
         to: "const saved = { ...link, order, order_id: order.id, state: 'LIVE' }; void applyOrder(runtime, link, order, { extra, merchant: plan.merchant });",
       },
@@ -54,7 +58,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/send.ts',
+        file: 'proxy/sales/send.ts',
         from: 'const body = plan.body ?? storedBody(runtime, link);',
         to: 'const body = plan.body ?? Buffer.from(JSON.stringify(JSON.parse(String(storedBody(runtime, link))), null, 1));',
       },
@@ -65,7 +69,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/send.ts',
+        file: 'proxy/sales/send.ts',
         from: 'const fresh = result.replayed ? await readOrder(runtime, plan.token, verdict.order.id, plan.deadline) : null;',
         to: 'const fresh = null;',
       },
@@ -76,7 +80,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/open.ts',
+        file: 'proxy/sales/open.ts',
         from: 'let own_reference = true;',
         to: "let own_reference = true; const old = (await runtime.store.linksOf(call.merchant.id, 0, Number.MAX_SAFE_INTEGER, 20)).find((one) => one.unit === sale.unit && one.state === 'DONE' && one.client_reference === sale.client_reference); if (old !== undefined) return sale.created(old);",
       },
@@ -87,7 +91,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/opening.ts',
+        file: 'proxy/sales/opening.ts',
         from: 'if (unheard === null || wasCanceledByUs(unheard)) return null;',
         to: "if (unheard === null || unheard.state === 'DONE') return null;",
       },
@@ -98,7 +102,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/opening.ts',
+        file: 'proxy/sales/opening.ts',
         from: 'if (unheard === null || wasCanceledByUs(unheard)) return null;',
         to: "if (unheard === null || wasCanceledByUs(unheard) || unheard.state === 'IN_DOUBT' || unheard.state === 'SENDING') return null;",
       },
@@ -109,12 +113,12 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/send.ts',
+        file: 'proxy/sales/send.ts',
         from: '...(plan.for_client === false ? {} : acknowledgement(runtime, link)),',
         to: '',
       },
       {
-        file: 'core/send.ts',
+        file: 'proxy/sales/send.ts',
         from: "runtime.failpoint('create.settled');",
         to: "runtime.failpoint('create.settled'); if (plan.for_client !== false) void runtime.clock.sleep(200).then(() => changeLink(runtime, saved, (current) => ({ change: acknowledgement(runtime, current) })));",
       },
@@ -125,7 +129,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/point/create.ts',
+        file: 'proxy/point/create.ts',
         from: 'intent_id: link.legacy_id,',
         to: 'intent_id: link.attempts > 1 ? runtime.ids.legacyId(runtime.clock.now()) : link.legacy_id,',
       },
@@ -135,7 +139,11 @@ export const createBugs: Bug[] = [
     name: 'replay after R',
     test: null,
     edits: [
-      { file: 'core/send.ts', from: 'return now - link.first_sent_at < window_ms;', to: 'return window_ms > 0;' },
+      {
+        file: 'proxy/sales/send.ts',
+        from: 'return now - link.first_sent_at < window_ms;',
+        to: 'return window_ms > 0;',
+      },
     ],
   },
   {
@@ -143,7 +151,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/outcome.ts',
+        file: 'proxy/sales/outcome.ts',
         from: "if (code === 'idempotency_key_already_used') return ambiguous(code, false);",
         to: "if (code === 'idempotency_key_already_used') return { kind: 'definite', status, body };",
       },

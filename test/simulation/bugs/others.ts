@@ -18,11 +18,11 @@ export const otherBugs: Bug[] = [
     test: { file: 'test/outbound/guard.test.ts', name: 'refuses the IP literal' },
     edits: [
       {
-        file: 'outbound/guard.ts',
+        file: 'proxy/notices/guard.ts',
         from: 'const refusal = isIP(host) === 0 ? null : refusalOf(host, policy);\n    if (refusal !== null) return callback',
         to: 'const refusal = null;\n    if (refusal !== null) return callback',
       },
-      { file: 'outbound/guard.ts', from: 'const wrong = peerRefusal(socket, policy);', to: 'const wrong = null;' },
+      { file: 'proxy/notices/guard.ts', from: 'const wrong = peerRefusal(socket, policy);', to: 'const wrong = null;' },
     ],
   },
   {
@@ -30,7 +30,7 @@ export const otherBugs: Bug[] = [
     test: { file: 'test/outbound/sender.test.ts', name: 'a redirect is not followed' },
     edits: [
       {
-        file: 'outbound/sender.ts',
+        file: 'proxy/notices/sender.ts',
         from: 'await readSome(answer.body);',
         to: "const { location } = answer.headers; if (answer.statusCode >= 300 && answer.statusCode < 400 && typeof location === 'string') return post(new URL(location, url), request); await readSome(answer.body);",
       },
@@ -41,7 +41,7 @@ export const otherBugs: Bug[] = [
     test: { file: 'test/core/signature.test.ts', name: 'is decided by the constant-time comparison' },
     edits: [
       {
-        file: 'core/signature.ts',
+        file: 'proxy/http/signature.ts',
         from: 'verified = timingSafeEqual(given, expected) || verified;',
         to: "verified = given.toString('hex') === expected.toString('hex') || verified; void timingSafeEqual;",
       },
@@ -52,12 +52,12 @@ export const otherBugs: Bug[] = [
     test: { file: 'test/outbound/log.test.ts', name: 'has the fields of the list and no other' },
     edits: [
       {
-        file: 'outbound/log.ts',
+        file: 'proxy/telemetry/log.ts',
         from: 'const options = { level, base: null };',
         to: "const options = { level, base: null, redact: ['token', 'authorization', 'body.token'] };",
       },
       {
-        file: 'outbound/log.ts',
+        file: 'proxy/telemetry/log.ts',
         from: 'const kept: Record<string, string | number> = {};',
         to: 'const kept: Record<string, string | number> = {}; if (fields !== null) return fields as never;',
       },

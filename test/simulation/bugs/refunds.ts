@@ -7,12 +7,12 @@ export const refundBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/payments/make-refund.ts',
+        file: 'proxy/payments/make-refund.ts',
         from: 'const { refund, link, order_id, plan } = sending;',
         to: 'const { refund, link, order_id, plan, repeated } = sending;',
       },
       {
-        file: 'core/payments/make-refund.ts',
+        file: 'proxy/payments/make-refund.ts',
         from: '      idempotency_key,\n      timeout_ms: Math.min(left_ms',
         to: '      idempotency_key: repeated ? runtime.ids.idempotencyKey() : idempotency_key,\n      timeout_ms: Math.min(left_ms',
       },
@@ -23,7 +23,7 @@ export const refundBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/payments/recognise.ts',
+        file: 'proxy/payments/recognise.ts',
         from: 'if (untold === undefined || (client_key !== null && !isOpen(untold)))',
         to: 'if (untold === undefined || !isOpen(untold))',
       },
@@ -34,7 +34,7 @@ export const refundBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/payments/make-refund.ts',
+        file: 'proxy/payments/make-refund.ts',
         from: "runtime.failpoint('refund.answer_read');",
         to: "runtime.failpoint('refund.answer_read'); if (plan.deadline > 0) return { kind: 'made', refund: await runtime.store.saveRefund(refund, { state: 'DONE' }), link };",
       },

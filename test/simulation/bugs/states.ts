@@ -7,7 +7,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/event.ts',
+        file: 'proxy/sales/event.ts',
         from: 'const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);',
         to: "if (link.order !== null && event.action.startsWith('order.')) { await applyOrder(runtime, link, { ...link.order, status: event.action.slice(6), last_updated_date: new Date(runtime.clock.now()).toISOString() }); return done(runtime, event); } const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);",
       },
@@ -18,7 +18,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/advance.ts',
+        file: 'proxy/sales/advance.ts',
         from: "if (hasEnded(link) && order.status !== 'processed' && order.status !== 'refunded') return false;",
         to: 'if (version !== null) return true;',
       },
@@ -29,7 +29,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/announce.ts',
+        file: 'proxy/sales/announce.ts',
         from: 'topicsOf(link, next, row).flatMap(',
         to: "topicsOf(link, next, row).filter((topic) => link.order === null || topic === 'payment').flatMap(",
       },
@@ -40,7 +40,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/change.ts',
+        file: 'proxy/sales/change.ts',
         from: 'const saved = await runtime.store.saveLink(current, change, extra);',
         to: 'const first = await runtime.store.saveLink(current, change, { ...extra, notices: [] }); const saved = (extra.notices ?? []).length === 0 ? first : await runtime.store.saveLink(first, {}, { notices: extra.notices ?? [] });',
       },
@@ -50,7 +50,11 @@ export const stateBugs: Bug[] = [
     name: '200 before inbox commit',
     test: null,
     edits: [
-      { file: 'http/webhooks.ts', from: 'await keep(door, event, verified);', to: 'void keep(door, event, verified);' },
+      {
+        file: 'proxy/http/webhooks.ts',
+        from: 'await keep(door, event, verified);',
+        to: 'void keep(door, event, verified);',
+      },
     ],
   },
   {
@@ -58,7 +62,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/open-row.ts',
+        file: 'proxy/sales/open-row.ts',
         from: 'merchant.revision,',
         to: 'undefined,',
       },
@@ -69,7 +73,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/cancel-order.ts',
+        file: 'proxy/sales/cancel-order.ts',
         from: "runtime.failpoint('cancel.sent');",
         to: "if (outcome.kind === 'broken') return sendCancel(runtime, link, token, headers, deadline); runtime.failpoint('cancel.sent');",
       },
@@ -80,7 +84,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/point/create.ts',
+        file: 'proxy/point/create.ts',
         from: 'if (holder.order_id === null) return busy;',
         to: 'if (deadline > 0) return busy;',
       },
@@ -118,7 +122,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'core/lane.ts',
+        file: 'proxy/routing/lane.ts',
         from: 'return named.link?.merchant_id === merchant.id ? orders(named.link) : legacy;',
         to: 'return named.link !== null ? orders(named.link) : legacy;',
       },

@@ -1,6 +1,6 @@
 /** The inbox: nothing acknowledged is lost, identical unread hints are merged, and what matches nothing yet is parked. */
 import { expect, it } from 'vitest';
-import { PARKED_EVENTS_LIMIT, type Store } from '../../../src/core/store.ts';
+import { PARKED_EVENTS_LIMIT, type Store } from '../../../src/proxy/store.ts';
 import { type Harness, MINUTE_MS, NOON, newEvent, opened, orderId } from './harness.ts';
 
 /** Later than anything the store's own clock says. */

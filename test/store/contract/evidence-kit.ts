@@ -1,6 +1,6 @@
 /** Invented exchanges, and what was found in them. */
 import { randomUUID } from 'node:crypto';
-import type { DifferenceSeen, LossSeen, RecordedExchange } from '../../../src/core/records/evidence.ts';
+import type { DifferenceSeen, LossSeen, RecordedExchange } from '../../../src/proxy/records/evidence.ts';
 import { MERCHANT, NOON, TERMINAL } from './harness.ts';
 
 /** A legacy create in shadow that went well. */

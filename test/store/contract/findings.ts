@@ -1,8 +1,7 @@
 /** Findings: traffic, units, the loss ledger, coverage, unknown names and shadow verdicts, each a sum of exchanges. */
 import { expect, it } from 'vitest';
-import type { Verdict } from '../../../src/core/evidence/verdict.ts';
-import type { RecordedExchange } from '../../../src/core/records/evidence.ts';
-import type { Store } from '../../../src/core/store.ts';
+import type { RecordedExchange, Verdict } from '../../../src/proxy/records/evidence.ts';
+import type { Store } from '../../../src/proxy/store.ts';
 import { accepted, newDifference, newExchange, newLoss } from './evidence-kit.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
 
@@ -168,7 +167,7 @@ function itCountsSharedFields(current: () => Harness): void {
   it('counts a list of fields that calls share once for each of them, and by whose they are', async () => {
     const { store } = current();
     const title = { operation: 'qr.create', field: 'title', outcome: 'equal' } as const;
-    const cells = Object.freeze([title]) as RecordedExchange['cells']; // as `core/evidence/evaluation.ts` shares it
+    const cells = Object.freeze([title]) as RecordedExchange['cells']; // as `proxy/evidence/evaluation.ts` shares it
     await store.recordExchanges([
       newExchange({ cells, at: LATER }),
       newExchange({ cells }),

@@ -1,10 +1,10 @@
 /** What an engine hands in to be judged, and the invented rows that the suite works with. */
 import { randomUUID } from 'node:crypto';
-import { type Link, slotOf } from '../../../src/core/link.ts';
-import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
-import type { Attempt, NewNotice } from '../../../src/core/records/notices.ts';
-import type { LegacySale } from '../../../src/core/records/routing.ts';
-import type { AuditEntry, Met, NewEvent, Opening, Store } from '../../../src/core/store.ts';
+import type { Attempt, NewNotice } from '../../../src/proxy/records/notices.ts';
+import type { LegacySale } from '../../../src/proxy/records/routing.ts';
+import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
+import { type Link, slotOf } from '../../../src/proxy/sales/link.ts';
+import type { AuditEntry, Met, NewEvent, Opening, Store } from '../../../src/proxy/store.ts';
 import { LINK } from '../../../src/store/columns.ts';
 
 export interface Harness {

@@ -1,7 +1,7 @@
 /** Merchants with their settings, and the tokens the upstream has accepted. */
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { type AcceptedToken, merchantSettings } from '../../../src/core/merchant.ts';
+import { type AcceptedToken, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, newSale, OTHER_MERCHANT } from './harness.ts';
 
 export function merchantTests(current: () => Harness): void {

@@ -1,7 +1,7 @@
 /** Moves: safety stops, proposals that wait for a second person, bulk moves, and the audit as it is searched. */
 import { expect, it } from 'vitest';
-import { type Merchant, merchantSettings } from '../../../src/core/merchant.ts';
-import type { BulkMove, Proposal } from '../../../src/core/records/routing.ts';
+import type { BulkMove, Proposal } from '../../../src/proxy/records/routing.ts';
+import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
 
 export function moveTests(current: () => Harness): void {

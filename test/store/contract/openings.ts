@@ -1,7 +1,7 @@
 /** Step 1 of the create protocol: who gets the unit, and what the decision is shown. */
 import { expect, it } from 'vitest';
-import type { Link } from '../../../src/core/link.ts';
-import type { Met, Opening } from '../../../src/core/store.ts';
+import type { Link } from '../../../src/proxy/sales/link.ts';
+import type { Met, Opening } from '../../../src/proxy/store.ts';
 import {
   auditOf,
   busyUnlessFree,

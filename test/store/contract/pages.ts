@@ -1,6 +1,6 @@
 /** Pages of exchanges: every filter alone and with others, and every page where the last one ended. */
 import { expect, it } from 'vitest';
-import type { ExchangeFilter, RecordedExchange } from '../../../src/core/records/evidence.ts';
+import type { ExchangeFilter, RecordedExchange } from '../../../src/proxy/records/evidence.ts';
 import { messages, newExchange } from './evidence-kit.ts';
 import { type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from './harness.ts';
 

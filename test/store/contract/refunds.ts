@@ -1,8 +1,8 @@
 /** Refunds: a row before the call, one under way for each payment, and no change on an old revision. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import type { Link } from '../../../src/core/link.ts';
-import type { Refund } from '../../../src/core/payments/refund.ts';
+import type { Refund } from '../../../src/proxy/payments/refund.ts';
+import type { Link } from '../../../src/proxy/sales/link.ts';
 import { finished, type Harness, NOON } from './harness.ts';
 
 const underWay: readonly Refund['state'][] = ['SENDING', 'IN_DOUBT'];

@@ -1,7 +1,7 @@
 /** What waits by a clock that ran ahead is pulled forward, and nothing else is (`reliability.md` F47). */
 import { expect, it } from 'vitest';
-import type { Link } from '../../../src/core/link.ts';
-import type { Attempt } from '../../../src/core/records/notices.ts';
+import type { Attempt } from '../../../src/proxy/records/notices.ts';
+import type { Link } from '../../../src/proxy/sales/link.ts';
 import { type Harness, MINUTE_MS, NOON, newEvent, newNotice, newSale, opened } from './harness.ts';
 
 const DAY_MS = 24 * 60 * MINUTE_MS;

@@ -1,4 +1,4 @@
-/** What every store engine must do: the whole contract of `core/store.ts`, run against whatever is handed in. */
+/** What every store engine must do: the whole contract of `proxy/store.ts`, run against whatever is handed in. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { anyMerchantTests } from './any-merchant.ts';
 import { auditTests } from './audit.ts';

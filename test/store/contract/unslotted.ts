@@ -1,7 +1,7 @@
 /** Openings without a slot, as of dynamic QRs: any number may be live on one till, but the retry of one is recognised. */
 import { expect, it } from 'vitest';
-import type { Link } from '../../../src/core/link.ts';
-import type { Met, Opening } from '../../../src/core/store.ts';
+import type { Link } from '../../../src/proxy/sales/link.ts';
+import type { Met, Opening } from '../../../src/proxy/store.ts';
 import { type Harness, joinUnlessNew, NOON, newLink, OTHER_MERCHANT } from './harness.ts';
 
 const TILL = 'SUC001POS001';

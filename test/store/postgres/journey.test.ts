@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type App, startApp } from '../../../src/app.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { type App, startApp } from '../../../src/app/app.ts';
+import { loadConfig } from '../../../src/config/config.ts';
 import {
   ARGENTINA,
   type Bench,

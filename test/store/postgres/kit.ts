@@ -1,6 +1,6 @@
 /** Opens stores on a PostgreSQL database, and takes their rows away. */
-import { Secret } from '../../../src/core/secret.ts';
-import type { Store } from '../../../src/core/store.ts';
+import { Secret } from '../../../src/proxy/secret.ts';
+import type { Store } from '../../../src/proxy/store.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/store.ts';
 import type { Harness } from '../contract/harness.ts';
 import { startServer } from './server.ts';

@@ -1,12 +1,12 @@
 /** What a create costs on the way to a server of its own: each question that waits for the one before it is felt by the till. */
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { chooseLane, type Lane } from '../../../src/core/lane.ts';
-import { slotOf } from '../../../src/core/link.ts';
-import { byIntent } from '../../../src/core/named.ts';
-import { createIntent } from '../../../src/core/point/create.ts';
-import { getIntent } from '../../../src/core/point/read.ts';
-import type { Store } from '../../../src/core/store.ts';
+import { createIntent } from '../../../src/proxy/point/create.ts';
+import { getIntent } from '../../../src/proxy/point/read.ts';
+import { chooseLane, type Lane } from '../../../src/proxy/routing/lane.ts';
+import { byIntent } from '../../../src/proxy/routing/named.ts';
+import { slotOf } from '../../../src/proxy/sales/link.ts';
+import type { Store } from '../../../src/proxy/store.ts';
 import { callOf, createStand, creates, meetMerchant, TOKEN } from '../../proof/stand.ts';
 import { MERCHANT, NOON, newSale, TERMINAL } from '../contract/harness.ts';
 import { openStore } from './kit.ts';

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type App, startApp } from '../../../src/app.ts';
-import type { MigrateStoreOutcome } from '../../../src/cli/migrate-store.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { type App, startApp } from '../../../src/app/app.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import type { MigrateStoreOutcome } from '../../../src/ops/cli/migrate-store.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { FAST } from '../../http/till.ts';
 import {

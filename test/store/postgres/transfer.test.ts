@@ -1,6 +1,6 @@
 /** `puente migrate-store` on a living installation: ahead, killed, repeated, settled, and every old sale answered afterwards. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { App } from '../../../src/app.ts';
+import type { App } from '../../../src/app/app.ts';
 import { call, eventually, OPS_TOKEN, POINT } from '../../kit.ts';
 import { type Server, startServer } from './server.ts';
 import { openStand, outcomeOf, type TransferStand } from './transfer-stand.ts';

@@ -1,8 +1,8 @@
 /** Reads that tills repeat: from the file once, and again as soon as anything could have changed what they tell. */
 import { describe, expect, it } from 'vitest';
-import type { Link } from '../../../src/core/link.ts';
-import type { LegacySale } from '../../../src/core/records/routing.ts';
-import type { Store } from '../../../src/core/store.ts';
+import type { LegacySale } from '../../../src/proxy/records/routing.ts';
+import type { Link } from '../../../src/proxy/sales/link.ts';
+import type { Store } from '../../../src/proxy/store.ts';
 import { valuesOfLink } from '../../../src/store/rows.ts';
 import { withKnownRows } from '../../../src/store/sqlite/known-reads.ts';
 import { createKnownRows } from '../../../src/store/sqlite/known-rows.ts';

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { verifyAudit } from '../../../src/core/audit.ts';
-import type { BulkItem } from '../../../src/core/records/routing.ts';
-import { tidyRound } from '../../../src/core/retention.ts';
-import type { Store } from '../../../src/core/store.ts';
-import { startChores } from '../../../src/outbound/chores.ts';
+import { startChores } from '../../../src/ops/upkeep/chores.ts';
+import { tidyRound } from '../../../src/ops/upkeep/retention.ts';
+import { verifyAudit } from '../../../src/proxy/audit.ts';
+import type { BulkItem } from '../../../src/proxy/records/routing.ts';
+import type { Store } from '../../../src/proxy/store.ts';
 import { eventually } from '../../kit.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {

@@ -2,8 +2,8 @@
 import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { limitsOf } from '../../../src/core/retention.ts';
 import type { PuenteError } from '../../../src/error.ts';
+import { limitsOf } from '../../../src/ops/upkeep/retention.ts';
 import {
   auditOf,
   DAY_MS,

@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, readdirSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type LinkState, linkStates } from '../../../src/core/link.ts';
+import { type LinkState, linkStates } from '../../../src/proxy/sales/link.ts';
 import { type Migration, readMigrations } from '../../../src/store/migrations.ts';
 import { MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
 import { APPLICATION_ID, migrate, versionOf } from '../../../src/store/sqlite/migrate.ts';

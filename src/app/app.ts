@@ -1,0 +1,216 @@
+/** The one wiring place: settings in, a running Puente out. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
+import { assumptionsOf } from '../config/assumptions.ts';
+import type { Config } from '../config/config.ts';
+import { hasNoPeople } from '../config/contradictions.ts';
+import { type OpsApp, opsApp, refuseOpsHead } from '../ops/api/server.ts';
+import { type Admission, createAdmission } from '../proxy/http/admission.ts';
+import { loadedLate } from '../proxy/http/loaded-late.ts';
+import { createPassthrough } from '../proxy/http/passthrough.ts';
+import { type Listening, listen } from '../proxy/http/server.ts';
+import { checkUrl, type OutboundPolicy } from '../proxy/notices/guard.ts';
+import type { Runtime } from '../proxy/runtime.ts';
+import { Secret } from '../proxy/secret.ts';
+import { createMetrics, type Metrics } from '../proxy/telemetry/metrics.ts';
+import type { Sandbox } from '../sandbox/server.ts';
+import { type AppParts, type Inside, openInside } from './inside.ts';
+import { installationOf } from './installation.ts';
+import { doorUrl, openPublicDoor } from './public.ts';
+import { closeLeftovers } from './runtime.ts';
+import { observe } from './telemetry.ts';
+import type { Started } from './welcome.ts';
+import { startWork } from './work.ts';
+import type { WorkerSide } from './worker.ts';
+
+export type { AppParts };
+
+export interface App extends Started {
+  /** Set in one of several processes of this host. */
+  worker: WorkerSide | null;
+  /** Loads what operators ask for and no till does; without it, the first of them waits. */
+  loadRest(): Promise<void>;
+  /** Stops accepting, lets running calls end within the grace period, and closes the store. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts everything: tables and their proofs first, then the store, then the doors.
+ * @throws PuenteError bad_tables, store_unusable or bad_setting; then nothing listens.
+ */
+export async function startApp(config: Config, parts: AppParts = {}): Promise<App> {
+  const remarks: string[] = [];
+  const metrics = createMetrics();
+  const admission = createAdmission(config.limits, () => performance.now(), metrics.count);
+  const inside = await openInside(config, parts, metrics, admission, remarks);
+  const { runtime, sandbox } = inside;
+  const readings = () => metrics.read(runtime.store, admission);
+  const telemetry = await observe(config, parts, inside, readings, remarks);
+  const worker = parts.joinWorkers?.(readings) ?? null;
+  const policy = outboundPolicy(config);
+  const passthrough = createPassthrough(inside.legacy_url, config.limits.calls, runtime.log);
+  const webhook_secret = config.webhook.secret ?? (sandbox === null ? null : new Secret(randomUUID()));
+  let eventsWaiting = (): void => undefined; // what comes before the work has started is in the inbox
+  const publicDoor = await openPublicDoor({
+    runtime,
+    config,
+    metrics,
+    passthrough,
+    admission,
+    webhook_secret,
+    eventsWaiting: () => eventsWaiting(),
+    telemetry,
+  });
+  const public_url = config.public.url ?? publicDoor.own_url;
+  policy.own_hosts.push(new URL(public_url).host);
+  if (!config.outbound.allow_private) policy.own_hosts.push(...ownAddresses());
+  if (sandbox === null && config.public.url === null) remarks.push(urlNotSet(public_url));
+  const work = startWork(runtime, config, metrics, policy, public_url, telemetry);
+  inside.onNotices(work.notices);
+  eventsWaiting = work.events;
+  const state = { ready: true };
+  if (sandbox !== null) attachSandbox(sandbox, runtime, webhook_secret, publicDoor.own_url, () => state.ready);
+  // A made token has to be printed, and what is printed is kept in logs: that is for a first try-out alone.
+  const ops_token_made = sandbox !== null && hasNoPeople(config.ops);
+  const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
+  const shown = worker === null ? metrics : { ...metrics, render: worker.pageOfAll };
+  const ops = opsAppOf(config, inside, shown, admission, ops_token, policy, () => state.ready);
+  const opsDoor = await listenForOps(config, ops.app, metrics);
+  return {
+    public_url,
+    own_url: publicDoor.own_url,
+    ops_url: doorUrl('http', config.ops.host, opsDoor.port),
+    ops_token,
+    ops_token_made,
+    sandbox,
+    remarks,
+    worker,
+    loadRest: ops.load,
+    async close() {
+      state.ready = false;
+      await closeDoors(publicDoor, opsDoor, config.shutdown, worker);
+      passthrough.close();
+      admission.stop();
+      await work.stop();
+      await runtime.safety.settled();
+      await inside.settle();
+      await telemetry?.stop();
+      await runtime.store.close();
+      await sandbox?.close();
+    },
+  };
+}
+
+function urlNotSet(public_url: string): string {
+  return `public.url is not set: notices of QR sales send receivers to ${public_url}; set it to what they reach.`;
+}
+
+function outboundPolicy({ outbound }: Config): OutboundPolicy {
+  const { allow_private, allow_http, ports } = outbound;
+  return { allow_private, allow_http, ports: [...ports], own_hosts: [] };
+}
+
+/**
+ * Whoever is connected to a worker that leaves learns so from an answer, and finds the others by the same door. Calls come more
+ * often than this on a connection that is in use.
+ */
+const WORKER_FAREWELL_MS = 1_000;
+
+/**
+ * The ops door goes last: while calls under way end, its `/readyz` tells a balancer 503 (`reliability.md` F53). That of a
+ * worker goes first: the others go on answering for the host, and its leaving is no news to a balancer.
+ */
+async function closeDoors(
+  publicDoor: Listening,
+  opsDoor: Listening,
+  { farewell_ms, grace_ms }: Config['shutdown'],
+  worker: WorkerSide | null,
+): Promise<void> {
+  if (worker !== null) await opsDoor.close(grace_ms);
+  const told_ms = worker?.isReplaced() === true ? 0 : farewell_ms;
+  await publicDoor.farewell(told_ms, worker === null ? 0 : WORKER_FAREWELL_MS);
+  const end = performance.now() + grace_ms;
+  await publicDoor.close(grace_ms);
+  await opsDoor.close(Math.max(0, end - performance.now()));
+}
+
+/** The sandbox tells its events to our own door; a reset empties it, and what pointed there is closed. */
+function attachSandbox(
+  { world }: Sandbox,
+  runtime: Runtime,
+  secret: Secret | null,
+  own_url: string,
+  isRunning: () => boolean,
+): void {
+  const webhooks = { webhook_url: `${own_url}/webhooks/orders`, webhook_secret: secret?.reveal() ?? '' };
+  world.configure(webhooks);
+  world.onReset(() => {
+    if (!isRunning()) return;
+    world.configure(webhooks);
+    // A create that is under way ends by itself; what has its order has lost it.
+    closeLeftovers(runtime, (link) => link.order_id !== null).catch((error: unknown) =>
+      runtime.log.error('open payments could not be closed after a reset', { cause: String(error) }),
+    );
+  });
+}
+
+/** A public address of this machine would lead to our own doors, whatever name it is called by. */
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((found = []) => found.map(({ address }) => address));
+}
+
+/** The ops door serves a few people on one network. */
+const opsLimits = {
+  headers_timeout_ms: 10_000,
+  request_timeout_ms: 30_000,
+  keep_alive_timeout_ms: 5_000,
+  write_timeout_ms: 30_000,
+  header_limit_bytes: 8_192,
+  max_connections: 200,
+  max_requests_per_connection: 1_000,
+};
+
+function opsAppOf(
+  config: Config,
+  { runtime, sandbox, legacy_url }: Inside,
+  metrics: Metrics,
+  admission: Admission,
+  token: Secret | null,
+  policy: OutboundPolicy,
+  ready: () => boolean,
+): OpsApp {
+  const { host, hosts, tokens } = config.ops;
+  return opsApp({
+    runtime,
+    people: { token, tokens },
+    hosts: [...hosts, host],
+    metrics,
+    admission,
+    ready,
+    installation: installationOf(
+      config,
+      { orders: sandbox?.url ?? config.upstream, legacy: legacy_url },
+      runtime.clock,
+    ),
+    report_facts: {
+      get assumptions() {
+        return assumptionsOf(config);
+      },
+      notice_agent: config.notices.user_agent,
+    },
+    checkUrl: (url) => void checkUrl(url, policy),
+    console: (parts) =>
+      loadedLate(async () => (await import('../ops/console/console.ts')).createConsole(parts)).handler,
+  });
+}
+
+function listenForOps(config: Config, app: OpsApp['app'], metrics: Metrics): Promise<Listening> {
+  return listen(app, {
+    ...opsLimits,
+    name: 'ops.port',
+    host: config.ops.host,
+    port: config.ops.port,
+    refuse: (_request, response) => refuseOpsHead(response),
+    dropped: () => metrics.count('connections', 'dropped'),
+  });
+}

@@ -1,0 +1,76 @@
+/** How the ops API tells what went wrong: one shape, {error, message} and facts. */
+
+import { randomUUID } from 'node:crypto';
+import type { ErrorRequestHandler, Response } from 'express';
+import { z } from 'zod';
+import { type ErrorCode, errorCodes, PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import type { Log } from '../../proxy/runtime.ts';
+import { said } from './said.ts';
+
+/** The body of every refusal; facts of the error stand beside the two. */
+export const refusalBody = z.looseObject({
+  error: z.enum([...errorCodes, 'internal']),
+  message: z.string().describe('What happened, and what to do next: a sentence for people.'),
+  said: z.array(said).exactOptional().describe('The message by its codes, to be said in another language.'),
+});
+
+const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
+  bad_request: 400,
+  blocked_address: 400,
+  refused: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  too_many: 429,
+  store_failed: 503,
+  store_unusable: 503,
+};
+
+/** The HTTP status of a refusal. */
+export function statusOf(code: ErrorCode): number {
+  return STATUS[code] ?? 500;
+}
+
+/** Sets the status of a refusal, and when to come again. */
+export function setRefusal(response: Response, { code, facts }: PuenteError): void {
+  response.status(statusOf(code));
+  if (facts.retry_after_s !== undefined) response.set('Retry-After', String(facts.retry_after_s));
+}
+
+/** The status of what Express could not read in a call: its address, or its body; null for an error of ours. */
+export function callersFault(error: unknown): number | null {
+  const status = error instanceof Error && 'status' in error ? error.status : null;
+  return typeof status === 'number' && status >= 400 && status < 500 ? status : null;
+}
+
+/** The statuses that a refusal can have. */
+export const refusalStatuses = [...new Set([...Object.values(STATUS), 413, 500])].sort(
+  (first, second) => first - second,
+);
+
+/** Nothing where the message has no codes. */
+function codesOf({ said }: PuenteError): { said?: PuenteError['said'] } {
+  return said.length === 0 ? {} : { said };
+}
+
+export function tellError(log: Log): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) return next(error);
+    if (error instanceof PuenteError) {
+      setRefusal(response, error);
+      response.json({ ...error.facts, error: error.code, message: error.message, ...codesOf(error) });
+      return;
+    }
+    const status = callersFault(error) ?? 500;
+    if (status >= 500) {
+      const request_id = randomUUID();
+      log.error('ops call failed', { cause: String(error), path: request.path, request_id });
+      response.set('X-Request-Id', request_id);
+    }
+    const [error_code, { text: message, said }] =
+      status < 500 ? ['bad_request', say('refusal.unreadable', {})] : ['internal', say('refusal.internal', {})];
+    response.status(status).json({ error: error_code, message, said: [said] });
+  };
+}

@@ -1,0 +1,87 @@
+/** The delivery log on the ops door: list, show, and replay. */
+
+import { z } from 'zod';
+import {
+  noticeQuery,
+  noticeStates,
+  replayMany,
+  replayNotice,
+  replayOne,
+  replayWindow,
+  viewNotice,
+  viewNotices,
+} from '../notices/log.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
+import { said } from './said.ts';
+
+const attempt = z.object({
+  at: z.iso.datetime(),
+  duration_ms: z.number(),
+  outcome: z.enum(['delivered', 'theirs', 'ours']),
+  status: z.int().nullable(),
+  detail: z.string(),
+  said: said.nullable(),
+  url: z.string().nullable(),
+});
+
+const notice = z.object({
+  id: z.string(),
+  merchant: z.string(),
+  legacy_id: z.string(),
+  topic: z.string(),
+  form: z.enum(['point', 'ipn', 'webhook']),
+  subject: z.string(),
+  sequence: z.int(),
+  state: z.enum(noticeStates),
+  replayed: z.boolean(),
+  attempts: z.int(),
+  created_at: z.iso.datetime(),
+  next_attempt_at: z.iso.datetime().nullable(),
+  last_attempt: attempt.nullable(),
+});
+
+export const noticesView = z.object({ notices: z.array(notice) });
+export const noticeView = notice.extend({ tries: z.array(attempt) });
+export const replayedView = z.object({ notices: z.int(), dry_run: z.boolean(), delivered_left_out: z.int() });
+
+export const noticeRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/notices',
+    role: 'viewer',
+    summary: 'The delivery log, newest first.',
+    query: noticeQuery,
+    answer: noticesView,
+    command: 'notices list',
+    run: async ({ runtime }, { query }) => ({ notices: await viewNotices(runtime, query) }),
+  }),
+  opsRoute({
+    method: 'POST',
+    path: '/api/notices/replay',
+    role: 'operator',
+    summary: 'Tells every notice of a window again; a dry run says how many.',
+    body: replayMany,
+    answer: replayedView,
+    command: 'notices replay',
+    run: ({ runtime }, { body, person }) => replayWindow(runtime, body, person.name),
+  }),
+  opsRoute({
+    method: 'GET',
+    path: '/api/notices/:id',
+    role: 'viewer',
+    summary: 'One notice with all its attempts.',
+    answer: noticeView,
+    command: 'notices show',
+    run: ({ runtime }, { path }) => viewNotice(runtime, path.id ?? ''),
+  }),
+  opsRoute({
+    method: 'POST',
+    path: '/api/notices/:id/replay',
+    role: 'operator',
+    summary: 'Tells one notice again, now.',
+    body: replayOne,
+    answer: notice,
+    command: 'notices replay',
+    run: ({ runtime }, { path, body, person }) => replayNotice(runtime, path.id ?? '', body.reason, person.name),
+  }),
+];

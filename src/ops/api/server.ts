@@ -1,0 +1,70 @@
+/** The ops door: health and metrics; and the API and console of operators, which are loaded once the process is ready. */
+import type { ServerResponse } from 'node:http';
+import express, { type Express, type RequestHandler } from 'express';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import type { Admission } from '../../proxy/http/admission.ts';
+import { type LoadedLate, loadedLate } from '../../proxy/http/loaded-late.ts';
+import type { Metrics } from '../../proxy/telemetry/metrics.ts';
+import { version } from '../../version.ts';
+import { tellError } from './errors.ts';
+import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './guard.ts';
+import type { ConsoleParts } from './in-process.ts';
+import type { OpsTokens } from './people.ts';
+import type { OpsParts } from './route.ts';
+
+export interface OpsDoor extends Omit<OpsParts, 'fleet'> {
+  people: OpsTokens;
+  /** Host names under which operators reach the door, beside `localhost` and IP addresses. */
+  hosts: readonly string[];
+  metrics: Metrics;
+  admission: Pick<Admission, 'level' | 'callsUnderWay'>;
+  /** Makes the pages for people; without it the door is for programs alone. */
+  console?: (parts: ConsoleParts) => RequestHandler;
+  /** False while starting or stopping: `/readyz` answers 503. */
+  ready(): boolean;
+}
+
+/** Tells that the head of a request would leave a guess, in the shape of every refusal here. */
+export function refuseOpsHead(response: ServerResponse): void {
+  const { text: message, said } = say('refusal.head', {});
+  const text = JSON.stringify({ error: 'bad_request', message, said: [said] });
+  const type = 'application/json; charset=utf-8';
+  response.writeHead(400, { ...GUARD_HEADERS, 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) });
+  response.end(text);
+}
+
+export interface OpsApp {
+  app: Express;
+  /** Loads the API, a fifth of the program, which is else loaded with the first call to it. */
+  load: LoadedLate['load'];
+}
+
+export function opsApp(door: OpsDoor): OpsApp {
+  const { runtime } = door;
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.use(doorGuard(door.hosts));
+  app.get('/healthz', (_request, response) => void response.json({ status: 'ok', version }));
+  app.get('/readyz', (_request, response) => {
+    const ready = door.ready() && runtime.store.healthy();
+    response.status(ready ? 200 : 503).json({
+      status: ready ? 'ready' : 'not ready',
+      shedding: door.admission.level(),
+      disk: runtime.store.room().level,
+    });
+  });
+  app.get('/metrics', async (_request, response) => {
+    const { type, text } = await door.metrics.render(runtime.store, door.admission);
+    response.type(type).send(text);
+  });
+  app.use('/api', sameOriginOnly);
+  const { handler, load } = loadedLate(async () => (await import('./api.ts')).operatorsRouter(door));
+  app.use(handler);
+  app.use(() => {
+    throw new PuenteError('not_found', say('refusal.no_operation', {}));
+  });
+  app.use(tellError(runtime.log));
+  return { app, load };
+}

@@ -1,0 +1,68 @@
+/** Sends an answer in parts, no faster than the client reads, and stops its making when the client goes. */
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Response } from 'express';
+import type { Log } from '../../proxy/runtime.ts';
+import type { Streamed } from './route.ts';
+
+/** Whether `run` has marked its answer with `streamed()`. */
+export function isStreamed(answer: unknown): answer is Streamed & { streamed: true } {
+  return (
+    typeof answer === 'object' &&
+    answer !== null &&
+    'streamed' in answer &&
+    answer.streamed === true &&
+    'parts' in answer
+  );
+}
+
+/**
+ * An error before the first part is thrown, so that it is told as any other. A later one cuts the connection: what has
+ * arrived must not look whole.
+ */
+export async function sendStream(response: Response, answer: Streamed, log: Log): Promise<void> {
+  const parts = answer.parts[Symbol.asyncIterator]();
+  const first = await parts.next();
+  response.status(200).set('Content-Type', answer.content_type);
+  if (answer.file_name !== null)
+    response.attachment(safeName(answer.file_name)).set('Content-Type', answer.content_type);
+  try {
+    await pipeline(Readable.from(withFirst(first, parts)), response);
+  } catch (error) {
+    if (isGone(error)) return;
+    log.error('an ops answer broke off', { cause: String(error), path: response.req.path });
+    response.destroy();
+  }
+}
+
+/** Aborted when the client goes before it has its whole answer. */
+export function untilGone(response: Response): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+async function* withFirst(
+  first: IteratorResult<string>,
+  parts: AsyncIterator<string>,
+): AsyncGenerator<string, void, undefined> {
+  try {
+    for (let part = first; part.done !== true; part = await parts.next()) yield part.value;
+  } finally {
+    await parts.return?.();
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
+/** A file name that no system takes for a path or a command. */
+function safeName(name: string): string {
+  return name
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[.-]+/, '')
+    .slice(0, 100);
+}

@@ -1,0 +1,213 @@
+/** Assesses a capture of legacy traffic: what orders would have made of every call, before a single one was routed. */
+import { fieldsThatCame } from '../../mapping/fields.ts';
+import type { Tables } from '../../mapping/tables.ts';
+import type { Exchange } from '../../proxy/evidence/exchange.ts';
+import { noteUnknown } from '../../proxy/evidence/exchange-unknown.ts';
+import { nothingFound, recordedOf } from '../../proxy/evidence/findings.ts';
+import type { EvidenceReader } from '../../proxy/records/evidence.ts';
+import type { ShadowTask } from '../../proxy/runtime.ts';
+import { Secret } from '../../proxy/secret.ts';
+import { compareCreate } from '../../proxy/shadow/compare-create.ts';
+import { hasShadow, type ShadowTools, shadowOf } from '../../proxy/shadow/shadow.ts';
+import { readinessOf } from '../readiness/readiness.ts';
+import type { Readiness } from '../readiness/verdict.ts';
+import { type Book, createBook } from './book.ts';
+import { exchangeOfCall } from './exchange-of-call.ts';
+import { type Match, matcherOf } from './match.ts';
+import type { Entry } from './read.ts';
+import { requestOf } from './request-of.ts';
+
+/** What the command line knows and the core can't. */
+export interface AssessTools extends ShadowTools {
+  tables: Tables;
+  /** Epoch ms. */
+  now: number;
+}
+
+export interface AssessOptions {
+  /** Whose calls these are, where nothing in them says it. */
+  merchant_id: string | null;
+  /** Null: as the capture says, and otherwise not known. */
+  site: string | null;
+  voucher: 'refuse' | 'drop';
+  /** Calls below which evidence is inconclusive (`moves.min_sample`). */
+  min_sample: number;
+}
+
+/** `lines` is the sum of the three after it: no line is dropped without a word. */
+export interface AssessmentSums {
+  lines: number;
+  /** Matched to an operation and judged. */
+  assessed: number;
+  /** Puente has no operation for the call: it would be carried. */
+  no_operation: number;
+  unreadable: number;
+  /** Of the assessed: creates that were translated on paper, or had been when they were captured. */
+  shadowed: number;
+  /** Captured without an answer; they count as taken. */
+  unanswered: number;
+}
+
+export interface Assessment {
+  book: EvidenceReader;
+  sums: AssessmentSums;
+  /** The first unreadable lines. */
+  unreadable: { line: number; why: string }[];
+  /** About the file as a whole. */
+  remarks: string[];
+  /** Of every merchant that was found, by id. */
+  readiness: Readiness[];
+  /** By merchant, as far as the capture or the command says it. */
+  sites: ReadonlyMap<string, string>;
+}
+
+/** Who is nobody's by token and path. */
+export const UNKNOWN_MERCHANT = 'unknown';
+/** More of them say the same again. */
+const MAX_UNREADABLE = 20;
+
+/**
+ * Reads the entries once, in bounded memory, and judges every merchant found.
+ * @throws PuenteError of `readCapture`.
+ */
+export async function assessmentOf(
+  entries: AsyncIterable<Entry>,
+  tools: AssessTools,
+  options: AssessOptions,
+): Promise<Assessment> {
+  const work = begin(tools, options);
+  for await (const entry of entries) take(work, entry);
+  const { book, sums, remarks } = work;
+  const merchants = book.merchants();
+  if (sums.unanswered > 0)
+    remarks.push(`${sums.unanswered} calls have no answer in the capture: they count as taken by legacy.`);
+  const nowhere = merchants.filter((id) => siteOf(work, id) === null);
+  if (nowhere.length > 0 && sums.shadowed > 0)
+    remarks.push(`The site of ${few(nowhere)} is not known, and rules of sites were left out: name it with --site.`);
+  const readiness = await Promise.all(merchants.map((id) => readinessOf(book, factsOf(tools, id), options)));
+  const sites = new Map(merchants.map((id) => [id, siteOf(work, id)] as const).filter(isKnown));
+  return { book, sums, unreadable: work.unreadable, remarks, readiness, sites };
+}
+
+interface Work {
+  tools: AssessTools;
+  options: AssessOptions;
+  match: ReturnType<typeof matcherOf>;
+  book: Book;
+  sums: AssessmentSums;
+  /** By merchant, as headers of captures and legacy answers tell them. */
+  sites: Map<string, string>;
+  vouchers: Map<string, 'refuse' | 'drop'>;
+  unreadable: { line: number; why: string }[];
+  remarks: string[];
+}
+
+function begin(tools: AssessTools, options: AssessOptions): Work {
+  const sums = { lines: 0, assessed: 0, no_operation: 0, unreadable: 0, shadowed: 0, unanswered: 0 };
+  const empty = { sites: new Map(), vouchers: new Map(), unreadable: [], remarks: [] };
+  return { tools, options, match: matcherOf(tools.tables.operations), book: createBook(), sums, ...empty };
+}
+
+function take(work: Work, entry: Entry): void {
+  const { sums } = work;
+  if (entry.kind === 'remark') {
+    work.remarks.push(entry.what);
+    return;
+  }
+  if (entry.kind === 'merchants') {
+    for (const [id, { site, voucher }] of Object.entries(entry.merchants)) {
+      if (site !== null) work.sites.set(id, site);
+      work.vouchers.set(id, voucher);
+    }
+    return;
+  }
+  sums.lines++;
+  if (entry.kind === 'unreadable') {
+    sums.unreadable++;
+    if (work.unreadable.length < MAX_UNREADABLE) work.unreadable.push({ line: entry.line, why: entry.why });
+    return;
+  }
+  const exchange = entry.kind === 'exchange' ? asKept(work, entry.exchange) : ofCall(work, entry);
+  if (exchange.operation === null) sums.no_operation++;
+  else sums.assessed++;
+  learnSite(work, exchange);
+  record(work, exchange);
+}
+
+/** An operation that today's tables don't have any more is told as none. */
+function asKept({ tools, options }: Work, exchange: Exchange): Exchange {
+  const known = tools.tables.operations.some(({ name }) => name === exchange.operation);
+  const merchant_id = exchange.merchant_id ?? options.merchant_id ?? UNKNOWN_MERCHANT;
+  return { ...exchange, merchant_id, ...(known ? {} : { operation: null, kind: null }) };
+}
+
+function ofCall({ tools, options, match, sums }: Work, { line, call }: Extract<Entry, { kind: 'call' }>): Exchange {
+  const [path = ''] = call.target.split('?', 1);
+  const found: Match | null = match(call.method, path);
+  if (call.answer === null) sums.unanswered++;
+  const { now, tables } = tools;
+  const merchant_id = options.merchant_id ?? UNKNOWN_MERCHANT;
+  return exchangeOfCall(call, {
+    line,
+    match: found,
+    merchant_id,
+    now,
+    tables_revision: tables.revision,
+  });
+}
+
+/** Answers of legacy name the seller's site here and there (`GET /users/me`, v1 preferences). */
+function learnSite({ sites }: Work, { merchant_id, messages }: Exchange): void {
+  const said = (messages?.answer.body as { site_id?: unknown } | null | undefined)?.site_id; // any JSON; only looked at
+  if (merchant_id !== null && typeof said === 'string' && /^M[A-Z]{2}$/.test(said)) sites.set(merchant_id, said);
+}
+
+function siteOf({ options, sites }: Work, merchant_id: string | null): string | null {
+  return options.site ?? sites.get(merchant_id ?? '') ?? null;
+}
+
+function isKnown(entry: readonly [string, string | null]): entry is readonly [string, string] {
+  return entry[1] !== null;
+}
+
+/** A call whose messages are at hand is translated anew; of another one counts what was found when it came. */
+function record(work: Work, exchange: Exchange): void {
+  const { tools, book, sums } = work;
+  const request = exchange.messages === null ? null : requestOf(work.match, exchange.messages.request);
+  const task = taskOf(work, exchange, request ?? NO_REQUEST);
+  const anew = request !== null && exchange.lane === 'legacy' && hasShadow(tools.tables, task);
+  const shadow = anew ? shadowOf(tools, task) : exchange.shadow;
+  const seen = { ...exchange, shadow, unknown: [...exchange.unknown] };
+  if (anew) seen.tables_revision = tools.tables.revision;
+  for (const loss of shadow?.losses ?? []) if (loss.unknown === true) noteUnknown(seen, 'field', loss.path);
+  if (shadow !== null) sums.shadowed++;
+  const difference = shadow === null ? null : compareCreate(task, shadow);
+  const differences = difference === null ? [] : [difference];
+  const came = fieldsThatCame(tools.tables, exchange.operation, request);
+  book.record(recordedOf(tools.tables, seen, { ...nothingFound, came, differences, compared: shadow !== null }));
+}
+
+const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
+
+function taskOf(work: Work, exchange: Exchange, request: ShadowTask['request']): ShadowTask {
+  const { messages, merchant_id } = exchange;
+  const voucher = work.vouchers.get(merchant_id ?? '') ?? work.options.voucher;
+  const site = siteOf(work, merchant_id);
+  return { exchange, request, legacy_body: messages?.answer.body ?? null, token: NO_TOKEN, site, voucher, messages };
+}
+
+/** Nothing is read on either side: there is no way to send from here. */
+const NO_TOKEN = new Secret('none');
+
+/** Of a file alone nobody knows the merchant's settings here. */
+function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
+  const { revision, operations, isCarried } = tables;
+  const unsaid = { stage: null, unknown: null, notice_url: null, credential: null, trips: null, in_doubt: null };
+  const nothing = { shed: null, fault_share: null, on_orders: [], reset_at: {}, mismatches: [] };
+  return { merchant_id, now, tables_revision: revision, operations, isCarried, ...unsaid, ...nothing };
+}
+
+function few(merchants: readonly string[]): string {
+  const more = merchants.length - 3;
+  return merchants.slice(0, 3).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}

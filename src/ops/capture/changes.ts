@@ -1,0 +1,139 @@
+/** What is different between what was done then and what would be done now: by path, and grouped by signature. */
+import { isExactNumber, stringifyJson } from '../../contract/json.ts';
+import type { Exchange } from '../../proxy/evidence/exchange.ts';
+import { signatureOf } from '../../proxy/shadow/difference.ts';
+
+/**
+ * `operation`: another one, or none any more. `verdict`: of a shadow. `refusal`: refused, or not, or otherwise.
+ * `upstream`: what is sent. `loss`: a field that reaches the other side, or doesn't. `answer`: what the till is told.
+ */
+export type ChangeKind = 'operation' | 'verdict' | 'refusal' | 'upstream' | 'loss' | 'answer';
+
+export interface Change {
+  what: ChangeKind;
+  /** Where in the value; '' for the whole. Any element of a list is `[]`. */
+  path: string;
+  /** What was done, and what would be: JSON text, or words. */
+  before: string;
+  after: string;
+}
+
+export interface ChangeGroup extends Change {
+  signature: string;
+  operation: string;
+  /** Exchanges that show it. */
+  count: number;
+  /** The first of them. */
+  sample: string;
+}
+
+/** Kept of each side. */
+const MAX_SHOWN = 500;
+const NOTHING = 'nothing';
+
+/** Places at which two values differ, each path once; key order and needless zeros are no difference. */
+export function changesIn(what: ChangeKind, before: unknown, after: unknown, path = ''): Change[] {
+  if (isList(before) && isList(after)) {
+    const length = Math.max(before.length, after.length);
+    const elements = Array.from({ length }, (_, index) => changesIn(what, before[index], after[index], `${path}[]`));
+    return eachPathOnce(elements.flat());
+  }
+  if (isObject(before) && isObject(after)) {
+    const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
+    return keys.flatMap((key) => changesIn(what, before[key], after[key], path === '' ? key : `${path}.${key}`));
+  }
+  return sameText(before, after) ? [] : [{ what, path, before: shown(before), after: shown(after) }];
+}
+
+export function changeOf(what: ChangeKind, before: string, after: string): Change[] {
+  return before === after
+    ? []
+    : [{ what, path: '', before: before.slice(0, MAX_SHOWN), after: after.slice(0, MAX_SHOWN) }];
+}
+
+export interface ChangeGroups {
+  add(exchange: Exchange, changes: readonly Change[]): void;
+  /** The most frequent first. */
+  all(): ChangeGroup[];
+}
+
+export function createChangeGroups(): ChangeGroups {
+  const groups = new Map<string, ChangeGroup>();
+  return {
+    add({ id, operation }, changes) {
+      for (const change of changes) {
+        const name = operation ?? 'none';
+        const signature = signatureOf({
+          operation: name,
+          what: 'value',
+          path: `${change.what} ${change.path}`,
+          kind: kindOf(change),
+        });
+        const known = groups.get(signature);
+        if (known === undefined) groups.set(signature, { ...change, signature, operation: name, count: 1, sample: id });
+        else known.count++;
+      }
+    },
+    all: () =>
+      [...groups.values()].sort((one, other) => other.count - one.count || (one.signature < other.signature ? -1 : 1)),
+  };
+}
+
+/** Values of fields are not part of a group; words of verdicts and refusals are. */
+function kindOf({ what, path, before, after }: Change): string {
+  if (path === '') return `${before}, ${after}`;
+  if (before === NOTHING) return `${what} extra`;
+  return after === NOTHING ? `${what} missing` : `${what} other`;
+}
+
+function eachPathOnce(changes: readonly Change[]): Change[] {
+  const seen = new Set<string>();
+  return changes.filter(({ path }) => !seen.has(path) && seen.add(path));
+}
+
+function isList(value: unknown): value is unknown[] {
+  return Array.isArray(value);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return value !== null && typeof value === 'object' && !isExactNumber(value);
+}
+
+function sameText(before: unknown, after: unknown): boolean {
+  if ((before ?? null) === null || (after ?? null) === null) return (before ?? null) === (after ?? null);
+  if (typeof before !== typeof after && !isNumeric(before, after)) return false;
+  return isNumeric(before, after) ? plain(before) === plain(after) : stringifyJson(before) === stringifyJson(after);
+}
+
+function isNumeric(...values: unknown[]): boolean {
+  return values.every((value) => typeof value === 'number' || isExactNumber(value));
+}
+
+/** `1.50` is 1.5: only the text has gone through another writer. */
+function plain(value: unknown): string {
+  const text = String(value);
+  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
+}
+
+function shown(value: unknown): string {
+  return value === undefined || value === null ? NOTHING : stringifyJson(value).slice(0, MAX_SHOWN);
+}
+
+/** Fields that got lost then or get lost now; elements of lists are one field. */
+export function lossChanges(before: Exchange['losses'], after: Exchange['losses']): Change[] {
+  const lost = namesOf(before);
+  const losing = namesOf(after);
+  return [...new Set([...lost, ...losing])]
+    .filter((name) => lost.has(name) !== losing.has(name))
+    .sort()
+    .map((name) => ({
+      what: 'loss',
+      path: name,
+      before: lost.has(name) ? 'lost' : NOTHING,
+      after: losing.has(name) ? 'lost' : NOTHING,
+    }));
+}
+
+function namesOf(losses: Exchange['losses']): Set<string> {
+  return new Set(losses.map(({ table, path }) => `${table} ${path.replaceAll(/\[\d+\]/g, '[]')}`));
+}

@@ -1,0 +1,117 @@
+/** The capture file: JSON lines, a header first, one exchange a line, and a last line that tells that nothing is missing. */
+import { z } from 'zod';
+import { parseJson, stringifyJson } from '../../contract/json.ts';
+import { type Exchange, outcomes } from '../../proxy/evidence/exchange.ts';
+import type { StoredExchange } from '../../proxy/records/evidence.ts';
+import { stages } from '../../proxy/routing/merchant.ts';
+
+/** Rises when an older reader could misunderstand a file. */
+export const CAPTURE_VERSION = 1;
+
+/** What the tables ask of a merchant, as it was when the capture was made. */
+export interface CaptureMerchant {
+  site: string | null;
+  voucher: 'refuse' | 'drop';
+  declined: 'error' | 'finished';
+}
+
+const captureMerchant = z.object({
+  site: z.string().nullable(),
+  voucher: z.enum(['refuse', 'drop']),
+  declined: z.enum(['error', 'finished']),
+});
+
+export const captureHeader = z.looseObject({
+  puente_capture: z.int(),
+  merchants: z.record(z.string(), captureMerchant).default({}),
+});
+
+/** @param made_at epoch ms. @param merchants by id. */
+export function headerLine(
+  made_at: number,
+  tables_revision: string,
+  merchants: Readonly<Record<string, CaptureMerchant>>,
+): string {
+  const made = new Date(made_at).toISOString();
+  return `${stringifyJson({ puente_capture: CAPTURE_VERSION, made_at: made, tables_revision, merchants })}\n`;
+}
+
+/** The facts of an exchange and, where they were captured, its redacted messages; what was counted of it is left out. */
+export function exchangeLine(exchange: Exchange | StoredExchange): string {
+  const kept = Object.entries(exchange).filter(([name]) => Object.hasOwn(exchangeShape, name));
+  return `${stringifyJson(Object.fromEntries(kept))}\n`;
+}
+
+/** Without it a file was cut: an export that broke off must not look whole. */
+export function endLine(exchanges: number): string {
+  return `${stringifyJson({ puente_capture_end: exchanges })}\n`;
+}
+
+/**
+ * A line of a capture.
+ * @throws SyntaxError for what is no JSON; ZodError for what is no exchange.
+ */
+export function exchangeOfLine(text: string): Exchange {
+  return exchangeSchema.parse(parseJson(text)) as Exchange; // messages without a body say so by leaving it out
+}
+
+const loss = z.object({ table: z.string(), path: z.string(), why: z.string(), unknown: z.boolean().optional() });
+const headers = z.record(z.string(), z.string());
+/** What was said in one call, redacted. */
+export const capturedMessages = z.object({
+  request: z.object({ method: z.string(), target: z.string(), headers, body: z.unknown().optional() }),
+  answer: z.object({ status: z.int(), headers, body: z.unknown().optional() }),
+  upstream: z.array(
+    z.object({
+      method: z.string(),
+      path: z.string(),
+      body: z.unknown().optional(),
+      status: z.int().nullable(),
+      answer: z.unknown().optional(),
+    }),
+  ),
+});
+/** Times have fractions, which the parser keeps as they were written. */
+const milliseconds = z.unknown().transform(Number).pipe(z.number().nonnegative());
+const shadow = z.object({
+  verdict: z.enum(['accepted', 'refused_here', 'refused_there']),
+  status: z.int().nullable(),
+  code: z.string().nullable(),
+  error: z.string().nullable(),
+  detail: z.string().nullable(),
+  order: z.unknown().optional(),
+  fired: z.array(z.string()),
+  losses: z.array(loss),
+  took_ms: milliseconds,
+});
+
+const exchangeShape = {
+  id: z.string().min(1).max(64),
+  at: z.int(),
+  merchant_id: z.string().nullable(),
+  operation: z.string().nullable(),
+  kind: z.enum(['devices', 'intents', 'qr', 'payments']).nullable(),
+  lane: z.enum(['legacy', 'orders']),
+  stage: z.enum(stages),
+  unit: z.string().nullable(),
+  legacy_id: z.string().nullable(),
+  status: z.int(),
+  error: z.string().nullable(),
+  outcome: z.enum(outcomes),
+  duration_ms: milliseconds,
+  tables_revision: z.string(),
+  upstream: z.array(
+    z.object({ name: z.string(), status: z.int().nullable(), code: z.string().nullable(), duration_ms: milliseconds }),
+  ),
+  fired: z.array(z.string()),
+  losses: z.array(loss),
+  unknown: z.array(z.object({ what: z.enum(['endpoint', 'field', 'header']), name: z.string() })),
+  /** Files of builds that counted none have none. */
+  limitations: z
+    .array(z.string())
+    .nullish()
+    .transform((met) => met ?? []),
+  shadow: shadow.nullable(),
+  messages: capturedMessages.nullable(),
+} as const;
+const exchangeSchema = z.object(exchangeShape);

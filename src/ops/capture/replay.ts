@@ -1,0 +1,157 @@
+/** Table time travel: what the tables would do with captured calls, against what was done when the calls came. */
+import type { Exchange } from '../../proxy/evidence/exchange.ts';
+import type { ReplayTools } from './again.ts';
+import { type ChangeGroup, createChangeGroups } from './changes.ts';
+import type { CaptureMerchant } from './format.ts';
+import { matcherOf } from './match.ts';
+import type { Entry } from './read.ts';
+import { type Replayed, replayExchange } from './replay-exchange.ts';
+
+/** `lines` is the sum of the three after it. */
+export interface ReplaySums {
+  lines: number;
+  /** Translated anew and compared. */
+  replayed: number;
+  /** See `not_replayed`. */
+  left_out: number;
+  unreadable: number;
+  /** Of the replayed: those that show a change. */
+  changed: number;
+}
+
+export interface Replay {
+  /** `inconclusive`: no change was found, and too little was replayed to say that there is none. */
+  verdict: 'same' | 'changed' | 'inconclusive';
+  /** Why not all can be said of this file, each one sentence; none is in the way of `changed`. */
+  doubts: string[];
+  sums: ReplaySums;
+  /** Why calls were left out, with their number. */
+  not_replayed: { why: string; count: number }[];
+  /** Of the replayed: what of them could not be compared. */
+  not_compared: { why: string; count: number }[];
+  unreadable: { line: number; why: string }[];
+  remarks: string[];
+  tables_revision: string;
+  /** Revisions of the tables that did the work then. */
+  revisions_then: string[];
+  changes: ChangeGroup[];
+}
+
+const MAX_UNREADABLE = 20;
+
+/**
+ * Reads the entries once, in bounded memory. The same capture and tables give the same result every time.
+ * @throws PuenteError of `readCapture`.
+ */
+export async function replayOf(entries: AsyncIterable<Entry>, tools: ReplayTools): Promise<Replay> {
+  const work = begin(tools);
+  for await (const entry of entries) take(work, entry);
+  const { sums, left_out, not_compared, unreadable, remarks, revisions, groups } = work;
+  const changes = groups.all();
+  const doubts = doubtsOf(sums, remarks);
+  return {
+    verdict: changes.length > 0 ? 'changed' : doubts.length > 0 ? 'inconclusive' : 'same',
+    doubts,
+    sums,
+    not_replayed: counted(left_out),
+    not_compared: counted(not_compared),
+    unreadable,
+    remarks,
+    tables_revision: tools.tables.revision,
+    revisions_then: [...revisions].sort(),
+    changes,
+  };
+}
+
+/** Nothing is green by default (`peers.md` §5 row 7). @param remarks of the reader, all of them about a file that is cut. */
+function doubtsOf({ lines, replayed, left_out, unreadable }: ReplaySums, remarks: readonly string[]): string[] {
+  return [
+    ...(replayed === 0 ? [`none of ${lines} calls was replayed`] : []),
+    ...(replayed > 0 && left_out > replayed
+      ? [`${left_out} of ${lines} calls were left out, and only ${replayed} replayed`]
+      : []),
+    ...(unreadable > 0 ? [`${unreadable} of ${lines} lines could not be read`] : []),
+    ...(remarks.length > 0 ? ['the file is not whole'] : []),
+  ].map((doubt) => `${doubt}.`);
+}
+
+interface Work {
+  tools: ReplayTools;
+  match: ReturnType<typeof matcherOf>;
+  merchants: Map<string, CaptureMerchant>;
+  sums: ReplaySums;
+  left_out: Map<string, number>;
+  not_compared: Map<string, number>;
+  unreadable: { line: number; why: string }[];
+  remarks: string[];
+  revisions: Set<string>;
+  groups: ReturnType<typeof createChangeGroups>;
+}
+
+function begin(tools: ReplayTools): Work {
+  return {
+    tools,
+    match: matcherOf(tools.tables.operations),
+    merchants: new Map(),
+    sums: { lines: 0, replayed: 0, left_out: 0, unreadable: 0, changed: 0 },
+    left_out: new Map(),
+    not_compared: new Map(),
+    unreadable: [],
+    remarks: [],
+    revisions: new Set(),
+    groups: createChangeGroups(),
+  };
+}
+
+function take(work: Work, entry: Entry): void {
+  const { sums } = work;
+  if (entry.kind === 'merchants') {
+    for (const [id, merchant] of Object.entries(entry.merchants)) work.merchants.set(id, merchant);
+    return;
+  }
+  if (entry.kind === 'remark') {
+    work.remarks.push(entry.what);
+    return;
+  }
+  sums.lines++;
+  if (entry.kind === 'unreadable') {
+    sums.unreadable++;
+    if (work.unreadable.length < MAX_UNREADABLE) work.unreadable.push({ line: entry.line, why: entry.why });
+    return;
+  }
+  const found = entry.kind === 'call' ? FOREIGN : again(work, entry.exchange);
+  if (found.kind === 'left_out') {
+    sums.left_out++;
+    add(work.left_out, found.why);
+  } else if (entry.kind === 'exchange') note(work, entry.exchange, found);
+}
+
+function note(work: Work, exchange: Exchange, found: Extract<Replayed, { kind: 'replayed' }>): void {
+  work.sums.replayed++;
+  for (const why of found.not_compared) add(work.not_compared, why);
+  if (found.changes.length > 0) work.sums.changed++;
+  work.groups.add(exchange, found.changes);
+}
+
+const FOREIGN: Replayed = {
+  kind: 'left_out',
+  why: 'not of a capture of Puente: nothing says what was done (puente assess)',
+};
+
+function again(work: Work, exchange: Exchange): Replayed {
+  work.revisions.add(exchange.tables_revision);
+  if (exchange.operation === null) return { kind: 'left_out', why: 'of no operation: carried untouched' };
+  if (exchange.messages === null) return { kind: 'left_out', why: 'its messages were not kept (puente capture on)' };
+  const merchant = work.merchants.get(exchange.merchant_id ?? '') ?? null;
+  return replayExchange({ ...work.tools, match: work.match }, exchange, exchange.messages, merchant);
+}
+
+function add(counts: Map<string, number>, why: string): void {
+  counts.set(why, (counts.get(why) ?? 0) + 1);
+}
+
+function counted(counts: ReadonlyMap<string, number>): { why: string; count: number }[] {
+  return [...counts]
+    .map(([why, count]) => ({ why, count }))
+    .sort((one, other) => other.count - one.count || (one.why < other.why ? -1 : 1));
+}

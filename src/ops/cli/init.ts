@@ -1,0 +1,189 @@
+/** `puente init`: asks for what a real installation needs, and writes a configuration with the reason of each setting. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { roles } from '../api/person.ts';
+import {
+  type InitOrder,
+  type InitOutcome,
+  type Installer,
+  isRole,
+  type LoadInstaller,
+  usualAddress,
+  VENDOR_URL,
+} from './init/order.ts';
+import { type Output, print } from './output.ts';
+
+interface InitOptions extends Output {
+  into: string;
+  yes?: boolean;
+  force?: boolean;
+  webhookSecret?: boolean;
+  postgres?: boolean;
+  person?: InitOrder['people'];
+  set?: [string, string][];
+  [setting: string]: unknown;
+}
+
+/** Options that are settings, as they are typed and as the configuration names them. */
+const SETTINGS: readonly (readonly [flags: string, setting: string, about: string])[] = [
+  ['--upstream <url>', 'upstream', `base URL of the orders API (usual: ${VENDOR_URL})`],
+  ['--legacy-upstream <url>', 'legacy_upstream', 'base URL of the legacy API (usual: as --upstream)'],
+  ['--public-url <url>', 'public.url', 'how tills and the vendor reach Puente; needed with --yes'],
+  ['--public-host <address>', 'public.host', 'where to listen (usual: 0.0.0.0 with a certificate, else 127.0.0.1)'],
+  ['--public-port <port>', 'public.port', 'port to listen on (usual: 443 with a certificate, else 8080)'],
+  [
+    '--tls-certificate <file>',
+    'public.tls.certificate_file',
+    'certificate chain, PEM; without it Puente speaks plain HTTP',
+  ],
+  ['--tls-key <file>', 'public.tls.key_file', 'private key of the certificate, PEM'],
+  ['--data-dir <directory>', 'data_dir', 'where the database lies (usual: `data` beside the configuration)'],
+  ['--notify <url>', 'merchants.notice_url', 'where notices of merchants without a URL of their own go'],
+];
+
+const HELP = `
+At a terminal it asks for what no option says, and checks each answer as the settings are checked. It writes puente.yaml, with
+the reason of each setting above it, and each secret into a file of its own in the folder secrets, for this user alone: the
+key that seals what is kept, a token for each person of the ops door, and what --webhook-secret and --postgres take from the
+environment. No argument holds a secret, because arguments show in process lists. Nothing is written when something is refused.
+
+Examples:
+  puente init
+  puente init --into /etc/puente --yes --public-url https://puente.shop.example --tls-certificate door.pem --tls-key door.key`;
+
+export function addInitCommands(program: Command, load: LoadInstaller): void {
+  const init = program
+    .command('init')
+    .description('write the configuration of a real installation, asking for what it needs')
+    .option('--into <directory>', 'folder of the configuration and its secrets', 'installation');
+  for (const [flags, , about] of SETTINGS) init.option(flags, about);
+  init
+    .option('--webhook-secret', 'take the secret of the order webhook from PUENTE_WEBHOOK_SECRET')
+    .option('--postgres', 'keep everything on the PostgreSQL server that PUENTE_POSTGRES_URL names')
+    .option(
+      '--person <name:role>',
+      `somebody of the ops door, with a token of their own (${roles.join(', ')}); may be repeated`,
+      person,
+    )
+    .option('--set <name=value>', 'any other setting, such as ops.port=9081; may be repeated', nameAndValue)
+    .option('--yes', 'ask nothing: what no option says is as usual')
+    .option('--force', 'write over a configuration that is there; keys and tokens stay as they are')
+    .option('--json', 'print JSON; asks nothing, as --yes')
+    .addHelpText('after', HELP)
+    .action((options: InitOptions) => run(options, init, load));
+}
+
+async function run(options: InitOptions, command: Command, load: LoadInstaller): Promise<void> {
+  const is_silent = options.yes === true || options.json === true;
+  if (!is_silent && !(process.stdin.isTTY && process.stdout.isTTY))
+    command.error('error: there is no terminal to ask at; give --yes, and the answers as options (--help lists them)');
+  const installer = await load();
+  const said = orderOf(options, command);
+  for (const complaint of complaintsAbout(said, installer)) command.error(`error: ${complaint}`);
+  installer.refuseOverwriting(said);
+  const order = is_silent ? asUsual(said, command) : await asked(said, installer);
+  const { settings } = order;
+  const [chain, key] = [settings['public.tls.certificate_file'], settings['public.tls.key_file']];
+  if ((chain === undefined) !== (key === undefined))
+    command.error('error: --tls-certificate and --tls-key go together');
+  const wrong = chain === undefined || key === undefined ? null : installer.checkPair(chain, key);
+  if (wrong !== null) command.error(`error: ${wrong}`);
+  const outcome = installer.write(order);
+  print(options, outcome, text(outcome));
+}
+
+/** Only who is asked waits for what draws the questions. */
+async function asked(said: InitOrder, installer: Installer): Promise<InitOrder> {
+  const { ask } = await import('./init/ask.ts');
+  return ask(said, installer);
+}
+
+function orderOf(options: InitOptions, command: Command): InitOrder {
+  const named = SETTINGS.flatMap(([flags, setting]): [string, string][] => {
+    const value = options[new Option(flags).attributeName()];
+    return typeof value === 'string' ? [[setting, value]] : [];
+  });
+  const fromEnvironment = (is_asked: boolean | undefined, variable: string): string | null => {
+    if (is_asked !== true) return null;
+    const value = process.env[variable];
+    if (value === undefined || value === '')
+      command.error(`error: set ${variable} first; arguments show in process lists`);
+    return value ?? null;
+  };
+  return {
+    into: options.into,
+    force: options.force === true,
+    settings: Object.fromEntries([...named, ...(options.set ?? [])]),
+    webhook_secret: fromEnvironment(options.webhookSecret, 'PUENTE_WEBHOOK_SECRET'),
+    postgres_url: fromEnvironment(options.postgres, 'PUENTE_POSTGRES_URL'),
+    people: options.person ?? [],
+  };
+}
+
+/** What nobody said, where there is no person to ask. */
+function asUsual(order: InitOrder, command: Command): InitOrder {
+  const { upstream = VENDOR_URL, legacy_upstream = upstream } = order.settings;
+  if (order.settings['public.url'] === undefined && upstream !== 'sandbox')
+    command.error('error: --public-url is needed: tills, the vendor and receivers of notices reach Puente by it');
+  const { host, port } = usualAddress(order.settings['public.tls.certificate_file'] !== undefined);
+  const usual = { upstream, legacy_upstream, 'public.host': host, 'public.port': port };
+  return { ...order, settings: { ...usual, ...order.settings } };
+}
+
+/** One sentence for each option that the configuration would refuse. */
+function complaintsAbout(
+  { settings, people, webhook_secret, postgres_url }: InitOrder,
+  installer: Installer,
+): string[] {
+  const named = Object.fromEntries(people.map(({ name, role }) => [name, { role, token: 'x'.repeat(32) }]));
+  const texts: [string, string][] = [...Object.entries(settings), ['ops.tokens', JSON.stringify(named)]];
+  if (webhook_secret !== null) texts.push(['webhook.secret', webhook_secret]);
+  if (postgres_url !== null) texts.push(['postgres.url', postgres_url]);
+  const secrets = Object.keys(settings).filter((name) => installer.isSecret(name));
+  const twice = [
+    { option: '--webhook-secret', said: webhook_secret, file: 'webhook.secret_file' },
+    { option: '--postgres', said: postgres_url, file: 'postgres.url_file' },
+  ].filter(({ said, file }) => said !== null && (settings[file] ?? '') !== '');
+  return [
+    ...twice.map(({ option, file }) => `${option} and --set ${file}=… both give it; keep one of them`),
+    ...secrets.map((name) => `${name} is a secret; name the file that holds it, with --set ${name}_file=…`),
+    ...texts.flatMap(([name, text]) => {
+      const complaint = installer.check(name, text);
+      return complaint === null ? [] : [`${name} is refused. ${complaint}`];
+    }),
+  ];
+}
+
+function nameAndValue(text: string, before: [string, string][] = []): [string, string][] {
+  const [name = '', ...value] = text.split('=');
+  if (value.length === 0) throw new InvalidArgumentError('A name and a value are needed, as in ops.port=9081.');
+  return [...before, [name, value.join('=')]];
+}
+
+function person(text: string, before: InitOrder['people'] = []): InitOrder['people'] {
+  const [name = '', role = '', ...rest] = text.split(':');
+  if (!isRole(role) || rest.length > 0)
+    throw new InvalidArgumentError(`A name and a role are needed, as in ana:viewer; roles: ${roles.join(', ')}.`);
+  if (before.some((one) => one.name === name)) throw new InvalidArgumentError(`${name} is named twice.`);
+  return [...before, { name, role }];
+}
+
+function text({ config, secrets, kept, token_file, missing }: InitOutcome): string {
+  return [
+    'Written, for this user alone to read:',
+    `  ${config}: the settings, each with its reason`,
+    ...secrets.map(({ path, about }) => `  ${path}: ${about}`),
+    ...(kept.length === 0 ? [] : ['Left as they were:', ...kept.map((path) => `  ${path}`)]),
+    ...(missing.length === 0 ? [] : ['Still missing:', ...missing.map((what) => `  ${what}`)]),
+    'Next:',
+    `  export PUENTE_CONFIG=${quoted(config)}`,
+    '  npx puente doctor --offline   what is missing or wrong, each with its repair',
+    '  npm start                     and in another shell:',
+    `  export PUENTE_OPS_TOKEN="$(cat ${quoted(token_file)})"`,
+    '  npx puente doctor',
+  ].join('\n');
+}
+
+/** As a shell reads it. */
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

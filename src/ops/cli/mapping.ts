@@ -1,0 +1,72 @@
+/** `puente check` and `puente explain`: the tables' proofs, and what they make of one request. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Command, Option } from 'commander';
+import { stringifyJson } from '../../contract/json.ts';
+import { PuenteError } from '../../error.ts';
+import { check, printFailures } from '../../mapping/check.ts';
+import { explain } from '../../mapping/explain.ts';
+import { loadTables, readDocuments } from '../../mapping/load.ts';
+
+const MAPPINGS = join(import.meta.dirname, '../../..', 'mappings');
+const STANDARD_INPUT = 0;
+
+export function addMappingCommands(program: Command): void {
+  program
+    .command('check')
+    .description('prove the mapping tables; prints what fails with file and row')
+    .addOption(new Option('--mappings <directory>', 'the tables').default(MAPPINGS, 'those of this build'))
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  puente check')
+    .action((options: { mappings: string; json?: boolean }) => runCheck(options));
+  program
+    .command('explain')
+    .argument(
+      '[file]',
+      'a legacy request: HTTP as text, or JSON {method, path, headers, body}; - is standard input',
+      '-',
+    )
+    .description('show what becomes of a legacy request: the upstream request, the rows that fire, what is lost')
+    .addOption(new Option('--site <site>', "the merchant's site").default('MLA'))
+    .addOption(
+      new Option('--voucher <policy>', "the merchant's voucher policy").choices(['refuse', 'drop']).default('refuse'),
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `\nExample:\n  echo '{"method":"POST","path":"/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/payment-intents","body":{"amount":1500}}' | puente explain`,
+    )
+    .action((file: string, options: { site: string; voucher: string; json?: boolean }) => runExplain(file, options));
+}
+
+function runCheck(options: { mappings: string; json?: boolean }): void {
+  const { documents, failures } = readDocuments(options.mappings);
+  if (failures.length === 0) failures.push(...check(documents));
+  if (options.json) process.stdout.write(`${JSON.stringify({ revision: documents.revision, failures }, null, 2)}\n`);
+  else if (failures.length > 0) process.stdout.write(`${printFailures(failures)}\n`);
+  else
+    process.stdout.write(
+      `All proofs hold: ${documents.tables.length} tables, ${documents.operations.length} operations, revision ${documents.revision}.\n`,
+    );
+  if (failures.length > 0) process.exitCode = 1;
+}
+
+function runExplain(file: string, options: { site: string; voucher: string; json?: boolean }): void {
+  const { text, ...found } = explain(loadTables(MAPPINGS), readText(file), {
+    site: options.site,
+    voucher: options.voucher,
+    received_at: Date.now(),
+  });
+  process.stdout.write(options.json ? `${stringifyJson(found)}\n` : text);
+  if (found.refusal !== null) process.exitCode = 1;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8');
+  } catch (error) {
+    throw new PuenteError('bad_request', `${file} can't be read: give the path of a file, or - for standard input.`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,113 @@
+/** Calls the ops door of a running Puente; every refusal becomes one sentence with the repair in it. */
+import { type Dispatcher, request } from 'undici';
+import { PuenteError } from '../../error.ts';
+
+/** As `ops.host` and `ops.port` of `config/default.yaml`. */
+export const USUAL_OPS_URL = 'http://127.0.0.1:8081';
+/** An operator at a prompt should not wait longer for a local call. */
+const TIMEOUT_MS = 15_000;
+/** Long work may be silent for so long between two parts of its answer. */
+const LONG_TIMEOUT_MS = 600_000;
+
+export interface OpsAddress {
+  ops?: string;
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/**
+ * One call on the ops API.
+ * @param options `long`: work that may take minutes.
+ * @throws PuenteError unauthorized without a usable token, unreachable when nothing answers, or what the door refused, with
+ * the door's own facts.
+ */
+export async function callOps(
+  address: OpsAddress,
+  method: Method,
+  path: string,
+  body?: unknown,
+  options: { long?: boolean } = {},
+): Promise<unknown> {
+  const answer = await send(address, method, path, body, options.long === true ? LONG_TIMEOUT_MS : TIMEOUT_MS);
+  return answer.body.json().catch(() => null);
+}
+
+/**
+ * A streamed answer as it comes, in pieces of text of any size.
+ * @throws PuenteError as `callOps`, and unreachable when the answer breaks off: then what has come is not whole.
+ */
+export async function* streamOps(
+  address: OpsAddress,
+  method: Method,
+  path: string,
+  body?: unknown,
+): AsyncGenerator<string, void, undefined> {
+  const answer = await send(address, method, path, body, LONG_TIMEOUT_MS);
+  const decoder = new TextDecoder();
+  try {
+    for await (const piece of answer.body) yield decoder.decode(piece as Uint8Array, { stream: true }); // undici gives bytes
+    yield decoder.decode();
+  } catch (error) {
+    throw new PuenteError('unreachable', 'The answer broke off, so it is not whole; the log of Puente says why.', {
+      cause: error,
+    });
+  }
+}
+
+/** A streamed answer of one JSON value a line, as `application/x-ndjson`. @throws PuenteError as `streamOps`. */
+export async function* linesOfOps(
+  address: OpsAddress,
+  method: Method,
+  path: string,
+  body?: unknown,
+): AsyncGenerator<unknown, void, undefined> {
+  let rest = '';
+  for await (const piece of streamOps(address, method, path, body)) {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line !== '') yield JSON.parse(line);
+  }
+  if (rest !== '') yield JSON.parse(rest);
+}
+
+async function send(
+  address: OpsAddress,
+  method: Method,
+  path: string,
+  body: unknown,
+  timeout_ms: number,
+): Promise<Dispatcher.ResponseData> {
+  const url = (address.ops ?? USUAL_OPS_URL).replace(/\/$/, '');
+  const token = process.env.PUENTE_OPS_TOKEN;
+  if (token === undefined || token === '') {
+    throw new PuenteError(
+      'unauthorized',
+      'Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start of Puente prints one.',
+    );
+  }
+  const answer = await request(url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    headersTimeout: timeout_ms,
+    bodyTimeout: timeout_ms,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  }).catch((error: unknown) => {
+    throw new PuenteError('unreachable', `No Puente answers at ${url}; start it, or name its ops door with --ops.`, {
+      cause: error,
+    });
+  });
+  if (answer.statusCode >= 400) throw refusalOf(answer.statusCode, await answer.body.json().catch(() => null));
+  return answer;
+}
+
+/** The door's sentence, and its facts: `error` is the door's own code. */
+function refusalOf(status: number, value: unknown): PuenteError {
+  const told = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  const facts = Object.fromEntries(told.filter(([name]) => name !== 'message'));
+  const message = told.find(([name]) => name === 'message')?.[1];
+  const sentence = typeof message === 'string' ? message : `The ops door answered ${status}.`;
+  return new PuenteError('refused', sentence, { facts: { ...facts, status } });
+}

@@ -1,0 +1,97 @@
+/** The audit trail: who decided what and why, and the proof that nobody changed it. */
+
+import { actionOf } from '../../locales/says.ts';
+import type { Words } from '../../locales/words.ts';
+import { auditActions, auditView, chainReport } from '../api/audit.ts';
+import { incidentsView } from '../api/incidents.ts';
+import { decisionTable, detailOf, subjectLink } from './decisions.ts';
+import { type Content, type Html, html } from './html.ts';
+import { options, row, section, table, timeOf } from './parts.ts';
+import { says } from './says.ts';
+import type { Page, Visit } from './visit.ts';
+
+export const auditPage: Page = {
+  path: '/audit',
+  async show(visit) {
+    const { words, query } = visit;
+    const { t } = words;
+    const asked = named({ subject: query.subject, action: query.action });
+    const { lines } = await visit.ask('GET /api/audit', auditView, { query: { ...asked, limit: 200 } });
+    const content = html`${await chain(visit)}
+<form class="filters" action="/audit" method="get">
+<p><label for="subject">${t('audit.subject')}</label><input id="subject" name="subject" maxlength="200" value="${query.subject ?? ''}"></p>
+<p><label for="action">${t('audit.action')}</label><select id="action" name="action">${options(actionsOf(words), query.action ?? '')}</select></p>
+<p><button>${t('board.show')}</button></p></form>
+${decisionTable(words, lines)}`;
+    return { title: t('nav.audit'), content };
+  },
+};
+
+/** By their names in the reader's language, in its order. */
+function actionsOf(words: Words): (readonly [string, string])[] {
+  const named = auditActions.map((action) => [action, actionOf(words, action)] as const);
+  return [['', words.t('board.any')], ...named.toSorted((a, b) => a[1].localeCompare(b[1], words.language))];
+}
+
+export const incidentPage: Page = {
+  path: '/incidents',
+  async show(visit) {
+    const { words, query } = visit;
+    const { t } = words;
+    const found = await visit.ask('GET /api/incidents', incidentsView, { query: named({ merchant: query.merchant }) });
+    const rows = found.incidents.map(({ sequence, at, action, subject, reason, said, before, after, evidence }) =>
+      row(
+        sequence,
+        timeOf(words, at),
+        actionOf(words, action),
+        subjectLink(action, subject),
+        says(words, reason, said),
+        detailOf(words, { before, after, evidence }),
+      ),
+    );
+    const head = ['sequence', 'at', 'action', 'subject', 'reason', 'detail'].map((key) => t(`audit.${key}`));
+    const more = found.left_out > 0 ? html`<p>${t('incidents.left_out', { count: found.left_out })}</p>` : '';
+    const content = html`<p class="lead">${t('incidents.lead')}</p>
+<form class="filters" action="/incidents" method="get">
+<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" value="${query.merchant ?? ''}"></p>
+<p><button>${t('board.show')}</button></p></form>
+${table(t('nav.incidents'), head, rows, t('incidents.none'))}${more}`;
+    return { title: t('nav.incidents'), content };
+  },
+};
+
+/** The whole chain is read only when somebody asks for it. */
+async function chain(visit: Visit): Promise<Html> {
+  const { words, query } = visit;
+  const { t } = words;
+  const { sequence = '', hash = '' } = query;
+  const form = html`<form class="change" action="/audit" method="get"><input type="hidden" name="verify" value="true">
+<label for="sequence">${t('chain.sequence')}</label><input id="sequence" name="sequence" inputmode="numeric" value="${sequence}">
+<label for="hash">${t('chain.hash')}</label><input id="hash" name="hash" maxlength="64" value="${hash}" autocomplete="off">
+<button>${t('chain.verify')}</button></form>`;
+  return section(
+    'chain',
+    t('chain.title'),
+    html`${query.verify === 'true' ? await verdict(visit) : ''}${form}`,
+    t('chain.lead'),
+  );
+}
+
+async function verdict({ words, query, ask }: Visit): Promise<Content> {
+  const { t } = words;
+  const expected = named({ expect_sequence: query.sequence, expect_hash: query.hash });
+  const { intact, lines, head, broken } = await ask('GET /api/audit/verify', chainReport, { query: expected });
+  const mark = head === null ? '' : html`<p>${t('chain.head')} <code>${head.sequence}:${head.hash}</code></p>`;
+  if (intact)
+    return html`<div class="notice good" role="status"><p><strong>${t('chain.intact', { count: lines })}</strong></p>${mark}</div>`;
+  return html`<div class="notice bad" role="alert"><p><strong>${t('chain.broken', { sequence: broken?.sequence ?? 0 })}</strong></p><p>${says(words, broken?.reason ?? null, broken?.said ?? null)}</p>${mark}</div>`;
+}
+
+/** What a form left empty is not asked for. */
+function named(values: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]): [string, string][] =>
+      value === undefined || value.trim() === '' ? [] : [[name, value.trim()]],
+    ),
+  );
+}

@@ -1,0 +1,134 @@
+/** The console: pages for people on the ops door, made from the same operations as the API and the commands. */
+import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+import { PuenteError } from '../../error.ts';
+import { setRefusal } from '../api/errors.ts';
+import { sameOriginOnly } from '../api/guard.ts';
+import type { ConsoleParts } from '../api/in-process.ts';
+import { isStreamed, sendStream, untilGone } from '../api/stream.ts';
+import { isBrowser, noPage, tellBrowser } from './broken.ts';
+import { doorRouter, requireFormToken } from './door.ts';
+import { html } from './html.ts';
+import { createKit, fieldsOf, type Kit, languageOf, sendPage, sessionOf } from './kit.ts';
+import { layout } from './layout.ts';
+import { downloads, forms, pages } from './rows.ts';
+import type { Download, Form, Page, Shown, Visit } from './visit.ts';
+
+/** A reason and a list of units; nothing is larger. */
+const FORM_LIMIT = '64kb';
+
+/**
+ * Everything but `/api`, `/metrics` and the probes. A form that another page sends is refused by its origin, and by the token
+ * that each form of a session carries.
+ */
+export function createConsole(parts: ConsoleParts): RequestHandler {
+  const kit = createKit(parts);
+  const router = Router();
+  router.get('/files/:name', kit.files.handler);
+  router.use((request, response, next) => {
+    if (request.method === 'POST') sameOriginOnly(request, response, next);
+    else next();
+  });
+  router.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
+  router.use(doorRouter(kit));
+  for (const page of pages) router.get(page.path, (request, response) => showPage(kit, page, request, response));
+  for (const file of downloads) router.get(file.path, (request, response) => sendFile(kit, file, request, response));
+  for (const form of forms) router.post(form.path, (request, response) => takeForm(kit, form, request, response));
+  router.get(noPage.path, (request, response, next) =>
+    isBrowser(request) ? showPage(kit, noPage, request, response) : next(),
+  );
+  router.use(tellBrowser(kit));
+  return router;
+}
+
+async function showPage(kit: Kit, page: Page, request: Request, response: Response): Promise<void> {
+  const visit = visitOf(kit, request, response);
+  if (visit === null) askToSignIn(request, response);
+  else await answer(kit, page, visit, request, response).catch(unlessGone(visit));
+}
+
+/** Nobody is there to be told that the page was given up. */
+function unlessGone({ signal }: Visit): (error: unknown) => void {
+  return (error) => {
+    if (!signal.aborted) throw error;
+  };
+}
+
+/** Leads on to another page when it is done, so that a reload does nothing twice. */
+async function takeForm(kit: Kit, form: Form, request: Request, response: Response): Promise<void> {
+  const visit = visitOf(kit, request, response);
+  if (visit === null) return askToSignIn(request, response);
+  const sent = fieldsOf(request.body);
+  try {
+    requireFormToken(kit, request);
+    response.redirect(303, await form.send(visit, sent));
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+    await answer(kit, form.page, { ...visit, sent, refused: error }, request, response);
+  }
+}
+
+/** A report brings its own style, and is shown like a file: it can run nothing and ask for nothing. */
+const FILE_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-modals";
+
+async function sendFile(kit: Kit, file: Download, request: Request, response: Response): Promise<void> {
+  const visit = visitOf(kit, request, response);
+  if (visit === null) return askToSignIn(request, response);
+  try {
+    const query = file.queryOf(visit.query, visit.words.language);
+    const made = await visit.tell(file.row, { query, signal: visit.signal });
+    if (!isStreamed(made)) throw new TypeError(`${file.row} makes no file`);
+    const in_place = made.content_type.startsWith('text/html');
+    response.set('Content-Security-Policy', FILE_POLICY);
+    await sendStream(response, in_place ? { ...made, file_name: null } : made, kit.parts.log);
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+    await answer(kit, file.page, { ...visit, refused: error }, request, response);
+  }
+}
+
+async function answer(kit: Kit, page: Page, visit: Visit, request: Request, response: Response): Promise<void> {
+  const { shown, refused } = await shownOrRefused(page, visit);
+  if (refused !== null) setRefusal(response, refused);
+  // A form that was refused is shown under its own path, which nobody can look at.
+  const here = request.method === 'GET' ? request.originalUrl : '/';
+  await sendPage(response, layout(kit.files, { ...visit, refused }, here, shown));
+}
+
+/** What a page can't be shown for is told in its place. */
+async function shownOrRefused(page: Page, visit: Visit): Promise<{ shown: Shown; refused: PuenteError | null }> {
+  try {
+    return { shown: await page.show(visit), refused: visit.refused };
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+    return { shown: { title: visit.words.t('refused.title'), content: html`` }, refused: error };
+  }
+}
+
+function askToSignIn(request: Request, response: Response): void {
+  const next = request.method === 'GET' && request.originalUrl !== '/' ? request.originalUrl : null;
+  // A part of a page that is asked for by itself must not be filled with the sign-in page.
+  if (request.headers['hx-request'] === 'true') response.status(401).set('HX-Redirect', '/sign-in').end();
+  else response.redirect(303, next === null ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`);
+}
+
+/** Null for nobody. */
+function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
+  const { parts, words } = kit;
+  const cookie = sessionOf(kit, request);
+  const person = parts.sessions.personOf(cookie);
+  if (person === null) return null;
+  const tell: Visit['tell'] = (row, asked) => parts.api.ask(person, row, asked);
+  return {
+    person,
+    words: words[languageOf(request)],
+    path: fieldsOf(request.params),
+    query: fieldsOf(request.query),
+    sent: {},
+    refused: null,
+    form_token: parts.sessions.formToken(cookie),
+    signal: untilGone(response),
+    tell,
+    ask: async (row, schema, asked) => schema.parse(await tell(row, asked)),
+  };
+}

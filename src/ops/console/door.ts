@@ -1,0 +1,74 @@
+/** Signing in with an ops token, signing out, and choosing a language. */
+
+import { type Request, type Response, Router } from 'express';
+import { PuenteError } from '../../error.ts';
+import { setRefusal } from '../api/errors.ts';
+import { pageRefusals } from '../api/said.ts';
+import { SESSION_MS } from '../api/session.ts';
+import { html } from './html.ts';
+import { fieldsOf, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, sendPage, sessionOf } from './kit.ts';
+import { bareLayout, formToken, refusal } from './layout.ts';
+
+const YEAR_MS = 366 * 86_400_000;
+
+export function doorRouter(kit: Kit): Router {
+  const router = Router();
+  router.get('/sign-in', (request, response) => showSignIn(kit, request, response, null));
+  router.post('/sign-in', (request, response) => signIn(kit, request, response));
+  router.post('/sign-out', (request, response) => {
+    requireFormToken(kit, request);
+    response.clearCookie(kit.parts.sessions.cookie, { path: '/' }).redirect(303, '/sign-in');
+  });
+  router.post('/language', (request, response) => {
+    requireFormToken(kit, request);
+    const { language = '', next } = fieldsOf(request.body);
+    if (Object.hasOwn(kit.words, language)) setCookie(request, response, LANGUAGE_COOKIE, language, YEAR_MS);
+    response.redirect(303, ownPath(next));
+  });
+  return router;
+}
+
+/** @throws PuenteError forbidden for a form that was not made for this session, or this browser without one. */
+export function requireFormToken(kit: Kit, request: Request): void {
+  const { form_token = '' } = fieldsOf(request.body);
+  if (kit.parts.sessions.isFormToken(sessionOf(kit, request), form_token)) return;
+  throw new PuenteError('forbidden', pageRefusals.form);
+}
+
+/** The token is looked at once and kept nowhere: what the browser gets is a session's cookie. */
+async function signIn(kit: Kit, request: Request, response: Response): Promise<void> {
+  try {
+    requireFormToken(kit, request);
+    const { token = '', next } = fieldsOf(request.body);
+    const member = kit.parts.signIn.memberOf(token.trim(), '/sign-in');
+    setCookie(request, response, kit.parts.sessions.cookie, kit.parts.sessions.open(member), SESSION_MS);
+    response.redirect(303, ownPath(next));
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+    setRefusal(response, error);
+    await showSignIn(kit, request, response, error);
+  }
+}
+
+async function showSignIn(kit: Kit, request: Request, response: Response, refused: PuenteError | null): Promise<void> {
+  const words = kit.words[languageOf(request)];
+  const { t } = words;
+  const next = ownPath(fieldsOf(request.query).next ?? fieldsOf(request.body).next);
+  const token = kit.parts.sessions.formToken(sessionOf(kit, request));
+  const content = html`${refused === null ? '' : refusal(words, refused)}
+<form class="sign-in" action="/sign-in" method="post" autocomplete="off">
+  ${formToken(token)}<input type="hidden" name="next" value="${next}">
+  <label for="token">${t('sign.token')}</label>
+  <input id="token" name="token" type="password" autocomplete="off" required autofocus>
+  <button>${t('sign.in')}</button>
+</form>
+<p class="hint">${t('sign.hint')}</p>`;
+  const page = bareLayout(kit.files, words, request.originalUrl, token, { title: t('sign.title'), content });
+  await sendPage(response, page);
+}
+
+/** A browser that came by HTTPS, through somebody's proxy, says so in its Origin, and must keep the cookie for HTTPS. */
+function setCookie(request: Request, response: Response, name: string, value: string, max_age_ms: number): void {
+  const secure = request.headers.origin?.startsWith('https:') ?? false;
+  response.cookie(name, value, { httpOnly: true, sameSite: 'strict', secure, maxAge: max_age_ms, path: '/' });
+}

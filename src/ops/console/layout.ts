@@ -1,0 +1,118 @@
+/** What stands on every page: the head, the way to the other pages, the search, who is signed in, and what was refused or done. */
+import type { PuenteError } from '../../error.ts';
+import { languages, type Words } from '../../locales/words.ts';
+import type { ConsoleFiles } from './files.ts';
+import { type Content, type Html, html } from './html.ts';
+import { refuses } from './says.ts';
+import type { Shown, Visit } from './visit.ts';
+
+/** The places of the head, in their order: path and key of the name. */
+const PLACES = [
+  ['/', 'nav.fleet'],
+  ['/notices', 'nav.notices'],
+  ['/incidents', 'nav.incidents'],
+  ['/reports', 'nav.reports'],
+  ['/audit', 'nav.audit'],
+  ['/limitations', 'nav.limitations'],
+  ['/assumptions', 'nav.assumptions'],
+] as const;
+
+/** No style of its own: the sheet has what it takes. */
+const HTMX = '{"includeIndicatorCSS":false}';
+
+/** A page for somebody who is signed in. @param here the path that is shown. */
+export function layout(files: ConsoleFiles, visit: Visit, here: string, { title, content }: Shown): Html {
+  const { words, person } = visit;
+  const { t } = words;
+  return frame(
+    files,
+    words,
+    title,
+    html`<header class="head">
+  <a class="brand" href="/">Puente</a>
+  <nav aria-label="${t('nav.label')}"><ul>${PLACES.map(
+    ([path, key]) =>
+      html`<li><a href="${path}"${isHere(path, here) ? html` aria-current="page"` : ''}>${t(key)}</a></li>`,
+  )}</ul></nav>
+  <form class="find" action="/trace" method="get" role="search">
+    <label class="unseen" for="find">${t('find.label')}</label>
+    <input id="find" type="search" name="id" maxlength="256" placeholder="${t('find.hint')}" required>
+    <button>${t('find.go')}</button>
+  </form>
+  <div class="who">
+    <span>${person.name} <span class="role">${t(`role.${person.role}`)}</span></span>
+    ${languageForm(words, here, visit.form_token)}
+    <form action="/sign-out" method="post">${formToken(visit.form_token)}<button class="quiet">${t('sign.out')}</button></form>
+  </div>
+</header>
+<main id="main" tabindex="-1">
+<h1>${title}</h1>
+${visit.refused === null ? doneBanner(visit) : refusal(words, visit.refused)}
+${content}
+</main>`,
+  );
+}
+
+/** A page with nothing but its content, for whoever is not signed in. */
+export function bareLayout(files: ConsoleFiles, words: Words, here: string, form_token: string, shown: Shown): Html {
+  return frame(
+    files,
+    words,
+    shown.title,
+    html`<main id="main" class="bare" tabindex="-1"><p class="brand">Puente</p><h1>${shown.title}</h1>${shown.content}
+${languageForm(words, here, form_token)}</main>`,
+  );
+}
+
+/** The hidden field without which no form is taken. */
+export function formToken(value: string): Html {
+  return html`<input type="hidden" name="form_token" value="${value}">`;
+}
+
+/** What was refused and why, in the reader's language: the API's sentences name the repair. */
+export function refusal(words: Words, { code, message, said }: PuenteError): Html {
+  return html`<div class="notice bad" role="alert"><p><strong>${words.named(`refused.${code}`, words.t('refused.other'))}</strong></p>
+<p>${refuses(words, message, said)}</p></div>`;
+}
+
+function frame({ style, script, icon }: ConsoleFiles, { language, t }: Words, title: string, body: Content): Html {
+  return html`<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="htmx-config" content="${HTMX}">
+<title>${title} · Puente</title>
+<link rel="icon" href="${icon}">
+<link rel="stylesheet" href="${style}">
+<script src="${script}" defer></script>
+</head>
+<body>
+<a class="skip" href="#main">${t('nav.skip')}</a>
+${body}
+</body>
+</html>
+`;
+}
+
+function languageForm({ language, t }: Words, here: string, form_token: string): Html {
+  return html`<form class="languages" action="/language" method="post" aria-label="${t('language.label')}">
+${formToken(form_token)}<input type="hidden" name="next" value="${here}">
+${languages.map(
+  (one) =>
+    html`<button class="quiet" name="language" value="${one}" lang="${one}" title="${t(`language.${one}`)}"${one === language ? html` aria-pressed="true"` : html` aria-pressed="false"`}>${one}</button>`,
+)}</form>`;
+}
+
+/** What a form has done, said once on the page that it led to. */
+function doneBanner({ query, words }: Visit): Content {
+  const said = query.done === undefined ? '' : words.named(`done.${query.done}`, '');
+  return said === '' ? null : html`<div class="notice good" role="status"><p>${said}</p></div>`;
+}
+
+function isHere(path: string, here: string): boolean {
+  const [place = ''] = here.split('?');
+  if (path === '/') return place === '/' || place.startsWith('/merchants/');
+  return place === path || place.startsWith(`${path}/`);
+}

@@ -1,0 +1,159 @@
+/** The delivery log: every notice with its attempts, and telling one or many of them again. */
+import type { z } from 'zod';
+import type { Words } from '../../locales/words.ts';
+import { noticesView, noticeView, replayedView } from '../api/notices.ts';
+import { type Html, html } from './html.ts';
+import { badge, changeForm, durationOf, hidden, options, reasonField, row, section, table, timeOf } from './parts.ts';
+import { says } from './says.ts';
+import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './visit.ts';
+
+type Notice = z.infer<typeof noticesView>['notices'][number];
+
+const STATES = ['pending', 'delivered', 'dead', 'superseded'] as const;
+/** What the log may be asked for. */
+const ASKED = ['merchant', 'state', 'since', 'until'] as const;
+
+export function noticeTable(words: Words, notices: readonly Notice[]): Html {
+  const { t } = words;
+  const rows = notices.map(
+    ({ id, merchant, topic, subject, state, attempts, created_at, last_attempt, next_attempt_at }) =>
+      row(
+        html`<a href="/notices/${encodeURIComponent(id)}">${topic} ${subject}</a>`,
+        html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
+        badge(state, t(`notice.${state}`)),
+        attempts,
+        timeOf(words, created_at),
+        last_attempt === null
+          ? ''
+          : html`${last_attempt.status ?? ''} ${says(words, last_attempt.detail, last_attempt.said)}`,
+        timeOf(words, next_attempt_at),
+      ),
+  );
+  const head = ['subject', 'merchant', 'state', 'attempts', 'made', 'last', 'next'].map((key) => t(`notices.${key}`));
+  return table(t('nav.notices'), head, rows, t('notices.none'));
+}
+
+export const noticeList: Page = {
+  path: '/notices',
+  async show(visit) {
+    const { words, query } = visit;
+    const { t } = words;
+    const asked = Object.fromEntries(ASKED.flatMap((name) => instantOrText(name, query[name] ?? '')));
+    const { notices } = await visit.ask('GET /api/notices', noticesView, { query: asked });
+    const states = STATES.map((one) => [one, t(`notice.${one}`)] as const);
+    const content = html`<form class="filters" action="/notices" method="get">
+<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" value="${query.merchant ?? ''}" inputmode="numeric"></p>
+<p><label for="state">${t('notices.state')}</label><select id="state" name="state">${options([['', t('board.any')], ...states], query.state ?? '')}</select></p>
+<p><label for="since">${t('form.since')}</label><input id="since" name="since" type="datetime-local" value="${query.since ?? ''}"></p>
+<p><label for="until">${t('form.until')}</label><input id="until" name="until" type="datetime-local" value="${query.until ?? ''}"></p>
+<p><button>${t('board.show')}</button></p></form>
+${noticeTable(words, notices)}
+${await replayWindow(visit)}`;
+    return { title: t('nav.notices'), content };
+  },
+};
+
+export const noticePage: Page = {
+  path: '/notices/:id',
+  async show(visit) {
+    const { words, path } = visit;
+    const { t } = words;
+    const one = await visit.ask('GET /api/notices/:id', noticeView, { path: { id: path.id ?? '' } });
+    const tries = one.tries.map(({ at, duration_ms, outcome, status, detail, said, url }) =>
+      row(
+        timeOf(words, at),
+        badge(outcome === 'delivered' ? 'good' : 'bad', t(`attempt.${outcome}`)),
+        status,
+        durationOf(words, duration_ms),
+        url,
+        says(words, detail, said),
+      ),
+    );
+    const head = ['at', 'outcome', 'status', 'duration', 'url', 'detail'].map((key) => t(`attempts.${key}`));
+    const content = html`<dl class="facts">
+<dt>${t('notices.state')}</dt><dd>${badge(one.state, t(`notice.${one.state}`))}${one.replayed ? html` ${t('notices.replayed')}` : ''}</dd>
+<dt>${t('board.merchant')}</dt><dd><a href="${merchantPath(one.merchant)}">${one.merchant}</a></dd>
+<dt>${t('notices.about')}</dt><dd>${one.topic} ${one.subject}</dd>
+<dt>${t('notices.sale')}</dt><dd><a href="${linkTo('/trace', { id: one.legacy_id })}">${one.legacy_id}</a></dd>
+<dt>${t('notices.made')}</dt><dd>${timeOf(words, one.created_at)}</dd>
+<dt>${t('notices.next')}</dt><dd>${timeOf(words, one.next_attempt_at)}</dd></dl>
+${section('attempts', t('notices.attempts'), table(t('notices.attempts'), head, tries, t('attempts.none')))}
+${section('replay', t('replay.title'), changeForm(visit, `/notices/${encodeURIComponent(one.id)}/replay`, html`${reasonField(visit, 'replay-reason')}<button>${t('replay.go')}</button>`), t('replay.lead'))}`;
+    return { title: t('notices.one', { id: one.id }), content };
+  },
+};
+
+const replayOne: Form = {
+  path: '/notices/:id/replay',
+  page: noticePage,
+  async send({ ask, path }, { reason }) {
+    const id = path.id ?? '';
+    await ask('POST /api/notices/:id/replay', noticesView.shape.notices.element, { path: { id }, body: { reason } });
+    return `/notices/${encodeURIComponent(id)}?done=replayed`;
+  },
+};
+
+/** Counts first; the second form says how many there are, and does it when there are as many still. */
+const replayMany: Form = {
+  path: '/notices/replay',
+  page: noticeList,
+  async send(visit, fields) {
+    const { reason, merchant, since, until, expected } = fields;
+    if (expected === undefined) {
+      await counted(visit, fields);
+      return `${linkTo('/notices', { merchant, since, until, reason, counted: 'true' })}#replay`;
+    }
+    const body = { ...windowOf(fields), expected: Number(expected) };
+    await visit.ask('POST /api/notices/replay', replayedView, { body });
+    return '/notices?done=replayed_many';
+  },
+};
+
+/** How many there are in the store now. @throws PuenteError as the API refuses. */
+async function counted({ ask }: Visit, fields: Fields): Promise<number> {
+  const body = { ...windowOf(fields), dry_run: true };
+  return (await ask('POST /api/notices/replay', replayedView, { body })).notices;
+}
+
+function windowOf({ reason, merchant = '', since = '', until = '' }: Fields) {
+  return { ...(merchant === '' ? {} : { merchant }), since: instantOf(since), until: instantOf(until), reason };
+}
+
+export const noticeForms: readonly Form[] = [replayMany, replayOne];
+
+async function replayWindow(visit: Visit): Promise<Html> {
+  const { words, query, sent } = visit;
+  const { t } = words;
+  const asked: Fields = { ...query, ...sent };
+  const again = asked.counted === 'true' ? await confirmation(visit, asked) : null;
+  const form = changeForm(
+    visit,
+    '/notices/replay',
+    html`<label for="many-merchant">${t('board.merchant')}</label><input id="many-merchant" name="merchant" value="${asked.merchant ?? ''}" inputmode="numeric">
+<label for="many-since">${t('form.since')}</label><input id="many-since" name="since" type="datetime-local" required value="${asked.since ?? ''}">
+<label for="many-until">${t('form.until')}</label><input id="many-until" name="until" type="datetime-local" required value="${asked.until ?? ''}">
+${reasonField(visit, 'many-reason')}<button>${t('replay.count')}</button>`,
+  );
+  return section('replay', t('replay.many'), html`${again}${form}`, t('replay.many_lead'));
+}
+
+/** The number is the store's at this look, whatever the address or an earlier form said. */
+async function confirmation(visit: Visit, asked: Fields): Promise<Html> {
+  const { t } = visit.words;
+  const count = await counted(visit, asked);
+  const window = ['merchant', 'since', 'until', 'reason'].map((name) => hidden(name, asked[name] ?? ''));
+  const form = html`${window}${hidden('counted', 'true')}${hidden('expected', count)}<button>${t('replay.go_many')}</button>`;
+  return html`<div class="notice warn" role="status"><p>${t('replay.would', { count })}</p>${changeForm(visit, '/notices/replay', form)}</div>`;
+}
+
+function instantOrText(name: string, value: string): [string, string][] {
+  if (value === '') return [];
+  return [[name, name === 'since' || name === 'until' ? instantOf(value) : value]];
+}
+
+/** A browser's field says no zone; the console says UTC everywhere. */
+function instantOf(value: string): string {
+  return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(value)
+    ? `${value.length === 16 ? `${value}:00` : value}Z`
+    : value;
+}

@@ -1,0 +1,85 @@
+/** Small pieces that several pages are made of. */
+
+import type { Words } from '../../locales/words.ts';
+import { type Content, type Html, html } from './html.ts';
+import { formToken } from './layout.ts';
+import type { Visit } from './visit.ts';
+
+const SPARK_WIDTH = 80;
+const SPARK_HEIGHT = 18;
+
+/** A stage, or a verdict, as a word with a colour; the word says it all. */
+export function badge(kind: string, text: string): Html {
+  return html`<span class="badge ${kind}">${text}</span>`;
+}
+
+/** An instant; empty for null. */
+export function timeOf(words: Words, at: string | null): Content {
+  return at === null ? '' : html`<time datetime="${at}">${words.time(at)}</time>`;
+}
+
+/** A duration in whole milliseconds, or in seconds from ten on. */
+export function durationOf(words: Words, duration_ms: number): string {
+  return duration_ms < 10_000 ? `${words.number(Math.round(duration_ms))} ms` : `${words.number(duration_ms / 1000)} s`;
+}
+
+/** Counts over time as a line of bars; the numbers beside it say the same. @param label what a screen reader says. */
+export function spark(counts: readonly number[], kind: string, label: string): Html {
+  const top = Math.max(1, ...counts);
+  const step = SPARK_WIDTH / Math.max(1, counts.length);
+  const bars = counts.map((count, index) => {
+    const height = count === 0 ? 0.6 : Math.max(1.5, (count / top) * SPARK_HEIGHT);
+    return html`<rect x="${tenths(index * step)}" y="${tenths(SPARK_HEIGHT - height)}" width="${tenths(step - 0.8)}" height="${tenths(height)}"/>`;
+  });
+  return html`<svg class="spark ${kind}" role="img" aria-label="${label}" viewBox="0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}" width="${SPARK_WIDTH}" height="${SPARK_HEIGHT}">${bars}</svg>`;
+}
+
+/** A table with a head, in a frame that scrolls by itself when the page is narrow; the sentence when there are no rows. */
+export function table(label: string, head: readonly string[], rows: readonly Html[], none: string): Html {
+  if (rows.length === 0) return html`<p class="none">${none}</p>`;
+  return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0"><table>
+<thead><tr>${head.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+/** Cells of a row: the first is its name. */
+export function row(first: Content, ...cells: Content[]): Html {
+  return html`<tr><th scope="row">${first}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
+}
+
+/** As above, each cell with the name of its column, for narrow screens. @param names of all columns, that of the first too. */
+export function namedRow(names: readonly string[], first: Content, ...cells: Content[]): Html {
+  return html`<tr><th scope="row">${first}</th>${cells.map((cell, nth) => html`<td data-name="${names[nth + 1] ?? ''}"><div>${cell}</div></td>`)}</tr>`;
+}
+
+/** A part of a page under a heading that a link can lead to. */
+export function section(id: string, title: string, content: Content, lead: Content = null): Html {
+  return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
+${lead === null ? '' : html`<p class="lead">${lead}</p>`}${content}</section>`;
+}
+
+/** The reason that every change asks for. @param id unique on the page. */
+export function reasonField({ words, sent }: Visit, id: string): Html {
+  return html`<label for="${id}">${words.t('form.reason')}</label>
+<input id="${id}" name="reason" type="text" minlength="3" maxlength="500" required value="${sent.reason ?? ''}" autocomplete="off">`;
+}
+
+/** A form that changes something. */
+export function changeForm(visit: Visit, path: string, content: Content, kind = ''): Html {
+  return html`<form class="change ${kind}" action="${path}" method="post">${formToken(visit.form_token)}${content}</form>`;
+}
+
+export function hidden(name: string, value: string | number): Html {
+  return html`<input type="hidden" name="${name}" value="${value}">`;
+}
+
+/** Choices of a select; the first of each pair is sent. */
+export function options(pairs: readonly (readonly [value: string, text: string])[], chosen: string): Html[] {
+  return pairs.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen ? html` selected` : ''}>${text}</option>`,
+  );
+}
+
+function tenths(value: number): number {
+  return Math.round(value * 10) / 10;
+}

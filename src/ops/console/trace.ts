@@ -1,0 +1,122 @@
+/** The trace page: one sale in one story by any id, with the messages of its calls while they were captured. */
+import type { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import type { Words } from '../../locales/words.ts';
+import { callView, tracesView } from '../api/trace.ts';
+import { type Content, type Html, html } from './html.ts';
+import { badge, durationOf, section, timeOf } from './parts.ts';
+import { says, saysAll, written } from './says.ts';
+import { merchantPath, type Page, type Visit } from './visit.ts';
+
+type Trace = z.infer<typeof tracesView>['traces'][number];
+type Sale = NonNullable<Trace['sale']>;
+type Call = z.infer<typeof callView>;
+
+/** Calls whose messages stand on the page; a till that polls makes hundreds. */
+const SHOWN_CALLS = 12;
+/** Facts of a sale that are shown as they are, in this order. */
+const IDS = [
+  'legacy_id',
+  'order_id',
+  'payment_id',
+  'merchant_order_id',
+  'client_reference',
+  'reference_sent',
+  'tables_revision',
+] as const;
+
+export const tracePage: Page = {
+  path: '/trace',
+  async show(visit) {
+    const { words, query } = visit;
+    const { t } = words;
+    const { id = '', merchant } = query;
+    if (id.trim() === '') return { title: t('trace.title'), content: html`<p class="lead">${t('trace.hint')}</p>` };
+    const asked = { id: id.trim(), ...(merchant === undefined || merchant === '' ? {} : { merchant }) };
+    const { traces } = await visit.ask('GET /api/trace', tracesView, { query: asked });
+    const stories = await Promise.all(traces.map((trace, nth) => story(visit, trace, nth)));
+    const several = traces.length > 1 ? html`<p class="lead">${t('trace.several', { count: traces.length })}</p>` : '';
+    return { title: t('trace.title'), content: html`${several}${stories}` };
+  },
+};
+
+async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
+  const { words } = visit;
+  const { t } = words;
+  const { sale, promise, promise_said, steps, rules, tables_changed, found_as } = trace;
+  const calls = await callsOf(visit, trace);
+  const lines = steps.map(
+    ({ at, kind, what, said, id }) =>
+      html`<li><time datetime="${at}">${words.moment(at)}</time><span>${badge(`step-${kind}`, t(`step.${kind}`))}</span><span>${saysAll(words, what, said, '; ')}${stepLink(words, kind, id)}</span></li>`,
+  );
+  const said = rules.map(
+    (rule) =>
+      html`<li><code>${rule.row}</code> ${says(words, rule.says, rule.says_said)}<br><span class="small">${written(words, rule.why)}</span></li>`,
+  );
+  const changed = tables_changed ? html`<p class="notice warn">${t('trace.tables_changed')}</p>` : '';
+  return html`<p>${t('trace.found_as')} ${words.t(`found.${found_as.replace(' ', '_')}`)}</p>
+${sale === null ? '' : saleFacts(words, sale)}
+<p class="notice good">${says(words, promise, promise_said)}</p>
+${section(`story-${nth}`, t('trace.story'), html`<ol class="story">${lines}</ol>`)}
+${section(`messages-${nth}`, t('trace.messages'), messagesOf(words, calls), t('trace.messages_lead'))}
+${section(`rules-${nth}`, t('trace.rules', { count: rules.length }), html`${changed}<details><summary>${t('trace.show_rules')}</summary><ul class="findings">${said}</ul></details>`)}`;
+}
+
+function saleFacts(words: Words, sale: Sale): Html {
+  const { t } = words;
+  const { merchant, family, unit, amount, currency, lane, born_at, state, legacy_state, ends_at } = sale;
+  const ids = IDS.filter((name) => sale[name] !== null).map(
+    (name) => html`<dt>${t(`sale.${name}`)}</dt><dd><code>${sale[name]}</code></dd>`,
+  );
+  return html`<dl class="facts">
+<dt>${t('board.merchant')}</dt><dd><a href="${merchantPath(merchant)}">${merchant}</a>, ${family} ${unit}</dd>
+<dt>${t('sale.amount')}</dt><dd>${amount === null ? t('sale.no_amount') : `${words.decimal(amount)} ${currency}`}</dd>
+<dt>${t('sale.born')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, born_at)}</dd>
+<dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}</dd>
+${ends_at === null ? '' : html`<dt>${t('lanes.latest_end')}</dt><dd>${timeOf(words, ends_at)}</dd>`}
+${ids}
+</dl>`;
+}
+
+/** The till's calls of a story as they were kept, the first ones; what is too old to be kept is left out. */
+async function callsOf(visit: Visit, { steps }: Trace): Promise<Call[]> {
+  const ids = [...new Set(steps.flatMap(({ kind, id }) => (kind === 'till' && id !== null ? [id] : [])))];
+  const found = ids.slice(0, SHOWN_CALLS).map((id) =>
+    visit.ask('GET /api/exchanges/:id', callView, { path: { id } }).catch((error: unknown) => {
+      if (error instanceof PuenteError && error.code === 'not_found') return null;
+      throw error;
+    }),
+  );
+  return (await Promise.all(found)).filter((call) => call !== null);
+}
+
+function messagesOf(words: Words, calls: readonly Call[]): Content {
+  const { t } = words;
+  if (calls.length === 0) return html`<p class="none">${t('trace.no_calls')}</p>`;
+  return html`${calls.map(({ id, at, operation, lane, status, duration_ms, messages }) => {
+    const name = html`${timeOf(words, at)} <strong>${operation ?? t('trace.unknown_call')}</strong> ${badge(lane, t(`stage.${lane}`))} ${status} · ${durationOf(words, duration_ms)}`;
+    const kept =
+      messages === null ? html`<p class="none">${t('trace.not_captured')}</p>` : fourMessages(words, messages);
+    return html`<details id="call-${id}"${messages === null ? '' : html` open`}><summary>${name}</summary>${kept}</details>`;
+  })}`;
+}
+
+/** What the till asked, what went upstream and what came back, and what the till was told. */
+function fourMessages({ t }: Words, { request, answer, upstream }: NonNullable<Call['messages']>): Html {
+  const box = (title: string, head: string, body: unknown): Html =>
+    html`<div><h3>${title}</h3><pre lang="en">${head}${body === null || body === undefined ? '' : `\n\n${typeof body === 'string' ? body : JSON.stringify(body, null, 2)}`}</pre></div>`;
+  return html`<div class="messages">
+${box(t('trace.asked'), `${request.method} ${request.target}`, request.body)}
+${upstream.map(
+  (one) => html`${box(t('trace.upstream'), `${one.method} ${one.path}`, one.body)}
+${box(t('trace.upstream_answer'), one.status === null ? t('trace.no_answer') : String(one.status), one.answer)}`,
+)}
+${box(t('trace.told'), String(answer.status), answer.body)}
+</div>`;
+}
+
+function stepLink({ t }: Words, kind: string, id: string | null): Content {
+  if (id === null) return null;
+  if (kind === 'notice') return html` <a href="/notices/${encodeURIComponent(id)}">${t('trace.notice')}</a>`;
+  return kind === 'till' ? html` <a href="#call-${id}">${t('trace.call')}</a>` : null;
+}

@@ -1,0 +1,169 @@
+/** What operators do with brown-outs: schedule windows in which legacy refuses new work, list them, abort them at once. */
+
+import { z } from 'zod';
+import { USER_ID } from '../../contract/identifiers.ts';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import type { AuditAction } from '../../proxy/audit-actions.ts';
+import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import { reason } from '../api/reason.ts';
+import { merchantToChange } from '../merchants/operate.ts';
+
+/** A drill, not an end: a shop must be able to sell the next day. */
+const LONGEST_MS = 24 * 60 * 60_000;
+/** Windows a merchant keeps (`merchantSettings`); the ones that ended longest ago make room. */
+const MOST_KEPT = 100;
+/** Merchants of one drill. */
+const MOST_MERCHANTS = 1_000;
+/** Somebody else may change a merchant at the same moment. */
+const TRIES = 10;
+
+const instant = z.iso
+  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
+  .transform((text) => Date.parse(text));
+
+/** The body of `POST /api/brownouts`. */
+export const brownoutAsk = z.strictObject({
+  merchants: z
+    .array(z.string().regex(USER_ID, "the vendor's user id is needed, digits only"))
+    .min(1)
+    .max(MOST_MERCHANTS),
+  from: instant,
+  until: instant,
+  reason,
+});
+export type BrownoutAsk = z.infer<typeof brownoutAsk>;
+
+export const brownoutAbort = z.strictObject({ reason });
+
+/** One drill over all its merchants. */
+export interface BrownoutView {
+  id: string;
+  from: string;
+  until: string;
+  reason: string;
+  state: 'scheduled' | 'running' | 'over' | 'aborted';
+  aborted_at: string | null;
+  merchants: string[];
+}
+
+/**
+ * Schedules a window for every merchant named, or for none.
+ * @throws PuenteError bad_request for a window that ends before it begins, in the past, or is longer than a day; refused
+ * where it overlaps another one of a merchant.
+ */
+export async function scheduleBrownout(runtime: Runtime, ask: BrownoutAsk, who: string): Promise<BrownoutView> {
+  const now = runtime.clock.now();
+  refuseBadWindow(ask, now);
+  const { from, until, reason: why } = ask;
+  const window: Brownout = { id: runtime.ids.legacyId(now), from, until, reason: why, aborted_at: null };
+  const ids = [...new Set(ask.merchants)];
+  for (const id of ids) refuseOverlap(await merchantToChange(runtime, id), window);
+  for (const id of ids)
+    await changeWindows(runtime, id, { who, why, action: 'brown-out scheduled', window: window.id }, (merchant) => {
+      refuseOverlap(merchant, window);
+      return [...roomFor(merchant.settings.brownouts), window];
+    }).catch(async (error: unknown) => {
+      // Somebody else was quicker with a window of this merchant: those before it must not be left in half a drill.
+      await abortBrownout(runtime, window.id, say('brownout.halved', {}).text, 'puente').catch(
+        () => undefined, // none has it yet
+      );
+      throw error;
+    });
+  runtime.log.info('brown-out scheduled', { action: window.id, count: ids.length });
+  return viewOf(window, ids, now);
+}
+
+/** Newest window first. */
+export async function viewBrownouts(runtime: Runtime): Promise<BrownoutView[]> {
+  const found = new Map<string, { window: Brownout; merchants: string[] }>();
+  for (const { id, settings } of await runtime.store.merchants())
+    for (const window of settings.brownouts) {
+      const known = found.get(window.id);
+      if (known === undefined) found.set(window.id, { window, merchants: [id] });
+      else known.merchants.push(id);
+    }
+  const all = [...found.values()].toSorted((one, other) => other.window.from - one.window.from);
+  return all.map(({ window, merchants }) => viewOf(window, merchants, runtime.clock.now()));
+}
+
+/** Ends a window at once, for all its merchants. @throws PuenteError not_found, refused when it is over already. */
+export async function abortBrownout(runtime: Runtime, id: string, why: string, who: string): Promise<BrownoutView> {
+  const found = (await viewBrownouts(runtime)).find((one) => one.id === id);
+  if (found === undefined) throw new PuenteError('not_found', say('refusal.no_brownout', { id: id.slice(0, 60) }));
+  if (found.state === 'over' || found.state === 'aborted')
+    throw new PuenteError('refused', say('refusal.brownout_over', { id, state: found.state }));
+  const aborted_at = runtime.clock.now();
+  const abort = (one: Brownout): Brownout =>
+    one.id === id ? { ...one, aborted_at: one.aborted_at ?? aborted_at } : one;
+  for (const merchant_id of found.merchants)
+    await changeWindows(runtime, merchant_id, { who, why, action: 'brown-out aborted', window: id }, (merchant) =>
+      merchant.settings.brownouts.map(abort),
+    );
+  runtime.log.info('brown-out aborted', { action: id, count: found.merchants.length });
+  return { ...found, state: 'aborted', aborted_at: iso(aborted_at) };
+}
+
+interface Told {
+  who: string;
+  why: string;
+  action: AuditAction;
+  /** Id of the window that is changed. */
+  window: string;
+}
+
+async function changeWindows(
+  runtime: Runtime,
+  id: string,
+  { who, why, action, window }: Told,
+  change: (merchant: Merchant) => Brownout[],
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await merchantToChange(runtime, id);
+    const settings = { ...before.settings, brownouts: change(before) };
+    const of = (windows: readonly Brownout[]): Brownout | null => windows.find((one) => one.id === window) ?? null;
+    const detail = { brownout: window, before: of(before.settings.brownouts), after: of(settings.brownouts) };
+    const audit = { at: runtime.clock.now(), who, action, subject: id, reason: why, detail };
+    try {
+      await runtime.store.saveMerchant({ ...before, settings }, before.revision, audit);
+      return;
+    } catch (error) {
+      if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
+    }
+  }
+}
+
+function refuseBadWindow({ from, until }: BrownoutAsk, now: number): void {
+  if (until <= from) throw new PuenteError('bad_request', say('refusal.brownout_empty', {}));
+  if (until <= now) throw new PuenteError('bad_request', say('refusal.brownout_past', {}));
+  if (until - from > LONGEST_MS) throw new PuenteError('bad_request', say('refusal.brownout_long', {}));
+}
+
+function refuseOverlap({ id, settings }: Merchant, window: Brownout): void {
+  const other = settings.brownouts.find(
+    (one) => one.aborted_at === null && one.id !== window.id && one.from < window.until && window.from < one.until,
+  );
+  if (other === undefined) return;
+  const window_of = { since_at: iso(other.from), until_at: iso(other.until), id: other.id };
+  throw new PuenteError('refused', say('refusal.brownout_twice', { merchant: id, ...window_of }));
+}
+
+function roomFor(windows: readonly Brownout[]): Brownout[] {
+  const inOrder = windows.toSorted((one, other) => one.until - other.until);
+  return inOrder.slice(Math.max(0, inOrder.length - (MOST_KEPT - 1)));
+}
+
+function viewOf(
+  { id, from, until, reason: why, aborted_at }: Brownout,
+  merchants: string[],
+  now: number,
+): BrownoutView {
+  const state = aborted_at !== null ? 'aborted' : until <= now ? 'over' : from <= now ? 'running' : 'scheduled';
+  const aborted = aborted_at === null ? null : iso(aborted_at);
+  return { id, from: iso(from), until: iso(until), reason: why, state, aborted_at: aborted, merchants };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,118 @@
+/** Works on a bulk move: one merchant a step, each judged like a single move; what was done is written before the next. */
+
+import { PuenteError } from '../../error.ts';
+import type { AuditAction } from '../../proxy/audit-actions.ts';
+import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { Person } from '../api/person.ts';
+import { nextStep, type StopSeen, settled } from './bulk.ts';
+import { bulkAudit } from './bulk-start.ts';
+import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
+import { propose } from './proposals.ts';
+import { type MoveTarget, moveTarget } from './target.ts';
+
+/** A window or a budget is looked at again after so long: a safety stop or an abort must be seen meanwhile. */
+const REST_MS = 1000;
+
+/**
+ * One step. Does nothing when the bulk move was changed or ended by somebody else meanwhile.
+ * @returns epoch ms before which another step is of no use; null: go on at once.
+ */
+export function stepBulk(runtime: Runtime, id: string): Promise<number | null> {
+  return runtime.serial.run(`bulk ${id}`, async () => {
+    const bulk = await runtime.store.bulkMove(id);
+    if (bulk === null || bulk.state !== 'running') return null;
+    const now = runtime.clock.now();
+    const step = nextStep(bulk, await stopsOf(runtime, bulk), now);
+    switch (step.kind) {
+      case 'stop':
+        await end(runtime, { ...bulk, state: 'stopped', detail: step.why }, 'bulk move stopped');
+        return null;
+      case 'done':
+        await end(runtime, { ...bulk, state: 'done', detail: step.why }, 'bulk move done');
+        return null;
+      case 'wait':
+        await wait(runtime, bulk, step.why);
+        return Math.min(step.until, now + REST_MS);
+      case 'move':
+        return moveItem(runtime, bulk, step.item);
+    }
+  });
+}
+
+async function moveItem(runtime: Runtime, bulk: BulkMove, item: BulkItem): Promise<number | null> {
+  const done = await attempt(runtime, bulk, item).catch((error: unknown) => refusalOf(error));
+  const now = runtime.clock.now();
+  if (done.state === 'waiting') {
+    await wait(runtime, bulk, done.detail);
+    return now + REST_MS;
+  }
+  await runtime.store.saveBulkMove(settled(bulk, item, done.state, done.detail, now), bulk.revision, null);
+  return null;
+}
+
+interface Done {
+  /** `waiting`: not now, but later. */
+  state: BulkItem['state'];
+  detail: string;
+}
+
+async function attempt(runtime: Runtime, bulk: BulkMove, item: BulkItem): Promise<Done> {
+  const target = targetOf(bulk, item);
+  // Who may start a bulk move may move each of its merchants; only an approver could start one with an override.
+  const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
+  const judged = await judgeFor(runtime, item.merchant_id, target, person);
+  const { judgement } = judged;
+  const changes = judgement.preview.changes.join(', ');
+  if (judgement.kind === 'same')
+    return (await movedBefore(runtime, bulk, item))
+      ? { state: 'moved', detail: 'moved just before a restart' }
+      : { state: 'skipped', detail: 'was there already' };
+  const closed = judgement.missing.find(({ code }) => code === 'outside_window');
+  if (!judgement.allowed && closed !== undefined && judgement.missing.length === 1)
+    return { state: 'waiting', detail: closed.what };
+  refuseUnlessAllowed(judged);
+  if (judgement.needs === 'approval') {
+    const { id } = await propose(runtime, item.merchant_id, target, bulk.reason, person);
+    return {
+      state: 'proposed',
+      detail: `${changes}: waits for a second person: puente moves approve ${id} --reason …`,
+    };
+  }
+  await makeMove(runtime, judged, bulk.reason, person, { bulk: bulk.id });
+  return { state: 'moved', detail: changes };
+}
+
+function targetOf(bulk: BulkMove, item: BulkItem): MoveTarget {
+  return moveTarget.parse({ ...bulk.move, ...item.own });
+}
+
+/** What a merchant's own refusal is goes on its line; anything else is a fault of ours and leaves it waiting. */
+function refusalOf(error: unknown): Done {
+  if (!(error instanceof PuenteError)) throw error;
+  if (error.code === 'conflict') return { state: 'waiting', detail: error.message };
+  if (error.code === 'refused' || error.code === 'bad_request') return { state: 'refused', detail: error.message };
+  throw error;
+}
+
+/** The process may have ended between the merchant's commit and ours. */
+async function movedBefore(runtime: Runtime, bulk: BulkMove, { merchant_id }: BulkItem): Promise<boolean> {
+  const [last] = await runtime.store.auditsOf({ subject: merchant_id, action: 'stage' }, 1);
+  return last?.detail.bulk === bulk.id;
+}
+
+async function stopsOf(runtime: Runtime, { items }: BulkMove): Promise<StopSeen[]> {
+  const mine = new Set(items.map(({ merchant_id }) => merchant_id));
+  const merchants = (await runtime.store.merchants()).filter(({ id }) => mine.has(id));
+  return merchants.flatMap(({ id, trips }) => Object.values(trips).map((trip) => ({ merchant_id: id, trip })));
+}
+
+async function end(runtime: Runtime, bulk: BulkMove, action: AuditAction): Promise<void> {
+  await runtime.store.saveBulkMove(bulk, bulk.revision, bulkAudit(runtime, bulk, action, 'puente', bulk.detail));
+  runtime.log.info(action, { action: bulk.state, count: bulk.items.length });
+}
+
+/** Tells why it stands still, once. */
+async function wait(runtime: Runtime, bulk: BulkMove, why: string): Promise<void> {
+  if (bulk.detail !== why) await runtime.store.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
+}

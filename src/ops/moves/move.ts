@@ -1,0 +1,82 @@
+/** Moves a merchant: judged inside, with a reason, a revision precondition and the evidence in the audit line (DESIGN, A toggle). */
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import { type Merchant, stages } from '../../proxy/routing/merchant.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { Person } from '../api/person.ts';
+import { reason } from '../api/reason.ts';
+import { revision } from '../merchants/operate.ts';
+import type { Judgement } from './judge.ts';
+import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
+import { type ProposalView, propose } from './proposals.ts';
+import { FOLLOW, type MoveTarget, moveTarget } from './target.ts';
+
+/** The body of `PUT /api/merchants/:id/stage`. */
+export const stageChange = moveTarget.extend({ reason, revision });
+export type StageChange = z.infer<typeof stageChange>;
+
+/** A list in a query: `units_in=point:A,point:B`. */
+const slots = z
+  .string()
+  .transform((text) => text.split(',').filter((slot) => slot !== ''))
+  .pipe(moveTarget.shape.units_in.unwrap());
+
+/** The query of `GET /api/merchants/:id/stage/preview`; `follow` is the stage `null` of a move. */
+export const previewAsk = z
+  .strictObject({
+    stage: z.enum([...stages, FOLLOW]),
+    share: z.coerce.number().pipe(moveTarget.shape.share.unwrap()).exactOptional(),
+    units_in: slots.exactOptional(),
+    units_out: slots.exactOptional(),
+    kind: moveTarget.shape.kind,
+    override: z.enum(['true', 'false']).default('false'),
+  })
+  .transform(({ stage, override, ...rest }): MoveTarget => {
+    return { ...rest, stage: stage === FOLLOW ? null : stage, override: override === 'true' };
+  });
+
+/** The merchant after the move; or the proposal that waits for a second person, and has moved nothing. */
+export type MoveAnswer =
+  | (Moved & { result: 'moved' })
+  | { result: 'proposed'; proposed: ProposalView; judgement: Judgement };
+
+/**
+ * Moves a merchant: the next create sees it; every open link stays where it was born.
+ * @throws PuenteError refused with all that is missing, conflict when the revision is another, bad_request for a bad target.
+ */
+export async function moveStage(
+  runtime: Runtime,
+  id: string,
+  change: StageChange,
+  person: Person,
+): Promise<MoveAnswer> {
+  const { reason: why, revision: expected, ...target } = change;
+  const judged = await judgeFor(runtime, id, target, person);
+  if (judged.before.revision !== expected) throw movedOn(judged.before, expected);
+  refuseUnlessAllowed(judged);
+  if (judged.judgement.needs === 'approval') {
+    const proposed = await propose(runtime, id, target, why, person);
+    return { result: 'proposed', proposed, judgement: judged.judgement };
+  }
+  return { result: 'moved', ...(await makeMove(runtime, judged, why, person)) };
+}
+
+/** What the move would be told and touch, without making it. @throws PuenteError bad_request for a bad target. */
+export async function previewStage(
+  runtime: Runtime,
+  id: string,
+  target: MoveTarget,
+  person: Person,
+): Promise<{ merchant_id: string; revision: number; judgement: Judgement }> {
+  const { before, judgement } = await judgeFor(runtime, id, target, person);
+  return { merchant_id: id, revision: before.revision, judgement };
+}
+
+function movedOn(before: Merchant, expected: number): PuenteError {
+  return new PuenteError(
+    'conflict',
+    say('refusal.moved_on', { merchant: before.id, revision: before.revision, expected }),
+    { facts: { revision: before.revision } },
+  );
+}

@@ -1,0 +1,208 @@
+/** Moves that wait for a second person: proposed, approved, declined or withdrawn, and over after a while. */
+
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import type { AuditAction } from '../../proxy/audit-actions.ts';
+import type { Proposal } from '../../proxy/records/routing.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { AuditEntry } from '../../proxy/store.ts';
+import { isEnough, type Person } from '../api/person.ts';
+import { reason } from '../api/reason.ts';
+import type { Judgement } from './judge.ts';
+import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
+import { type MoveTarget, moveTarget } from './target.ts';
+
+/** More than anybody reads at once. */
+const MOST_LISTED = 500;
+
+export const proposalStates = [
+  'waiting',
+  'approved',
+  'declined',
+  'expired',
+  'withdrawn',
+] as const satisfies readonly Proposal['state'][];
+
+/** The query of `GET /api/moves`. */
+export const proposalQuery = z.strictObject({
+  merchant: z.string().min(1).max(40).exactOptional(),
+  state: z.enum(proposalStates).exactOptional(),
+});
+
+/** The body of an approval or a refusal. */
+export const decision = z.strictObject({ reason });
+
+/** A proposal as people see it; instants in RFC 3339. */
+export type ProposalView = Omit<Proposal, 'proposed_at' | 'expires_at' | 'decided_at'> & {
+  proposed_at: string;
+  expires_at: string;
+  decided_at: string | null;
+};
+
+/**
+ * Writes a move down that was judged, and allowed if a second person agrees.
+ * @throws PuenteError refused when the same move of the merchant waits already.
+ */
+export function propose(
+  runtime: Runtime,
+  merchant_id: string,
+  target: MoveTarget,
+  why: string,
+  person: Person,
+): Promise<ProposalView> {
+  return runtime.serial.run(`propose ${merchant_id}`, async () => {
+    await refuseSecond(runtime, merchant_id, target);
+    return writeDown(runtime, merchant_id, target, why, person);
+  });
+}
+
+async function refuseSecond(runtime: Runtime, merchant_id: string, target: MoveTarget): Promise<void> {
+  const wanted = JSON.stringify(moveTarget.parse(target));
+  const open = await viewProposals(runtime, { merchant: merchant_id, state: 'waiting' });
+  const first = open.find(({ move }) => JSON.stringify(moveTarget.parse(move)) === wanted);
+  if (first === undefined) return;
+  const { id, proposed_by: name, expires_at: until_at } = first;
+  throw new PuenteError('refused', say('refusal.proposed', { merchant: merchant_id, name, until_at, id }));
+}
+
+async function writeDown(
+  runtime: Runtime,
+  merchant_id: string,
+  target: MoveTarget,
+  why: string,
+  person: Person,
+): Promise<ProposalView> {
+  const now = runtime.clock.now();
+  const proposal: Proposal = {
+    id: runtime.ids.legacyId(now),
+    merchant_id,
+    move: target,
+    reason: why,
+    proposed_by: person.name,
+    proposed_at: now,
+    expires_at: now + runtime.settings.moves.proposal_kept_ms,
+    state: 'waiting',
+    decided_by: null,
+    decided_at: null,
+  };
+  await runtime.store.saveProposal(proposal, audit(runtime, proposal, 'move proposed', person.name, why));
+  return view(runtime, proposal);
+}
+
+/** Newest first. */
+export async function viewProposals(
+  runtime: Runtime,
+  { merchant, state }: z.infer<typeof proposalQuery>,
+): Promise<ProposalView[]> {
+  // One that waits for too long is over by the clock; the row may not know yet.
+  const stored = state === 'expired' ? {} : { ...(state === undefined ? {} : { state }) };
+  const filter = { ...stored, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
+  const all = (await runtime.store.proposals(filter, MOST_LISTED)).map((proposal) => view(runtime, proposal));
+  return state === undefined ? all : all.filter((proposal) => proposal.state === state);
+}
+
+/** With what would be said of the move now. */
+export async function viewProposal(
+  runtime: Runtime,
+  id: string,
+  person: Person,
+): Promise<ProposalView & { judgement: Judgement | null }> {
+  const proposal = view(runtime, await found(runtime, id));
+  if (proposal.state !== 'waiting') return { ...proposal, judgement: null };
+  const { judgement } = await judgeFor(runtime, proposal.merchant_id, moveTarget.parse(proposal.move), person);
+  return { ...proposal, judgement };
+}
+
+/**
+ * Makes the proposed move, judged again on what holds now.
+ * @throws PuenteError forbidden for the proposer or a lower role, refused when it is over or not allowed any more, not_found.
+ */
+export function approveMove(runtime: Runtime, id: string, why: string, person: Person): Promise<Moved> {
+  return runtime.serial.run(`proposal ${id}`, async () => {
+    const proposal = await waiting(runtime, id);
+    refuseUnlessApprover(person);
+    if (proposal.proposed_by === person.name)
+      throw new PuenteError('forbidden', say('refusal.own_proposal', { name: person.name }));
+    const judged = await judgeFor(runtime, proposal.merchant_id, moveTarget.parse(proposal.move), person);
+    refuseUnlessAllowed(judged);
+    const { proposed_by, reason: proposed_because } = proposal;
+    const moved = await makeMove(runtime, judged, why, person, { proposal: id, proposed_by, proposed_because });
+    await decide(runtime, proposal, 'approved', person.name, null);
+    return moved;
+  });
+}
+
+/** Declines a move; its own proposer withdraws it. @throws PuenteError forbidden for anybody else but an approver. */
+export function declineMove(runtime: Runtime, id: string, why: string, person: Person): Promise<ProposalView> {
+  return runtime.serial.run(`proposal ${id}`, async () => {
+    const proposal = await waiting(runtime, id);
+    const own = proposal.proposed_by === person.name;
+    if (!own) refuseUnlessApprover(person);
+    return decide(runtime, proposal, own ? 'withdrawn' : 'declined', person.name, why);
+  });
+}
+
+/** Withdraws what still waits for a merchant: a rollback is the last word. */
+export async function withdrawAll(runtime: Runtime, merchant_id: string, why: string, who: string): Promise<void> {
+  for (const proposal of await runtime.store.proposals({ merchant_id, state: 'waiting' }, MOST_LISTED))
+    await runtime.serial.run(`proposal ${proposal.id}`, async () => {
+      const now = await runtime.store.proposal(proposal.id);
+      if (now?.state === 'waiting') await decide(runtime, now, 'withdrawn', who, why);
+    });
+}
+
+/** @param why null: another audit line tells it already. */
+async function decide(
+  runtime: Runtime,
+  proposal: Proposal,
+  state: Exclude<Proposal['state'], 'waiting'>,
+  who: string,
+  why: string | null,
+): Promise<ProposalView> {
+  const decided: Proposal = { ...proposal, state, decided_by: who, decided_at: runtime.clock.now() };
+  await runtime.store.saveProposal(decided, why === null ? null : audit(runtime, decided, `move ${state}`, who, why));
+  return view(runtime, decided);
+}
+
+async function waiting(runtime: Runtime, id: string): Promise<Proposal> {
+  const proposal = await found(runtime, id);
+  if (proposal.state === 'waiting' && proposal.expires_at <= runtime.clock.now())
+    await decide(runtime, proposal, 'expired', 'puente', say('move.expired', {}).text);
+  const { state } = view(runtime, proposal);
+  if (state === 'waiting') return proposal;
+  throw new PuenteError('refused', say('refusal.move_over', { id, state, merchant: proposal.merchant_id }));
+}
+
+async function found(runtime: Runtime, id: string): Promise<Proposal> {
+  const proposal = await runtime.store.proposal(id);
+  if (proposal === null) throw new PuenteError('not_found', say('refusal.no_move', { id: id.slice(0, 60) }));
+  return proposal;
+}
+
+function refuseUnlessApprover(person: Person): void {
+  if (isEnough(person.role, 'approver')) return;
+  const { name, role } = person;
+  throw new PuenteError('forbidden', say('refusal.second_role', { name, role }));
+}
+
+function audit(runtime: Runtime, proposal: Proposal, action: AuditAction, who: string, why: string): AuditEntry {
+  const { id, merchant_id, move, proposed_by } = proposal;
+  const detail = { proposal: id, target: move, proposed_by };
+  return { at: runtime.clock.now(), who, action, subject: merchant_id, reason: why, detail };
+}
+
+function view(runtime: Runtime, proposal: Proposal): ProposalView {
+  const over = proposal.state === 'waiting' && proposal.expires_at <= runtime.clock.now();
+  return {
+    ...proposal,
+    state: over ? 'expired' : proposal.state,
+    proposed_at: iso(proposal.proposed_at),
+    expires_at: iso(proposal.expires_at),
+    decided_at: proposal.decided_at === null ? null : iso(proposal.decided_at),
+  };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

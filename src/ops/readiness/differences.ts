@@ -1,0 +1,152 @@
+/** The inbox of differences: look, and judge; each judgement with a note and an audit line, acceptance with an end. */
+
+import { z } from 'zod';
+import { USER_ID } from '../../contract/identifiers.ts';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import { reason } from '../api/reason.ts';
+import { DAY_MS } from './facts.ts';
+import type { EvidenceSource } from './source.ts';
+
+/** Longest time a difference may be accepted for: a quarter; what is still true then deserves another look. */
+const MOST_ACCEPTED_DAYS = 90;
+const DEFAULT_LIMIT = 100;
+/** More groups than anybody reads at once; the filters reach the others. */
+const MOST_LISTED = 1_000;
+
+export const differenceKinds = ['verdict', 'error', 'value'] as const satisfies readonly DifferenceGroup['what'][];
+/** What a person may say; `new` comes by itself, when it is seen again or when an acceptance has ended. */
+export const judgements = ['explained', 'accepted', 'fixed'] as const satisfies readonly DifferenceGroup['state'][];
+
+export const merchantId = z.string().regex(USER_ID, "the vendor's user id is needed, digits only");
+const instant = z.iso
+  .datetime({ offset: true, error: 'an instant such as 2026-12-31T00:00:00Z is needed' })
+  .transform((text) => Date.parse(text));
+const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed`;
+
+/** The query of `GET /api/differences`. */
+export const differenceQuery = z.strictObject({
+  merchant: merchantId.exactOptional(),
+  state: z.enum(differenceStates).exactOptional(),
+  what: z.enum(differenceKinds).exactOptional(),
+  operation: z.string().min(1).max(100).exactOptional(),
+  limit: z.coerce.number({ error: LIMIT }).int(LIMIT).min(1, LIMIT).max(MOST_LISTED, LIMIT).default(DEFAULT_LIMIT),
+});
+export type DifferenceQuery = z.infer<typeof differenceQuery>;
+
+/** The body of `PUT /api/differences/:merchant/:signature`. */
+export const differenceJudgement = z.strictObject({
+  state: z.enum(judgements),
+  /** When it becomes new again; needed for `accepted`, and for nothing else. */
+  accepted_until: instant.nullable().default(null),
+  note: reason,
+  revision: z.int().nonnegative(),
+});
+export type DifferenceJudgement = z.infer<typeof differenceJudgement>;
+
+/** A group as people see it; instants in ISO 8601. */
+export type DifferenceView = Omit<DifferenceGroup, 'first_at' | 'last_at' | 'accepted_until'> & {
+  first_at: string;
+  last_at: string;
+  accepted_until: string | null;
+};
+
+/** Those that nobody has judged first, then the most frequent. */
+export async function viewDifferences(runtime: EvidenceSource, query: DifferenceQuery): Promise<DifferenceView[]> {
+  const { merchant, state, what, operation, limit } = query;
+  const filter = {
+    ...(merchant === undefined ? {} : { merchant_id: merchant }),
+    ...(state === undefined ? {} : { states: [state] }),
+  };
+  const groups = await runtime.store.differences(filter, runtime.clock.now());
+  return groups
+    .filter(
+      (one) => (what === undefined || one.what === what) && (operation === undefined || one.operation === operation),
+    )
+    .toSorted((one, other) => rank(one) - rank(other) || other.count - one.count)
+    .slice(0, limit)
+    .map(viewOf);
+}
+
+/** @throws PuenteError not_found. */
+export async function viewDifference(
+  runtime: Runtime,
+  merchant_id: string,
+  signature: string,
+): Promise<DifferenceView> {
+  return viewOf(await groupOf(runtime, merchant_id, signature));
+}
+
+/**
+ * Says what a difference is. `accepted` ends by itself and `fixed` ends when it is seen again: both are `new` then.
+ * @throws PuenteError not_found; conflict when the stored revision is another; bad_request for an end that is missing, over, or too far.
+ */
+export async function judgeDifference(
+  runtime: Runtime,
+  merchant_id: string,
+  signature: string,
+  judgement: DifferenceJudgement,
+  who: string,
+): Promise<DifferenceView> {
+  const now = runtime.clock.now();
+  const { state, note, revision } = judgement;
+  const accepted_until = checkedEnd(judgement, now);
+  const before = await groupOf(runtime, merchant_id, signature);
+  const change = { state, accepted_until, note, who };
+  const saved = await runtime.store.saveDifference(merchant_id, signature, change, revision, {
+    at: now,
+    who,
+    action: 'judge difference',
+    subject: merchant_id,
+    reason: note,
+    detail: {
+      signature,
+      operation: before.operation,
+      what: before.what,
+      path: before.path,
+      seen: before.count,
+      before: { state: before.state, accepted_until: isoOrNull(before.accepted_until) },
+      after: { state, accepted_until: isoOrNull(accepted_until) },
+    },
+  });
+  return viewOf(saved);
+}
+
+function checkedEnd({ state, accepted_until }: DifferenceJudgement, now: number): number | null {
+  if (state !== 'accepted') {
+    if (accepted_until === null) return null;
+    throw new PuenteError('bad_request', say('refusal.end_not_accepted', { state }));
+  }
+  if (accepted_until === null) throw new PuenteError('bad_request', say('refusal.no_end', {}));
+  if (accepted_until <= now) throw new PuenteError('bad_request', say('refusal.end_over', {}));
+  if (accepted_until > now + MOST_ACCEPTED_DAYS * DAY_MS)
+    throw new PuenteError('bad_request', say('refusal.end_far', { days: MOST_ACCEPTED_DAYS }));
+  return accepted_until;
+}
+
+async function groupOf(runtime: Runtime, merchant_id: string, signature: string): Promise<DifferenceGroup> {
+  const groups = await runtime.store.differences({ merchant_id }, runtime.clock.now());
+  const group = groups.find((one) => one.signature === signature);
+  if (group !== undefined) return group;
+  const named = { merchant: merchant_id.slice(0, 20), signature: signature.slice(0, 20) };
+  throw new PuenteError('not_found', say('refusal.no_difference', named));
+}
+
+function rank({ state }: DifferenceGroup): number {
+  return differenceStates.indexOf(state);
+}
+
+function viewOf(group: DifferenceGroup): DifferenceView {
+  return {
+    ...group,
+    accepted_until: isoOrNull(group.accepted_until),
+    first_at: new Date(group.first_at).toISOString(),
+    last_at: new Date(group.last_at).toISOString(),
+  };
+}
+
+function isoOrNull(instant_ms: number | null): string | null {
+  return instant_ms === null ? null : new Date(instant_ms).toISOString();
+}

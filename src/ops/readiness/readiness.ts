@@ -1,0 +1,208 @@
+/** May this merchant move? Blocked, ready, or inconclusive; never green by default (`peers.md` §5 row 7). */
+
+import { targetOf } from '../../proxy/notices/target.ts';
+import type { EvidenceReader, Verdict } from '../../proxy/records/evidence.ts';
+import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
+import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
+import { stageInForce } from '../../proxy/routing/stage.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { MismatchKind } from '../../proxy/sales/mismatch.ts';
+import { RESET } from '../safety/reset.ts';
+import { areasOf, judgedCalls } from './areas.ts';
+import { blockersOf } from './blockers.ts';
+import {
+  DAY_MS,
+  OLD_AFTER_DAYS,
+  RECENT_DAYS,
+  type ReadinessFacts,
+  type ReadinessRules,
+  readSeen,
+  type Seen,
+} from './facts.ts';
+import { remarksOf } from './remarks.ts';
+import { holdsBack, unprovenOf } from './unproven.ts';
+import type { Finding, OperationReadiness, Readiness } from './verdict.ts';
+import { sumOf } from './words.ts';
+
+export type { ReadinessFacts, ReadinessRules } from './facts.ts';
+
+/** Audit lines of one kind that are looked through: more than a week of a healthy fleet has. */
+const MOST_LINES = 1_000;
+/** Open sales that are looked through for doubtful ones: more than one merchant has at a time. */
+const MOST_OPEN = 10_000;
+
+/**
+ * @param reader the store, or what was read of a file.
+ * @param facts what evidence can't say; null where nobody knows it, which is then told as unproven.
+ */
+export async function readinessOf(
+  reader: EvidenceReader,
+  facts: ReadinessFacts,
+  rules: ReadinessRules,
+): Promise<Readiness> {
+  return judge(await readSeen(reader, facts.merchant_id, facts.now), facts, rules);
+}
+
+/**
+ * The verdict on a merchant of this Puente; one that nobody has seen yet is inconclusive.
+ * @param mismatches handed in where many merchants are judged one after the other.
+ */
+export async function merchantReadiness(
+  runtime: Runtime,
+  merchant_id: string,
+  mismatches = mismatchesOnce(runtime),
+): Promise<Readiness> {
+  const { store, settings } = runtime;
+  const facts = await factsOf(runtime, merchant_id, mismatches);
+  return readinessOf(store, facts, { min_sample: settings.moves.min_sample });
+}
+
+/** The verdict as people see it. */
+export type ReadinessView = Omit<Readiness, 'judged_at'> & { judged_at: string };
+
+export async function viewReadiness(runtime: Runtime, merchant_id: string): Promise<ReadinessView> {
+  const readiness = await merchantReadiness(runtime, merchant_id);
+  return { ...readiness, judged_at: new Date(readiness.judged_at).toISOString() };
+}
+
+async function factsOf(runtime: Runtime, merchant_id: string, mismatchesOf: Mismatches): Promise<ReadinessFacts> {
+  const { store, settings, tables, clock } = runtime;
+  const now = clock.now();
+  const today = Math.floor(now / DAY_MS);
+  const [merchant, credential, in_doubt, shed, reset_at, mismatches] = await Promise.all([
+    store.merchant(merchant_id),
+    credentialOf(runtime, merchant_id),
+    doubtful(runtime, merchant_id, now),
+    store.shed(today - OLD_AFTER_DAYS, today + 1),
+    resetsOf(runtime, merchant_id),
+    mismatchesOf(merchant_id),
+  ]);
+  const stageOf = (kind: RoutedKind | null) => stageInForce(settings, merchant, kind).intended;
+  return {
+    merchant_id,
+    now,
+    tables_revision: tables.revision,
+    operations: tables.operations,
+    isCarried: tables.isCarried,
+    stage: stageInForce(settings, merchant, null).stage,
+    on_orders: routedKinds.filter((kind) => ['canary', 'orders'].includes(stageOf(kind))),
+    unknown: policiesOf(runtime, merchant),
+    notice_url: targetOf(runtime, null, merchant) !== null,
+    credential: credential !== null,
+    trips: merchant?.trips ?? {},
+    in_doubt,
+    shed,
+    fault_share: settings.safety.fault_share,
+    reset_at,
+    mismatches,
+  };
+}
+
+/** The last reset of each kind's safety stop. */
+async function resetsOf({ store }: Runtime, merchant_id: string): Promise<ReadinessFacts['reset_at']> {
+  const lines = await store.auditsOf({ subject: merchant_id, action: RESET }, MOST_LINES); // newest first
+  return Object.fromEntries(lines.map(({ detail, at }) => [String(detail.kind), at] as const).toReversed());
+}
+
+/** Kinds that say something of money or of a sale that is gone; a stale link or an orphan is read or adopted. */
+const GRAVE = ['amount', 'contradiction', 'state', 'missing'] as const satisfies readonly MismatchKind[];
+
+/** Of a merchant, within the last days. */
+export type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismatches']>;
+
+/**
+ * Read once for all who are judged together, because the lines of all merchants lie among one another.
+ * @param fresh_ms for so long, where some are judged for as long as somebody looks. What could not be read is read again.
+ */
+export function mismatchesOnce(runtime: Runtime, fresh_ms = Number.POSITIVE_INFINITY): Mismatches {
+  let read: ReturnType<typeof readMismatches> | null = null;
+  let read_at = 0;
+  return async (merchant_id) => {
+    const now = runtime.clock.now();
+    if (read === null || now - read_at >= fresh_ms) {
+      read = readMismatches(runtime);
+      read_at = now;
+    }
+    const reading = read;
+    try {
+      return (await reading).get(merchant_id) ?? [];
+    } catch (error) {
+      if (read === reading) read = null;
+      throw error;
+    }
+  };
+}
+
+async function readMismatches({ store, clock }: Runtime): Promise<ReadonlyMap<string, ReadinessFacts['mismatches']>> {
+  const since = clock.now() - RECENT_DAYS * DAY_MS;
+  const lines = await Promise.all(
+    GRAVE.map((kind) => store.auditsOf({ action: `mismatch ${kind}`, since }, MOST_LINES)),
+  );
+  const found = GRAVE.flatMap((kind, index) =>
+    (lines[index] ?? []).map(({ detail, subject }) => ({ merchant: String(detail.merchant), kind, subject })),
+  );
+  const groups = [...Map.groupBy(found, ({ merchant }) => merchant)];
+  return new Map(groups.map(([merchant, own]) => [merchant, own.map(({ kind, subject }) => ({ kind, subject }))]));
+}
+
+function policiesOf({ settings }: Runtime, merchant: Merchant | null): ReadinessFacts['unknown'] {
+  const own = merchant?.settings;
+  return {
+    endpoint: own?.unknown_endpoint ?? settings.merchants.unknown_endpoint,
+    field: own?.unknown_field ?? settings.merchants.unknown_field,
+    header: own?.unknown_header ?? settings.merchants.unknown_header,
+    write: settings.merchants.unknown_write,
+  };
+}
+
+async function doubtful({ store }: Runtime, merchant_id: string, now: number): Promise<number> {
+  const [links, sales] = await Promise.all([
+    store.liveLinks(merchant_id, MOST_OPEN),
+    store.openLegacySales(merchant_id, now, MOST_OPEN),
+  ]);
+  return [...links, ...sales].filter(({ state }) => state === 'IN_DOUBT').length;
+}
+
+function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readiness {
+  const blockers = blockersOf(seen, facts, rules);
+  const unproven = unprovenOf(seen, facts, rules);
+  return {
+    merchant_id: facts.merchant_id,
+    verdict: blockers.length > 0 ? 'blocked' : unproven.some(holdsBack) ? 'inconclusive' : 'ready',
+    blockers,
+    unproven,
+    remarks: remarksOf(seen, facts),
+    operations: operationsOf(seen, facts, rules, { blockers, unproven }),
+    judged_at: facts.now,
+    tables_revision: facts.tables_revision,
+  };
+}
+
+/** Every operation that was called, and those that a finding names. */
+function operationsOf(
+  seen: Seen,
+  { operations }: ReadinessFacts,
+  { min_sample }: ReadinessRules,
+  { blockers, unproven }: { blockers: readonly Finding[]; unproven: readonly Finding[] },
+): OperationReadiness[] {
+  const named = new Set([...seen.traffic, ...blockers, ...unproven].map(({ operation }) => operation));
+  const unsure = unproven.filter(holdsBack);
+  const areas = areasOf(operations, seen);
+  return operations
+    .filter(({ name }) => named.has(name))
+    .map((one) => {
+      const rows = seen.traffic.filter(({ operation }) => operation === one.name);
+      const count = (outcome: string): number => sumOf(rows.filter((row) => row.outcome === outcome));
+      const counts = { ok: count('ok'), business: count('business'), auth: count('auth'), fault: count('fault') };
+      // Calls of one area prove one another.
+      const area = areas.find((some) => some.operations.includes(one));
+      const few = area === undefined ? counts.ok < min_sample : judgedCalls(area, seen) < min_sample;
+      const isUnsure = few || has(unsure, one.name);
+      const verdict: Verdict = has(blockers, one.name) ? 'blocked' : isUnsure ? 'inconclusive' : 'ready';
+      return { operation: one.name, kind: one.kind, calls: sumOf(rows), outcomes: counts, verdict };
+    });
+}
+
+function has(findings: readonly Finding[], name: string): boolean {
+  return findings.some(({ operation }) => operation === name);
+}

@@ -1,0 +1,163 @@
+/** What no traffic has shown, and what would show it: pure. */
+
+import type { Spoken } from '../../error.ts';
+import { unknownWords } from '../../locales/sentences/facts.ts';
+import { say } from '../../locales/sentences.ts';
+import type { Operation } from '../../mapping/tables.ts';
+import { type Area, areasOf, comingCalls, judgedCalls, provenCalls, usedKinds } from './areas.ts';
+import { DAY_MS, OLD_AFTER_DAYS, type ReadinessFacts, type ReadinessRules, type Seen } from './facts.ts';
+import { noticeFindings } from './notice-url.ts';
+import { type Finding, finding } from './verdict.ts';
+
+/** Nothing of it is in the way of a canary, which is where it is proven; of a move to orders it is. */
+const LEGACY_ONLY = 'legacy_only';
+/** Told with the rest, but they hold no verdict back: what was seen is a sample, and enough of it. */
+const SOFT: readonly string[] = ['shed', 'unknown_noted', LEGACY_ONLY];
+
+/** True for what is in the way of the next move. */
+export function holdsBack({ code }: Finding): boolean {
+  return !SOFT.includes(code);
+}
+
+/** True for what is in the way of a move to orders, whatever the next one is. */
+export function holdsBackOrders(one: Finding): boolean {
+  return holdsBack(one) || one.code === LEGACY_ONLY;
+}
+
+export function unprovenOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Finding[] {
+  return [
+    ...areaFindings(seen, facts, rules),
+    ...ageFindings(seen, facts),
+    ...tableFindings(seen, facts),
+    ...doubtFindings(facts),
+    ...noticeFindings(seen, facts),
+    ...fileFindings(facts),
+    ...shedFindings(facts),
+    ...notedFindings(seen, facts),
+  ];
+}
+
+/** Honest emptiness: what was never seen is not proven, however well the rest went. */
+function areaFindings(seen: Seen, facts: ReadinessFacts, { min_sample }: ReadinessRules): Finding[] {
+  const { operations, merchant_id } = facts;
+  if (usedKinds(operations, seen).length === 0) {
+    const command = shadowCommand(facts) ?? `puente coverage ${merchant_id}`;
+    return [finding('no_creates', noSaleSaid(seen, operations), command)];
+  }
+  return areasOf(operations, seen).flatMap((area) => areaFinding(area, seen, facts, min_sample));
+}
+
+/** Unused, used for other things, and used in vain are three things. */
+function noSaleSaid(seen: Seen, operations: readonly Operation[]): Spoken {
+  const creates = comingCalls(
+    operations.filter(({ upstream }) => upstream === 'create'),
+    seen,
+  );
+  if (creates > 0) return say('no_creates.in_vain', { calls: creates });
+  const calls = comingCalls(operations, seen);
+  return calls > 0 ? say('no_creates.other_work', { calls }) : say('no_creates.unseen', {});
+}
+
+function areaFinding(area: Area, seen: Seen, facts: ReadinessFacts, min_sample: number): Finding[] {
+  const calls = provenCalls(area.operations, seen);
+  const judged = judgedCalls(area, seen);
+  if (judged >= min_sample) return ordersFinding(area, seen, facts, min_sample);
+  const operation = busiest(area, seen);
+  const coverage = `puente coverage ${facts.merchant_id}`;
+  if (calls === 0 && judged === 0) {
+    const came = comingCalls(area.operations, seen);
+    const wanted = { area: area.word, min_sample };
+    const sentence =
+      came === 0 ? say('never_seen.unseen', wanted) : say('never_seen.in_vain', { calls: came, ...wanted });
+    return [finding('never_seen', sentence, coverage, { operation })];
+  }
+  const command = shadowCommand(facts) ?? coverage;
+  if (judged < calls) {
+    const sentence = say('not_judged', { calls, area: area.word, judged, min_sample });
+    return [finding('not_judged', sentence, command, { operation })];
+  }
+  const sentence = say('too_few_calls.area', { calls: judged, area: area.word, min_sample });
+  return [finding('too_few_calls', sentence, command, { operation })];
+}
+
+/**
+ * Reads, cancels and refunds are not done on paper, so on shadow they are seen on legacy alone. Creates are judged on paper
+ * and counted on orders by the move itself, and lists of devices are compared on both sides.
+ */
+function ordersFinding(area: Area, seen: Seen, facts: ReadinessFacts, min_sample: number): Finding[] {
+  const { id, kind, operations, word } = area;
+  const served = provenCalls(operations, seen, 'orders');
+  if (id === 'create' || id === 'devices' || served >= min_sample) return [];
+  const { merchant_id, on_orders } = facts;
+  const isNext = kind === 'payments' ? on_orders.length > 0 : on_orders.some((one) => one === kind);
+  const on_legacy = provenCalls(operations, seen) - served;
+  const operation = busiest(area, seen);
+  const coverage = `puente coverage ${merchant_id}`;
+  if (isNext) {
+    const sentence = say('not_on_orders', { calls: served, area: word, on_legacy, min_sample });
+    return [finding('not_on_orders', sentence, coverage, { operation })];
+  }
+  return [finding(LEGACY_ONLY, say('legacy_only', { calls: on_legacy, area: word }), coverage, { operation })];
+}
+
+/** The operation that shows the area; null where none of it was seen, because its tills may use any of them. */
+function busiest({ operations }: Area, seen: Seen): string | null {
+  const ranked = operations.toSorted((one, other) => provenCalls([other], seen) - provenCalls([one], seen));
+  const [first] = ranked;
+  return first === undefined || provenCalls([first], seen) === 0 ? null : first.name;
+}
+
+/** On legacy nothing is translated on paper; any later stage does it by itself. */
+function shadowCommand({ stage, merchant_id }: ReadinessFacts): string | null {
+  return stage === 'legacy' ? `puente stage ${merchant_id} shadow --reason …` : null;
+}
+
+/** Calls that were refused for their token, or that failed, are no proof, and keep none young. */
+function ageFindings({ traffic }: Seen, { now, merchant_id }: ReadinessFacts): Finding[] {
+  const proven = traffic.filter(({ outcome }) => outcome === 'ok' || outcome === 'business');
+  const last_day = proven.reduce((last, { day }) => Math.max(last, day), 0);
+  const age_days = Math.floor(now / DAY_MS) - last_day;
+  if (last_day === 0 || age_days <= OLD_AFTER_DAYS) return [];
+  const sentence = say('old_evidence', { days: age_days, most_days: OLD_AFTER_DAYS });
+  return [finding('old_evidence', sentence, `puente coverage ${merchant_id}`)];
+}
+
+function tableFindings({ judged_by }: Seen, { tables_revision, merchant_id }: ReadinessFacts): Finding[] {
+  if (judged_by === null || judged_by === tables_revision) return [];
+  const sentence = say('tables_changed', { revision: tables_revision, judged_by });
+  return [finding('tables_changed', sentence, `puente coverage ${merchant_id}`)];
+}
+
+function doubtFindings({ in_doubt, merchant_id }: ReadinessFacts): Finding[] {
+  if (in_doubt === null || in_doubt === 0) return [];
+  return [finding('in_doubt', say('in_doubt', { count: in_doubt }), `puente drain ${merchant_id}`)];
+}
+
+/** A file of calls says nothing about the merchant's settings here. */
+function fileFindings(facts: ReadinessFacts): Finding[] {
+  const asked = {
+    notice_url: facts.notice_url,
+    credential: facts.credential,
+    safety_stops: facts.trips,
+    in_doubt: facts.in_doubt,
+  };
+  const unknown = unknownWords.filter((name) => asked[name] === null);
+  if (unknown.length === 0) return [];
+  return [finding('not_known', say('not_known', { unknown }), `puente can-migrate ${facts.merchant_id}`)];
+}
+
+function shedFindings({ shed, merchant_id }: ReadinessFacts): Finding[] {
+  if (shed === null || shed.shadow + shed.evidence === 0) return [];
+  const { shadow, evidence } = shed;
+  const sentence = say('shed', { days: OLD_AFTER_DAYS, shadow, evidence });
+  return [finding('shed', sentence, `puente coverage ${merchant_id}`)];
+}
+
+function notedFindings({ unknowns }: Seen, { unknown, merchant_id }: ReadinessFacts): Finding[] {
+  return unknowns
+    .filter(({ what }) => unknown?.[what] === 'note')
+    .map(({ what, name, count }) => {
+      const sentence = say('unknown_noted', { what, name, count });
+      return finding('unknown_noted', sentence, `puente unknowns --merchant ${merchant_id}`);
+    });
+}

@@ -1,0 +1,141 @@
+/** Reconciliation: open and recent links, and events that nobody matched, against the upstream; dry first, then repaired. */
+
+import { z } from 'zod';
+import { USER_ID } from '../../contract/identifiers.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { Link } from '../../proxy/sales/link.ts';
+import type { Mismatch } from '../../proxy/sales/mismatch.ts';
+import { adopt, findOrphan } from '../../proxy/sales/orphans.ts';
+import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
+import { reason } from '../api/reason.ts';
+import { type Compared, compare } from './compare.ts';
+
+/** A page of links; between two pages others have their turn. */
+const PAGE = 200;
+/** Open links of one merchant that are looked at; more than a shop has, and `left_out` tells when it has more. */
+const MOST_LIVE = 10_000;
+const DEFAULT_SINCE_MS = 24 * 3_600_000;
+
+/** The body of `POST /api/reconcile`. Without `apply` nothing is changed. */
+export const reconcileAsk = z.strictObject({
+  merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
+  /** Links changed since; open ones are looked at whatever their age. */
+  since: z.iso.datetime({ offset: true }).exactOptional(),
+  apply: z.boolean().default(false),
+  reason: reason.exactOptional(),
+});
+export type ReconcileAsk = z.infer<typeof reconcileAsk>;
+
+/** What is told while it runs, and at the end. */
+export type ReconcileNews =
+  | { news: 'mismatch'; mismatch: Mismatch; repaired: boolean }
+  | { news: 'progress'; checked: number; unreadable: number; mismatches: number }
+  | ({ news: 'done' } & Tally);
+
+/** Sums of one run. */
+interface Tally {
+  checked: number;
+  unreadable: number;
+  mismatches: number;
+  repaired: number;
+  /** True when a merchant has more open links than are looked at in one run. */
+  left_out: boolean;
+}
+
+/**
+ * Runs one reconciliation, telling as it goes; a consumer that stops reading ends it, and what was repaired until then is
+ * in the audit trail all the same.
+ */
+export async function* reconcile(runtime: Runtime, ask: ReconcileAsk, who: string): AsyncGenerator<ReconcileNews> {
+  const tally: Tally = { checked: 0, unreadable: 0, mismatches: 0, repaired: 0, left_out: false };
+  let is_through = false;
+  try {
+    yield* compareAll(runtime, ask, tally);
+    yield* adoptAll(runtime, ask, tally);
+    is_through = true;
+  } finally {
+    if (ask.apply) await noteRun(runtime, ask, { ...tally, is_through }, who);
+  }
+  yield { news: 'done', ...tally };
+}
+
+async function* compareAll(runtime: Runtime, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
+  const since = ask.since === undefined ? runtime.clock.now() - DEFAULT_SINCE_MS : Date.parse(ask.since);
+  const seen = new Set<string>();
+  const merchants = ask.merchant === undefined ? (await runtime.store.merchants()).map(({ id }) => id) : [ask.merchant];
+  for (const merchant of merchants) {
+    const live = await runtime.store.liveLinks(merchant, MOST_LIVE);
+    if (live.length >= MOST_LIVE) tally.left_out = true;
+    for (const link of live) {
+      seen.add(link.legacy_id);
+      yield* told(tally, await compare(runtime, link, ask.apply));
+    }
+  }
+  for await (const link of changedSince(runtime, since, ask.merchant)) {
+    if (!seen.has(link.legacy_id)) yield* told(tally, await compare(runtime, link, ask.apply));
+  }
+}
+
+/** Each order once, however many events tell of it. */
+async function* adoptAll(runtime: Runtime, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
+  const looked_at = new Set<string | null>();
+  for (const event of await runtime.store.unmatchedEvents(PARKED_EVENTS_LIMIT)) {
+    if (looked_at.has(event.order_id) || (ask.merchant !== undefined && event.user_id !== ask.merchant)) continue;
+    looked_at.add(event.order_id);
+    const orphan = await findOrphan(runtime, event);
+    if (orphan === 'unread') yield* told(tally, 'unread');
+    else if (orphan !== null) {
+      const repaired = ask.apply && (await adopt(runtime, orphan));
+      const { order: _order, link: _link, ...mismatch } = orphan;
+      yield* told(tally, { mismatch, repaired });
+    }
+  }
+}
+
+async function* changedSince(runtime: Runtime, since: number, merchant?: string): AsyncGenerator<Link> {
+  let after: { updated_at: number; legacy_id: string } | null = null;
+  // What is repaired on the way changes again and would come back for ever.
+  const until = runtime.clock.now();
+  for (;;) {
+    const page: Link[] = await runtime.store.linksChangedSince(since, after, PAGE);
+    // Somebody else's links are passed over without a wait for the upstream.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const link of page) {
+      if (link.updated_at <= until && (merchant === undefined || link.merchant_id === merchant)) yield link;
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE || last.updated_at > until) return;
+    after = { updated_at: last.updated_at, legacy_id: last.legacy_id };
+  }
+}
+
+/** How often progress is told: often enough for a person, seldom enough for a terminal. */
+const PROGRESS_EVERY = 50;
+
+function* told(tally: Tally, compared: Compared): Generator<ReconcileNews> {
+  tally.checked++;
+  if (compared === 'unread') tally.unreadable++;
+  else if (compared !== null) {
+    tally.mismatches++;
+    if (compared.repaired) tally.repaired++;
+    yield { news: 'mismatch', ...compared };
+  }
+  const { checked, unreadable, mismatches } = tally;
+  if (checked % PROGRESS_EVERY === 0) yield { news: 'progress', checked, unreadable, mismatches };
+}
+
+async function noteRun(
+  runtime: Runtime,
+  ask: ReconcileAsk,
+  sums: Tally & { is_through: boolean },
+  who: string,
+): Promise<void> {
+  await runtime.store.appendAudit({
+    at: runtime.clock.now(),
+    who,
+    action: 'reconcile',
+    subject: ask.merchant ?? 'all merchants',
+    reason: ask.reason ?? 'repair asked for',
+    detail: { ...sums, merchant: ask.merchant ?? null },
+  });
+}

@@ -1,0 +1,155 @@
+/** What changed between two reports, with the tables and decisions in between (`peers.md` §4 row 13). */
+import { z } from 'zod';
+import type { Said, Spoken } from '../../error.ts';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import { type DecisionLine, REPORT_SCHEMA, type Report } from './report.ts';
+
+export interface ChangedLine {
+  part: 'traffic' | 'errors' | 'losses' | 'differences' | 'shadow' | 'notices' | 'limitations' | 'merchants';
+  /** What the line is about, as `point.create_intent orders`. */
+  line: string;
+  /** Null where the report has no such line. */
+  before: number | string | null;
+  after: number | string | null;
+  /** The texts among them by their codes. */
+  before_said: Said | null;
+  after_said: Said | null;
+}
+
+export interface ReportDiff {
+  a: { made_at: string; period: Report['period'] };
+  b: { made_at: string; period: Report['period'] };
+  verdict: { before: string | null; after: string | null };
+  tables_revision: { before: string; after: string };
+  changes: ChangedLine[];
+  /** Audit lines of b that a did not have yet. */
+  decisions: DecisionLine[];
+  incidents: DecisionLine[];
+}
+
+const lines = z.array(z.looseObject({}));
+/** What is looked at, as far as a file that somebody wrote by hand could break it. */
+const readable = z.looseObject({
+  schema: z.literal(REPORT_SCHEMA),
+  made_at: z.string(),
+  merchant_id: z.string().nullable(),
+  period: z.looseObject({ since: z.string(), until: z.string() }),
+  tables_revision: z.string(),
+  audit_head: z.looseObject({ sequence: z.number() }),
+  traffic: lines,
+  errors: lines,
+  losses: lines,
+  differences: lines,
+  shadow: lines,
+  notices: lines,
+  limitations: lines,
+  merchants: lines,
+  decisions: lines,
+  incidents: lines,
+  readiness: z.looseObject({ verdict: z.string() }).nullable(),
+});
+
+/** @throws PuenteError bad_request when the text is no report of this schema. */
+export function readReport(text: string, name: string): Report {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new PuenteError('bad_request', `${name} is no JSON: make it with puente report --format json.`, {
+      cause: error,
+    });
+  }
+  if (!readable.safeParse(value).success)
+    throw new PuenteError('bad_request', `${name} is no report of the form ${REPORT_SCHEMA}: make it anew.`);
+  return value as Report; // written by this build's own form, whose name was just checked
+}
+
+/** @throws PuenteError bad_request when the two are not about the same merchant. */
+export function diffReports(a: Report, b: Report): ReportDiff {
+  if (a.merchant_id !== b.merchant_id)
+    throw new PuenteError(
+      'bad_request',
+      `One report is about ${a.merchant_id ?? 'the fleet'}, the other about ${b.merchant_id ?? 'the fleet'}: compare two of the same.`,
+    );
+  return {
+    a: { made_at: a.made_at, period: a.period },
+    b: { made_at: b.made_at, period: b.period },
+    verdict: { before: a.readiness?.verdict ?? null, after: b.readiness?.verdict ?? null },
+    tables_revision: { before: a.tables_revision, after: b.tables_revision },
+    changes: Object.entries(measures)
+      .filter(([part]) => part !== 'limitations' || (countsHits(a) && countsHits(b)))
+      .flatMap(
+        ([part, measure]) => changed(part as ChangedLine['part'], measure(a), measure(b)), // the keys of the record below
+      ),
+    decisions: b.decisions.filter(({ sequence }) => sequence > a.audit_head.sequence),
+    incidents: b.incidents.filter(({ sequence }) => sequence > a.audit_head.sequence),
+  };
+}
+
+/** Reports of builds that counted no hits say nothing to compare with; every hit would look new. */
+function countsHits({ limitations }: Report): boolean {
+  return limitations.every((line) => 'hits' in line);
+}
+
+type Measure = (report: Report) => Map<string, number | Spoken>;
+
+const measures: Record<ChangedLine['part'], Measure> = {
+  traffic: ({ traffic }) => new Map(traffic.map((line) => [`${line.operation} ${line.lane}`, line.calls])),
+  errors: ({ errors }) =>
+    new Map(errors.map((line) => [`${line.operation} ${line.lane} ${line.status} ${line.error}`, line.calls])),
+  losses: ({ losses }) =>
+    new Map(losses.map((line) => [`${line.operation} ${line.table} ${line.path}`, line.count + line.would_be_count])),
+  differences: ({ differences }) =>
+    new Map(
+      differences.map((line) => [
+        `${line.merchant_id} ${line.operation} ${line.signature}`,
+        say('compared.difference', { state: line.state, count: line.count }),
+      ]),
+    ),
+  shadow: ({ shadow }) =>
+    new Map(
+      shadow.map((line) => [
+        [line.operation, line.verdict, line.code, line.error].filter((word) => word !== null).join(' '),
+        line.count,
+      ]),
+    ),
+  notices: ({ notices }) =>
+    new Map(
+      notices.flatMap((line): [string, number][] => [
+        [`${line.topic} made`, line.made],
+        [`${line.topic} delivered`, line.delivered],
+        [`${line.topic} retried`, line.retried],
+        [`${line.topic} pending`, line.pending],
+        [`${line.topic} stuck`, line.stuck],
+        [`${line.topic} dead`, line.dead],
+      ]),
+    ),
+  // One that nobody can count has no hits to compare.
+  limitations: ({ limitations }) => new Map(limitations.flatMap(({ id, hits }) => (hits === null ? [] : [[id, hits]]))),
+  merchants: ({ merchants }) =>
+    new Map(
+      merchants.map(({ merchant_id, stage, share, stopped, verdict, blockers }) => {
+        const on_canary = stage === 'canary' ? share : null;
+        return [merchant_id, say('compared.merchant', { stage, share: on_canary, stopped, verdict, blockers })];
+      }),
+    ),
+};
+
+function changed(
+  part: ChangedLine['part'],
+  before: Map<string, number | Spoken>,
+  after: Map<string, number | Spoken>,
+): ChangedLine[] {
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .map((line) => {
+      const [was, is] = [told(before.get(line)), told(after.get(line))];
+      return { part, line, before: was.value, after: is.value, before_said: was.said, after_said: is.said };
+    })
+    .filter((one) => one.before !== one.after);
+}
+
+function told(measured: number | Spoken | undefined): { value: number | string | null; said: Said | null } {
+  if (typeof measured === 'object') return { value: measured.text, said: measured.said };
+  return { value: measured ?? null, said: null };
+}

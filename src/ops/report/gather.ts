@@ -1,0 +1,165 @@
+/** Makes a report: one pass over the exchanges of the period in pages, and what the store knows beside. */
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import type { EvidenceStore, ExchangeFilter } from '../../proxy/records/evidence.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import { verifyAuditStream } from '../audit/audit-trail.ts';
+import { viewReadiness } from '../readiness/readiness.ts';
+import { readinessDays } from '../readiness/readiness-days.ts';
+import { assumptionsFor } from './assumptions.ts';
+import { decisionLines } from './decisions.ts';
+import { differenceLines, lossLines } from './findings.ts';
+import { limitationLines } from './limitations.ts';
+import { fleetOf } from './merchants.ts';
+import { noticeLines } from './notices.ts';
+import { type Assumption, type AuditProof, REPORT_SCHEMA, type Report } from './report.ts';
+import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
+import { verdictDays } from './verdict-days.ts';
+
+/** Small enough that payments between two pages notice nothing. */
+const PAGE = 1_000;
+const DAY_MS = 86_400_000;
+
+export interface ReportAsk {
+  /** Null: the fleet. */
+  merchant_id: string | null;
+  /** Epoch ms, [since, until). */
+  since: number;
+  until: number;
+}
+
+/** What the report says of the installation; handed in, because settings are not the core's. */
+export interface ReportFacts {
+  assumptions: Assumption[];
+  /** `notices.user_agent`. */
+  notice_agent: string;
+}
+
+/**
+ * One at a time: reports wait for one another, and payments for none of them.
+ * @param signal aborted when nobody waits for it any more; then it rejects with the signal's reason.
+ * @throws PuenteError bad_request when the period is empty.
+ */
+export async function gatherReport(
+  runtime: Runtime,
+  ask: ReportAsk,
+  facts: ReportFacts,
+  signal: AbortSignal | null = null,
+): Promise<Report> {
+  requirePeriod(ask);
+  return runtime.serial.run('report', () => gather(runtime, ask, facts, signal));
+}
+
+/** @throws PuenteError bad_request when the period is empty. */
+export function requirePeriod({ since, until }: ReportAsk): void {
+  if (until <= since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
+}
+
+async function gather(
+  runtime: Runtime,
+  ask: ReportAsk,
+  facts: ReportFacts,
+  signal: AbortSignal | null,
+): Promise<Report> {
+  signal?.throwIfAborted();
+  await runtime.evidence.settled();
+  const tally = await tallyOf(runtime.store, ask, signal);
+  const { store, tables } = runtime;
+  const { merchant_id } = ask;
+  const { incidents, decisions } = await decisionLines(runtime, ask, signal);
+  const differences = await differenceLines(runtime, merchant_id, tally);
+  const notices = await noticeLines(runtime, ask, signal);
+  const fleet = await fleetOf(runtime, merchant_id, tally, signal);
+  const head = (await store.audits(1))[0];
+  return {
+    schema: REPORT_SCHEMA,
+    made_at: new Date(runtime.clock.now()).toISOString(),
+    merchant_id,
+    period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
+    tables_revision: tables.revision,
+    tables: [...tally.tables].map(([revision, calls]) => ({ revision, calls })),
+    exchanges: {
+      count: tally.count,
+      first_sequence: tally.first_sequence,
+      last_sequence: tally.last_sequence,
+      uncounted: tally.uncounted,
+      shed: await store.shed(Math.floor(ask.since / DAY_MS), Math.ceil(ask.until / DAY_MS)),
+    },
+    ...sumsOf(runtime, tally),
+    limitations: limitationLines(tables.limitations, tally, {
+      totals: notices.totals,
+      notice_agent: facts.notice_agent,
+    }),
+    differences: differences.lines,
+    notices: notices.lines,
+    notice_days: notices.days,
+    incidents: incidents.lines,
+    decisions: decisions.lines,
+    assumptions: assumptionsFor(facts.assumptions, merchant_id === null ? null : await store.merchant(merchant_id)),
+    readiness: merchant_id === null ? null : await viewReadiness(runtime, merchant_id),
+    merchants: fleet.merchants,
+    verdicts: fleet.verdicts,
+    readiness_days: await readinessDays(
+      runtime,
+      ask,
+      verdictDays(decisions.lines),
+      merchant_id === null ? null : fleet.verdicts,
+    ),
+    findings: fleet.findings,
+    left_out: {
+      differences: differences.left_out,
+      incidents: incidents.left_out,
+      decisions: decisions.left_out,
+      findings: fleet.left_out,
+    },
+    audit_head: { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' },
+    audit: await proofOf(runtime),
+  };
+}
+
+/** From the first line to the last, whatever the period: one that was changed earlier puts the later ones in doubt. */
+async function proofOf({ store }: Runtime): Promise<AuditProof> {
+  const { intact, lines, head, broken } = await verifyAuditStream(store);
+  return { intact, lines, head, broken };
+}
+
+/** What the exchanges alone tell. */
+function sumsOf(
+  runtime: Runtime,
+  tally: Tally,
+): Pick<Report, 'traffic' | 'latency' | 'waits' | 'errors' | 'days' | 'losses' | 'shadow'> {
+  return {
+    traffic: [...tally.traffic.values()].toSorted((a, b) => b.calls - a.calls),
+    latency: latencyLines(tally),
+    waits: waitLines(tally),
+    errors: [...tally.errors.values()].toSorted((a, b) => b.calls - a.calls),
+    days: dayLines(tally),
+    losses: lossLines(runtime, tally),
+    shadow: [...tally.shadow.values()].toSorted((a, b) => b.count - a.count),
+  };
+}
+
+/** Up to the newest exchange there was when it began, so that a busy shop's report has an end. */
+export async function tallyOf(
+  reader: Pick<EvidenceStore, 'exchanges' | 'lastExchange'>,
+  ask: ReportAsk,
+  signal: AbortSignal | null = null,
+): Promise<Tally> {
+  const tally = createTally();
+  const last = await reader.lastExchange();
+  const filter: ExchangeFilter = {
+    since: ask.since,
+    until: ask.until,
+    ...(ask.merchant_id === null ? {} : { merchant_id: ask.merchant_id }),
+  };
+  for (let after = 0; ; ) {
+    signal?.throwIfAborted();
+    const page = await reader.exchanges(filter, after, PAGE);
+    for (const exchange of page) if (exchange.sequence <= last) addExchange(tally, exchange);
+    const newest = page.at(-1)?.sequence;
+    if (newest === undefined || page.length < PAGE || newest >= last) return tally;
+    after = newest;
+    // Payments come first: the page was read on the same thread that answers them.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -1,0 +1,217 @@
+/** Sums over exchanges, one page after the other: memory grows with operations and findings, never with calls. */
+import { OTHERS } from '../../mapping/tables.ts';
+import { type Exchange, type Outcome, outcomes } from '../../proxy/evidence/exchange.ts';
+import type { LossSeen, StoredExchange } from '../../proxy/records/evidence.ts';
+import { addDuration, byDoubling, createHistogram, type Histogram, quantile } from './histogram.ts';
+import type { DayLine, ErrorLine, LatencyLine, LossLine, ShadowLine, TrafficLine, WaitLine } from './report.ts';
+
+const DAY_MS = 86_400_000;
+/** Calls of no operation are one line. */
+export const NO_OPERATION = '(no operation)';
+/** Distinct lines of errors and losses: what legacy answers, and fields that no table knows, are no closed sets. */
+const MOST_LINES = 2_000;
+/** Whoever carries an invented token is somebody; the calls of further ones are counted, but not by name. */
+const MOST_MERCHANTS = 20_000;
+export const MORE_FIELDS = 'More fields than one report names.';
+
+/** Calls of one merchant in the period. */
+export interface MerchantSums {
+  calls: number;
+  /** Those whose token was refused, which may be anybody's. */
+  refused: number;
+  faults: number;
+  losses: number;
+}
+
+export interface Tally {
+  count: number;
+  first_sequence: number;
+  last_sequence: number;
+  traffic: Map<string, TrafficLine>;
+  latency: Map<string, { operation: string; lane: Exchange['lane']; histogram: Histogram }>;
+  errors: Map<string, ErrorLine>;
+  days: Map<number, DayLine>;
+  losses: Map<string, Omit<LossLine, 'advice'>>;
+  shadow: Map<string, ShadowLine>;
+  tables: Map<string, number>;
+  /** Calls that met a limitation, by its number. */
+  limitations: Map<string, number>;
+  /** Calls on orders of which nobody counted limitations. */
+  uncounted: number;
+  /** Calls that showed a difference, by merchant and signature. */
+  signatures: Map<string, number>;
+  merchants: Map<string, MerchantSums>;
+}
+
+export function createTally(): Tally {
+  return {
+    count: 0,
+    first_sequence: 0,
+    last_sequence: 0,
+    traffic: new Map(),
+    latency: new Map(),
+    errors: new Map(),
+    days: new Map(),
+    losses: new Map(),
+    shadow: new Map(),
+    tables: new Map(),
+    limitations: new Map(),
+    uncounted: 0,
+    signatures: new Map(),
+    merchants: new Map(),
+  };
+}
+
+export function addExchange(tally: Tally, exchange: StoredExchange): void {
+  const operation = exchange.operation ?? NO_OPERATION;
+  const { lane, sequence } = exchange;
+  if (tally.count === 0) tally.first_sequence = sequence;
+  tally.count++;
+  tally.last_sequence = sequence;
+  addTraffic(tally, operation, exchange);
+  addLatency(tally, 'all', lane, exchange.duration_ms);
+  addLatency(tally, operation, lane, exchange.duration_ms);
+  if (exchange.error !== null) addError(tally, operation, exchange, exchange.error);
+  addDay(tally, exchange);
+  if (exchange.merchant_id !== null) addMerchant(tally, exchange.merchant_id, exchange);
+  for (const loss of exchange.lost) addLoss(tally, loss);
+  if (exchange.shadow !== null) addShadow(tally, operation, exchange.shadow);
+  countOne(tally.tables, exchange.tables_revision);
+  if (exchange.limitations === null) tally.uncounted += Number(lane === 'orders');
+  else for (const id of exchange.limitations) countOne(tally.limitations, id);
+  for (const signature of exchange.signatures) countOne(tally.signatures, `${exchange.merchant_id ?? ''} ${signature}`);
+}
+
+function countOne(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+/** Quantiles by lane and operation, those of a whole lane first. */
+export function latencyLines(tally: Tally): LatencyLine[] {
+  return [...tally.latency.values()]
+    .map(({ operation, lane, histogram }) => ({
+      operation,
+      lane,
+      calls: histogram.total,
+      p50_ms: tenths(quantile(histogram, 0.5)),
+      p95_ms: tenths(quantile(histogram, 0.95)),
+      p99_ms: tenths(quantile(histogram, 0.99)),
+      max_ms: tenths(histogram.max_ms),
+    }))
+    .toSorted((a, b) => Number(b.operation === 'all') - Number(a.operation === 'all') || b.calls - a.calls);
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
+
+/** Waits of all operations by lane, from the shortest to the longest class that any call is in, without a gap. */
+export function waitLines(tally: Tally): WaitLine[] {
+  const of = (lane: Exchange['lane']): Map<number, number> => {
+    const found = tally.latency.get(`all ${lane}`);
+    return found === undefined ? new Map() : byDoubling(found.histogram);
+  };
+  const [legacy, orders] = [of('legacy'), of('orders')];
+  const seen = [...legacy.keys(), ...orders.keys()];
+  const lines: WaitLine[] = [];
+  for (let from_ms = Math.min(...seen); from_ms <= Math.max(...seen); from_ms = Math.max(2, from_ms * 2)) {
+    const up_to_ms = Math.max(2, from_ms * 2) - 1;
+    lines.push({ from_ms, up_to_ms, legacy: legacy.get(from_ms) ?? 0, orders: orders.get(from_ms) ?? 0 });
+  }
+  return lines;
+}
+
+/** Days with a call, oldest first. */
+export function dayLines({ days }: Tally): DayLine[] {
+  return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
+}
+
+function addTraffic(tally: Tally, operation: string, { lane, outcome }: StoredExchange): void {
+  const line = lineOf(tally.traffic, `${operation} ${lane}`, () => ({
+    operation,
+    lane,
+    calls: 0,
+    outcomes: Object.fromEntries(outcomes.map((one) => [one, 0])) as Record<Outcome, number>, // all of the list
+  }));
+  line.calls++;
+  line.outcomes[outcome]++;
+}
+
+function addLatency(tally: Tally, operation: string, lane: Exchange['lane'], duration_ms: number): void {
+  const line = lineOf(tally.latency, `${operation} ${lane}`, () => ({ operation, lane, histogram: createHistogram() }));
+  addDuration(line.histogram, duration_ms);
+}
+
+function addError(tally: Tally, operation: string, { id, lane, status }: StoredExchange, error: string): void {
+  const key = `${operation} ${lane} ${status} ${error}`;
+  const full = tally.errors.size >= MOST_LINES && !tally.errors.has(key);
+  const name = full ? OTHERS : error;
+  const line = lineOf(tally.errors, full ? `${operation} ${lane} ${status} ${OTHERS}` : key, () => ({
+    operation,
+    lane,
+    status,
+    error: name,
+    calls: 0,
+    sample: id,
+  }));
+  line.calls++;
+}
+
+function addDay(tally: Tally, { at, lane, outcome }: StoredExchange): void {
+  const day = Math.floor(at / DAY_MS);
+  const line = lineOf(tally.days, day, () => ({
+    day: new Date(day * DAY_MS).toISOString().slice(0, 10),
+    legacy: 0,
+    orders: 0,
+    faults: 0,
+  }));
+  line[lane]++;
+  if (lane === 'orders' && outcome === 'fault') line.faults++;
+}
+
+function addMerchant(tally: Tally, merchant_id: string, { outcome, lost }: StoredExchange): void {
+  const is_full = tally.merchants.size >= MOST_MERCHANTS && !tally.merchants.has(merchant_id);
+  const sums = lineOf(tally.merchants, is_full ? OTHERS : merchant_id, () => ({
+    calls: 0,
+    refused: 0,
+    faults: 0,
+    losses: 0,
+  }));
+  sums.calls++;
+  if (outcome === 'auth') sums.refused++;
+  if (outcome === 'fault') sums.faults++;
+  sums.losses += lost.length;
+}
+
+function addLoss(tally: Tally, { would_be, unknown: _unknown, ...seen }: LossSeen): void {
+  const { operation, table, path } = seen;
+  const is_full = tally.losses.size >= MOST_LINES && !tally.losses.has(`${operation} ${table} ${path}`);
+  const loss = is_full ? { ...seen, path: OTHERS, why: MORE_FIELDS } : seen;
+  const line = lineOf(tally.losses, `${operation} ${table} ${loss.path}`, () => ({
+    ...loss,
+    count: 0,
+    would_be_count: 0,
+  }));
+  if (would_be) line.would_be_count++;
+  else line.count++;
+}
+
+function addShadow(tally: Tally, operation: string, shadow: NonNullable<Exchange['shadow']>): void {
+  const { verdict, code, error } = shadow;
+  const line = lineOf(tally.shadow, `${operation} ${verdict} ${code} ${error}`, () => ({
+    operation,
+    verdict,
+    code,
+    error,
+    count: 0,
+  }));
+  line.count++;
+}
+
+function lineOf<Key, Line>(lines: Map<Key, Line>, key: Key, make: () => Line): Line {
+  const known = lines.get(key);
+  if (known !== undefined) return known;
+  const line = make();
+  lines.set(key, line);
+  return line;
+}

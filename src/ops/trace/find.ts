@@ -1,0 +1,157 @@
+/** From any id that a person may have to the sales it means: legacy id, order, payment, merchant order, reference, refund, notice, exchange. */
+
+import type { StoredExchange } from '../../proxy/records/evidence.ts';
+import type { LegacySale } from '../../proxy/records/routing.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { Link } from '../../proxy/sales/link.ts';
+import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/sales/minted.ts';
+import { derivedReference } from '../../proxy/sales/reference.ts';
+
+/** What an id was taken for. */
+export const idKinds = [
+  'legacy id',
+  'order',
+  'payment',
+  'merchant order',
+  'reference',
+  'refund',
+  'notice',
+  'exchange',
+] as const;
+export type IdKind = (typeof idKinds)[number];
+
+export interface Subject {
+  found_as: IdKind;
+  /** Born on orders. */
+  link: Link | null;
+  /** Born on legacy. */
+  sale: LegacySale | null;
+  /** Calls that no known sale has: the one that was asked for, or those that name an id that Puente has not seen made. */
+  calls: StoredExchange[];
+}
+
+/** A till repeats its references; the newest of them are meant. */
+const MOST_SUBJECTS = 10;
+/** No id that Puente or the vendor gives out is longer; references may be. */
+const LONGEST_ASKED = 256;
+/** Calls shown of an id that no known sale has. */
+const MOST_CALLS = 500;
+
+/** The sales that an id means, newest first of each kind of id, each once; empty when nothing is known of it. */
+export async function findSubjects(runtime: Runtime, asked: string, merchant_id?: string): Promise<Subject[]> {
+  const whole = asked.slice(0, LONGEST_ASKED);
+  const text = whole.trim();
+  const found = [
+    ...(await byLegacyId(runtime, text)),
+    ...asLink(
+      'order',
+      (await runtime.store.linkByOrder(text)) ?? (await runtime.store.linkByOrder(text.toUpperCase())),
+    ),
+    ...(await byNumber(runtime, text)),
+    // A till's own text: the spaces around it are part of it.
+    ...(await byReference(runtime, whole, merchant_id)),
+    ...(text === whole ? [] : await byReference(runtime, text, merchant_id)),
+    ...(await byRefund(runtime, text)),
+    ...(await byNotice(runtime, text)),
+    ...(await byExchange(runtime, text)),
+  ].filter((one) => merchant_id === undefined || merchantOf(one) === merchant_id);
+  const known = onceEach(found).slice(0, MOST_SUBJECTS);
+  if (known.length > 0) return known;
+  const calls = await callsOf(runtime, text);
+  return calls.filter((one) => merchant_id === undefined || merchantOf(one) === merchant_id);
+}
+
+function onceEach(found: readonly Subject[]): Subject[] {
+  const seen = new Set<string>();
+  return found.filter((one) => {
+    const key = one.link?.legacy_id ?? one.sale?.id ?? one.calls[0]?.id ?? '';
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+function merchantOf({ link, sale, calls }: Subject): string | null | undefined {
+  return link?.merchant_id ?? sale?.merchant_id ?? calls[0]?.merchant_id;
+}
+
+function asLink(found_as: IdKind, link: Link | null): Subject[] {
+  return link === null ? [] : [{ found_as, link, sale: null, calls: [] }];
+}
+
+function asSale(found_as: IdKind, sale: LegacySale | null): Subject[] {
+  return sale === null ? [] : [{ found_as, link: null, sale, calls: [] }];
+}
+
+/** Ids of intents and sales on orders are lower-case; a preference is called as legacy wrote it. */
+async function byLegacyId(runtime: Runtime, id: string, found_as: IdKind = 'legacy id'): Promise<Subject[]> {
+  const { store } = runtime;
+  const link = await store.link(id.toLowerCase());
+  if (link !== null) return asLink(found_as, link);
+  return asSale(found_as, (await store.legacySale(id)) ?? (await store.legacySale(id.toLowerCase())));
+}
+
+/** Payments and merchant orders are both numbers; a minted one says which it is. */
+async function byNumber(runtime: Runtime, text: string): Promise<Subject[]> {
+  if (!/^[1-9]\d{0,17}$/.test(text)) return [];
+  const number = Number(text);
+  const is_order = isMintedMerchantOrder(number);
+  const payment = is_order ? [] : asLink('payment', await runtime.store.linkByPayment(text));
+  const minted = is_order ? number : merchantOrderOfPayment(text);
+  if (minted === null || !Number.isSafeInteger(minted)) return payment;
+  const link = await runtime.store.linkByMerchantOrder(minted);
+  return [...payment, ...asLink(is_order ? 'merchant order' : 'payment', link)];
+}
+
+/** A till's own reference, of one merchant or of all; or the one that Puente made of an id and sent upstream. */
+async function byReference(runtime: Runtime, reference: string, merchant_id?: string): Promise<Subject[]> {
+  const { store } = runtime;
+  const [links, sales] = await Promise.all(
+    merchant_id === undefined
+      ? [store.linksByAnyReference(reference, MOST_SUBJECTS), store.legacySalesByAnyReference(reference, MOST_SUBJECTS)]
+      : [
+          store.linksByClientReference(merchant_id, reference, MOST_SUBJECTS),
+          store.legacySalesByReference(merchant_id, reference, MOST_SUBJECTS),
+        ],
+  );
+  const derived = legacyIdOf(reference);
+  const sent = derived === null ? null : await store.link(derived);
+  return [
+    ...asLink('reference', sent),
+    ...links.flatMap((link) => asLink('reference', link)),
+    ...sales.flatMap((sale) => asSale('reference', sale)),
+  ].toSorted((a, b) => bornAt(b) - bornAt(a));
+}
+
+/** The id in a derived reference (`proxy/sales/reference.ts`). */
+function legacyIdOf(reference: string): string | null {
+  const parts = DERIVED.exec(reference)?.slice(1).join('-').toLowerCase() ?? null;
+  return parts !== null && derivedReference(parts) === reference.toLowerCase() ? parts : null;
+}
+
+const DERIVED = /^pnt([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/i;
+
+function bornAt({ link, sale }: Subject): number {
+  return link?.created_at ?? sale?.created_at ?? 0;
+}
+
+async function byRefund(runtime: Runtime, id: string): Promise<Subject[]> {
+  const found = (await runtime.store.refund(id)) ?? (await runtime.store.refund(id.toUpperCase()));
+  return found === null ? [] : byLegacyId(runtime, found.legacy_id, 'refund');
+}
+
+async function byNotice(runtime: Runtime, id: string): Promise<Subject[]> {
+  const found = await runtime.store.notice(id.toLowerCase());
+  return found === null ? [] : byLegacyId(runtime, found.notice.legacy_id, 'notice');
+}
+
+async function byExchange(runtime: Runtime, id: string): Promise<Subject[]> {
+  const legacy_id = (await runtime.store.exchange(id.toLowerCase()))?.legacy_id ?? null;
+  return legacy_id === null ? [] : byLegacyId(runtime, legacy_id, 'exchange');
+}
+
+/** What is no sale that Puente knows: a call by its own id, or the calls that named this one. */
+async function callsOf({ store }: Runtime, text: string): Promise<Subject[]> {
+  const one = await store.exchange(text.toLowerCase());
+  if (one !== null) return [{ found_as: 'exchange', link: null, sale: null, calls: [one] }];
+  const naming = await store.exchanges({ legacy_id: text.toLowerCase() }, 0, MOST_CALLS);
+  return naming.length === 0 ? [] : [{ found_as: 'legacy id', link: null, sale: null, calls: naming }];
+}

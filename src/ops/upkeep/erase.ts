@@ -1,0 +1,92 @@
+/** Forgetting a merchant: what there is, what is still open, and then everything but the decisions about it. */
+
+import { z } from 'zod';
+import type { Said, Spoken } from '../../error.ts';
+import { PuenteError } from '../../error.ts';
+import { heardOfInput, say } from '../../locales/sentences.ts';
+import type { Holdings, OpenWork } from '../../proxy/records/upkeep.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import { reason, SAY_WHY } from '../api/reason.ts';
+
+/** The action of the audit line, whose subject is the merchant. */
+export const ERASE = 'erase';
+
+/** The body of `POST /api/merchants/:id/erase`. Without `apply` it is only counted. */
+export const eraseAsk = z.strictObject({
+  apply: z.boolean().default(false),
+  reason: reason.exactOptional(),
+  /** Give up notices that were never delivered; without it they keep the merchant from being erased. */
+  drop_notices: z.boolean().default(false),
+});
+export type EraseAsk = z.infer<typeof eraseAsk>;
+
+export interface Erasure {
+  merchant_id: string;
+  erased: boolean;
+  /** Rows that there are, or were. */
+  holdings: Holdings;
+  open: OpenWork;
+  /** What keeps it from being erased, in sentences; empty when nothing does. */
+  in_the_way: string[];
+  in_the_way_said: Said[];
+  /** Backups of before, which hold it still. */
+  backups: string[];
+}
+
+/**
+ * Counts, and with `apply` erases. The audit lines stay: they say who decided what, and the chain must hold.
+ * @throws PuenteError not_found for a merchant of whom there is nothing, bad_request without a reason, conflict while work
+ * is open.
+ */
+export async function eraseMerchant(
+  runtime: Runtime,
+  merchant_id: string,
+  ask: EraseAsk,
+  who: string,
+): Promise<Erasure> {
+  const { store, clock } = runtime;
+  const holdings = await store.holdings(merchant_id);
+  const is_known = (await store.merchant(merchant_id)) !== null;
+  if (!is_known && Object.values(holdings).every((rows) => rows === 0))
+    throw new PuenteError('not_found', say('refusal.nothing_held', { merchant: merchant_id }));
+  const open = await store.openWork(merchant_id);
+  const obstacles = obstaclesOf(open, ask.drop_notices);
+  const in_the_way = obstacles.map(({ text }) => text);
+  const in_the_way_said = obstacles.map(({ said }) => said);
+  const backupsNow = async (): Promise<string[]> => (await store.backups()).map(({ file }) => file);
+  const backups = await backupsNow();
+  const counted: Erasure = { merchant_id, erased: false, holdings, open, in_the_way, in_the_way_said, backups };
+  if (!ask.apply) return counted;
+  const { reason } = ask;
+  if (reason === undefined)
+    throw new PuenteError('bad_request', say('input.at', { where: 'reason', wrong: heardOfInput(SAY_WHY) }));
+  if (obstacles.length > 0) throw new PuenteError('conflict', [say('refusal.not_erased', {}), ...obstacles]);
+  await runtime.evidence.settled();
+  const gone = await runtime.serial.run(`erase:${merchant_id}`, () =>
+    store.eraseMerchant(merchant_id, (erased) => ({
+      at: clock.now(),
+      who,
+      action: ERASE,
+      subject: merchant_id,
+      reason,
+      detail: { erased, notices_dropped: open.notices, backups_before: backups.length },
+    })),
+  );
+  // One that was under way has ended by now, and holds it too.
+  return { ...counted, erased: true, holdings: gone, backups: await backupsNow() };
+}
+
+function obstaclesOf(open: OpenWork, drop_notices: boolean): Spoken[] {
+  const told = { ...open, notices: drop_notices ? 0 : open.notices };
+  return KINDS_OF_WORK.flatMap((kind) => (told[kind] > 0 ? [say(`held_back.${kind}`, { count: told[kind] })] : []));
+}
+
+/** As they are told. */
+const KINDS_OF_WORK = [
+  'links',
+  'refunds',
+  'legacy_sales',
+  'notices',
+  'bulk_moves',
+  'proposals',
+] as const satisfies readonly (keyof OpenWork)[];

@@ -1,0 +1,194 @@
+/** Takes out of messages what must never be kept: tokens, secrets, cards, people; what replay needs stays (`reliability.md` F133, F134). */
+import { createHash } from 'node:crypto';
+import { isExactNumber, parseJson, stringifyJson } from '../../contract/json.ts';
+import type { Loss } from '../../mapping/tables.ts';
+import type { CapturedMessages } from './exchange.ts';
+import { isOpaqueFine, kindOfName, type NameKind } from './redact-names.ts';
+import { MASK, maskCards, maskText } from './redact-text.ts';
+
+/**
+ * Messages of an exchange as they may be kept. Ids, amounts and references stay; of URLs their origin; of headers an
+ * allow-list, and the names of the others, so that it can be told which a till sends.
+ */
+export function redactMessages({ request, answer, upstream }: CapturedMessages): CapturedMessages {
+  return {
+    request: {
+      method: redactMethod(request.method),
+      target: redactTarget(request.target),
+      headers: redactHeaders(request.headers),
+      body: redactValue(request.body),
+    },
+    answer: { status: answer.status, headers: redactHeaders(answer.headers), body: redactValue(answer.body) },
+    upstream: upstream.map((call) => ({
+      method: redactMethod(call.method),
+      path: redactTarget(call.path),
+      body: redactValue(call.body),
+      status: call.status,
+      answer: redactValue(call.answer),
+    })),
+  };
+}
+
+/** A JSON value without what must not be kept; the value handed in is not changed. A text may be JSON itself. */
+export function redactValue(value: unknown): unknown {
+  return walk(value, TOP);
+}
+
+/** The name of a header, a field or an endpoint that nobody knows: whoever sends it may put anything there. */
+export function redactName(name: string): string {
+  return maskText(name, false);
+}
+
+/** Longest name of an unknown field that is kept, and the longest sentence that has it. */
+const MAX_NAME = 200;
+const MAX_WHY = MAX_NAME + 50;
+
+/** Losses of fields that no table knows tell the till's own names. */
+export function redactLosses(losses: readonly Loss[]): Loss[] {
+  return losses.map((loss) =>
+    loss.unknown === true ? { ...loss, path: keptText(loss.path, MAX_NAME), why: keptText(loss.why, MAX_WHY) } : loss,
+  );
+}
+
+/** Well formed, because a store can't hold half of a surrogate pair. */
+function keptText(text: string, longest: number): string {
+  return redactName(text).slice(0, longest).toWellFormed();
+}
+
+/** Where in a value we are: what its name says, and what an object around it says. */
+interface Place {
+  name: string;
+  kind: NameKind;
+  depth: number;
+}
+
+const TOP: Place = { name: '', kind: 'plain', depth: 0 };
+/** The parser takes 32 levels, and in a line of a capture a body stands four levels down. */
+const MAX_DEPTH = 26;
+/** No field of either API is near it; longer texts are pages of HTML and are cut, once they are clean. */
+const MAX_TEXT = 16_384;
+
+function walk(value: unknown, place: Place): unknown {
+  if (value === null || value === undefined || typeof value === 'boolean') return value;
+  if (place.depth > MAX_DEPTH) return MASK;
+  if (typeof value === 'string') return redactText(value, place);
+  if (typeof value === 'number' || typeof value === 'bigint' || isExactNumber(value)) return redactNumber(value, place);
+  if (Array.isArray(value)) return value.map((one) => walk(one, { ...place, depth: place.depth + 1 }));
+  if (typeof value !== 'object') return MASK;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => {
+      const kind = kindOfName(key, place.kind);
+      return [maskText(key, false), walk(one, { name: key, kind, depth: place.depth + 1 })];
+    }),
+  );
+}
+
+function redactNumber(value: unknown, { name, kind }: Place): unknown {
+  if (kind !== 'plain' && kind !== 'id' && kind !== 'url') return MASK;
+  const text = String(value);
+  const masked = maskCards(text, kind === 'id' || isOpaqueFine(name));
+  return masked === text ? value : masked;
+}
+
+function redactText(text: string, place: Place): string {
+  if (text === '') return text;
+  if (place.kind === 'url') return originOnly(text);
+  if (place.kind !== 'plain' && place.kind !== 'id') return MASK;
+  const inside = jsonInside(text);
+  if (inside !== null) return stringifyJson(walk(inside, { ...place, depth: place.depth + 1 }));
+  const masked = maskText(text, isOpaqueFine(place.name));
+  return masked.length > MAX_TEXT ? `${masked.slice(0, MAX_TEXT)}…` : masked;
+}
+
+/** What a text says as JSON; null when it is no object and no list. */
+function jsonInside(text: string): unknown {
+  if (!/^\s*[{[]/.test(text)) return null;
+  try {
+    return parseJson(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Tills also write addresses without a scheme (`legacy-qr.md` §1.1). */
+function originOnly(text: string): string {
+  const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
+  const url = URL.canParse(whole) ? new URL(whole) : null;
+  if (url === null || url.host === '') return MASK;
+  const origin = whole === text ? `${url.protocol}//${url.host}/` : `${url.host}/`;
+  return maskText(origin, false);
+}
+
+/** Kept with their values, once these are clean: what the tables read, and what tells which client it is. */
+const KEPT_HEADERS = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'content-length',
+  'content-type',
+  'retry-after',
+  'user-agent',
+  'x-corporation-id',
+  'x-integrator-id',
+  'x-platform-id',
+  'x-product-id',
+  'x-test-scope',
+  'x-tracking-id',
+  'x-ttl-store-preference',
+]);
+const HEADER_NAME = /^[a-z0-9-]{1,64}$/;
+
+function redactHeaders(headers: Record<string, string>): Record<string, string> {
+  const kept: [string, string][] = [];
+  for (const [written, value] of Object.entries(headers)) {
+    const name = written.toLowerCase();
+    if (!HEADER_NAME.test(name) || kindOfName(name, 'plain') === 'secret' || maskText(name, false) !== name) continue;
+    if (name === 'x-idempotency-key') kept.push([name, keyMark(value)]);
+    else kept.push([name, KEPT_HEADERS.has(name) ? maskText(value, true) : MASK]);
+  }
+  return Object.fromEntries(kept);
+}
+
+/** Tells equal keys from different ones; so short that nothing can be searched for from it, a card number neither. */
+function keyMark(key: string): string {
+  return /^key-[0-9a-f]{8}$/.test(key) ? key : `key-${createHash('sha256').update(key).digest('hex').slice(0, 8)}`;
+}
+
+function redactMethod(method: string): string {
+  return /^[A-Za-z]{1,10}$/.test(method) ? method : MASK;
+}
+
+/** Path and query; a token in the query is left out altogether. */
+function redactTarget(target: string): string {
+  const [path = '', ...rest] = target.split('?');
+  const clean = path
+    .split('/')
+    .map((segment) => maskText(segment, false))
+    .join('/');
+  const pairs = rest
+    .join('?')
+    .split('&')
+    .flatMap((pair) => redactPair(pair));
+  return pairs.length === 0 ? clean : `${clean}?${pairs.join('&')}`;
+}
+
+function redactPair(pair: string): string[] {
+  if (pair === '') return [];
+  const [written = '', ...rest] = pair.split('=');
+  const name = maskText(decoded(written), false);
+  const kind = kindOfName(name, 'plain');
+  if (kind === 'secret') return [];
+  if (rest.length === 0) return [name === decoded(written) ? written : encodeURIComponent(name)];
+  const value = rest.join('=');
+  const plain = decoded(value.replaceAll('+', ' '));
+  const masked = redactText(plain, { name, kind, depth: 0 });
+  return [`${encodeURIComponent(name)}=${masked === plain ? value : encodeURIComponent(masked)}`];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,190 @@
+/** Who is let in when there is too much to do: background work gives way first, then reads, and payments last. */
+import { createRecent } from '../recent.ts';
+import type { Count } from '../runtime.ts';
+
+export interface AdmissionLimits {
+  /** Calls under way in all. */
+  calls: number;
+  /** Of those, the ones with a token that nobody has accepted yet. */
+  unknown_calls: number;
+  /** Calls under way with one merchant's token. */
+  merchant_calls: number;
+  /**
+   * Calls a second with one merchant's token that are nobody's loss, while Puente is busy. The reads of all strangers
+   * together have as many.
+   */
+  merchant_per_second: number;
+  /** A delay of the event loop from which on reads are shed. */
+  lag_ms: number;
+}
+
+/** `payment`: makes, cancels or refunds something, or may do so. `read`: what else tills ask. `event`: told by upstream. */
+export type CallClass = 'payment' | 'read' | 'event';
+
+/** What gives way now: everything above a name in this list is shed before it. */
+export const sheddingLevels = ['nothing', 'shadow', 'reads', 'payments'] as const;
+export type SheddingLevel = (typeof sheddingLevels)[number];
+
+export interface Admission {
+  /**
+   * Lets a call in, or sheds it.
+   * @param fingerprint of the token; null without one.
+   * @returns what to call when the call is over, or null when it is shed; then nothing of it was kept, and it was counted.
+   */
+  enter(kind: CallClass, fingerprint: string | null): (() => void) | null;
+  /**
+   * Takes a place among the calls whose body is still coming, besides the one of `enter`: whoever sends slowly keeps only
+   * its own long bodies waiting.
+   * @returns what to call when the body has come, or null when the call is shed; then it was counted.
+   */
+  upload(kind: CallClass, fingerprint: string | null): (() => void) | null;
+  /** Its token was accepted since the start. */
+  isKnown(fingerprint: string): boolean;
+  /** The token was accepted, so it has limits of its own from now on. */
+  noteKnown(fingerprint: string): void;
+  /** It counts with those of strangers, who have no room left to speak of, or no more to ask this second. */
+  isCrowdedOut(fingerprint: string): boolean;
+  /** What gives way now. */
+  level(): SheddingLevel;
+  /** How many calls are under way. */
+  callsUnderWay(): number;
+  /** Ends the measuring of the delay. */
+  stop(): void;
+}
+
+/** Shadows are left out from half of the calls on, and rates begin to count: there is room left for payments only then. */
+const BUSY_SHARE = 0.5;
+/** Reads leave the last quarter of every limit to payments. */
+const READ_SHARE = 0.75;
+/** Bodies that are still coming leave the rest of every limit to calls that have come. Tills send none so long. */
+const UPLOAD_SHARE = 0.25;
+/** Tokens with limits of their own; one that is forgotten is unknown again until its next call that works (F102). */
+const MAX_KNOWN = 20_000;
+/** How often the delay of the event loop is measured. */
+const BEAT_MS = 100;
+
+/** Calls that count together. */
+interface Group {
+  cap: number;
+  under_way: number;
+  /** Of those, the ones whose body is still coming. */
+  uploads: number;
+  /** Calls left in this second's allowance. */
+  allowance: number;
+  /** Process time of the last change of the allowance, ms. */
+  at_ms: number;
+}
+
+/** @param now_ms a clock that nobody can set, ms. @param count told of each call that is shed, as `class reason`. */
+export function createAdmission(limits: AdmissionLimits, now_ms: () => number, count: Count): Admission {
+  const groupOf = (cap: number): Group => ({
+    cap,
+    under_way: 0,
+    uploads: 0,
+    allowance: limits.merchant_per_second,
+    at_ms: now_ms(),
+  });
+  const known = createRecent<Group>(MAX_KNOWN);
+  const strangers = groupOf(limits.unknown_calls);
+  const events = groupOf(limits.unknown_calls);
+  const lag = watchLag(now_ms);
+  let under_way = 0;
+  const level = (): SheddingLevel => {
+    if (under_way >= limits.calls) return 'payments';
+    if (under_way >= limits.calls * READ_SHARE || lag.now() >= limits.lag_ms) return 'reads';
+    return under_way >= limits.calls * BUSY_SHARE || lag.now() >= limits.lag_ms * BUSY_SHARE ? 'shadow' : 'nothing';
+  };
+  const refill = (group: Group): void => earn(group, limits.merchant_per_second, now_ms());
+  const find = (kind: CallClass, fingerprint: string | null): Group => {
+    if (kind === 'event') return events;
+    return (fingerprint === null ? undefined : known.get(fingerprint)) ?? strangers;
+  };
+  return {
+    enter(kind, fingerprint) {
+      const group = find(kind, fingerprint);
+      refill(group);
+      const reason = whyShed(kind, level(), group, group === strangers);
+      if (reason !== null) {
+        count('shed', `${kind} ${reason}`);
+        return null;
+      }
+      group.allowance = Math.max(0, group.allowance - 1);
+      group.under_way++;
+      under_way++;
+      return once(() => {
+        group.under_way--;
+        under_way--;
+      });
+    },
+    upload(kind, fingerprint) {
+      const group = find(kind, fingerprint);
+      if (group.uploads >= group.cap * UPLOAD_SHARE) {
+        count('shed', `${kind} upload`);
+        return null;
+      }
+      group.uploads++;
+      return once(() => group.uploads--);
+    },
+    isKnown: (fingerprint) => known.get(fingerprint) !== undefined,
+    noteKnown(fingerprint) {
+      if (known.get(fingerprint) === undefined) known.set(fingerprint, groupOf(limits.merchant_calls));
+    },
+    isCrowdedOut(fingerprint) {
+      if (known.get(fingerprint) !== undefined) return false;
+      refill(strangers);
+      const is_rate_spent = level() !== 'nothing' && strangers.allowance < 1;
+      return is_rate_spent || strangers.under_way >= strangers.cap * READ_SHARE;
+    },
+    level,
+    callsUnderWay: () => under_way,
+    stop: lag.stop,
+  };
+}
+
+/** Why a call is shed; null when it may come in. */
+function whyShed(kind: CallClass, level: SheddingLevel, group: Group, is_strangers: boolean): 'load' | 'share' | null {
+  const is_payment = kind === 'payment';
+  if (level === 'payments' || (level === 'reads' && !is_payment)) return 'load';
+  if (group.under_way >= group.cap * (is_payment ? 1 : READ_SHARE)) return 'share';
+  return doesRateCount(kind, level, is_strangers) && group.allowance < 1 ? 'share' : null;
+}
+
+/**
+ * While there is room, nobody loses anything by a merchant that asks a lot. Events are those of all merchants, and after a
+ * start strangers are: their payments must not share what one merchant may ask, so their room alone bounds them.
+ */
+function doesRateCount(kind: CallClass, level: SheddingLevel, is_strangers: boolean): boolean {
+  if (kind === 'payment') return level === 'reads' && !is_strangers;
+  return kind === 'read' && level === 'shadow';
+}
+
+/** Refills the allowance for the time that went by. */
+function earn(group: Group, per_second: number, now_ms: number): void {
+  const earned = ((now_ms - group.at_ms) / 1000) * per_second;
+  group.allowance = Math.min(per_second, group.allowance + Math.max(0, earned));
+  group.at_ms = now_ms;
+}
+
+/**
+ * How late timers, and so every call, are served now (`reliability.md` F50): the delay of the last beat, or of the one that
+ * is due, because after a stall calls are read before timers run.
+ */
+function watchLag(now_ms: () => number): { now(): number; stop(): void } {
+  let last_beat_ms = now_ms();
+  let late_ms = 0;
+  const beat = setInterval(() => {
+    const at_ms = now_ms();
+    late_ms = Math.max(0, at_ms - last_beat_ms - BEAT_MS);
+    last_beat_ms = at_ms;
+  }, BEAT_MS).unref();
+  return { now: () => Math.max(late_ms, now_ms() - last_beat_ms - BEAT_MS), stop: () => clearInterval(beat) };
+}
+
+function once(work: () => void): () => void {
+  let is_done = false;
+  return () => {
+    if (is_done) return;
+    is_done = true;
+    work();
+  };
+}

@@ -1,0 +1,86 @@
+/** Writing legacy answers, and telling errors in the legacy shape: no internals, never an `id`. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { stringifyJson } from '../../contract/json.ts';
+import type { Family } from '../../contract/legacy-errors.ts';
+import { PuenteError } from '../../error.ts';
+import type { Log } from '../runtime.ts';
+import { type Answered, refusalOf, refused } from './legacy-answer.ts';
+import { callIdOf } from './ongoing.ts';
+
+/** Sends status, headers and JSON body; a body held from the client keeps the source text of its numbers. */
+export function sendAnswer(response: ServerResponse, answer: Answered): void {
+  if (response.headersSent) return;
+  (response as Telling)[TOLD] = answer;
+  const text = answer.body === undefined ? '' : textOf(answer.body);
+  response.writeHead(answer.status, {
+    // A 204 has no length either (RFC 9110 §8.6).
+    ...(text === ''
+      ? {}
+      : { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(text) }),
+    // An answer ahead of the body ends the connection; otherwise a declared gigabyte would still be taken in (F65).
+    ...(response.req.complete ? {} : { connection: 'close' }),
+    ...requestId(response, answer.status),
+    ...answer.headers,
+  });
+  response.end(text);
+}
+
+/** Texts of bodies that are frozen all through (`Tables.answer`): what is polled when it is over is written once. */
+const texts = new WeakMap<object, string>();
+/** What a till had put into it may be as long as a body; a thousand such texts would be a gigabyte. */
+const LONGEST_KEPT = 8_192;
+
+function textOf(body: unknown): string {
+  if (typeof body !== 'object' || body === null || !Object.isFrozen(body)) return stringifyJson(body);
+  const known = texts.get(body);
+  if (known !== undefined) return known;
+  const text = stringifyJson(body);
+  if (text.length <= LONGEST_KEPT) texts.set(body, text);
+  return text;
+}
+
+/** Of an error, so that whoever asks about it can say which one it was (`reliability.md` F136). */
+function requestId(response: ServerResponse, status: number): Record<string, string> {
+  const id = status < 400 ? null : callIdOf(response.req);
+  return id === null ? {} : { 'x-request-id': id };
+}
+
+/** On the response itself, as the call is on its request (`ongoing.ts`). */
+const TOLD = Symbol('told');
+type Telling = ServerResponse & { [TOLD]?: Answered };
+
+/** What Puente itself told on a response; null where it told nothing: then it was carried, or nobody was told. */
+export function toldOf(response: ServerResponse): Answered | null {
+  return (response as Telling)[TOLD] ?? null;
+}
+
+/** The legacy answer for whatever was thrown on the way; what is not a refusal is logged and told as ours. */
+export function errorAnswer(family: Family, error: unknown, request: IncomingMessage, log: Log): Answered {
+  const refusal = refusalOf(family, error);
+  if (refusal !== null) return refusal;
+  const answer = refused(family, nameFor(error));
+  if (answer.status >= 500) {
+    const request_id = callIdOf(request) ?? 'none';
+    log.error('call failed', { cause: causeOf(error), action: request.method ?? '', request_id });
+  }
+  return answer;
+}
+
+function nameFor(error: unknown): 'bad_request' | 'unavailable' | 'unauthorized' | 'internal' {
+  if (error instanceof URIError) return 'bad_request';
+  if (isClientError(error)) return 'bad_request';
+  if (!(error instanceof PuenteError)) return 'internal';
+  if (error.code === 'bad_request') return 'bad_request';
+  if (error.code === 'unauthorized') return 'unauthorized';
+  return error.code === 'store_failed' || error.code === 'store_unusable' ? 'unavailable' : 'internal';
+}
+
+/** Express marks errors of its own router (a path that can't be decoded) with a 4xx status. */
+function isClientError(error: unknown): boolean {
+  const status = error instanceof Error && 'status' in error ? error.status : undefined;
+  return typeof status === 'number' && status >= 400 && status < 500;
+}
+
+function causeOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : 'unknown';
+}

@@ -1,0 +1,198 @@
+/** The legacy door: one route per row of `mappings/operations.yaml`; everything else is carried. */
+import type { RequestHandler } from 'express';
+import { type Json, withWholeNumbers } from '../../contract/json.ts';
+import { PuenteError } from '../../error.ts';
+import type { Operation } from '../../mapping/tables.ts';
+import { noteUnknown } from '../evidence/exchange-unknown.ts';
+import { markLimitation } from '../evidence/limitation-mark.ts';
+import { stories } from '../operations.ts';
+import { chooseLane, type Lane } from '../routing/lane.ts';
+import type { Merchant } from '../routing/merchant.ts';
+import { isShadowed } from '../routing/stage.ts';
+import { provenMerchant } from '../routing/token-ownership.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Secret } from '../secret.ts';
+import type { Observe } from '../telemetry/metrics.ts';
+import { errorAnswer, sendAnswer } from './answer.ts';
+import { nameMerchant, policyOf, setMerchant } from './caller.ts';
+import { carryBytes, carryOperation } from './carry.ts';
+import { markDeprecated } from './deprecation.ts';
+import { isPayment } from './gate.ts';
+import { type Answered, type LegacyAnswer, refused } from './legacy-answer.ts';
+import { finish } from './legacy-finish.ts';
+import { isPathValue, narrowRouters, pathValues, slotNamed } from './legacy-route.ts';
+import { type Ongoing, ongoingOf } from './ongoing.ts';
+import {
+  parseBody,
+  peekBody,
+  readToken,
+  repeatsParameter,
+  scrubbedTarget,
+  singleHeaders,
+  singleQuery,
+} from './request.ts';
+import { unknownHeaders } from './unknown-headers.ts';
+
+/** How often one call may find that what its lane was chosen by is over, or has begun, meanwhile. */
+const MAX_CHOICES = 4;
+
+export interface LegacyDoor {
+  runtime: Runtime;
+  /** Carries the request to the legacy upstream, untouched. */
+  carry: RequestHandler;
+  body_limit_bytes: number;
+  observe: Observe;
+}
+
+/**
+ * Routes for every operation of the tables.
+ * @throws PuenteError bad_tables when an operation names a story that does not exist.
+ */
+export function legacyRouter(door: LegacyDoor): RequestHandler {
+  const routers = narrowRouters();
+  for (const operation of door.runtime.tables.operations) {
+    if (stories[operation.story] === undefined) {
+      throw new PuenteError(
+        'bad_tables',
+        `operations.yaml: ${operation.name} names the story ${operation.story}, which does not exist`,
+      );
+    }
+    routers.add(operation, (request, response, next) => {
+      const call = ongoingOf(request);
+      call.work = serve(door, operation, call, request, response, next).catch((error: unknown) => {
+        door.observe(operation.name, 'error', 0);
+        sendAnswer(response, errorAnswer(operation.family, error, request, door.runtime.log));
+      });
+    });
+  }
+  return routers.handle;
+}
+
+/** One call: token, lane, and then the story or the carrier; once more when the lane was overtaken by another call. */
+async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...handled: Handled): Promise<void> {
+  const { runtime } = door;
+  const [request, response] = handled;
+  const { family } = operation;
+  const tell = (answer: Answered): void => finish(door, operation, response, answer, call);
+  call.operation = operation;
+  call.draft.is_payment = isPayment(operation);
+  call.token = readToken(request);
+  const { token } = call;
+  if (token === null) {
+    // Nobody's call: where merchants start on legacy, legacy says what it thinks of it.
+    if (runtime.settings.merchants.stage === 'legacy') return carryBytes(door, call, handled);
+    call.lane = 'orders';
+    return tell(refused(family, family === 'payments' ? 'token_missing' : 'unauthorized'));
+  }
+  call.path = pathValues(request.params);
+  for (let choice = 0; choice < MAX_CHOICES; choice++) {
+    const lane = await chooseLaneOf(runtime, operation, call, token);
+    if (lane.lane === 'refused') return tell(refused(family, lane.error));
+    if (isDeprecated(call.merchant)) await tellDeprecation(runtime, call, call.merchant, operation, token, response);
+    if (lane.lane === 'orders') {
+      const answer = await translate(door, operation, call, lane, token, request);
+      if (answer.kind === 'answer') return tell(answer);
+      if (answer.kind === 'moved') continue;
+    }
+    if (isShadowed(lane.stage)) noteHeaders(call, request); // counted; a carried call is refused for nothing
+    if (await carryOperation(door, call, operation, token, handled)) return;
+  }
+  return tell(refused(family, 'unavailable'));
+}
+
+function isDeprecated(merchant: Merchant | null): merchant is Merchant {
+  return merchant !== null && merchant.settings.deprecation !== null;
+}
+
+/** To whoever has the merchant's token alone: what is planned for its tills is nobody else's affair. */
+async function tellDeprecation(
+  runtime: Runtime,
+  call: Ongoing,
+  merchant: Merchant,
+  operation: Operation,
+  token: Secret,
+  response: Handled[1],
+): Promise<void> {
+  if (call.proven_id !== merchant.id && (await provenMerchant(runtime, token)) !== merchant.id) return;
+  markDeprecated(response, merchant, operation);
+}
+
+type Handled = Parameters<RequestHandler>;
+type OnOrders = Extract<Lane, { lane: 'orders' }>;
+
+/** The lane, with what it tells of the call's merchant, unit and id. */
+async function chooseLaneOf(runtime: Runtime, operation: Operation, call: Ongoing, token: Secret): Promise<Lane> {
+  const story = storyOf(operation);
+  const lane = await chooseLane(runtime, token, story.names(runtime, call.path), operation.kind);
+  call.lane = lane.lane === 'legacy' ? 'legacy' : 'orders';
+  call.is_token_refused = lane.lane === 'legacy' && lane.is_token_refused === true;
+  call.stage = lane.stage;
+  call.unit = slotNamed(call.path);
+  if (lane.lane === 'orders') {
+    setMerchant(runtime, call, lane.merchant);
+    call.proven_id = lane.merchant.id;
+    call.unit ??= lane.link?.slot ?? null;
+    call.draft.legacy_id ??= lane.link?.legacy_id ?? null;
+  } else await nameMerchant(runtime, call, lane.merchant_id);
+  return lane;
+}
+
+/** The call on the orders lane, from what may be read of it to the story's answer. */
+async function translate(
+  door: LegacyDoor,
+  operation: Operation,
+  call: Ongoing,
+  lane: OnOrders,
+  token: Secret,
+  request: Handled[0],
+): Promise<LegacyAnswer> {
+  const { family } = operation;
+  if (repeatsParameter(request)) {
+    markLimitation(call.draft, 'LIM-56');
+    return refused(family, 'bad_request');
+  }
+  for (const name in call.path) {
+    if (!isPathValue(call.path[name] ?? '')) return refused(family, 'invalid_property', name);
+  }
+  const [invented] = noteHeaders(call, request);
+  if (invented !== undefined && policyOf(door.runtime, lane.merchant, 'unknown_header') === 'refuse')
+    return refused(family, 'additional_property', invented);
+  const body = operation.body === 'dropped' ? undefined : await readJson(door, operation, request);
+  call.body = body;
+  return await storyOf(operation).run(door.runtime, {
+    operation,
+    received_at: call.at,
+    target: scrubbedTarget(request),
+    path: call.path,
+    query: singleQuery(request),
+    headers: singleHeaders(request),
+    body,
+    token,
+    merchant: lane.merchant,
+    link: lane.link,
+  });
+}
+
+function storyOf(operation: Operation): NonNullable<(typeof stories)[string]> {
+  return stories[operation.story] as NonNullable<(typeof stories)[string]>; // checked at start
+}
+
+/** @returns the names of headers that no table knows. */
+function noteHeaders(call: Ongoing, request: Handled[0]): string[] {
+  const names = unknownHeaders(request);
+  for (const name of names) noteUnknown(call.draft, 'header', name);
+  return names;
+}
+
+/** Where a body is optional nothing at all counts as `{}`, as the refund of a whole payment is asked for (`legacy-qr.md` §3). */
+async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, request: Handled[0]): Promise<unknown> {
+  const bytes = await peekBody(request, door.body_limit_bytes);
+  if (wanted === 'optional' && bytes.length === 0) return {};
+  const read = parseBody(bytes, request.headers, door.body_limit_bytes);
+  // Point has no fractions: one number in two spellings is the same sale, and comes back plain. QR amounts come back as written.
+  const body = family === 'point' ? withWholeNumbers(read as Json) : read;
+  // Every legacy body is an object; what is none was never taken for one.
+  const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
+  if (!object) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });
+  return body;
+}

@@ -1,0 +1,169 @@
+/** The outbound URL guard: which merchant URLs a notice may go to, and the connector that keeps to it at connect time. */
+
+import type { LookupAddress } from 'node:dns';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { buildConnector } from 'undici';
+import { PuenteError } from '../../error.ts';
+import { heardOfAddress, say } from '../../locales/sentences.ts';
+import { addressRefusal, oneSpelling } from './address.ts';
+import { publicResolver, type Resolve, systemResolver } from './resolve.ts';
+
+export type { Resolve };
+
+export interface OutboundPolicy {
+  /** Opens plain http, loopback and private addresses, and every port: for a sandbox or a closed network. */
+  allow_private: boolean;
+  /** Takes plain http to public addresses as well, on port 80 or one of `ports`. */
+  allow_http: boolean;
+  /** Ports that may be called, 443 and 8443 by default. */
+  ports: number[];
+  /**
+   * Our own public names and addresses, as `host` or `host:port`: a notice to ourselves would run in a circle. What
+   * stands without a port is refused as the address of another name, too.
+   */
+  own_hosts: string[];
+}
+
+/** What browsers and servers commonly hold; beyond it a URL is no address but a payload. */
+const MAX_URL_CHARACTERS = 2048;
+
+/**
+ * Judges a URL before anything is resolved. The parsed form is judged, because the URL standard folds `0x7f.1`,
+ * `2130706433` and the like into one spelling (`reliability.md` F113, F116).
+ * @throws PuenteError blocked_address with a sentence that says what to change.
+ */
+export function checkUrl(text: string, policy: OutboundPolicy): URL {
+  if (text.length > MAX_URL_CHARACTERS) throw blocked(`is longer than ${MAX_URL_CHARACTERS} characters`);
+  if (!PRINTABLE_ASCII.test(text)) {
+    throw blocked('has a character that is not printable ASCII; write an international host in its xn-- form');
+  }
+  if (text.includes('\\')) throw blocked('has a backslash');
+  if (text.includes('#')) throw blocked('has a fragment (#…); remove it');
+  const url = URL.parse(text);
+  if (url === null) throw blocked('is not a URL');
+  const plain = url.protocol === 'http:' && (policy.allow_private || policy.allow_http);
+  if (url.protocol !== 'https:' && !plain) throw blocked('does not start with https://');
+  if (url.username !== '' || url.password !== '' || AUTHORITY_WITH_USER.test(text))
+    throw blocked('has a user name or a password; remove it');
+  const port = portOf(url);
+  const isPlainPort = plain && port === 80;
+  if (!policy.allow_private && !isPlainPort && !policy.ports.includes(port))
+    throw blocked(`uses port ${port}; allowed are ${policy.ports.join(', ')}`);
+  const host = hostOf(url);
+  if (isOwn(host, port, policy)) throw blocked("is Puente's own address");
+  if (host === '' || EMPTY_LABEL.test(host)) throw blocked('has no name of a host');
+  if (!policy.allow_private && isLocalName(host))
+    throw blocked(`names the host '${host}', which is this machine or its own network`);
+  const refusal = isIP(host) === 0 ? null : addressRefusal(host, policy.allow_private);
+  if (refusal !== null) throw blocked(`goes to ${host}, which ${refusal}`);
+  return url;
+}
+const PRINTABLE_ASCII = /^[\x21-\x7e]+$/;
+/** With two dots at its end even `127.0.0.1..` is a name for the URL parser. */
+const EMPTY_LABEL = /^\.|\.\.|\.$/;
+const AUTHORITY_WITH_USER = /^[a-z]+:\/*[^/?]*@/i;
+
+/**
+ * A connector for undici that connects only to checked addresses: every address of the answer must be allowed, an IP
+ * literal is checked itself (the lookup hook is never called for one), and the socket's peer is checked once more (F114).
+ */
+export function guardedConnector(
+  policy: OutboundPolicy,
+  connect_timeout_ms: number,
+  resolve: Resolve = policy.allow_private ? systemResolver : publicResolver(),
+): buildConnector.connector {
+  const connect = buildConnector({
+    allowH2: false,
+    timeout: connect_timeout_ms,
+    lookup: guardedLookup(policy, resolve),
+  });
+  return (options, callback) => {
+    const host = options.hostname.replace(/^\[|\]$/g, '');
+    const refusal = isIP(host) === 0 ? null : refusalOf(host, policy);
+    if (refusal !== null) return callback(blocked(`goes to ${host}, which ${refusal}`), null);
+    connect(options, (error, socket) => {
+      if (error !== null) return callback(error, null);
+      const wrong = peerRefusal(socket, policy);
+      if (wrong === null) return callback(null, socket);
+      socket.destroy();
+      callback(wrong, null);
+    });
+  };
+}
+
+/** Node's lookup hook over `resolve`; refuses the whole answer when one address of it is not allowed. */
+function guardedLookup(policy: OutboundPolicy, resolve: Resolve): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname).then(
+      (found) => {
+        const refusal = answerRefusal(hostname, found, policy);
+        const [first] = found;
+        if (refusal !== null || first === undefined)
+          callback(refusal ?? blocked(`names '${hostname}', which has no address`), '', 0);
+        else if (options.all === true) callback(null, found);
+        else callback(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, '', 0),
+    );
+  };
+}
+
+function answerRefusal(hostname: string, found: LookupAddress[], policy: OutboundPolicy): PuenteError | null {
+  for (const { address } of found) {
+    const refusal = refusalOf(address, policy);
+    if (refusal !== null) return blocked(`names '${hostname}', which resolves to ${address}, which ${refusal}`);
+  }
+  return null;
+}
+
+/** A socket that its peer has closed already has no address to check, and is of no use. */
+function peerRefusal({ remoteAddress }: Socket, policy: OutboundPolicy): Error | null {
+  if (remoteAddress === undefined)
+    return Object.assign(new Error('closed as soon as it was open'), { code: 'ECONNRESET' });
+  const refusal = refusalOf(remoteAddress, policy);
+  return refusal === null ? null : blocked(`led to ${remoteAddress}, which ${refusal}`);
+}
+
+function refusalOf(address: string, policy: OutboundPolicy): string | null {
+  const refusal = addressRefusal(address, policy.allow_private);
+  const is_own = policy.own_hosts.some((own) => oneSpelling(own) === oneSpelling(address));
+  return refusal === null && is_own ? "is Puente's own" : refusal;
+}
+
+function portOf(url: URL): number {
+  if (url.port !== '') return Number(url.port);
+  return url.protocol === 'https:' ? 443 : 80;
+}
+
+/** The host without IPv6 brackets and without the root's dot: `localhost.` is `localhost`. */
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+}
+
+function isOwn(host: string, port: number, policy: OutboundPolicy): boolean {
+  const spelled = oneSpelling(host);
+  return policy.own_hosts.some((own) => {
+    const name = own.toLowerCase();
+    return (
+      oneSpelling(name) === spelled ||
+      name === host ||
+      name === `${host}:${port}` ||
+      name === `[${host}]:${port}` ||
+      name === `[${host}]`
+    );
+  });
+}
+
+/** Endings that the public DNS never has: RFC 6761, 6762, 8375, and ICANN's resolution of 2024 on `internal`. */
+const LOCAL_ENDINGS = ['localhost', 'local', 'internal', 'home.arpa', 'localdomain'];
+
+/** A name without a dot means whatever the local search list makes of it. */
+function isLocalName(host: string): boolean {
+  if (isIP(host) !== 0) return false;
+  return !host.includes('.') || LOCAL_ENDINGS.some((ending) => host === ending || host.endsWith(`.${ending}`));
+}
+
+/** The URL itself is not repeated: merchants put keys into its query. */
+function blocked(reason: string): PuenteError {
+  return new PuenteError('blocked_address', say('attempt.blocked', { cause: heardOfAddress(reason) }));
+}

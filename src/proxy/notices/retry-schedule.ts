@@ -1,0 +1,91 @@
+/** When a notice is tried again: the legacy contract's schedule as a pure function, and the reading of `Retry-After`. */
+import type { Attempt, Notice } from '../records/notices.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Pause after attempt 1, 2, 3 …; the last one repeats for ever. Three times 15 min, then growing (DESIGN decision 8). */
+const PAUSES_MS: readonly number[] = [
+  15 * MINUTE_MS,
+  15 * MINUTE_MS,
+  15 * MINUTE_MS,
+  30 * MINUTE_MS,
+  1 * HOUR_MS,
+  2 * HOUR_MS,
+  4 * HOUR_MS,
+  8 * HOUR_MS,
+  12 * HOUR_MS,
+];
+const LAST_PAUSE_MS = 24 * HOUR_MS;
+/** What we hold for our own reasons is looked at again at the legacy contract's first pace, always. */
+const OWN_PAUSE_MS = 15 * MINUTE_MS;
+/** Added to a pause at most: spreads what became due together, e.g. after an outage, and is never earlier than the contract. */
+const JITTER = 0.1;
+/** A receiver may ask for more patience than the schedule has, but not for an unlimited amount. */
+const RETRY_AFTER_FACTOR = 2;
+
+export interface AfterAttempt {
+  outcome: Attempt['outcome'];
+  /** Attempts that count, this one included, from 1. */
+  attempts: number;
+  /** Epoch ms. */
+  created_at: number;
+  /** Epoch ms, when the attempt ended. */
+  now: number;
+  retry_after_ms: number | null;
+  /** Age in ms from which a refused notice is given up; null: never. */
+  horizon_ms: number | null;
+  /** From 0 up to, not including, 1. */
+  random: number;
+}
+
+/**
+ * What becomes of a notice after an attempt. A notice held by us (`ours`) is never given up and keeps a flat 15 min;
+ * one that the receiver refused follows the schedule and is `dead` only once it is older than the horizon.
+ * Source: DESIGN decision 8, `reliability.md` §3.13.
+ */
+export function afterNoticeAttempt(after: AfterAttempt): { state: Notice['state']; next_attempt_at: number } {
+  if (after.outcome === 'delivered') return { state: 'delivered', next_attempt_at: after.now };
+  if (after.outcome === 'ours') {
+    return { state: 'pending', next_attempt_at: after.now + jittered(OWN_PAUSE_MS, after.random) };
+  }
+  if (after.horizon_ms !== null && after.now - after.created_at >= after.horizon_ms) {
+    return { state: 'dead', next_attempt_at: after.now };
+  }
+  const pause_ms = noticePause_ms(after.attempts);
+  const asked_ms = Math.min(after.retry_after_ms ?? 0, RETRY_AFTER_FACTOR * pause_ms);
+  return { state: 'pending', next_attempt_at: after.now + Math.max(jittered(pause_ms, after.random), asked_ms) };
+}
+
+/** The pause after the n-th attempt in ms, before jitter; n counts from 1. */
+export function noticePause_ms(attempts: number): number {
+  return PAUSES_MS[Math.max(1, attempts) - 1] ?? LAST_PAUSE_MS;
+}
+
+/** The longest that a notice may wait after attempt 1, 2, 3 … in ms, whatever its receiver asks for; the last one repeats. */
+export function longestNoticeWaits_ms(): number[] {
+  return [...PAUSES_MS, LAST_PAUSE_MS].map((pause_ms) => RETRY_AFTER_FACTOR * pause_ms);
+}
+
+/**
+ * Reads a `Retry-After` header, seconds or an HTTP date, as ms from `now`, clamped to 0 … `max_ms`.
+ * Null when there is none or it can't be read (F19).
+ */
+export function readRetryAfter(header: string | null | undefined, now: number, max_ms: number): number | null {
+  const text = header?.trim() ?? '';
+  if (text === '') return null;
+  const wait_ms = SECONDS.test(text) ? Number(text) * 1000 : readHttpDate(text) - now;
+  if (Number.isNaN(wait_ms)) return null;
+  return Math.round(Math.min(Math.max(wait_ms, 0), max_ms));
+}
+const SECONDS = /^[+-]?\d+(?:\.\d+)?(?:[eE]\+?\d+)?$/;
+
+/** Only the three forms of HTTP dates start with a day name; everything else that `Date.parse` guesses at is refused. */
+function readHttpDate(text: string): number {
+  return HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
+}
+const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /;
+
+function jittered(pause_ms: number, random: number): number {
+  return Math.round(pause_ms * (1 + JITTER * random));
+}

@@ -1,0 +1,40 @@
+/** The stories of a refund away from the terminal: of a payment, and of a collection as the oldest clients ask for it. */
+import { askedAmount } from '../../mapping/asked-amount.ts';
+import type { LegacyCall } from '../http/call.ts';
+import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { nicknameOf } from '../qr/merchant-order.ts';
+import type { Runtime } from '../runtime.ts';
+import { makeRefund, tellRefund } from './make-refund.ts';
+import { refundBody, refundContext } from './refund-view.ts';
+import { showPayment } from './show.ts';
+
+/**
+ * `POST /v1/payments/{id}/refunds`: nothing and `{}` mean all that is left, `{"amount"}` a part; 201 with the refund.
+ * @throws PuenteError refused, for an amount that is none.
+ */
+export async function createRefund(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  if (call.link === null) return { kind: 'carry' };
+  const { amount } = call.body as { amount?: unknown }; // the door takes JSON objects only
+  const asked_minor = askedAmount(amount, runtime.tables.site(call.merchant.site).exponent);
+  // Asked for first: a refund that was made is told at once.
+  const nickname = await nicknameOf(runtime, call);
+  const made = await makeRefund(runtime, call, call.link, asked_minor);
+  if (made.kind === 'answer') return made.answer;
+  const { refund, link } = made;
+  const shared = refundContext(runtime, call, link, nickname);
+  const body = refundBody(runtime, call.operation, link, { ...refund, at: refund.created_at }, shared);
+  return tellRefund(runtime, refund, answered(201, body));
+}
+
+/** `PUT /collections/{id}` with `{"status":"refunded"}`: always whole, answered with the payment (`legacy-qr.md` §3). */
+export async function refundCollection(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  if (call.link === null) return { kind: 'carry' };
+  const { status } = call.body as { status?: unknown }; // as above
+  if (status === undefined) return refused(call.operation.family, 'missing_property', 'status');
+  // Nothing else can be made of a payment at a till: it is never pending.
+  if (status !== 'refunded') return refused(call.operation.family, 'state_refuses');
+  await nicknameOf(runtime, call); // known before the refund is sent, as above; what is shown may need it
+  const made = await makeRefund(runtime, call, call.link, null);
+  if (made.kind === 'answer') return made.answer;
+  return tellRefund(runtime, made.refund, answered(200, await showPayment(runtime, call, made.link, 0)));
+}

@@ -1,0 +1,133 @@
+/** Refunds told from an order, in the shape of the payments API. */
+import { createHash } from 'node:crypto';
+import { decimalText, minorUnits } from '../../mapping/amount.ts';
+import { offsetTime } from '../../mapping/moment.ts';
+import type { MappingContext, Operation } from '../../mapping/tables.ts';
+import { markLimitation } from '../evidence/limitation-mark.ts';
+import { type LegacyCall, merchantContext } from '../http/call.ts';
+import { nicknameOf } from '../qr/merchant-order.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Link } from '../sales/link.ts';
+import { factsOf, findRefund, nodesOf, type RefundFacts } from './judge.ts';
+import { isOpen } from './recognise.ts';
+import type { Refund } from './refund.ts';
+
+/** The refunds of the stored order, oldest first, whoever asked for them. */
+export async function refundsOfOrder(runtime: Runtime, call: LegacyCall, link: Link): Promise<unknown[]> {
+  const { exponent } = runtime.tables.site(call.merchant.site);
+  const nodes = nodesOf(link.order);
+  const operation = runtime.tables.operations.find((one) => one.story === 'create_refund');
+  if (nodes.length === 0 || operation === undefined) return [];
+  const own = await ownRefunds(runtime, link, exponent);
+  const shared = refundContext(runtime, call, link, await nicknameOf(runtime, call));
+  const ownOf = ({ id }: { id?: string | undefined }) =>
+    own.find((one) => one.upstream_id !== null && one.upstream_id === id);
+  const others_at = nodes.every(ownOf) ? link.legacy_state_at : await firstRefundedAt(runtime, link);
+  return nodes.map((node) => {
+    const row = ownOf(node);
+    const number = row?.number ?? mintedNumber(node.id ?? '');
+    const at = row?.created_at ?? others_at;
+    return refundBody(runtime, operation, link, { ...factsOf(node, exponent), number, at }, shared);
+  });
+}
+
+const REFUNDED: readonly string[] = ['partially_reverted', 'reverted'];
+
+/**
+ * When the sale was first seen with a refund, epoch ms: an order gives its refunds no time, and that of its present state moves with
+ * the next refund.
+ */
+async function firstRefundedAt(runtime: Runtime, link: Link): Promise<number> {
+  const history = await runtime.store.linkHistory(link.legacy_id);
+  return history.find(({ legacy_state }) => REFUNDED.includes(legacy_state))?.at ?? link.legacy_state_at;
+}
+
+/**
+ * The refunds of a real payment. One that a till asked for here keeps the date that its answer had: the service has another,
+ * since it was asked later, or by another clock.
+ * @param refunds as the service says them; what is no list stays as it is.
+ */
+export async function withOwnDates(runtime: Runtime, call: LegacyCall, link: Link, refunds: unknown): Promise<unknown> {
+  if (!Array.isArray(refunds) || refunds.length === 0) return refunds;
+  const { exponent } = runtime.tables.site(call.merchant.site);
+  const own = await ownRefunds(runtime, link, exponent);
+  const amountOf = (refund: unknown): number =>
+    minorUnits(String((refund as { amount?: unknown } | null)?.amount), exponent) ?? 0; // any JSON
+  const rows = refunds.map((refund) => {
+    const number = String((refund as { id?: unknown } | null)?.id); // as above
+    return own.find((one) => one.reference_id === number || String(one.number) === number);
+  });
+  // One under way, which neither its answer nor its order has told of: the sum has risen by it.
+  const open = own.find((one) => isOpen(one) && one.reference_id === null);
+  const total_minor = refunds.reduce((sum: number, refund) => sum + amountOf(refund), 0);
+  if (open !== undefined && total_minor >= open.refunded_before_minor + (open.amount_minor ?? 1)) {
+    const isIts = (refund: unknown): boolean => open.amount_minor === null || amountOf(refund) === open.amount_minor;
+    const at = refunds.findLastIndex((refund, index) => rows[index] === undefined && isIts(refund));
+    if (at >= 0) rows[at] = open;
+  }
+  return refunds.map((refund, index) => {
+    const row = rows[index];
+    return row === undefined ? refund : { ...(refund as object), date_created: offsetTime(row.created_at) };
+  });
+}
+
+/** The refunds that tills asked for, with the names that upstream has for them, where its order says so before its answer does. */
+async function ownRefunds(runtime: Runtime, link: Link, exponent: number): Promise<Refund[]> {
+  const rows = await runtime.store.refunds(link.legacy_id);
+  const claimed = rows.map((one) => one.upstream_id);
+  return rows.map((row) => {
+    const found = isOpen(row) && link.order !== null ? findRefund(link.order, row, claimed, exponent) : null;
+    const upstream_id = row.upstream_id ?? found?.upstream_id ?? null;
+    const node = nodesOf(link.order).find((one) => one.id !== undefined && one.id === upstream_id);
+    return { ...row, upstream_id, reference_id: row.reference_id ?? node?.reference_id ?? null };
+  });
+}
+
+/** @param refund `number`: shown where the service gives none; `at`: epoch ms. */
+export function refundBody(
+  runtime: Runtime,
+  operation: Operation,
+  link: Link,
+  refund: RefundFacts & { number: number; at: number },
+  shared: MappingContext,
+): unknown {
+  const { upstream_id, reference_id, refunded_minor, upstream_status, number, at } = refund;
+  if (upstream_status === 'processing') markLimitation(runtime.exchange(), 'LIM-42');
+  const { exponent } = shared;
+  const amount = typeof exponent === 'number' ? decimalText(refunded_minor, exponent) : undefined;
+  const node = {
+    ...(upstream_id === null ? {} : { id: upstream_id }),
+    transaction_id: link.order?.transactions?.payments?.[0]?.id,
+    ...(reference_id === null ? {} : { reference_id }),
+    ...(amount === undefined ? {} : { amount }),
+    ...(upstream_status === null ? {} : { status: upstream_status }),
+  };
+  const { status, status_detail } = link.order ?? {};
+  const source = { id: link.order_id, status, status_detail, transactions: { refunds: [node] } };
+  const context = {
+    ...shared,
+    refund_number: number,
+    created_at: at,
+    // An answer that names no amount was one about everything.
+    amount_minor: refunded_minor ?? link.amount_minor,
+  };
+  return runtime.tables.answer(operation, source, context).value.body;
+}
+
+/** What every refund of a payment is told with. */
+export function refundContext(runtime: Runtime, call: LegacyCall, link: Link, nickname: string): MappingContext {
+  return {
+    ...merchantContext(runtime, call.merchant),
+    merchant_id: Number(link.merchant_id),
+    nickname,
+    payment_id: Number(link.payment_id),
+  };
+}
+
+/** Above every number that `proxy/sales/minted.ts` gives out before 2041, and below the largest exact one. */
+const FIRST_NUMBER = 8_500_000_000_000_000;
+
+/** A number for a refund that somebody else asked for and the service gave none: the same at every read. */
+function mintedNumber(upstream_id: string): number {
+  return FIRST_NUMBER + Number.parseInt(createHash('sha256').update(upstream_id).digest('hex').slice(0, 12), 16);
+}

@@ -1,0 +1,124 @@
+/** The stories of devices: list them, change their mode. */
+import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
+import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
+import { markLimitation } from '../evidence/limitation-mark.ts';
+import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
+import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import type { Runtime } from '../runtime.ts';
+import { sendUntilReady } from '../sales/not-yet.ts';
+import { routeOf, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
+
+/** Both calls may be repeated without harm: a list is a read, and setting a mode twice sets it once. */
+const ATTEMPTS = 2;
+
+/** `GET …/devices`: `GET /terminals/v1/list` with the same paging and filters (`legacy-point.md` §1.1). */
+export async function listDevices(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const { value } = translate(runtime, call);
+  const outcome = await send(runtime, call, {
+    ...routeOf('terminals_list'),
+    query: value.query ?? {},
+    token: call.token,
+    timeout_ms: runtime.settings.reads.timeout_ms,
+  });
+  const list =
+    outcome.kind === 'answered' && outcome.status === 200 ? listTerminalsAnswer.safeParse(outcome.body) : null;
+  if (!list?.success) return upstreamRefusal(runtime, call, 'terminals_list', unreadable(outcome));
+  for (const { operating_mode } of list.data.data.terminals) {
+    if (operating_mode === 'SELF_SERVICE') markLimitation(runtime.exchange(), 'LIM-71');
+    else if (operating_mode === 'UNDEFINED') markLimitation(runtime.exchange(), 'LIM-72');
+  }
+  return answerWith(runtime, call, list.data);
+}
+
+/**
+ * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`legacy-point.md` §1.2). Tills put their terminals into PDV
+ * without being asked (Odoo does at every start), and the service would take a kiosk's terminal out of SELF_SERVICE for them: its
+ * mode is looked up first, and kept (LIM-71).
+ */
+export async function changeMode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const { value } = translate(runtime, call);
+  const mode = await modeOf(runtime, call);
+  if (mode !== null && typeof mode === 'object')
+    return upstreamRefusal(runtime, call, 'terminals_list', unreadable(mode));
+  if (mode === 'SELF_SERVICE') {
+    markLimitation(runtime.exchange(), 'LIM-71');
+    const path = 'terminals[0].operating_mode';
+    runtime.exchange()?.losses.push({ table: call.operation.answer ?? '', path, why: SELF_SERVICE_SHOWN });
+    return refused('point', 'self_service');
+  }
+  const outcome = await send(runtime, call, {
+    ...routeOf('terminals_setup'),
+    body: Buffer.from(JSON.stringify(value.body), 'utf8'),
+    token: call.token,
+    timeout_ms: runtime.settings.create.attempt_timeout_ms,
+  });
+  const setup = outcome.kind === 'answered' && outcome.status === 200 ? parseSetupAnswer(outcome.body) : null;
+  if (!setup?.success) return upstreamRefusal(runtime, call, 'terminals_setup', unreadable(outcome));
+  return answerWith(runtime, call, setup.data);
+}
+
+/** The longest page, and how many are read: more terminals than one merchant has. */
+const PAGE = 50;
+const MOST_PAGES = 40;
+
+/** @returns null for a terminal that is not listed; the outcome of a list that could not be read. */
+async function modeOf(runtime: Runtime, call: LegacyCall): Promise<string | null | UpstreamOutcome> {
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const outcome = await send(runtime, call, {
+      ...routeOf('terminals_list'),
+      query: { limit: String(PAGE), offset: String(page * PAGE) },
+      token: call.token,
+      timeout_ms: runtime.settings.reads.timeout_ms,
+    });
+    const list =
+      outcome.kind === 'answered' && outcome.status === 200 ? listTerminalsAnswer.safeParse(outcome.body) : null;
+    if (!list?.success) return outcome;
+    const { terminals } = list.data.data;
+    const found = terminals.find(({ id }) => id === call.path.device_id);
+    if (found !== undefined) return found.operating_mode;
+    if (terminals.length < PAGE) return null;
+  }
+  return null;
+}
+
+function translate(runtime: Runtime, call: LegacyCall): ReturnType<Runtime['tables']['request']> {
+  const { path, query, headers, body } = call;
+  return runtime.tables.request(
+    call.operation,
+    { path, query, headers, body },
+    merchantContext(runtime, call.merchant),
+  );
+}
+
+function answerWith(runtime: Runtime, call: LegacyCall, source: unknown): LegacyAnswer {
+  const { value, losses } = runtime.tables.answer(call.operation, source, {
+    ...merchantContext(runtime, call.merchant),
+    device_id: call.path.device_id,
+  });
+  runtime.exchange()?.losses.push(...losses);
+  return answered(200, value.body);
+}
+
+/** Again while upstream says "not yet" and the till waits; a lost or failed answer is asked for once more. */
+function send(runtime: Runtime, { received_at }: LegacyCall, request: UpstreamCall): Promise<UpstreamOutcome> {
+  const deadline = received_at + runtime.settings.create.deadline_ms;
+  return sendUntilReady(runtime, deadline, () => sendTwice(runtime, request));
+}
+
+async function sendTwice(runtime: Runtime, call: UpstreamCall): Promise<UpstreamOutcome> {
+  let outcome = await runtime.upstream.send(call);
+  for (let attempt = 1; attempt < ATTEMPTS && worthRepeating(outcome) && runtime.budget.spend(); attempt++) {
+    outcome = await runtime.upstream.send(call);
+  }
+  return outcome;
+}
+
+function worthRepeating(outcome: UpstreamOutcome): boolean {
+  return outcome.kind !== 'answered' || outcome.status >= 500;
+}
+
+/** A success that can't be read is told as an answer that did not come. */
+function unreadable(outcome: UpstreamOutcome): UpstreamOutcome {
+  const success = outcome.kind === 'answered' && outcome.status < 300;
+  return success ? { kind: 'broken', cause: 'success without a readable body' } : outcome;
+}

@@ -1,0 +1,80 @@
+/** A terminal that refuses a sale because something is queued on it that is no sale of ours: who holds it, for operators. */
+
+import type { Spoken } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import type { Runtime } from '../runtime.ts';
+import { isReleased } from '../sales/change.ts';
+import type { Link } from '../sales/link.ts';
+import { errorCode } from '../upstream/upstream.ts';
+
+/** An order lives a day at most (`orders-api.md` §2.1), and an intent no longer. */
+const LONGEST_LIFE_MS = 86_400_000;
+/** Sales of a merchant that are looked through, newest first: a day of a busy shop. */
+const MOST_SALES = 500;
+
+/** True for the refusal of a create whose terminal has something queued; the service spells the code in two ways (`orders-api.md` §2.2). */
+export function isTerminalHeld(status: number, body: unknown): boolean {
+  return status === 409 && errorCode(body)?.startsWith('already_queued_order') === true;
+}
+
+/**
+ * Makes a held terminal known: a counter, a log line and, once until a sale goes well there, an incident. The service does not
+ * say what is queued; from our own rows it may be an order that its till counts as over, or a sale that was made on legacy.
+ * Everything else was made without Puente: by another program, in the vendor's panel, or a print that was not finished.
+ * @param refused the sale that found no place; its row is REJECTED.
+ * @throws PuenteError store_failed.
+ */
+export async function reportHeldTerminal(runtime: Runtime, refused: Link): Promise<void> {
+  const { merchant_id, unit, legacy_id } = refused;
+  const holder = await holderOf(runtime, refused);
+  const { kind, sale } = holder;
+  runtime.count('held_terminals', kind);
+  runtime.log.warn('a terminal is held by something that is no open sale of ours', {
+    legacy_id,
+    merchant: merchant_id,
+    unit,
+    cause: kind,
+    ...(sale === null ? {} : { holder: sale }),
+  });
+  const { held_terminals: known } = runtime;
+  const terminal = keyOf(refused);
+  if (known.get(terminal) === kind) return;
+  known.set(terminal, kind);
+  await runtime.store.appendAudit({
+    at: runtime.clock.now(),
+    who: 'puente',
+    action: 'terminal held',
+    subject: legacy_id,
+    reason: saidOf(holder).text,
+    detail: { merchant: merchant_id, unit, held_by: kind },
+  });
+}
+
+/** A sale went well on the terminal: what held it is gone, and the next such thing is another. */
+export function noteFreeTerminal({ held_terminals }: Runtime, link: Link): void {
+  held_terminals.delete(keyOf(link));
+}
+
+function keyOf({ merchant_id, unit }: Link): string {
+  return `${merchant_id} ${unit}`;
+}
+
+function saidOf({ kind, sale }: Holder): Spoken {
+  if (kind === 'foreign') return say('held_terminal.foreign', {});
+  return say(`held_terminal.${kind}`, { sale });
+}
+
+type Holder = { kind: 'late_order' | 'legacy_sale'; sale: string } | { kind: 'foreign'; sale: null };
+
+async function holderOf(runtime: Runtime, { merchant_id, slot, legacy_id }: Link): Promise<Holder> {
+  const { store, clock } = runtime;
+  const now = clock.now();
+  const mine = await store.linksOf(merchant_id, now - LONGEST_LIFE_MS, now + 1, MOST_SALES);
+  const earlier = mine.filter((link) => link.slot === slot && link.legacy_id !== legacy_id);
+  const late = earlier.find((link) => link.state === 'LOST' || isReleased(runtime, link));
+  if (late !== undefined) return { kind: 'late_order', sale: late.legacy_id };
+  // One whose end nobody saw: its time on the unit is over, and its intent may still be there.
+  const legacy = slot === null ? null : await store.heldByLegacy(merchant_id, slot, now - LONGEST_LIFE_MS);
+  if (legacy !== null) return { kind: 'legacy_sale', sale: legacy.legacy_id ?? legacy.id };
+  return { kind: 'foreign', sale: null };
+}

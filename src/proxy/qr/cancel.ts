@@ -1,0 +1,28 @@
+/** The story of taking away what a point of sale has, by the point of sale, which the orders API can only do by the order. */
+
+import type { LegacyCall } from '../http/call.ts';
+import { answered, type LegacyAnswer } from '../http/legacy-answer.ts';
+import { isStillOnOrders } from '../routing/unit-lane.ts';
+import type { Runtime } from '../runtime.ts';
+import { slotOf } from '../sales/link.ts';
+import { clearPointOfSale, inTurn } from './clear.ts';
+import { pointOfSaleOf } from './point-of-sale.ts';
+
+/**
+ * `DELETE` of v1, v2 and hybrid: 204 without a body, also where there is nothing, which satisfies the clients that
+ * expect 400 there and those that expect 404 (`legacy-qr.md` §1.2).
+ */
+export async function cancelPointOfSale(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const place = await pointOfSaleOf(runtime, call);
+  if (place.kind === 'refused') return place.answer;
+  const slot = slotOf('qr', place.external_pos_id);
+  return inTurn(runtime, call.merchant.id, slot, async () => {
+    const holder = await runtime.store.liveLink(call.merchant.id, slot);
+    if (holder === null) {
+      return (await isStillOnOrders(runtime, call, slot)) ? answered(204, undefined) : { kind: 'carry' };
+    }
+    const deadline = call.received_at + runtime.settings.create.deadline_ms;
+    const room = await clearPointOfSale(runtime, call, holder, deadline);
+    return room === 'freed' ? answered(204, undefined) : room;
+  });
+}

@@ -1,0 +1,106 @@
+/** The stories of a new QR sale: attended v1 and v2, dynamic and hybrid; the earlier order of a point of sale makes room first. */
+import { callableUrl } from '../../contract/notice-url.ts';
+import type { QrMode } from '../../contract/orders.ts';
+import type { MappingContext } from '../../mapping/tables.ts';
+import { markLimitation } from '../evidence/limitation-mark.ts';
+import { type LegacyCall, merchantContext } from '../http/call.ts';
+import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import type { Runtime } from '../runtime.ts';
+import { type Link, slotOf } from '../sales/link.ts';
+import { openSale } from '../sales/open.ts';
+import { clearPointOfSale, inTurn } from './clear.ts';
+import { keepCall, keptBody } from './held.ts';
+import { pointOfSaleOf } from './point-of-sale.ts';
+
+/** v1 `POST` and `PUT /mpmobile/instore/qr/…`: 200 with the object of a preference (`legacy-qr.md` §1.1). */
+export function createPreference(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(runtime, call, 'static', (link) => answered(200, answerBody(runtime, call, link)));
+}
+
+/** v2 `PUT …/orders`: exactly 204 without a body (`legacy-qr.md` §0 row 2). */
+export function createStoreOrder(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(runtime, call, 'static', () => answered(204, undefined));
+}
+
+/** `POST …/qrs`: 201 with the text to render (`legacy-qr.md` §1.3). */
+export function createDynamicCode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(runtime, call, 'dynamic', (link) => {
+    // Without its code nobody could ever pay it.
+    if (!link.order?.type_response?.qr_data) return refused(call.operation.family, 'outcome_unknown');
+    return answered(201, answerBody(runtime, call, link));
+  });
+}
+
+/** `PUT …/qrs`: the same, and the sale shows on the fixed code of the point of sale as well. */
+export function createHybridCode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(runtime, call, 'hybrid', (link) => answered(201, answerBody(runtime, call, link)));
+}
+
+async function createQr(
+  runtime: Runtime,
+  call: LegacyCall,
+  mode: QrMode,
+  created: (link: Link) => Answered,
+): Promise<LegacyAnswer> {
+  const place = await pointOfSaleOf(runtime, call);
+  if (place.kind === 'refused') return place.answer;
+  const { body, reference, notice_url } = keepCall(runtime, call.body);
+  markReference(runtime, call.body, reference);
+  markNoticeUrl(runtime, notice_url);
+  const holds_unit = mode !== 'dynamic';
+  const slot = slotOf('qr', place.external_pos_id);
+  const open = (): Promise<LegacyAnswer> =>
+    openSale(runtime, call, {
+      family: 'qr',
+      unit: place.external_pos_id,
+      holds_unit,
+      client_reference: reference,
+      held: { body },
+      notice_url,
+      context: saleAsk(runtime, call, place.external_pos_id, mode),
+      busy_error: 'order_in_doubt',
+      makeRoom: (holder, deadline) => clearPointOfSale(runtime, call, holder, deadline),
+      created,
+    });
+  // One after the other: of several that replace each other at once, the last one must stand.
+  return holds_unit ? inTurn(runtime, call.merchant.id, slot, open) : open();
+}
+
+/** What a double can't hold was no reference to legacy, and half of a surrogate pair is none in UTF-8 (LIM-57). */
+function markReference(runtime: Runtime, body: unknown, reference: string | null): void {
+  const { external_reference: said } = body as { external_reference?: unknown }; // the door takes JSON objects only
+  const is_long_number = typeof said !== 'string' && /^\d{16,}$/.test(reference ?? '');
+  if (is_long_number || reference?.isWellFormed() === false) markLimitation(runtime.exchange(), 'LIM-57');
+}
+
+/** The request table refuses what no URL can be made of; what the rules of outgoing calls hold back is taken (LIM-83). */
+function markNoticeUrl(runtime: Runtime, notice_url: string | null): void {
+  const url = callableUrl(notice_url ?? '', runtime.notice_urls.scheme);
+  if (url === null || (url !== undefined && !runtime.notice_urls.mayCall(url)))
+    markLimitation(runtime.exchange(), 'LIM-83');
+}
+
+/** What the request tables of QR sales may want to know. */
+function saleAsk(runtime: Runtime, call: LegacyCall, external_pos_id: string, mode: QrMode): MappingContext {
+  const { currency } = runtime.tables.site(call.merchant.site);
+  return { external_pos_id, mode, received_at: call.received_at, currency };
+}
+
+function answerBody(runtime: Runtime, call: LegacyCall, link: Link): unknown {
+  const { value } = runtime.tables.answer(call.operation, link.order ?? {}, saleContext(runtime, call, link));
+  return value.body;
+}
+
+/** What the answer tables of QR sales may want to know. */
+export function saleContext(runtime: Runtime, call: LegacyCall, link: Link): Record<string, unknown> {
+  return {
+    ...merchantContext(runtime, call.merchant),
+    intent_id: link.legacy_id,
+    merchant_id: Number(link.merchant_id),
+    preference_id: `${link.merchant_id}-${link.legacy_id}`,
+    currency: runtime.tables.site(call.merchant.site).currency,
+    client_reference: link.client_reference,
+    amount_minor: link.amount_minor,
+    request: keptBody(runtime, link),
+  };
+}

@@ -1,0 +1,44 @@
+/** Who waits, in the order of coming; anybody may leave before it is their turn. */
+
+export interface Place<Value> {
+  readonly value: Value;
+  before: Place<Value> | null;
+  after: Place<Value> | null;
+  is_left: boolean;
+}
+
+/** A Set keeps this order too, and holds on to what has left it (`proxy/passing.ts`). */
+export interface Queue<Value> {
+  /** At the end. @returns the place, for `leave`. */
+  join(value: Value): Place<Value>;
+  /** Without effect on one that has left. */
+  leave(place: Place<Value>): void;
+  /** Who has waited longest; null when nobody does. */
+  first(): Value | null;
+}
+
+export function createQueue<Value>(): Queue<Value> {
+  let first: Place<Value> | null = null;
+  let last: Place<Value> | null = null;
+  return {
+    join(value) {
+      const place: Place<Value> = { value, before: last, after: null, is_left: false };
+      if (last === null) first = place;
+      else last.after = place;
+      last = place;
+      return place;
+    },
+    leave(place) {
+      if (place.is_left) return;
+      place.is_left = true;
+      if (place.before === null) first = place.after;
+      else place.before.after = place.after;
+      if (place.after === null) last = place.before;
+      else place.after.before = place.before;
+      // One that is gone must not lead to those that came after it.
+      place.before = null;
+      place.after = null;
+    },
+    first: () => first?.value ?? null,
+  };
+}

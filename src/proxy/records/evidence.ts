@@ -1,0 +1,235 @@
+/** What the store keeps as evidence: exchanges, and the sums and findings made of them. Every sum is written with its exchanges. */
+import type { Exchange, OperationKind, Outcome, UnknownHit } from '../evidence/exchange.ts';
+import type { AuditEntry } from '../store.ts';
+
+/** One source field of an operation, on one call. `equal`: it reached the other side, or the sides agreed; `different`: it did not. */
+export interface CoverageCell {
+  operation: string;
+  /** Source path as the table writes it, e.g. `body.payment.installments`. */
+  field: string;
+  outcome: 'equal' | 'different';
+  /** The till may have named the field: of such names a merchant has a bounded number (`store/names.ts`). */
+  unknown?: true;
+}
+
+/** A field that did not reach the order, really or (in shadow) would not have. */
+export interface LossSeen {
+  operation: string;
+  table: string;
+  path: string;
+  why: string;
+  /** Money first, then who and what it was for, then the rest. */
+  weight: 'money' | 'identity' | 'other';
+  /** True when it was found on paper only. */
+  would_be: boolean;
+  /** No table knows the field; as for a cell. */
+  unknown?: true;
+}
+
+/** One difference between the sides, on one call. */
+export interface DifferenceSeen {
+  /** The same for the same finding, whatever the values; 16 hex digits. */
+  signature: string;
+  operation: string;
+  /** `verdict`: one side takes what the other refuses; `error`: refused differently; `value`: a field of a double read. */
+  what: 'verdict' | 'error' | 'value';
+  /** Path in the legacy answer; '' for the whole. */
+  path: string;
+  /** What each side said, redacted, at most 500 characters each. */
+  legacy: string;
+  orders: string;
+}
+
+/** An exchange with everything that was found in it; recorded in one transaction. */
+export interface RecordedExchange extends Omit<Exchange, 'limitations'> {
+  /** Those it met; null where that could not be told. */
+  limitations: string[] | null;
+  cells: CoverageCell[];
+  lost: LossSeen[];
+  differences: DifferenceSeen[];
+  /** Table rows of a double read that agreed; signatures that were looked for and not found are not listed. */
+  compared: boolean;
+}
+
+export interface StoredExchange extends Omit<Exchange, 'limitations'> {
+  /** Those it met; null where nobody counted: of builds before the counting, or not told. */
+  limitations: string[] | null;
+  /** Rises with every recorded exchange; the cursor of pages. */
+  sequence: number;
+  /** Signatures of the differences it showed. */
+  signatures: string[];
+  lost: LossSeen[];
+}
+
+export interface ExchangeFilter {
+  merchant_id?: string;
+  /** Epoch ms of `at`, [since, until). */
+  since?: number;
+  until?: number;
+  legacy_id?: string;
+  operation?: string;
+  lane?: Exchange['lane'];
+  /** Only those with messages. */
+  captured?: boolean;
+}
+
+/** What counting needs of an exchange: a few numbers instead of all that was kept of it. */
+export interface CallSeen extends Pick<Exchange, 'at' | 'merchant_id' | 'lane' | 'outcome' | 'duration_ms'> {
+  sequence: number;
+}
+
+/** Calls of one merchant, UTC day, operation, lane and outcome. */
+export interface Traffic {
+  merchant_id: string;
+  /** Days since 1970-01-01 UTC. */
+  day: number;
+  operation: string;
+  kind: OperationKind;
+  lane: Exchange['lane'];
+  outcome: Outcome;
+  calls: number;
+}
+
+export interface SeenUnit {
+  merchant_id: string;
+  slot: string;
+  first_at: number;
+  last_at: number;
+  /** Calls that named it, all time. */
+  calls: number;
+  last_lane: Exchange['lane'];
+}
+
+/** A row of the loss ledger. */
+export interface LedgerRow extends Omit<LossSeen, 'would_be' | 'unknown'> {
+  merchant_id: string;
+  /** Calls that lost it, really and on paper. */
+  count: number;
+  would_be_count: number;
+  first_at: number;
+  last_at: number;
+  /** An exchange that shows it. */
+  sample: string;
+  tables_revision: string;
+}
+
+export interface CoverageRow {
+  merchant_id: string;
+  operation: string;
+  field: string;
+  equal: number;
+  different: number;
+  last_at: number;
+}
+
+/** `accepted` until a date; `fixed` until it is seen again. Both become `new` by themselves. */
+export const differenceStates = ['new', 'explained', 'accepted', 'fixed'] as const;
+export type DifferenceState = (typeof differenceStates)[number];
+
+/** One group of the inbox. */
+export interface DifferenceGroup extends DifferenceSeen {
+  merchant_id: string;
+  state: DifferenceState;
+  /** Epoch ms, for `accepted`. */
+  accepted_until: number | null;
+  note: string;
+  who: string | null;
+  count: number;
+  first_at: number;
+  last_at: number;
+  sample: string;
+  /** Of the tables when it was last seen. */
+  tables_revision: string;
+  revision: number;
+}
+
+export interface UnknownRow extends UnknownHit {
+  merchant_id: string;
+  count: number;
+  first_at: number;
+  last_at: number;
+}
+
+/** Latest shadow verdicts of a merchant, summed. */
+export interface VerdictRow {
+  merchant_id: string;
+  operation: string;
+  verdict: 'accepted' | 'refused_here' | 'refused_there';
+  code: string | null;
+  error: string | null;
+  detail: string | null;
+  count: number;
+  last_at: number;
+  sample: string;
+}
+
+/** `inconclusive` is a result: too little was seen, so nothing is green by default (`peers.md` §3 group 3). */
+export const verdicts = ['ready', 'blocked', 'inconclusive'] as const;
+export type Verdict = (typeof verdicts)[number];
+
+/** The verdict on a merchant's next move, of a day. */
+export interface MerchantDay {
+  merchant_id: string;
+  /** Days since 1970-01-01 UTC. */
+  day: number;
+  verdict: Verdict;
+}
+
+/** How many merchants had a verdict on a day. */
+export interface ReadinessDay {
+  day: number;
+  verdict: Verdict;
+  merchants: number;
+}
+
+/** What evidence can be read of; the live store keeps it, and `puente assess` builds one of a file in memory. */
+export interface EvidenceReader {
+  traffic(filter: { merchant_id?: string; since_day?: number; until_day?: number }): Promise<Traffic[]>;
+  units(merchant_id: string): Promise<SeenUnit[]>;
+  /** Money first, then by count. */
+  ledger(merchant_id?: string): Promise<LedgerRow[]>;
+  coverage(merchant_id?: string): Promise<CoverageRow[]>;
+  /** `now`: groups whose acceptance has ended are shown as `new`. */
+  differences(
+    filter: { merchant_id?: string; states?: readonly DifferenceState[] },
+    now: number,
+  ): Promise<DifferenceGroup[]>;
+  unknowns(merchant_id?: string): Promise<UnknownRow[]>;
+  verdicts(merchant_id?: string): Promise<VerdictRow[]>;
+  /** Ascending by sequence, after the cursor (0: from the start); a short page is the last. */
+  exchanges(filter: ExchangeFilter, after: number, limit: number): Promise<StoredExchange[]>;
+}
+
+export interface EvidenceStore extends EvidenceReader {
+  /** Writes exchanges and adds to all sums, in one transaction; one whose id is known already is left out. */
+  recordExchanges(batch: readonly RecordedExchange[]): Promise<void>;
+  /** Ids of all merchants that traffic was counted of, ascending: whoever called with a proven token. */
+  calledMerchants(): Promise<string[]>;
+  /** Newest sequence, 0 when there is none. */
+  lastExchange(): Promise<number>;
+  /** As `exchanges`, of each only what counting needs. */
+  calls(filter: ExchangeFilter, after: number, limit: number): Promise<CallSeen[]>;
+  exchange(id: string): Promise<StoredExchange | null>;
+  /** One row for a merchant and day at most; a later verdict of the day takes the place of the earlier one. */
+  keepReadiness(rows: readonly MerchantDay[]): Promise<void>;
+  /** Of one merchant or all, days [since, until), ascending. */
+  readinessDays(filter: { merchant_id?: string; since_day: number; until_day: number }): Promise<ReadinessDay[]>;
+  /** The first day that a verdict was kept of; null for none. */
+  readinessSince(): Promise<number | null>;
+  /** Ids of the merchants with a verdict of the day, ascending. */
+  judgedOn(day: number): Promise<string[]>;
+  /** Adds to what could not be kept, by reason, so that reports can say so. */
+  noteShed(reason: 'shadow' | 'evidence', count: number, at: number): Promise<void>;
+  /** Shed since a day, by reason. */
+  shed(since_day: number, until_day: number): Promise<{ shadow: number; evidence: number }>;
+  /** @throws PuenteError conflict when the stored revision is another; not_found. */
+  saveDifference(
+    merchant_id: string,
+    signature: string,
+    change: Pick<DifferenceGroup, 'state' | 'accepted_until' | 'note' | 'who'>,
+    revision: number,
+    audit: AuditEntry,
+  ): Promise<DifferenceGroup>;
+  /** Deletes exchanges of before `exchanges_before`, and messages of before `messages_before`; at most `limit` rows. @returns rows touched. */
+  tidyExchanges(exchanges_before: number, messages_before: number, limit: number): Promise<number>;
+}

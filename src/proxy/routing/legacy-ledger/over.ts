@@ -1,0 +1,146 @@
+/** Whether a sale born on legacy is over, so that its unit may have work on orders: legacy itself is asked, by a read. */
+import { z } from 'zod';
+import { INTENT_ID } from '../../../contract/identifiers.ts';
+import { finalIntentStates, intentStates } from '../../../contract/legacy-point.ts';
+import { finalMerchantOrderStates } from '../../../contract/merchant-orders.ts';
+import { ANY_POINT_OF_SALE, type LegacySale } from '../../records/routing.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { Secret } from '../../secret.ts';
+import type { UpstreamCall, UpstreamOutcome } from '../../upstream/upstream.ts';
+import { narrow } from './narrow.ts';
+import { isRefusedByNow } from './unproven.ts';
+
+/** Several may be left on one slot after a burst; more are looked at by the next call. */
+const LOOKED_AT = 4;
+/** A read with less time than this left would only be cut. */
+const SHORTEST_READ_MS = 250;
+
+/**
+ * True while legacy may have live work on a unit. What can't be told stays on legacy: a unit never has live work in both
+ * lanes, and an unknown outcome is never tried on the other one (`reliability.md` §3.10, DESIGN decision 6).
+ * @param deadline epoch ms at which the caller has to answer.
+ */
+export async function isHeldByLegacy(
+  runtime: Runtime,
+  merchant_id: string,
+  slot: string,
+  token: Secret,
+  deadline: number,
+): Promise<boolean> {
+  if (runtime.unrecorded.holds(merchant_id, slot, runtime.clock.now())) return true;
+  for (let looked = 0; looked < LOOKED_AT; looked++) {
+    const sale = await runtime.store.heldByLegacy(merchant_id, slot, runtime.clock.now());
+    if (sale === null) return false;
+    if (!(await isOver(runtime, sale, token, deadline))) return true;
+  }
+  return true;
+}
+
+/**
+ * Asks legacy whether the sale is over, and writes it down when it is. Asked at most once in `reads.fresh_ms` for each
+ * token: an answer that an invented one got is nobody else's. A sale without a clear answer is never asked about: what
+ * is not there yet may still come; unless its token turns out to be none.
+ * @returns true also for a sale that stood for any point of sale and was found to be about one: the slot is looked at anew.
+ */
+export async function isOver(runtime: Runtime, sale: LegacySale, token: Secret, deadline: number): Promise<boolean> {
+  const { clock, settings } = runtime;
+  if (sale.ends_at <= clock.now() || sale.state === 'ENDED' || sale.state === 'REFUSED') return true;
+  const left_ms = deadline - clock.now();
+  if (left_ms < SHORTEST_READ_MS) return false;
+  if (sale.slot === ANY_POINT_OF_SALE && (await narrow(runtime, sale, token))) return true;
+  if (sale.state !== 'OPEN') return isRefusedByNow(runtime, sale);
+  const question = questionOf(sale);
+  if (question === null) return false;
+  const over = await runtime.cache.get(
+    `legacy sale ${sale.id} ${runtime.vault.fingerprint(token)}`,
+    clock.now(),
+    settings.reads.fresh_ms,
+    async () => {
+      const timeout_ms = Math.min(settings.reads.timeout_ms, left_ms);
+      const outcome = await runtime.legacy_upstream.send({ ...question.call, method: 'GET', token, timeout_ms });
+      return question.saysOver(outcome);
+    },
+  );
+  if (over) {
+    await runtime.store.saveLegacySale(sale.id, { state: 'ENDED' });
+    runtime.count('legacy_sales', 'ended');
+  }
+  return over;
+}
+
+interface Question {
+  call: Pick<UpstreamCall, 'name' | 'path' | 'query'>;
+  saysOver(outcome: UpstreamOutcome): boolean;
+}
+
+/** True when a read of legacy tells its end, however it came; what v1 made is only told of when it is paid. */
+export function hasEnd({ family, legacy_id, merchant_id, slot }: LegacySale): boolean {
+  if (family === 'point') return legacy_id !== null;
+  return slot !== null && !isPreference(merchant_id, legacy_id);
+}
+
+/** Null where legacy has no read that could tell. */
+function questionOf(sale: LegacySale): Question | null {
+  const { family, work, legacy_id, merchant_id, unit } = sale;
+  if (family === 'point') return legacy_id === null ? null : aboutIntent(legacy_id, work);
+  if (legacy_id !== null && isPreference(merchant_id, legacy_id)) return aboutPreference(legacy_id);
+  return aboutTill(merchant_id, unit);
+}
+
+const intentAnswer = z.object({ state: z.enum(intentStates) });
+
+/** An intent in a final state leaves its terminal; one that legacy doesn't know holds nothing (`legacy-point.md` §1.4, §1.8, §2). */
+function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
+  const kind = work === 'refund' ? 'refund' : 'payment-intents';
+  return {
+    call: { name: 'legacy_intent', path: `/point/integration-api/${kind}/${legacy_id}` },
+    saysOver(outcome) {
+      if (outcome.kind !== 'answered') return false;
+      if (outcome.status !== 200) return isNotFound(outcome);
+      const intent = intentAnswer.safeParse(outcome.body);
+      return intent.success && finalIntentStates.includes(intent.data.state);
+    },
+  };
+}
+
+/** What a till shows, and 404 when it shows nothing: paid, taken away or expired (`legacy-qr.md` §1.2). */
+function aboutTill(merchant_id: string, unit: string): Question {
+  return {
+    call: { name: 'legacy_till', path: `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders` },
+    saysOver: isNotFound,
+  };
+}
+
+const preferenceOrders = z.object({
+  elements: z.array(z.looseObject({ preference_id: z.string(), order_status: z.string() })).nullable(),
+});
+
+/**
+ * What v1 made is asked for as its merchant order, because nobody has said that the read of v2 shows it: over when all
+ * that were made for it are. None is no answer: it is born with the payment at the latest (`legacy-qr.md` §0 row 11, §2).
+ */
+function aboutPreference(preference_id: string): Question {
+  return {
+    call: { name: 'merchant_order_search', path: '/merchant_orders/search', query: { preference_id } },
+    saysOver(outcome) {
+      if (outcome.kind !== 'answered' || outcome.status !== 200) return false;
+      const found = preferenceOrders.safeParse(outcome.body);
+      const orders = found.success ? (found.data.elements ?? []) : [];
+      // A filter that a service doesn't know finds everybody's; only this sale's own orders say anything.
+      if (orders.length === 0 || orders.some((order) => order.preference_id !== preference_id)) return false;
+      return orders.every(({ order_status }) => finalMerchantOrderStates.some((state) => state === order_status));
+    },
+  };
+}
+
+/** A 404 in the service's own words; one of anything between us and it proves nothing. */
+function isNotFound(outcome: UpstreamOutcome): boolean {
+  if (outcome.kind !== 'answered' || outcome.status !== 404) return false;
+  const { body } = outcome;
+  return body !== null && typeof body === 'object' && ('error' in body || 'code' in body);
+}
+
+/** True for the id of a v1 sale: `<collector>-<uuid>` (`legacy-qr.md` §1.1, answer). */
+export function isPreference(merchant_id: string, id: unknown): id is string {
+  return typeof id === 'string' && id.startsWith(`${merchant_id}-`) && INTENT_ID.test(id.slice(merchant_id.length + 1));
+}

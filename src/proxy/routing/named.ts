@@ -1,0 +1,65 @@
+/** What the path of an operation is about: looked up before the lane is chosen (DESIGN, Words: Lane). */
+import { INTENT_ID } from '../../contract/identifiers.ts';
+import type { Runtime } from '../runtime.ts';
+import { slotOf } from '../sales/link.ts';
+import { isMintedMerchantOrder, merchantOrderOfPayment } from '../sales/minted.ts';
+import type { Named } from './lane.ts';
+
+type PathValues = Readonly<Record<string, string>>;
+/** Reads the map at most; asks nobody. */
+export type Naming = (runtime: Runtime, path: PathValues) => Named | Promise<Named>;
+
+export const byIntent: Naming = async (runtime, { intent_id = '' }) => {
+  const legacy_id = intent_id.toLowerCase();
+  const link = await runtime.store.link(legacy_id);
+  return INTENT_ID.test(legacy_id) ? { kind: 'link', link, legacy_id } : { kind: 'link', link };
+};
+
+/** A sale on the terminal. */
+export const byDevice: Naming = (_runtime, { device_id = '' }) => ({
+  kind: 'slot',
+  slot: slotOf('point', device_id),
+  work: 'sale',
+});
+
+/** A setting of the terminal. */
+export const byDeviceSetting: Naming = (_runtime, { device_id = '' }) => ({
+  kind: 'slot',
+  slot: slotOf('point', device_id),
+  work: 'beside',
+});
+
+/** A sale that the point of sale shows on its own code. */
+export const byPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'sale');
+
+/** What the point of sale shows. */
+export const atPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'look');
+
+/** A code of its own for one sale: any number of them may be live on one point of sale. */
+export const byDynamicCode: Naming = (_runtime, path) => pointOfSale(path, 'beside');
+
+function pointOfSale({ external_pos_id, pos_id = '' }: PathValues, work: 'sale' | 'look' | 'beside'): Named {
+  if (external_pos_id === undefined) return { kind: 'pos', pos_id, work };
+  return { kind: 'slot', slot: slotOf('qr', external_pos_id), work };
+}
+
+/** What can be a payment's number; anything else names nothing. */
+const PAYMENT_NUMBER = /^[1-9]\d{0,17}$/;
+
+/** A minted number goes on naming its sale after the service has given a real one. */
+export const byPayment: Naming = async (runtime, { payment_id = '' }) => {
+  const link = await runtime.store.linkByPayment(payment_id);
+  if (link !== null || !PAYMENT_NUMBER.test(payment_id)) return { kind: 'link', link };
+  const merchant_order_id = merchantOrderOfPayment(payment_id);
+  if (merchant_order_id === null) return { kind: 'payment', payment_id };
+  if (!Number.isSafeInteger(merchant_order_id)) return { kind: 'link', link: null };
+  return { kind: 'link', link: await runtime.store.linkByMerchantOrder(merchant_order_id) };
+};
+
+export const byMerchantOrder: Naming = async (runtime, { merchant_order_id = '' }) => {
+  const id = /^\d{1,16}$/.test(merchant_order_id) ? Number(merchant_order_id) : 0;
+  return { kind: 'link', link: isMintedMerchantOrder(id) ? await runtime.store.linkByMerchantOrder(id) : null };
+};
+
+export const byHistory: Naming = () => ({ kind: 'history' });
+export const byMerchant: Naming = () => ({ kind: 'merchant' });

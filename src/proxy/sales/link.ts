@@ -1,0 +1,142 @@
+/** The link between a legacy id and an order: what is stored, and when (`reliability.md` §3.2). */
+import { finalIntentStates, type IntentState } from '../../contract/legacy-point.ts';
+import { finalMerchantOrderStates, type MerchantOrderState } from '../../contract/merchant-orders.ts';
+import type { Order } from '../../contract/orders.ts';
+import type { LinkFamily } from '../../mapping/tables.ts';
+
+/**
+ * SENDING: row written, outcome of the POST not known yet. IN_DOUBT: the deadline passed without an outcome.
+ * LIVE: the order is known and not final. DONE: the order is final. REJECTED: definitely refused.
+ * NOT_SENT: proved never sent, or refused unexecuted. LOST: expired and never seen; reported, never deleted.
+ * The first two and LIVE hold their unit: one live link per unit.
+ */
+export const linkStates = ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE', 'REJECTED', 'NOT_SENT', 'LOST'] as const;
+export type LinkState = (typeof linkStates)[number];
+
+/** What the client may have been told, committed before it is told (`reliability.md` §3.3 e). */
+export type ClientAnswer = 'none' | 'maybe' | 'error';
+
+/** What legacy clients see of a link: the state of an intent, or of a merchant order. */
+export type LegacyState = IntentState | MerchantOrderState;
+
+/** What the client said and the order can't carry; given back on every read and notice. */
+export interface HeldFields {
+  /** `additional_info` as it came, unknown keys included. */
+  additional_info?: unknown;
+  /** `payment` as it came. */
+  payment?: unknown;
+  description?: string;
+  /** QR: the whole body as it came, sealed (`proxy/qr/held.ts`). */
+  body?: string;
+}
+
+export interface Link {
+  /** UUID v7: looks like a legacy intent id and is time-ordered (`performance.md`). QR: the `in_store_order_id`. */
+  legacy_id: string;
+  merchant_id: string;
+  lane: 'orders';
+  family: LinkFamily;
+  /** Terminal id, or external id of the point of sale. */
+  unit: string;
+  /** What only one live link may hold: `point:<terminal>`, `qr:<point of sale>`; null for a dynamic QR, which holds nothing. */
+  slot: string | null;
+  /** HMAC of the client's own idempotency key; only recognises a retry, never forwarded (finding 11). */
+  client_key: string | null;
+  /** Hash of method, path and canonical body of the legacy request. */
+  fingerprint: string;
+  reference_sent: string;
+  /** The client's own reference, as text; null when it gave none. */
+  client_reference: string | null;
+  held: HeldFields;
+  /** Minor units. */
+  amount_minor: number;
+  /** QR: minted, numeric, and above every real one (`legacy-qr.md` §0 row 5). */
+  merchant_order_id: number | null;
+  /** QR: where this sale's notices go, sealed, because such URLs may carry secrets; null: to the merchant's URL. */
+  sealed_notice_url: Uint8Array | null;
+  idempotency_key: string;
+  /** The exact bytes of the upstream body, sealed; erased when the link is settled. */
+  sealed_body: Uint8Array | null;
+  /** Revision of the tables that made the body. */
+  tables_revision: string;
+  state: LinkState;
+  attempts: number;
+  /** Wall clock of the first attempt, epoch ms; the replay window counts from here. */
+  first_sent_at: number | null;
+  /** Process that sent first; another boot makes the clock suspect. */
+  boot_id: string;
+  client_answer: ClientAnswer;
+  order_id: string | null;
+  /** Last known order; the source of every answer. */
+  order: Order | null;
+  /** `last_updated_date` as RFC 3339 UTC with nine fraction digits, comparable as text; null when unknown. */
+  order_version: string | null;
+  /** Number of the processed payment (`reference_id`), digits. */
+  payment_id: string | null;
+  /** What legacy clients see; never goes back in time. */
+  legacy_state: LegacyState;
+  legacy_state_at: number;
+  /** `sent`: a cancel of ours may have reached upstream; `acknowledged`: the client was told that it worked. */
+  cancel: 'sent' | 'acknowledged' | null;
+  /** Epoch ms when a 2xx was first about to be sent to the till (`client_answer` maybe); null while it was told an error or nothing. */
+  acknowledged_at: number | null;
+  /**
+   * How the till has shown that it knows this sale: `till`: it read, canceled or refunded it; `notice`: its receiver acknowledged a
+   * notice about the outcome, or somebody read what it is about. Null: it has not, so that an equal create is its retry (`reliability.md` §3.9).
+   */
+  heard_by: 'till' | 'notice' | null;
+  /** Epoch ms when the order's lifetime is over, from its expiration time. */
+  expires_at: number;
+  /** Epoch ms of the next look by completer or reconciler; null when nothing is left to do. */
+  next_check_at: number | null;
+  created_at: number;
+  updated_at: number;
+  /** Rises with every change; the precondition of the next one. Starts at 1. */
+  revision: number;
+}
+
+/** The fields that only the store writes (`revision`), or nobody after the row was written: the store refuses changes of those. */
+type Fixed =
+  | 'idempotency_key'
+  | 'reference_sent'
+  | 'legacy_id'
+  | 'merchant_id'
+  | 'lane'
+  | 'family'
+  | 'unit'
+  | 'slot'
+  | 'client_reference'
+  | 'merchant_order_id'
+  | 'sealed_notice_url'
+  | 'client_key'
+  | 'fingerprint'
+  | 'created_at'
+  | 'revision'
+  | 'boot_id'
+  | 'tables_revision'
+  | 'amount_minor'
+  | 'held';
+export type LinkChange = Partial<Omit<Link, Fixed>>;
+
+const endedStates: readonly LegacyState[] = [...finalIntentStates, ...finalMerchantOrderStates];
+const paidStates: readonly LegacyState[] = ['FINISHED', 'paid', 'partially_reverted', 'reverted'];
+
+/** What tills see decides, not the order: CONFIRMATION_REQUIRED and a lost link's ABANDONED are as final as the rest. */
+export function hasEnded(link: Link): boolean {
+  return endedStates.includes(link.legacy_state);
+}
+
+/** True when the till was or will be shown a payment. */
+export function isPaid(link: Link): boolean {
+  return paidStates.includes(link.legacy_state);
+}
+
+/** The unit of a slot. */
+export function unitOf(slot: string): string {
+  return slot.slice(slot.indexOf(':') + 1);
+}
+
+/** The slot of a unit: one live link at a time (DESIGN, Words: Unit). */
+export function slotOf(family: LinkFamily, unit: string): string {
+  return `${family}:${unit}`;
+}

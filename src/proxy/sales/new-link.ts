@@ -1,0 +1,128 @@
+/** From a sale to its link: the request table applied once, the reference chosen, everything that may be private sealed. */
+import { hash } from 'node:crypto';
+import { durationMs } from '../../contract/duration.ts';
+import { stringifyJson } from '../../contract/json.ts';
+import { PuenteError } from '../../error.ts';
+import { minorUnits } from '../../mapping/amount.ts';
+import type { Loss } from '../../mapping/tables.ts';
+import { type LegacyCall, merchantContext } from '../http/call.ts';
+import type { Runtime } from '../runtime.ts';
+import { type Link, slotOf } from './link.ts';
+import { derivedReference, fitsUpstream } from './reference.ts';
+import type { Sale } from './sale.ts';
+
+/**
+ * The link of a sale that nobody has seen yet, and the bytes that go upstream for it.
+ * @param own_reference the client's own, which is not known to be used; null for one that is derived from the new link's id.
+ * @throws PuenteError refused, for a request the tables refuse.
+ */
+export function newLink(
+  runtime: Runtime,
+  call: LegacyCall,
+  sale: Sale,
+  own_reference: string | null,
+): { link: Link; body: Uint8Array; losses: Loss[] } {
+  const now = runtime.clock.now();
+  const legacy_id = runtime.ids.legacyId(now);
+  const reference = own_reference ?? derivedReference(legacy_id);
+  const context = { ...merchantContext(runtime, call.merchant), ...sale.context, reference };
+  const translated = runtime.tables.request(
+    call.operation,
+    { path: call.path, query: call.query, headers: call.headers, body: call.body },
+    context,
+  );
+  const order = translated.value.body as OrderBody; // the target schema has just been checked
+  const bytes = Buffer.from(stringifyJson(order), 'utf8');
+  const client_key = call.headers['x-idempotency-key'];
+  const { vault } = runtime;
+  const link: Link = {
+    ...blankLink(runtime, now),
+    legacy_id,
+    merchant_id: call.merchant.id,
+    family: sale.family,
+    unit: sale.unit,
+    slot: sale.holds_unit ? slotOf(sale.family, sale.unit) : null,
+    client_key: client_key === undefined ? null : vault.keyed('client-key', client_key),
+    fingerprint: fingerprintOf(call),
+    reference_sent: reference,
+    client_reference: sale.client_reference,
+    held: sale.held,
+    amount_minor: amountOf(order, runtime.tables.site(call.merchant.site).exponent),
+    merchant_order_id: sale.family === 'qr' ? runtime.ids.number(now) : null,
+    sealed_notice_url: sale.notice_url === null ? null : vault.seal(sale.notice_url, 'notice-url'),
+    sealed_body: vault.seal(bytes, 'body'),
+    tables_revision: runtime.tables.revision,
+    legacy_state: sale.family === 'qr' ? 'payment_required' : 'OPEN',
+    expires_at: now + (durationMs(order.expiration_time, now) ?? runtime.settings.create.default_lifetime_ms),
+  };
+  return { link, body: bytes, losses: translated.losses };
+}
+
+/** What every new link begins with. */
+function blankLink(runtime: Runtime, now: number) {
+  const { deadline_ms, attempt_timeout_ms } = runtime.settings.create;
+  return {
+    lane: 'orders',
+    idempotency_key: runtime.ids.idempotencyKey(),
+    state: 'SENDING',
+    attempts: 0,
+    first_sent_at: now,
+    boot_id: runtime.boot_id,
+    client_answer: 'none',
+    order_id: null,
+    order: null,
+    order_version: null,
+    payment_id: null,
+    legacy_state_at: now,
+    cancel: null,
+    acknowledged_at: null,
+    heard_by: null,
+    // The completer looks after it only when this call can't any more.
+    next_check_at: now + deadline_ms + attempt_timeout_ms,
+    created_at: now,
+    updated_at: now,
+    revision: 1,
+  } as const;
+}
+
+/** What the protocol reads of the order that goes upstream. */
+interface OrderBody {
+  expiration_time?: string;
+  total_amount?: string;
+  transactions: { payments?: { amount: string }[] };
+}
+
+/** The whole amount in minor units; QR orders say it as a total, Point orders as their one payment. */
+function amountOf(order: OrderBody, exponent: number): number {
+  const minor = minorUnits(order.total_amount ?? order.transactions.payments?.[0]?.amount, exponent);
+  if (minor === undefined) throw new PuenteError('bad_tables', 'the request table wrote an amount that is none');
+  return minor;
+}
+
+/**
+ * The client's reference when it fits the new rules and this process has not found it used; null otherwise. Whether it is used
+ * is judged for good where the row is written (`Store.openLink`).
+ */
+export function usableReference({ spent }: Runtime, merchant_id: string, { client_reference }: Sale): string | null {
+  if (client_reference === null || !fitsUpstream(client_reference)) return null;
+  return spent.get(`${merchant_id} ${client_reference}`) === true ? null : client_reference;
+}
+
+/** Found used upstream by us: tills that give all their sales one reference find it so once. */
+export function spend({ spent }: Runtime, merchant_id: string, reference: string): void {
+  spent.set(`${merchant_id} ${reference}`, true);
+}
+
+/** Method, path and canonical body: what makes two calls the same request (`legacy-point.md` finding 11). */
+export function fingerprintOf(call: LegacyCall): string {
+  const text = `${call.operation.method} ${call.target} ${stringifyJson(sorted(call.body))}`;
+  return hash('sha256', text, 'base64url');
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const copy: Record<string, unknown> = {}; // no body has a key that reaches a prototype (`contract/json.ts`)
+  for (const key of Object.keys(value).sort()) copy[key] = sorted((value as typeof copy)[key]);
+  return copy;
+}

@@ -1,0 +1,116 @@
+/** Orders of ours that no link has: found by the events that nobody matched (`reliability.md` P3). */
+import { ORDER_ID } from '../../contract/identifiers.ts';
+import type { Order } from '../../contract/orders.ts';
+import { say } from '../../locales/sentences.ts';
+import { credentialOf } from '../routing/merchant-identity.ts';
+import type { Runtime } from '../runtime.ts';
+import type { InboxEvent } from '../store.ts';
+import { applyOrder } from './change.ts';
+import type { Link, LinkState } from './link.ts';
+import type { Mismatch } from './mismatch.ts';
+import { noteId } from './open-answer.ts';
+import { lostInGap, rebuiltLink } from './rebuilt.ts';
+import { derivedReference } from './reference.ts';
+import { readOrder } from './refresh.ts';
+
+/** Creates that were given up or refused, whose order may exist all the same. */
+const ADOPTABLE: readonly LinkState[] = ['LOST', 'REJECTED', 'NOT_SENT', 'IN_DOUBT'];
+
+export interface Orphan extends Mismatch {
+  order: Order;
+  link: Link | null;
+}
+
+/**
+ * Looks at one event that matched no link. An order is ours when it carries a reference that Puente derived: nobody
+ * else can know it. An order with any other reference is somebody else's, and none of our business.
+ * @returns null when it is no orphan, `unread` when the order could not be read.
+ */
+export async function findOrphan(runtime: Runtime, event: InboxEvent): Promise<Orphan | 'unread' | null> {
+  const { order_id, user_id } = event;
+  if (order_id === null || user_id === null || !ORDER_ID.test(order_id)) return null;
+  if ((await runtime.store.linkByOrder(order_id)) !== null) return null;
+  const token = await credentialOf(runtime, user_id);
+  if (token === null) return 'unread';
+  const order = await readOrder(runtime, token, order_id);
+  if (order === null) return 'unread';
+  if (order === 'missing' || order.external_reference === undefined) return null;
+  const known = await runtime.store.linkByReference(user_id, order.external_reference);
+  const link = known ?? (await lostLink(runtime, user_id, order));
+  if (link === null || order.external_reference !== derivedReference(link.legacy_id)) return null;
+  const told =
+    known === null
+      ? say('mismatch.restored', { order_status: order.status })
+      : say('mismatch.orphan', { order_status: order.status, state: link.state });
+  const in_the_way = await inTheWay(runtime, link, order, told.text);
+  return {
+    kind: 'orphan',
+    merchant_id: user_id,
+    unit: link.unit,
+    legacy_id: link.legacy_id,
+    order_id,
+    what: in_the_way ?? told.text,
+    repair: in_the_way === null ? 'adopt' : 'none',
+    order,
+    link,
+  };
+}
+
+/** A sale of the time that a restored backup lacks. An id that another merchant has is no such sale. */
+async function lostLink(runtime: Runtime, merchant_id: string, order: Order): Promise<Link | null> {
+  const legacy_id = lostInGap(order.external_reference, runtime.store.restoredGap());
+  if (legacy_id === null || (await runtime.store.link(legacy_id)) !== null) return null;
+  return rebuiltLink(runtime, merchant_id, legacy_id, order);
+}
+
+/** Why the link can't have its order; null when it can. */
+async function inTheWay({ store, tables }: Runtime, link: Link, order: Order, why: string): Promise<string | null> {
+  if (link.order_id !== null || !ADOPTABLE.includes(link.state)) return say('mismatch.other_order', { why }).text;
+  if (link.slot === null || tables.state(link.family, order, 'error').final) return null;
+  const holder = await store.liveLink(link.merchant_id, link.slot);
+  if (holder === null || holder.legacy_id === link.legacy_id) return null;
+  return say('mismatch.unit_taken', { why, holder: holder.legacy_id }).text;
+}
+
+/**
+ * Gives an orphan its link again; its till was told of an error, so what becomes of it is settled as unclaimed.
+ * @returns true when the link has it; false for one that can't.
+ */
+export async function adopt(runtime: Runtime, { link, order, repair }: Orphan): Promise<boolean> {
+  if (link === null || repair !== 'adopt') return false;
+  const adopted = await runtime.serial.run(link.legacy_id, async () => {
+    const current = (await runtime.store.link(link.legacy_id)) ?? (await written(runtime, link));
+    if (current === null || (await inTheWay(runtime, current, order, '')) !== null) return false;
+    return (await applyOrder(runtime, current, order)).order_id === order.id;
+  });
+  if (!adopted) return false;
+  noteId(runtime, link);
+  runtime.count('settlements', 'adopted_by_reconciliation');
+  return true;
+}
+
+/** The row of a sale that was lost; null while legacy has a sale at its unit, and when another has its reference by now. */
+async function written(runtime: Runtime, link: Link): Promise<Link | null> {
+  const { opening, link: row } = await runtime.store.openLink(link, () => ({ kind: 'open' }));
+  return opening.kind === 'open' ? row : null;
+}
+
+/**
+ * Adopts the order of an event that no link has, when its reference says that it was lost with a restore: its till asks for
+ * it, and must not wait for the next comparison.
+ */
+export async function adoptLost(runtime: Runtime, event: InboxEvent): Promise<boolean> {
+  if (lostInGap(event.reference, runtime.store.restoredGap()) === null) return false;
+  const orphan = await findOrphan(runtime, event);
+  if (orphan === null || orphan === 'unread' || !(await adopt(runtime, orphan))) return false;
+  const { merchant_id, legacy_id, unit, order_id, what } = orphan;
+  await runtime.store.appendAudit({
+    at: runtime.clock.now(),
+    who: 'puente',
+    action: 'restored sale',
+    subject: legacy_id ?? merchant_id,
+    reason: what,
+    detail: { merchant: merchant_id, unit, order_id },
+  });
+  return true;
+}

@@ -1,0 +1,73 @@
+/** Log lines as JSON on standard output: a message and fields of the allow list, nothing else (`reliability.md` F132, F133). */
+import pino from 'pino';
+import { INTENT_ID } from '../../contract/identifiers.ts';
+import { maskText } from '../evidence/redact-text.ts';
+import type { Log, LogFields } from '../runtime.ts';
+
+const ALLOWED = [
+  'merchant',
+  'operation',
+  'request_id',
+  'legacy_id',
+  'order_id',
+  'unit',
+  'lane',
+  'status',
+  'code',
+  'cause',
+  'attempts',
+  'duration_ms',
+  'action',
+  'table',
+  'path',
+  'count',
+] as const satisfies readonly (keyof LogFields)[];
+
+/** A digit run that could be a card number, whether it passes a card's check or not (`reliability.md` F134). */
+const CARD_LIKE = /(?<!\d)\d{13,19}(?!\d)/g;
+/** What some terminals obey, or what turns a line around, and JSON leaves as it is (`reliability.md` F132). */
+const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+/** Longest text of a field; a cause is a sentence, not a dump. */
+const MAX_TEXT = 300;
+
+/** @param level a pino level. */
+export function createLog(level: string, destination?: { write(line: string): void }): Log {
+  const options = { level, base: null };
+  const logger = destination === undefined ? pino(options) : pino(options, destination);
+  return {
+    debug: (message, fields) => logger.debug(allowed(fields), cleaned(message)),
+    info: (message, fields) => logger.info(allowed(fields), cleaned(message)),
+    warn: (message, fields) => logger.warn(allowed(fields), cleaned(message)),
+    error: (message, fields) => logger.error(allowed(fields), cleaned(message)),
+  };
+}
+
+/** By name, one after the other: what else an object carries, or an error has on it, is never looked at. */
+function allowed(fields: LogFields = {}): Record<string, string | number> {
+  const kept: Record<string, string | number> = {};
+  for (const name of ALLOWED) {
+    const value: unknown = fields[name];
+    if (typeof value === 'number') kept[name] = value;
+    else if (typeof value === 'string') kept[name] = cleaned(value);
+  }
+  return kept;
+}
+
+/** Of a longer text the rest is not read: what is logged is cut far before it. */
+const MAX_READ = 4_096;
+/** Units, operations and our own sentences come again with every call; so many are known to be clean. */
+const MAX_KNOWN = 2_000;
+const knownClean = new Set<string>();
+
+/**
+ * The last scrubber: tokens, cards, addresses and keys are masked in every text, whoever wrote it, and in the encodings that
+ * they may hide in. A text is cut after that, so that no half of a secret stays.
+ */
+function cleaned(text: string): string {
+  // A sale's own id, which no other call's line has: there is nothing in it to mask.
+  if (INTENT_ID.test(text) || knownClean.has(text)) return text;
+  const masked = maskText(text.slice(0, MAX_READ).replaceAll(CARD_LIKE, '[digits]'), true);
+  const clean = masked.slice(0, MAX_TEXT).replaceAll(UNPRINTABLE, '?');
+  if (clean === text && knownClean.size < MAX_KNOWN) knownClean.add(text);
+  return clean;
+}

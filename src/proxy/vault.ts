@@ -1,0 +1,113 @@
+/** Keeps secrets at rest: seals and opens values, and makes keyed fingerprints, all under one installation key. */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  scryptSync,
+} from 'node:crypto';
+import { PuenteError } from '../error.ts';
+import { takeRandom } from './entropy.ts';
+import type { Secret } from './secret.ts';
+
+/** First byte of every sealed value, so that a later form can be told apart. */
+const VERSION = 1;
+/** The nonce size AES-GCM is defined for; random ones are safe for 2^32 values under one key. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const KEY_BYTES = 32;
+/** Below this a passphrase is more likely a word than a secret. */
+const MIN_PASSPHRASE_CHARACTERS = 32;
+
+export interface Vault {
+  /** Version byte, nonce, ciphertext, tag. The purpose is bound in: what was sealed for one can't be opened for another. */
+  seal(value: string | Uint8Array, purpose: string): Uint8Array;
+  /** @throws PuenteError store_unusable when the key is another one or the bytes were changed. */
+  open(sealed: Uint8Array, purpose: string): Buffer;
+  /** HMAC-SHA256 of a secret, hex; recognises a token without keeping it. Made once for each object. */
+  fingerprint(secret: Secret): string;
+  /** HMAC-SHA256 of any text under the purpose's own key, hex. */
+  keyed(purpose: string, text: string): string;
+  /** The key that covers texts in the store (`proxy/cover.ts`), which other threads are handed too. */
+  coverKey(): KeyObject;
+}
+
+/**
+ * Makes the vault from the key text: 32 bytes as hex or base64, or a passphrase of at least 32 characters.
+ * @throws PuenteError bad_setting when it is neither (DESIGN decision 9).
+ */
+export function createVault(key: Secret): Vault {
+  const root = readKey(key.reveal().trim());
+  const subkeys = new Map<string, KeyObject>();
+  const subkey = (label: string): KeyObject => {
+    const known = subkeys.get(label);
+    if (known !== undefined) return known;
+    // A key object is prepared once; raw bytes would be copied and checked on every use, which costs four times the work.
+    const made = createSecretKey(Buffer.from(hkdfSync('sha256', root, 'puente', label, KEY_BYTES)));
+    subkeys.set(label, made);
+    return made;
+  };
+  const keyed = (label: string, text: string): string => createHmac('sha256', subkey(label)).update(text).digest('hex');
+  return {
+    seal: (value, purpose) => seal(subkey(`seal:${purpose}`), value, purpose),
+    open: (sealed, purpose) => open(subkey(`seal:${purpose}`), sealed, purpose),
+    // A call asks for its token's several times.
+    fingerprint: (secret) => secret.once(subkeys, (value) => keyed('fingerprint', value)),
+    keyed: (purpose, text) => keyed(`keyed:${purpose}`, text),
+    coverKey: () => subkey('cover'),
+  };
+}
+
+function readKey(text: string): Buffer {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
+  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return Buffer.from(text, 'base64');
+  if (text.length < MIN_PASSPHRASE_CHARACTERS) {
+    throw new PuenteError(
+      'bad_setting',
+      `PUENTE_SECRET_KEY must be 32 bytes as hex or base64, or a passphrase of at least ${MIN_PASSPHRASE_CHARACTERS} characters. Make one with: openssl rand -base64 32`,
+    );
+  }
+  // A passphrase has less randomness than its length; scrypt makes guessing it dear. The salt is fixed because
+  // every start must come to the same key without anything stored.
+  return scryptSync(text, 'puente passphrase', KEY_BYTES);
+}
+
+/** The nonce is made here and can't be handed in, because one used twice gives the content away. */
+function seal(key: KeyObject, value: string | Uint8Array, purpose: string): Uint8Array {
+  const nonce = takeRandom(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(boundText(purpose));
+  const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
+  return Buffer.concat([Buffer.of(VERSION), nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
+}
+
+function open(key: KeyObject, sealed: Uint8Array, purpose: string): Buffer {
+  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+  if (bytes.length < 1 + NONCE_BYTES + TAG_BYTES || bytes[0] !== VERSION) throw unusable(purpose);
+  const tag = bytes.subarray(bytes.length - TAG_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(1, 1 + NONCE_BYTES), {
+    authTagLength: TAG_BYTES,
+  });
+  decipher.setAAD(boundText(purpose));
+  decipher.setAuthTag(tag);
+  const clear = decipher.update(bytes.subarray(1 + NONCE_BYTES, bytes.length - TAG_BYTES));
+  try {
+    return Buffer.concat([clear, decipher.final()]);
+  } catch (cause) {
+    throw unusable(purpose, cause);
+  }
+}
+
+function boundText(purpose: string): Buffer {
+  return Buffer.from(`puente ${VERSION} ${purpose}`, 'utf8');
+}
+
+function unusable(purpose: string, cause?: unknown): PuenteError {
+  return new PuenteError(
+    'store_unusable',
+    `A sealed value (${purpose}) can't be opened: PUENTE_SECRET_KEY is not the key it was sealed with, or the stored bytes were changed. Start again with the key that was used before.`,
+    { facts: { purpose }, cause },
+  );
+}
