@@ -9,8 +9,8 @@ const onPostgres = [
   process.env.POSTGRES_JOURNEYS === '1'
     ? 'test/journeys/*.test.ts'
     : 'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
-  'test/http/named-by-tills.test.ts',
-  'test/moves/{routing,safety,seen}.test.ts',
+  'test/proxy/http/named-by-tills.test.ts',
+  'test/ops/moves/{routing,safety,seen}.test.ts',
   'test/crash/{crash,qr-crash,any-moment}.test.ts',
 ];
 /** `fidelity.test.ts` runs on both profiles of the sandbox by itself. */
@@ -18,7 +18,10 @@ const onField = 'test/journeys/{sdk,sdk-lost-answer,sdk-qr,odoo,reset,qr-journey
 /** Servers of their own that are killed, fail over and fall silent. */
 const ownServers = 'test/crash/database.test.ts';
 /** What takes longer than a developer waits: faults, kills and simulated days, and what the docs and the tools of this house do. */
-const proof = ['test/{crash,simulation,faults,docs}/**/*.test.ts', 'test/{bench,demo,screenshots,soak}.test.ts'];
+const proof = [
+  'test/{crash,simulation,faults,docs}/**/*.test.ts',
+  'test/scripts/{bench,demo,screenshots,soak}.test.ts',
+];
 
 export default defineConfig({
   test: {

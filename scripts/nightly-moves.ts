@@ -1,8 +1,8 @@
-/** Plays many random lives of merchants that are moved (`test/core/moves-model.test.ts` plays a few): `npm run nightly:moves`. */
+/** Plays many random lives of merchants that are moved (`test/ops/moves/moves-model.test.ts` plays a few): `npm run nightly:moves`. */
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
-import { playSequence } from '../test/core/two-worlds/sequence.ts';
-import { type Step, steps } from '../test/core/two-worlds/steps.ts';
+import { playSequence } from '../test/proxy/two-worlds/sequence.ts';
+import { type Step, steps } from '../test/proxy/two-worlds/steps.ts';
 import { newFolder, openStore } from '../test/store/sqlite/kit.ts';
 
 /** So many sequences share a store and a seed: enough to be quick, few enough to be repeated. */

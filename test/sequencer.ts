@@ -8,17 +8,17 @@ const LONG = [
   'journeys/qr-fidelity.test.ts',
   'crash/any-moment.test.ts',
   'crash/crash.test.ts',
-  'bench.test.ts',
+  'scripts/bench.test.ts',
   'simulation/bugs.test.ts',
   'docs/commands.test.ts',
   'exchanges/exchanges.test.ts',
   'journeys/qr-limitations.test.ts',
-  'cli/init.test.ts',
+  'ops/cli/init.test.ts',
   'crash/syscalls.test.ts',
   'crash/qr-crash.test.ts',
   'crash/database.test.ts',
   'journeys/assess.test.ts',
-  'demo.test.ts',
+  'scripts/demo.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {

@@ -1,4 +1,4 @@
-/** Puts proved documents together: the `Tables` that the stories in `core` use. */
+/** Puts proved documents together: the `Tables` that the stories in `proxy` use. */
 import type { Family } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';

@@ -1,4 +1,4 @@
-/** What the compiled mapping tables offer to the stories in `core`. */
+/** What the compiled mapping tables offer to the stories in `proxy`. */
 import type { Family, LegacyErrorName } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import type { RowDescription } from './describe.ts';
@@ -16,7 +16,7 @@ export interface Operation {
   family: Family;
   /** Operation kind for routing. */
   kind: 'devices' | 'intents' | 'qr' | 'payments';
-  /** Name of the story in `core` that runs it. */
+  /** Name of the story in `proxy` that runs it. */
   story: string;
   /** The call that is made of it, whose error rows apply; null when nothing is translated. */
   upstream: UpstreamCallName | null;

@@ -1,4 +1,4 @@
-/** What the stories in `core` are handed: everything that is not a decision. */
+/** What the stories are handed: everything that is not a decision. */
 import type { Tables } from '../mapping/tables.ts';
 import type { Cache } from './cache.ts';
 import type { CapturedMessages, Exchange, ExchangeDraft } from './evidence/exchange.ts';

@@ -13,7 +13,7 @@ export const elsewhere: Record<string, string[]> = {
     'npm run generate',
     'npm run check',
   ],
-  'Needs a capture of real traffic; test/core/capture replays such files.': ['npx puente replay '],
+  'Needs a capture of real traffic; test/ops/capture replays such files.': ['npx puente replay '],
   'Changes what this machine trusts; test/journeys/sdk.test.ts attaches a real client by a private authority.': [
     'cp authority.pem ',
     'update-ca-certificates',
@@ -29,11 +29,11 @@ export const elsewhere: Record<string, string[]> = {
     'journalctl ',
   ],
   'The next release of a clone, from the net.': ['git fetch ', 'git checkout '],
-  'Makes a release; test/release.test.ts tells what has to agree.': ['npm version ', 'git commit ', 'git tag '],
+  'Makes a release; test/scripts/release.test.ts tells what has to agree.': ['npm version ', 'git commit ', 'git tag '],
   'Docker; test/deploy/compose.test.ts reads compose.yaml.': ['docker compose ', 'export PUENTE_OPS_TOKEN='],
   'A database server of yours; test/store/postgres/transfer.test.ts carries an installation to a real one.': [
     'export PUENTE_POSTGRES_URL=',
     'npx puente migrate-store ',
   ],
-  'Half a minute of two cores; test/demo.test.ts runs it.': ['npm run demo'],
+  'Half a minute of two cores; test/scripts/demo.test.ts runs it.': ['npm run demo'],
 };

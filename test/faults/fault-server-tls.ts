@@ -1,7 +1,7 @@
 /** Certificates and protocol versions that a client must refuse, made on the spot under a throw-away authority. */
 import { webcrypto } from 'node:crypto';
 import { getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
-import { selfSigned } from '../outbound/certificate.ts';
+import { selfSigned } from '../proxy/upstream/certificate.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const HOUR_MS = 3_600_000;

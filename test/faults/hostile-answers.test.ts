@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Child, startChild } from '../crash/child.ts';
-import { type RawUpstream, startRawUpstream } from '../http/raw.ts';
 import { ARGENTINA, DEVICE, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+import { type RawUpstream, startRawUpstream } from '../proxy/http/raw.ts';
 
 /** Changed answers in all; `FUZZ_RUNS=100000` is for the night. */
 const RUNS = Number(process.env.FUZZ_RUNS ?? 1_000);

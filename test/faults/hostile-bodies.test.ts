@@ -1,10 +1,10 @@
 /** Bodies and queries that are not what they seem: refused before anything is asked or kept, never guessed at. */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { codePath, openQrShop, orderPath, type QrShop, storeOrder } from '../http/qr-till.ts';
-import { rawRequest, sendRaw } from '../http/raw.ts';
-import { idOf, legacyErrorOf, openShop, type Shop } from '../http/till.ts';
 import { ARGENTINA, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+import { codePath, openQrShop, orderPath, type QrShop, storeOrder } from '../proxy/http/qr-till.ts';
+import { rawRequest, sendRaw } from '../proxy/http/raw.ts';
+import { idOf, legacyErrorOf, openShop, type Shop } from '../proxy/http/till.ts';
 
 let shop: Shop;
 let qr: QrShop;

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
-import { legacyErrorOf } from '../http/till.ts';
+import { type Answer, ARGENTINA, BRAZIL, call, eventually, POINT, tokenOf } from '../kit.ts';
+import { legacyErrorOf } from '../proxy/http/till.ts';
 import {
   answerJson,
   answerWho,
@@ -13,8 +14,7 @@ import {
   startOutside,
   startUnruly,
   type Unruly,
-} from '../http/unruly.ts';
-import { type Answer, ARGENTINA, BRAZIL, call, eventually, POINT, tokenOf } from '../kit.ts';
+} from '../proxy/http/unruly.ts';
 
 let upstream: Unruly;
 let puente: Outside;

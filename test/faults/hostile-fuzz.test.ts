@@ -2,9 +2,9 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { codePath, orderPath, preference, preferencePath, storeOrder } from '../http/qr-till.ts';
-import { rawRequest } from '../http/raw.ts';
 import { ARGENTINA, type Bench, call, DEVICE, OPS_TOKEN, POINT, startBench, tokenOf } from '../kit.ts';
+import { codePath, orderPath, preference, preferencePath, storeOrder } from '../proxy/http/qr-till.ts';
+import { rawRequest } from '../proxy/http/raw.ts';
 
 /** Requests over sockets in all; `FUZZ_RUNS=100000` is for the night. */
 const RUNS = Number(process.env.FUZZ_RUNS ?? 2_000);

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { sendRaw } from '../http/raw.ts';
+import { ARGENTINA, call, eventually, tokenOf } from '../kit.ts';
+import { sendRaw } from '../proxy/http/raw.ts';
 import {
   answerJson,
   answerWho,
@@ -14,8 +15,7 @@ import {
   startOutside,
   startUnruly,
   type Unruly,
-} from '../http/unruly.ts';
-import { ARGENTINA, call, eventually, tokenOf } from '../kit.ts';
+} from '../proxy/http/unruly.ts';
 import { ambiguousHeads, CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
 
 /** HTTP/0.9 has no end of a head: the door waits for one, as it does for a slow one. */

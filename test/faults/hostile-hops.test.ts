@@ -1,6 +1,6 @@
 /** What a till sends for one hop, or for a reader that reads otherwise, goes no further: neither carried nor translated. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sendRaw } from '../http/raw.ts';
+import { sendRaw } from '../proxy/http/raw.ts';
 import {
   answerJson,
   answerWho,
@@ -9,7 +9,7 @@ import {
   startOutside,
   startUnruly,
   type Unruly,
-} from '../http/unruly.ts';
+} from '../proxy/http/unruly.ts';
 import { CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
 
 /** So many requests, and a connection has had its time. */

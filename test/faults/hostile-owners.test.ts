@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
-import { codePath, openQrShop, orderPath, type QrShop, storeOrder } from '../http/qr-till.ts';
-import { idOf, openShop, rowsOf, type Shop } from '../http/till.ts';
-import { startOutside } from '../http/unruly.ts';
 import { ARGENTINA, BRAZIL, call, DEVICE, MEXICO, POINT, tokenOf } from '../kit.ts';
+import { codePath, openQrShop, orderPath, type QrShop, storeOrder } from '../proxy/http/qr-till.ts';
+import { idOf, openShop, rowsOf, type Shop } from '../proxy/http/till.ts';
+import { startOutside } from '../proxy/http/unruly.ts';
 
 /** Pairs of a token and an id; `FUZZ_OWNERS=50000` is for the night. */
 const PAIRS = Number(process.env.FUZZ_OWNERS ?? 400);

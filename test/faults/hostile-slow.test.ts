@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { rowsOf } from '../http/till.ts';
+import { BRAZIL, call, DEVICE, eventually, MEXICO, POINT, tokenOf } from '../kit.ts';
+import { rowsOf } from '../proxy/http/till.ts';
 import {
   answerJson,
   answerWho,
@@ -16,9 +17,8 @@ import {
   startOutside,
   startUnruly,
   type Unruly,
-} from '../http/unruly.ts';
-import { BRAZIL, call, DEVICE, eventually, MEXICO, POINT, tokenOf } from '../kit.ts';
-import { selfSigned } from '../outbound/certificate.ts';
+} from '../proxy/http/unruly.ts';
+import { selfSigned } from '../proxy/upstream/certificate.ts';
 import { CREATE, exactly, START } from './hostile-table.ts';
 
 /** As short as the settings allow; the defaults are in `config/default.yaml`, and tested to be no longer than promised. */

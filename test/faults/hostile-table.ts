@@ -1,7 +1,7 @@
 /** Heads that two readers could read in two ways, byte for byte; each is the head of a create if it is anything. */
 import { connect } from 'node:net';
-import { rawRequest } from '../http/raw.ts';
 import { ARGENTINA, DEVICE, POINT, tokenOf } from '../kit.ts';
+import { rawRequest } from '../proxy/http/raw.ts';
 
 export const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 export const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;

@@ -1,8 +1,8 @@
 /** Generated faults of the network, try by try over real sockets: one key, the same bytes, one order, and no success without it (F4–F10, F22, F24). */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { legacyErrorOf } from '../http/till.ts';
 import { type Answer, eventually } from '../kit.ts';
+import { legacyErrorOf } from '../proxy/http/till.ts';
 import type { Act } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, SHORT, startUpstream, type Till, type Upstream } from './upstream-stand.ts';

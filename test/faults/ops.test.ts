@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/proxy/telemetry/log.ts';
-import { idOf, openShop, type Shop } from '../http/till.ts';
 import { type Answer, ARGENTINA, eventually, POINT } from '../kit.ts';
+import { idOf, openShop, type Shop } from '../proxy/http/till.ts';
 import { HOUSE } from '../run-cli.ts';
 
 const SOURCES = join(HOUSE, 'src');

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { request } from 'undici';
 import { startSandbox } from '../../src/sandbox/server.ts';
-import { type Outside, startOutside } from '../http/unruly.ts';
 import { type Answer, ARGENTINA, call } from '../kit.ts';
+import { type Outside, startOutside } from '../proxy/http/unruly.ts';
 
 export interface Outage extends Outside {
   /** While true every connection is cut as soon as it asks for something. */

@@ -1,8 +1,8 @@
 /** Hours without the upstream, and hours without a webhook: nothing is lost, the backlog drains at its pace, payments go first. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { idOf } from '../http/till.ts';
 import { eventually, POINT, type Receiver, startReceiver } from '../kit.ts';
+import { idOf } from '../proxy/http/till.ts';
 import { type Outage, openOutage } from './outage-stand.ts';
 
 const PER_SECOND = 40;

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { killChildren } from '../crash/child.ts';
 import { bundleSources, type Stand, startStand, usualBuild } from '../crash/stand.ts';
-import { idOf } from '../http/till.ts';
 import { ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+import { idOf } from '../proxy/http/till.ts';
 
 const LIMIT_MS = 120_000;
 /** Each call writes a line of 100 bytes; a pipe takes 64 KiB. */

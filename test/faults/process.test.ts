@@ -19,7 +19,7 @@ const SEED = 46;
 const SETTINGS = { PUENTE_SHUTDOWN_GRACE_MS: '4000', PUENTE_LIMITS_LAG_MS: '600' };
 /** A heap that the server fills by half when nobody calls. */
 const SMALL_HEAP = '--max-old-space-size=128';
-/** Each has an id or a token of its own; what is remembered of a hundred thousand, `test/core/remembered.test.ts` counts. */
+/** Each has an id or a token of its own; what is remembered of a hundred thousand, `test/proxy/remembered.test.ts` counts. */
 const STRANGE_CALLS = 3_000;
 const AT_ONCE = 50;
 /** A mishap that no test could bring about from outside: a promise that nobody waits for is rejected. */

@@ -7,16 +7,6 @@ import { opsRoutes } from '../../src/ops/api/api.ts';
 import { reportParts } from '../../src/ops/report/csv.ts';
 import { createLog } from '../../src/proxy/telemetry/log.ts';
 import {
-  codePath,
-  openQrShop,
-  orderPath,
-  preference,
-  preferencePath,
-  type QrShop,
-  storeOrder,
-} from '../http/qr-till.ts';
-import { idOf } from '../http/till.ts';
-import {
   type Answer,
   ARGENTINA,
   BRAZIL,
@@ -30,6 +20,16 @@ import {
   startReceiver,
   tokenOf,
 } from '../kit.ts';
+import {
+  codePath,
+  openQrShop,
+  orderPath,
+  preference,
+  preferencePath,
+  type QrShop,
+  storeOrder,
+} from '../proxy/http/qr-till.ts';
+import { idOf } from '../proxy/http/till.ts';
 import { HOUSE, puente } from '../run-cli.ts';
 import { encoded, encodings, searchFor } from './canary-search.ts';
 

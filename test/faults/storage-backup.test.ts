@@ -22,9 +22,9 @@ import { digestOf } from '../../src/store/sqlite/backup-thread.ts';
 import { examineFile } from '../../src/store/sqlite/examine.ts';
 import { restoreBackup } from '../../src/store/sqlite/restore.ts';
 import { killChildren, startChild } from '../crash/child.ts';
-import { idOf, openShop, type Shop } from '../http/till.ts';
 import { ANA, ARGENTINA, type Bench, BRAZIL, eventually, OPS_TOKEN, PEOPLE } from '../kit.ts';
-import { command } from '../moves/command.ts';
+import { command } from '../ops/moves/command.ts';
+import { idOf, openShop, type Shop } from '../proxy/http/till.ts';
 import { puente } from '../run-cli.ts';
 
 let folder: string;

@@ -16,8 +16,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Room } from '../../src/proxy/records/upkeep.ts';
-import { idOf, legacyErrorOf, openShop, type Shop } from '../http/till.ts';
 import { call, eventually } from '../kit.ts';
+import { idOf, legacyErrorOf, openShop, type Shop } from '../proxy/http/till.ts';
 import { MERCHANT, NOON } from '../store/contract/harness.ts';
 import { newFolder, openStore } from '../store/sqlite/kit.ts';
 

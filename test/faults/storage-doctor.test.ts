@@ -8,10 +8,10 @@ import type { DoctorReport } from '../../src/ops/doctor/doctor.ts';
 import type { Finding } from '../../src/ops/doctor/finding.ts';
 import { storageFindings } from '../../src/ops/doctor/storage.ts';
 import { surroundingFindings } from '../../src/ops/doctor/surroundings.ts';
-import { openShop, type Shop } from '../http/till.ts';
 import { makeAuthority } from '../journeys/authority.ts';
 import { ANA, ARGENTINA, OPS_TOKEN, PEOPLE, startReceiver } from '../kit.ts';
-import { command } from '../moves/command.ts';
+import { command } from '../ops/moves/command.ts';
+import { openShop, type Shop } from '../proxy/http/till.ts';
 import { puente } from '../run-cli.ts';
 
 const SECRET = 'webhook-secret-that-nobody-sees';

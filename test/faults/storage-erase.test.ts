@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Erasure } from '../../src/ops/upkeep/erase.ts';
-import { idOf, openShop, type Shop } from '../http/till.ts';
 import { ARGENTINA, BEN, BRAZIL, EVA, eventually, PEOPLE, type Receiver, startReceiver } from '../kit.ts';
+import { idOf, openShop, type Shop } from '../proxy/http/till.ts';
 
 /** Words that only this merchant's rows have. */
 const MARKS = ['Torta-de-la-abuela', 'TICKET-ERASE-7', 'receiver-key-of-the-merchant'];

@@ -8,8 +8,8 @@ import { loadConfig } from '../../src/config/config.ts';
 import type { DoctorReport } from '../../src/ops/doctor/doctor.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { restoreBackup } from '../../src/store/sqlite/restore.ts';
-import { auditsOf, FAST, idOf, rowsOf } from '../http/till.ts';
 import { type Answer, ARGENTINA, type Call, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+import { auditsOf, FAST, idOf, rowsOf } from '../proxy/http/till.ts';
 
 const SECRET = 'a webhook secret of the tests';
 const BEFORE = 'NEWLAND_N950__LOAD0000001';

@@ -1,7 +1,7 @@
 /** Answers that are broken, late, endless or somebody else's: never a 2xx on them, the same key and bytes again, one order (F4–F10, F20–F24). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { legacyErrorOf } from '../http/till.ts';
 import { eventually } from '../kit.ts';
+import { legacyErrorOf } from '../proxy/http/till.ts';
 import { type Act, type FaultServer, startFaultServer } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, SHORT, startUpstream, type Till, type Twist, type Upstream } from './upstream-stand.ts';

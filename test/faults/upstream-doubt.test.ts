@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Row } from '../http/till.ts';
 import { type Answer, ARGENTINA, call, eventually, POINT } from '../kit.ts';
+import type { Row } from '../proxy/http/till.ts';
 import type { Heard } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import {

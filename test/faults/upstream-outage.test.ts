@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/proxy/secret.ts';
 import { createUpstream } from '../../src/proxy/upstream/client.ts';
-import { type Row, rowsOf } from '../http/till.ts';
 import { type Answer, ARGENTINA, eventually, POINT, tokenOf } from '../kit.ts';
+import { type Row, rowsOf } from '../proxy/http/till.ts';
 import { type Gate, startFaultServer, startGate } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { idOf, openShop, type Shop } from '../http/till.ts';
 import { ARGENTINA, call, eventually, type Receiver, startReceiver } from '../kit.ts';
+import { idOf, openShop, type Shop } from '../proxy/http/till.ts';
 import { allHandled, forged, inboxOf, inventedOrder, SECRET, sendEvent, usualHeader } from './webhook-sender.ts';
 
 const DAY_MS = 86_400_000;

@@ -2,7 +2,7 @@
 import { webcrypto } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import '../outbound/certificate.ts'; // gives the x509 package the Reflect functions it asks for
+import '../proxy/upstream/certificate.ts'; // gives the x509 package the Reflect functions it asks for
 import { OTHER_HOST, VENDOR_HOST } from './vendor-host.ts';
 
 export interface Authority {

@@ -7,8 +7,8 @@ import type { Clock } from '../../src/proxy/runtime.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { createVault } from '../../src/proxy/vault.ts';
-import { laneRuntime } from '../core/lane-runtime.ts';
 import { usualKeeping } from '../engines/keeping.ts';
+import { laneRuntime } from '../proxy/routing/lane-runtime.ts';
 
 const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 

@@ -1,9 +1,9 @@
 /** Each numbered limitation of QR, merchant orders and payments, shown as exactly what a till sees differently. */
 import { describe, expect, it, test } from 'vitest';
 import type { Profile } from '../../src/sandbox/profile.ts';
-import { rawRequest, sendRaw, startRawUpstream } from '../http/raw.ts';
-import { startOutside } from '../http/unruly.ts';
 import { ARGENTINA, BRAZIL, call, DEVICE, tokenOf, topicOf } from '../kit.ts';
+import { rawRequest, sendRaw, startRawUpstream } from '../proxy/http/raw.ts';
+import { startOutside } from '../proxy/http/unruly.ts';
 import { hitsIn, reportsOf } from './limitation-hits.ts';
 import {
   ask,

@@ -45,7 +45,7 @@ const sponsors = fc.oneof(fc.nat(), fc.nat().map(String), fc.constantFrom('', 0,
 const urls = fc
   .tuple(fc.constantFrom('https://till.example', 'http://till.example:8443'), texts(0, 60))
   .map(([origin, path]) => `${origin}/?${path}`);
-/** What no URL can be made of is refused, and shown by `test/http/notice-urls.test.ts`. */
+/** What no URL can be made of is refused, and shown by `test/proxy/http/notice-urls.test.ts`. */
 const relatedUrls = fc
   .oneof(urls, texts(0, 80), fc.constant('www.till.example/ipn'))
   .filter((text) => callableUrl(text, 'https') !== null);

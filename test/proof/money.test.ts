@@ -21,7 +21,7 @@ import { askedAmount } from '../../src/mapping/asked-amount.ts';
 import { factsOf, findRefund, isEverything, judgeRefund, nodesOf, sumsOf } from '../../src/proxy/payments/judge.ts';
 import { isOpen, recognise as recogniseBy } from '../../src/proxy/payments/recognise.ts';
 import type { Refund } from '../../src/proxy/payments/refund.ts';
-import { refundOf } from '../core/refund-kit.ts';
+import { refundOf } from '../proxy/payments/refund-kit.ts';
 import { answered } from './stand.ts';
 
 const WHOLE = { amount_minor: null, transaction_id: undefined };

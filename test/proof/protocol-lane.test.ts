@@ -8,7 +8,7 @@ import { hasOwnWork, isStillOnOrders, isUnitOnOrders } from '../../src/proxy/rou
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
-import { setMerchant } from '../core/lane-runtime.ts';
+import { setMerchant } from '../proxy/routing/lane-runtime.ts';
 import { auditOf, MERCHANT, NOON, newSale, opened, orderId, TERMINAL } from '../store/contract/harness.ts';
 import {
   type Answer,

@@ -15,7 +15,7 @@ import type { Sale } from '../../src/proxy/sales/sale.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
 import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
-import { setMerchant } from '../core/lane-runtime.ts';
+import { setMerchant } from '../proxy/routing/lane-runtime.ts';
 import { MERCHANT, NOON, newSale, orderId, TERMINAL } from '../store/contract/harness.ts';
 import {
   answered,

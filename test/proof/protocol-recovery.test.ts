@@ -7,7 +7,7 @@ import { isGone, lookAfter } from '../../src/proxy/sales/complete.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { readOrder, refreshLink } from '../../src/proxy/sales/refresh.ts';
 import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
-import { setMerchant } from '../core/lane-runtime.ts';
+import { setMerchant } from '../proxy/routing/lane-runtime.ts';
 import { MERCHANT, NOON, newLink, orderId } from '../store/contract/harness.ts';
 import { answered, BROKEN, createStand, creates, orderOf, PAID, refusal, TOKEN, textOf, withCreate } from './stand.ts';
 

@@ -4,7 +4,7 @@ import { Client, type Dispatcher } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Reception } from '../../src/proxy/upstream/reception.ts';
 import { type SentMark, type SentWatch, watchSending } from '../../src/proxy/upstream/sent.ts';
-import { answer, onRequest, startPeer } from '../outbound/peer.ts';
+import { answer, onRequest, startPeer } from '../proxy/upstream/peer.ts';
 
 const MAX_BYTES = 64;
 const JSON_TYPE = { 'content-type': 'application/json' };

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { preference, preferencePath } from '../http/qr-till.ts';
 import { ARGENTINA, type Bench, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../kit.ts';
+import { preference, preferencePath } from '../proxy/http/qr-till.ts';
 import { type Sdk, type Type, takes } from './parse.ts';
 
 const TILL = 'SUC001POS001';

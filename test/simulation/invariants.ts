@@ -15,7 +15,7 @@ import { refundedOnce, refundsEqual, refundsKnown } from './invariants/refunds.t
 import { changesTold, eventsKept, neverBack, statesEqual } from './invariants/states.ts';
 import { auditsHold, callsBounded, lanesKept, nothingLeaks, nothingLeft, unitsFree } from './invariants/traffic.ts';
 
-/** I9 and I10 are whole in `test/outbound/guard.test.ts` and the canary run; here only what a simulation can see of them. */
+/** I9 and I10 are whole in `test/proxy/notices/guard.test.ts` and the canary run; here only what a simulation can see of them. */
 export const invariants: readonly (readonly [name: string, rule: Rule, what: string])[] = [
   ['I1', acknowledgedResolve, 'every 2xx create resolves to one existing order'],
   ['I2', oneOrderPerRow, 'one order, one key and one body per row'],

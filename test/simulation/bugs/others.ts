@@ -15,7 +15,7 @@ export const otherBugs: Bug[] = [
   },
   {
     name: 'lookup-only SSRF check',
-    test: { file: 'test/outbound/guard.test.ts', name: 'refuses the IP literal' },
+    test: { file: 'test/proxy/notices/guard.test.ts', name: 'refuses the IP literal' },
     edits: [
       {
         file: 'proxy/notices/guard.ts',
@@ -27,7 +27,7 @@ export const otherBugs: Bug[] = [
   },
   {
     name: 'redirect followed',
-    test: { file: 'test/outbound/sender.test.ts', name: 'a redirect is not followed' },
+    test: { file: 'test/proxy/notices/sender.test.ts', name: 'a redirect is not followed' },
     edits: [
       {
         file: 'proxy/notices/sender.ts',
@@ -38,7 +38,7 @@ export const otherBugs: Bug[] = [
   },
   {
     name: '=== on signatures',
-    test: { file: 'test/core/signature.test.ts', name: 'is decided by the constant-time comparison' },
+    test: { file: 'test/proxy/http/signature.test.ts', name: 'is decided by the constant-time comparison' },
     edits: [
       {
         file: 'proxy/http/signature.ts',
@@ -49,7 +49,7 @@ export const otherBugs: Bug[] = [
   },
   {
     name: 'path-only redaction',
-    test: { file: 'test/outbound/log.test.ts', name: 'has the fields of the list and no other' },
+    test: { file: 'test/proxy/telemetry/log.test.ts', name: 'has the fields of the list and no other' },
     edits: [
       {
         file: 'proxy/telemetry/log.ts',

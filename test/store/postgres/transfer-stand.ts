@@ -6,7 +6,6 @@ import { type App, startApp } from '../../../src/app/app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import type { MigrateStoreOutcome } from '../../../src/ops/cli/migrate-store.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
-import { FAST } from '../../http/till.ts';
 import {
   type Answer,
   ARGENTINA,
@@ -18,6 +17,7 @@ import {
   tables,
   tokenOf,
 } from '../../kit.ts';
+import { FAST } from '../../proxy/http/till.ts';
 import { puente, type Ran } from '../../run-cli.ts';
 
 const SECRET = 'a webhook secret of the tests';

@@ -1,8 +1,8 @@
 /** A commit that takes place and is never answered, at each of the two of a create: the till is told the truth or an error, and there is one order. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Relay, startRelay } from '../../engines/relay.ts';
-import { FAST } from '../../http/till.ts';
 import { type Bench, eventually, POINT, startBench } from '../../kit.ts';
+import { FAST } from '../../proxy/http/till.ts';
 import { type Server, startServer } from './server.ts';
 
 const NO_LOOKS = { PUENTE_RECONCILE_POINT_INTERVAL_MS: '3600000', PUENTE_RECONCILE_MAX_INTERVAL_MS: '3600000' };

@@ -1,0 +1,100 @@
+/** What a start prints is true: its lines are run in a shell as they stand, and it says where the ops token lies. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, expect, it } from 'vitest';
+import { eventually } from '../kit.ts';
+import { HOUSE } from '../run-cli.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'puente welcome '));
+const children: ChildProcess[] = [];
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    child.kill('SIGTERM');
+    if (child.exitCode === null) await once(child, 'exit');
+  }
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const FREE_PORTS = { PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0', PUENTE_SANDBOX_PORT: '0' };
+
+/** What a start with this environment prints before it waits for calls. */
+async function started(env: Record<string, string>, last: string): Promise<string> {
+  const usual = { PATH: process.env.PATH, PUENTE_DATA_DIR: mkdtempSync(join(directory, 'data-')), ...FREE_PORTS };
+  const child = spawn(process.execPath, ['src/main.ts'], { cwd: HOUSE, env: { ...usual, ...env } });
+  children.push(child);
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+  });
+  child.stderr.pipe(process.stderr);
+  return eventually(
+    async () => out,
+    (text) => text.includes(last),
+  );
+}
+
+/** Runs lines in a bash of the house, as somebody who copied them. */
+async function inShell(...lines: string[]): Promise<string> {
+  const PATH = `${join(HOUSE, 'node_modules/.bin')}:${process.env.PATH}`;
+  const options = { cwd: HOUSE, env: { PATH, HOME: directory } };
+  return (await promisify(execFile)('bash', ['-euc', lines.join('\n')], options)).stdout;
+}
+
+it('with the sandbox: a first payment and its story, by copying alone', async () => {
+  const printed = await started({}, '/_sandbox/settings');
+  const lines = printed.split('\n').map((line) => line.trim());
+  const [create, pay] = lines.filter((line) => line.startsWith('curl '));
+  const settings = /curl -s \S+_sandbox\/settings/.exec(printed)?.[0];
+  const count = /makes (\d+) choices/.exec(printed)?.[1];
+  const exports = lines.filter((line) => line.startsWith('export '));
+  expect(exports).toHaveLength(2);
+
+  expect(JSON.parse(await inShell(create ?? ''))).toMatchObject({ amount: 1500, id: expect.any(String) });
+  await inShell(pay ?? '');
+  const story = lines.find((line) => line.startsWith('npx puente trace'))?.split('  ')[0] ?? '';
+  expect(await inShell(...exports, story)).toContain('sale-1');
+  expect(JSON.parse(await inShell(settings ?? '')).assumptions).toHaveLength(Number(count));
+  expect(printed).toContain('npx puente init');
+  expect(printed).toContain('profile specification (sandbox.profile)');
+  expect(printed).toContain('sends notifications to local addresses too (sandbox.local_notification_urls)');
+});
+
+it('with a real upstream: where the token lies, never the token, and the first steps', async () => {
+  const secret = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), `${text}\n`, { mode: 0o600 });
+    return join(directory, name);
+  };
+  const config = join(directory, 'real.yaml');
+  writeFileSync(
+    config,
+    [
+      'upstream: https://api.example',
+      'public: { url: https://puente.shop.example }',
+      `secret_key_file: ${secret('secret key', 'hush-key-of-the-tests-0123456789abcdef')}`,
+      'ops:',
+      `  token_file: ${secret("owner's token", 'hush-hush-owner-token')}`,
+      `  tokens: { ana: { role: viewer, token_file: '${secret('ana', 'hush-hush-token-of-ana')}' } }`,
+    ].join('\n'),
+  );
+  const printed = await started({ PUENTE_CONFIG: config }, 'npx puente stage');
+  expect(printed).toContain(`ops token     as set by the file ${join(directory, "owner's token")} (ops.token_file);`);
+  expect(printed).toContain('one each for ana (viewer)');
+  expect(printed).toMatch(
+    /public door +https:\/\/puente\.shop\.example .*\n +listening on +127\.0\.0\.1:\d+, plain HTTP$/m,
+  );
+  expect(printed).toContain('nothing changes for anybody until you move a merchant');
+  expect(printed).not.toContain('hush');
+  const exports = printed.split('\n').filter((line) => line.startsWith('  export '));
+  expect(JSON.parse(await inShell(...exports, 'npx puente merchants list --json'))).toEqual([]);
+});
+
+it('with a real upstream and nobody who may enter: that comes first, and no step that would fail', async () => {
+  const env = { PUENTE_UPSTREAM: 'https://api.example', PUENTE_SECRET_KEY: 'k'.repeat(32) };
+  const printed = await started(env, 'new merchants');
+  expect(printed).toContain('none is set, so that the ops door lets nobody in: set PUENTE_OPS_TOKEN and start again');
+  expect(printed).not.toContain('What next');
+});

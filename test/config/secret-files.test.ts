@@ -1,0 +1,118 @@
+/** Secrets in files of their own: which form wins, what is refused and with which repair, and that none is ever shown. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/config.ts';
+import { settingsInForce } from '../../src/config/in-force.ts';
+import { PuenteError } from '../../src/error.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'puente-secret-files-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+mkdirSync(join(directory, 'folder'));
+
+const KEY = 'hush-key-of-the-tests-0123456789abcdef';
+const TOKEN = 'hush-ops-token-of-the-tests';
+const OTHER = 'hush-another-token-of-the-tests';
+const WEBHOOK = 'hush-webhook-secret';
+const DATABASE = 'postgres://puente:hush@db.example:5432/puente';
+
+let files = 0;
+function file(text: string, mode = 0o600): string {
+  const name = `file-${++files}`;
+  writeFileSync(join(directory, name), text);
+  chmodSync(join(directory, name), mode);
+  return name;
+}
+
+function load(env: Record<string, string>, yaml?: string) {
+  const own = yaml === undefined ? {} : { PUENTE_CONFIG: file(yaml) };
+  return loadConfig({ env: { ...env, ...own }, cwd: directory });
+}
+
+function refusal(env: Record<string, string>, yaml?: string): string {
+  try {
+    load(env, yaml);
+  } catch (error) {
+    expect(error).toBeInstanceOf(PuenteError);
+    expect((error as PuenteError).message).not.toContain('hush'); // proved on the line above
+    return (error as PuenteError).message;
+  }
+  throw new Error('the settings were accepted');
+}
+
+describe('a file of a secret is refused', () => {
+  it.each([
+    'PUENTE_SECRET_KEY_FILE',
+    'PUENTE_OPS_TOKEN_FILE',
+    'PUENTE_POSTGRES_URL_FILE',
+    'PUENTE_WEBHOOK_SECRET_FILE',
+  ])('%s that every user may read, that is not there, that is a directory, or that holds nothing', (variable) => {
+    const open = file(DATABASE, 0o644);
+    expect(refusal({ [variable]: open })).toContain(
+      `${join(directory, open)}, which every user of this machine may read; run \`chmod 600 ${join(directory, open)}\``,
+    );
+    expect(refusal({ [variable]: 'nowhere' })).toMatch(/nowhere, which can't be read; name a file that exists/);
+    expect(refusal({ [variable]: 'folder' })).toMatch(/folder, which (can't be read|every user)/);
+    expect(refusal({ [variable]: file('\n') })).toMatch(/from the file .* is a value that is not shown; allowed is/);
+  });
+
+  it.each([
+    ['secret_key', `secret_key: ${KEY}\nsecret_key_file: FILE\n`],
+    ['ops.token', `ops:\n  token: ${TOKEN}\n  token_file: FILE\n`],
+    ['postgres.url', `postgres:\n  url: ${DATABASE}\n  url_file: FILE\n`],
+    ['webhook.secret', `webhook:\n  secret: ${WEBHOOK}\n  secret_file: FILE\n`],
+  ])('%s in both forms at one place', (name, yaml) => {
+    expect(refusal({}, yaml.replace('FILE', file(DATABASE)))).toBe(
+      `${name} and ${name}_file are both set; keep one of them.`,
+    );
+  });
+
+  it('of a person, with the name of the person', () => {
+    const people = (entry: object) => ({ PUENTE_OPS_TOKENS: JSON.stringify({ ana: { role: 'viewer', ...entry } }) });
+    expect(refusal(people({ token_file: file(TOKEN, 0o604) }))).toMatch(/^ops\.tokens\.ana\.token_file is .*chmod 600/);
+    expect(refusal(people({ token_file: 'nowhere' }))).toMatch(/^ops\.tokens\.ana\.token_file is .*can't be read/);
+    expect(refusal(people({ token: TOKEN, token_file: file(OTHER) }))).toBe(
+      'ops.tokens.ana has a token and a token_file; keep one of them.',
+    );
+    expect(refusal(people({ token_file: 7 }))).toContain('or a `token_file` that holds it');
+  });
+});
+
+describe('a file of a secret', () => {
+  it('holds each secret, without its line end, and is never shown', () => {
+    const yaml = [
+      'upstream: https://api.example',
+      `secret_key_file: ${file(`${KEY}\r\n`)}`,
+      `ops:\n  token_file: ${file(`${TOKEN}\n`, 0o440)}`,
+      `postgres:\n  url_file: ${file(`${DATABASE}\n`, 0o400)}`,
+      `webhook:\n  secret_file: ${file(WEBHOOK)}`,
+    ].join('\n');
+    const config = load({}, yaml);
+    expect(config.secret_key?.reveal()).toBe(KEY);
+    expect(config.ops.token?.reveal()).toBe(TOKEN);
+    expect(config.postgres.url?.reveal()).toBe(DATABASE);
+    expect(config.webhook.secret?.reveal()).toBe(WEBHOOK);
+    expect(JSON.stringify(config) + inspect(config, { depth: 9, showHidden: true })).not.toContain('hush');
+    const told = settingsInForce(config).find(({ name }) => name === 'webhook.secret');
+    expect(told).toEqual({
+      name: 'webhook.secret',
+      value: 'set',
+      source: expect.stringMatching(/^the file .*secret_file/),
+    });
+  });
+
+  it('holds the tokens of people', () => {
+    const yaml = `ops:\n  tokens:\n    ana: { role: viewer, token_file: ${file(`${TOKEN}\n`)} }\n    ben: { role: operator, token: ${OTHER} }\n`;
+    const { ana, ben } = load({}, yaml).ops.tokens;
+    expect([ana?.token.reveal(), ben?.token.reveal()]).toEqual([TOKEN, OTHER]);
+  });
+
+  it('gives way to a variable with the secret, which is the later layer; and the other way round', () => {
+    const named = `ops:\n  token_file: ${file(TOKEN)}\n`;
+    expect(load({ PUENTE_OPS_TOKEN: OTHER }, named).ops.token?.reveal()).toBe(OTHER);
+    const written = `ops:\n  token: ${TOKEN}\n`;
+    expect(load({ PUENTE_OPS_TOKEN_FILE: file(OTHER) }, written).ops.token?.reveal()).toBe(OTHER);
+  });
+});

@@ -1,0 +1,109 @@
+/** What the ops door says of wrong input has a code in every sentence, down to each field: nothing stays English on a page. */
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { PuenteError } from '../../../src/error.ts';
+import { loadWords } from '../../../src/locales/load.ts';
+import { opsRoutes } from '../../../src/ops/api/api.ts';
+import { parsed } from '../../../src/ops/api/parse.ts';
+import { html, textOf } from '../../../src/ops/console/html.ts';
+import { saysAll } from '../../../src/ops/console/says.ts';
+
+const words = loadWords();
+
+/** What no field takes, or few. */
+const WRONG: readonly unknown[] = [
+  ...[null, undefined, '', 'x', '7'.repeat(40), 'x'.repeat(6_000), -1, 0, 1.5, 0.001, 1e9, 1e300, Number.NaN, true],
+  ...[{}, [], [''], [1], { nothing: 1 }, { one: 1, two: 2 }, Array.from({ length: 20_000 }, () => 'x')],
+];
+
+interface JsonSchema {
+  properties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
+}
+
+/** Wrong values for a schema, and for every field of it. */
+function wrongFor({ properties = {}, items, anyOf = [] }: JsonSchema): unknown[] {
+  return [
+    ...WRONG,
+    ...Object.entries(properties).flatMap(([name, inner]) => wrongFor(inner).map((value) => ({ [name]: value }))),
+    ...(items === undefined ? [] : wrongFor(items).map((value) => [value])),
+    ...anyOf.flatMap(wrongFor),
+  ];
+}
+
+/** Whole bodies and queries that a rule over several fields refuses. */
+const ODD_TOGETHER: Readonly<Record<string, unknown>> = {
+  'GET /api/audit/verify': { expect_sequence: '1' },
+  'POST /api/bulk': { target: { stage: 'shadow' }, reason: 'a test moves it' },
+  'PUT /api/merchants/:id': {
+    reason: 'a test sets it',
+    revision: 0,
+    deprecation: { deprecated_at: 2, sunset_at: 1 },
+  },
+};
+
+function refusalOf(schema: z.ZodType, value: unknown): PuenteError | null {
+  try {
+    parsed(schema, value);
+    return null;
+  } catch (error) {
+    if (error instanceof PuenteError) return error;
+    throw error;
+  }
+}
+
+const asked = opsRoutes.flatMap(({ method, path, body, query }) =>
+  [body, query].flatMap((schema) => (schema === undefined ? [] : [{ row: `${method} ${path}`, schema }])),
+);
+
+describe('what is wrong with what was sent', () => {
+  it.each(asked)('to $row is said in each language, and the same in English', async ({ row, schema }) => {
+    const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema; // its own words for parts
+    const refusals = [...wrongFor(json), ODD_TOGETHER[row]].flatMap((value) => refusalOf(schema, value) ?? []);
+    expect(refusals.length).toBeGreaterThan(5);
+    const distinct = new Map(refusals.map((refusal) => [refusal.message, refusal]));
+    for (const { message, said } of distinct.values()) {
+      expect(await textOf(html`${saysAll(words.en, message, said)}`)).toBe(await textOf(html`${message}`));
+      for (const own of [words.es, words.pt]) {
+        const text = await textOf(html`${saysAll(own, message, said)}`);
+        expect([message, text.includes('lang="en"'), text.length > 10]).toEqual([message, false, true]);
+      }
+    }
+  });
+
+  it('is told where, what it may be, and once', () => {
+    const refused = (value: unknown): string | undefined =>
+      refusalOf(z.strictObject({ of: z.array(z.strictObject({ stage: z.enum(['a', 'b']) })), n: z.int() }), value)
+        ?.message;
+    expect(refused({ of: [{ stage: 'c' }, { state: 'a' }] })).toBe(
+      'of.0.stage: Invalid option: expected one of "a"|"b"; of.1.stage: Invalid option: expected one of "a"|"b"; of.1.state is not a known field; allowed is stage; n is missing; number is needed',
+    );
+    expect(refused([])).toBe('Invalid input: expected object, received array');
+    expect(refused(undefined), 'nothing at all has no name').toBe('Invalid input: expected object, received undefined');
+    expect(refusalOf(z.strictObject({}), { one: 1, two: 2 })?.message).toBe(
+      'one, two are not known fields; nothing is taken here',
+    );
+  });
+
+  it('is said in the words of each language', async () => {
+    const schema = z.strictObject({ share: z.number('a share is a percentage from 0 to 100'), id: z.string().max(1) });
+    const refusal = refusalOf(schema, { id: 'no', shar: 5, other: 1 });
+    const text = (own: (typeof words)['es']): Promise<string> =>
+      textOf(html`${saysAll(own, refusal?.message ?? '', refusal?.said ?? [])}`);
+    expect(await text(words.es)).toBe(
+      'share: una porción es un porcentaje de 0 a 100. id: es demasiado largo: admite 1 carácter o menos. shar y other no son campos conocidos; se admite share e id.',
+    );
+    expect(await text(words.pt)).toBe(
+      'share: uma fração é uma porcentagem de 0 a 100. id: é longo demais: aceita 1 caractere ou menos. shar e other não são campos conhecidos; aceita-se share e id.',
+    );
+  });
+
+  it('stays English, and is marked so, where a schema says it in words that nobody knows', async () => {
+    const refusal = refusalOf(z.strictObject({ at: z.string('say when') }), {});
+    expect(refusal?.message).toBe('at: say when');
+    expect(await textOf(html`${saysAll(words.es, 'at: say when', refusal?.said ?? [])}`)).toBe(
+      'at: <span lang="en">say when</span>.',
+    );
+  });
+});

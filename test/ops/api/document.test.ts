@@ -1,0 +1,237 @@
+/** The OpenAPI document and the rows it is made of: whole, valid, and with a command for every operation. */
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { opsRoutes } from '../../../src/ops/api/api.ts';
+import { openApi } from '../../../src/ops/api/openapi.ts';
+import { opsRoute } from '../../../src/ops/api/route.ts';
+import { exitCodes } from '../../../src/ops/cli/output.ts';
+import { programHere } from '../../program.ts';
+
+/** Commands that work without a running Puente. */
+const LOCAL = [
+  'serve',
+  'restore',
+  'migrate-store',
+  'check',
+  'explain',
+  'init',
+  'assess',
+  'replay',
+  'report diff',
+  'completion',
+];
+/** Commands that set one thing of what `merchants set` can. */
+const SHORTHANDS = ['capture on', 'capture off'];
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  'x-puente-role': string;
+  'x-puente-command': string;
+  parameters: { name: string; in: string; required: boolean; schema: object }[];
+  requestBody?: { content: object };
+  responses: Record<string, { content?: Record<string, { schema: object }>; $ref?: string }>;
+}
+
+const document = openApi('1.2.3', opsRoutes) as {
+  openapi: string;
+  info: object;
+  paths: Record<string, Record<string, Operation>>;
+}; // what the tests below prove of it
+
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+);
+
+function follow(reference: string): unknown {
+  const steps = reference.replace(/^#\//, '').split('/');
+  return steps.reduce<unknown>((value, step) => (value as Record<string, unknown> | undefined)?.[step], document); // a path into JSON
+}
+
+function referencesIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === '$ref' && typeof inner === 'string' ? [inner] : referencesIn(inner),
+  );
+}
+
+/** Every command that does something; one that has others below it does, when it takes an argument itself. */
+function leaves(command: Command, above: string[] = []): { name: string; command: Command }[] {
+  const inner = command.commands.filter((one) => one.name() !== 'help');
+  const below = inner.flatMap((one) => leaves(one, [...above, one.name()]));
+  const acts = inner.length === 0 || command.registeredArguments.length > 0;
+  return acts ? [{ name: above.join(' '), command }, ...below] : below;
+}
+
+/** The fields of each object in a JSON Schema that would take others beside them. */
+function looseObjects(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const within = Object.values(schema).flatMap(looseObjects);
+  const is_loose =
+    'properties' in schema && !('additionalProperties' in schema && schema.additionalProperties === false);
+  return is_loose ? [Object.keys(schema.properties as object).join(', '), ...within] : within; // JSON Schema has an object there
+}
+
+/** All of `--help`, with what stands after the options. */
+function helpOf(command: Command): string {
+  const parts: string[] = [];
+  command.configureOutput({ writeOut: (text) => void parts.push(text) }).outputHelp();
+  return parts.join('');
+}
+
+const program = programHere();
+const commands = leaves(program);
+
+describe('the rows', () => {
+  it('each have a place of their own', () => {
+    const places = opsRoutes.map(({ method, path }) => `${method} ${path.replace(/:\w+/g, ':')}`);
+    expect(places.filter((place, index) => places.indexOf(place) !== index)).toEqual([]);
+    expect(places.filter((place) => !place.includes(' /api/'))).toEqual([]);
+  });
+
+  it('refuse unknown fields: every object that a body or a query can hold is strict [F127]', () => {
+    const loose = opsRoutes.flatMap(({ method, path, body, query }) =>
+      [body, query]
+        .filter((schema) => schema !== undefined)
+        .flatMap((schema) => looseObjects(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })))
+        .map((fields) => `${method} ${path}: ${fields}`),
+    );
+    expect(loose).toEqual([]);
+  });
+
+  it('never let a viewer change anything', () => {
+    const open = opsRoutes.filter(({ method, role }) => method !== 'GET' && method !== 'POST' && role === 'viewer');
+    expect(open.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+  });
+
+  it.each(opsRoutes.map(({ method, path, command }) => ({ row: `${method} ${path}`, command })))(
+    '$row has the command `puente $command`',
+    ({ command }) => {
+      const [name, ...flags] = command.split(' --');
+      const found = commands.find((one) => one.name === name);
+      expect(found?.name).toBe(name);
+      const known = found?.command.options.map(({ long }) => long);
+      expect(known).toEqual(expect.arrayContaining(flags.map((flag) => `--${flag}`)));
+    },
+  );
+});
+
+describe('the commands', () => {
+  it('do nothing that the API can not: each is named by a row, or needs no running Puente [F131]', () => {
+    const named = new Set(opsRoutes.map(({ command }) => command.replace(/ --.*/, '')));
+    const others = commands.map(({ name }) => name).filter((name) => !named.has(name));
+    expect(others.toSorted()).toEqual([...LOCAL, ...SHORTHANDS].toSorted());
+  });
+
+  it.each(commands)('$name --help says what it does, with an example', ({ name, command }) => {
+    const help = helpOf(command);
+    expect(command.description()).not.toBe('');
+    expect(help.match(/^Examples?:/gm)).toHaveLength(1);
+    expect(help).toContain(`puente ${name}`);
+    for (const option of command.options) expect([option.flags, option.description]).not.toContain('');
+  });
+
+  it('have examples that they take: known flags, and all that are required', () => {
+    for (const { name, command } of commands) {
+      const examples = [...helpOf(command).matchAll(/^ {2}(?:\S+: +)?puente (.*)$/gm)].map(([, words]) => words ?? '');
+      for (const example of examples.filter((words) => words.startsWith(name))) {
+        const own = example.split(/ (?:[|>]|&&)/)[0] ?? '';
+        const flags: readonly string[] = own.replace(/(["']).*?\1/g, '').match(/(?<= )--[a-z-]+/g) ?? [];
+        const known = command.options.flatMap(({ long }) => long ?? []);
+        expect([example, flags.filter((flag) => !known.includes(flag))]).toEqual([example, []]);
+        const required = command.options.filter(({ mandatory }) => mandatory).map(({ long }) => long);
+        expect([example, required.filter((flag) => !flags.includes(flag ?? ''))]).toEqual([example, []]);
+      }
+    }
+  });
+
+  it('that ask a running Puente print JSON for scripts, and can be told where it is', () => {
+    const asking = commands.filter(({ name }) => !LOCAL.includes(name));
+    const without = asking.filter(
+      ({ command }) => !['--json', '--ops'].every((flag) => command.options.some(({ long }) => long === flag)),
+    );
+    expect(without.map(({ name }) => name)).toEqual([]);
+  });
+
+  it('have their exit codes in the root help', () => {
+    const help = helpOf(program);
+    for (const code of Object.values(exitCodes)) expect(help).toMatch(new RegExp(`^  ${code}  \\S`, 'm'));
+  });
+});
+
+describe('the document', () => {
+  it('is OpenAPI 3.1 and holds every row, with role and command', () => {
+    expect(document.openapi).toBe('3.1.0');
+    expect(operations).toHaveLength(opsRoutes.length);
+    for (const { method, path, role, command, summary } of opsRoutes) {
+      const operation = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+      expect([path, operation]).toEqual([
+        path,
+        expect.objectContaining({ summary, 'x-puente-role': role, 'x-puente-command': command }),
+      ]);
+    }
+  });
+
+  it('has no reference that leads nowhere', () => {
+    const references = referencesIn(document);
+    expect(references).toContain('#/components/responses/Refusal');
+    expect(references.filter((reference) => follow(reference) === undefined)).toEqual([]);
+  });
+
+  it.each(operations)('$method $path declares its parameters, answers and refusals', ({ path, operation }) => {
+    const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
+    expect(inPath.map(({ name }) => name)).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
+    expect(inPath.every(({ required }) => required)).toBe(true);
+    const types = Object.keys(operation.responses['200']?.content ?? {});
+    expect(types.length).toBeGreaterThan(0);
+    for (const status of ['400', '401', '403', '404', '409', '429', '500']) {
+      expect([status, operation.responses[status]?.$ref]).toEqual([status, '#/components/responses/Refusal']);
+    }
+  });
+
+  it('gives every operation an id of its own', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.filter((id) => !/^[a-z]+_\w+$/.test(id))).toEqual([]);
+  });
+
+  it('takes schemas as they are sent, and moves what refers to itself', () => {
+    const tree = z.strictObject({
+      name: z.string(),
+      get inner() {
+        return z.array(tree);
+      },
+    });
+    const named = z.string().meta({ id: 'Instant' });
+    const row = opsRoute({
+      method: 'POST',
+      path: '/api/trees/:id/leaves',
+      role: 'operator',
+      summary: 'A tree.',
+      query: z.strictObject({
+        since: z.iso.datetime().transform((text) => Date.parse(text)),
+        limit: z.coerce.number().default(5),
+      }),
+      body: tree,
+      answer: z.object({ at: named, when: z.date() }),
+      command: 'trees',
+      run: async () => ({}),
+    });
+    const made = openApi('1', [row]) as typeof document & { components: { schemas: Record<string, object> } }; // as above
+    const operation = made.paths['/api/trees/{id}/leaves']?.post;
+    expect(operation?.parameters).toMatchObject([
+      { name: 'id', in: 'path', required: true },
+      { name: 'since', in: 'query', required: true, schema: { type: 'string', format: 'date-time' } },
+      { name: 'limit', in: 'query', required: false, schema: { type: 'number', default: 5 } },
+    ]);
+    const reference = { $ref: '#/components/schemas/post_trees_id_leaves_body' };
+    expect(operation?.requestBody?.content).toEqual({ 'application/json': { schema: reference } });
+    expect(made.components.schemas.post_trees_id_leaves_body).toMatchObject({
+      properties: { inner: { type: 'array', items: reference } },
+      additionalProperties: false,
+    });
+    expect(made.components.schemas.post_trees_id_leaves_answer_Instant).toMatchObject({ type: 'string' });
+    expect(JSON.stringify(made)).not.toContain('#/$defs');
+  });
+});

@@ -1,0 +1,266 @@
+/** The delivery log on the ops door: what was told, each attempt of it, and replays with a reason and an audit line. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { NoticeView } from '../../../src/ops/notices/log.ts';
+import { verifyAudit } from '../../../src/proxy/audit.ts';
+import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, type Receiver, startReceiver, tokenOf } from '../../kit.ts';
+import { auditsOf, idOf, openShop, type Shop } from '../../proxy/http/till.ts';
+import { command } from '../moves/command.ts';
+
+let shop: Shop;
+let receiver: Receiver;
+let status = 200;
+beforeEach(async () => {
+  status = 200;
+  shop = await openShop();
+  receiver = await startReceiver(() => status);
+  const notice_url = `${receiver.url}?key=the-receivers-key`;
+  await shop.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' }); // one notice a sale
+});
+afterEach(async () => {
+  await shop.close();
+  await receiver.close();
+});
+
+const ALWAYS = { since: '2020-01-01T00:00:00Z', until: '2100-01-01T00:00:00Z' };
+
+/** A paid sale on a terminal of its own; resolves once its notice was tried. */
+async function paidSale(): Promise<NoticeView> {
+  const device = shop.freshDevice();
+  const id = idOf(await shop.create(device));
+  await shop.atTerminal('pay', { device });
+  const found = await eventually(
+    () => log(`?limit=500`),
+    (notices) => notices.some((notice) => notice.legacy_id === id && notice.last_attempt !== null),
+  );
+  const notice = found.find(({ legacy_id }) => legacy_id === id);
+  if (notice === undefined) throw new Error('no notice of the sale');
+  return notice;
+}
+
+async function log(query = ''): Promise<NoticeView[]> {
+  const answer = await shop.ops(`/api/notices${query}`);
+  if (answer.status !== 200) throw new Error(`the log answered ${answer.status} ${answer.text}`);
+  return (answer.body as { notices: NoticeView[] }).notices; // the API's own form
+}
+
+function replay(path: string, body: object) {
+  return shop.ops(`/api/notices/${path}`, { body });
+}
+
+describe('the log', () => {
+  it('shows a notice with every attempt, and of its URL only where it went', async () => {
+    status = 500;
+    const { id } = await paidSale();
+    const { status: found, body, text } = await shop.ops(`/api/notices/${id}`);
+    expect(found).toBe(200);
+    expect(body).toMatchObject({
+      id,
+      merchant: ARGENTINA,
+      topic: 'point',
+      form: 'point',
+      state: 'pending',
+      replayed: false,
+      attempts: 1,
+      sequence: 1,
+      next_attempt_at: expect.stringMatching(/Z$/),
+      tries: [
+        {
+          at: expect.stringMatching(/Z$/),
+          outcome: 'theirs',
+          status: 500,
+          url: `${new URL(receiver.url).origin}/…?…`,
+          detail: 'The receiver answered 500; 200 or 201 was expected.',
+        },
+      ],
+    });
+    expect(text).not.toContain('the-receivers-key');
+  });
+
+  it('is filtered, newest first', async () => {
+    const first = await paidSale();
+    const second = await paidSale();
+    const ids = async (query: string): Promise<string[]> => (await log(query)).map(({ id }) => id);
+    expect(await ids('')).toEqual([second.id, first.id]);
+    expect(await ids('?limit=1')).toEqual([second.id]);
+    expect(await ids(`?merchant=${ARGENTINA}&state=delivered&topic=point`)).toEqual([second.id, first.id]);
+    expect(await ids(`?merchant=${BRAZIL}`)).toEqual([]);
+    expect(await ids('?state=dead')).toEqual([]);
+    expect(await ids('?topic=payment')).toEqual([]);
+    expect(await ids(`?since=${second.created_at}`)).toEqual([second.id]);
+    expect(await ids(`?until=${encodeURIComponent(second.created_at)}`)).toEqual([first.id]);
+    expect(await ids('?until=2020-01-01T00:00:00-03:00')).toEqual([]);
+  });
+
+  it('refuses a query it does not know', async () => {
+    for (const query of [
+      '?state=lost',
+      '?topic=morse',
+      '?merchant=shop',
+      '?since=yesterday',
+      '?limit=0',
+      '?limit=501',
+      '?state=dead&state=pending',
+      '?order=asc',
+    ]) {
+      const answer = await shop.ops(`/api/notices${query}`);
+      const refusal = { error: 'bad_request', message: expect.stringMatching(/\S/) };
+      expect([query, answer.status, answer.body]).toMatchObject([query, 400, refusal]);
+    }
+  });
+
+  it('needs the ops token on every route', async () => {
+    for (const [method, path] of [
+      ['GET', '/api/notices'],
+      ['GET', '/api/notices/x'],
+      ['POST', '/api/notices/x/replay'],
+      ['POST', '/api/notices/replay'],
+    ] as const) {
+      const body = method === 'GET' ? {} : { body: { reason: 'why not' } };
+      const answer = await call(shop.app.ops_url + path, { method, token: tokenOf(ARGENTINA), ...body });
+      expect([method, path, answer.status]).toEqual([method, path, 401]);
+    }
+  });
+
+  it('knows no notice of another id', async () => {
+    for (const answer of [
+      await shop.ops('/api/notices/nobody'),
+      await replay('nobody/replay', { reason: 'why not' }),
+    ]) {
+      expect([answer.status, (answer.body as { error: string }).error]).toEqual([404, 'not_found']);
+    }
+    expect((await auditsOf(shop.data_dir)).filter(({ action }) => action.startsWith('replay'))).toEqual([]);
+  });
+});
+
+describe('a replay of one', () => {
+  it('delivers the same bytes with the same request id once more, and says who asked and why', async () => {
+    await shop.notify(ARGENTINA, { dialect: 'point_integration_wh', notice_secret: 'a secret of eight' });
+    const { id } = await paidSale();
+    const answer = await replay(`${id}/replay`, { reason: 'the shop lost it' });
+    expect([answer.status, answer.body]).toEqual([200, expect.objectContaining({ id, replayed: true })]);
+    const [first, second] = await receiver.waitFor(2);
+    expect(second?.text).toBe(first?.text);
+    expect(second?.headers['x-request-id']).toBe(first?.headers['x-request-id']);
+    expect(second?.headers['x-request-id']).toBe(id);
+    const after = await eventually(
+      async () => (await shop.ops(`/api/notices/${id}`)).body as NoticeView & { tries: unknown[] }, // the API's own form
+      ({ tries }) => tries.length === 2,
+    );
+    expect(after).toMatchObject({ state: 'delivered', replayed: true, next_attempt_at: null });
+    const lines = await auditsOf(shop.data_dir);
+    expect(lines.at(-1)).toMatchObject({
+      who: 'operator',
+      action: 'replay notice',
+      subject: after.legacy_id,
+      reason: 'the shop lost it',
+      detail: { notice: id, topic: 'point', form: 'point', state: 'delivered' },
+    });
+    expect(verifyAudit(lines)).toMatchObject({ intact: true });
+  });
+
+  it('makes one that waits for its next attempt due at once', async () => {
+    status = 500;
+    const { id } = await paidSale();
+    status = 200;
+    expect((await replay(`${id}/replay`, { reason: 'the shop is back' })).status).toBe(200);
+    await receiver.waitFor(2);
+    await eventually(
+      () => log(),
+      ([notice]) => notice?.state === 'delivered',
+    );
+  });
+
+  it('needs a reason, and nothing else', async () => {
+    const { id } = await paidSale();
+    for (const body of [{}, { reason: '  ' }, { reason: 'why not', force: true }]) {
+      expect([body, (await replay(`${id}/replay`, body)).status]).toEqual([body, 400]);
+    }
+    expect(receiver.received).toHaveLength(1);
+  });
+});
+
+describe('a replay of a window', () => {
+  it('says how many there are, then tells what was not delivered again, then what was', async () => {
+    await paidSale();
+    status = 503;
+    await paidSale();
+    await paidSale();
+    const dry = { ...ALWAYS, merchant: ARGENTINA, reason: 'the shop was down', dry_run: true };
+    expect((await replay('replay', dry)).body).toEqual({ notices: 2, dry_run: true, delivered_left_out: 1 });
+    expect((await replay('replay', { ...dry, states: ['delivered'] })).body).toEqual({
+      notices: 1,
+      dry_run: true,
+      delivered_left_out: 0,
+    });
+    expect((await replay('replay', { ...dry, merchant: BRAZIL })).body).toMatchObject({ notices: 0, dry_run: true });
+    expect((await replay('replay', { ...dry, topic: 'payment' })).body).toMatchObject({ notices: 0, dry_run: true });
+    const upside_down = await replay('replay', { ...dry, until: ALWAYS.since });
+    expect([upside_down.status, upside_down.body]).toEqual([
+      400,
+      {
+        error: 'bad_request',
+        message: expect.stringContaining('must be later than since'),
+        said: [{ code: 'refusal.empty_window', facts: expect.anything() }],
+      },
+    ]);
+    expect((await auditsOf(shop.data_dir)).map(({ action }) => action)).toEqual(['merchant settings']);
+    expect(receiver.received).toHaveLength(3);
+
+    const surprised = await replay('replay', { ...dry, dry_run: false, expected: 1 });
+    expect([surprised.status, surprised.body]).toMatchObject([
+      409,
+      { error: 'conflict', message: expect.stringContaining('there are 2 now'), expected: 1, notices: 2 },
+    ]);
+    const argv = [
+      'notices',
+      'replay',
+      '--since',
+      ALWAYS.since,
+      '--until',
+      ALWAYS.until,
+      '--reason',
+      'the shop was down',
+    ];
+    const typed = await command([...argv, '--expected', '1'], {
+      PUENTE_OPS_URL: shop.app.ops_url,
+      PUENTE_OPS_TOKEN: OPS_TOKEN,
+    });
+    expect([typed.code, typed.err]).toEqual([1, expect.stringContaining('there are 2 now')]);
+    expect(receiver.received).toHaveLength(3);
+
+    status = 200;
+    const told = await replay('replay', { ...dry, dry_run: false, expected: 2 });
+    expect([told.status, told.body]).toEqual([200, { notices: 2, dry_run: false, delivered_left_out: 1 }]);
+    await receiver.waitFor(5);
+    await eventually(
+      () => log('?state=delivered'),
+      (notices) => notices.length === 3,
+    );
+    const again = await replay('replay', { ...ALWAYS, states: ['delivered'], reason: 'all of it once more' });
+    expect(again.body).toEqual({ notices: 3, dry_run: false, delivered_left_out: 0 });
+    await receiver.waitFor(8);
+    const replays = (await auditsOf(shop.data_dir)).filter(({ action }) => action === 'replay notices');
+    expect(replays).toMatchObject([
+      {
+        subject: ARGENTINA,
+        reason: 'the shop was down',
+        detail: { since: '2020-01-01T00:00:00.000Z', states: ['pending', 'dead'], notices: 2 },
+      },
+      { subject: 'all merchants', reason: 'all of it once more', detail: { states: ['delivered'], notices: 3 } },
+    ]);
+  });
+
+  it('refuses what names no window, no reason, or something unknown', async () => {
+    const table: [string, object][] = [
+      ['no reason', ALWAYS],
+      ['no end', { since: ALWAYS.since, reason: 'why not' }],
+      ['no beginning', { until: ALWAYS.until, reason: 'why not' }],
+      ['a day without a time', { ...ALWAYS, since: '2026-01-01', reason: 'why not' }],
+      ['no state', { ...ALWAYS, states: [], reason: 'why not' }],
+      ['an unknown state', { ...ALWAYS, states: ['lost'], reason: 'why not' }],
+      ['a merchant that is none', { ...ALWAYS, merchant: 'x', reason: 'why not' }],
+      ['an unknown field', { ...ALWAYS, limit: 5, reason: 'why not' }],
+    ];
+    for (const [name, body] of table) expect([name, (await replay('replay', body)).status]).toEqual([name, 400]);
+  });
+});

@@ -1,0 +1,174 @@
+/** `puente capture`, `assess` and `replay` as people and pipelines run them. */
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { ARGENTINA, type Bench, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
+import { HOUSE, puente } from '../../run-cli.ts';
+import { lines } from '../capture/files.ts';
+import { command } from '../moves/command.ts';
+
+let directory: string;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'puente-cli-capture-'));
+});
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+function written(name: string, text: string): string {
+  const file = join(directory, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+describe('assess', () => {
+  const create = {
+    method: 'POST',
+    path: `${POINT}/devices/${DEVICE}/payment-intents`,
+    status: 200,
+    at: '2026-11-21T09:00:00Z',
+  };
+
+  test('a blocked merchant is exit code 3, and the text names what blocks and the line that shows it', async () => {
+    const file = written(
+      'blocked.jsonl',
+      lines({ ...create, body: { amount: 100 } }, 'nonsense', { method: 'GET', path: '/x' }),
+    );
+    const { code, out } = await command(['assess', file, '--merchant', '9', '--site', 'MLA']);
+    expect(out).toContain('3 lines = 1 assessed + 1 of no operation + 1 unreadable');
+    expect(out).toContain('line 2: it is not JSON');
+    expect(out).toMatch(/^9 is BLOCKED/m);
+    expect(out).toContain('property_value');
+    expect(code).toBe(3);
+  });
+
+  test('too little is exit code 4, as JSON from standard input', async () => {
+    const input = lines({ ...create, body: { amount: 1500 } });
+    const { code, out } = await puente(['assess', '-', '--json', '--site', 'MLA'], { input });
+    expect(JSON.parse(out)).toMatchObject({
+      verdict: 'inconclusive',
+      sums: { lines: 1, assessed: 1, shadowed: 1 },
+      merchants: [{ merchant_id: 'unknown', verdicts: [{ verdict: 'accepted' }] }],
+    });
+    expect(code).toBe(4);
+  });
+
+  test.each([
+    ['no such file', ['assess', 'nowhere.har'], 1, /nowhere.har can't be read \(ENOENT\)/],
+    ['a site that is none', ['assess', '-', '--site', 'Argentina'], 2, /a site such as MLA/],
+    ['replay against nothing', ['replay', '-'], 2, /--against/],
+  ])('%s', async (_what, argv, code, said) => {
+    const ran = await command(argv);
+    expect(ran.err).toMatch(said);
+    expect(ran.code).toBe(code);
+  });
+
+  test('fewer calls prove nothing, as many as a running Puente wants', () => {
+    const defaults = parse(readFileSync(join(HOUSE, 'config', 'default.yaml'), 'utf8')) as {
+      moves: { min_sample: number };
+    }; // ours
+    expect(readFileSync(join(HOUSE, 'src', 'cli', 'assess.ts'), 'utf8')).toContain(
+      `MIN_SAMPLE = ${defaults.moves.min_sample};`,
+    );
+  });
+});
+
+describe('a capture of a running Puente', () => {
+  let bench: Bench;
+  const run = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
+
+  beforeAll(async () => {
+    bench = await startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' });
+  });
+
+  afterAll(() => bench.close());
+
+  test('is switched on with a reason, exported, replayed, and switched off', async () => {
+    const sell = () =>
+      bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, {
+        body: { amount: 1500, additional_info: { ticket_number: 'S1' } },
+      });
+    /** Evidence is written beside the calls. */
+    const recorded = (count: number) =>
+      eventually(
+        async () => (await bench.ops(`/api/exchanges?merchant=${ARGENTINA}`)).text.trim().split('\n').length,
+        (lines) => lines === count + 2,
+      );
+    await sell();
+    await recorded(1);
+    const on = await run('capture', 'on', ARGENTINA, '--reason', 'before the move');
+    expect(on).toMatchObject({ code: 0, out: expect.stringContaining('are captured from now on') });
+    await sell();
+    await recorded(2);
+    const output = join(directory, 'export.jsonl');
+    const exported = await run('capture', 'export', '--merchant', ARGENTINA, '--output', output);
+    expect(exported).toMatchObject({ code: 0, out: '', err: expect.stringContaining(output) });
+    const kept = readFileSync(output, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(kept).toMatchObject([
+      { puente_capture: 1 },
+      { messages: null },
+      { messages: {} },
+      { puente_capture_end: 2 },
+    ]);
+    const captured = await run('capture', 'export', '--captured');
+    expect(captured.out.trim().split('\n')).toHaveLength(3);
+
+    const same = await command(['replay', output, '--against', 'tables']);
+    expect(same).toMatchObject({ code: 0, out: expect.stringContaining('2 lines = 1 replayed + 1 left out') });
+    expect(same.out).toContain('No change in 1 calls.');
+    const doubtful = async (text: string) => {
+      const { code, out } = await command(['replay', written('doubtful.jsonl', text), '--against', 'tables']);
+      expect(out).not.toContain('No change');
+      return [code, out.split('\n').filter((line) => line.startsWith('INCONCLUSIVE'))];
+    };
+    const [head = '', untold = '', told = '', end = ''] = readFileSync(output, 'utf8').trim().split('\n');
+    expect(await doubtful([head, untold, '{"puente_capture_end":1}'].join('\n'))).toEqual([
+      4,
+      ['INCONCLUSIVE: none of 1 calls was replayed.'],
+    ]);
+    expect(await doubtful([head, untold, untold, told, '{"puente_capture_end":3}'].join('\n'))).toEqual([
+      4,
+      ['INCONCLUSIVE: 2 of 3 calls were left out, and only 1 replayed.'],
+    ]);
+    expect(await doubtful([head, untold, told].join('\n'))).toEqual([4, ['INCONCLUSIVE: the file is not whole.']]);
+    expect(await doubtful([head, '{"broken', told, end].join('\n'))).toEqual([
+      4,
+      ['INCONCLUSIVE: 1 of 2 lines could not be read.'],
+    ]);
+    const mappings = join(directory, 'next');
+    cpSync(join(HOUSE, 'mappings'), mappings, { recursive: true });
+    const table = join(mappings, 'point', 'create.request.yaml');
+    const text = readFileSync(table, 'utf8');
+    writeFileSync(
+      table,
+      text.replace(
+        '    to: body.config.point.ticket_number\n',
+        '    to: body.description\n    sites: [MLA]\n    elsewhere: silent\n',
+      ),
+    );
+    const other = await command(['replay', output, '--against', 'tables', '--mappings', mappings, '--json']);
+    expect(JSON.parse(other.out)).toMatchObject({
+      sums: { replayed: 1, changed: 1 },
+      changes: [{ operation: 'point.create_intent', what: 'upstream', count: 1 }, { what: 'upstream' }],
+    });
+    expect(other.code).toBe(6);
+
+    const off = await run('capture', 'off', ARGENTINA, '--reason', 'it is enough');
+    expect(off.code).toBe(0);
+    await sell();
+    await recorded(3);
+    expect((await run('capture', 'export', '--captured')).out.trim().split('\n')).toHaveLength(3);
+  });
+
+  test('a refused export leaves no file', async () => {
+    const output = join(directory, 'none.jsonl');
+    const refused = await run('capture', 'export', '--merchant', 'marta', '--output', output);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('digits only') });
+    expect(existsSync(output)).toBe(false);
+  });
+});

@@ -1,0 +1,245 @@
+/** The command line as people and scripts use it: real processes, real exit codes, against a running Puente. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  ARGENTINA,
+  type Bench,
+  call,
+  DEVICE,
+  eventually,
+  INTENT,
+  OPS_TOKEN,
+  POINT,
+  startBench,
+  startReceiver,
+  tokenOf,
+} from '../../kit.ts';
+import { HOUSE, puente } from '../../run-cli.ts';
+
+const CREATE = {
+  method: 'POST',
+  path: `${POINT}/devices/${DEVICE}/payment-intents`,
+  headers: { 'X-platform-id': 'dev_1' },
+  body: { amount: 1999, notification_url: 'https://shop.example/n', additional_info: { external_reference: 'a b' } },
+};
+
+describe('wrong usage', () => {
+  it.each([
+    { argv: ['frobnicate'], says: "unknown command 'frobnicate'" },
+    { argv: ['stage', ARGENTINA, 'orders'], says: '--reason' },
+    { argv: ['merchants', 'set', ARGENTINA, '--reason', 'why', '--dialect', 'morse'], says: 'point_integration_wh' },
+    { argv: ['merchants', 'set', ARGENTINA, '--reason', 'why', '--revision', 'one'], says: 'whole number' },
+  ])('$argv exits with 2', async ({ argv, says }) => {
+    const { code, err } = await puente(argv);
+    expect(err).toContain(says);
+    expect(code).toBe(2);
+  });
+
+  it('says where the token comes from when there is none', async () => {
+    const { code, err } = await puente(['merchants', 'list']);
+    expect(err).toBe('Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start of Puente prints one.\n');
+    expect(code).toBe(1);
+  });
+
+  it('says that no Puente answers, and where it looked', async () => {
+    const { code, err } = await puente(['merchants', 'list', '--ops', 'http://127.0.0.1:1'], {
+      env: { PUENTE_OPS_TOKEN: OPS_TOKEN },
+    });
+    expect(err).toContain('No Puente answers at http://127.0.0.1:1');
+    expect(code).toBe(1);
+  });
+
+  it('refuses to serve with a bad setting, by name', async () => {
+    const { code, err } = await puente(['serve'], { env: { PUENTE_PUBLIC_PORT: 'eighty' } });
+    expect(err).toContain('public.port from the variable PUENTE_PUBLIC_PORT');
+    expect(code).toBe(1);
+  });
+
+  it('refuses to serve with a data directory that is a file', async () => {
+    const { code, err } = await puente(['serve'], { env: { PUENTE_DATA_DIR: 'package.json' } });
+    expect(err).toContain("package.json can't be used as a directory");
+    expect(code).toBe(1);
+  });
+
+  it('refuses to serve with a certificate that is none', async () => {
+    const data_dir = mkdtempSync(join(tmpdir(), 'puente-tls-'));
+    const env = {
+      PUENTE_DATA_DIR: data_dir,
+      PUENTE_SANDBOX_PORT: '0',
+      PUENTE_PUBLIC_PORT: '0',
+      PUENTE_PUBLIC_TLS_CERTIFICATE_FILE: 'package.json',
+      PUENTE_PUBLIC_TLS_KEY_FILE: 'package.json',
+    };
+    const { code, err } = await puente(['serve'], { env });
+    expect(err).toContain('public.tls');
+    expect(code).toBe(1);
+    rmSync(data_dir, { recursive: true, force: true });
+  });
+
+  it('tells its version', async () => {
+    expect((await puente(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['in production', { NODE_ENV: 'production' }],
+    ['with real money and no NODE_ENV', { PUENTE_UPSTREAM: 'https://api.example', PUENTE_SECRET_KEY: 'k'.repeat(32) }],
+  ])('refuses to serve with a crash-test failpoint %s', async (_name, env) => {
+    const directory = mkdtempSync(join(tmpdir(), 'puente-armed-'));
+    const ports = { PUENTE_DATA_DIR: directory, PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0' };
+    const armed = { CRASH_TEST_FAILPOINT: 'migration.begun', ...ports, ...env };
+    const { code, err } = await puente(['serve'], { env: armed });
+    rmSync(directory, { recursive: true, force: true });
+    expect(err).toContain('CRASH_TEST_FAILPOINT is for crash tests alone');
+    expect(code).toBe(1);
+  });
+});
+
+describe('serve', () => {
+  it('--notify is told of the merchants that have no URL of their own', async () => {
+    const data_dir = mkdtempSync(join(tmpdir(), 'puente-serve-'));
+    const receiver = await startReceiver();
+    const ports = { PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0', PUENTE_SANDBOX_PORT: '0' };
+    const env = { PATH: process.env.PATH, PUENTE_DATA_DIR: data_dir, ...ports };
+    const child = spawn(process.execPath, ['src/cli.ts', 'serve', '--notify', receiver.url], { cwd: HOUSE, env });
+    try {
+      let out = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        out += text;
+      });
+      await eventually(
+        async () => out,
+        (text) => text.includes('/pay'),
+      );
+      const [door, sandbox] = [/public door +(\S+)/, /the sandbox, (\S+)/].map((line) => line.exec(out)?.[1]);
+      const sale = { token: tokenOf(ARGENTINA), body: { amount: 1500 } };
+      expect((await call(door + CREATE.path, sale)).status).toBe(201);
+      await call(`${sandbox}/_sandbox/terminals/${ARGENTINA}/${DEVICE}/pay`, { body: {} });
+      const [notice] = await receiver.waitFor(1, INTENT);
+      expect(notice?.body).toMatchObject({ state: 'FINISHED', amount: 1500 });
+    } finally {
+      child.kill();
+      await once(child, 'exit');
+      await receiver.close();
+      rmSync(data_dir, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('check', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'puente-tables-'));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  it('prints what fails with file and row, and exits with 1', async () => {
+    cpSync(join(HOUSE, 'mappings'), directory, { recursive: true });
+    const table = join(directory, 'point', 'create.request.yaml');
+    writeFileSync(table, readFileSync(table, 'utf8').replace('to: body.type', 'to: body.kind'));
+    const { code, out } = await puente(['check', '--mappings', directory]);
+    expect(out).toContain('point/create.request.yaml');
+    expect(out).toContain('body.kind');
+    expect(code).toBe(1);
+  });
+
+  it('says that all proofs hold', async () => {
+    const { code, out } = await puente(['check']);
+    expect(out).toMatch(/^All proofs hold: \d+ tables, \d+ operations, revision [0-9a-f]{12}\.\n$/);
+    expect(code).toBe(0);
+  });
+});
+
+describe('explain', () => {
+  it('shows a refusal and exits with 1', async () => {
+    const { code, out } = await puente(['explain', '--site', 'MLM'], {
+      input: JSON.stringify({ ...CREATE, body: { amount: 1999, description: 'no' } }),
+    });
+    expect(out).toContain('Additional property description is not allowed');
+    expect(code).toBe(1);
+  });
+
+  it('shows the upstream request, the rows and the losses, as text and as JSON', async () => {
+    const text = await puente(['explain'], { input: JSON.stringify(CREATE) });
+    expect(text.out).toContain('"amount": "19.99"');
+    expect(text.out).toContain('point.create.request#');
+    expect(text.out).toContain('body.notification_url');
+    expect(text.code).toBe(0);
+    const json = JSON.parse((await puente(['explain', '--json'], { input: JSON.stringify(CREATE) })).out);
+    expect(json).toMatchObject({
+      operation: 'point.create_intent',
+      upstream: { method: 'POST', path: '/v1/orders', body: { integration_data: { platform_id: 'dev_1' } } },
+      losses: [{ path: 'body.notification_url' }],
+    });
+  });
+
+  it('reads HTTP as text from a file', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'puente-explain-')), 'request.http');
+    writeFileSync(
+      file,
+      `DELETE ${POINT}/devices/${DEVICE}/payment-intents/3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77 HTTP/1.1\r\nHost: x\r\n\r\n`,
+    );
+    const { out } = await puente(['explain', file]);
+    expect(out).toContain('POST /v1/orders/ORD00000000000000000000000000/cancel');
+  });
+});
+
+describe('merchants and stage, on a running Puente', () => {
+  let bench: Bench;
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    bench = await startBench();
+    env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url };
+  });
+  afterAll(() => bench.close());
+
+  it('tells a revision conflict with the repair', async () => {
+    const { code, err } = await puente(['stage', ARGENTINA, 'legacy', '--reason', 'too late', '--revision', '7'], {
+      env,
+    });
+    expect(err).toContain('revision 7');
+    expect(code).toBe(1);
+  });
+
+  it.each([
+    { argv: [], says: 'Name at least one setting' },
+    { argv: ['--notice-secret'], says: 'Set PUENTE_NOTICE_SECRET to the secret' },
+  ])('refuses a change of nothing, or without its secret: $argv', async ({ argv, says }) => {
+    const { code, err } = await puente(['merchants', 'set', ARGENTINA, '--reason', 'why', ...argv], { env });
+    expect(err).toContain(says);
+    expect(code).toBe(1);
+  });
+
+  it('sets a merchant, shows where each setting comes from, and keeps secrets to itself', async () => {
+    const set = await puente(
+      [
+        'merchants',
+        'set',
+        ARGENTINA,
+        '--reason',
+        'the till listens there',
+        '--notify',
+        'http://127.0.0.1:9/n',
+        '--notice-secret',
+      ],
+      { env: { ...env, PUENTE_NOTICE_SECRET: 'invented-notice-secret' } },
+    );
+    expect(set.err).toBe('');
+    expect(set.out).not.toContain('invented-notice-secret');
+    const shown = JSON.parse((await puente(['merchants', 'show', ARGENTINA, '--json'], { env })).out);
+    expect(shown).toMatchObject({
+      id: ARGENTINA,
+      notice_secret: 'set',
+      settings: { notice_url: { value: 'http://127.0.0.1:9/…', from: 'merchant' }, declined: { from: 'default' } },
+    });
+  });
+
+  it('moves a merchant, and the list shows it', async () => {
+    const moved = await puente(['stage', ARGENTINA, 'legacy', '--reason', 'back for the weekend'], { env });
+    expect(moved.code).toBe(0);
+    const { out } = await puente(['merchants', 'list'], { env });
+    expect(out).toMatch(new RegExp(`${ARGENTINA}.*legacy`));
+    const back = await puente(['stage', ARGENTINA, 'orders', '--reason', 'monday'], { env });
+    expect(back.code).toBe(0);
+  });
+});

@@ -1,0 +1,118 @@
+/** `puente init --postgres` on a real server: what it writes is what a real Puente starts on, and a till is served from. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../../free-ports.ts';
+import { ARGENTINA, type Bench, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
+import { HOUSE, puente } from '../../run-cli.ts';
+import { type Server, startServer } from '../../store/postgres/server.ts';
+
+interface Finding {
+  name: string;
+  level: string;
+  says: string;
+}
+
+describe('an installation on a PostgreSQL server', () => {
+  const into = mkdtempSync(join(tmpdir(), 'puente-init-postgres-'));
+  const config = join(into, 'puente.yaml');
+  let bench: Bench;
+  let server: Server;
+  let url: string;
+  let port: string;
+  let running: ChildProcess | null = null;
+  beforeAll(async () => {
+    bench = await startBench();
+    server = await startServer();
+    url = await server.database();
+    [port = ''] = await freePorts(1);
+  });
+  afterAll(async () => {
+    if (running !== null && running.exitCode === null) {
+      running.kill('SIGTERM');
+      await once(running, 'exit');
+    }
+    await bench.close();
+    await server.remove();
+    rmSync(into, { recursive: true, force: true });
+  });
+
+  it('is written with the address in a file of its own, which nobody else reads', async () => {
+    const said = [
+      '--upstream',
+      bench.sandbox.url,
+      '--public-url',
+      'https://puente.shop.example',
+      '--public-port',
+      port,
+    ];
+    const argv = ['init', '--into', into, '--json', '--postgres', ...said, '--set', 'ops.port=0'];
+    const { code, out } = await puente(argv, { env: { PUENTE_POSTGRES_URL: url } });
+    const file = join(into, 'secrets', 'postgres-url');
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      config,
+      secrets: expect.arrayContaining([expect.objectContaining({ path: file })]),
+    });
+    expect(out + readFileSync(config, 'utf8')).not.toContain('not-a-secret');
+    expect(readFileSync(config, 'utf8')).toContain(`url_file: ${file}`);
+    expect([readFileSync(file, 'utf8'), (statSync(file).mode & 0o777).toString(8)]).toEqual([`${url}\n`, '600']);
+  });
+
+  it('is looked at by the doctor before its first start', async () => {
+    const { code, out } = await puente(['doctor', '--offline', '--json'], { env: { PUENTE_CONFIG: config } });
+    expect([code, findingOf(out, 'database')]).toEqual([
+      0,
+      { level: 'ok', says: expect.stringContaining('takes this user') },
+    ]);
+  });
+
+  it('starts, is ready, serves a till, and keeps it all on the server', async () => {
+    const printed = await start();
+    const [, ops = ''] = /ops door +(\S+)/.exec(printed) ?? [];
+    await eventually(
+      () => call(`${ops}/readyz`),
+      ({ status }) => status === 200,
+    );
+    const devices = await call(`http://127.0.0.1:${port}${POINT}/devices`, { token: tokenOf(ARGENTINA) });
+    expect([devices.status, devices.text]).toEqual([200, expect.stringContaining(DEVICE)]);
+    const env = {
+      PUENTE_OPS_URL: ops,
+      PUENTE_OPS_TOKEN: readFileSync(join(into, 'secrets', 'ops-token'), 'utf8').trim(),
+    };
+    const { code, out } = await puente(['doctor', '--json'], { env });
+    expect([code, findingOf(out, 'schema')]).toEqual([0, { level: 'ok', says: expect.stringMatching(/^PostgreSQL/) }]);
+    const set = ['merchants', 'set', ARGENTINA, '--declined', 'finished', '--reason', 'a test sets it'];
+    expect((await puente(set, { env })).code).toBe(0);
+    expect(await server.run(url, 'SELECT id FROM merchants')).toEqual([{ id: ARGENTINA }]);
+    const left = existsSync(join(into, 'data')) ? readdirSync(join(into, 'data')) : [];
+    expect(left.filter((name) => name.includes('.db'))).toEqual([]);
+  });
+
+  /** The real process; resolves with what it printed. */
+  async function start(): Promise<string> {
+    running = spawn(process.execPath, ['src/main.ts'], {
+      cwd: HOUSE,
+      env: { PATH: process.env.PATH, PUENTE_CONFIG: config },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let printed = '';
+    running.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+    });
+    return eventually(
+      async () => printed,
+      (text) => text.includes('What next') || running?.exitCode !== null,
+    );
+  }
+});
+
+/** What a report of the doctor says under a name. */
+function findingOf(report: string, name: string): Omit<Finding, 'name'> | undefined {
+  const { findings } = JSON.parse(report) as { findings: Finding[] }; // the form of `doctor --json`
+  const found = findings.find((one) => one.name === name);
+  return found === undefined ? undefined : { level: found.level, says: found.says };
+}

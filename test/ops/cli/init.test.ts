@@ -1,0 +1,389 @@
+/** `puente init`: by questions in a real terminal and by options, and a real Puente that starts on what was written. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { Agent, request } from 'undici';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Authority, makeAuthority } from '../../journeys/authority.ts';
+import { VENDOR_HOST } from '../../journeys/vendor-host.ts';
+import { ARGENTINA, type Bench, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
+import { HOUSE, puente } from '../../run-cli.ts';
+import { keys, puenteInTerminal } from './terminal.ts';
+
+const WEBHOOK_SECRET = 'hush-webhook-secret';
+const directory = mkdtempSync(join(tmpdir(), 'puente-init-'));
+let bench: Bench;
+let authority: Authority;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  bench = await startBench();
+  authority = await makeAuthority(directory);
+});
+afterAll(async () => {
+  for (const child of children) {
+    child.kill('SIGTERM');
+    if (child.exitCode === null) await once(child, 'exit');
+  }
+  await bench.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function folder(): string {
+  return mkdtempSync(join(directory, 'into-'));
+}
+
+/** The real process on a configuration; resolves with what it printed. */
+async function started(config: string): Promise<string> {
+  const env = { PATH: process.env.PATH, PUENTE_CONFIG: config };
+  const child = spawn(process.execPath, ['src/main.ts'], { cwd: HOUSE, env });
+  children.push(child);
+  let out = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+    });
+  return eventually(
+    async () => out,
+    (text) => text.includes('What next') || text.includes('did not start'),
+  );
+}
+
+/** One that nobody listens on: the printed address of the public door is the one that tills use. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function modeOf(path: string): string {
+  return (statSync(path).mode & 0o777).toString(8);
+}
+
+/** Every file below a folder, with what it holds. */
+function bytesIn(into: string): Record<string, string> {
+  const files = readdirSync(into, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return Object.fromEntries(
+    files.map(({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      return [relative(into, path), readFileSync(path, 'utf8')];
+    }),
+  );
+}
+
+describe('by questions', () => {
+  it('checks each answer, writes a configuration with reasons, and Puente serves a till on it', async () => {
+    const into = folder();
+    const port = String(await freePort());
+    const terminal = puenteInTerminal(['init', '--into', into, '--set', 'ops.port=0']);
+    await terminal.answer('Base URL of the orders API?', `${keys.clear}api.example${keys.enter}`);
+    await terminal.answer('Allowed is `sandbox`, or a base URL', `${keys.clear}${bench.sandbox.url}${keys.enter}`);
+    await terminal.answer('legacy API', keys.enter);
+    await terminal.answer('How do tills and the vendor reach Puente', keys.enter);
+    await terminal.answer('It is needed.', `https://${VENDOR_HOST}${keys.enter}`);
+    await terminal.answer('Shall Puente speak TLS itself?', keys.enter);
+    await terminal.answer('certificate chain', `${authority.certificate_file}${keys.enter}`);
+    await terminal.answer('private key', `${authority.ca_file}${keys.enter}`);
+    await terminal.answer("can't be used together", `${keys.clear}${authority.key_file}${keys.enter}`);
+    await terminal.answer('Address to listen on', `${keys.clear}127.0.0.1${keys.enter}`);
+    await terminal.answer('Port to listen on', `${keys.clear}ninety${keys.enter}`);
+    await terminal.answer('Allowed is a port', `${keys.clear}${port}${keys.enter}`);
+    await terminal.answer("Secret of the application's order webhook", `${WEBHOOK_SECRET}${keys.enter}`);
+    await terminal.answer('Where do notices go', keys.enter);
+    await terminal.answer('Where does Puente keep', keys.enter);
+    await terminal.answer('Folder of the file', keys.enter);
+    await terminal.answer('Who works with it?', `${keys.down}${keys.enter}`);
+    await terminal.answer('Name?', `puente${keys.enter}`);
+    await terminal.answer('not puente or all', `${keys.clear}ana${keys.enter}`);
+    await terminal.answer('Role of ana?', keys.enter);
+    await terminal.answer('Somebody else?', keys.enter);
+    await terminal.answer('Name?', `ben${keys.enter}`);
+    await terminal.answer('Role of ben?', `${keys.down}${keys.enter}`);
+    await terminal.answer('Somebody else?', 'n');
+    expect(existsSync(join(into, 'puente.yaml')), 'nothing is written before the last question').toBe(false);
+    await terminal.answer('Write them?', keys.enter);
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.shown()).toContain('Written, for this user alone to read:');
+    expect(terminal.shown()).not.toContain('hush');
+
+    const config = join(into, 'puente.yaml');
+    const text = readFileSync(config, 'utf8');
+    expect(text).toContain('# The secret that signs events.');
+    expect(text).toContain('port: 0');
+    const tokens = ['ana', 'ben'].map((name) =>
+      readFileSync(join(into, 'secrets', `ops-token-${name}`), 'utf8').trim(),
+    );
+    for (const secret of [WEBHOOK_SECRET, ...tokens]) expect(text).not.toContain(secret);
+    for (const name of ['secret-key', 'ops-token-ana', 'ops-token-ben', 'webhook-secret'])
+      expect(modeOf(join(into, 'secrets', name))).toBe('600');
+    expect([modeOf(config), modeOf(join(into, 'secrets'))]).toEqual(['600', '700']);
+
+    const printed = await started(config);
+    expect(printed).toContain('one each for ana (viewer), ben (operator)');
+    const dispatcher = new Agent({ connect: { ca: readFileSync(authority.ca_file, 'utf8'), servername: VENDOR_HOST } });
+    const listDevices = async () => {
+      const headers = { authorization: `Bearer ${tokenOf(ARGENTINA)}` };
+      const { statusCode, body } = await request(`https://127.0.0.1:${port}${POINT}/devices`, { dispatcher, headers });
+      return [statusCode, await body.text()];
+    };
+    // A machine that has too much to do right after the start says so with a 503, and to come again.
+    const devices = await eventually(listDevices, ([status]) => status !== 503);
+    expect(devices).toEqual([200, expect.stringContaining(DEVICE)]);
+    await dispatcher.close();
+    const env = { PUENTE_OPS_URL: /ops door +(\S+)/.exec(printed)?.[1] ?? '', PUENTE_OPS_TOKEN: tokens[1] ?? '' };
+    // Whose the call was is written down once its answer has left.
+    const { out } = await eventually(
+      async () => puente(['merchants', 'list', '--json'], { env }),
+      (listed) => listed.out.includes(ARGENTINA),
+    );
+    expect(JSON.parse(out)).toMatchObject([{ id: ARGENTINA }]);
+  });
+
+  it('does not ask for a secret whose file an option names', async () => {
+    const into = folder();
+    const own = join(into, 'own');
+    writeFileSync(own, 'postgres://puente:hush@db.example/puente\n', { mode: 0o600 });
+    const set = ['webhook.secret_file', 'postgres.url_file', 'ops.token_file'].flatMap((name) => [
+      '--set',
+      `${name}=${own}`,
+    ]);
+    const terminal = puenteInTerminal(['init', '--into', into, '--upstream', bench.sandbox.url, ...set]);
+    await terminal.answer('legacy API', keys.enter);
+    await terminal.answer('How do tills and the vendor reach Puente', `https://${VENDOR_HOST}${keys.enter}`);
+    await terminal.answer('Shall Puente speak TLS itself?', 'n');
+    await terminal.answer('Address to listen on', keys.enter);
+    await terminal.answer('Port to listen on', keys.enter);
+    await terminal.answer('Where do notices go', keys.enter);
+    await terminal.answer('Write them?', keys.enter);
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.shown()).not.toContain('Secret of the application');
+    expect(readdirSync(join(into, 'secrets'))).toEqual(['secret-key']);
+  });
+
+  it('asks nothing that an option says, and leaves without a trace', async () => {
+    const into = folder();
+    const said = [
+      '--upstream',
+      bench.sandbox.url,
+      '--legacy-upstream',
+      bench.sandbox.url,
+      '--public-url',
+      'https://a.example',
+    ];
+    const terminal = puenteInTerminal(['init', '--into', into, ...said]);
+    await terminal.answer('Shall Puente speak TLS itself?', 'n');
+    await terminal.answer('Address to listen on', keys.cancel);
+    expect(await terminal.ended()).toBe(1);
+    expect(terminal.shown()).toContain('Nothing was written.');
+    expect(existsSync(join(into, 'secrets'))).toBe(false);
+  });
+});
+
+describe('by options', () => {
+  const real = ['--yes', '--public-url', 'https://puente.shop.example'];
+
+  it.each([
+    { argv: [], says: 'there is no terminal to ask at; give --yes' },
+    { argv: ['--yes'], says: '--public-url is needed' },
+    { argv: ['--yes', '--public-url', 'puente'], says: 'public.url is refused. Allowed is a base URL' },
+    { argv: [...real, '--public-port', 'http'], says: 'public.port is refused. Allowed is a port' },
+    { argv: [...real, '--set', 'ops.token=hush-hush-hush-hush'], says: 'ops.token is a secret; name the file' },
+    { argv: [...real, '--set', 'ops.prot=1'], says: 'ops.prot is no setting of Puente' },
+    { argv: [...real, '--set', 'ops.port'], says: 'A name and a value are needed' },
+    { argv: [...real, '--person', 'ana'], says: 'A name and a role are needed' },
+    { argv: [...real, '--person', 'all:viewer'], says: 'ops.tokens is refused' },
+    { argv: [...real, '--person', 'ana:viewer', '--person', 'ana:operator'], says: 'ana is named twice' },
+    { argv: [...real, '--tls-key', 'key.pem'], says: '--tls-certificate and --tls-key go together' },
+    {
+      argv: [...real, '--tls-key', 'package.json', '--tls-certificate', 'package.json'],
+      says: "can't be used together",
+    },
+    {
+      argv: [...real, '--webhook-secret', '--set', 'webhook.secret_file=package.json'],
+      env: { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET },
+      says: '--webhook-secret and --set webhook.secret_file=… both give it; keep one of them',
+    },
+    {
+      argv: [...real, '--postgres', '--set', 'postgres.url_file=package.json'],
+      env: { PUENTE_POSTGRES_URL: 'postgres://puente:hush@db.example/puente' },
+      says: '--postgres and --set postgres.url_file=… both give it; keep one of them',
+    },
+    { argv: [...real, '--webhook-secret'], says: 'set PUENTE_WEBHOOK_SECRET first' },
+    { argv: [...real, '--postgres'], says: 'set PUENTE_POSTGRES_URL first' },
+  ])('wrong use, and nothing is written: $argv', async ({ argv, env = {}, says }) => {
+    const into = folder();
+    const { code, err, out } = await puente(['init', '--into', into, ...argv], { env });
+    expect(err).toContain(says);
+    expect([code, out]).toEqual([2, '']);
+    expect(existsSync(join(into, 'secrets'))).toBe(false);
+  });
+
+  it('writes what settings that contradict each other would be refused for: nothing', async () => {
+    const into = folder();
+    const { code, err } = await puente(['init', '--into', into, ...real, '--set', 'store.ballast_bytes=1073741824']);
+    expect(err).toContain('store.ballast_bytes is 1073741824, more than store.low_bytes');
+    expect(code).toBe(1);
+    expect(readdirSync(into)).toEqual([]);
+  });
+
+  it('makes no folder for what it refuses, and takes none away that was there', async () => {
+    const into = folder();
+    const contradicting = [...real, '--set', 'store.ballast_bytes=1073741824'];
+    const deep = await puente(['init', '--into', join(into, 'shops', 'north'), ...contradicting]);
+    expect([deep.code, readdirSync(into)]).toEqual([1, []]);
+    const long = await puente(['init', '--into', join(into, 'shops', 'n'.repeat(300)), ...real]);
+    expect([long.err, readdirSync(into)]).toEqual([expect.stringContaining('ENAMETOOLONG'), []]);
+    mkdirSync(join(into, 'secrets'));
+    const there = await puente(['init', '--into', into, ...contradicting]);
+    expect([there.code, readdirSync(into)]).toEqual([1, ['secrets']]);
+  });
+
+  it('takes secrets from the environment, and tells scripts where everything is, without them', async () => {
+    const into = folder();
+    const env = {
+      PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      PUENTE_POSTGRES_URL: 'postgres://puente:hush@db.example/puente',
+    };
+    const argv = [
+      'init',
+      '--into',
+      into,
+      '--json',
+      ...real,
+      '--webhook-secret',
+      '--postgres',
+      '--notify',
+      'https://a.example/n',
+    ];
+    const { out, code } = await puente(argv, { env });
+    expect(code).toBe(0);
+    expect(out).not.toContain('hush');
+    expect(JSON.parse(out)).toEqual({
+      config: join(into, 'puente.yaml'),
+      secrets: ['secret-key', 'ops-token', 'webhook-secret', 'postgres-url'].map((name) => ({
+        path: join(into, 'secrets', name),
+        about: expect.any(String),
+      })),
+      kept: [],
+      token_file: join(into, 'secrets', 'ops-token'),
+      missing: [expect.stringMatching(/^TLS/)],
+    });
+    expect(readFileSync(join(into, 'secrets', 'postgres-url'), 'utf8')).toBe(`${env.PUENTE_POSTGRES_URL}\n`);
+    expect(readFileSync(join(into, 'puente.yaml'), 'utf8')).not.toContain('hush');
+  });
+
+  it('never writes over what is there unasked, and never over a key', async () => {
+    const into = folder();
+    const env = { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET };
+    const first = await puente(['init', '--into', into, ...real, '--webhook-secret'], { env });
+    expect(first.code).toBe(0);
+    const key = readFileSync(join(into, 'secrets', 'secret-key'), 'utf8');
+    const again = await puente(['init', '--into', into, ...real]);
+    expect(again.err).toContain(`${join(into, 'puente.yaml')} is there already. Name another folder with --into`);
+    expect(again.code).toBe(1);
+    const forced = await puente(['init', '--into', into, ...real, '--force', '--set', 'log.level=warn']);
+    expect(forced.out).toContain('Left as they were:');
+    expect(readFileSync(join(into, 'secrets', 'secret-key'), 'utf8')).toBe(key);
+    const text = readFileSync(join(into, 'puente.yaml'), 'utf8');
+    expect(text).toContain('level: warn');
+    expect(text).toContain(`secret_file: ${join(into, 'secrets', 'webhook-secret')}`);
+    expect(readFileSync(join(into, 'secrets', 'webhook-secret'), 'utf8').trim()).toBe(WEBHOOK_SECRET);
+  });
+
+  it('takes files of secrets that somebody names, makes nothing in their place, and misses none of them', async () => {
+    const into = folder();
+    const own = (name: string, text: string): string => {
+      const path = join(into, name);
+      writeFileSync(path, `${text}\n`, { mode: 0o600 });
+      return path;
+    };
+    const named = {
+      secret_key_file: own('my-key', 'k'.repeat(48)),
+      'ops.token_file': own('my-token', 't'.repeat(48)),
+      'webhook.secret_file': own('my-webhook', WEBHOOK_SECRET),
+    };
+    const set = Object.entries(named).flatMap(([name, path]) => ['--set', `${name}=${path}`]);
+    const { out, err } = await puente(['init', '--into', into, '--json', ...real, ...set]);
+    expect(err).toBe('');
+    expect(JSON.parse(out)).toEqual({
+      config: join(into, 'puente.yaml'),
+      secrets: [],
+      kept: [],
+      token_file: named['ops.token_file'],
+      missing: [expect.stringMatching(/^TLS/), expect.stringMatching(/^Where notices go/)],
+    });
+    const text = readFileSync(join(into, 'puente.yaml'), 'utf8');
+    for (const path of Object.values(named)) expect(text).toContain(`_file: ${path}`);
+    expect(readdirSync(join(into, 'secrets'))).toEqual([]);
+  });
+
+  it('makes what is named as nothing', async () => {
+    const into = folder();
+    const argv = ['--set', 'ops.token_file=', '--set', 'webhook.secret_file=', '--notify', ''];
+    const { out } = await puente(['init', '--into', into, '--json', ...real, ...argv]);
+    expect(JSON.parse(out)).toMatchObject({
+      secrets: [{ path: join(into, 'secrets', 'secret-key') }, { path: join(into, 'secrets', 'ops-token') }],
+      token_file: join(into, 'secrets', 'ops-token'),
+      missing: [/^The webhook/, /^TLS/, /^Where notices go/].map((what) => expect.stringMatching(what)),
+    });
+  });
+
+  it('leaves every file as it was when it refuses to write anew', async () => {
+    const into = folder();
+    const url = (password: string): string => `postgres://puente:${password}@db.example/puente`;
+    const argv = ['init', '--into', into, ...real, '--webhook-secret', '--postgres'];
+    const first = { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET, PUENTE_POSTGRES_URL: url('first') };
+    expect((await puente(argv, { env: first })).code).toBe(0);
+    const before = bytesIn(into);
+    const second = { PUENTE_WEBHOOK_SECRET: 'another-webhook-secret', PUENTE_POSTGRES_URL: url('second') };
+    const bad = ['--force', '--set', 'store.ballast_bytes=1073741824'];
+    const refused = await puente([...argv, ...bad], { env: second });
+    expect(refused.err).toContain('store.ballast_bytes is 1073741824, more than store.low_bytes');
+    expect(bytesIn(into)).toEqual(before);
+
+    rmSync(join(into, 'secrets', 'postgres-url'));
+    mkdirSync(join(into, 'secrets', 'postgres-url'));
+    const folded = bytesIn(into);
+    const blocked = await puente([...argv, '--force'], { env: second });
+    expect(blocked.err).toContain(`${join(into, 'secrets', 'postgres-url')} is there and is no file; move it away`);
+    expect(bytesIn(into)).toEqual(folded);
+    rmSync(join(into, 'secrets', 'postgres-url'), { recursive: true });
+    expect((await puente([...argv, '--force'], { env: second })).code).toBe(0);
+    expect(bytesIn(into)['secrets/webhook-secret']).toBe('another-webhook-secret\n');
+    expect(Object.keys(bytesIn(into)).toSorted()).toEqual(Object.keys(before).toSorted());
+  });
+
+  it('starts, and a secret that others may read is refused with the command that mends it', async () => {
+    const into = folder();
+    const ports = ['public.port=0', 'ops.port=0'].flatMap((one) => ['--set', one]);
+    await puente(['init', '--into', into, ...real, '--upstream', bench.sandbox.url, ...ports]);
+    const config = join(into, 'puente.yaml');
+    expect(await started(config)).toContain(`export PUENTE_OPS_TOKEN="$(cat '${join(into, 'secrets', 'ops-token')}')"`);
+    const key = join(into, 'secrets', 'secret-key');
+    chmodSync(key, 0o644);
+    expect(await started(config)).toContain(`run \`chmod 600 ${key}\``);
+  });
+
+  it('says which folder it can not write', async () => {
+    writeFileSync(join(directory, 'a-file'), '');
+    const { code, err } = await puente(['init', '--into', join(directory, 'a-file'), ...real]);
+    expect(err).toContain("a-file can't be written (");
+    expect(code).toBe(1);
+  });
+});

@@ -1,0 +1,81 @@
+/** The manual: every command explains itself whole, the page puente(1) is one that `man` reads, and facts are about what there is. */
+import { spawnSync } from 'node:child_process';
+import { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { commandsOf, completeManual, isAct } from '../../../src/ops/cli/manual/complete.ts';
+import { renderManPage } from '../../../src/ops/cli/manual/page.ts';
+import { escaped, roffText } from '../../../src/ops/cli/manual/roff.ts';
+import { programHere } from '../../program.ts';
+import { HOUSE, puente } from '../../run-cli.ts';
+
+const program = programHere();
+const acts = commandsOf(program).filter(({ command }) => isAct(command));
+const page = renderManPage(program);
+
+/** All of `--help`. */
+function helpOf(command: Command): string {
+  const parts: string[] = [];
+  command.configureOutput({ writeOut: (text) => void parts.push(text) }).outputHelp();
+  return parts.join('');
+}
+
+describe('the help', () => {
+  it.each(acts)('of $name explains arguments, options, exit codes and variables', ({ name, command }) => {
+    const help = helpOf(command);
+    for (const argument of command.registeredArguments)
+      expect([argument.name(), argument.description]).not.toContain('');
+    for (const option of command.options) expect(option.description, option.flags).not.toBe('');
+    for (const code of [0, 1, 2]) expect(help).toMatch(new RegExp(`^  ${code} +\\S`, 'm'));
+    for (const option of command.options.filter(({ mandatory }) => mandatory))
+      expect(help.replace(/\s+/g, ' '), option.flags).toContain(`${option.description}`);
+    const asks = command.options.some(({ long }) => long === '--ops');
+    expect(help.includes('PUENTE_OPS_TOKEN '), `${name} says which token it needs`).toBe(asks);
+  });
+
+  it('says which options are needed, what stands for none, and which variable is meant', async () => {
+    const { out, code } = await puente(['rollback', '--help']);
+    expect(out).toMatch(/why, for the audit trail \(required\)/);
+    expect(out).toMatch(/\(default:\s+"http:\/\/127\.0\.0\.1:8081",\s+env:\s+PUENTE_OPS_URL\)/);
+    expect(code).toBe(0);
+  });
+
+  it('holds no path of the machine that it was made on', () => {
+    for (const { command } of acts) expect(helpOf(command)).not.toContain(HOUSE);
+    expect(page).not.toContain(HOUSE);
+  });
+
+  it('is no place for facts about what is not there', () => {
+    const stranger = new Command('puente');
+    expect(() => completeManual(stranger)).toThrow('there is no command serve');
+  });
+});
+
+describe('the page', () => {
+  it.each(acts)('has $name with all its options and codes', ({ name, command }) => {
+    const section = page.split('\n.S').find((text) => text.split('\n')[0] === `S ${escaped(`puente ${name}`)}`);
+    expect(section).toBeDefined();
+    for (const option of command.options) expect(section).toContain(escaped(option.flags));
+    for (const argument of command.registeredArguments) expect(section).toContain(`.I ${argument.name()}`);
+    expect(section).toContain('Exit codes:');
+    expect(section).toContain('Examples:');
+  });
+
+  it('has every section that people look for', () => {
+    for (const title of ['NAME', 'SYNOPSIS', 'DESCRIPTION', 'EXIT STATUS', 'ENVIRONMENT', 'FILES', 'SEE ALSO'])
+      expect(page).toContain(`\n.SH ${title}\n`);
+  });
+
+  it.for(['mandoc', 'groff'])('is read by %s without a complaint', (reader, { skip }) => {
+    const argv = { mandoc: ['-T', 'lint', '-W', 'warning'], groff: ['-man', '-ww', '-z', '-Tutf8'] }[reader] ?? [];
+    const { error, stdout, stderr } = spawnSync(reader, argv, { input: page, encoding: 'utf8' });
+    skip(error !== undefined, `there is no ${reader} here`);
+    const complaints = `${stdout}${stderr}`.split('\n').filter((line) => line !== '' && !line.includes('missing date'));
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows text as it is, whatever it begins with', () => {
+    expect(roffText('.TH is no request. -x `y` \\ …')).toEqual([
+      '\\&.TH is no request. \\-x \\(gay\\(ga \\e \\[u2026]',
+    ]);
+  });
+});

@@ -1,0 +1,127 @@
+/** `puente notices` against a running Puente: the log for people and for scripts, and replays. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AttemptView, NoticeView } from '../../../src/ops/notices/log.ts';
+import {
+  ARGENTINA,
+  type Bench,
+  DEVICE,
+  eventually,
+  OPS_TOKEN,
+  POINT,
+  type Receiver,
+  startBench,
+  startReceiver,
+} from '../../kit.ts';
+import type { Ran } from '../../run-cli.ts';
+import { command } from '../moves/command.ts';
+
+let bench: Bench;
+let receiver: Receiver;
+let notice: NoticeView;
+
+beforeAll(async () => {
+  bench = await startBench();
+  receiver = await startReceiver();
+  const notice_url = `${receiver.url}?key=the-receivers-key`;
+  await bench.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' }); // one notice a sale
+  await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
+  await bench.atTerminal('pay');
+  const { notices } = await eventually(
+    async () => (await bench.ops('/api/notices')).body as { notices: NoticeView[] }, // the API's own form
+    (log) => log.notices[0]?.state === 'delivered',
+  );
+  notice = notices[0] as NoticeView; // just waited for
+});
+afterAll(async () => {
+  await bench.close();
+  await receiver.close();
+});
+
+function notices(...argv: string[]): Promise<Ran> {
+  return command(['notices', ...argv], { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url });
+}
+
+const WINDOW = ['--since', '2020-01-01T00:00:00Z', '--until', '2100-01-01T00:00:00Z'];
+
+describe('list and show', () => {
+  it('print a table for people, and nothing of the receiver’s key', async () => {
+    const { code, out } = await notices('list', '--merchant', ARGENTINA, '--state', 'delivered', '--topic', 'point');
+    expect(out).toMatch(/│ notice +│ merchant +│ made +│ topic +│ about/);
+    expect(out).toContain(notice.id);
+    expect(out).toContain('delivered 200');
+    expect(code).toBe(0);
+    const shown = await notices('show', notice.id);
+    expect(shown.out).toContain('The receiver answered 200.');
+    expect(shown.out).toContain(`${new URL(receiver.url).origin}/…?…`);
+    expect(shown.out + out).not.toContain('the-receivers-key');
+  });
+
+  it('print JSON for scripts', async () => {
+    expect(JSON.parse((await notices('list', '--json')).out)).toMatchObject([{ id: notice.id, state: 'delivered' }]);
+    const shown = JSON.parse((await notices('show', notice.id, '--json')).out) as { tries: AttemptView[] }; // the API's own form
+    expect(shown.tries).toMatchObject([{ outcome: 'delivered', status: 200 }]);
+  });
+
+  it('say so when there is nothing', async () => {
+    expect((await notices('list', '--until', '2020-01-01T00:00:00Z')).out).toBe('No notice is like that.\n');
+    const { code, err } = await notices('show', 'nobody');
+    expect(err).toContain('There is no notice nobody');
+    expect(code).toBe(1);
+  });
+
+  it.each([
+    { argv: ['list', '--state', 'lost'], says: 'delivered', exits: 2 },
+    { argv: ['list', '--limit', 'many'], says: 'whole number', exits: 2 },
+    { argv: ['list', '--since', 'yesterday'], says: 'since: an instant such as', exits: 1 },
+    { argv: ['replay', 'x'], says: '--reason', exits: 2 },
+    { argv: ['replay', '--reason', 'why not'], says: 'a window with --since and --until', exits: 1 },
+    { argv: ['replay', 'x', '--reason', 'why not', ...WINDOW], says: 'not both', exits: 1 },
+  ])('refuse $argv', async ({ argv, says, exits }) => {
+    const { code, err } = await notices(...argv);
+    expect(err).toContain(says);
+    expect(code).toBe(exits);
+  });
+});
+
+describe('replay', () => {
+  it('tells one notice again', async () => {
+    const before = receiver.received.length;
+    const { code, out } = await notices('replay', notice.id, '--reason', 'the shop lost it');
+    expect(out).toContain(`notice ${notice.id} is`);
+    expect(code).toBe(0);
+    await receiver.waitFor(before + 1);
+  });
+
+  it('says how many of a window there are, and tells them again', async () => {
+    await eventually(
+      async () => JSON.parse((await notices('list', '--json')).out) as NoticeView[], // the API's own form
+      ([first]) => first?.state === 'delivered',
+    );
+    const before = receiver.received.length;
+    const window = ['--reason', 'the shop lost it', '--merchant', ARGENTINA, ...WINDOW];
+    expect((await notices('replay', ...window, '--dry-run')).out).toBe(
+      'notices that would be replayed: 0; 1 delivered left out, --state delivered takes them in\n',
+    );
+    const asked = await notices('replay', ...window, '--state', 'delivered', 'dead', '--dry-run');
+    expect(asked.out).toBe('notices that would be replayed: 1\n');
+    const told = await notices('replay', ...window, '--state', 'delivered', '--json');
+    expect(JSON.parse(told.out)).toEqual({ notices: 1, dry_run: false, delivered_left_out: 0 });
+    await receiver.waitFor(before + 1);
+  });
+});
+
+describe('a text of a till that could drive a terminal', () => {
+  it('is printed by `trace` without its control characters, for people and for scripts [F132]', async () => {
+    const external_reference = 'ref\u001b[2J\u009b1A\u202e';
+    const body = { amount: 1500, additional_info: { external_reference } };
+    const made = await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body });
+    const { id } = made.body as { id: string }; // the id of an intent
+    await bench.atTerminal('pay');
+    for (const more of [[], ['--json']]) {
+      const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url };
+      const { code, out } = await command(['trace', id, ...more], env);
+      expect([code, out]).toEqual([0, expect.stringContaining('ref')]);
+      expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202a-\u202e]/u);
+    }
+  });
+});

@@ -1,0 +1,47 @@
+/** The console in a real Chromium, signed in as somebody; each page notes every problem that it meets. */
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { browser, seriousFindings } from '../../chromium.ts';
+import type { Bench } from '../../kit.ts';
+
+/** Ends what hangs; the board asks for what is new every five seconds. */
+const LONGEST_WAIT_MS = 40_000;
+
+export interface Opened {
+  page: Page;
+  /** What the page complained of: its content security policy above all, and scripts that failed. */
+  problems: string[];
+  /** Goes to a path of the console. @returns the HTTP status. */
+  go(path: string): Promise<number>;
+  /** Serious findings of axe-core on what is shown now. */
+  seriousFindings(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** A window of its own, signed in as somebody; nobody for null. */
+export async function openConsole(
+  bench: Bench,
+  person: { token: string } | null,
+  options: BrowserContextOptions = {},
+): Promise<Opened> {
+  const context = await (await browser()).newContext({ locale: 'en', ...options });
+  context.setDefaultTimeout(LONGEST_WAIT_MS);
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('console', (message) => {
+    // The status of a page that was refused is told there, too; the tests look at it themselves.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      problems.push(message.text());
+  });
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(bench.app.ops_url)) problems.push(`asked elsewhere: ${request.url()}`);
+  });
+  const go = async (path: string): Promise<number> => (await page.goto(bench.app.ops_url + path))?.status() ?? 0;
+  if (person !== null) {
+    await go('/sign-in');
+    await page.locator('#token').fill(person.token);
+    await page.locator('#token').press('Enter');
+    await page.waitForURL(`${bench.app.ops_url}/`);
+  }
+  return { page, problems, go, seriousFindings: () => seriousFindings(page), close: () => context.close() };
+}

@@ -1,0 +1,225 @@
+/** The console's door: signing in and out, what a session lets in, forms of other pages, languages, and its headers. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { ANA, type Answer, BEN, type Bench, call, PEOPLE, startBench } from '../../kit.ts';
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await startBench(PEOPLE);
+});
+afterAll(() => bench.close());
+
+const FORM = 'application/x-www-form-urlencoded';
+
+/** As a browser sends it. */
+function at(path: string, cookie = '', headers: Record<string, string> = {}): Promise<Answer> {
+  return call(bench.app.ops_url + path, { headers: { accept: 'text/html', cookie, ...headers } });
+}
+
+function send(path: string, fields: Record<string, string>, cookie = '', headers = {}): Promise<Answer> {
+  return call(bench.app.ops_url + path, {
+    body: new URLSearchParams(fields).toString(),
+    headers: { cookie, 'content-type': FORM, origin: bench.app.ops_url, 'sec-fetch-site': 'same-origin', ...headers },
+  });
+}
+
+function formTokenIn({ text }: Answer): string {
+  return /name="form_token" value="([0-9a-f]+)"/.exec(text)?.[1] ?? '';
+}
+
+function cookieIn({ headers }: Answer): string {
+  return String([headers['set-cookie']].flat()[0]).split(';')[0] ?? '';
+}
+
+async function signedIn(token: string): Promise<string> {
+  const answer = await send('/sign-in', { form_token: formTokenIn(await at('/sign-in')), token });
+  return cookieIn(answer);
+}
+
+describe('signing in', () => {
+  it('gives a cookie that scripts and other sites do not get, and holds no token', async () => {
+    const page = await at('/sign-in?next=/audit');
+    const answer = await send('/sign-in', { form_token: formTokenIn(page), token: ANA.token, next: '/audit' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/audit']);
+    const cookie = String(answer.headers['set-cookie']);
+    expect(cookie).toContain('HttpOnly');
+    expect(cookie).toContain('SameSite=Strict');
+    expect(cookie).not.toContain('Secure');
+    expect(cookie).not.toContain(ANA.token);
+    expect((await at('/', cookieIn(answer))).status).toBe(200);
+  });
+
+  it.each([
+    '//evil.example',
+    '/.//evil.example',
+    '/%2e//evil.example',
+    '/a/..//evil.example',
+    '/\\evil.example',
+    'https://evil.example/',
+  ])('leads to no other host: %s', async (next) => {
+    const page = await at(`/sign-in?next=${encodeURIComponent(next)}`);
+    const answer = await send('/sign-in', { form_token: formTokenIn(page), token: ANA.token, next });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/']);
+  });
+
+  it('keeps the cookie for HTTPS when the browser came by it', async () => {
+    const form_token = formTokenIn(await at('/sign-in'));
+    const origin = bench.app.ops_url.replace('http:', 'https:');
+    const answer = await send('/sign-in', { form_token, token: ANA.token }, '', { origin });
+    expect(String(answer.headers['set-cookie'])).toContain('Secure');
+  });
+
+  it('with a wrong token says so, without saying it back', async () => {
+    const form_token = formTokenIn(await at('/sign-in'));
+    const answer = await send('/sign-in', { form_token, token: 'not-anybodys-token', next: '/audit' });
+    expect(answer.status).toBe(401);
+    expect(answer.text).toContain('The token is not known');
+    expect(answer.text).not.toContain('not-anybodys-token');
+    expect(answer.headers['set-cookie']).toBeUndefined();
+  });
+
+  it('leads nowhere else, whatever next says', async () => {
+    for (const next of ['https://evil.example', '//evil.example', '/\\evil.example', '/\t/evil.example', 'audit']) {
+      const form_token = formTokenIn(await at('/sign-in'));
+      expect([next, (await send('/sign-in', { form_token, token: ANA.token, next })).headers.location]).toEqual([
+        next,
+        '/',
+      ]);
+    }
+  });
+});
+
+describe('who is not signed in', () => {
+  it('is asked to, and comes back to where he wanted to be', async () => {
+    expect((await at('/')).headers.location).toBe('/sign-in');
+    expect((await at('/?page=2')).headers.location).toBe(`/sign-in?next=${encodeURIComponent('/?page=2')}`);
+    const part = await at('/', '', { 'hx-request': 'true' });
+    expect([part.status, part.headers['hx-redirect'], part.text]).toEqual([401, '/sign-in', '']);
+    const name = (await signedIn(ANA.token)).split('=')[0];
+    expect((await at('/', `${name}=v1.b3BlcmF0b3I.9999999999999.00.00`)).status).toBe(303);
+  });
+
+  it('is signed out by no other Puente of the same host, whose cookies a browser keeps with these', async () => {
+    const neighbour = await startBench(PEOPLE);
+    const jar = new Map<string, string>();
+    for (const { app } of [bench, neighbour]) {
+      const form_token = formTokenIn(await call(`${app.ops_url}/sign-in`));
+      const fields = new URLSearchParams({ form_token, token: ANA.token });
+      const answer = await call(`${app.ops_url}/sign-in`, {
+        body: fields.toString(),
+        headers: { 'content-type': FORM },
+      });
+      const [name = '', value = ''] = cookieIn(answer).split('=');
+      jar.set(name, value);
+    }
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    for (const { app } of [bench, neighbour])
+      expect((await call(`${app.ops_url}/`, { headers: { accept: 'text/html', cookie } })).status).toBe(200);
+    await neighbour.close();
+  });
+
+  it('gets nothing by the cookie of a session on the API: that takes a token', async () => {
+    const cookie = await signedIn(BEN.token);
+    expect((await at('/api/merchants', cookie)).status).toBe(401);
+  });
+});
+
+describe('a form', () => {
+  it('of another page is refused, by its origin and by the token that it lacks', async () => {
+    const cookie = await signedIn(BEN.token);
+    const form_token = formTokenIn(await at('/', cookie));
+    const evil = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
+    expect((await send('/sign-out', { form_token }, cookie, evil)).status).toBe(403);
+    expect((await send('/sign-out', {}, cookie)).status).toBe(403);
+    const other = formTokenIn(await at('/', await signedIn(ANA.token)));
+    expect((await send('/sign-out', { form_token: other }, cookie)).status).toBe(403);
+    const out = await send('/sign-out', { form_token }, cookie);
+    expect(out.headers.location).toBe('/sign-in');
+    expect(String(out.headers['set-cookie'])).toMatch(/^puente_session_[0-9a-f]{12}=;.*1970/);
+  });
+});
+
+describe('what a browser sends amiss', () => {
+  const lines: string[] = [];
+  let other: Bench;
+  beforeAll(async () => {
+    other = await startBench(PEOPLE, { log: createLog('info', { write: (line) => void lines.push(line) }) });
+  });
+  afterAll(() => other.close());
+
+  const post = (body: string, type = FORM): Promise<Answer> =>
+    call(`${other.app.ops_url}/sign-in`, { body, headers: { accept: 'text/html', 'content-type': type } });
+
+  it.each([
+    {
+      what: 'a form that is too large',
+      ask: () => post(`token=${'a'.repeat(70_000)}`),
+      status: 413,
+      says: 'shorten it',
+    },
+    {
+      what: 'an odd encoding',
+      ask: () => post('token=a', `${FORM}; charset=ebcdic`),
+      status: 415,
+      says: 'look at the page',
+    },
+    {
+      what: 'a broken address',
+      ask: () => call(`${other.app.ops_url}/merchants/%E0%A4%A`, { headers: { accept: 'text/html' } }),
+      status: 400,
+      says: 'begin at the page below',
+    },
+  ])('keeps its status, says what to do, and is no error of ours: $what', async ({ ask, status, says }) => {
+    const answer = await ask();
+    expect(answer.status).toBe(status);
+    expect(answer.headers['content-type']).toContain('text/html');
+    expect(answer.text).toContain(says);
+    expect(lines.filter((line) => line.includes('could not be made'))).toEqual([]);
+  });
+
+  it('a wrong token too often is told when to come again', async () => {
+    const token_of = async (): Promise<string> => formTokenIn(await call(`${other.app.ops_url}/sign-in`));
+    let answer: Answer | null = null;
+    for (let wrong = 0; answer?.status !== 429 && wrong < 100; wrong++) {
+      const form = new URLSearchParams({ form_token: await token_of(), token: `guess-number-${wrong}` });
+      answer = await post(form.toString());
+    }
+    expect(answer?.status).toBe(429);
+    expect(Number(answer?.headers['retry-after'])).toBeGreaterThan(0);
+    expect(answer?.text).toContain('Too many wrong tokens');
+  });
+});
+
+describe('the language', () => {
+  it('is the first of the browser that there is, unless somebody chose another', async () => {
+    const titled = async (accept: string, cookie = '') =>
+      /<html lang="(..)">/.exec((await at('/sign-in', cookie, { 'accept-language': accept })).text)?.[1];
+    expect(await titled('pt-BR,pt;q=0.9,en;q=0.8')).toBe('pt');
+    expect(await titled('es-419')).toBe('es');
+    expect(await titled('fr,de;q=0.8')).toBe('en');
+    expect(await titled('fr,es;q=0.5')).toBe('es');
+    const form_token = formTokenIn(await at('/sign-in'));
+    const chosen = await send('/language', { form_token, language: 'pt', next: '/sign-in' });
+    expect([chosen.status, chosen.headers.location]).toEqual([303, '/sign-in']);
+    expect(await titled('es', cookieIn(chosen))).toBe('pt');
+    expect((await send('/language', { form_token, language: 'constructor' })).headers['set-cookie']).toBeUndefined();
+  });
+});
+
+describe('the headers', () => {
+  it('let pages load from this door alone, and programs nothing at all [F126]', async () => {
+    const policy = String((await at('/sign-in')).headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("form-action 'self'");
+    expect(policy).not.toContain('unsafe');
+    expect((await at('/healthz')).headers['content-security-policy']).toContain("form-action 'none'");
+  });
+
+  it('let browsers keep the files, whose paths change with their content', async () => {
+    const [, style] = /href="(\/files\/console[^"]+)"/.exec((await at('/sign-in')).text) ?? [];
+    const file = await at(style ?? '');
+    expect(file.headers['cache-control']).toContain('immutable');
+    expect(file.headers['content-type']).toContain('text/css');
+    expect((await at('/files/console.css')).status).toBe(404);
+  });
+});

@@ -1,0 +1,162 @@
+/** Every page in Spanish and Portuguese: no English sentence is left on it, marked as English or not; and it fits a phone. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../../chromium.ts';
+import { ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, type Receiver, startReceiver } from '../../kit.ts';
+import { type MovesBench, startMoves } from '../moves/kit.ts';
+import { openConsole } from './browser.ts';
+
+const HERE = `/merchants/${ARGENTINA}`;
+const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
+
+/** CSS pixels: narrow ones have no more. */
+const PHONE = 360;
+
+/** What people wrote stays as they wrote it. */
+const WRITTEN_BY_PEOPLE = ['set by a test', 'a test moves it'];
+
+const LOSS = 'Legacy took a description in Brazil only';
+/** What the register, settings and tables say on the pages, and of a loss: the beginning of a text, by its place. */
+const SAID = [
+  ['/limitations', 'a declined payment shows as ERROR'],
+  ['/assumptions', 'Fewer calls in the window prove nothing.'],
+  [HERE, LOSS],
+  [HERE, 'Your till sends body.description with POST'],
+  ['trace', LOSS],
+  ['trace', `body.description did not reach the order: ${LOSS}`],
+  ['trace', 'drop body.description, note → –'],
+] as const;
+
+/** Texts of a page that are not marked as English, one for each piece; and where those stand that are, but for a status and its code. */
+const TEXTS = `(() => {
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.replace(/\\s+/g, ' ').trim();
+    if (text !== '' && walker.currentNode.parentElement.closest('span[lang=en], pre, code') === null) texts.push(text);
+  }
+  const english = [...document.querySelectorAll('main span[lang=en]')].filter((one) => !/^(\\d{3} [a-z_]+)?$/.test(one.textContent.trim()));
+  return { texts, places: [...new Set(english.map((one) => one.closest('section')?.id ?? location.pathname))] };
+})()`;
+
+interface Texts {
+  texts: string[];
+  places: string[];
+}
+
+/** Three words make a sentence; names of operations, numbers and ids are none. */
+function isSentence(text: string): boolean {
+  const words = text.split(' ').filter((word) => /^\(?[a-z'-]+[,.;:)]*$/i.test(word));
+  return words.length > 2 && !WRITTEN_BY_PEOPLE.includes(text);
+}
+
+describe.skipIf(!hasChromium)('a page in another language', () => {
+  let bench: MovesBench;
+  let receiver: Receiver;
+  let sale: string;
+  let notice: string;
+  beforeAll(async () => {
+    receiver = await startReceiver(() => 500);
+    bench = await startMoves({
+      PUENTE_ROUTING_DEFAULT_STAGE: 'shadow',
+      PUENTE_MOVES_GATE: 'advise',
+      PUENTE_SAFETY_MIN_SAMPLE: '1',
+    });
+    const failing = { method: 'POST', kind: 'error', times: 1 };
+    await bench.till(`${POINT}/devices`);
+    await bench.control('/faults', { body: { ...failing, path: CREATE, status: 400, code: 'bad' } });
+    await bench.till(CREATE, { body: { amount: 1500 } });
+    await bench.notify(ARGENTINA, { notice_url: receiver.url, safety_stop: 'armed', capture: true });
+    await bench.move({ stage: 'orders', override: true }, EVA);
+    const body = { amount: 1500, description: 'mesa', additional_info: { external_reference: 'm<4>' } };
+    sale = ((await bench.till(CREATE, { body })).body as { id: string }).id; // the answer of a create
+    await bench.atTerminal('pay');
+    await eventually(
+      async () => receiver.received.length,
+      (count) => count > 0,
+    );
+    const told = await bench.ops('/api/notices');
+    notice = (told.body as { notices: { id: string }[] }).notices[0]?.id ?? ''; // the API's own form
+    await bench.control('/faults', {
+      body: { ...failing, path: '/v1/orders', status: 500, code: 'internal_error', times: 'always' },
+    });
+    await bench.till(CREATE, { body: { amount: 1700 } });
+    await eventually(
+      () => bench.stageOf(),
+      ({ in_force }) => in_force.intents?.stage === 'shadow',
+    );
+    await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/rollback`, { reason: 'a test moves it' });
+  });
+  afterAll(async () => {
+    await bench.close();
+    await receiver.close();
+  });
+
+  /** All pages, and those that are asked for what they do not know. */
+  const placesNow = (): string[] => [
+    '/',
+    HERE,
+    `${HERE}?stage=orders&override=true`,
+    `/trace?id=${sale}`,
+    '/trace?id=unknown-id',
+    '/notices',
+    `/notices/${notice}`,
+    '/incidents',
+    '/limitations',
+    '/assumptions',
+    `/audit?verify=true&sequence=1&hash=${'0'.repeat(64)}`,
+    '/reports?compare=true',
+    '/notices?merchant=x&state=odd',
+    '/nowhere',
+  ];
+
+  /** All pages, and a move that is refused. */
+  async function textsIn(locale: string): Promise<Map<string, Texts>> {
+    const { page, go, close } = await openConsole(bench as Bench, BEN, { locale });
+    const found = new Map<string, Texts>();
+    for (const place of placesNow()) {
+      await go(place);
+      found.set(place, (await page.evaluate(TEXTS)) as Texts); // the form of the script above
+    }
+    await go(`${HERE}?stage=orders&override=true`);
+    await page.locator('#stage-reason').fill('prueba');
+    await page.locator('#stage-reason').press('Enter');
+    await page.getByRole('alert').first().waitFor();
+    found.set('refused', (await page.evaluate(TEXTS)) as Texts);
+    await close();
+    return found;
+  }
+
+  let english: Map<string, Texts>;
+  it.each(['es-AR', 'pt-BR'])('has no English sentence: %s', async (locale) => {
+    english ??= await textsIn('en');
+    for (const [place, { texts }] of english) {
+      expect([place, texts.length > 1]).toEqual([place, true]);
+      expect([place, texts.filter((text) => text.includes('`'))]).toEqual([place, []]); // names of settings are shown as such
+    }
+    const own = await textsIn(locale);
+    for (const [place, { texts, places }] of own) {
+      const before = new Set(english.get(place)?.texts);
+      expect([place, texts.filter((text) => isSentence(text) && before.has(text))]).toEqual([place, []]);
+      expect([place, places]).toEqual([place, []]);
+    }
+    // What was looked at is there: a stop, what it lacks, a loss, a notice that failed.
+    expect(own.get('refused')?.texts.length).toBeGreaterThan(100);
+    for (const [place, text] of SAID) {
+      const texts = english.get(place === 'trace' ? `/trace?id=${sale}` : place)?.texts;
+      expect([place, texts?.some((one) => one.startsWith(text)) === true ? text : texts]).toEqual([place, text]);
+    }
+  });
+
+  it('fits a phone: only what scrolls by itself is wider, whatever is opened on it', async () => {
+    const { page, go, close } = await openConsole(bench as Bench, BEN, {
+      locale: 'es-AR',
+      viewport: { width: PHONE, height: 700 },
+    });
+    for (const place of placesNow()) {
+      await go(place);
+      await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true');
+      expect([place, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([place, PHONE]);
+    }
+    await close();
+  });
+});

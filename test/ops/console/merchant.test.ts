@@ -1,0 +1,225 @@
+/** The merchant page in a real browser: a move with preview and refusal, a rollback that drains, approval, replay; roles refuse as ever. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../../chromium.ts';
+import {
+  ANA,
+  ARGENTINA,
+  BEN,
+  type Bench,
+  DEVICE,
+  EVA,
+  eventually,
+  POINT,
+  type Receiver,
+  startReceiver,
+} from '../../kit.ts';
+import { type MovesBench, startMoves } from '../moves/kit.ts';
+import { type Opened, openConsole } from './browser.ts';
+
+const HERE = `/merchants/${ARGENTINA}`;
+
+describe.skipIf(!hasChromium)('the merchant page', () => {
+  let bench: MovesBench;
+  let receiver: Receiver;
+  const opened: Opened[] = [];
+  const as = async (person: { token: string }, options = {}): Promise<Opened> => {
+    const one = await openConsole(bench as Bench, person, options);
+    opened.push(one);
+    return one;
+  };
+  beforeAll(async () => {
+    bench = await startMoves();
+    receiver = await startReceiver(() => 500);
+    await bench.till(`${POINT}/devices`);
+    await bench.notify(ARGENTINA, { notice_url: receiver.url, point_payment_notices: 'off' });
+  });
+  afterAll(async () => {
+    for (const one of opened) await one.close();
+    await bench.close();
+    await receiver.close();
+  });
+
+  it('shows what a move would touch and what it lacks, and refuses it in the words of the API', async () => {
+    const { page, go, seriousFindings } = await as(BEN);
+    await go(HERE);
+    await page.getByLabel('Move to').selectOption('orders');
+    await page.locator('#preview').getByText('refused, unless an approver overrides').waitFor();
+    await page.locator('#preview').getByText('A stage is skipped').waitFor();
+    expect(await seriousFindings()).toEqual([]);
+    await page.locator('#stage-reason').fill('as fast as can be');
+    await page.getByRole('button', { name: 'Move', exact: true }).click();
+    const alert = page.getByRole('alert');
+    await alert.getByText('700100200 is not moved.', { exact: false }).waitFor();
+    expect(await page.locator('#stage-reason').inputValue()).toBe('as fast as can be');
+    expect((await bench.stageOf()).in_force.intents?.stage).toBe('legacy');
+  });
+
+  it('makes a move that is allowed, with its reason in the audit trail', async () => {
+    const { page, go } = await as(BEN);
+    await go(HERE);
+    await page.getByLabel('Move to').selectOption('shadow');
+    await page.locator('#preview').getByText('allowed, a move forward').waitFor();
+    await page.locator('#stage-reason').fill('pilot shop of the console');
+    await page.getByRole('button', { name: 'Move', exact: true }).click();
+    await page.getByRole('status').getByText('It is moved.').waitFor();
+    await page.getByRole('row').getByText('pilot shop of the console').waitFor();
+    expect((await bench.stageOf()).in_force.intents?.stage).toBe('shadow');
+  });
+
+  it('knows when somebody else has moved it meanwhile', async () => {
+    const { page, go } = await as(BEN);
+    await go(`${HERE}?stage=legacy`);
+    await bench.move({ stage: 'orders', override: true }, EVA);
+    await page.locator('#stage-reason').fill('back again');
+    await page.getByRole('button', { name: 'Move', exact: true }).click();
+    await page.getByText('Somebody changed it meanwhile').waitFor();
+    expect((await bench.stageOf()).in_force.intents?.stage).toBe('orders');
+  });
+
+  it('rolls back at once, and counts down what is open while somebody watches', async () => {
+    const { page, go } = await as(BEN);
+    await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
+    await go(HERE);
+    await page.locator('#rollback-reason').fill('tills stand still');
+    await page.getByRole('button', { name: 'Roll back' }).click();
+    await page.getByText('Back on legacy.', { exact: false }).first().waitFor();
+    const lanes = page.locator('#lanes');
+    await lanes.getByText('1 on orders, 0 on legacy.').waitFor();
+    await lanes.getByText(DEVICE, { exact: false }).waitFor();
+    await bench.atTerminal('pay');
+    await lanes.getByText('0 on orders, 0 on legacy.').waitFor();
+  });
+
+  it('tells a notice again, with its attempts', async () => {
+    const { page, go } = await as(BEN);
+    await eventually(
+      async () => receiver.received.length,
+      (count) => count > 0,
+    );
+    await go(`/notices?merchant=${ARGENTINA}`);
+    await page.locator('tbody th a').first().click();
+    await page.locator('#attempts').getByText('refused by the receiver').first().waitFor();
+    const before = receiver.received.length;
+    await page.locator('#replay-reason').fill('the receiver is well again');
+    await page.getByRole('button', { name: 'Tell it again' }).click();
+    await page.getByRole('status').getByText('The notice is told again now.').waitFor();
+    await receiver.waitFor(before + 1);
+  });
+
+  it('counts what a window would tell again before it does', async () => {
+    const { page, go } = await as(BEN);
+    await go('/notices');
+    await page.locator('#many-since').fill('2020-01-01T00:00');
+    await page.locator('#many-until').fill('2090-01-01T00:00');
+    await page.locator('#many-reason').fill('the receiver was down');
+    const before = receiver.received.length;
+    await page.getByRole('button', { name: 'Count first' }).click();
+    await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
+    expect(receiver.received.length).toBe(before);
+    await page.goto(`${page.url().replace('#replay', '')}&would=7`);
+    await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
+    await page.evaluate("document.querySelector('input[name=expected]').value = '7'");
+    await page.getByRole('button', { name: 'Tell them again' }).click();
+    await page.getByRole('alert').getByText('Somebody changed it meanwhile').waitFor();
+    await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
+    expect(receiver.received.length).toBe(before);
+    await page.getByRole('button', { name: 'Tell them again' }).click();
+    await page.getByRole('status').getByText('The notices are told again now.').waitFor();
+    await receiver.waitFor(before + 1);
+  });
+
+  it('refuses a viewer as the API does, whatever he sends', async () => {
+    const { page, go } = await as(ANA);
+    await go(HERE);
+    await page.locator('#rollback-reason').fill('I may not');
+    await page.getByRole('button', { name: 'Roll back' }).click();
+    await page.getByRole('alert').getByText('ana is viewer', { exact: false }).waitFor();
+  });
+
+  it('can be worked with the keyboard alone, in Spanish', async () => {
+    const { page, go } = await as(BEN, { locale: 'es-AR' });
+    await go(`${HERE}?stage=shadow`);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.className')).toBe('skip');
+    await page.keyboard.press('Enter');
+    await page.locator('#stage-reason').waitFor();
+    for (let nth = 0; nth < 40; nth++) {
+      await page.keyboard.press('Tab');
+      if ((await page.evaluate('document.activeElement.id')) === 'stage-reason') break;
+    }
+    await page.keyboard.type('solo con el teclado');
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').getByText('El cambio está hecho.').waitFor();
+    expect((await bench.stageOf()).in_force.intents?.stage).toBe('shadow');
+  });
+
+  it('meets no problem of its policy or its scripts', () => {
+    expect(opened.flatMap(({ problems }) => problems)).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasChromium)('what stands in the way', () => {
+  it('is judged, and reset, where it is told', async () => {
+    const bench = await startMoves({
+      PUENTE_ROUTING_DEFAULT_STAGE: 'shadow',
+      PUENTE_MOVES_GATE: 'advise',
+      PUENTE_SAFETY_MIN_SAMPLE: '1',
+    });
+    const create = `${POINT}/devices/${DEVICE}/payment-intents`;
+    const failing = { method: 'POST', kind: 'error', times: 'always' };
+    await bench.control('/faults', { body: { ...failing, path: create, status: 400, code: 'bad' } });
+    await bench.till(`${POINT}/devices`);
+    await bench.till(create, { body: { amount: 1500 } });
+    const { page, go, close, problems } = await openConsole(bench, BEN);
+    await eventually(
+      async () => (await bench.ops('/api/differences')).body as { differences: object[] }, // the API's own form
+      ({ differences }) => differences.length === 1,
+    );
+    await go(HERE);
+    const inbox = page.locator('#differences');
+    await inbox.locator('summary').click();
+    await inbox.getByLabel('State').selectOption('accepted');
+    await inbox.getByLabel('Accepted until').fill(new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10));
+    await inbox.getByLabel('Reason').fill('an error that a test asked for');
+    await inbox.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('status').getByText('The difference is judged.').waitFor();
+    await inbox.locator('.badge').getByText('accepted', { exact: true }).waitFor();
+
+    await bench.move({ stage: 'orders' });
+    await bench.notify(ARGENTINA, { safety_stop: 'armed' });
+    await bench.control('/faults', { body: { ...failing, path: '/v1/orders', status: 500, code: 'internal_error' } });
+    await bench.till(create, { body: { amount: 1500 } });
+    await eventually(
+      () => bench.stageOf(),
+      ({ in_force }) => in_force.intents?.stage === 'shadow',
+    );
+    await go(HERE);
+    await page.locator('#safety').getByText('A stop stands: intents').waitFor();
+    await page.locator('#reset-intents').fill('the service is well again');
+    await page.getByRole('button', { name: 'Take it away' }).click();
+    await page.getByRole('status').getByText('The safety stop is taken away.').waitFor();
+    expect((await bench.stageOf()).in_force.intents?.stage).toBe('orders');
+    expect(problems).toEqual([]);
+    await close();
+    await bench.close();
+  });
+});
+
+describe.skipIf(!hasChromium)('a second person', () => {
+  it('approves what another one proposed, and nobody his own', async () => {
+    const bench = await startMoves({ PUENTE_MOVES_SECOND_APPROVER: 'true' });
+    const ben = await openConsole(bench, BEN);
+    const eva = await openConsole(bench, EVA);
+    await ben.go(`${HERE}?stage=shadow`);
+    await ben.page.locator('#stage-reason').fill('the shop agreed');
+    await ben.page.getByRole('button', { name: 'Propose to a second person' }).click();
+    await ben.page.getByRole('status').getByText('The move is proposed', { exact: false }).waitFor();
+    await eva.go(HERE);
+    await eva.page.locator('#moves').getByLabel('Reason').first().fill('looked at it');
+    await eva.page.getByRole('button', { name: 'Approve and move' }).click();
+    await eva.page.getByRole('status').getByText('The move is approved and made.').waitFor();
+    expect((await bench.stageOf()).in_force.qr?.stage).toBe('shadow');
+    await Promise.all([ben.close(), eva.close()]);
+    await bench.close();
+  });
+});

@@ -1,0 +1,144 @@
+/** The other pages in a real browser: trace, incidents, audit with its proof, register, reports; each readable in three languages. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../../chromium.ts';
+import { ANA, ARGENTINA, BEN, type Bench, DEVICE, PEOPLE, POINT, startBench } from '../../kit.ts';
+import { type Opened, openConsole } from './browser.ts';
+
+const PLACES = [
+  '/',
+  `/merchants/${ARGENTINA}`,
+  '/notices',
+  '/incidents',
+  '/reports',
+  '/audit',
+  '/limitations',
+  '/assumptions',
+];
+
+describe.skipIf(!hasChromium)('the pages', () => {
+  let bench: Bench;
+  let ana: Opened;
+  let sale: string;
+  beforeAll(async () => {
+    bench = await startBench(PEOPLE);
+    await bench.till(`${POINT}/devices`);
+    await bench.notify(ARGENTINA, { capture: true });
+    const intent = await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, {
+      body: { amount: 1500, additional_info: { external_reference: 'mesa <b>4</b>', print_on_terminal: true } },
+    });
+    sale = (intent.body as { id: string }).id; // the answer of a create
+    await bench.atTerminal('pay');
+    ana = await openConsole(bench, ANA);
+  });
+  afterAll(async () => {
+    await ana.close();
+    await bench.close();
+  });
+
+  it('tell one sale in one story, found from any page, with its four messages redacted', async () => {
+    const { page, go } = ana;
+    await go('/limitations');
+    await page.getByRole('searchbox').fill(sale);
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByText('Found as legacy id').waitFor();
+    const boxes = await page.locator('.messages h3').allTextContents();
+    expect(boxes).toEqual(['The till asked', 'Puente asked the service', 'The service answered', 'The till was told']);
+    expect(await page.locator('.messages pre').first().textContent()).toContain('mesa <b>4</b>');
+    expect(await page.content()).not.toContain('APP_USR');
+    expect(await page.locator('.story li').count()).toBeGreaterThan(4);
+    expect(await ana.seriousFindings()).toEqual([]);
+    await page.getByText('Show them with their reasons').click();
+    await page.locator('#rules-0 li').first().waitFor();
+  });
+
+  it('say of an id that nobody knows what to give instead', async () => {
+    expect(await ana.go('/trace?id=nobody-knows-this')).toBe(404);
+    await ana.page.getByRole('alert').getByText('Nothing is known of it').waitFor();
+    expect(await ana.go('/trace')).toBe(200);
+    expect(await ana.go('/nowhere')).toBe(404);
+    await ana.page.getByText('There is no such page', { exact: false }).waitFor();
+  });
+
+  it('list the decisions of one kind, named in the words of the page', async () => {
+    const es = await openConsole(bench, ANA, { locale: 'es' });
+    await es.go('/audit');
+    await es.page.getByLabel('Qué', { exact: true }).selectOption({ label: 'configuración del comercio' });
+    await es.page.getByRole('button', { name: 'Mostrar' }).click();
+    await es.page.waitForURL(/action=merchant\+settings/);
+    expect(await es.page.locator('tbody tr').count()).toBe(1);
+    await es.page.getByLabel('Qué', { exact: true }).selectOption({ label: 'copia de seguridad' });
+    await es.page.getByRole('button', { name: 'Mostrar' }).click();
+    await es.page.getByText('Ninguna decisión es así.').waitFor();
+    await es.close();
+  });
+
+  it('prove the chain of decisions, and show where it does not hold what was noted', async () => {
+    const { page, go } = ana;
+    await go('/audit');
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await page.getByRole('status').getByText('Intact: 1 line holds.').waitFor();
+    await page.getByLabel('Expected line').fill('1');
+    await page.getByLabel('Its hash').fill('0'.repeat(64));
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await page.getByRole('alert').getByText('Broken at line 1.').waitFor();
+  });
+
+  it('open a report that runs nothing, and give it as a file', async () => {
+    const { page, go } = ana;
+    await go(`/reports?merchant=${ARGENTINA}`);
+    const [report] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.getByRole('link', { name: 'Open the report' }).click(),
+    ]);
+    await report.getByRole('heading', { name: `Migration report: merchant ${ARGENTINA}` }).waitFor();
+    await report.close();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'JSON' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe(`puente-report-${ARGENTINA}.json`);
+    expect(await go('/reports/file?merchant=nobody')).toBe(400);
+    await page.getByRole('alert').getByText('Something in it is not understood').waitFor();
+  });
+
+  it('compare two periods', async () => {
+    const { page, go } = ana;
+    await go('/reports?compare=true');
+    await page.getByRole('row', { name: 'point.create_intent orders' }).getByText('+1').waitFor();
+    await page.getByRole('region').getByText('set by a test').first().waitFor();
+    expect(await ana.seriousFindings()).toEqual([]);
+  });
+
+  it('meet no problem of their policy', () => {
+    expect(ana.problems).toEqual([]);
+  });
+
+  describe.each([
+    ['es', 'light', 1280],
+    ['pt', 'dark', 400],
+  ] as const)('in %s, %s, %i wide', (locale, colorScheme, width) => {
+    let one: Opened;
+    beforeAll(async () => {
+      one = await openConsole(bench, BEN, { locale, colorScheme, viewport: { width, height: 800 } });
+    });
+    afterAll(() => one.close());
+
+    it.each(PLACES)('%s reads well', async (place) => {
+      expect(await one.go(place)).toBe(200);
+      expect(await one.page.locator('html').getAttribute('lang')).toBe(locale);
+      expect(await one.seriousFindings()).toEqual([]);
+      expect(await one.page.evaluate('document.documentElement.scrollWidth > window.innerWidth')).toBe(false);
+    });
+
+    it('a report is in that language, and another one is a press away', async () => {
+      await one.go('/assumptions');
+      await one.go(`/reports/file?merchant=${ARGENTINA}&format=html`);
+      expect(await one.page.locator('html').getAttribute('lang')).toBe(locale);
+      await one.page.goBack();
+      await one.page.getByRole('button', { name: 'es', exact: true }).click();
+      await one.page.locator('html[lang=es]').waitFor();
+      expect(one.page.url()).toContain('/assumptions');
+      expect(one.problems).toEqual([]);
+    });
+  });
+});

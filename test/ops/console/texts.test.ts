@@ -1,0 +1,133 @@
+/** Texts of tables, settings and the register in Spanish and Portuguese: each there once, as it is said in English now, with its names and numbers. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { assumptionsOf } from '../../../src/config/assumptions.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { loadWords } from '../../../src/locales/load.ts';
+import { readTexts, type TextList, textLists, textsOf } from '../../../src/locales/texts.ts';
+import { loadTables } from '../../../src/mapping/load.ts';
+import { rowsOf } from '../../../src/mapping/row.ts';
+import { wholeRows } from '../../../src/mapping/whole-rows.ts';
+import { html, textOf } from '../../../src/ops/console/html.ts';
+import { written } from '../../../src/ops/console/says.ts';
+import type { Rule } from '../../../src/proxy/shadow/rule.ts';
+import { rulesOf } from '../../../src/proxy/shadow/rules.ts';
+
+const HOUSE = join(import.meta.dirname, '../..', '..');
+const tables = loadTables(join(HOUSE, 'mappings'));
+const rows = tables.documents.tables.flatMap((table) => wholeRows(rowsOf(table.table, table.rows)));
+
+/** What code says of a lost field, as it is written there, with `{}` where it puts something in. */
+function lossesInCode(): string[] {
+  const converters = readdirSync(join(HOUSE, 'src/mapping/converters')).toSorted();
+  const files = [...converters.map((name) => `src/mapping/converters/${name}`), 'src/mapping/compile.ts'];
+  const code = [...files, 'src/mapping/facts.ts', 'src/ops/readiness/losses.ts'];
+  return code.flatMap((file) =>
+    [...readFileSync(join(HOUSE, file), 'utf8').matchAll(LOSS)].map(([, , text]) =>
+      (text ?? '').replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, '{}'),
+    ),
+  );
+}
+
+const LOSS = /(?:\bloss(?:: | = )|const why = |advice: |advice \?\? )(['`])(.*?)\1/g;
+
+/** What a rule says, after the field, with `{}` for what its paths and lists put in. */
+function predictionOf({ code, path, why }: Rule): string {
+  if (code === 'required_properties' || code === 'property_type') return `{}: ${why.replace(path, '{}')}`;
+  if (code !== 'minimum_properties' && code !== 'unsupported_properties') return `{}: ${why}`;
+  const begun = path === '' ? why : why.replace(path, '{}');
+  return `{}: ${begun.replace(/ of type \w+ has no properties but .*\.$/s, ' of type {} has no properties but {}.')}`;
+}
+
+/** Rules are judged by code, texts are read by people: their order is not the same. */
+function inOrderOf(texts: readonly { en: string }[]): (one: string, other: string) => number {
+  const places = new Map(texts.map(({ en }, index) => [en, index]));
+  return (one, other) => (places.get(one) ?? 0) - (places.get(other) ?? 0);
+}
+
+/** What is said in English now, by the file that has it in the other languages. */
+const said: Record<TextList, readonly string[]> = {
+  limitations: tables.limitations.flatMap(({ title, effect, workaround }) => [title, effect, workaround]),
+  reasons: [
+    ...rows.map(({ why }) => why),
+    ...rows.flatMap(({ advice }) => (advice === null ? [] : [advice])),
+    ...lossesInCode(),
+  ],
+  assumptions: assumptionsOf(loadConfig({ env: { PUENTE_UPSTREAM: 'sandbox' }, cwd: HOUSE })).map(
+    ({ sentence }) => sentence,
+  ),
+  predictions: [...rulesOf.point, ...rulesOf.qr].map(predictionOf).toSorted(inOrderOf(textsOf('predictions'))),
+};
+
+/** What stays as it is in every language: what stands in backticks, paths, names, codes and states in capitals, numbers, and places. */
+function tokensOf(text: string): string[] {
+  const quoted = text.match(/`[^`]*`/g) ?? [];
+  const plain = text.replaceAll(/`[^`]*`/g, ' ').replaceAll(/(\d),(\d)/g, '$1.$2');
+  // Languages differ in the plural of an abbreviation.
+  const names = (plain.match(NAMES) ?? []).map((name) => name.replace(/\.$/, '').replace(/^([A-Z]{2,})s$/, '$1'));
+  const places = text.split('{}').map((_part, index) => `{} ${index}`);
+  return [...new Set([...quoted, ...names, ...places])].toSorted();
+}
+
+const NAMES =
+  /[\w.<>[\]-]*[_/][\w.<>[\]/-]*|\b[A-Z][A-Z\d-]+s?\b|\b[A-Z]\w*-[\w-]+|\b[a-z]\w*(?:\.\w+)+|\d+(?:\.\d+)?/g;
+
+describe.each(textLists)('the texts of %s', (list) => {
+  const texts = textsOf(list);
+
+  it('are those that are said in English now, in their order: none is missing, changed, or said no more', () => {
+    expect(texts.map(({ en }) => en)).toEqual([...new Set(said[list])]);
+  });
+
+  it.each(['es', 'pt'] as const)('are translated, with every name and number: %s', (language) => {
+    for (const text of texts) {
+      expect([text.en, tokensOf(text[language])]).toEqual([text.en, tokensOf(text.en)]);
+      expect(text[language]).not.toBe(text.en);
+    }
+  });
+});
+
+describe('a text', () => {
+  it('stands in one file only', () => {
+    const all = textLists.flatMap((list) => textsOf(list).map(({ en }) => en));
+    expect(all.filter((en, index) => all.indexOf(en) !== index)).toEqual([]);
+  });
+
+  it('that nobody has translated is shown in English, and says so', async () => {
+    const { es, pt, en } = loadWords();
+    const own = 'a row of an operator’s own';
+    for (const words of [es, pt])
+      expect(await textOf(html`${written(words, own)}`)).toBe(`<span lang="en">${own}</span>`);
+    expect(await textOf(html`${written(en, own)}`)).toBe(own);
+    const [first] = textsOf('limitations');
+    expect([es, pt, en].map((words) => words.written(first?.en ?? ''))).toEqual([first?.es, first?.pt, first?.en]);
+  });
+
+  it('has what differs from case to case in its place, whatever it is', () => {
+    const { es, pt } = loadWords();
+    expect(es.written('orders have no counterpart of a.b (c)\nd')).toBe('orders no tiene equivalente de a.b (c)\nd');
+    expect(pt.written('orders have no counterpart of x; the preference is dropped')).toBe(
+      'orders não tem equivalente de x; a preferência é descartada',
+    );
+    expect(es.written('orders take 10 items; the last 3 of 12 became one')).toBe(
+      'orders acepta hasta 10 ítems; los últimos 3 de 12 pasaron a ser uno',
+    );
+    expect(es.written('orders have no counterpart of ')).toBeNull();
+  });
+
+  it('is known without its full stop too, as it stands inside a sentence', () => {
+    expect(loadWords().es.written('Given back as the till sent it')).toBe('Se devuelve como lo envió la caja');
+  });
+
+  it('that lacks a language, is empty or stands twice is told with its place', () => {
+    const entry = { en: 'one', es: 'uno', pt: 'um' };
+    const told = (texts: unknown): (() => unknown) => {
+      return () => readTexts('some', JSON.stringify(texts));
+    };
+    expect(told([entry])()).toEqual([entry]);
+    expect(told([entry, { en: 'two', es: 'dos' }])).toThrow(/words\/some\.yaml.*\n.*\[1\]\.pt/s);
+    expect(told([{ ...entry, pt: '' }])).toThrow('[0].pt');
+    expect(told([entry, { ...entry, pt: 'outro' }])).toThrow(/twice\n.*\[1\]\.en/s);
+  });
+});

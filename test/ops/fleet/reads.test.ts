@@ -1,0 +1,113 @@
+/** What the fleet board remembers between two looks, on a real store: incidents, verdicts, and the pulse of calls. */
+import { setImmediate } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createIncidents } from '../../../src/ops/fleet/incidents.ts';
+import { createJudgements, type Judgements } from '../../../src/ops/fleet/judged.ts';
+import type { Store } from '../../../src/proxy/store.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { eventually } from '../../kit.ts';
+import { laneRuntime } from '../../proxy/routing/lane-runtime.ts';
+import { auditOf, MERCHANT, NOON, newMerchant } from '../../store/contract/harness.ts';
+import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
+
+const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
+let folder: Folder;
+let store: Store;
+beforeEach(async () => {
+  folder = newFolder();
+  store = await openStore(folder.file('puente.db'));
+});
+afterEach(async () => {
+  await store.close();
+  folder.remove();
+});
+
+describe('verdicts', () => {
+  const STEP_MS = 5_000;
+  const ids = Array.from({ length: 20 }, (_, nth) => String(700_000 + nth));
+
+  it('are made no more when nobody looks at the board, and again at the next look', async () => {
+    let now = NOON;
+    const sleep = async (): Promise<void> => {
+      now += STEP_MS;
+      await setImmediate();
+    };
+    const clock = { now: () => now, sleep };
+    const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock });
+    const [watched, left] = [createJudgements(runtime), createJudgements(runtime)];
+    const judgedBy = (one: Judgements): number => ids.filter((id) => one.of(id) !== null).length;
+    left.keepFresh([], ids);
+    await eventually(
+      async () => watched.keepFresh([], ids),
+      () => judgedBy(watched) === ids.length,
+    );
+    expect(judgedBy(left)).toBeGreaterThan(0);
+    expect(judgedBy(left)).toBeLessThan(ids.length - 5);
+    await eventually(
+      async () => left.keepFresh([], ids),
+      () => judgedBy(left) === ids.length,
+    );
+  });
+});
+
+describe('the mismatches of all', () => {
+  const ids = Array.from({ length: 20 }, (_, nth) => String(700_000 + nth));
+
+  /** Looks until all are judged. @param refuse the store's first so many reads of mismatches. */
+  async function look(sleep_ms: number, refuse = 0): Promise<{ reads: number; judgements: Judgements }> {
+    let now = NOON;
+    let reads = 0;
+    const counting: Store = {
+      ...store,
+      auditsOf: async (filter, limit) => {
+        if (filter.action !== 'mismatch amount') return store.auditsOf(filter, limit);
+        if (++reads <= refuse) throw new Error('refused by a test');
+        return store.auditsOf(filter, limit);
+      },
+    };
+    const sleep = async (): Promise<void> => {
+      now += sleep_ms;
+      await setImmediate();
+    };
+    const clock = { now: () => now, sleep };
+    const runtime = laneRuntime({ store: counting, upstream: silent, legacy_upstream: silent, clock });
+    const judgements = createJudgements(runtime);
+    judgements.keepFresh([], ids);
+    await eventually(
+      async () => reads,
+      () => judgements.of(ids[19] ?? '') !== null,
+    );
+    return { reads, judgements };
+  }
+
+  it('are read once for many who are judged, and again after five seconds', async () => {
+    expect((await look(10)).reads).toBe(1);
+    expect((await look(1_000)).reads).toBe(4);
+  });
+
+  it('are read again by the next one where they could not be read', async () => {
+    const { reads, judgements } = await look(10, 2);
+    expect(reads).toBe(3);
+    expect(ids.map((id) => judgements.of(id) !== null)).toEqual(ids.map((_, nth) => nth > 1));
+  });
+});
+
+describe('the last incident', () => {
+  const stop = { ...auditOf('safety stop'), who: 'puente' };
+
+  it('of a merchant that is erased is remembered no more, nor shown when somebody comes back under its id', async () => {
+    const incidents = createIncidents(store);
+    await store.saveMerchant(newMerchant(), 0, stop);
+    await incidents.update(NOON);
+    expect(incidents.of(MERCHANT)).toMatchObject({ what: 'safety stop' });
+    await store.eraseMerchant(MERCHANT, () => auditOf('erase'));
+    await incidents.update(NOON);
+    expect(incidents.of(MERCHANT)).toBeNull();
+    await store.saveMerchant(newMerchant(), 0, auditOf('merchant settings'));
+    const afterwards = createIncidents(store);
+    for (const one of [incidents, afterwards]) {
+      await one.update(NOON);
+      expect(one.of(MERCHANT)).toBeNull();
+    }
+  });
+});

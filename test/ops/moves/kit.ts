@@ -1,0 +1,46 @@
+/** What the tests of moves share: people with roles, the revision of a merchant, and calls of the ops door. */
+
+import type { AppParts } from '../../../src/app/app.ts';
+import { type Answer, ARGENTINA, BEN, type Bench, call, EVA, PEOPLE, startBench } from '../../kit.ts';
+
+export interface MovesBench extends Bench {
+  /** A call on the ops door as somebody; an object is a PUT or POST of its body. */
+  as(person: { token: string }, method: string, path: string, body?: unknown): Promise<Answer>;
+  /** Moves a merchant at its current revision. */
+  move(target: object, person?: { token: string }, merchant?: string): Promise<Answer>;
+  stageOf(
+    merchant?: string,
+  ): Promise<{ stage: unknown; revision: number; in_force: Record<string, { stage: string }> }>;
+}
+
+/** A bench whose merchants start on legacy, with evidence asked for, as in production. */
+export async function startMoves(settings: Record<string, string> = {}, parts: AppParts = {}): Promise<MovesBench> {
+  const legacy = { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy', PUENTE_MOVES_GATE: 'enforce' };
+  const bench = await startBench({ ...legacy, ...PEOPLE, ...settings }, parts);
+  const as: MovesBench['as'] = (person, method, path, body) =>
+    call(bench.app.ops_url + path, { method, token: person.token, ...(body === undefined ? {} : { body }) });
+  const stageOf: MovesBench['stageOf'] = async (merchant = ARGENTINA) => {
+    const { body } = await as(BEN, 'GET', `/api/merchants/${merchant}`);
+    const view = body as {
+      revision: number;
+      settings: { stage: { value: unknown } };
+      in_force: Record<string, { stage: string }>;
+    }; // the door's own view
+    return { stage: view.settings.stage.value, revision: view.revision, in_force: view.in_force };
+  };
+  return {
+    ...bench,
+    as,
+    stageOf,
+    move: async (target, person = EVA, merchant = ARGENTINA) => {
+      const { revision } = await stageOf(merchant);
+      return as(person, 'PUT', `/api/merchants/${merchant}/stage`, { reason: 'a test moves it', revision, ...target });
+    },
+  };
+}
+
+export function messageOf(answer: Answer): string {
+  const { message } = answer.body as { message?: unknown };
+  if (typeof message !== 'string') throw new Error(`no message in ${answer.status} ${answer.text}`);
+  return message;
+}

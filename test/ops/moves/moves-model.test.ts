@@ -1,0 +1,32 @@
+/** Random lives of merchants that are moved to and fro: no unit lives on both sides, no id changes side, no sale is made twice. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Store } from '../../../src/proxy/store.ts';
+import { playSequence } from '../../proxy/two-worlds/sequence.ts';
+import { steps } from '../../proxy/two-worlds/steps.ts';
+import { newFolder, openStore } from '../../store/sqlite/kit.ts';
+
+/** `npm run nightly:moves` plays 100,000 with other seeds. */
+const SEQUENCES = 300;
+const SEED = 20_261_121;
+
+const folder = newFolder();
+const clock = { now: Date.UTC(2026, 0, 5, 12) };
+let store: Store;
+beforeAll(async () => {
+  store = await openStore(folder.file('moves.db'), { now: () => clock.now });
+});
+afterAll(async () => {
+  await store?.close();
+  folder.remove();
+});
+
+it(`${SEQUENCES} sequences of moves, creates, lost answers, retries, cancels and events keep every rule`, async () => {
+  let merchant = 900_000_000;
+  await fc.assert(
+    fc.asyncProperty(steps, async (sequence) => {
+      expect(await playSequence({ store, clock }, String(++merchant), sequence)).toEqual([]);
+    }),
+    { numRuns: SEQUENCES, seed: SEED },
+  );
+}, 120_000);

@@ -1,0 +1,89 @@
+/** A merchant that moves back to legacy: what is live on orders stays there until it is over, and everything new is carried. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ARGENTINA, type Bench, startBench } from '../../kit.ts';
+
+const COLLECTOR = `/instore/qr/seller/collectors/${ARGENTINA}/pos`;
+const QRS = `/instore/orders/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/qrs`;
+const NUMBERED = '/mpmobile/instore/qr';
+const store_order = (reference: string) => ({
+  external_reference: reference,
+  title: 'Shop',
+  total_amount: 20,
+  items: [{ title: 'Coffee', unit_price: 20, quantity: 1, unit_measure: 'unit', total_amount: 20 }],
+});
+const preference = (reference: string) => ({
+  external_reference: reference,
+  items: [{ title: 'Coffee', currency_id: 'ARS', unit_price: 20, quantity: 1 }],
+});
+
+let bench: Bench;
+let numbers: Record<string, number>;
+
+beforeAll(async () => {
+  bench = await startBench();
+  const found = (await bench.till('/pos')).body as { results: { id: number; external_id: string }[] }; // legacy's list
+  numbers = Object.fromEntries(found.results.map(({ id, external_id }) => [external_id, id]));
+});
+afterAll(() => bench.close());
+
+async function stage(to: 'legacy' | 'orders'): Promise<void> {
+  const { revision } = (await bench.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one
+  const body = { stage: to, reason: 'moved by a test', revision };
+  expect((await bench.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body })).status).toBe(200);
+}
+
+/** Statuses of the orders upstream, by their modes. */
+function orders(): Record<string, string[]> {
+  const all = [...bench.sandbox.world.orders.values()];
+  const by = Map.groupBy(all, (order) => ('mode' in order.place ? String(order.place.mode) : 'terminal'));
+  return Object.fromEntries([...by].map(([mode, some]) => [mode, some.map(({ status }) => status)]));
+}
+
+describe('back on legacy, with a sale of orders still on the point of sale', () => {
+  beforeAll(async () => {
+    await stage('orders');
+    expect(
+      (await bench.till(`${COLLECTOR}/SUC001POS001/orders`, { method: 'PUT', body: store_order('ours') })).status,
+    ).toBe(204);
+    await stage('legacy');
+  });
+
+  it("a dynamic code is legacy's, because it takes nobody's place", async () => {
+    const before = orders();
+    expect((await bench.till(QRS, { method: 'POST', body: store_order('a code') })).status).toBe(201);
+    expect(orders()).toEqual(before);
+  });
+
+  it('a point of sale without anything of ours is carried, by number as by external id', async () => {
+    const before = orders();
+    const path = `${NUMBERED}/${numbers.SUC002POS001}`;
+    expect((await bench.till(path, { method: 'POST', body: preference("legacy's") })).status).toBe(200);
+    expect((await bench.till(path)).body).toMatchObject({ external_reference: "legacy's" });
+    expect((await bench.till(path, { method: 'DELETE' })).status).toBe(204);
+    expect(orders()).toEqual(before);
+  });
+
+  it('what is ours is still read and taken away by its number', async () => {
+    const path = `${NUMBERED}/${numbers.SUC001POS001}`;
+    expect((await bench.till(path)).body).toMatchObject({ external_reference: 'ours' });
+    expect((await bench.till(path, { method: 'DELETE' })).status).toBe(204);
+    expect(orders()).toEqual({ static: ['canceled'] });
+  });
+
+  it('afterwards everything is carried, even a body that orders would refuse', async () => {
+    const path = `${NUMBERED}/${numbers.SUC001POS001}`;
+    const headers = { 'content-type': 'text/plain' };
+    expect((await bench.till(path, { method: 'POST', body: preference('again'), headers })).status).toBe(200);
+    expect(orders()).toEqual({ static: ['canceled'] });
+  });
+
+  it('a sale that is replaced on legacy is first canceled on orders', async () => {
+    await stage('orders');
+    const path = `${COLLECTOR}/SUC001POS002/orders`;
+    expect((await bench.till(path, { method: 'PUT', body: store_order('first') })).status).toBe(204);
+    await stage('legacy');
+    expect((await bench.till(path, { method: 'PUT', body: store_order('second') })).status).toBe(204);
+    expect(orders()).toEqual({ static: ['canceled', 'canceled'] });
+    expect((await bench.till(path)).body).toMatchObject({ external_reference: 'second' });
+  });
+});

@@ -1,0 +1,169 @@
+/** The safety stop on a running Puente: observes, stops, leaves the operator's stage alone, and is reset by hand. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, EVA, eventually, MEXICO, POINT, URUGUAY } from '../../kit.ts';
+import { auditsOf, FAST, idOf } from '../../proxy/http/till.ts';
+import { type MovesBench, messageOf, startMoves } from './kit.ts';
+
+const SETTINGS = {
+  ...FAST,
+  PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
+  PUENTE_SAFETY_MIN_SAMPLE: '4',
+  PUENTE_SAFETY_FAULT_SHARE: '50',
+  PUENTE_MOVES_GATE: 'advise',
+};
+const FAILING = {
+  method: 'POST',
+  path: '/v1/orders',
+  kind: 'error',
+  status: 500,
+  code: 'internal_error',
+  times: 'always',
+};
+const DECLINING = { ...FAILING, status: 402, code: 'failed' };
+
+let bench: MovesBench;
+let used = 0;
+beforeAll(async () => {
+  bench = await startMoves(SETTINGS);
+});
+afterEach(() => bench.control('/faults', { method: 'DELETE' }));
+afterAll(() => bench.close());
+
+/** A sale on a terminal that nothing is open on. */
+const sell = (merchant = ARGENTINA) =>
+  bench.till(`${POINT}/devices/NEWLAND_N950__LOAD${String(++used).padStart(7, '0')}/payment-intents`, {
+    body: { amount: 1500 },
+    merchant,
+  });
+
+async function failing(many: number, rule: object = FAILING, merchant = ARGENTINA): Promise<number[]> {
+  await bench.control('/faults', { body: rule });
+  const statuses: number[] = [];
+  for (let nth = 0; nth < many; nth++) statuses.push((await sell(merchant)).status);
+  await bench.control('/faults', { method: 'DELETE' });
+  return statuses;
+}
+
+async function arm(merchant: string, safety_stop: string): Promise<void> {
+  expect((await bench.notify(merchant, { safety_stop })).status).toBe(200);
+}
+
+interface Safety {
+  mode: string;
+  revision: number;
+  trips: { kind: string; why: string; intended: string }[];
+  now: { kind: string; calls: number; faults: number }[];
+  history: { stopped: boolean; why: string }[];
+}
+
+const safetyOf = async (merchant = ARGENTINA): Promise<Safety> =>
+  (await bench.as(ANA, 'GET', `/api/merchants/${merchant}/safety`)).body as Safety; // the door's own view
+const stageOf = async (merchant: string) => (await bench.stageOf(merchant)).in_force.intents?.stage;
+const lines = async (merchant: string, action: string) =>
+  (await auditsOf(bench.data_dir)).filter((line) => line.subject === merchant && line.action === action);
+
+describe('armed', () => {
+  it('declines never count, however many', async () => {
+    await arm(ARGENTINA, 'armed');
+    const statuses = await failing(8, DECLINING);
+    expect(statuses.every((status) => status >= 400 && status < 500)).toBe(true);
+    expect(await safetyOf()).toMatchObject({ mode: 'armed', trips: [], now: [] });
+  });
+
+  it('faults take new work of the kind back to shadow, and nothing else', async () => {
+    const open = idOf(await sell());
+    expect(await failing(4)).toContain(504);
+    await eventually(safetyOf, ({ trips }) => trips.length > 0);
+    const { trips, history, now } = await safetyOf();
+    expect(trips).toMatchObject([
+      { kind: 'intents', intended: 'orders', why: expect.stringMatching(/^\d of \d calls in 5 min were faults/) },
+    ]);
+    expect([history.map(({ stopped }) => stopped), now]).toEqual([[true], []]);
+    const merchant = await bench.stageOf();
+    expect(merchant.in_force).toMatchObject({ intents: { stage: 'shadow' }, qr: { stage: 'orders' } });
+    expect(merchant.stage).toBe('orders');
+    expect(await stageOf(BRAZIL)).toBe('orders');
+    const sold = idOf(await sell());
+    const { legacy } = (await bench.control('/state')).body as { legacy: { intents: { id: string }[] } }; // the sandbox's own
+    expect(legacy.intents.map(({ id }) => id)).toContain(sold);
+    expect((await bench.till(`${POINT}/payment-intents/${open}`)).body).toMatchObject({ id: open, state: 'OPEN' });
+    expect(await lines(ARGENTINA, 'safety stop')).toMatchObject([
+      { who: 'puente', detail: { kind: 'intents', mode: 'armed' } },
+    ]);
+    const { text } = await call(`${bench.app.ops_url}/metrics`);
+    expect(text).toMatch(/^puente_total\{what="safety_stops",label="armed"\} 1$/m);
+  });
+
+  it('while it stands nothing moves forward, and going back does', async () => {
+    await bench.move({ stage: 'canary', share: 5 });
+    const refused = await bench.move({ stage: 'orders', override: true }, EVA);
+    expect(messageOf(refused)).toContain(`\`puente safety reset ${ARGENTINA} --kind intents --reason …\``);
+    const stops = (await bench.as(ANA, 'GET', '/api/safety')).body;
+    expect(stops).toMatchObject({ stops: [{ merchant_id: ARGENTINA, kind: 'intents', intended: 'canary' }] });
+  });
+
+  it('a bulk move stops at the first stop among its merchants', async () => {
+    await arm(BRAZIL, 'armed');
+    const items = [{ merchant_id: BRAZIL, stage: 'canary', share: 99 }, { merchant_id: MEXICO }];
+    const ask = { target: { stage: 'legacy' }, items, per_day: 1, reason: 'one a day' };
+    const { id } = (await bench.as(BEN, 'POST', '/api/bulk', ask)).body as { id: string };
+    const bulk = async () =>
+      (await bench.as(ANA, 'GET', `/api/bulk/${id}`)).body as {
+        state: string;
+        detail: string;
+        items: { state: string }[];
+      };
+    await eventually(bulk, ({ detail }) => detail.startsWith('1 of 1 moves of today'));
+    await failing(6, FAILING, BRAZIL);
+    const over = await eventually(bulk, ({ state }) => state !== 'running');
+    expect(over).toMatchObject({
+      state: 'stopped',
+      detail: expect.stringContaining(`The safety stop of ${BRAZIL} tripped`),
+      items: [{ state: 'moved', own: { stage: 'canary', share: 99 } }, { state: 'waiting' }],
+    });
+    expect(await stageOf(MEXICO)).toBe('orders');
+  });
+
+  it('is reset by hand, with a reason and the revision', async () => {
+    const { revision } = await safetyOf();
+    const reset = (body: object) => bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/safety/reset`, body);
+    const ask = { kind: 'intents', reason: 'the service is well again', revision };
+    expect((await reset({ ...ask, reason: undefined })).status).toBe(400);
+    expect((await reset({ ...ask, revision: revision - 1 })).status).toBe(409);
+    expect(messageOf(await reset({ ...ask, kind: 'qr' }))).toContain('No safety stop of qr stands');
+    expect((await reset(ask)).body).toMatchObject({ in_force: { intents: { stage: 'canary', trip: null } } });
+    expect((await reset({ ...ask, revision: revision + 1 })).status).toBe(400);
+    expect(await lines(ARGENTINA, 'safety reset')).toMatchObject([
+      { who: BEN.name, detail: { kind: 'intents', after: { stage: 'canary' } } },
+    ]);
+    expect((await safetyOf()).trips).toEqual([]);
+  });
+});
+
+describe('not armed', () => {
+  it('observing it tells once a window what it would have done, and moves nothing', async () => {
+    await arm(CHILE, 'observe');
+    await failing(5, FAILING, CHILE);
+    const { history, trips, now } = await eventually(
+      () => safetyOf(CHILE),
+      (view) => view.history.length > 0,
+    );
+    expect([history.map(({ stopped }) => stopped), trips]).toEqual([[false], []]);
+    expect(now).toMatchObject([{ kind: 'intents', why: expect.stringContaining('were faults') }]);
+    expect(await stageOf(CHILE)).toBe('orders');
+    await failing(2, FAILING, CHILE);
+    expect(await lines(CHILE, 'safety stop observed')).toHaveLength(1);
+  });
+
+  it('off it does nothing at all', async () => {
+    await arm(URUGUAY, 'off');
+    await failing(5, FAILING, URUGUAY);
+    expect(
+      await eventually(
+        () => safetyOf(URUGUAY),
+        ({ now }) => now.length > 0,
+      ),
+    ).toMatchObject({ trips: [], history: [] });
+    expect(await stageOf(URUGUAY)).toBe('orders');
+  });
+});

@@ -1,0 +1,245 @@
+/** Evidence end to end: a shadowed merchant's calls become verdicts, losses, coverage and differences, for the API and for the command. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CoverageView } from '../../../src/ops/readiness/coverage.ts';
+import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';
+import type { LossView } from '../../../src/ops/readiness/losses.ts';
+import type { ReadinessView } from '../../../src/ops/readiness/readiness.ts';
+import type { UnknownView, VerdictView } from '../../../src/ops/readiness/unknowns.ts';
+import { ARGENTINA, type Bench, BRAZIL, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
+import { openQrShop, orderPath } from '../../proxy/http/qr-till.ts';
+import { command } from '../moves/command.ts';
+
+let bench: Bench;
+const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
+
+beforeAll(async () => {
+  bench = await startBench({ PUENTE_MOVES_MIN_SAMPLE: '1', PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' });
+  const created = await bench.till(INTENTS, { body: { amount: 1500, tip: 100 }, headers: { 'x-corporation-id': '9' } });
+  expect(created.status).toBe(201);
+  const { id } = created.body as { id: string }; // a create that worked
+  await bench.till(`${POINT}/payment-intents/${id}`);
+  await bench.till(`${POINT}/devices?limit=50&offset=0`);
+  await bench.till(`${INTENTS}/${id}`, { method: 'DELETE' });
+  await recorded(ARGENTINA, 4);
+});
+
+afterAll(() => bench.close());
+
+/** Waits until so many calls of a merchant are in the evidence, double reads included. */
+async function recorded(merchant: string, calls: number): Promise<void> {
+  await eventually(
+    () => asked<ReadinessView>(`/api/merchants/${merchant}/readiness`),
+    ({ operations }) => operations.reduce((sum, one) => sum + one.calls, 0) >= calls,
+  );
+}
+
+async function asked<View>(path: string): Promise<View> {
+  const answer = await bench.ops(path);
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body as View; // the API's own shape
+}
+
+const cli = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
+
+describe('refused', () => {
+  it.each([
+    ['GET', '/api/merchants/nobody/readiness', undefined, 400, "the vendor's user id is needed"],
+    ['GET', '/api/differences?state=old', undefined, 400, 'state'],
+    ['GET', '/api/losses?weight=heavy', undefined, 400, 'weight'],
+    ['GET', `/api/differences/${ARGENTINA}/0011223344556677`, undefined, 404, 'puente differences list'],
+    [
+      'PUT',
+      `/api/differences/${ARGENTINA}/0011223344556677`,
+      { state: 'fixed', note: 'mended', revision: 1 },
+      404,
+      'puente differences list',
+    ],
+    ['PUT', `/api/differences/${ARGENTINA}/0011223344556677`, { state: 'fixed', revision: 1 }, 400, 'say why'],
+    [
+      'PUT',
+      `/api/differences/${ARGENTINA}/0011223344556677`,
+      { state: 'new', note: 'again', revision: 1 },
+      400,
+      'state',
+    ],
+  ])('%s %s', async (method, path, body, status, message) => {
+    const answer = await bench.ops(path, { method, ...(body === undefined ? {} : { body }) });
+    expect(answer.status).toBe(status);
+    expect(answer.text).toContain(message);
+  });
+});
+
+describe('of a shadowed merchant', () => {
+  it('the verdict names what blocks and what is unproven, each with a command; nothing is green by default', async () => {
+    const found = await asked<ReadinessView>(`/api/merchants/${ARGENTINA}/readiness`);
+    expect([found.verdict, found.blockers]).toEqual(['inconclusive', []]);
+    expect(found.unproven.map(({ code, what }) => `${code}: ${what}`)).toEqual([
+      'legacy_only: 1 call of read of an intent went well, on legacy alone: on orders only a canary proves it.',
+      'legacy_only: 1 call of cancel of an intent went well, on legacy alone: on orders only a canary proves it.',
+      'never_seen: No refund was ever seen: it is proven by one that goes well from a till of this merchant.',
+      expect.stringMatching(/^no_notice_url: Notices of intents would have nowhere to go/),
+      'unknown_noted: The field body.tip came once, and no table knows it.',
+    ]);
+    expect(found.unproven.map(({ command }) => command)).toContain(
+      `puente merchants set ${ARGENTINA} --notify https://… --reason …`,
+    );
+    expect(found.remarks.map(({ code }) => code)).toContain('loss_money');
+    const nobody = await asked<ReadinessView>(`/api/merchants/${BRAZIL}/readiness`);
+    expect([nobody.verdict, nobody.unproven[0]?.code, nobody.operations]).toEqual(['inconclusive', 'no_creates', []]);
+  });
+
+  it('the ledger has money first, and a sentence for the till’s maker', async () => {
+    const { losses } = await asked<{ losses: LossView[] }>(`/api/losses?merchant=${ARGENTINA}`);
+    expect(
+      losses.map(({ field, weight, would_be_count, real_count }) => [field, weight, would_be_count, real_count]),
+    ).toEqual([
+      ['body.tip', 'money', 1, 0],
+      ['headers.x-corporation-id', expect.any(String), 1, 0],
+    ]);
+    for (const { advice, field } of losses) {
+      expect(advice).toContain(`${field} with POST /point/integration-api/devices/:device_id/payment-intents`);
+      expect(advice).toMatch(/\. [A-Z].+\.$/);
+    }
+    expect((await asked<{ losses: LossView[] }>('/api/losses?weight=money')).losses).toHaveLength(1);
+  });
+
+  it('coverage tells equal, different and never seen apart, and which operations never came', async () => {
+    const found = await asked<CoverageView>(`/api/merchants/${ARGENTINA}/coverage`);
+    const stateOf = (operation: string, field: string) =>
+      found.cells.find((cell) => cell.operation === operation && cell.field === field)?.state;
+    expect(stateOf('point.create_intent', 'body.amount')).toBe('equal');
+    expect(stateOf('point.create_intent', 'body.tip')).toBe('different');
+    expect(stateOf('point.create_intent', 'headers.x-corporation-id')).toBe('different');
+    expect(stateOf('point.create_intent', 'body.additional_info.ticket_number')).toBe('never_seen');
+    // A read is carried, and its path is all that is known of it; a list was read on both sides, as it was asked for.
+    expect(stateOf('point.get_intent', 'path.intent_id')).toBe('seen');
+    expect(stateOf('point.list_devices', 'query.limit')).toBe('equal');
+    expect(stateOf('point.list_devices', 'query.store_id')).toBe('never_seen');
+    // Only Brazil has it, and this merchant is from Argentina.
+    expect(stateOf('point.create_intent', 'body.payment.installments')).toBeUndefined();
+    expect(stateOf('point.list_devices', 'answer.devices[].id')).toBe('equal');
+    expect(found.operations.find(({ operation }) => operation === 'qr.put_order')).toEqual({
+      operation: 'qr.put_order',
+      calls: 0,
+    });
+    const seen = await asked<CoverageView>(
+      `/api/merchants/${ARGENTINA}/coverage?state=never_seen&operation=qr.put_order`,
+    );
+    expect(seen.cells.length).toBeGreaterThan(10);
+    expect(seen.cells.every(({ state, last_at }) => state === 'never_seen' && last_at === null)).toBe(true);
+  });
+
+  it('what no table knows is listed, and so is what would have become of the create', async () => {
+    const { unknowns } = await asked<{ unknowns: UnknownView[] }>(`/api/unknowns?merchant=${ARGENTINA}`);
+    expect(unknowns).toMatchObject([{ what: 'field', name: 'body.tip', count: 1 }]);
+    const { verdicts } = await asked<{ verdicts: VerdictView[] }>('/api/verdicts');
+    expect(verdicts).toMatchObject([{ merchant_id: ARGENTINA, verdict: 'accepted', code: null, count: 1 }]);
+  });
+
+  it('the command says the same, and its exit code is the verdict', async () => {
+    const [unproven, inconclusive, advice] = await Promise.all([
+      cli('can-migrate', ARGENTINA),
+      cli('can-migrate', BRAZIL, '--json'),
+      cli('losses', '--merchant', ARGENTINA, '--advice'),
+    ]);
+    expect([unproven.code, unproven.err]).toEqual([4, '']);
+    expect(unproven.out).toContain(`${ARGENTINA} is INCONCLUSIVE`);
+    expect(unproven.out).toContain(`puente merchants set ${ARGENTINA} --notify`);
+    expect(unproven.out).toContain(`puente coverage ${ARGENTINA}`);
+    expect(inconclusive.code).toBe(4);
+    expect(JSON.parse(inconclusive.out)).toMatchObject({ merchant_id: BRAZIL, verdict: 'inconclusive' });
+    expect(advice.out.split('\n')[0]).toMatch(/^Your till sends body\.tip with POST /);
+  });
+});
+
+describe('a difference', () => {
+  const list = async (): Promise<DifferenceView[]> =>
+    (await asked<{ differences: DifferenceView[] }>(`/api/differences?merchant=${BRAZIL}`)).differences;
+
+  /** Legacy takes it; as an order it is below the least amount. */
+  async function small(calls: number): Promise<void> {
+    const created = await bench.till(INTENTS, {
+      merchant: BRAZIL,
+      body: { amount: 100, payment: { type: 'voucher_card' } },
+    });
+    const { id } = created.body as { id?: string }; // absent where legacy refuses it
+    if (id !== undefined) await bench.till(`${INTENTS}/${id}`, { merchant: BRAZIL, method: 'DELETE' });
+    await recorded(BRAZIL, calls);
+  }
+
+  it('is judged with a note, an end where it is accepted, and a revision; it is new again when it comes again', async () => {
+    await small(2);
+    const [one] = await list();
+    expect(one).toMatchObject({ state: 'new', count: 1, what: 'verdict' });
+    const path = `/api/differences/${BRAZIL}/${one?.signature}`;
+    const judge = (body: Record<string, unknown>) =>
+      bench.ops(path, { method: 'PUT', body: { note: 'agreed with the shop', revision: one?.revision, ...body } });
+    const day = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+    for (const [body, says] of [
+      [{ state: 'accepted' }, 'nothing is accepted for ever'],
+      [{ state: 'accepted', accepted_until: day(-1) }, 'in the future'],
+      [{ state: 'accepted', accepted_until: day(91) }, 'more than 90 days'],
+      [{ state: 'fixed', accepted_until: day(1) }, 'belongs to accepted alone'],
+    ] as const) {
+      const refused = await judge(body);
+      expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(says)]);
+    }
+    expect((await judge({ state: 'accepted', accepted_until: day(30), revision: 99 })).status).toBe(409);
+    expect(
+      (await asked<ReadinessView>(`/api/merchants/${BRAZIL}/readiness`)).blockers.map(({ code }) => code),
+    ).toContain('predicted_refusal');
+    const accepted = await judge({ state: 'accepted', accepted_until: day(30) });
+    expect(accepted.body).toMatchObject({ state: 'accepted', note: 'agreed with the shop', who: 'operator' });
+    expect(
+      (await asked<ReadinessView>(`/api/merchants/${BRAZIL}/readiness`)).blockers.map(({ code }) => code),
+    ).not.toContain('predicted_refusal');
+    const audit = await asked<{ lines: { action: string; reason: string; detail: unknown }[] }>(
+      `/api/audit?subject=${BRAZIL}`,
+    );
+    expect(audit.lines[0]).toMatchObject({
+      action: 'judge difference',
+      reason: 'agreed with the shop',
+      detail: { signature: one?.signature, before: { state: 'new' }, after: { state: 'accepted' } },
+    });
+    const fixed = await cli(
+      'differences',
+      'judge',
+      BRAZIL,
+      String(one?.signature),
+      'fixed',
+      '--note',
+      'the till was mended',
+    );
+    expect([fixed.code, fixed.err]).toEqual([0, '']);
+    await small(4);
+    expect(await list()).toMatchObject([{ state: 'new', count: 2 }]);
+  });
+});
+
+it('readiness names small sales by QR, which legacy takes and orders would refuse (LIM-12)', async () => {
+  const shop = await openQrShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' });
+  try {
+    const item = { title: 'Sugar', unit_price: 10.1, quantity: 1, unit_measure: 'unit', total_amount: 10.1 };
+    const small = {
+      external_reference: 'small',
+      title: 'Shop',
+      description: 'Sugar',
+      total_amount: 10.1,
+      items: [item],
+    };
+    const path = orderPath(shop.freshTill().external_id);
+    expect((await shop.till(path, { method: 'PUT', body: small })).status).toBe(204);
+    const { blockers } = await eventually(
+      async () => (await shop.ops(`/api/merchants/${ARGENTINA}/readiness`)).body as ReadinessView, // the API's own shape
+      (view) => view.blockers.length > 0,
+    );
+    expect(blockers).toEqual([
+      expect.objectContaining({
+        code: 'predicted_refusal',
+        what: expect.stringMatching(/^qr\.put_order: legacy took it once, .*the least one of its site/),
+      }),
+    ]);
+  } finally {
+    await shop.close();
+  }
+});

@@ -1,0 +1,196 @@
+/** What the reconciliation finds when the service says something else than Puente stored, what it mends, and what it leaves alone. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ReconcileNews } from '../../../src/ops/reconcile/reconcile.ts';
+import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
+import { type Front, openFront, storedBy } from '../../proxy/http/front.ts';
+import { idOf, LEFT_IN_DOUBT } from '../../proxy/http/till.ts';
+import { puente } from '../../run-cli.ts';
+import { command } from '../moves/command.ts';
+
+let front: Front;
+beforeEach(async () => {
+  front = await openFront();
+});
+afterEach(() => front.close());
+
+const device = (number: number) => `NEWLAND_N950__LOAD${String(number).padStart(7, '0')}`;
+const REASON = { apply: true, reason: 'after the outage' };
+
+async function sell(number: number, options: { merchant?: string; reference?: string } = {}): Promise<string> {
+  const { merchant = ARGENTINA, reference } = options;
+  const body = {
+    amount: 1500,
+    ...(reference === undefined ? {} : { additional_info: { external_reference: reference } }),
+  };
+  return idOf(await front.till(`${POINT}/devices/${device(number)}/payment-intents`, { body, merchant }));
+}
+
+async function pay(number: number, id: string): Promise<void> {
+  await front.atTerminal('pay', device(number));
+  await eventually(
+    () => front.ops(`/api/trace?id=${id}`),
+    ({ text }) => text.includes('"state":"DONE"'),
+  );
+}
+
+async function reconcile(body: object = {}): Promise<ReconcileNews[]> {
+  const answer = await front.ops('/api/reconcile', { body });
+  expect(answer.status, answer.text).toBe(200);
+  const lines = answer.text.trim().split('\n');
+  return lines.map((line) => JSON.parse(line));
+}
+
+const mismatches = (news: ReconcileNews[]) => news.filter((one) => one.news === 'mismatch');
+const sums = (news: ReconcileNews[]) => news.at(-1);
+
+it('amount: told with both sums, and never mended', async () => {
+  const id = await sell(1);
+  front.lie = (order) => ({ ...order, transactions: { payments: [{ id: 'PAY01', amount: '15.01' }] } });
+  for (const ask of [{}, REASON, {}]) {
+    const news = await reconcile(ask);
+    expect(mismatches(news)).toMatchObject([
+      { mismatch: { kind: 'amount', legacy_id: id, repair: 'none' }, repaired: false },
+    ]);
+    expect(news[0]).toMatchObject({ mismatch: { what: expect.stringMatching(/1500 .* 1501/) } });
+  }
+});
+
+it('state: a payment that the till counts on and the service took back is told, and the till keeps what it saw', async () => {
+  const id = await sell(2);
+  await pay(2, id);
+  front.lie = (order) => ({ ...order, status: 'canceled', last_updated_date: '2036-01-01T00:00:00Z' });
+  const news = await reconcile(REASON);
+  expect(mismatches(news)).toMatchObject([{ mismatch: { kind: 'state', legacy_id: id }, repaired: false }]);
+  expect((await front.till(`${POINT}/payment-intents/${id}`)).body).toMatchObject({ state: 'FINISHED' });
+});
+
+describe('a dry run', () => {
+  it('finds every kind, and writes nothing', async () => {
+    const paid = await sell(3);
+    await pay(3, paid);
+    const stale = await sell(4);
+    await front.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
+    await front.atTerminal('pay', device(4));
+    front.lie = (order) =>
+      order.status === 'processed' && order.id === paidOrder ? { ...order, status: 'canceled' } : order;
+    const traced = await front.ops(`/api/trace?id=${paid}`);
+    const [, paidOrder = ''] = /"order_id":"(\w+)"/.exec(traced.text) ?? [];
+    await front.ops('/api/report'); // everything of before is in the store now
+    const before = storedBy(front);
+    const found = mismatches(await reconcile());
+    expect(found.map(({ mismatch }) => [mismatch.kind, mismatch.legacy_id]).toSorted()).toEqual([
+      ['stale', stale],
+      ['state', paid],
+    ]);
+    expect(storedBy(front) === before, 'nothing was written').toBe(true);
+  });
+});
+
+it('a repair is made once, says so in the audit trail, and changes nothing the second time', async () => {
+  await sell(5);
+  await front.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
+  await front.atTerminal('pay', device(5));
+  expect(sums(await reconcile(REASON))).toMatchObject({ news: 'done', mismatches: 1, repaired: 1, unreadable: 0 });
+  expect(sums(await reconcile(REASON))).toMatchObject({ mismatches: 0, repaired: 0 });
+  const { lines } = (await front.ops('/api/audit?action=reconcile')).body as { lines: { detail: object }[] };
+  expect(lines.map(({ detail }) => detail)).toMatchObject([
+    { repaired: 0, is_through: true },
+    { repaired: 1, is_through: true },
+  ]);
+});
+
+it('with a merchant nobody else is looked at; what can’t be read is told, and is no agreement', async () => {
+  await sell(6);
+  await sell(7, { merchant: BRAZIL });
+  const before = front.reads();
+  expect(sums(await reconcile({ merchant: BRAZIL }))).toMatchObject({ checked: 1, mismatches: 0 });
+  expect(front.reads()).toBe(before + 1);
+  const rule = { method: 'GET', path: '/v1/orders/*', kind: 'error', status: 503, times: 'always' };
+  await front.control('/faults', { body: rule });
+  expect(sums(await reconcile())).toMatchObject({ checked: 2, unreadable: 2, mismatches: 0 });
+});
+
+describe('orphans', () => {
+  it('are not what other systems made: an order with a reference of somebody else is passed over', async () => {
+    await sell(8);
+    const made = await call(`${front.sandbox.url}/v1/orders`, {
+      token: tokenOf(ARGENTINA),
+      headers: { 'x-idempotency-key': 'of-another-system' },
+      body: {
+        type: 'point',
+        external_reference: 'theirs-1',
+        transactions: { payments: [{ amount: '19.00' }] },
+        config: { point: { terminal_id: device(9) } },
+      },
+    });
+    expect(made.status, made.text).toBe(201);
+    await front.atTerminal('pay', device(9));
+    await eventually(
+      () => front.ops('/metrics'),
+      ({ text }) => /what="events",label="parked"\} [1-9]/.test(text),
+    );
+    expect(mismatches(await reconcile(REASON))).toEqual([]);
+  });
+
+  it('that may still be paid are left alone while their unit has another sale', async () => {
+    const rule = {
+      method: 'POST',
+      path: '/v1/orders',
+      kind: 'error',
+      when: 'after',
+      status: 400,
+      code: 'property_value',
+    };
+    await front.control('/faults', { body: rule });
+    const refused = await front.till(`${POINT}/devices/${device(10)}/payment-intents`, { body: { amount: 1500 } });
+    expect(refused.status).toBe(400);
+    await front.control('/faults', { body: LEFT_IN_DOUBT });
+    const doubtful = await front.till(`${POINT}/devices/${device(10)}/payment-intents`, { body: { amount: 1600 } });
+    expect(doubtful.status).toBeGreaterThanOrEqual(500);
+    const hint = {
+      action: 'order.created',
+      type: 'order',
+      user_id: Number(ARGENTINA),
+      data: { id: await onlyOrder() },
+    };
+    expect((await call(`${front.app.public_url}/webhooks/orders`, { body: hint })).status).toBe(200);
+    const found = await eventually(
+      () => reconcile(REASON),
+      (news) => mismatches(news).length > 0,
+    );
+    expect(mismatches(found)).toMatchObject([{ mismatch: { kind: 'orphan', repair: 'none' }, repaired: false }]);
+    expect(mismatches(found)[0]?.mismatch.what).toContain('its unit has another sale');
+    await front.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
+    await front.atTerminal('pay', device(10));
+    expect(mismatches(await reconcile(REASON))).toMatchObject([{ mismatch: { kind: 'orphan' }, repaired: true }]);
+    expect(mismatches(await reconcile())).toEqual([]);
+  });
+});
+
+async function onlyOrder(): Promise<string> {
+  const { orders } = (await front.control('/state')).body as { orders: { id: string }[] }; // the sandbox's own view
+  return orders[0]?.id ?? '';
+}
+
+it('the command tells what differs and how to repair it, with exit codes', async () => {
+  const env = { PUENTE_OPS_URL: front.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
+  const id = await sell(11);
+  await front.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
+  await front.atTerminal('pay', device(11));
+  const dry = await command(['reconcile', '--merchant', ARGENTINA], env);
+  expect(dry.code).toBe(3);
+  expect(dry.out).toContain(`Repair 1 of them: puente reconcile --merchant ${ARGENTINA} --apply --reason …`);
+  expect(dry.out.replaceAll(/\s/g, '')).toContain('stale');
+  const unasked = await command(['reconcile', '--apply'], env);
+  expect(unasked).toMatchObject({ code: 1, out: '' });
+  expect(unasked.err).toContain('reason: say why');
+  const applied = await puente(['reconcile', '--apply', '--reason', 'after the outage', '--json'], { env });
+  expect(applied).toMatchObject({ code: 0, err: '' });
+  expect(JSON.parse(applied.out)).toMatchObject({
+    done: { repaired: 1 },
+    mismatches: [{ kind: 'stale', legacy_id: id, repaired: true }],
+  });
+  const rule = { method: 'GET', path: '/v1/orders/*', kind: 'error', status: 503, times: 'always' };
+  await front.control('/faults', { body: rule });
+  expect((await command(['reconcile'], env)).code).toBe(4);
+});

@@ -1,0 +1,172 @@
+/** The continuous reconciliation on a virtual clock: its rate is bounded, it mends what a read mends, tells the rest once, and rests. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Trace } from '../../../src/ops/trace/trace.ts';
+import { ARGENTINA, call, eventually, POINT, tokenOf } from '../../kit.ts';
+import { type Front, openFront } from '../../proxy/http/front.ts';
+import { TILL } from '../../proxy/http/qr-till.ts';
+import { idOf } from '../../proxy/http/till.ts';
+
+const PER_SECOND = 20;
+const STEP_MS = 1000 / PER_SECOND;
+const HOUR_MS = 3_600_000;
+const SALES = 4;
+let now = Date.parse('2026-03-02T09:00:00Z');
+let front: Front;
+
+beforeAll(async () => {
+  front = await openFront(
+    { PUENTE_RECONCILE_SWEEP_PER_SECOND: String(PER_SECOND), PUENTE_RECONCILE_SWEEP_AGE_MS: String(24 * HOUR_MS) },
+    { clock: { now: () => now, sleep } },
+  );
+  for (let number = 1; number <= SALES; number++) await sellAndPay(number);
+});
+afterAll(() => front.close());
+
+const device = (number: number) => `NEWLAND_N950__LOAD${String(number).padStart(7, '0')}`;
+
+async function sellAndPay(number: number): Promise<string> {
+  now += 1_000;
+  const path = `${POINT}/devices/${device(number)}/payment-intents`;
+  const id = idOf(await front.till(path, { body: { amount: 1500 } }));
+  now += 1_000;
+  await front.atTerminal('pay', device(number));
+  await eventually(
+    () => traced(id),
+    ({ sale }) => sale?.state === 'DONE',
+  );
+  return id;
+}
+
+async function traced(id: string): Promise<Trace> {
+  const answer = await front.ops(`/api/trace?id=${encodeURIComponent(id)}`);
+  const [found] = (answer.body as { traces?: Trace[] }).traces ?? []; // the API's own shape
+  if (found === undefined) throw new Error(answer.text);
+  return found;
+}
+
+/** Lets it look as often as it wants at this instant. */
+const polls = () => sleep(6 * STEP_MS);
+
+/** Reads of orders while the clock goes on in steps of the rate. */
+async function readsIn(steps: number): Promise<number> {
+  const before = front.reads();
+  for (let step = 0; step < steps; step++) {
+    now += STEP_MS;
+    await sleep(2 * STEP_MS);
+  }
+  return front.reads() - before;
+}
+
+async function told(action: string): Promise<number> {
+  const { lines } = (await front.ops(`/api/audit?action=${encodeURIComponent(action)}`)).body as { lines: unknown[] };
+  return lines.length;
+}
+
+it('reads no faster than its rate, each sale once, and then rests for an hour', async () => {
+  now += 61_000;
+  const before = front.reads();
+  await polls();
+  expect(front.reads() - before, 'one read at one instant').toBe(1);
+  expect(await readsIn(1)).toBeLessThanOrEqual(1);
+  const rest = await readsIn(2 * SALES);
+  expect(front.reads() - before).toBe(SALES);
+  expect(rest).toBeLessThan(SALES);
+  now += 120_000;
+  expect(await readsIn(3), 'nothing has changed').toBe(0);
+  now += HOUR_MS;
+  await eventually(
+    () => readsIn(1),
+    (count) => count === 1,
+  );
+});
+
+it('mends what only a read was missing', async () => {
+  const path = `/instore/qr/seller/collectors/${ARGENTINA}/pos/${TILL}/orders`;
+  const item = { title: 'Coffee', unit_price: 30, quantity: 1, unit_measure: 'unit', total_amount: 30 };
+  const body = {
+    external_reference: 'Factura 9',
+    title: 'Shop',
+    description: 'Table',
+    total_amount: 30,
+    items: [item],
+  };
+  expect((await front.till(path, { method: 'PUT', body })).status).toBe(204);
+  await front.control(`/pos/${ARGENTINA}/${TILL}/pay`, { method: 'POST', body: {} });
+  const paid = await eventually(
+    () => traced('Factura 9'),
+    ({ sale }) => sale?.legacy_state === 'paid',
+  );
+  await front.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
+  now += 2_000;
+  const refund = await call(`${front.sandbox.url}/v1/orders/${paid.sale?.order_id}/refund`, {
+    method: 'POST',
+    token: tokenOf(ARGENTINA),
+    headers: { 'x-idempotency-key': 'in-the-panel' },
+  });
+  expect(refund.status, refund.text).toBe(201);
+  await eventually(
+    async () => {
+      now += 61_000;
+      await polls();
+      return traced('Factura 9');
+    },
+    ({ sale }) => sale?.legacy_state === 'reverted',
+  );
+  await front.control('/webhooks', { method: 'PUT', body: { mode: 'normal' } });
+});
+
+it('tells what it must not mend, once, however often it comes by', async () => {
+  front.lie = (order) => ({ ...order, transactions: { payments: [{ id: 'PAY01', amount: '15.01' }] } });
+  for (let round = 0; round < 2; round++) {
+    now += HOUR_MS + 61_000;
+    await readsIn(2 * SALES);
+  }
+  front.lie = null;
+  expect(await told('mismatch amount')).toBe(SALES);
+});
+
+it('adopts the orphan of a create that was answered as refused', async () => {
+  const rule = {
+    method: 'POST',
+    path: '/v1/orders',
+    kind: 'error',
+    when: 'after',
+    status: 400,
+    code: 'property_value',
+  };
+  await front.control('/faults', { body: rule });
+  const body = { amount: 1500, additional_info: { external_reference: 'sale 9' } };
+  const refused = await front.till(`${POINT}/devices/${device(9)}/payment-intents`, { body });
+  expect(refused.status).toBe(400);
+  await front.atTerminal('pay', device(9));
+  await eventually(
+    async () => {
+      now += 61_000;
+      await polls();
+      return traced('sale 9');
+    },
+    ({ sale }) => sale?.state === 'DONE',
+  );
+  expect(await told('mismatch orphan')).toBe(1);
+});
+
+it('is off at 0', async () => {
+  const off = await openFront({}, { clock: { now: () => now, sleep } });
+  try {
+    const id = idOf(await off.till(`${POINT}/devices/${device(1)}/payment-intents`, { body: { amount: 1500 } }));
+    await off.atTerminal('pay', device(1));
+    await eventually(
+      () => off.ops(`/api/trace?id=${id}`),
+      ({ text }) => text.includes('"state":"DONE"'),
+    );
+    const before = off.reads();
+    for (let turn = 0; turn < 3; turn++) {
+      now += HOUR_MS;
+      await polls();
+    }
+    expect(off.reads()).toBe(before);
+  } finally {
+    await off.close();
+  }
+});

@@ -1,0 +1,215 @@
+/** A report on a real store: whose decisions and incidents, what stands in the way, which notices are stuck, and what was cut. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { gatherReport } from '../../../src/ops/report/gather.ts';
+import type { Report } from '../../../src/ops/report/report.ts';
+import type { Attempt } from '../../../src/proxy/records/notices.ts';
+import type { Runtime } from '../../../src/proxy/runtime.ts';
+import type { AuditEntry } from '../../../src/proxy/store.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { laneRuntime, setMerchant } from '../../proxy/routing/lane-runtime.ts';
+import { newDifference, newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
+import {
+  auditOf,
+  DAY_MS,
+  finished,
+  type Harness,
+  MERCHANT,
+  MINUTE_MS,
+  NOON,
+  newNotice,
+  OTHER_MERCHANT,
+} from '../../store/contract/harness.ts';
+import { openHarness } from '../../store/sqlite/kit.ts';
+
+const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
+const FACTS = {
+  assumptions: [
+    { name: 'merchants.declined', value: 'error', sentence: 'How a declined payment shows.' },
+    { name: 'merchants.voucher', value: 'refuse', sentence: 'What becomes of vouchers.' },
+  ],
+  notice_agent: 'Puente',
+};
+let harness: Harness;
+let runtime: Runtime;
+let now = NOON;
+beforeEach(async () => {
+  now = NOON;
+  harness = await openHarness();
+  const clock = { now: () => now, sleep: async () => undefined };
+  runtime = laneRuntime({ store: harness.store, upstream: silent, legacy_upstream: silent, clock });
+});
+afterEach(() => harness.dispose());
+
+const report = (merchant_id: string | null = null, since = NOON - DAY_MS, until = NOON + 1): Promise<Report> =>
+  gatherReport(runtime, { merchant_id, since, until }, FACTS);
+
+const line = (at: number, who: string, subject: string, reason: string, detail = {}): AuditEntry => ({
+  ...auditOf('act', detail),
+  at,
+  who,
+  subject,
+  reason,
+});
+
+describe('decisions and incidents', () => {
+  it('are those of the period, newest first, of people and of Puente, whoever’s clock went back', async () => {
+    const { store } = harness;
+    const hours = [-30, -20, -10, -10.5, -1, 0, 2];
+    for (const hour of hours) {
+      await store.appendAudit(line(NOON + hour * 60 * MINUTE_MS, hour === -1 ? 'puente' : 'ana', MERCHANT, `${hour}`));
+    }
+    const found = await report(null, NOON - 20 * 60 * MINUTE_MS, NOON);
+    expect(found.decisions.map(({ reason }) => reason)).toEqual(['-10.5', '-10', '-20']);
+    expect(found.incidents.map(({ reason }) => reason)).toEqual(['-1']);
+    expect((await report(null, NOON - 40 * 60 * MINUTE_MS, NOON - 25 * 60 * MINUTE_MS)).decisions).toHaveLength(1);
+    expect((await report(null, NOON + 3 * 60 * MINUTE_MS, NOON + DAY_MS)).decisions).toEqual([]);
+  });
+
+  it('of one merchant are those about it, about its sales, and those that name it', async () => {
+    const { store } = harness;
+    const [own, other] = [await finished(store), await finished(store, { merchant_id: OTHER_MERCHANT })];
+    await store.appendAudit(line(NOON, 'ana', MERCHANT, 'its stage'));
+    await store.appendAudit(line(NOON, 'ana', OTHER_MERCHANT, 'another stage'));
+    await store.appendAudit(line(NOON, 'ana', own.legacy_id, 'its notice'));
+    await store.appendAudit(line(NOON, 'ana', other.legacy_id, 'another notice'));
+    await store.appendAudit(line(NOON, 'puente', own.legacy_id, 'its settlement', { merchant: MERCHANT }));
+    await store.appendAudit(line(NOON, 'puente', other.legacy_id, 'another settlement', { merchant: OTHER_MERCHANT }));
+    const found = await report(MERCHANT);
+    expect(found.decisions.map(({ reason }) => reason)).toEqual(['its notice', 'its stage']);
+    expect(found.incidents.map(({ reason }) => reason)).toEqual(['its settlement']);
+  });
+
+  it('hold no path of a notice URL, which the first builds wrote into the chain, and no list without an end', async () => {
+    const notice_url = 'https://shop.example/hook-of-this-shop?key=77';
+    const units_in = Array.from({ length: 25 }, (_, nth) => `point:terminal-${nth}`);
+    const detail = { before: { notice_url: null }, after: { notice_url }, target: { units_in } };
+    await harness.store.appendAudit(line(NOON, 'ana', MERCHANT, 'its notices', detail));
+    const [decision] = (await report(MERCHANT)).decisions;
+    expect(decision?.after).toEqual({ notice_url: 'https://shop.example/…?…' });
+    expect(decision?.before).toEqual({ notice_url: null });
+    expect(decision?.evidence).toMatchObject({ target: { units_in: [...units_in.slice(0, 20), '5 more'] } });
+  });
+
+  it('are cut to the newest, and how many are missing is said', async () => {
+    const { store } = harness;
+    const many = Array.from({ length: 5_003 }, (_, nth) => line(NOON - 6_000 + nth, 'ana', MERCHANT, `change ${nth}`));
+    await Promise.all(many.map((one) => store.appendAudit(one)));
+    const found = await report();
+    expect(found.decisions).toHaveLength(5_000);
+    expect(found.left_out).toEqual({ differences: 0, incidents: 0, decisions: 3, findings: 0 });
+    expect(found.decisions.map(({ reason }) => reason)).not.toContain('change 0');
+  });
+});
+
+it('the fleet: everybody who is known or was carried, with exact sums, and what stands in the way', async () => {
+  const { store } = harness;
+  await setMerchant(store, MERCHANT, { stage: 'shadow' });
+  const loss = newLoss();
+  const difference = newDifference();
+  await store.recordExchanges([
+    newExchange({ at: NOON - DAY_MS - 1 }),
+    newExchange({ lost: [loss], differences: [difference] }),
+    newExchange({ lane: 'orders', outcome: 'fault', status: 500 }),
+    newExchange({ merchant_id: '9', operation: null, kind: null }),
+    newExchange({ merchant_id: '10', outcome: 'auth', status: 401 }),
+    newExchange({ merchant_id: null, operation: null, kind: null }),
+  ]);
+  const found = await report();
+  expect(found.exchanges.count).toBe(5);
+  expect(found.merchants.map(({ merchant_id, calls, faults, losses }) => [merchant_id, calls, faults, losses])).toEqual(
+    [
+      [MERCHANT, 2, 1, 1],
+      ['9', 1, 0, 0],
+    ],
+  );
+  expect(found.merchants[0]).toMatchObject({ site: 'MLA', stage: 'shadow', verdict: 'blocked', open_differences: 1 });
+  expect(found.verdicts).toEqual({ ready: 0, blocked: 1, inconclusive: 1 });
+  expect(found.findings.map(({ merchant_id, code }) => [merchant_id, code])).toContainEqual([
+    MERCHANT,
+    'open_difference',
+  ]);
+  expect(found.findings).toHaveLength(found.merchants[0]?.blockers ?? 0);
+  const own = await report(MERCHANT);
+  expect(own.merchants).toEqual([found.merchants[0]]);
+  expect(own.findings.map(({ code }) => code)).toEqual(own.readiness?.blockers.map(({ code }) => code));
+  expect(own.losses).toMatchObject([{ path: loss.path, count: 0, would_be_count: 1 }]);
+  expect(own.losses[0]?.advice).toContain(loss.path);
+});
+
+it('a till that sends thousands of fields that nobody knows does not make a report without end', async () => {
+  const lost = (nth: number) =>
+    Array.from({ length: 25 }, (_, field) => newLoss({ path: `body.x${nth}_${field}`, weight: 'other' }));
+  await harness.store.recordExchanges(Array.from({ length: 100 }, (_, nth) => newExchange({ lost: lost(nth) })));
+  const { losses } = await report();
+  expect(losses).toHaveLength(2_001);
+  expect(losses.reduce((sum, one) => sum + one.would_be_count, 0)).toBe(2_500);
+  expect(losses.find(({ path }) => path === '(others)')?.would_be_count).toBe(500);
+});
+
+it('notices: sent, retried, and stuck by a refusal or by waiting', async () => {
+  const { store } = harness;
+  const attempt = (outcome: Attempt['outcome']): Attempt => ({
+    at: NOON,
+    duration_ms: 3,
+    outcome,
+    status: outcome === 'delivered' ? 200 : 500,
+    detail: 'as it went',
+    url: null,
+  });
+  const notice = async (made_at: number, outcomes: Attempt['outcome'][]) => {
+    const link = await finished(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, 'body', { created_at: made_at })] });
+    for (const outcome of outcomes) {
+      const one = (await store.dueNotices(NOON, 100)).find(({ legacy_id }) => legacy_id === link.legacy_id);
+      if (one === undefined) throw new Error('the notice is not due');
+      const state = outcome === 'delivered' ? 'delivered' : 'pending';
+      await store.recordAttempt(one, attempt(outcome), { state, next_attempt_at: NOON });
+    }
+  };
+  await notice(NOON - 60 * MINUTE_MS, ['delivered']);
+  await notice(NOON - 60 * MINUTE_MS, ['theirs', 'delivered']);
+  await notice(NOON - 60 * MINUTE_MS, ['theirs', 'theirs']);
+  await notice(NOON - 60 * MINUTE_MS, ['ours']);
+  await notice(NOON, []);
+  await notice(NOON - 2 * DAY_MS, []);
+  const [point, ...more] = (await report()).notices;
+  expect(more).toEqual([]);
+  expect(point).toEqual({ topic: 'point', made: 5, delivered: 2, retried: 2, pending: 3, stuck: 2, dead: 0 });
+});
+
+it('notices are of the UTC day on which they were made, also where a slice of the count would hold two', async () => {
+  const { store } = harness;
+  const midnight = Math.floor(NOON / DAY_MS) * DAY_MS;
+  for (const created_at of [midnight - 1, midnight, midnight + 1]) {
+    const link = await finished(store);
+    await store.saveLink(link, {}, { notices: [newNotice(link, 'body', { created_at })] });
+  }
+  const since = midnight - 30 * MINUTE_MS;
+  const { notice_days } = await report(null, since);
+  const line = { delivered: 0, dead: 0 };
+  expect(notice_days).toEqual([
+    { day: new Date(midnight - 1).toISOString().slice(0, 10), made: 1, pending: 1, stuck: 1, ...line },
+    { day: new Date(midnight).toISOString().slice(0, 10), made: 2, pending: 2, stuck: 2, ...line },
+  ]);
+});
+
+it('the assumptions of a merchant’s report are its own settings where it has some', async () => {
+  await setMerchant(harness.store, MERCHANT, { declined: 'finished' });
+  const values = ({ assumptions }: Report) => assumptions.map(({ value }) => value);
+  expect(values(await report())).toEqual(['error', 'refuse']);
+  expect(values(await report(MERCHANT))).toEqual(['finished (of this merchant)', 'refuse']);
+});
+
+it('an empty period is an honest report', async () => {
+  const found = await report(MERCHANT, NOON - 5, NOON - 4);
+  expect(found).toMatchObject({ exchanges: { count: 0 }, traffic: [], notices: [], decisions: [] });
+  expect(found.readiness?.verdict).toBe('inconclusive');
+  await expect(report(null, NOON, NOON)).rejects.toMatchObject({ code: 'bad_request' });
+});
+
+it('stops when nobody waits for it any more', async () => {
+  const gone = new AbortController();
+  gone.abort();
+  const ask = { merchant_id: null, since: NOON - 1, until: NOON };
+  await expect(gatherReport(runtime, ask, FACTS, gone.signal)).rejects.toMatchObject({ name: 'AbortError' });
+});

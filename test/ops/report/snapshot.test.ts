@@ -1,0 +1,58 @@
+/** A report on a real store while a busy shop goes on: what is written during it is in the next one (F130). */
+import { expect, it } from 'vitest';
+import { gatherReport } from '../../../src/ops/report/gather.ts';
+import type { Store } from '../../../src/proxy/store.ts';
+import { laneRuntime } from '../../proxy/routing/lane-runtime.ts';
+import { newExchange } from '../../store/contract/evidence-kit.ts';
+import { DAY_MS, MERCHANT, NOON } from '../../store/contract/harness.ts';
+import { openHarness } from '../../store/sqlite/kit.ts';
+
+/** More than two pages. */
+const BEFORE = 2_300;
+const FACTS = { assumptions: [], notice_agent: 'Puente' };
+const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
+const clock = { now: () => NOON, sleep: async () => undefined };
+
+const calls = (count: number) =>
+  Array.from({ length: count }, (_, index) =>
+    newExchange({ at: NOON - index, merchant_id: MERCHANT, limitations: index % 7 === 0 ? ['LIM-08'] : [] }),
+  );
+
+/** The same store; `meanwhile` runs behind every page of exchanges that is read. */
+function busy(store: Store, meanwhile: () => Promise<void>): Store {
+  return {
+    ...store,
+    async exchanges(...asked) {
+      const page = await store.exchanges(...asked);
+      await meanwhile();
+      return page;
+    },
+  };
+}
+
+it('is one snapshot: calls that are recorded during it change nothing in it, and are in the next one [F130]', async () => {
+  const harness = await openHarness();
+  try {
+    const { store } = harness;
+    await store.recordExchanges(calls(BEFORE));
+    const reportOf = (from: Store) => {
+      const runtime = laneRuntime({ store: from, upstream: silent, legacy_upstream: silent, clock });
+      const ask = { merchant_id: MERCHANT, since: NOON - DAY_MS, until: NOON + 1 };
+      return gatherReport(runtime, ask, FACTS);
+    };
+    const quiet = await reportOf(store);
+    expect(quiet.exchanges.count).toBe(BEFORE);
+    let pages = 0;
+    const during = await reportOf(
+      busy(store, async () => {
+        pages++;
+        await store.recordExchanges(calls(700));
+      }),
+    );
+    expect(pages).toBeGreaterThan(2);
+    expect(during).toEqual(quiet);
+    expect((await reportOf(store)).exchanges.count).toBe(BEFORE + pages * 700);
+  } finally {
+    await harness.dispose();
+  }
+});

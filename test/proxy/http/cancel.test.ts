@@ -1,0 +1,245 @@
+/** A legacy cancel against every outcome upstream can have (`legacy-point.md` §1.5, `reliability.md` §3.9). */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ARGENTINA, eventually, POINT } from '../../kit.ts';
+import { idOf, LEFT_IN_DOUBT, legacyErrorOf, openShop, type Shop } from './till.ts';
+
+let shop: Shop;
+let device: string;
+let id: string;
+beforeEach(async () => {
+  shop = await openShop({
+    PUENTE_READS_FRESH_MS: '0',
+    PUENTE_RECONCILE_POINT_INTERVAL_MS: '600000',
+    PUENTE_RECONCILE_MAX_INTERVAL_MS: '600000',
+  });
+  device = shop.freshDevice();
+  id = idOf(await shop.create(device));
+});
+afterEach(() => shop.close());
+
+const CANCEL = { method: 'POST', path: '/v1/orders/*/cancel' };
+
+async function status(): Promise<string | undefined> {
+  return (await shop.orders(device))[0]?.status;
+}
+
+async function untilRow(state: string): Promise<void> {
+  await eventually(
+    async () => shop.rows(device)[0],
+    (row) => row?.legacy_state === state,
+  );
+}
+
+describe('refused', () => {
+  it.each([
+    ['404 order_not_found', 404, 'order_not_found', 404, '101'],
+    ['400 invalid_path_param', 400, 'invalid_path_param', 404, '101'],
+    ['403 forbidden_checking_terminal_owner', 403, 'forbidden_checking_terminal_owner', 403, '403'],
+    ['409 cannot_cancel_order', 409, 'cannot_cancel_order', 409, '409'],
+    ['409 instore_order_locked_error', 409, 'instore_order_locked_error', 409, '409'],
+    ['409 idempotency_key_already_used while the order lives', 409, 'idempotency_key_already_used', 409, '409'],
+    ['401', 401, 'unauthorized', 401, '401'],
+    ['429', 429, 'too_many_requests', 429, '105'],
+  ])('%s', async (_name, upstream_status, code, told, error) => {
+    await shop.fault({ ...CANCEL, kind: 'error', status: upstream_status, code });
+    const answer = await shop.cancel(device, id);
+    expect([answer.status, legacyErrorOf(answer).error]).toEqual([told, error]);
+    expect(await status()).toBe('created');
+    expect((await shop.read(id)).body).toMatchObject({ state: 'OPEN' });
+  });
+
+  it.each([
+    ['on the terminal', 'pick_up', 'ON_TERMINAL', 409, '409'],
+    ['after the payment, to "release the queue"', 'pay', 'FINISHED', 409, '409'],
+    ['after a decline', 'decline', 'ERROR', 409, '409'],
+    ['after it was canceled at the terminal', 'cancel', 'CANCELED', 404, '101'],
+  ])('%s, as legacy did', async (_name, action, state, told, error) => {
+    await shop.atTerminal(action, { device });
+    if (state !== 'ON_TERMINAL') await untilRow(state);
+    const answer = await shop.cancel(device, id);
+    expect([answer.status, legacyErrorOf(answer).error]).toEqual([told, error]);
+    if (told === 409) expect(legacyErrorOf(answer).message).toBe('Verify if the intent is already being processed');
+    expect((await shop.read(id)).body).toMatchObject({ state });
+  });
+
+  it('when the order was paid and no event has come yet: the read after the refusal shows it', async () => {
+    await shop.upstreamSettings({ webhook_mode: 'drop' });
+    await shop.atTerminal('pay', { device });
+    expect((await shop.cancel(device, id)).status).toBe(409);
+    expect(shop.rows(device)[0]?.legacy_state).toBe('FINISHED');
+  });
+
+  it('when somebody else canceled the order and no event has come yet', async () => {
+    await shop.upstreamSettings({ webhook_mode: 'drop' });
+    await shop.atTerminal('cancel', { device });
+    const answer = await shop.cancel(device, id);
+    expect([answer.status, legacyErrorOf(answer).error]).toEqual([404, '101']);
+    expect(shop.rows(device)[0]?.legacy_state).toBe('CANCELED');
+  });
+
+  it('by the path of another device', async () => {
+    const answer = await shop.cancel(shop.freshDevice(), id);
+    expect([answer.status, legacyErrorOf(answer).error]).toEqual([404, '101']);
+    expect(await status()).toBe('created');
+  });
+
+  it('while a create is in doubt', async () => {
+    const other = shop.freshDevice();
+    await shop.fault(LEFT_IN_DOUBT);
+    await shop.create(other);
+    expect((await shop.cancel(other, shop.rows(other)[0]?.legacy_id ?? '')).status).toBe(409);
+  });
+
+  it.each([
+    ['silence before the effect', { kind: 'no_answer', when: 'before' }],
+    ['a reset before the effect', { kind: 'reset', when: 'before' }],
+    ['500', { kind: 'error', status: 500 }],
+    ['an unreadable 200', { kind: 'html', status: 200, when: 'before' }],
+  ])('%s is told as unknown, never as canceled', async (_name, fault) => {
+    await shop.fault({ ...CANCEL, ...fault });
+    const answer = await shop.cancel(device, id);
+    expect(answer.status).toBe(504);
+    legacyErrorOf(answer);
+    expect(await status()).toBe('created');
+    expect(
+      (await shop.requests(`/v1/orders/${shop.rows(device)[0]?.order_id}/cancel`)).length,
+      'never repeated blindly',
+    ).toBe(1);
+    expect((await shop.cancel(device, id)).status, 'the till may press again').toBe(200);
+  });
+});
+
+describe('canceled', () => {
+  it('answers the id alone, frees the terminal, and the second DELETE finds nothing [F93]', async () => {
+    const answer = await shop.cancel(device, id);
+    expect([answer.status, answer.body]).toEqual([200, { id }]);
+    expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
+    const again = await shop.cancel(device, id);
+    expect([again.status, legacyErrorOf(again).error]).toEqual([404, '101']);
+    expect((await shop.create(device)).status).toBe(201);
+  });
+
+  it.each([
+    ['silence after the effect', { kind: 'no_answer', when: 'after' }],
+    ['a reset after the effect', { kind: 'reset', when: 'after' }],
+    ['500 after the effect', { kind: 'error', status: 500, when: 'after' }],
+    [
+      '409 idempotency_key_already_used after the effect',
+      { kind: 'error', status: 409, code: 'idempotency_key_already_used', when: 'after' },
+    ],
+  ])('%s is a success: the order itself says so', async (_name, fault) => {
+    await shop.fault({ ...CANCEL, ...fault });
+    const answer = await shop.cancel(device, id);
+    expect([answer.status, answer.body]).toEqual([200, { id }]);
+    expect(shop.rows(device)[0]?.legacy_state).toBe('CANCELED');
+  });
+
+  it('a cancel whose outcome could not even be read is a success when it is repeated [F29]', async () => {
+    await shop.fault({ ...CANCEL, kind: 'no_answer', when: 'after' });
+    await shop.fault({ method: 'GET', path: '/v1/orders/*', kind: 'reset' });
+    await shop.upstreamSettings({ webhook_mode: 'drop' });
+    expect((await shop.cancel(device, id)).status).toBe(504);
+    const answer = await shop.cancel(device, id);
+    expect([answer.status, answer.body]).toEqual([200, { id }]);
+  });
+
+  it('two at once are one, and so is its repetition until the till has read it; upstream is asked once [F93]', async () => {
+    const answers = await Promise.all([shop.cancel(device, id), shop.cancel(device, id)]);
+    expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
+    expect((await shop.cancel(device, id)).status).toBe(200);
+    expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
+    expect((await shop.cancel(device, id)).status).toBe(404);
+    expect((await shop.requests(`/v1/orders/${shop.rows(device)[0]?.order_id}/cancel`)).length).toBe(1);
+  });
+
+  it('a cancel during the create waits for it [F93]', async () => {
+    const other = shop.freshDevice();
+    await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', delay_ms: 300 });
+    const creating = shop.create(other);
+    const row = await eventually(
+      async () => shop.rows(other)[0],
+      (found) => found !== undefined,
+    );
+    const canceled = await shop.cancel(other, row?.legacy_id ?? '');
+    expect((await creating).status).toBe(201);
+    expect(canceled.status).toBe(200);
+    expect((await shop.orders(other)).map((order) => order.status)).toEqual(['canceled']);
+  });
+});
+
+describe('without the device', () => {
+  it('cancels what can be canceled', async () => {
+    const answer = await shop.till(`${POINT}/payment-intents/${id}`, { method: 'DELETE' });
+    expect([answer.status, answer.body]).toEqual([200, { id }]);
+    expect(await status()).toBe('canceled');
+  });
+
+  it('answers 404 where the other form answers 409, because its client tolerates nothing else', async () => {
+    await shop.atTerminal('pick_up', { device });
+    const answer = await shop.till(`${POINT}/payment-intents/${id}`, { method: 'DELETE' });
+    expect([answer.status, legacyErrorOf(answer).error]).toEqual([404, '111']);
+  });
+});
+
+describe('on the terminal, where the merchant allows it', () => {
+  beforeEach(async () => {
+    expect((await shop.notify(ARGENTINA, { cancel_on_terminal: true })).status).toBe(200);
+    await shop.atTerminal('pick_up', { device });
+    await shop.read(id);
+  });
+
+  it('waits for the terminal, and is told as canceled once the terminal has confirmed', async () => {
+    await shop.upstreamSettings({ cancel_confirmation: 'by_hand' });
+    const asked = shop.cancel(device, id);
+    await untilAsked();
+    await shop.atTerminal('cancel', { device });
+    const answer = await asked;
+    expect([answer.status, answer.body]).toEqual([200, { id }]);
+    expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
+  });
+
+  it('a terminal that does not confirm in time leaves the outcome open: 504, and CANCELED when it does', async () => {
+    await shop.upstreamSettings({ cancel_confirmation: 'by_hand' });
+    const answer = await shop.cancel(device, id);
+    expect(answer.status).toBe(504);
+    legacyErrorOf(answer);
+    expect((await shop.read(id)).body).toMatchObject({ state: 'ON_TERMINAL' });
+    await shop.atTerminal('cancel', { device });
+    await untilRow('CANCELED');
+    // It was our doing, and the till had not been told.
+    expect((await shop.cancel(device, id)).status).toBe(200);
+    await shop.read(id);
+    expect((await shop.cancel(device, id)).status).toBe(404);
+  });
+
+  it('a payment that wins the race is FINISHED, and the cancel is blocked [F30]', async () => {
+    await shop.upstreamSettings({ cancel_confirmation: 'by_hand' });
+    const asked = shop.cancel(device, id);
+    await untilAsked();
+    await shop.atTerminal('pay', { device });
+    const answer = await asked;
+    expect([answer.status, legacyErrorOf(answer).message]).toEqual([
+      409,
+      'Verify if the intent is already being processed',
+    ]);
+    await untilRow('FINISHED');
+  });
+
+  /** Upstream has taken the cancel. */
+  async function untilAsked(): Promise<void> {
+    await eventually(
+      async () =>
+        (await shop.requests('/v1/orders/')).filter((one) => one.path.endsWith('/cancel') && one.status === 202),
+      (found) => found.length > 0,
+    );
+  }
+
+  it('an old terminal that can not be canceled is blocked', async () => {
+    await shop.control(`/terminals/${ARGENTINA}/${device}`, { method: 'PUT', body: { software: 'old' } });
+    const answer = await shop.cancel(device, id);
+    expect([answer.status, legacyErrorOf(answer).message]).toEqual([
+      409,
+      'Verify if the intent is already being processed',
+    ]);
+  });
+});

@@ -1,0 +1,273 @@
+/** What Puente does not translate is carried to the legacy upstream byte for byte, streaming both ways (DESIGN, Words: Lane). */
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { request } from 'undici';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ARGENTINA, DEVICE, eventually, POINT, SECOND_DEVICE, tokenOf } from '../../kit.ts';
+import { rawRequest, sendRaw } from './raw.ts';
+import { idOf, legacyErrorOf } from './till.ts';
+import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly, type Unruly } from './unruly.ts';
+
+const INTENT = '019539a0-0000-7000-8000-00000000dead';
+let legacy: Unruly;
+let puente: Outside;
+const opened: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+/** A legacy service that answers everything with what it got, and a Puente whose merchants are on legacy. */
+async function open(settings: Record<string, string> = {}): Promise<void> {
+  legacy = await startUnruly((seen, response) => {
+    const digest = createHash('sha256').update(seen.body).digest('hex');
+    response.writeHead(207, {
+      'content-type': 'application/x-legacy',
+      'x-legacy': 'yes',
+      'set-cookie': ['a=1', 'b=2'],
+    });
+    response.end(`${seen.method} ${seen.path} ${digest}`);
+  });
+  puente = await startOutside(legacy.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy', ...settings });
+  opened.push(legacy, puente);
+}
+
+function digestOf(bytes: string | Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+describe('a merchant on legacy', () => {
+  it.each([
+    ['POST', `${POINT}/devices/${DEVICE}/payment-intents`, '{"amount":1500.50, "a":1, "a":2}'],
+    ['POST', `${POINT}/devices/${DEVICE}/payment-intents?x=1&x=2&access_token=abc`, 'no json at all'],
+    ['GET', `${POINT}/payment-intents/${INTENT}`, '{}'],
+    ['DELETE', `${POINT}/devices/${DEVICE}/payment-intents/${INTENT}`, '{}'],
+    ['GET', `${POINT}/payment-intents/events?`, ''],
+    ['PATCH', `${POINT}/devices/a%2Fb`, '{"operating_mode":"PDV"}'],
+    ['GET', `${POINT}/devices?limit=50&offset=0`, ''],
+    ['POST', `${POINT}/devices/${DEVICE}/refund`, '{"payment_id":"1"}'],
+    ['GET', `${POINT}/integrator`, ''],
+    ['PUT', '/instore/qr/v2/1/x', '{"total_amount": 1e2}'],
+    ['GET', '/v1/payments/search?criteria=desc&a[]=1&b=%20%7B', ''],
+    ['POST', '/oauth/token', 'grant_type=x&code=%zz'],
+    ['OPTIONS', '/anything/./at//all/', ''],
+  ])('%s %s is carried untouched', async (method, path, body) => {
+    await open();
+    const token = tokenOf(ARGENTINA);
+    const headers = [
+      `Authorization: Bearer ${token}`,
+      'X-Idempotency-Key: k-1',
+      'X-Test-Scope: sandbox',
+      'Content-Type: text/odd; charset=utf-7',
+      'Accept-Encoding: gzip, br',
+      'User-Agent: till 1.0',
+    ];
+    const answer = await sendRaw(puente.app.public_url, rawRequest(`${method} ${path}`, headers, body));
+    expect(answer.status).toBe(207);
+    expect(answer.text).toContain(`${method} ${path} ${digestOf(body)}`);
+    expect(answer.text).toMatch(/x-legacy: yes/i);
+    expect(answer.text.match(/set-cookie/gi)).toHaveLength(2);
+    const [seen] = legacy.seen;
+    expect(seen?.headers).toMatchObject({
+      authorization: `Bearer ${token}`,
+      'x-idempotency-key': 'k-1',
+      'x-test-scope': 'sandbox',
+      'content-type': 'text/odd; charset=utf-7',
+      'accept-encoding': 'gzip, br',
+      'user-agent': 'till 1.0',
+    });
+    for (const name of Object.keys(seen?.headers ?? {})) expect(name).not.toMatch(/forwarded|via|puente|traceparent/);
+    expect(legacy.seen, 'nobody was asked whose token it is').toHaveLength(1);
+  });
+
+  it('a body in chunks arrives whole', async () => {
+    await open();
+    const chunks = '5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n';
+    const bytes = rawRequest(
+      `POST ${POINT}/devices/${DEVICE}/payment-intents`,
+      [`Authorization: Bearer ${tokenOf(ARGENTINA)}`, 'Transfer-Encoding: chunked'],
+      chunks,
+    );
+    const answer = await sendRaw(puente.app.public_url, bytes);
+    expect(answer.text).toContain(digestOf('hello world'));
+  });
+
+  it('five megabytes arrive whole', async () => {
+    await open();
+    const body = randomBytes(5 * 1024 * 1024);
+    const answer = await request(`${puente.app.public_url}/v1/uploads`, { method: 'POST', body });
+    expect(await answer.body.text()).toContain(digestOf(body));
+  });
+});
+
+describe('streaming', () => {
+  it('five megabytes come back while they are being written, and nothing is held back', async () => {
+    const gate = Promise.withResolvers<void>();
+    const half = randomBytes(2.5 * 1024 * 1024);
+    const server = await streamServer(async (response) => {
+      response.writeHead(200, { 'content-length': String(half.length * 2) });
+      response.write(half);
+      await gate.promise;
+      response.end(half);
+    });
+    puente = await startOutside(server.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+    opened.push(server, puente);
+    const answer = await request(`${puente.app.public_url}/v1/report`);
+    let received = 0;
+    const hash = createHash('sha256');
+    for await (const chunk of answer.body) {
+      hash.update(chunk as Buffer); // undici's bodies are made of buffers
+      received += (chunk as Buffer).length; // as above
+      if (received === half.length) gate.resolve();
+    }
+    expect(received).toBe(half.length * 2);
+    expect(hash.digest('hex')).toBe(digestOf(Buffer.concat([half, half])));
+  });
+
+  it('an answer that breaks off in the middle breaks off for the till too, and does not hang', async () => {
+    const server = await streamServer(async (response) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.write('half', () => response.destroy());
+    });
+    puente = await startOutside(server.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+    opened.push(server, puente);
+    const answer = await request(`${puente.app.public_url}/v1/report`);
+    await expect(answer.body.text()).rejects.toThrow();
+  });
+
+  it('bytes that are no request are not answered in the middle of an answer [F80]', async () => {
+    const gate = Promise.withResolvers<void>();
+    const server = await streamServer(async (response) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.write('half');
+      await gate.promise;
+    });
+    puente = await startOutside(server.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+    opened.push(server, puente);
+    const socket = connect(Number(new URL(puente.app.public_url).port), '127.0.0.1');
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      if (text.endsWith('half')) socket.write('x\r\n');
+    });
+    const begun = `8000\r\n${'x'.repeat(0x8000)}\r\n`; // a shorter one would be waited for
+    socket.write(rawRequest('POST /v1/uploads', ['transfer-encoding: chunked'], begun));
+    await once(socket, 'close');
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhalf$/);
+    gate.resolve();
+  });
+
+  it('a legacy service that is away is told as 502 in the legacy shape', async () => {
+    await open();
+    await legacy.close();
+    const answer = await puente.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
+    expect(answer.status).toBe(502);
+    legacyErrorOf(answer);
+  });
+});
+
+describe('a merchant on orders', () => {
+  async function openOrders(): Promise<void> {
+    legacy = await startUnruly((seen, response) => {
+      if (seen.path === '/users/me') return answerWho(response);
+      if (seen.path === '/v1/orders') return answerJson(response, 201, orderFor(seen));
+      if (seen.path.startsWith('/v1/orders/'))
+        return answerJson(response, 500, { errors: [{ code: 'internal_error' }] });
+      answerJson(response, 207, { legacy: `${seen.method} ${seen.path}`, digest: digestOf(seen.body) });
+    });
+    puente = await startOutside(legacy.url);
+    opened.push(legacy, puente);
+  }
+
+  it.each([
+    ['an id nobody knows', 'GET', `${POINT}/payment-intents/${INTENT}`],
+    ['the last status of one', 'GET', `${POINT}/payment-intents/${INTENT}/events`],
+    ['the cancel of one', 'DELETE', `${POINT}/devices/${DEVICE}/payment-intents/${INTENT}`],
+    ['a refund intent that is read', 'GET', `${POINT}/refund/${INTENT}`],
+    ['a payment', 'GET', '/v1/payments/16500000001'],
+  ])('has %s carried', async (_name, method, path) => {
+    await openOrders();
+    const answer = await puente.till(path, { method });
+    expect([answer.status, answer.body]).toMatchObject([207, { legacy: `${method} ${path}` }]);
+  });
+
+  it.each([
+    ['with a length', false],
+    ['in chunks', true],
+  ])('has a refund of a payment that is not ours carried with its body, %s', async (_name, chunked) => {
+    await openOrders();
+    const body = '{"payment_id":"999", "additional_info":{"print_on_terminal":["SELLER_TICKET"]}}';
+    const sent = chunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
+    const headers = [
+      `Authorization: Bearer ${tokenOf(ARGENTINA)}`,
+      'Content-Type: application/json',
+      ...(chunked ? ['Transfer-Encoding: chunked'] : []),
+    ];
+    const answer = await sendRaw(
+      puente.app.public_url,
+      rawRequest(`POST ${POINT}/devices/${DEVICE}/refund`, headers, sent),
+    );
+    expect(answer.status).toBe(207);
+    expect(answer.text).toContain(digestOf(body));
+  });
+
+  it('has one whose body comes slowly carried with its body', async () => {
+    await openOrders();
+    const body = ['{"payment_id":', '"999"', '}'];
+    const slowly = async function* (): AsyncGenerator<string> {
+      for (const piece of body) {
+        yield piece;
+        await new Promise((resolve) => setTimeout(resolve, 40));
+      }
+    };
+    const headers = { authorization: `Bearer ${tokenOf(ARGENTINA)}`, 'content-type': 'application/json' };
+    const url = `${puente.app.public_url}${POINT}/devices/${DEVICE}/refund`;
+    const answer = await request(url, { method: 'POST', headers, body: Readable.from(slowly()) });
+    expect(await answer.body.json()).toMatchObject({ digest: digestOf(body.join('')) });
+  });
+
+  it('whose stage goes back to legacy: what was born on orders still follows orders, new work does not', async () => {
+    await openOrders();
+    const path = `${POINT}/devices/${DEVICE}/payment-intents`;
+    const id = idOf(await puente.till(path, { body: { amount: 1500 } }));
+    const { revision } = (await puente.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
+    const moved = await puente.ops(`/api/merchants/${ARGENTINA}/stage`, {
+      method: 'PUT',
+      body: { stage: 'legacy', reason: 'for the test', revision },
+    });
+    expect(moved.status).toBe(200);
+    expect((await puente.till(`${POINT}/payment-intents/${id}`)).body).toMatchObject({ id, state: 'OPEN' });
+    expect((await puente.till(`${path}/${id}`, { method: 'DELETE' })).status, 'asked upstream, which is broken').toBe(
+      504,
+    );
+    const elsewhere = `${POINT}/devices/${SECOND_DEVICE}/payment-intents`;
+    const next = await puente.till(elsewhere, { body: { amount: 1700 } });
+    expect(next.body).toMatchObject({ legacy: `POST ${elsewhere}` });
+    await eventually(
+      async () => legacy.seen,
+      (seen) => seen.some((one) => one.path.endsWith('/cancel')),
+    );
+  });
+});
+
+/** A server whose answers a test writes piece by piece. */
+async function streamServer(
+  write: (response: ServerResponse) => Promise<void>,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const server: Server = createServer((incoming, response) => {
+    incoming.resume();
+    void write(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,133 @@
+/** Sales born on legacy seen from the till: what holds a unit there after a move, for how long, and what does not. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ARGENTINA, type Bench, DEVICE, eventually, POINT, startBench } from '../../kit.ts';
+
+const TILL = 'SUC001POS001';
+const NUMBER = '1000001';
+const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
+const INVENTED = `APP_USR-6666666-666666-${'f'.repeat(32)}-${ARGENTINA}`;
+const ORDERS = `/instore/qr/seller/collectors/${ARGENTINA}/pos/${TILL}/orders`;
+const BY_NUMBER = `/mpmobile/instore/qr/${NUMBER}`;
+const HOUR_MS = 3_600_000;
+
+const item = { title: 'Coffee', unit_price: 120.5, quantity: 2, unit_measure: 'unit', total_amount: 241 };
+const sale = { external_reference: 'F1', title: 'Shop', description: 'T', total_amount: 241, items: [item] };
+const preference = {
+  external_reference: 'F1',
+  items: [{ id: 'A1', title: 'Coffee', currency_id: 'ARS', unit_price: 120.5, quantity: 2 }],
+};
+
+const clock = { ahead_ms: 0 };
+let bench: Bench;
+beforeEach(async () => {
+  clock.ahead_ms = 0;
+  const now = (): number => Date.now() + clock.ahead_ms;
+  const sleep = (duration_ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, duration_ms));
+  bench = await startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }, { clock: { now, sleep } });
+});
+afterEach(() => bench.close());
+
+/** Once more where what the last call has taught of the merchant is written meanwhile. */
+async function moveToOrders(): Promise<void> {
+  const path = `/api/merchants/${ARGENTINA}`;
+  const move = async (): Promise<number> => {
+    const { revision = 0 } = (await bench.ops(path)).body as { revision?: number }; // the API's own shape
+    return (await bench.ops(`${path}/stage`, { method: 'PUT', body: { stage: 'orders', reason: 'a test', revision } }))
+      .status;
+  };
+  expect(await eventually(move, (status) => status !== 409)).toBe(200);
+}
+
+const fault = (body: object): Promise<unknown> => bench.control('/faults', { body });
+const noFaults = (): Promise<unknown> => bench.control('/faults', { method: 'DELETE' });
+const putSale = (path = ORDERS): Promise<{ status: number }> => bench.till(path, { method: 'PUT', body: sale });
+
+/** How many creates the orders side was asked for. */
+async function ordersAsked(): Promise<number> {
+  const { requests } = (await bench.control('/state')).body as { requests: { method: string; path: string }[] }; // its own
+  return requests.filter(({ method, path }) => method === 'POST' && path === '/v1/orders').length;
+}
+
+/** What the metrics say of carried sales: each outcome is counted when its row is written. */
+const settled = (outcome: string): Promise<unknown> =>
+  eventually(
+    () => bench.ops('/metrics'),
+    ({ text }) => text.includes(`puente_total{what="legacy_sales",label="${outcome}"}`),
+  );
+
+describe('a sale that legacy may have', () => {
+  it('without an answer holds its till for the hour while nobody can say whose the token is', async () => {
+    await fault({ method: 'PUT', path: '/instore/*', kind: 'reset', when: 'after' });
+    await fault({ method: 'GET', path: '/users/me', kind: 'error', status: 503, times: 'always' });
+    expect((await putSale()).status).toBe(504);
+    await settled('in_doubt');
+    await noFaults();
+    clock.ahead_ms = HOUR_MS / 2;
+    await moveToOrders();
+    expect((await putSale()).status).toBe(204);
+    expect(await ordersAsked()).toBe(0);
+  });
+
+  it('and still shows keeps its till long after the hour, until it is taken away', async () => {
+    expect((await putSale()).status).toBe(204);
+    await settled('open');
+    clock.ahead_ms = 2 * HOUR_MS;
+    await moveToOrders();
+    expect((await putSale()).status).toBe(204);
+    expect(await ordersAsked()).toBe(0);
+    expect((await bench.till(ORDERS, { method: 'DELETE' })).status).toBe(204);
+    await settled('ended');
+    expect((await putSale()).status).toBe(204);
+    expect(await ordersAsked()).toBe(1);
+  });
+
+  it('by a number that cannot be looked up waits for nobody, and is found out later', async () => {
+    await fault({ method: 'GET', path: '/pos/*', kind: 'error', status: 503, times: 'always' });
+    expect((await bench.till(BY_NUMBER, { body: preference })).status).toBe(200);
+    await settled('open');
+    await moveToOrders();
+    const other = ORDERS.replace(TILL, 'SUC001POS002');
+    expect((await putSale(other)).status).toBe(204);
+    expect(await ordersAsked()).toBe(0); // it may be the one
+    await bench.till(other, { method: 'DELETE' });
+    await settled('ended');
+    await noFaults();
+    clock.ahead_ms = 60_000; // reads are fresh for some time
+    expect((await putSale(other)).status).toBe(204);
+    expect(await ordersAsked()).toBe(1);
+    expect((await putSale()).status).toBe(204);
+    expect(await ordersAsked()).toBe(1);
+  });
+
+  it('is also a refund on the terminal', async () => {
+    await bench.till(INTENTS, { body: { amount: 1500 } });
+    await bench.atTerminal('pay');
+    const { payments } = (await bench.control('/state')).body as { payments: { id: number }[] }; // its own
+    const body = { payment_id: String(payments.at(-1)?.id) };
+    expect((await bench.till(`${POINT}/devices/${DEVICE}/refund`, { body })).status).toBe(200);
+    await moveToOrders();
+    expect((await bench.till(INTENTS, { body: { amount: 1500 } })).status).toBe(409);
+    expect(await ordersAsked()).toBe(0);
+  });
+});
+
+describe('what an invented token sends', () => {
+  it.each([
+    ['by a number', BY_NUMBER, preference, 200],
+    ['at a terminal', INTENTS, { amount: 1500 }, 201],
+  ])('%s holds nothing once legacy has refused it', async (_what, path, body, status) => {
+    expect((await bench.till(path, { token: INVENTED, body })).status).toBe(401);
+    await settled('refused');
+    await moveToOrders();
+    expect((await bench.till(path, { body })).status).toBe(status);
+    expect(await ordersAsked()).toBe(1);
+  });
+});
+
+it('a slash at the end of a sale changes nothing', async () => {
+  await moveToOrders();
+  expect((await putSale(`${ORDERS}/`)).status).toBe(204);
+  expect((await bench.till(INTENTS, { body: { amount: 1500 } })).status).toBe(201);
+  expect((await bench.till(`${INTENTS}/`, { body: { amount: 1600 } })).status).toBe(409);
+  expect(await ordersAsked()).toBe(2);
+});

@@ -1,0 +1,142 @@
+/** What upstream can not do yet: tried again with the same key while the till waits, and then told as worth another try. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Answer } from '../../kit.ts';
+import { openPayments, payment, refund, sellAtTerminal, sellByQr } from './payment-sale.ts';
+import { orderPath, preference, preferencePath, type QrShop } from './qr-till.ts';
+import { idOf } from './till.ts';
+
+let shop: QrShop;
+beforeAll(async () => {
+  shop = await openPayments();
+});
+afterAll(() => shop.close());
+beforeEach(() => shop.clearFaults());
+
+const SAYS: [number, string][] = [
+  [425, 'order_payment_not_yet_enabled_for_refund'],
+  [409, 'movement_operations_pending'],
+  [409, 'post_processing_operation_pending'],
+  [409, 'processor_communication_error'],
+  [409, 'refund_in_progress'],
+  [422, 'unprocessable_entity'],
+];
+
+function fault(path: string, status: number, code: string, times: number | 'always'): Promise<Answer> {
+  return shop.fault({ method: 'POST', path, kind: 'error', status, code, message: 'Try again shortly.', times });
+}
+
+/** Told in the family's shape, so that an official SDK repeats it by itself. */
+function expectAnotherTry(answer: Answer): void {
+  expect(answer.status, answer.text).toBe(503);
+  expect(answer.body).toMatchObject({ status: 503, message: expect.stringContaining('try again') });
+  expect(answer.headers['retry-after']).toBe('1');
+}
+
+/** The keys that upstream got, of the calls since `before`. */
+async function keysOf(path: string, before: number): Promise<(string | null)[]> {
+  return (await shop.requests(path))
+    .filter(({ method }) => method === 'POST')
+    .slice(before)
+    .map((one) => one.idempotency_key);
+}
+
+describe('a refund', () => {
+  it.each(SAYS)('%i %s once: made under one key', async (status, code) => {
+    const sale = await sellAtTerminal(shop);
+    const path = `/v1/orders/${sale.order_id}/refund`;
+    await fault(path, status, code, 1);
+    expect((await refund(shop, sale.payment, { amount: 1 }, { 'x-idempotency-key': 'a' })).status).toBe(201);
+    const keys = await keysOf(path, 0);
+    expect(keys).toHaveLength(2);
+    expect(new Set(keys).size).toBe(1);
+    expect((await payment(shop, sale.payment)).transaction_amount_refunded).toBe(1);
+  });
+
+  it.each<[string, object | undefined, number]>([
+    ['of a part', { amount: 1 }, 1],
+    ['of the whole', undefined, 15],
+  ])('%s, for as long as it lasts: another try, and one refund in the end', async (_name, body, refunded) => {
+    const sale = await sellAtTerminal(shop);
+    await fault(`/v1/orders/${sale.order_id}/refund`, 409, 'movement_operations_pending', 'always');
+    expectAnotherTry(await refund(shop, sale.payment, body, { 'x-idempotency-key': 'b' }));
+    expect((await payment(shop, sale.payment)).transaction_amount_refunded).toBe(0);
+    await shop.clearFaults();
+    expect((await refund(shop, sale.payment, body, { 'x-idempotency-key': 'b' })).status).toBe(201);
+    expect((await refund(shop, sale.payment, body, { 'x-idempotency-key': 'b' })).status).toBe(201);
+    expect((await payment(shop, sale.payment)).transaction_amount_refunded).toBe(refunded);
+  });
+
+  it('of a QR payment, as the oldest clients ask for it', async () => {
+    const sale = await sellByQr(shop);
+    const path = `/v1/orders/${sale.order_id}/refund`;
+    const ask = () => shop.till(`/collections/${sale.payment}`, { method: 'PUT', body: { status: 'refunded' } });
+    await fault(path, 425, 'too_early', 'always');
+    expectAnotherTry(await ask());
+    await shop.clearFaults();
+    expect((await ask()).status).toBe(200);
+  });
+});
+
+describe('a cancel', () => {
+  it('at the terminal: done under one key, or told as worth another try', async () => {
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    const [row] = shop.rows(device);
+    const path = `/v1/orders/${row?.order_id}/cancel`;
+    await fault(path, 409, 'processor_communication_error', 'always');
+    expectAnotherTry(await shop.cancel(device, id));
+    await shop.clearFaults();
+    await fault(path, 409, 'processor_communication_error', 1);
+    const before = (await keysOf(path, 0)).length;
+    expect((await shop.cancel(device, id)).status).toBe(200);
+    expect(new Set(await keysOf(path, before)).size).toBe(1);
+    expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
+  });
+
+  it('that was done all the same is told as done when it is repeated', async () => {
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    const path = `/v1/orders/${shop.rows(device)[0]?.order_id}/cancel`;
+    const said = { kind: 'error', status: 409, code: 'processor_communication_error', times: 'always' };
+    await shop.fault({ method: 'POST', path, when: 'after', ...said });
+    expect((await shop.cancel(device, id)).status).toBe(200);
+  });
+
+  it('of a QR sale, and the sale that replaces it', async () => {
+    const { external_id } = shop.freshTill();
+    const body = preference({ notification_url: undefined });
+    expect((await shop.till(preferencePath(external_id), { body })).status).toBe(200);
+    await fault('/v1/orders/*/cancel', 409, 'processor_communication_error', 'always');
+    expectAnotherTry(await shop.till(orderPath(external_id), { method: 'DELETE' }));
+    expectAnotherTry(
+      await shop.till(preferencePath(external_id), { body: { ...body, external_reference: 'Factura 9' } }),
+    );
+    await shop.clearFaults();
+    expect((await shop.till(orderPath(external_id), { method: 'DELETE' })).status).toBe(204);
+  });
+});
+
+describe('a create', () => {
+  it.each(SAYS)('%i %s once: made under one key', async (status, code) => {
+    const device = shop.freshDevice();
+    const before = (await keysOf('/v1/orders', 0)).length;
+    await fault('/v1/orders', status, code, 1);
+    expect((await shop.create(device)).status).toBe(201);
+    expect(new Set(await keysOf('/v1/orders', before)).size).toBe(1);
+    expect(await shop.orders(device)).toHaveLength(1);
+  });
+
+  it('for as long as it lasts: another try, nothing is left in the way of the next one', async () => {
+    const device = shop.freshDevice();
+    await fault('/v1/orders', 422, 'unprocessable_entity', 'always');
+    expectAnotherTry(await shop.create(device));
+    expect(shop.rows(device)[0]?.state).toBe('NOT_SENT');
+    const { external_id } = shop.freshTill();
+    expectAnotherTry(
+      await shop.till(preferencePath(external_id), { body: preference({ notification_url: undefined }) }),
+    );
+    await shop.clearFaults();
+    expect((await shop.create(device)).status).toBe(201);
+    expect(await shop.orders(device)).toHaveLength(1);
+  });
+});

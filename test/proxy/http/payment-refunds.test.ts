@@ -1,0 +1,381 @@
+/** Refunds of payments that orders made: whole, in parts, repeated, and of unknown outcome (`legacy-qr.md` §3, `reliability.md` §3.9). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { paymentError } from '../../../src/contract/payments.ts';
+import { startSandbox } from '../../../src/sandbox/server.ts';
+import { ARGENTINA, call, eventually, tokenOf } from '../../kit.ts';
+import {
+  openPayments,
+  payment,
+  QUIET,
+  type RefundShown,
+  refund,
+  refundsAsked,
+  type Sale,
+  type SearchShown,
+  search,
+  sellAtTerminal,
+  sellByQr,
+  TELLS_NOBODY,
+} from './payment-sale.ts';
+import { CHILE, preference, preferencePath, type QrShop, TILL } from './qr-till.ts';
+import { type Outside, startOutside } from './unruly.ts';
+
+let shop: QrShop;
+beforeAll(async () => {
+  shop = await openPayments({ PUENTE_READS_FRESH_MS: '0' });
+});
+afterAll(() => shop.close());
+
+const listed = async (sale: Sale): Promise<RefundShown[]> =>
+  (await shop.till(`/v1/payments/${sale.payment}/refunds`)).body as RefundShown[]; // an array in every case here
+
+describe('POST /v1/payments/{id}/refunds', () => {
+  it.each([
+    ['no body', undefined],
+    ['an empty object', {}],
+  ])('refunds all with %s', async (_form, body) => {
+    const sale = await sellByQr(shop);
+    const made = await refund(shop, sale.payment, body);
+    expect(made.status, made.text).toBe(201);
+    expect(made.body).toEqual({
+      id: expect.any(Number),
+      payment_id: sale.payment,
+      amount: 301,
+      metadata: {},
+      source: { id: ARGENTINA, name: expect.stringMatching(/./), type: 'collector' },
+      date_created: expect.stringMatching(/-04:00$/),
+      unique_sequence_number: null,
+      refund_mode: 'standard',
+      adjustment_amount: 0,
+      status: 'approved',
+      reason: null,
+      amount_refunded_to_payer: 301,
+    });
+    expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded', transaction_amount_refunded: 301 });
+    expect(await listed(sale)).toMatchObject([{ id: (made.body as RefundShown).id, amount: 301 }]);
+  });
+
+  it('refunds parts, and what is left as the whole', async () => {
+    const sale = await sellByQr(shop);
+    expect((await refund(shop, sale.payment, { amount: 100.5 })).body).toMatchObject({ amount: 100.5 });
+    expect(await payment(shop, sale.payment)).toMatchObject({
+      status: 'approved',
+      status_detail: 'partially_refunded',
+    });
+    const last = await refund(shop, sale.payment, { amount: 200.5 });
+    expect(last.body, last.text).toMatchObject({ amount: 200.5 });
+    expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded', transaction_amount_refunded: 301 });
+    expect((await listed(sale)).map((one) => one.amount)).toEqual([100.5, 200.5]);
+  });
+
+  it('refunds the whole when the amount of a first refund is all there is', async () => {
+    const sale = await sellByQr(shop);
+    expect((await refund(shop, sale.payment, { amount: 301 })).status).toBe(201);
+    expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded' });
+  });
+
+  it('makes two refunds of two equal parts with keys of their own, and without keys once the till has read the first', async () => {
+    const sale = await sellByQr(shop);
+    const headers = [{}, {}, { 'x-idempotency-key': 'a' }, { 'x-idempotency-key': 'b' }];
+    const made = [];
+    for (const one of headers) {
+      made.push((await refund(shop, sale.payment, { amount: 10 }, one)).body as RefundShown);
+      await listed(sale);
+    }
+    expect(new Set(made.map((one) => one.id)).size).toBe(4);
+    expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 40 });
+  });
+
+  it('makes one refund of two equal parts without keys while its till has not read the first', async () => {
+    const sale = await sellByQr(shop);
+    const [first, second] = [
+      await refund(shop, sale.payment, { amount: 10 }),
+      await refund(shop, sale.payment, { amount: 10 }),
+    ];
+    expect([second.status, second.body]).toEqual([first.status, first.body]);
+    expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 10 });
+  });
+
+  it('makes one refund of a repeated key, whatever the form of the amount, and answers it again', async () => {
+    const sale = await sellByQr(shop);
+    const key = { 'x-idempotency-key': 'the same' };
+    const [first, second, third] = await Promise.all([
+      refund(shop, sale.payment, { amount: 10 }, key),
+      refund(shop, sale.payment, { amount: 10 }, key),
+      shop.till(`/v1/payments/${sale.payment}/refunds/`, { body: '{"amount":10.00}', headers: key }),
+    ]);
+    expect([first?.status, second?.status, third?.status]).toEqual([201, 201, 201]);
+    expect(second?.text).toBe(first?.text);
+    expect(third?.text).toBe(first?.text);
+    expect(await refundsAsked(shop, sale)).toHaveLength(1);
+  });
+
+  it("never sends the client's key upstream, nor one key twice", async () => {
+    const sale = await sellByQr(shop);
+    await refund(shop, sale.payment, { amount: 10 }, { 'x-idempotency-key': 'secret of the till' });
+    await refund(shop, sale.payment, { amount: 10 });
+    const keys = (await refundsAsked(shop, sale)).map((one) => one.idempotency_key);
+    expect(new Set(keys).size).toBe(2);
+    expect(keys.join()).not.toContain('secret');
+  });
+
+  it('refuses a key that comes back with another request', async () => {
+    const sale = await sellByQr(shop);
+    const key = { 'x-idempotency-key': 'once' };
+    await refund(shop, sale.payment, { amount: 10 }, key);
+    const other = await refund(shop, sale.payment, { amount: 11 }, key);
+    expect(other.body).toMatchObject({ status: 400, cause: [{ code: 1 }] });
+    expect(await refundsAsked(shop, sale)).toHaveLength(1);
+  });
+
+  it('makes those that come together one after the other', async () => {
+    const sale = await sellByQr(shop);
+    const all = await Promise.all([10, 20, 30].map((amount) => refund(shop, sale.payment, { amount })));
+    expect(all.map((one) => one.status)).toEqual([201, 201, 201]);
+    expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 60 });
+  });
+
+  it('refunds a payment of a terminal too', async () => {
+    const sale = await sellAtTerminal(shop);
+    expect((await refund(shop, sale.payment, { amount: 5.25 })).body).toMatchObject({ amount: 5.25 });
+    expect((await refund(shop, sale.payment)).body).toMatchObject({ amount: 9.75 });
+    expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded' });
+  });
+
+  it('knows a currency without decimals', async () => {
+    const change = { items: [{ title: 'Coffee', currency_id: 'CLP', unit_price: 1500, quantity: 2 }] };
+    const sale = await sellByQr(shop, { merchant: CHILE, till: TILL, change });
+    const broken = await refund(shop, sale.payment, { amount: 10.5 }, {}, CHILE);
+    expect(broken.body).toMatchObject({ status: 400, message: 'amount is not valid' });
+    const made = await refund(shop, sale.payment, { amount: 1000 }, {}, CHILE);
+    expect(made.body, made.text).toMatchObject({ amount: 1000 });
+    expect(await payment(shop, sale.payment, CHILE)).toMatchObject({ transaction_amount_refunded: 1000 });
+  });
+
+  it.each([
+    ['"ten"', 401, 4041],
+    ['null', 401, 4041],
+    ['{}', 401, 4041],
+    ['0', 401, 4040],
+    ['0.00', 401, 4040],
+    ['-1', 401, 4040],
+    ['10.005', 400, 1],
+    ['9999', 400, 4017],
+  ])('refuses the amount %s as legacy did', async (amount, status, cause) => {
+    const sale = await sellByQr(shop);
+    const answer = await shop.till(`/v1/payments/${sale.payment}/refunds`, { body: `{"amount":${amount}}` });
+    expect(paymentError.parse(answer.body)).toMatchObject({ status, cause: [{ code: cause }] });
+    expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 0 });
+  });
+
+  it('refuses what is refunded already, with the number that clients compare', async () => {
+    const sale = await sellByQr(shop);
+    await refund(shop, sale.payment);
+    expect((await refund(shop, sale.payment)).status, 'its answer may have been lost').toBe(201);
+    await listed(sale);
+    expect((await refund(shop, sale.payment)).body).toMatchObject({ status: 404, cause: [{ code: 4296 }] });
+  });
+
+  it('refuses a part of what is refunded as a whole only', async () => {
+    const sale = await sellByQr(shop, { pay: { payment_method_type: 'ticket' } });
+    const answer = await refund(shop, sale.payment, { amount: 10 });
+    expect(answer.body).toMatchObject({ status: 404, cause: [{ code: 3024 }] });
+  });
+
+  it('carries the refund of a payment that is not ours', async () => {
+    const answer = await refund(shop, 131313131313);
+    expect(answer.body).toMatchObject({ status: 404, cause: [{ code: 2000 }] });
+  });
+
+  it('shows on the merchant order', async () => {
+    const sale = await sellByQr(shop);
+    const { order } = await payment(shop, sale.payment);
+    await refund(shop, sale.payment, { amount: 100 });
+    const shown = (await shop.till(`/merchant_orders/${order?.id}`)).body;
+    expect(shown).toMatchObject({ order_status: 'partially_reverted', refunded_amount: 100 });
+  });
+});
+
+describe('GET …/refunds and …/refunds/{id}', () => {
+  it('are an array, with and without the slash, and one of it', async () => {
+    const sale = await sellByQr(shop);
+    expect(await listed(sale)).toEqual([]);
+    const made = (await refund(shop, sale.payment, { amount: 10 })).body as RefundShown;
+    const path = `/v1/payments/${sale.payment}/refunds`;
+    expect((await shop.till(`${path}/`)).body).toEqual(await listed(sale));
+    expect((await shop.till(`${path}/${made.id}`)).body).toMatchObject({ id: made.id, amount: 10 });
+    expect((await shop.till(`${path}/1`)).body).toMatchObject({ status: 404, cause: [{ code: 2032 }] });
+  });
+
+  it('show what somebody else refunded, also where the service hides payments', async () => {
+    const sale = await sellByQr(shop);
+    const panel = await call(`${shop.sandbox.url}/v1/orders/${sale.order_id}/refund`, {
+      method: 'POST',
+      token: tokenOf(ARGENTINA),
+      headers: { 'x-idempotency-key': 'the panel' },
+    });
+    expect(panel.status, panel.text).toBe(201);
+    const shown = await eventually(
+      () => listed(sale),
+      (all) => all.length > 0,
+    );
+    await shop.upstreamSettings({ order_payments: 'hidden' });
+    const hidden = await eventually(
+      () => listed(sale),
+      (all) => all.length > 0,
+    );
+    await shop.upstreamSettings({ order_payments: 'readable' });
+    expect(hidden).toMatchObject([{ id: shown[0]?.id, amount: 301, status: 'approved' }]);
+  });
+});
+
+describe('the date of a refund', () => {
+  /** Every refund of a sale that any read shows, by the date it has there. */
+  const datesOf = async (one: QrShop, sale: Sale, refund_id: number): Promise<Set<string>> => {
+    const path = `/v1/payments/${sale.payment}`;
+    const own = (all: RefundShown[]) => all.filter(({ id }) => id === refund_id);
+    const { body: list } = await one.till(`${path}/refunds`);
+    const { body: single } = await one.till(`${path}/refunds/${refund_id}`);
+    const { body: collection } = await one.till(`/collections/${sale.payment}`);
+    const found = (await search(one, { external_reference: sale.reference })).results;
+    const shown = [
+      own(list as RefundShown[]), // an array in every case here, as are the others
+      [single as RefundShown],
+      own((await payment(one, sale.payment)).refunds),
+      own(found.find(({ id }) => id === sale.payment)?.refunds ?? []),
+      own((collection as { collection: { refunds: RefundShown[] } }).collection.refunds),
+    ];
+    expect(shown.map((all) => all.length)).toEqual([1, 1, 1, 1, 1]);
+    return new Set(shown.flat().map(({ date_created }) => date_created));
+  };
+
+  it.each([
+    ['by QR', sellByQr],
+    ['at a terminal', sellAtTerminal],
+  ])(
+    '%s is the one that the till was answered, whatever clock the service has, and after another refund',
+    async (_how, sell) => {
+      const ticking = await openPayments({ PUENTE_READS_FRESH_MS: '0', PUENTE_READS_SEARCH_FRESH_MS: '0' });
+      try {
+        const sale = await sell(ticking);
+        await ticking.control('/clock', { body: { advance_ms: 90_000 } });
+        const first = (await refund(ticking, sale.payment, { amount: 5 })).body as RefundShown;
+        // The service itself dates it later.
+        const real = await call(`${ticking.sandbox.url}/v1/payments/${sale.payment}/refunds`, {
+          token: tokenOf(ARGENTINA),
+        });
+        expect((real.body as RefundShown[])[0]?.date_created).not.toBe(first.date_created);
+        expect(await datesOf(ticking, sale, first.id)).toEqual(new Set([first.date_created]));
+        await ticking.control('/clock', { body: { advance_ms: 90_000 } });
+        const second = (await refund(ticking, sale.payment)).body as RefundShown;
+        for (const order_payments of ['readable', 'hidden']) {
+          await ticking.upstreamSettings({ order_payments });
+          expect(await datesOf(ticking, sale, first.id)).toEqual(new Set([first.date_created]));
+          expect(await datesOf(ticking, sale, second.id)).toEqual(new Set([second.date_created]));
+        }
+      } finally {
+        await ticking.close();
+      }
+    },
+  );
+
+  it('is the same where the event comes before the answer to the refund', async () => {
+    const sale = await sellByQr(shop);
+    await shop.control('/clock', { body: { advance_ms: 90_000 } });
+    const path = `/v1/orders/${sale.order_id}/refund`;
+    await shop.fault({ method: 'POST', path, kind: 'delay', when: 'after', delay_ms: 1_500 });
+    const asked = refund(shop, sale.payment, { amount: 5 });
+    const [early] = await eventually(
+      () => listed(sale),
+      (all) => all.length > 0,
+    );
+    const made = (await asked).body as RefundShown;
+    expect(early).toMatchObject({ id: made.id, date_created: made.date_created });
+  });
+
+  it('of one that somebody else made stays when the next is made, also where it is told from the order', async () => {
+    const sale = await sellByQr(shop);
+    const panel = (amount: string) =>
+      call(`${shop.sandbox.url}/v1/orders/${sale.order_id}/refund`, {
+        method: 'POST',
+        token: tokenOf(ARGENTINA),
+        headers: { 'x-idempotency-key': `the panel ${amount} of ${sale.order_id}` },
+        ...(amount === '' ? {} : { body: { transactions: [{ id: transaction, amount }] } }),
+      });
+    const order = await call(`${shop.sandbox.url}/v1/orders/${sale.order_id}`, { token: tokenOf(ARGENTINA) });
+    const transaction = (order.body as { transactions: { payments: { id: string }[] } }).transactions.payments[0]?.id;
+    await shop.upstreamSettings({ order_payments: 'hidden' });
+    try {
+      expect((await panel('5.00')).status).toBe(201);
+      const [first] = await eventually(
+        () => listed(sale),
+        (all) => all.length === 1,
+      );
+      await shop.control('/clock', { body: { advance_ms: 90_000 } });
+      expect((await panel('')).status).toBe(201);
+      const both = await eventually(
+        () => listed(sale),
+        (all) => all.length === 2,
+      );
+      expect(both[0]).toEqual(first);
+    } finally {
+      await shop.upstreamSettings({ order_payments: 'readable' });
+    }
+  });
+
+  it('is the same after a restart', async () => {
+    const sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
+    const settings = { ...QUIET, PUENTE_DATA_DIR: mkdtempSync(join(tmpdir(), 'puente-test-')) };
+    const reference = 'INV 9001';
+    const found = async (till: Outside['till']) =>
+      ((await till(`/v1/payments/search?external_reference=${encodeURIComponent(reference)}`)).body as SearchShown)
+        .results[0];
+    let puente = await startOutside(sandbox.url, settings);
+    try {
+      const body = preference({ external_reference: reference, ...TELLS_NOBODY });
+      expect((await puente.till(preferencePath(TILL), { body })).status).toBe(200);
+      await call(`${sandbox.url}/_sandbox/pos/${ARGENTINA}/${TILL}/pay`, { body: {} });
+      const path = `/v1/payments/${(await found(puente.till))?.id}/refunds`;
+      await call(`${sandbox.url}/_sandbox/clock`, { body: { advance_ms: 90_000 } });
+      const made = (await puente.till(path, { body: { amount: 5 } })).body as RefundShown;
+      await puente.close();
+      puente = await startOutside(sandbox.url, settings);
+      const { id, date_created } = made;
+      expect((await puente.till(path)).body).toMatchObject([{ id, date_created }]);
+      expect((await puente.till(`${path}/${id}`)).body).toMatchObject({ id, date_created });
+      expect((await found(puente.till))?.refunds).toMatchObject([{ id, date_created }]);
+    } finally {
+      await puente.close();
+      await sandbox.close();
+      rmSync(settings.PUENTE_DATA_DIR, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('PUT /collections/{id}', () => {
+  const put = (sale: Sale, body: object) => shop.till(`/collections/${sale.payment}`, { method: 'PUT', body });
+
+  it('refunds the whole and answers the payment', async () => {
+    const sale = await sellByQr(shop);
+    const answer = await put(sale, { status: 'refunded' });
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.body).toMatchObject({ id: sale.payment, status: 'refunded', external_reference: sale.reference });
+    await payment(shop, sale.payment);
+    expect((await put(sale, { status: 'refunded' })).body).toMatchObject({ cause: [{ code: 4296 }] });
+  });
+
+  it('refuses everything else', async () => {
+    const sale = await sellByQr(shop);
+    expect((await put(sale, { status: 'cancelled' })).body).toMatchObject({ status: 400, cause: [{ code: 2063 }] });
+    expect((await put(sale, {})).body).toMatchObject({ status: 400, message: 'status is required' });
+    expect(await refundsAsked(shop, sale)).toEqual([]);
+  });
+
+  it('carries what is not ours', async () => {
+    const answer = await shop.till('/collections/131313131313', { method: 'PUT', body: { status: 'refunded' } });
+    expect(answer.body).toMatchObject({ status: 404, cause: [{ code: 2000 }] });
+  });
+});

@@ -1,0 +1,111 @@
+/** What the QR tests of the doors share: fresh tills, the paths and bodies of each family, and a look at the orders upstream. */
+import type { AppParts } from '../../../src/app/app.ts';
+import { type Answer, ARGENTINA } from '../../kit.ts';
+import { openShop, type Shop, type UpstreamRequest } from './till.ts';
+
+export const CHILE = '700100500';
+export const URUGUAY = '700100600';
+/** The cast's own till, with its internal number for each merchant that has QR codes alone. */
+export const TILL = 'SUC001POS001';
+
+/** A point of sale upstream that no test has used yet. */
+export interface FreshTill {
+  external_id: string;
+  /** Internal number. */
+  number: number;
+}
+
+/** An order as the sandbox shows it in its state. */
+export interface QrOrderUpstream {
+  id: string;
+  status: string;
+  external_reference: string;
+  description?: string;
+  expiration_time?: string;
+  total_amount: string;
+  marketplace_fee?: string;
+  items?: object[];
+  integration_data?: object;
+  config: { qr: { external_pos_id: string; mode: string } };
+  transactions: { payments?: { amount: string }[] };
+}
+
+export interface QrShop extends Shop {
+  freshTill(): FreshTill;
+  /** Orders upstream at a till, oldest first. */
+  ordersAt(external_id: string, merchant?: string): Promise<QrOrderUpstream[]>;
+  /** What was asked of the orders API since the shop opened, by method and path. */
+  asked(path: string): Promise<UpstreamRequest[]>;
+  /** The buyer acts on what the till's code shows. */
+  buyer(till: string, action: string, merchant?: string): Promise<Answer>;
+}
+
+export async function openQrShop(settings: Record<string, string> = {}, parts: AppParts = {}): Promise<QrShop> {
+  const shop = await openShop(settings, parts);
+  let used = 0;
+  return {
+    ...shop,
+    freshTill() {
+      used++;
+      return { external_id: `LOAD${String(used).padStart(7, '0')}`, number: 1_001_000 + used };
+    },
+    async ordersAt(external_id, merchant = ARGENTINA) {
+      const { orders } = (await shop.control('/state')).body as {
+        orders: (QrOrderUpstream & { merchant_id: string })[];
+      }; // the control door's own form
+      return orders.filter(
+        (order) => order.merchant_id === merchant && order.config.qr?.external_pos_id === external_id,
+      );
+    },
+    asked: (path) => shop.requests(path),
+    buyer: (till, action, merchant = ARGENTINA) => shop.control(`/pos/${merchant}/${till}/${action}`, { body: {} }),
+  };
+}
+
+export function preferencePath(till: string, merchant = ARGENTINA): string {
+  return `/mpmobile/instore/qr/${merchant}/${till}`;
+}
+
+export function orderPath(till: string, merchant = ARGENTINA): string {
+  return `/instore/qr/seller/collectors/${merchant}/pos/${till}/orders`;
+}
+
+export function codePath(till: string, merchant = ARGENTINA): string {
+  return `/instore/orders/qr/seller/collectors/${merchant}/pos/${till}/qrs`;
+}
+
+/** A v1 body, two items. */
+export function preference(change: object = {}): Record<string, unknown> {
+  return {
+    external_reference: 'Factura 0001',
+    notification_url: 'https://shop.example/ipn?tenant=7',
+    items: [
+      { id: 'A1', title: 'Coffee', currency_id: 'ARS', unit_price: 120.5, quantity: 2, description: 'black' },
+      { title: 'Water', currency_id: 'ARS', unit_price: 60, quantity: 1 },
+    ],
+    ...change,
+  };
+}
+
+/** A v2 body, one item. */
+export function storeOrder(change: object = {}): Record<string, unknown> {
+  return {
+    external_reference: 'Factura 0002',
+    title: 'Shop',
+    description: 'Table 4',
+    notification_url: 'https://shop.example/ipn',
+    total_amount: 301,
+    items: [
+      {
+        sku_number: 'A1',
+        category: 'food',
+        title: 'Coffee',
+        unit_price: 150.5,
+        quantity: 2,
+        unit_measure: 'unit',
+        total_amount: 301,
+      },
+    ],
+    ...change,
+  };
+}

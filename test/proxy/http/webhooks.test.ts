@@ -1,0 +1,308 @@
+/** Events are hints: whatever comes in, in whatever order, the order itself decides (`reliability.md` §3.11, F103–F112). */
+import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Answer,
+  ARGENTINA,
+  BRAZIL,
+  call,
+  eventually,
+  INTENT,
+  type Receiver,
+  startReceiver,
+  topicOf,
+} from '../../kit.ts';
+import { idOf, LEFT_IN_DOUBT, openShop, type Shop } from './till.ts';
+
+const SECRET = 'a webhook secret of the tests';
+let shop: Shop;
+let receiver: Receiver;
+/** Orders that the test at hand has told of; what others left behind may still be heard of. */
+const told = new Set<string>();
+beforeAll(async () => {
+  shop = await openShop({
+    PUENTE_WEBHOOK_SECRET: SECRET,
+    PUENTE_RECONCILE_POINT_INTERVAL_MS: '600000',
+    PUENTE_RECONCILE_MAX_INTERVAL_MS: '600000',
+    PUENTE_CREATE_SETTLE_AFTER_MS: '600000',
+  });
+});
+afterAll(() => shop.close());
+beforeEach(async () => {
+  told.clear();
+  await shop.clearFaults();
+  await shop.upstreamSettings({ webhook_mode: 'normal', replay: 'saved' });
+  receiver = await startReceiver();
+  await shop.notify(ARGENTINA, { notice_url: receiver.url });
+});
+afterEach(() => receiver.close());
+
+interface Told {
+  id: string;
+  action?: string;
+  reference?: string;
+  user_id?: string | number;
+  type?: string;
+  signed?: boolean;
+  request_id?: string;
+}
+
+/** An event as upstream sends it; `signed: false` has a signature under another secret. */
+function tell(event: Told): Promise<Answer> {
+  const {
+    id,
+    action = 'order.processed',
+    reference,
+    user_id = ARGENTINA,
+    type = 'order',
+    signed = true,
+    request_id = 'r-1',
+  } = event;
+  told.add(id);
+  const ts = Date.now();
+  const v1 = createHmac('sha256', signed ? SECRET : 'not the secret')
+    .update(`id:${id.toLowerCase()};request-id:${request_id};ts:${ts};`)
+    .digest('hex');
+  return call(`${shop.app.public_url}/webhooks/orders?data.id=${id}&type=${type}`, {
+    headers: { 'x-request-id': request_id, 'x-signature': `ts=${ts},v1=${v1}` },
+    body: {
+      action,
+      type,
+      user_id,
+      data: { id, ...(reference === undefined ? {} : { external_reference: reference }), status: action.slice(6) },
+    },
+  });
+}
+
+/** The same without a signature and with next to nothing in it. */
+function hint(id: string): Promise<Answer> {
+  told.add(id);
+  return call(`${shop.app.public_url}/webhooks/orders`, { body: { type: 'order', data: { id } } });
+}
+
+interface InboxRow {
+  order_id: string | null;
+  verified: number;
+  state: string;
+}
+
+/** Events of what the test has told, or all. */
+function inbox(which: 'told' | 'all' = 'told'): InboxRow[] {
+  const database = new Database(join(shop.data_dir, 'puente.db'), { readonly: true });
+  try {
+    const rows = database.prepare<[], InboxRow>('SELECT order_id, verified, state FROM events ORDER BY sequence').all();
+    return which === 'all' ? rows : rows.filter(({ order_id }) => told.has(order_id ?? ''));
+  } finally {
+    database.close();
+  }
+}
+
+let invented = 0;
+/** An order that is not there, each time another. */
+const unknown = (): string => `ORD01K7Q2V5B8N4T6W9XJ3MEH0${String(++invented).padStart(3, '0')}`;
+
+/** A live order whose own events are lost, so that only the test tells of it. */
+async function silentOrder(device: string): Promise<{ id: string; order_id: string }> {
+  await shop.upstreamSettings({ webhook_mode: 'drop' });
+  const id = idOf(await shop.create(device));
+  return { id, order_id: shop.rows(device)[0]?.order_id ?? '' };
+}
+
+function allHandled(): Promise<InboxRow[]> {
+  return eventually(
+    async () => inbox(),
+    (rows) => rows.length > 0 && rows.every((row) => row.state !== 'pending'),
+  );
+}
+
+describe('what is not an event of ours', () => {
+  it.each([
+    ['a body that is no JSON', '{"data":', 400],
+    ['an empty body', '', 400],
+    ['a list', '[]', 400],
+    ['no id at all', '{"type":"order","data":{}}', 400],
+    ['an id of no form', '{"type":"order","data":{"id":"../users/me"}}', 200],
+    ["the vendor panel's test", '{"action":"order.processed","type":"order","data":{"id":"123456"}}', 200],
+    ['the same with a number', '{"action":"order.processed","type":"order","data":{"id":123456}}', 200],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0xfe, 0x7d]).toString('latin1'), 400],
+    ['another topic', '{"type":"payment","data":{"id":"16500000001"}}', 200],
+    ['more than 64 KiB', JSON.stringify({ type: 'order', padding: 'x'.repeat(70_000) }), 413],
+  ])('%s is answered %s and not kept [F111]', async (_name, body, status) => {
+    const before = inbox('all');
+    const answer = await call(`${shop.app.public_url}/webhooks/orders`, { body });
+    expect(answer.status).toBe(status);
+    expect(inbox('all')).toEqual(before);
+  });
+
+  it('an order nobody knows is parked without asking upstream [F108 F109]', async () => {
+    const id = unknown();
+    expect((await tell({ id })).status).toBe(200);
+    expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
+    expect(await shop.requests(`/v1/orders/${id}`)).toEqual([]);
+  });
+
+  it("another merchant's event never attaches to our reference [F108]", async () => {
+    const device = shop.freshDevice();
+    await shop.fault(LEFT_IN_DOUBT);
+    await shop.create(device, { additional_info: { external_reference: 'shared' } });
+    await tell({ id: unknown(), reference: 'shared', user_id: BRAZIL });
+    expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
+    expect(shop.rows(device)).toMatchObject([{ state: 'IN_DOUBT', order_id: null }]);
+  });
+
+  it('an event that names another merchant for our order moves nothing [F108]', async () => {
+    const { order_id } = await silentOrder(shop.freshDevice());
+    await tell({ id: order_id, user_id: BRAZIL });
+    expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
+  });
+
+  it('an event for an order that is not there is tried some times more, not believed [F108]', async () => {
+    const device = shop.freshDevice();
+    await shop.fault(LEFT_IN_DOUBT);
+    await shop.create(device, { additional_info: { external_reference: 'mine' } });
+    const id = unknown();
+    await tell({ id, reference: 'mine', signed: false });
+    await eventually(
+      () => shop.requests(`/v1/orders/${id}`),
+      (reads) => reads.length > 0,
+    );
+    expect(inbox().map((row) => row.state)).toEqual(['pending']);
+    expect(shop.rows(device)).toMatchObject([{ state: 'IN_DOUBT', order_id: null }]);
+  });
+});
+
+describe('a false event', () => {
+  it.each([
+    ['under another secret', { signed: false }],
+    ['signed and a lie', { signed: true }],
+  ])('%s only leads to a read [F103]', async (_name, how) => {
+    const device = shop.freshDevice();
+    const { id, order_id } = await silentOrder(device);
+    expect((await tell({ id: order_id, ...how })).status).toBe(200);
+    expect(await allHandled()).toMatchObject([{ verified: how.signed ? 1 : 0, state: 'done' }]);
+    expect((await shop.read(id)).body).toMatchObject({ state: 'OPEN' });
+    expect(receiver.received).toEqual([]);
+  });
+
+  it('unsigned, about a true payment, is as good as a signed one', async () => {
+    const device = shop.freshDevice();
+    const { id, order_id } = await silentOrder(device);
+    await shop.atTerminal('pay', { device });
+    await hint(order_id);
+    const [notice] = await receiver.waitFor(1, INTENT);
+    expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
+  });
+
+  it('a flood for one order causes at most about one read a second [F109]', async () => {
+    const { order_id } = await silentOrder(shop.freshDevice());
+    const before = (await shop.requests(`/v1/orders/${order_id}`)).length;
+    const started = performance.now();
+    await Promise.all(
+      Array.from({ length: 60 }, (_, nth) =>
+        tell({ id: order_id, signed: false, request_id: `r-${nth}`, action: `order.${nth}` }),
+      ),
+    );
+    await allHandled();
+    const seconds = (performance.now() - started) / 1000;
+    expect((await shop.requests(`/v1/orders/${order_id}`)).length - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
+  });
+});
+
+describe('true events in every disorder', () => {
+  it('twenty times the same is one notice [F105]', async () => {
+    const device = shop.freshDevice();
+    const { order_id } = await silentOrder(device);
+    await shop.atTerminal('pay', { device });
+    await Promise.all(Array.from({ length: 20 }, () => tell({ id: order_id })));
+    await receiver.waitFor(2);
+    await allHandled();
+    for (let again = 0; again < 3; again++) await tell({ id: order_id, request_id: `again-${again}` });
+    await eventually(
+      async () => inbox(),
+      (rows) => rows.every((row) => row.state === 'done'),
+    );
+    expect(receiver.received.map(topicOf).sort()).toEqual(['payment', INTENT]);
+  });
+
+  it('processed, then at_terminal, then created: the end stays [F106]', async () => {
+    const device = shop.freshDevice();
+    const { id, order_id } = await silentOrder(device);
+    await shop.atTerminal('pay', { device });
+    for (const action of ['order.processed', 'order.at_terminal', 'order.created'])
+      await tell({ id: order_id, action });
+    await receiver.waitFor(2);
+    await allHandled();
+    expect((await shop.read(id)).body).toMatchObject({ state: 'FINISHED' });
+    expect(receiver.received.map(topicOf).sort()).toEqual(['payment', INTENT]);
+  });
+
+  it('before the answer of our own create: one order, the payment is not lowered by the late answer [F107]', async () => {
+    const device = shop.freshDevice();
+    await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms: 300 });
+    const creating = shop.create(device);
+    await eventually(
+      () => shop.orders(device),
+      (orders) => orders.length === 1,
+    );
+    await shop.atTerminal('pay', { device });
+    const created = await creating;
+    expect(created.status).toBe(201);
+    await receiver.waitFor(1, INTENT);
+    expect((await shop.read(idOf(created))).body).toMatchObject({ state: 'FINISHED' });
+    expect(await shop.orders(device)).toHaveLength(1);
+  });
+
+  it('for a create in doubt: the order is adopted by its reference [F107]', async () => {
+    const device = shop.freshDevice();
+    await shop.upstreamSettings({ replay: 'conflict' });
+    await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'reset', when: 'after' });
+    expect((await shop.create(device)).status).toBe(504);
+    await shop.atTerminal('pay', { device });
+    await receiver.waitFor(1, INTENT);
+    const [order] = await shop.orders(device);
+    expect(shop.rows(device)).toMatchObject([{ state: 'DONE', order_id: order?.id, legacy_state: 'FINISHED' }]);
+  });
+
+  it('parked by its order id alone, then adopted when the create settles [F107]', async () => {
+    const device = shop.freshDevice();
+    await shop.upstreamSettings({ webhook_mode: 'drop' });
+    await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms: 350 });
+    const creating = shop.create(device);
+    const [order] = await eventually(
+      () => shop.orders(device),
+      (orders) => orders.length === 1,
+    );
+    await shop.atTerminal('pay', { device });
+    await hint(order?.id ?? '');
+    await creating;
+    const [notice] = await receiver.waitFor(1, INTENT);
+    expect(notice?.body).toMatchObject({ state: 'FINISHED' });
+    expect((await allHandled()).map((row) => row.state)).toEqual(['done']);
+  });
+
+  it('while the order can not be read: tried again until it can', async () => {
+    const device = shop.freshDevice();
+    const { order_id } = await silentOrder(device);
+    await shop.atTerminal('pay', { device });
+    await shop.fault({ method: 'GET', path: '/v1/orders/*', kind: 'error', status: 503 });
+    await tell({ id: order_id });
+    await receiver.waitFor(1, INTENT);
+    expect((await allHandled()).map((row) => row.state)).toEqual(['done']);
+  });
+});
+
+describe('no event at all', () => {
+  it('a paid order is found by looking, and announced [F112]', async () => {
+    await shop.close();
+    shop = await openShop({ PUENTE_RECONCILE_POINT_INTERVAL_MS: '200' }); // the last test of the file
+    await shop.notify(ARGENTINA, { notice_url: receiver.url });
+    const device = shop.freshDevice();
+    const { id } = await silentOrder(device);
+    await shop.atTerminal('pay', { device });
+    const [notice] = await receiver.waitFor(1, INTENT);
+    expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
+    expect((await shop.ops('/metrics')).text).toMatch(/puente_total\{what="silent_orders",label=""\} 1/);
+  });
+});

@@ -1,0 +1,796 @@
+/** The delivery loop on the real store, against real receivers, on a clock that the tests turn. */
+import { createHmac, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PuenteError } from '../../../src/error.ts';
+import type { Receiver } from '../../../src/proxy/notices/attempt.ts';
+import { type NotifierParts, startNotifier } from '../../../src/proxy/notices/notifier.ts';
+import { createSender } from '../../../src/proxy/notices/sender.ts';
+import type { Attempt, NewNotice, Notice, NoticeForm } from '../../../src/proxy/records/notices.ts';
+import { type Link, slotOf } from '../../../src/proxy/sales/link.ts';
+import { Secret } from '../../../src/proxy/secret.ts';
+import type { Store } from '../../../src/proxy/store.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { answer, onRequest, type Peer, startPeer } from '../upstream/peer.ts';
+
+const MINUTE = 60_000;
+/** The first pause with all of its jitter. */
+const LONGEST_FIRST_PAUSE = 16.5 * MINUTE;
+const ARGENTINA = '700100200';
+const BRAZIL = '700100300';
+const PUBLIC_URL = 'https://puente.test';
+
+/** Time stands still until `advance`; a sleeper wakes when its time has come or its signal aborts. */
+function manualClock(start: number) {
+  let now = start;
+  const sleepers = new Set<{ at: number; wake: () => void }>();
+  return {
+    now: () => now,
+    sleep: (ms: number, signal: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const wake = (): void => {
+          sleepers.delete(sleeper);
+          resolve();
+        };
+        const sleeper = { at: now + ms, wake };
+        if (signal.aborted) return resolve();
+        sleepers.add(sleeper);
+        signal.addEventListener('abort', wake, { once: true });
+      }),
+    advance(ms: number) {
+      now += ms;
+      for (const sleeper of [...sleepers]) if (sleeper.at <= now) sleeper.wake();
+    },
+  };
+}
+
+let directory = '';
+let store: Store;
+let clock: ReturnType<typeof manualClock>;
+let closing: (() => Promise<void>)[] = [];
+const receivers = new Map<string, Receiver>();
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'puente-notifier-'));
+  clock = manualClock(Date.UTC(2026, 10, 2, 12));
+  store = await openSqliteStore({ path: join(directory, 'puente.db'), create: true, now: clock.now });
+  receivers.clear();
+});
+
+afterEach(async () => {
+  for (const close of closing.reverse()) await close();
+  closing = [];
+  await store.close();
+  await rm(directory, { recursive: true });
+});
+
+function start(more: Partial<NotifierParts> = {}) {
+  const sender = createSender({
+    policy: { allow_private: true, allow_http: false, ports: [], own_hosts: [] },
+    userAgent: 'Puente/test',
+  });
+  const attempts: { notice: Notice; attempt: Attempt }[] = [];
+  const faults: unknown[] = [];
+  const notifier = startNotifier({
+    store,
+    sender,
+    public_url: PUBLIC_URL,
+    receiver: async ({ merchant_id }) =>
+      receivers.get(merchant_id) ?? { url: null, dialect: 'point_integration_ipn', secret: null },
+    clock,
+    random: () => 0.5,
+    horizon_ms: null,
+    concurrency: 50,
+    per_host: 2,
+    onAttempt: (notice, attempt) => attempts.push({ notice, attempt }),
+    onFault: (error) => faults.push(error),
+    ...more,
+  });
+  const stop = async (): Promise<void> => {
+    // Turned by itself, so that the stop's own patience ends too.
+    const turning = setInterval(() => clock.advance(1_000), 2);
+    await notifier.stop();
+    clearInterval(turning);
+    await sender.close();
+  };
+  closing.push(stop);
+  return { ...notifier, stop, attempts, faults };
+}
+
+interface Seen {
+  line: string;
+  headers: string;
+  body: string;
+}
+
+/** A receiver that keeps what it was told; `script` answers, by default with 200. */
+async function receiver(
+  script: (socket: Socket, seen: Seen, number: number) => unknown = (socket) => socket.write(answer(200, 'OK')),
+) {
+  const told: Seen[] = [];
+  const peer: Peer = await startPeer((socket) =>
+    onRequest(socket, (text) => {
+      const [head = '', body = ''] = text.split('\r\n\r\n');
+      const [line = '', ...headers] = head.split('\r\n');
+      const seen = { line, headers: headers.join('\n'), body };
+      told.push(seen);
+      script(socket, seen, told.length);
+    }),
+  );
+  closing.push(() => peer.close());
+  return { url: `${peer.url}/hook?shop=1`, told, bodies: () => told.map((seen) => seen.body) };
+}
+
+function listen(merchant_id: string, url: string | null, more: Partial<Receiver> = {}): void {
+  receivers.set(merchant_id, { url, dialect: 'point_integration_ipn', secret: null, ...more });
+}
+
+function linkOf(merchant_id: string): Link {
+  const legacy_id = randomUUID();
+  const now = clock.now();
+  const unit = `PAX_A910__${legacy_id.slice(0, 13)}`;
+  return {
+    legacy_id,
+    merchant_id,
+    lane: 'orders',
+    family: 'point',
+    unit,
+    slot: slotOf('point', unit),
+    client_key: null,
+    fingerprint: legacy_id,
+    reference_sent: legacy_id.replaceAll('-', ''),
+    client_reference: null,
+    held: {},
+    amount_minor: 1500,
+    merchant_order_id: null,
+    sealed_notice_url: null,
+    idempotency_key: legacy_id,
+    sealed_body: null,
+    tables_revision: 'r1',
+    state: 'SENDING',
+    attempts: 0,
+    first_sent_at: null,
+    boot_id: 'boot',
+    client_answer: 'none',
+    order_id: null,
+    order: null,
+    order_version: null,
+    payment_id: null,
+    legacy_state: 'OPEN',
+    legacy_state_at: now,
+    cancel: null,
+    acknowledged_at: null,
+    heard_by: null,
+    expires_at: now + 15 * MINUTE,
+    next_check_at: null,
+    created_at: now,
+    updated_at: now,
+    revision: 1,
+  };
+}
+
+/** A link with one notice per body, each about something of its own; the first about the intent. */
+async function queue(merchant_id: string, ...bodies: string[]): Promise<string> {
+  const { link } = await store.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
+  const { legacy_id } = link;
+  const now = clock.now();
+  await store.saveLink(
+    link,
+    {},
+    {
+      notices: bodies.map((body, index) => ({
+        legacy_id,
+        merchant_id,
+        topic: 'point',
+        form: 'point',
+        subject: index === 0 ? legacy_id : `${legacy_id} ${index}`,
+        body,
+        created_at: now,
+        next_attempt_at: now,
+      })),
+    },
+  );
+  return legacy_id;
+}
+
+const SALE = { order_status: 'paid', application_id: '4004001' } as const;
+const PAYMENT = '131313131313';
+const MERCHANT_ORDER = '8000000000000017';
+
+/** A link with the notices of a QR sale: the payment's, then its merchant order's, in the forms given. */
+async function queueSale(merchant_id: string, ...forms: NoticeForm[]): Promise<string> {
+  const { link } = await store.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
+  const { legacy_id } = link;
+  const now = clock.now();
+  const subjects = [
+    ['payment', PAYMENT],
+    ['merchant_order', MERCHANT_ORDER],
+  ] as const;
+  const notices = subjects.flatMap(([topic, subject]) =>
+    forms.map((form): NewNotice => {
+      const body = JSON.stringify({ ...SALE, first: topic === 'payment' });
+      return { legacy_id, merchant_id, topic, form, subject, body, created_at: now, next_attempt_at: now };
+    }),
+  );
+  await store.saveLink(link, {}, { notices });
+  return legacy_id;
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+async function pending(): Promise<number> {
+  return (await store.counts()).notices_pending;
+}
+
+describe('delivery', () => {
+  it('goes out on wake, with a signature that no secret made, and is recorded', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    const notifier = start();
+    const id = await queue(ARGENTINA, '{"state":"FINISHED"}');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    expect(await pending()).toBe(0);
+    expect(told).toEqual([
+      {
+        line: `POST /hook?shop=1&topic=point_integration_ipn&id=${id} HTTP/1.1`,
+        headers: expect.stringMatching(/^x-request-id: [0-9a-f-]{36}\nx-signature: ts=\d{10},v1=[0-9a-f]{64}$/m),
+        body: '{"state":"FINISHED"}',
+      },
+    ]);
+    expect(notifier.attempts).toMatchObject([{ attempt: { outcome: 'delivered', status: 200, at: clock.now() } }]);
+  });
+
+  it('goes out signed in the other dialect', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url, { dialect: 'point_integration_wh', secret: new Secret('till secret') });
+    const notifier = start();
+    const id = await queue(ARGENTINA, '{}');
+    notifier.wake();
+    await until(() => told.length === 1);
+    const headers = told[0]?.headers ?? '';
+    const request_id = /x-request-id: (\S+)/.exec(headers)?.[1];
+    const [, ts, v1] = /x-signature: ts=(\d+),v1=(\w+)/.exec(headers) ?? [];
+    expect(ts).toBe(String(clock.now()));
+    expect(v1).toBe(
+      createHmac('sha256', 'till secret').update(`id:${id};request-id:${request_id};ts:${ts};`).digest('hex'),
+    );
+  });
+
+  it('is found without a wake, by time alone', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    start();
+    await queue(ARGENTINA, '{}');
+    await until(() => {
+      clock.advance(1_000);
+      return told.length === 1;
+    });
+  });
+});
+
+describe('a QR sale', () => {
+  it("is told by IPN under the vendor's agent: id before topic, the payment, and where its merchant order is", async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url, { secret: new Secret('till secret') });
+    const notifier = start();
+    await queueSale(ARGENTINA, 'ipn');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 2);
+    told.sort((one, other) => (one.line < other.line ? -1 : 1)); // each goes by itself
+    expect(told.map(({ line, body }) => [line, body])).toEqual([
+      [`POST /hook?shop=1&id=${PAYMENT}&topic=payment HTTP/1.1`, `{"resource":"${PAYMENT}","topic":"payment"}`],
+      [
+        `POST /hook?shop=1&id=${MERCHANT_ORDER}&topic=merchant_order HTTP/1.1`,
+        `{"resource":"${PUBLIC_URL}/merchant_orders/${MERCHANT_ORDER}","topic":"merchant_order"}`,
+      ],
+    ]);
+    expect(told[0]?.headers).toContain('user-agent: MercadoPago Feed v2.0 payment\n');
+    expect(told[1]?.headers).toContain('user-agent: MercadoPago Feed v2.0 merchant_order\n');
+    for (const { headers } of told) expect(headers).toMatch(/^x-signature: ts=\d{10},v1=[0-9a-f]{64}$/m);
+    expect(notifier.attempts.map(({ attempt }) => attempt.url)).toEqual([
+      `${new URL(url).origin}/…?…`,
+      `${new URL(url).origin}/…?…`,
+    ]);
+  });
+
+  it('in both forms is two deliveries, and a receiver that refuses one form still gets the other', async () => {
+    const { url, told } = await receiver((socket, { line }) =>
+      socket.write(answer(line.includes('data.id=') ? 404 : 200, '')),
+    );
+    listen(ARGENTINA, url);
+    const notifier = start();
+    await queueSale(ARGENTINA, 'ipn', 'webhook');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 4);
+    const outcomes = notifier.attempts.map(
+      ({ notice, attempt }) => `${notice.topic} ${notice.form} ${attempt.outcome}`,
+    );
+    expect(outcomes.sort()).toEqual([
+      'merchant_order ipn delivered',
+      'merchant_order webhook theirs',
+      'payment ipn delivered',
+      'payment webhook theirs',
+    ]);
+    expect(told).toHaveLength(4);
+    expect(await pending()).toBe(2);
+  });
+
+  it('has one request id on every attempt', async () => {
+    const { url, told } = await receiver((socket, _seen, number) => socket.write(answer(number === 1 ? 500 : 200, '')));
+    listen(ARGENTINA, url);
+    const notifier = start();
+    await queueSale(ARGENTINA, 'ipn');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 2);
+    expect(await pending()).toBe(1);
+    clock.advance(LONGEST_FIRST_PAUSE);
+    await until(async () => (await pending()) === 0);
+    const ids = told.map(({ headers }) => /x-request-id: ([0-9a-f-]{36})/.exec(headers)?.[1]);
+    expect(ids[0]).toBe(ids[2]);
+    expect(ids[1]).not.toBe(ids[0]);
+  });
+
+  it('whose stored facts are unreadable is held, and stops nobody', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    const notifier = start();
+    const { link } = await store.openLink(linkOf(ARGENTINA), () => ({ kind: 'open' }));
+    const { legacy_id, merchant_id } = link;
+    const facts = { legacy_id, merchant_id, topic: 'payment', form: 'webhook', subject: PAYMENT } as const;
+    const at = { created_at: clock.now(), next_attempt_at: clock.now() };
+    await store.saveLink(link, {}, { notices: [{ ...facts, ...at, body: 'no facts' }] });
+    await queueSale(ARGENTINA, 'webhook');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 3);
+    expect(notifier.attempts.filter(({ attempt }) => attempt.outcome === 'ours')).toMatchObject([
+      { notice: { legacy_id }, attempt: { url: null, status: null } },
+    ]);
+    expect(told).toHaveLength(2);
+  });
+
+  it("of one merchant goes to another host while the merchant's first one hangs", async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    const urls = new Map<string, string>();
+    const notifier = start({
+      receiver: async ({ legacy_id }) => ({
+        url: urls.get(legacy_id) ?? hanging.url,
+        dialect: 'point_integration_ipn',
+        secret: null,
+      }),
+    });
+    for (let index = 0; index < 6; index++) await queueSale(ARGENTINA, 'ipn');
+    clock.advance(1);
+    const other = await queueSale(ARGENTINA, 'ipn');
+    urls.set(other, quick.url);
+    notifier.wake();
+    await until(() => quick.told.length === 2);
+    expect(hanging.told.length).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a replay', () => {
+  const AUDIT = {
+    who: 'ana',
+    action: 'replay notices' as const,
+    subject: ARGENTINA,
+    reason: 'asked by the shop',
+    detail: {},
+  };
+
+  it('is a further delivery with the same request id, and nothing waits for it', async () => {
+    let refuses = false;
+    const { url, told, bodies } = await receiver((socket, seen) =>
+      socket.write(answer(refuses && seen.body === 'first' ? 500 : 200, '')),
+    );
+    listen(ARGENTINA, url, { dialect: 'point_integration_wh', secret: new Secret('s') });
+    const notifier = start();
+    await queue(ARGENTINA, 'first', 'second');
+    notifier.wake();
+    await until(async () => (await pending()) === 0);
+    refuses = true;
+    const ids = (await store.notices({}, 10)).map(({ id }) => id);
+    await store.replayNotices(ids, clock.now(), { ...AUDIT, at: clock.now() });
+    notifier.wake();
+    await until(() => notifier.attempts.length === 4);
+    expect(bodies().sort()).toEqual(['first', 'first', 'second', 'second']);
+    const requests = told.map(({ headers, body }) => `${body} ${/x-request-id: (\S+)/.exec(headers)?.[1]}`);
+    expect(new Set(requests).size).toBe(2);
+    expect(await pending()).toBe(1);
+    refuses = false;
+    clock.advance(60 * MINUTE);
+    await until(async () => (await pending()) === 0);
+    expect(bodies().at(-1)).toBe('first');
+  });
+});
+
+/** News of the same topic and id as a notice that a link has already. */
+async function queueNewer(legacy_id: string, body: string): Promise<void> {
+  const link = await store.link(legacy_id);
+  if (link === null) throw new Error('there is no such link');
+  const { merchant_id } = link;
+  const facts = { legacy_id, merchant_id, topic: 'point', form: 'point', subject: legacy_id, body } as const;
+  await store.saveLink(link, {}, { notices: [{ ...facts, created_at: clock.now(), next_attempt_at: clock.now() }] });
+}
+
+describe('each notice by itself', () => {
+  it('holds up nothing while it is refused, and is not tried again before its time', async () => {
+    const { url, bodies } = await receiver((socket, seen) =>
+      socket.write(answer(seen.body === 'first' ? 503 : 200, '')),
+    );
+    listen(ARGENTINA, url);
+    const notifier = start({ random: () => 0 });
+    await queue(ARGENTINA, 'first', 'second');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 2);
+    const triesOf = (body: string): number => notifier.attempts.filter(({ notice }) => notice.body === body).length;
+    for (const tries of [1, 2, 3]) {
+      clock.advance(15 * MINUTE - 1);
+      await queue(ARGENTINA, `other sale ${tries}`);
+      notifier.wake();
+      await until(() => triesOf(`other sale ${tries}`) === 1);
+      expect(triesOf('first')).toBe(tries);
+      clock.advance(1);
+      notifier.wake();
+      await until(() => triesOf('first') === tries + 1);
+    }
+    expect(bodies().filter((body) => body === 'second')).toHaveLength(1);
+  });
+
+  it('is superseded by a newer one of its topic and id, which goes out at once and alone', async () => {
+    const { url, bodies } = await receiver((socket, seen) => socket.write(answer(seen.body === 'old' ? 503 : 200, '')));
+    listen(ARGENTINA, url);
+    const notifier = start();
+    const id = await queue(ARGENTINA, 'old');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    await queueNewer(id, 'new');
+    notifier.wake();
+    await until(async () => (await pending()) === 0);
+    clock.advance(60 * MINUTE);
+    await queue(ARGENTINA, 'later');
+    notifier.wake();
+    await until(() => bodies().includes('later'));
+    expect(bodies()).toEqual(['old', 'new', 'later']);
+  });
+
+  it('ends its attempt before a newer one of its topic and id begins, so that the newer one comes last', async () => {
+    const held = Promise.withResolvers<void>();
+    const { url, bodies } = await receiver(async (socket, seen) => {
+      if (seen.body === 'old') await held.promise;
+      socket.write(answer(200, ''));
+    });
+    listen(ARGENTINA, url);
+    const notifier = start();
+    const id = await queue(ARGENTINA, 'old');
+    notifier.wake();
+    await until(() => bodies().length === 1);
+    await queueNewer(id, 'new');
+    await queue(ARGENTINA, 'other sale');
+    notifier.wake();
+    await until(() => bodies().length === 2);
+    expect(bodies()).toEqual(['old', 'other sale']);
+    held.resolve();
+    await until(() => bodies().length === 3);
+    expect(bodies()).toEqual(['old', 'other sale', 'new']);
+    await until(async () => (await pending()) === 0);
+    const states = (await store.notices({}, 10)).map(({ state }) => state);
+    expect(states).toEqual(Array(3).fill('delivered'));
+  });
+
+  it('is given up by itself', async () => {
+    const { url, bodies } = await receiver((socket, seen) =>
+      socket.write(answer(seen.body === 'first' ? 410 : 200, '')),
+    );
+    listen(ARGENTINA, url);
+    const notifier = start({ horizon_ms: 10 * MINUTE });
+    await queue(ARGENTINA, 'first', 'second');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 2);
+    expect(await pending()).toBe(1);
+    clock.advance(LONGEST_FIRST_PAUSE);
+    await until(async () => (await pending()) === 0);
+    expect(bodies().sort()).toEqual(['first', 'first', 'second']);
+  });
+});
+
+describe('the receiver is looked up at send time', () => {
+  it('so a URL that changes while a notice waits is used [F121]', async () => {
+    const old = await receiver((socket) => socket.write(answer(500, '')));
+    const fresh = await receiver();
+    listen(ARGENTINA, old.url);
+    const notifier = start();
+    await queue(ARGENTINA, '{}');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    listen(ARGENTINA, fresh.url);
+    clock.advance(LONGEST_FIRST_PAUSE);
+    await until(async () => (await pending()) === 0);
+    expect([old.told.length, fresh.told.length]).toEqual([1, 1]);
+  });
+
+  it('without a URL, without a secret, or with a refused URL a notice is held, and goes out once it can [F121]', async () => {
+    const { url, told } = await receiver();
+    const notifier = start({ horizon_ms: MINUTE, random: () => 0 });
+    await queue(ARGENTINA, '{}');
+    const hold = async (count: number): Promise<void> => {
+      notifier.wake();
+      await until(() => notifier.attempts.length === count);
+      expect(await store.dueNotices(clock.now(), 10)).toEqual([]);
+      clock.advance(15 * MINUTE - 1);
+      expect(await store.dueNotices(clock.now(), 10)).toEqual([]);
+    };
+    await hold(1);
+    listen(ARGENTINA, url, { dialect: 'point_integration_wh' });
+    clock.advance(1);
+    await hold(2);
+    listen(ARGENTINA, 'http://169.254.169.254/');
+    clock.advance(1);
+    await hold(3);
+    expect(notifier.attempts.map(({ attempt }) => attempt.outcome)).toEqual(['ours', 'ours', 'ours']);
+    expect(notifier.attempts.map(({ notice }) => notice.attempts)).toEqual([0, 0, 0]);
+    listen(ARGENTINA, url);
+    await store.hastenNotices(ARGENTINA, clock.now());
+    notifier.wake();
+    await until(async () => (await pending()) === 0);
+    expect(told).toHaveLength(1);
+  });
+
+  it("and one merchant's broken settings don't stop the others", async () => {
+    const { url, told } = await receiver();
+    const notifier = start({
+      receiver: async ({ merchant_id }) => {
+        if (merchant_id === ARGENTINA) throw new PuenteError('store_unusable', 'sealed with another key');
+        return { url, dialect: 'point_integration_ipn', secret: null };
+      },
+    });
+    await queue(ARGENTINA, 'a');
+    await queue(BRAZIL, 'b');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 2);
+    expect(told.map((seen) => seen.body)).toEqual(['b']);
+    expect(await pending()).toBe(1);
+    expect(notifier.faults).toHaveLength(1);
+  });
+
+  it('and while the store can not be read, a notice stays due and goes out with the next look', async () => {
+    const { url, told } = await receiver();
+    let isGone = true;
+    const notifier = start({
+      receiver: async () => {
+        if (isGone) throw new PuenteError('store_failed', 'the database server is gone');
+        return { url, dialect: 'point_integration_ipn', secret: null };
+      },
+    });
+    await queue(ARGENTINA, 'a');
+    notifier.wake();
+    await until(() => notifier.faults.length === 1);
+    expect(notifier.attempts).toEqual([]);
+    isGone = false;
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    expect(told.map((seen) => seen.body)).toEqual(['a']);
+  });
+});
+
+describe('the pace', () => {
+  it('is two to one host, and a receiver that hangs does not hold up another [F117]', async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    listen(ARGENTINA, hanging.url);
+    listen(BRAZIL, quick.url);
+    const notifier = start();
+    for (let index = 0; index < 6; index++) await queue(ARGENTINA, `slow ${index}`);
+    for (let index = 0; index < 6; index++) await queue(BRAZIL, `quick ${index}`);
+    notifier.wake();
+    await until(() => quick.told.length === 6 && hanging.told.length === 2);
+    await until(async () => (await pending()) === 6);
+    expect(hanging.told).toHaveLength(2);
+  });
+
+  it('never passes the limits, whatever the backlog', async () => {
+    let open = 0;
+    let most = 0;
+    const slow = (socket: Socket): void => {
+      most = Math.max(most, ++open);
+      setTimeout(() => {
+        open--;
+        socket.write(answer(200, ''));
+      }, 5);
+    };
+    const hosts = await Promise.all(Array.from({ length: 4 }, () => receiver(slow)));
+    const merchants = ['700100200', '700100300', '700100400', '700100500'];
+    for (const [index, merchant] of merchants.entries()) listen(merchant, hosts[index]?.url ?? null);
+    const notifier = start({ concurrency: 3 });
+    for (let index = 0; index < 48; index++) await queue(merchants[index % 4] ?? '', String(index));
+    notifier.wake();
+    await until(async () => (await pending()) === 0);
+    expect(most).toBe(3);
+    expect(hosts.flatMap((host) => host.bodies())).toHaveLength(48);
+  });
+
+  it('is fair between merchants that share a host [F120]', async () => {
+    const shared = await receiver();
+    listen(ARGENTINA, shared.url);
+    listen(BRAZIL, shared.url);
+    for (let index = 0; index < 8; index++) await queue(ARGENTINA, 'a');
+    clock.advance(1);
+    for (let index = 0; index < 4; index++) await queue(BRAZIL, 'b');
+    start({ per_host: 1 });
+    await until(async () => (await pending()) === 0);
+    expect(shared.bodies().join('')).toBe('ababababaaaa');
+  });
+
+  it('asks the store past a merchant whose host is full', async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    listen(ARGENTINA, hanging.url);
+    listen(BRAZIL, quick.url);
+    const notice = (index: number, merchant_id: string): Notice => ({
+      id: `notice-${index}`,
+      legacy_id: `link-${index}`,
+      merchant_id,
+      topic: 'point',
+      form: 'point',
+      subject: `link-${index}`,
+      body: '{}',
+      created_at: 0,
+      next_attempt_at: 0,
+      sequence: 1,
+      state: 'pending',
+      attempts: 0,
+    });
+    const rows = Array.from({ length: 40 }, (_, index) => notice(index, index < 39 ? ARGENTINA : BRAZIL));
+    const memory: NotifierParts['store'] = {
+      dueNotices: async (_now, limit) => rows.filter((row) => row.state === 'pending').slice(0, limit),
+      dueNoticesInTurn: async ({ after_merchant, except_merchants }) => ({
+        notices: rows.filter(
+          ({ state, merchant_id }) =>
+            state === 'pending' && merchant_id > after_merchant && !except_merchants.includes(merchant_id),
+        ),
+        last_merchant: null,
+      }),
+      dueNoticesBehind: async () => [],
+      recordAttempt: async (row, _attempt, next) => {
+        rows[rows.findIndex(({ id }) => id === row.id)] = { ...row, ...next };
+      },
+    };
+    start({ store: memory, concurrency: 4, per_host: 1 });
+    await until(() => rows.at(-1)?.state === 'delivered');
+    expect(quick.told).toHaveLength(1);
+    expect(hanging.told).toHaveLength(1);
+  });
+});
+
+describe("a merchant's crowded host", () => {
+  /** Merchants' notices go where `listen` says, those of these sales to a place of their own. */
+  const sales = new Map<string, string>();
+  const byNotice = async ({ legacy_id, merchant_id }: Notice): Promise<Receiver> => ({
+    url: sales.get(legacy_id) ?? receivers.get(merchant_id)?.url ?? null,
+    dialect: 'point_integration_ipn',
+    secret: null,
+  });
+
+  it('for QR notices does not hold up its Point notices, nor QR notices for another host [F117 F120]', async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    listen(ARGENTINA, quick.url);
+    for (let index = 0; index < 20; index++) sales.set(await queueSale(ARGENTINA, 'ipn'), hanging.url);
+    await queue(ARGENTINA, '{}');
+    sales.set(await queueSale(ARGENTINA, 'ipn'), quick.url);
+    start({ receiver: byNotice });
+    await until(() => quick.told.length === 3);
+    expect(hanging.told).toHaveLength(2);
+  });
+
+  it('hides none of the others behind it, however many wait there [F117 F120]', async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    listen(ARGENTINA, hanging.url);
+    // A batch is 32 of these, and nothing that waits ends.
+    for (let index = 0; index < 70; index++) sales.set(await queueSale(ARGENTINA, 'ipn'), hanging.url);
+    for (let index = 0; index < 70; index++) await queue(ARGENTINA, '{}');
+    clock.advance(1);
+    sales.set(await queueSale(ARGENTINA, 'ipn'), quick.url);
+    await queue(BRAZIL, 'behind it');
+    listen(BRAZIL, quick.url);
+    start({ receiver: byNotice, concurrency: 8 });
+    await until(() => {
+      clock.advance(1_000);
+      return quick.told.length === 3;
+    });
+    expect(hanging.told).toHaveLength(2);
+  });
+});
+
+describe('when things break', () => {
+  it('an attempt that is cut before its record is made again, with the same request id [F119]', async () => {
+    let answers = false;
+    const { url, told } = await receiver((socket) => {
+      if (answers) socket.write(answer(200, ''));
+    });
+    listen(ARGENTINA, url, { dialect: 'point_integration_wh', secret: new Secret('s') });
+    const before = start();
+    await queue(ARGENTINA, '{}');
+    before.wake();
+    await until(() => told.length === 1);
+    await before.stop();
+    expect(before.attempts).toEqual([]);
+    await store.close();
+    store = await openSqliteStore({ path: join(directory, 'puente.db'), create: false, now: clock.now });
+    answers = true;
+    start();
+    await until(async () => (await pending()) === 0);
+    const ids = told.map((seen) => /x-request-id: (\S+)/.exec(seen.headers)?.[1]);
+    expect(ids).toEqual([ids[0], ids[0]]);
+    expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('a delivery that the store fails to record is recorded later, not sent again', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    let failures = 3;
+    const notifier = start({
+      store: {
+        dueNotices: store.dueNotices,
+        dueNoticesInTurn: store.dueNoticesInTurn,
+        dueNoticesBehind: store.dueNoticesBehind,
+        recordAttempt: async (...parts) => {
+          if (failures-- > 0) throw new PuenteError('store_failed', 'the disk is full');
+          return store.recordAttempt(...parts);
+        },
+      },
+    });
+    await queue(ARGENTINA, '{}');
+    notifier.wake();
+    await until(async () => {
+      clock.advance(1_000);
+      notifier.wake();
+      return (await pending()) === 0;
+    });
+    expect(told).toHaveLength(1);
+    expect(notifier.faults).toHaveLength(3);
+  });
+
+  it('a store that fails to read is asked again', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    let failures = 2;
+    const notifier = start({
+      store: {
+        dueNotices: async (...parts) => {
+          if (failures-- > 0) throw new PuenteError('store_failed', 'busy');
+          return store.dueNotices(...parts);
+        },
+        dueNoticesInTurn: store.dueNoticesInTurn,
+        dueNoticesBehind: store.dueNoticesBehind,
+        recordAttempt: store.recordAttempt,
+      },
+    });
+    await queue(ARGENTINA, '{}');
+    await until(() => {
+      clock.advance(1_000);
+      return told.length === 1;
+    });
+    expect(notifier.faults).toHaveLength(2);
+  });
+
+  it('a stopped loop sends nothing more', async () => {
+    const { url, told } = await receiver();
+    listen(ARGENTINA, url);
+    const notifier = start();
+    await notifier.stop();
+    await queue(ARGENTINA, '{}');
+    notifier.wake();
+    clock.advance(60 * MINUTE);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(told).toEqual([]);
+    expect(await pending()).toBe(1);
+  });
+});

@@ -1,0 +1,225 @@
+/** One notice to a receiver of every kind: what counts as delivered, whose fault the rest is, and what is never done. */
+import type { Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createSender, type SenderOptions } from '../../../src/proxy/notices/sender.ts';
+import { selfSigned } from '../upstream/certificate.ts';
+import { answer, listening, onRequest, type Peer, startPeer } from '../upstream/peer.ts';
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const OPEN = { allow_private: true, allow_http: false, ports: [443, 8443], own_hosts: [] };
+
+function sender(more: Partial<SenderOptions> = {}) {
+  const made = createSender({ policy: OPEN, userAgent: 'Puente/test', timeout_ms: 2_000, ...more });
+  closing.push(() => made.close());
+  return made;
+}
+
+async function receiver(script: (socket: Socket, request: string) => void): Promise<Peer> {
+  const made = await startPeer((socket) => onRequest(socket, (request) => script(socket, request)));
+  closing.push(() => made.close());
+  return made;
+}
+
+function notice(url: string) {
+  return { url, headers: { 'content-type': 'application/json', accept: '*/*' }, body: '{"id":"ñ"}' };
+}
+
+describe('what a receiver may answer', () => {
+  const table: [number, 'delivered' | 'theirs'][] = [
+    [200, 'delivered'],
+    [201, 'delivered'],
+    [202, 'theirs'],
+    [204, 'theirs'],
+    [301, 'theirs'],
+    [302, 'theirs'],
+    [400, 'theirs'],
+    [401, 'theirs'],
+    [410, 'theirs'],
+    [429, 'theirs'],
+    [500, 'theirs'],
+    [503, 'theirs'],
+  ];
+  it.each(table)('%i is %s [F118]', async (status, outcome) => {
+    const { url } = await receiver((socket) =>
+      socket.write(status === 204 ? 'HTTP/1.1 204 No Content\r\n\r\n' : answer(status, 'secret body')),
+    );
+    const result = await sender().send(notice(`${url}/hook`));
+    expect(result).toMatchObject({ outcome, status, retry_after_ms: null });
+    expect(result.detail).toContain(String(status));
+    expect(result.detail).not.toContain('secret body');
+  });
+
+  it('Retry-After is told', async () => {
+    const { url } = await receiver((socket) => socket.write(answer(429, '', { 'retry-after': '120' })));
+    expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', retry_after_ms: 120_000 });
+  });
+
+  it('a redirect is not followed [F115]', async () => {
+    const elsewhere = await receiver(() => {});
+    const { url } = await receiver((socket) => socket.write(answer(307, '', { location: elsewhere.url })));
+    expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', status: 307 });
+    expect(elsewhere.accepted).toHaveLength(0);
+  });
+});
+
+it('the request is as it was built', async () => {
+  let text = '';
+  const { url } = await receiver((socket, request) => {
+    text = Buffer.from(request, 'latin1').toString();
+    socket.write(answer(200, 'OK'));
+  });
+  await sender().send(notice(`${url}/hook?client=7&topic=point_integration_ipn&id=x`));
+  const [head = '', body] = text.split('\r\n\r\n');
+  expect(body).toBe('{"id":"ñ"}');
+  expect(head.split('\r\n')[0]).toBe('POST /hook?client=7&topic=point_integration_ipn&id=x HTTP/1.1');
+  expect(head.split('\r\n').slice(1).sort()).toEqual(
+    [
+      `host: ${new URL(url).host}`,
+      'connection: keep-alive',
+      'content-type: application/json',
+      'accept: */*',
+      'accept-encoding: identity',
+      'user-agent: Puente/test',
+      'content-length: 11',
+    ].sort(),
+  );
+});
+
+describe('receivers that misbehave', () => {
+  const breaking: [string, (socket: Socket) => void][] = [
+    ['close without an answer', (socket) => socket.end()],
+    ['reset', (socket) => socket.resetAndDestroy()],
+    ['speak no HTTP', (socket) => socket.write('hello\r\n\r\n')],
+  ];
+  it.each(breaking)('those that %s', async (_name, script) => {
+    const { url } = await receiver(script);
+    expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
+  });
+
+  it('those that hang are cut at the timeout [F117]', async () => {
+    const { url } = await receiver(() => {});
+    const result = await sender({ timeout_ms: 200 }).send(notice(url));
+    expect(result).toEqual({
+      outcome: 'theirs',
+      status: null,
+      detail: 'The receiver did not answer within 200 ms.',
+      retry_after_ms: null,
+    });
+  });
+
+  it('those that send 1xx answers without end are cut at the timeout', async () => {
+    const { url } = await receiver((socket) => {
+      const flood = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 10);
+      socket.on('close', () => clearInterval(flood));
+    });
+    expect(await sender({ timeout_ms: 200 }).send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
+  });
+
+  it('those that drip their answer have still said yes [F117]', async () => {
+    const { url } = await receiver((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
+      const drip = setInterval(() => socket.write('x'), 20);
+      socket.on('close', () => clearInterval(drip));
+    });
+    expect(await sender({ timeout_ms: 200 }).send(notice(url))).toMatchObject({ outcome: 'delivered', status: 200 });
+  });
+
+  it('those that send a gigabyte are cut after 16 KiB [F117]', async () => {
+    let written = 0;
+    let cut: () => void = () => {};
+    const closed = new Promise<void>((resolve) => {
+      cut = resolve;
+    });
+    const { url } = await receiver((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n');
+      const chunk = Buffer.alloc(65_536, 'x');
+      const pour = (): void => {
+        while (!socket.destroyed && written < 1_073_741_824) {
+          written += chunk.length;
+          if (!socket.write(chunk)) return;
+        }
+      };
+      socket.on('drain', pour).on('close', cut);
+      pour();
+    });
+    expect(await sender().send(notice(url))).toMatchObject({ outcome: 'delivered', status: 200 });
+    await closed;
+    expect(written).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it('those with a certificate that nobody vouches for get nothing [F122]', async () => {
+    let read = '';
+    const server = createTlsServer(await selfSigned('localhost'));
+    const tls = await listening(
+      server,
+      (socket) => socket.on('data', (chunk) => (read += chunk.toString())),
+      'secureConnection',
+    );
+    closing.push(() => tls.close());
+    const result = await sender().send(notice(`https://localhost:${tls.port}/`));
+    expect(result).toMatchObject({
+      outcome: 'theirs',
+      status: null,
+      detail: 'The connection to the receiver failed (DEPTH_ZERO_SELF_SIGNED_CERT).',
+    });
+    expect(read).toBe('');
+  });
+
+  it('those that are not there', async () => {
+    const gone = await startPeer(() => {});
+    await gone.close();
+    expect(await sender().send(notice(gone.url))).toMatchObject({
+      outcome: 'theirs',
+      detail: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
+});
+
+describe('our own reasons', () => {
+  const guarded = { allow_private: false, allow_http: false, ports: [443, 8443], own_hosts: [] };
+
+  it('a URL that the guard refuses', async () => {
+    const { url, accepted } = await receiver(() => {});
+    expect(await sender({ policy: guarded }).send(notice(url))).toMatchObject({
+      outcome: 'ours',
+      status: null,
+      detail: expect.stringContaining('https://'),
+    });
+    expect(accepted).toHaveLength(0);
+  });
+
+  it('a name that resolves to a private address', async () => {
+    const resolve = () => Promise.resolve([{ address: '10.0.0.1', family: 4 }]);
+    const result = await sender({ policy: guarded, resolve }).send(notice('https://till.example.com/'));
+    expect(result).toMatchObject({ outcome: 'ours', detail: expect.stringContaining('10.0.0.1') });
+  });
+
+  it('a resolver that is out of order', async () => {
+    const resolve = () => Promise.reject(Object.assign(new Error('try again'), { code: 'EAI_AGAIN' }));
+    expect(await sender({ resolve }).send(notice('https://till.example.com/'))).toMatchObject({ outcome: 'ours' });
+  });
+
+  it('a name that does not exist is theirs', async () => {
+    const resolve = () => Promise.reject(Object.assign(new Error('gone'), { code: 'ENOTFOUND' }));
+    expect(await sender({ resolve }).send(notice('https://till.example.com/'))).toMatchObject({ outcome: 'theirs' });
+  });
+});
+
+it('a connection is not kept, and close cuts what is under way', async () => {
+  const { url, accepted } = await receiver((socket, request) => {
+    if (request.includes('/quick')) socket.write(answer(200, 'OK'));
+  });
+  const made = sender({ timeout_ms: 10_000 });
+  await made.send(notice(`${url}/quick`));
+  await made.send(notice(`${url}/quick`));
+  expect(accepted).toHaveLength(2);
+  const hanging = made.send(notice(`${url}/slow`));
+  while (accepted.length < 3) await new Promise(setImmediate);
+  await made.close();
+  expect(await hanging).toMatchObject({ status: null });
+});

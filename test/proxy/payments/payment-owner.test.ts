@@ -1,0 +1,33 @@
+/** What is kept of a payment that was read to learn whose it is: thousands are, for an hour. */
+import { expect, it } from 'vitest';
+import { createCache } from '../../../src/proxy/cache.ts';
+import { findUnseenPayment } from '../../../src/proxy/payments/owner.ts';
+import type { Runtime } from '../../../src/proxy/runtime.ts';
+import { Secret } from '../../../src/proxy/secret.ts';
+
+const [NOW, HOUR_MS] = [Date.parse('2026-03-01T12:00:00Z'), 60 * 60_000];
+const [MERCHANT, PAYMENT] = ['700100200', '131313131313'];
+
+it('is its number, its order and its reference, and nothing of its buyer', async () => {
+  const cache = createCache();
+  const body = {
+    id: Number(PAYMENT),
+    status: 'approved',
+    external_reference: 'REF-1',
+    order: { id: 'ORD1', type: 'mercadopago' },
+    payer: { email: 'buyer@example.com' },
+  };
+  const runtime = {
+    cache,
+    clock: { now: () => NOW },
+    settings: { reads: { timeout_ms: 1_000, search_fresh_ms: 1_000 } },
+    upstream: { send: async () => ({ kind: 'answered', status: 200, body }) },
+    store: { linkByPayment: async () => null, linkByOrder: async () => null, linkByReference: async () => null },
+  } as unknown as Runtime; // all that the question asks
+  expect(await findUnseenPayment(runtime, new Secret('a token'), MERCHANT, PAYMENT)).toBeNull();
+  expect(await cache.peek(`payment owner ${MERCHANT} ${PAYMENT}`, NOW, HOUR_MS)).toEqual({
+    at: NOW,
+    status: 200,
+    traits: { id: body.id, external_reference: 'REF-1', order: { id: 'ORD1' } },
+  });
+});

@@ -1,0 +1,28 @@
+/** A refund of ours as it is stored, for tests of what is decided about one. */
+import type { Refund } from '../../../src/proxy/payments/refund.ts';
+
+export function refundOf(change: Partial<Refund> = {}): Refund {
+  return {
+    id: 'r1',
+    number: 1,
+    legacy_id: 'l1',
+    merchant_id: '700100200',
+    payment_id: '131313131313',
+    client_key: null,
+    fingerprint: 'ten',
+    amount_minor: 1000,
+    refunded_before_minor: 0,
+    idempotency_key: 'k1',
+    state: 'SENDING',
+    upstream_id: null,
+    reference_id: null,
+    refunded_minor: null,
+    upstream_status: null,
+    told_at: 1,
+    heard_at: 2,
+    created_at: 0,
+    updated_at: 0,
+    revision: 1,
+    ...change,
+  };
+}

@@ -1,0 +1,53 @@
+/** A Puente without doors for tests of lanes: the real stories on a store and upstreams of the test's choice. */
+import { join } from 'node:path';
+import { createRuntime, type RuntimeParts, systemClock } from '../../../src/app/runtime.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { loadTables } from '../../../src/mapping/load.ts';
+import { type MerchantSettings, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
+import type { Runtime } from '../../../src/proxy/runtime.ts';
+import { Secret } from '../../../src/proxy/secret.ts';
+import type { Store } from '../../../src/proxy/store.ts';
+import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createVault } from '../../../src/proxy/vault.ts';
+import { auditOf } from '../../store/contract/harness.ts';
+
+const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
+const vault = createVault(new Secret('a-secret-key-that-only-these-tests-use'));
+const legacyFirst = loadConfig({ env: { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }, cwd: process.cwd() });
+
+/** Merchants start on legacy. */
+export function laneRuntime(
+  parts: Pick<RuntimeParts, 'store' | 'upstream' | 'legacy_upstream'> & Partial<RuntimeParts>,
+): Runtime {
+  return createRuntime(legacyFirst, {
+    tables,
+    vault,
+    clock: systemClock,
+    random: Math.random,
+    log: createLog('silent'),
+    count: () => undefined,
+    // Nobody looks at the exchanges here: there is no door that makes any.
+    evidence: {
+      finished: () => undefined,
+      shadowed: () => undefined,
+      coming: () => undefined,
+      settled: async () => undefined,
+    },
+    noticesWaiting: () => undefined,
+    failpoint: () => undefined,
+    ...parts,
+  });
+}
+
+/** Writes the settings of a merchant, new or not. */
+export async function setMerchant(store: Store, id: string, settings: Partial<MerchantSettings>): Promise<void> {
+  const before = await store.merchant(id);
+  const merged = merchantSettings.parse({ ...before?.settings, ...settings });
+  const sealed = { sealed_notice_url: null, sealed_notice_secret: null, sealed_credential: null };
+  const revision = before?.revision ?? 0;
+  await store.saveMerchant(
+    { id, site: before?.site ?? 'MLA', settings: merged, ...sealed },
+    revision,
+    auditOf('stage'),
+  );
+}

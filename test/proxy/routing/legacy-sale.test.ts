@@ -1,0 +1,484 @@
+/** Creates that are carried: written down before they leave, judged by what legacy said, and never held by an invented token. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { LegacySale } from '../../../src/proxy/records/routing.ts';
+import {
+  beginCarried,
+  type CarriedAnswer,
+  type CarriedCreate,
+  endCarried,
+} from '../../../src/proxy/routing/legacy-ledger/carry.ts';
+import { noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger/ended.ts';
+import { isOver } from '../../../src/proxy/routing/legacy-ledger/over.ts';
+import type { Runtime } from '../../../src/proxy/runtime.ts';
+import { Secret } from '../../../src/proxy/secret.ts';
+import type { Store } from '../../../src/proxy/store.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
+import { newLink, newSale, opened } from '../../store/contract/harness.ts';
+import { newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { laneRuntime } from './lane-runtime.ts';
+
+const DEVICE = 'PAX_A910__T1';
+const POINT_SLOT = `point:${DEVICE}`;
+const TILL_SLOT = 'qr:TILL1';
+const INTENT = '7f25f9aa-eea6-4f9c-bf16-a341f71ba2f1';
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const NOON = Date.UTC(2026, 0, 5, 12);
+
+/** What the services say, by the name of the call; nothing said is no answer. */
+const says = new Map<string, UpstreamOutcome>();
+const asked: UpstreamCall[] = [];
+const service: Upstream = {
+  async send(call) {
+    asked.push(call);
+    return says.get(call.name) ?? { kind: 'broken', cause: 'nothing was said' };
+  },
+};
+const answered = (status: number, body: unknown = {}): UpstreamOutcome => ({
+  kind: 'answered',
+  status,
+  retry_after_ms: null,
+  body,
+});
+
+const folder = newFolder();
+const clock = { now: NOON };
+const counts: string[] = [];
+let store: Store;
+let runtime: Runtime;
+let merchants = 800_000_000;
+let merchant_id: string;
+let token: Secret;
+beforeAll(async () => {
+  store = await openStore(folder.file('carried.db'), { now: () => clock.now });
+});
+afterAll(async () => {
+  await store?.close();
+  folder.remove();
+});
+beforeEach(() => {
+  says.clear();
+  asked.length = 0;
+  counts.length = 0;
+  runtime = runtimeOn(store);
+  merchant_id = String(++merchants);
+  token = new Secret(`APP_USR-1-112026-${'a'.repeat(32)}-${merchant_id}`);
+});
+
+function runtimeOn(its_store: Store): Runtime {
+  return laneRuntime({
+    ...{ store: its_store, upstream: service, legacy_upstream: service },
+    clock: { now: () => clock.now, sleep: async () => undefined },
+    count: (name, label) => counts.push(`${name} ${label}`),
+  });
+}
+
+/** The token was accepted once, however long ago. */
+async function prove(): Promise<void> {
+  const fingerprint = runtime.vault.fingerprint(token);
+  const sealed_token = runtime.vault.seal(token.reveal(), 'token');
+  await store.acceptToken({ fingerprint, merchant_id, sealed_token, accepted_until: 0, seen_at: NOON }, 'MLA');
+}
+
+function carried(name: string, change: Partial<CarriedCreate> = {}): CarriedCreate {
+  const operation = runtime.tables.operations.find((one) => one.name === name);
+  if (operation === undefined) throw new Error(`there is no operation ${name}`);
+  const path = { device_id: DEVICE, user_id: merchant_id, external_pos_id: 'TILL1' };
+  const body = name.startsWith('point')
+    ? { amount: 1500, additional_info: { external_reference: 'mesa 4' } }
+    : { external_reference: 'Factura 4' };
+  return { merchant_id, operation, path, body, headers: {}, is_token_refused: false, token, ...change };
+}
+
+async function begin(name: string, change: Partial<CarriedCreate> = {}) {
+  const begun = await beginCarried(runtime, carried(name, change));
+  if (begun.kind !== 'begun') throw new Error(`it was not begun: ${begun.kind}`);
+  return begun.sale;
+}
+
+/** Carries one, and says what legacy said. */
+async function carry(name: string, answer: CarriedAnswer, change: Partial<CarriedCreate> = {}): Promise<void> {
+  await endCarried(runtime, await begin(name, change), answer);
+}
+
+const held = (slot: string, at = clock.now): Promise<LegacySale | null> => store.heldByLegacy(merchant_id, slot, at);
+
+describe('before the bytes leave', () => {
+  it('an order of ours on the unit sends the call back to choose again', async () => {
+    await opened(store, { merchant_id, unit: DEVICE });
+    expect(await beginCarried(runtime, carried('point.create_intent'))).toEqual({ kind: 'elsewhere' });
+    expect(await held(POINT_SLOT)).toBeNull();
+    expect(counts).toEqual(['legacy_sales elsewhere']);
+  });
+
+  it.each([
+    ['nobody known', { merchant_id: null }],
+    ['a name that is no unit', { path: { device_id: 'PAX A910' } }],
+  ])('%s is carried without a note, and counted', async (_what, change) => {
+    expect(await beginCarried(runtime, carried('point.create_intent', change))).toEqual({ kind: 'unrecorded' });
+    expect(counts).toEqual(['legacy_sales unrecorded']);
+  });
+
+  it('a store that fails lets the call through and holds the unit in memory', async () => {
+    const broken = await openStore(folder.file('closed.db'));
+    await broken.close();
+    runtime = runtimeOn(broken);
+    expect(await beginCarried(runtime, carried('point.create_intent'))).toEqual({ kind: 'unrecorded' });
+    expect(runtime.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS - 1)).toBe(true);
+    expect(runtime.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS)).toBe(false);
+    expect(runtime.unrecorded.holds(merchant_id, TILL_SLOT, clock.now)).toBe(false);
+  });
+
+  it('the row holds the unit for an hour, because a process that ends now could not do it later', async () => {
+    await begin('point.create_intent');
+    expect(await held(POINT_SLOT, clock.now + HOUR_MS - 1)).toMatchObject({
+      ...{ state: 'SENDING', client_reference: 'mesa 4' },
+      unproven_token: runtime.vault.fingerprint(token),
+    });
+    expect(await held(POINT_SLOT, clock.now + HOUR_MS)).toBeNull();
+    await prove();
+    await begin('qr.put_order');
+    expect(await held(TILL_SLOT)).toMatchObject({ client_reference: 'Factura 4', unproven_token: null });
+  });
+
+  it('a token that was accepted for another merchant proves nothing', async () => {
+    await prove();
+    merchant_id = String(++merchants); // claimed by the token's look, or remembered wrongly
+    await begin('point.create_intent');
+    expect((await held(POINT_SLOT))?.unproven_token).toBe(runtime.vault.fingerprint(token));
+  });
+
+  it('one that orders refuse is written down only when legacy takes it', async () => {
+    await carry('point.create_intent', null, { is_token_refused: true });
+    expect(await held(POINT_SLOT)).toBeNull();
+    await carry('point.create_intent', { status: 200, body: { id: INTENT } }, { is_token_refused: true });
+    expect(await held(POINT_SLOT)).toMatchObject({ state: 'OPEN', legacy_id: INTENT, unproven_token: null });
+  });
+
+  it('a refund that the terminal carries out holds it too, until legacy says that it is over', async () => {
+    await carry('point.create_refund_intent', { status: 200, body: { id: INTENT, payment_id: '1' } });
+    const refund = await held(POINT_SLOT);
+    expect(refund).toMatchObject({ state: 'OPEN', work: 'refund', legacy_id: INTENT });
+    says.set('legacy_intent', answered(200, { id: INTENT, state: 'FINISHED' }));
+    expect(refund && (await isOver(runtime, refund, token, clock.now + 9_000))).toBe(true);
+    expect(asked.at(-1)?.path).toBe(`/point/integration-api/refund/${INTENT}`);
+  });
+
+  it('a dynamic code is remembered and holds nothing', async () => {
+    const { row } = await begin('qr.create_code');
+    expect(row).toMatchObject({ slot: null, unit: 'TILL1', family: 'qr' });
+    expect(await held(TILL_SLOT)).toBeNull();
+  });
+
+  it('a till by its number waits for nobody: it holds every till until legacy has taken it', async () => {
+    says.set('pos', answered(200, { external_id: 'TILL1' }));
+    const sale = await begin('qr_v1.create_by_number', { path: { pos_id: '1001' } });
+    expect(asked).toEqual([]);
+    expect(await held('qr:ANY')).toMatchObject({ slot: 'qr:*', unit: '1001' });
+    await endCarried(runtime, sale, { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
+    expect(await held('qr:ANY')).toBeNull();
+    expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN', slot: TILL_SLOT, unit: 'TILL1' });
+    await begin('qr_v1.create_by_number', { path: { pos_id: '1001' } });
+    expect(await held('qr:ANY')).toBeNull(); // known by now
+  });
+
+  it('a number that nobody can look up goes on holding every till, and the next create asks again', async () => {
+    await carry('qr_v1.create_by_number', { status: 200, body: { id: `${merchant_id}-${INTENT}` } }, number);
+    const sale = await held('qr:ANY');
+    expect(sale).toMatchObject({ state: 'OPEN', slot: 'qr:*' });
+    expect(sale && (await isOver(runtime, sale, token, clock.now + 9_000))).toBe(false);
+    says.set('pos', answered(200, { external_id: 'TILL1' }));
+    expect(sale && (await isOver(runtime, sale, token, clock.now + 9_000))).toBe(true);
+    expect([await held('qr:ANY'), (await held(TILL_SLOT))?.slot]).toEqual([null, TILL_SLOT]);
+  });
+
+  it('a number goes to no till while one of them is on orders', async () => {
+    await opened(store, { merchant_id, family: 'qr', unit: 'TILL2' });
+    expect(await beginCarried(runtime, carried('qr_v1.create_by_number', number))).toEqual({ kind: 'elsewhere' });
+  });
+
+  it.each([404, 403])('a number that is no till of orders (%i) holds nothing', async (status) => {
+    says.set('pos', answered(status));
+    await carry('qr_v1.create_by_number', { status: 200, body: { id: `${merchant_id}-${INTENT}` } }, number);
+    expect(await held('qr:ANY')).toBeNull();
+  });
+
+  it('a token refused by legacy frees every till, and nobody is asked for its number', async () => {
+    await carry('qr_v1.create_by_number', { status: 401, body: null }, number);
+    expect(await held('qr:ANY')).toBeNull();
+    expect(asked).toEqual([]);
+  });
+});
+
+/** A till by its number. */
+const number = { path: { pos_id: '1001' } };
+
+describe('what legacy answers', () => {
+  it.each([400, 401, 403, 404, 409, 422, 429])('%i frees the unit at once', async (status) => {
+    await prove();
+    await carry('point.create_intent', { status, body: null });
+    expect(await held(POINT_SLOT)).toBeNull();
+  });
+
+  it.each<[string, CarriedAnswer]>([
+    ['nothing', null],
+    ['500', { status: 500, body: {} }],
+    ['504', { status: 504, body: null }],
+    ['408', { status: 408, body: null }],
+    ['302', { status: 302, body: null }],
+    ['200 without an id', { status: 200, body: { amount: 1500 } }],
+    ['200 that nobody can read', { status: 200, body: null }],
+  ])('%s leaves it in doubt, for an hour', async (_what, answer) => {
+    await prove();
+    await carry('point.create_intent', answer);
+    expect(await held(POINT_SLOT, clock.now + HOUR_MS - 1)).toMatchObject({ state: 'IN_DOUBT', legacy_id: null });
+    expect(await held(POINT_SLOT, clock.now + HOUR_MS)).toBeNull();
+  });
+
+  it.each<[string, CarriedAnswer, string | null]>([
+    ['point.create_intent', { status: 201, body: { id: INTENT.toUpperCase() } }, INTENT],
+    ['qr.put_order', { status: 204, body: null }, null],
+    ['qr.put_order', { status: 200, body: { in_store_order_id: INTENT } }, INTENT],
+    ['qr.put_code', { status: 201, body: { in_store_order_id: INTENT } }, INTENT],
+  ])('%s that worked is open with its id, whoever sent it', async (name, answer, legacy_id) => {
+    await carry(name, answer);
+    const slot = name.startsWith('point') ? POINT_SLOT : TILL_SLOT;
+    expect(await held(slot, clock.now + HOUR_MS - 1)).toMatchObject({ state: 'OPEN', legacy_id });
+  });
+
+  it("v1's id is its preference, and another id is no answer", async () => {
+    await carry('qr_v1.create', { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
+    expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN', legacy_id: `${merchant_id}-${INTENT}` });
+    await carry('qr_v1.create', { status: 200, body: { id: `1-${INTENT}` } });
+    expect(await held(TILL_SLOT)).toMatchObject({ state: 'IN_DOUBT', legacy_id: null });
+  });
+
+  it('a sale that is open ends the one before it, and one in doubt when that can come no more', async () => {
+    await prove();
+    await carry('point.create_intent', null);
+    await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+    const [doubt] = await store.openLegacySales(merchant_id, clock.now, 9);
+    expect(doubt?.state).toBe('IN_DOUBT');
+    clock.now += MINUTE_MS;
+    await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+    expect(await store.openLegacySales(merchant_id, clock.now, 9)).toMatchObject([{ state: 'OPEN' }]);
+  });
+
+  it('a QR that lives longer than the hour holds its till for so long', async () => {
+    const expiration_date = new Date(clock.now + 5 * HOUR_MS).toISOString();
+    await carry('qr.put_order', { status: 204, body: null }, { body: { expiration_date } });
+    expect(await held(TILL_SLOT, clock.now + 5 * HOUR_MS - 1)).toMatchObject({ state: 'OPEN' });
+  });
+
+  it.each(['qr_v1.create', 'qr.put_order'])('%s with a header that says so, too', async (name) => {
+    const headers = { 'x-ttl-store-preference': '18000' };
+    await begin(name, { headers });
+    expect(await held(TILL_SLOT, clock.now + 5 * HOUR_MS - 1)).toMatchObject({ state: 'SENDING' });
+    expect(await held(TILL_SLOT, clock.now + 5 * HOUR_MS)).toBeNull();
+  });
+
+  it('a sale whose end legacy tells holds its unit until legacy is asked, however long that is', async () => {
+    await carry('qr.put_order', { status: 204, body: null });
+    await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+    for (const slot of [TILL_SLOT, POINT_SLOT]) expect(await held(slot, clock.now + 24 * HOUR_MS)).not.toBeNull();
+    await carry('qr_v1.create', { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
+    expect((await held(TILL_SLOT, clock.now + HOUR_MS))?.legacy_id).toBeUndefined();
+  });
+
+  it('a store that fails afterwards holds the unit in memory', async () => {
+    const sale = await begin('point.create_intent');
+    const broken = await openStore(folder.file('closed-later.db'));
+    await broken.close();
+    const other = runtimeOn(broken);
+    await endCarried(other, sale, { status: 200, body: { id: INTENT } });
+    expect(other.unrecorded.holds(merchant_id, POINT_SLOT, clock.now)).toBe(true);
+  });
+});
+
+describe('an invented token', () => {
+  it('frees the unit as soon as anybody says that it is none', async () => {
+    await carry('point.create_intent', { status: 401, body: null });
+    expect(await held(POINT_SLOT)).toBeNull();
+    says.set('users_me', answered(401));
+    await carry('point.create_intent', null);
+    expect(await held(POINT_SLOT)).toBeNull();
+  });
+
+  it('of which nobody can say anything holds it for the hour, or until somebody can', async () => {
+    await carry('point.create_intent', null);
+    const doubt = await held(POINT_SLOT, clock.now + HOUR_MS - 1);
+    expect(doubt).toMatchObject({ state: 'IN_DOUBT' });
+    const victim = new Secret('the token of the victim');
+    const over = async (): Promise<boolean | null> => doubt && isOver(runtime, doubt, victim, clock.now + 9_000);
+    expect(await over()).toBe(false);
+    says.set('users_me', answered(401));
+    clock.now += MINUTE_MS; // it is asked at most so often
+    expect(await over()).toBe(true);
+    expect(await held(POINT_SLOT)).toBeNull();
+  });
+
+  it('that turns out to be real holds it for the hour; one of somebody else does not', async () => {
+    says.set('users_me', answered(200, { id: Number(merchant_id), site_id: 'MLA' }));
+    await carry('point.create_intent', null);
+    expect(await held(POINT_SLOT, clock.now + HOUR_MS - 1)).toMatchObject({ state: 'IN_DOUBT' });
+    says.set('users_me', answered(200, { id: 1, site_id: 'MLA' }));
+    token = new Secret('a token without a name');
+    await carry('qr.put_order', null);
+    expect(await held(TILL_SLOT)).toBeNull();
+  });
+});
+
+describe('is it over?', () => {
+  const sale = async (change: Partial<LegacySale>): Promise<LegacySale> => {
+    const one = newSale({
+      ...{ merchant_id, state: 'OPEN', unit: 'TILL1', family: 'qr', legacy_id: null },
+      ...{ ends_at: clock.now + HOUR_MS, created_at: clock.now, updated_at: clock.now },
+      ...change,
+    });
+    await store.openLegacySale(one);
+    return one;
+  };
+  const over = (one: LegacySale, by = token): Promise<boolean> => isOver(runtime, one, by, clock.now + 9_000);
+  const point = { family: 'point', unit: DEVICE, legacy_id: INTENT } as const;
+
+  it.each(['SENDING', 'IN_DOUBT'] as const)(
+    '%s is not, and nobody is asked: what is not there may come',
+    async (state) => {
+      says.set('legacy_till', answered(404, { error: 'point_of_sale_in_store_order_not_found' }));
+      expect(await over(await sale({ state }))).toBe(false);
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it.each<[string, UpstreamOutcome | null]>([
+    ['no answer', null],
+    ['an error', answered(500, { error: '500' })],
+    ['a token refused', answered(401, { error: '401' })],
+    ['a page that is not the service', answered(404, 'not found')],
+    ['an open intent', answered(200, { id: INTENT, state: 'OPEN' })],
+    ['one on the terminal', answered(200, { id: INTENT, state: 'ON_TERMINAL' })],
+    ['one that is being paid', answered(200, { id: INTENT, state: 'PROCESSED' })],
+    ['a state nobody knows', answered(200, { id: INTENT, state: 'RESTING' })],
+    ['something else', answered(200, [])],
+  ])('an intent is not with %s', async (_what, outcome) => {
+    if (outcome !== null) says.set('legacy_intent', outcome);
+    expect(await over(await sale(point))).toBe(false);
+    expect(await held(POINT_SLOT)).not.toBeNull();
+  });
+
+  it.each(['FINISHED', 'CANCELED', 'ERROR', 'ABANDONED', 'CONFIRMATION_REQUIRED'])(
+    'an intent is with %s',
+    async (state) => {
+      says.set('legacy_intent', answered(200, { id: INTENT, state }));
+      expect(await over(await sale(point))).toBe(true);
+      expect(await held(POINT_SLOT)).toBeNull();
+      expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+        `GET /point/integration-api/payment-intents/${INTENT}`,
+      ]);
+    },
+  );
+
+  it('an intent that legacy does not know is, and so is a till that shows nothing', async () => {
+    says.set('legacy_intent', answered(404, { error: '404', message: "Payment intent doesn't exist" }));
+    expect(await over(await sale(point))).toBe(true);
+    const till = await sale({});
+    says.set('legacy_till', answered(200, { title: 'Shop' }));
+    expect(await over(till)).toBe(false);
+    clock.now += 1_000;
+    says.set('legacy_till', answered(404, { error: 'point_of_sale_in_store_order_not_found' }));
+    expect(await over(till)).toBe(true);
+    expect(asked.at(-1)?.path).toBe(`/instore/qr/seller/collectors/${merchant_id}/pos/TILL1/orders`);
+  });
+
+  it('a v1 sale is when its merchant orders say so, and none say nothing', async () => {
+    const legacy_id = `${merchant_id}-${INTENT}`;
+    const ours = (order_status: string) => ({ preference_id: legacy_id, order_status });
+    const one = await sale({ legacy_id });
+    const whenFound = async (elements: object[] | null): Promise<boolean> => {
+      clock.now += 1_000;
+      says.set('merchant_order_search', answered(200, { elements, total: 0, next_offset: 0 }));
+      return over(one);
+    };
+    expect(await whenFound(null)).toBe(false);
+    expect(await whenFound([ours('payment_required')])).toBe(false);
+    expect(await whenFound([ours('paid'), ours('payment_in_process')])).toBe(false);
+    expect(await whenFound([ours('paid'), { preference_id: 'of others', order_status: 'paid' }])).toBe(false);
+    expect(await whenFound([ours('expired'), ours('paid')])).toBe(true);
+    expect(asked.at(-1)).toMatchObject({ path: '/merchant_orders/search', query: { preference_id: legacy_id } });
+  });
+
+  it('is asked once in a short while for each token, and never when there is no time left', async () => {
+    const one = await sale(point);
+    says.set('legacy_intent', answered(401));
+    expect(await over(one, new Secret('invented'))).toBe(false);
+    says.set('legacy_intent', answered(200, { state: 'OPEN' }));
+    expect([await over(one), await over(one)]).toEqual([false, false]);
+    expect(asked.length).toBe(2);
+    clock.now += 1_000;
+    expect(await isOver(runtime, one, token, clock.now + 100)).toBe(false);
+    expect(asked.length).toBe(2);
+  });
+
+  it('is, when its time has come', async () => {
+    expect(await over(await sale({ ends_at: clock.now, state: 'IN_DOUBT' }))).toBe(true);
+  });
+});
+
+describe('a carried call that shows an end', () => {
+  const end = (name: string, path: Record<string, string>, answer: CarriedAnswer, at = clock.now) =>
+    noteCarriedEnd(runtime, carried(name, { path }), answer, at);
+  const till = { external_pos_id: 'TILL1' };
+  const byId = { intent_id: INTENT.toUpperCase() };
+
+  it.each<[string, CarriedAnswer]>([
+    ['no answer', null],
+    ['a refusal', { status: 409, body: {} }],
+    ['a failure', { status: 500, body: {} }],
+  ])('does not with %s', async (_what, answer) => {
+    await carry('qr.put_order', { status: 204, body: null });
+    await end('qr.cancel_order', till, answer);
+    expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN' });
+  });
+
+  it('a cancel that came in before the sale was open ends nothing: legacy may have done it first', async () => {
+    const sale = await begin('qr.put_order');
+    clock.now += 1;
+    const canceled_at = clock.now;
+    clock.now += 1;
+    await endCarried(runtime, sale, { status: 204, body: null });
+    await end('qr.cancel_order', till, { status: 204, body: null }, canceled_at);
+    expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN' });
+  });
+
+  it('a cancel of a till, but not of a later sale, nor of one without an answer', async () => {
+    await carry('qr.put_order', { status: 204, body: null });
+    await end('qr.cancel_order', till, { status: 204, body: null }, clock.now - 1);
+    expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN' });
+    await end('qr.cancel_order', till, { status: 204, body: null });
+    expect(await held(TILL_SLOT)).toBeNull();
+    await prove();
+    await carry('qr.put_order', null);
+    await end('qr.cancel_order', till, { status: 204, body: null });
+    expect(await held(TILL_SLOT)).toMatchObject({ state: 'IN_DOUBT' });
+  });
+
+  it('a read of an intent in a final state, for its own merchant', async () => {
+    await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+    await end('point.get_intent', byId, { status: 200, body: { id: INTENT, state: 'PROCESSING' } });
+    const foreign = carried('point.get_intent', { path: byId, merchant_id: '1' });
+    await noteCarriedEnd(runtime, foreign, { status: 200, body: { state: 'FINISHED' } }, clock.now);
+    expect(await held(POINT_SLOT)).toMatchObject({ state: 'OPEN' });
+    await end('point.last_status', byId, { status: 200, body: { status: 'FINISHED' } });
+    expect(await held(POINT_SLOT)).toBeNull();
+  });
+});
+
+it('the slot of a sale is free for a link as soon as it is over, and not before', async () => {
+  await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+  const link = newLink({ merchant_id, unit: DEVICE, created_at: clock.now });
+  const { opening, elsewhere } = await store.openLink(link, () => ({ kind: 'open' }));
+  expect([opening.kind, elsewhere?.legacy_id]).toEqual(['elsewhere', INTENT]);
+  says.set('legacy_intent', answered(200, { state: 'FINISHED' }));
+  expect(elsewhere && (await isOver(runtime, elsewhere, token, clock.now + 9_000))).toBe(true);
+  expect((await store.openLink(link, () => ({ kind: 'open' }))).opening.kind).toBe('open');
+});

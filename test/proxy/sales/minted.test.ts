@@ -1,0 +1,93 @@
+/** Minted numbers: they rise, never repeat, are exact in a double, and stand above every real one. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createMint, isMintedMerchantOrder, mintedPaymentId, orderNumberOf } from '../../../src/proxy/sales/minted.ts';
+import { newLink } from '../../store/contract/harness.ts';
+
+const FIRST = 8_000_000_000_000_000;
+const YEAR_2026 = Date.parse('2026-01-01T00:00:00Z');
+const YEAR_2057 = Date.parse('2057-01-01T00:00:00Z');
+const instant = fc.integer({ min: YEAR_2026, max: YEAR_2057 });
+
+describe('a minted number', () => {
+  it('rises and never repeats, whatever the clock does', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(instant, fc.constant(YEAR_2026)), { minLength: 2, maxLength: 200 }), (moments) => {
+        const mint = createMint();
+        const numbers = moments.map((now) => mint(now));
+        expect(numbers.every((number, index) => index === 0 || number > (numbers[index - 1] ?? 0))).toBe(true);
+        expect(numbers.every((number) => Number.isSafeInteger(number) && number >= FIRST)).toBe(true);
+      }),
+    );
+  });
+
+  it('goes on above those of an earlier run, once a millisecond has passed for every thousand of them', () => {
+    fc.assert(
+      fc.property(instant, fc.integer({ min: 1, max: 3000 }), (now, count) => {
+        const earlier = createMint();
+        let last = 0;
+        for (let index = 0; index < count; index++) last = earlier(now);
+        expect(createMint()(now + Math.ceil(count / 1000))).toBeGreaterThan(last);
+      }),
+    );
+  });
+
+  it('has sixteen digits, more than any real one', () => {
+    for (const now of [0, YEAR_2026, Date.parse('2026-11-21T12:00:00Z'), YEAR_2057]) {
+      expect(String(createMint()(now))).toMatch(/^8\d{15}$/);
+    }
+  });
+
+  it('is told from a real one', () => {
+    expect(isMintedMerchantOrder(createMint()(YEAR_2026))).toBe(true);
+    for (const real of [0, 1, 40_123_456_789, 999_999_999_999, FIRST - 1])
+      expect(isMintedMerchantOrder(real)).toBe(false);
+    expect(isMintedMerchantOrder(Number.NaN)).toBe(false);
+  });
+});
+
+describe('the number of a payment that has none', () => {
+  const sale = newLink({ family: 'qr', merchant_order_id: FIRST + 17 });
+  const order = (status: string) => ({ id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD', status });
+
+  it.each(['created', 'at_terminal', 'action_required', 'canceled', 'expired', 'failed', 'teleported'])(
+    'is none for an order that is %s',
+    (status) => {
+      expect(mintedPaymentId(sale, order(status))).toBeNull();
+    },
+  );
+
+  it('belongs to one sale, above every real payment and below every merchant order', () => {
+    expect(mintedPaymentId(sale, order('processed'))).toBe('7000000000000017');
+    expect(mintedPaymentId(sale, order('refunded'))).toBe('7000000000000017');
+    expect(isMintedMerchantOrder(7_000_000_000_000_017)).toBe(false);
+  });
+
+  it('is none for an intent', () => {
+    expect(mintedPaymentId(newLink(), order('processed'))).toBeNull();
+  });
+});
+
+describe('the number of an order that a payment names', () => {
+  it.each<[string, object, unknown, string]>([
+    ['by QR its merchant order, whatever upstream says', { merchant_order_id: FIRST + 17 }, '7', String(FIRST + 17)],
+    [
+      'at a terminal the one that upstream says, as a text',
+      { payment_id: '9' },
+      '2326513804447055222',
+      '2326513804447055222',
+    ],
+    ['and as a number', { payment_id: '9' }, 40_123_456_789, '40123456789'],
+    [
+      'where upstream says an id of orders, one that follows from the payment',
+      { payment_id: '9' },
+      'ORD01',
+      '900000000000000009',
+    ],
+    ['where it says more than 64 bits hold, too', { payment_id: '9' }, '9999999999999999999', '900000000000000009'],
+    ['where it says nothing, too', { payment_id: '9' }, undefined, '900000000000000009'],
+    ['before there is a payment, the first of those', { payment_id: null }, undefined, '900000000000000000'],
+  ])('is %s', (_what, link, said, number) => {
+    expect(orderNumberOf(newLink(link), said)).toBe(number);
+  });
+});

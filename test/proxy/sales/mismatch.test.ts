@@ -1,0 +1,129 @@
+/** Does a link say what its order says: every kind of mismatch, and what is none. */
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Order } from '../../../src/contract/orders.ts';
+import { loadTables } from '../../../src/mapping/load.ts';
+import type { AdvanceRules } from '../../../src/proxy/sales/advance.ts';
+import type { Link } from '../../../src/proxy/sales/link.ts';
+import { judgeLink, judgeUnknown } from '../../../src/proxy/sales/mismatch.ts';
+
+const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
+const BORN = Date.parse('2026-03-01T12:00:00Z');
+const MINUTE_MS = 60_000;
+const rules: AdvanceRules = {
+  now: BORN + MINUTE_MS,
+  declined: 'error',
+  action_required_grace_ms: MINUTE_MS,
+  released: false,
+  default_lifetime_ms: 15 * MINUTE_MS,
+  exponent: 2,
+};
+
+function order(status: string, second: number, amount = '15.00'): Order {
+  return {
+    id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD',
+    status,
+    created_date: '2026-03-01T12:00:00Z',
+    last_updated_date: `2026-03-01T12:00:${String(second).padStart(2, '0')}Z`,
+    external_reference: 'sale-1',
+    transactions: { payments: [{ id: 'PAY01', amount, reference_id: '131000000001' }] },
+  };
+}
+
+function link(changes: Partial<Link> = {}): Link {
+  const known = order('created', 1);
+  return {
+    legacy_id: '019539a0-0000-7000-8000-000000000001',
+    merchant_id: '700100200',
+    lane: 'orders',
+    family: 'point',
+    unit: 'PAX_A910__SMARTPOS0000000001',
+    slot: 'point:PAX_A910__SMARTPOS0000000001',
+    client_key: null,
+    fingerprint: 'f',
+    reference_sent: 'sale-1',
+    client_reference: 'sale-1',
+    held: {},
+    amount_minor: 1500,
+    merchant_order_id: null,
+    sealed_notice_url: null,
+    idempotency_key: 'k',
+    sealed_body: null,
+    tables_revision: 'r',
+    state: 'LIVE',
+    attempts: 1,
+    first_sent_at: BORN,
+    boot_id: 'b',
+    client_answer: 'maybe',
+    order_id: known.id,
+    order: known,
+    order_version: '2026-03-01T12:00:01.000000000Z',
+    payment_id: null,
+    legacy_state: 'OPEN',
+    legacy_state_at: BORN,
+    cancel: null,
+    acknowledged_at: null,
+    heard_by: null,
+    expires_at: BORN + 15 * MINUTE_MS,
+    next_check_at: null,
+    created_at: BORN,
+    updated_at: BORN,
+    revision: 1,
+    ...changes,
+  };
+}
+
+describe('one link and its order', () => {
+  it('agree while both are where they were', () => {
+    expect(judgeLink(link(), order('created', 1), tables, rules)).toBeNull();
+  });
+
+  it('stale: the order moved on, and a read mends it', () => {
+    expect(judgeLink(link(), order('processed', 9), tables, rules)).toMatchObject({ kind: 'stale', repair: 'read' });
+  });
+
+  it('missing while it may still be paid: told, and left alone', () => {
+    expect(judgeLink(link(), 'missing', tables, rules)).toMatchObject({ kind: 'missing', repair: 'none' });
+  });
+
+  it('gone: given up, because it holds its unit', () => {
+    expect(judgeLink(link(), 'gone', tables, rules)).toMatchObject({ kind: 'missing', repair: 'give_up' });
+    expect(judgeLink(link({ state: 'DONE', legacy_state: 'FINISHED' }), 'gone', tables, rules)?.repair).toBe('none');
+    expect(judgeLink(link({ state: 'LOST' }), 'gone', tables, rules)).toBeNull();
+  });
+
+  it('amount: never mended by itself, whatever else differs', () => {
+    const found = judgeLink(link(), order('processed', 9, '15.01'), tables, rules);
+    expect(found).toMatchObject({ kind: 'amount', repair: 'none' });
+    expect(found?.what).toContain('1500');
+    expect(found?.what).toContain('1501');
+  });
+
+  it('state: both final, and they disagree', () => {
+    const known = order('processed', 9);
+    const paid = link({
+      state: 'DONE',
+      legacy_state: 'FINISHED',
+      order: known,
+      order_version: '2026-03-01T12:00:09.000000000Z',
+    });
+    expect(judgeLink(paid, order('canceled', 12), tables, rules)).toMatchObject({ kind: 'state', repair: 'none' });
+    expect(judgeLink(paid, known, tables, rules)).toBeNull();
+  });
+});
+
+describe('a create nobody knows the outcome of', () => {
+  const doubt = link({ state: 'IN_DOUBT', order_id: null, order: null, order_version: null });
+
+  it('is the completer’s while it may be repeated, and missing afterwards', () => {
+    expect(judgeUnknown(doubt, BORN + MINUTE_MS, 15 * MINUTE_MS)).toBeNull();
+    expect(judgeUnknown(doubt, BORN + 15 * MINUTE_MS, 15 * MINUTE_MS)).toMatchObject({
+      kind: 'missing',
+      repair: 'none',
+    });
+  });
+
+  it('is no mismatch once its order is known', () => {
+    expect(judgeUnknown(link(), BORN + 60 * MINUTE_MS, 15 * MINUTE_MS)).toBeNull();
+  });
+});

@@ -1,0 +1,155 @@
+/** A shadow can't write: by its types, by what it imports, and against an upstream that counts every write as a failure. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/proxy/secret.ts';
+import { type DoubleReadTools, doubleRead, isDoubleRead } from '../../../src/proxy/shadow/double-read.ts';
+import { type ReadCall, readNames } from '../../../src/proxy/shadow/read.ts';
+import { readOnly } from '../../../src/proxy/shadow/read-only.ts';
+import { type ShadowTools, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
+import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
+import { createOf, randomOf, tables, taskOf, tools } from './kit.ts';
+
+const directory = fileURLToPath(new URL('../../../src/proxy/shadow', import.meta.url));
+
+/** Shadows that are computed; the issue's number. */
+const SHADOWS = 100_000;
+/** Every so many of them a read is made on both sides. */
+const READS_EVERY = 1_000;
+const MINUTES_MS = 60_000;
+
+/** What shadows may import beside their neighbours; of the runtime, of exchanges and of records only what is plain data. */
+const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
+  'node:crypto': ['createHash'],
+  '../runtime.ts': ['ShadowTask'],
+  '../exchange.ts': ['ShadowFinding'],
+  '../records/evidence.ts': ['CoverageCell', 'DifferenceSeen'],
+  // Pure functions over values.
+  '../capture/redact.ts': ['redactLosses', 'redactName'],
+  '../reference.ts': ['derivedReference', 'fitsUpstream'],
+  '../secret.ts': ['Secret'],
+};
+
+describe('what shadows import', () => {
+  const files = readdirSync(directory).filter((file) => file.endsWith('.ts'));
+
+  it.each(files)('%s', (file) => {
+    const text = readFileSync(`${directory}/${file}`, 'utf8');
+    const imports = [...text.matchAll(/^(?:import|export)\s[^;]*?\sfrom '([^']+)';/gms)];
+    expect(text.match(/\bimport\s*\(|\brequire\s*\(|\bfetch\s*\(/)).toBeNull();
+    for (const [statement, specifier = ''] of imports) {
+      if (
+        /^\.\/[\w-]+\.ts$/.test(specifier) ||
+        /^\.\.\/\.\.\/(?:contract|mapping)\/|^\.\.\/\.\.\/error\.ts$/.test(specifier)
+      )
+        continue;
+      const names = [...(/\{([^}]*)\}/s.exec(statement)?.[1] ?? '').matchAll(/(?:type\s+)?(\w+)/g)]
+        .map((match) => match[1] ?? '')
+        .filter((name) => name !== 'type');
+      const fine = allowed[specifier];
+      expect(fine, `${file} imports ${specifier}`).toBeDefined();
+      expect(
+        names.filter((name) => fine !== 'all' && !fine?.includes(name)),
+        `${file} from ${specifier}`,
+      ).toEqual([]);
+    }
+  });
+});
+
+describe('the type of a read', () => {
+  const call: ReadCall = {
+    name: 'terminals_list',
+    path: '/terminals/v1/list',
+    query: {},
+    token: new Secret('t'),
+    timeout_ms: 1,
+  };
+
+  it('has no place for a write', () => {
+    // @ts-expect-error a create is no read
+    const create: ReadCall = { ...call, name: 'create' };
+    // @ts-expect-error a read has no method of its own
+    const post: ReadCall = { ...call, method: 'POST' };
+    // @ts-expect-error a read has no body
+    const body: ReadCall = { ...call, body: new Uint8Array() };
+    // @ts-expect-error a read has no idempotency key
+    const key: ReadCall = { ...call, idempotency_key: 'k' };
+    // @ts-expect-error a shadow can't read at all
+    const reading = (one: ShadowTools) => one.orders;
+    // @ts-expect-error a double read can't send
+    const sending = (one: DoubleReadTools) => one.orders.send;
+    // @ts-expect-error the store is not handed in
+    const storing = (one: DoubleReadTools) => one.store;
+    expect([create, post, body, key, reading, sending, storing]).toHaveLength(7);
+    expect(readNames).toEqual(['get', 'terminals_list', 'legacy_read']);
+  });
+});
+
+describe('with an upstream that is a trap', () => {
+  const writes: string[] = [];
+  let reads = 0;
+  const paging = { total: 1, limit: 50, offset: 0 };
+  const shared = { id: 'PAX_A910__SMARTPOS0000000001', pos_id: 7, store_id: '1', external_pos_id: 'A' };
+  const list = [{ ...shared, operating_mode: 'PDV' }];
+  const server = createServer((incoming, response) => {
+    if (incoming.method === 'GET') reads++;
+    else writes.push(`${incoming.method} ${incoming.url}`);
+    const isNew = incoming.url?.startsWith('/terminals/') === true;
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(isNew ? { data: { terminals: list }, paging } : { devices: list, paging }));
+  });
+  let upstream: UpstreamClient;
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+    upstream = createUpstream({
+      baseUrl: `http://127.0.0.1:${port}`,
+      connections: 2,
+      connectTimeout_ms: 2_000,
+      userAgent: 'test',
+    });
+  });
+  afterAll(async () => {
+    await upstream.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it(
+    `${SHADOWS} shadows write nothing`,
+    async () => {
+      const reading: DoubleReadTools = {
+        ...tools,
+        orders: readOnly(upstream),
+        legacy: readOnly(upstream),
+        settings: { timeout_ms: 10_000 },
+      };
+      // Legacy told another total then than it tells now.
+      const answered = { devices: list, paging: { ...paging, total: 2 } };
+      const random = randomOf(4);
+      const verdicts: Record<string, number> = {};
+      const withoutAdvice = new Set<string>();
+      for (let index = 0; index < SHADOWS; index++) {
+        const finding = shadowOf(reading, taskOf(createOf(random)));
+        verdicts[finding.verdict] = (verdicts[finding.verdict] ?? 0) + 1;
+        for (const { table, path, why } of finding.losses) {
+          if (tables.facts(table, path, why).advice === null) withoutAdvice.add(`${table} ${path}`);
+        }
+        if (index % READS_EVERY > 0) continue;
+        const task = taskOf({ operation: 'point.list_devices', site: 'MLA', path: {} }, { body: answered });
+        expect(isDoubleRead(reading, task)).toBe(true);
+        expect((await doubleRead(reading, task)).cells.length).toBeGreaterThan(0);
+      }
+      expect(writes).toEqual([]);
+      // One read on the orders side, and one of control, because the totals differ.
+      expect(reads).toBe((2 * SHADOWS) / READS_EVERY);
+      expect(Object.keys(verdicts).sort()).toEqual(['accepted', 'refused_here', 'refused_there']);
+      expect(Math.min(...Object.values(verdicts))).toBeGreaterThan(SHADOWS / 20);
+      expect([...withoutAdvice]).toEqual([]);
+    },
+    3 * MINUTES_MS,
+  );
+});

@@ -1,0 +1,82 @@
+/** Calls that nobody waits for: evenly spaced whoever makes them, and at rest while the service asks for that. */
+import { expect, it } from 'vitest';
+import { Secret } from '../../../src/proxy/secret.ts';
+import { paceUpstream } from '../../../src/proxy/upstream/pace.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
+
+const CALL: UpstreamCall = {
+  name: 'get',
+  method: 'GET',
+  path: '/v1/orders/x',
+  token: new Secret('t'),
+  timeout_ms: 1_000,
+};
+const OK: UpstreamOutcome = { kind: 'answered', status: 200, retry_after_ms: null, body: {} };
+const limited = (retry_after_ms: number | null): UpstreamOutcome => ({ ...OK, status: 429, retry_after_ms });
+
+/** An upstream that notes when it was called, on a clock on which a sleep takes its time and nothing else does. */
+function paced(per_second: number, answers: UpstreamOutcome[] = []) {
+  const clock = {
+    at: 1_000_000,
+    now: () => clock.at,
+    sleep: async (ms: number): Promise<void> => {
+      clock.at += ms;
+    },
+  };
+  const calls: number[] = [];
+  const upstream: Upstream = {
+    async send() {
+      calls.push(clock.at);
+      return answers.shift() ?? OK;
+    },
+  };
+  return { upstream: paceUpstream(upstream, per_second, clock), calls, clock };
+}
+
+it('a burst goes out evenly spaced, and the first one at once [F31]', async () => {
+  const { upstream, calls } = paced(50);
+  for (let call = 0; call < 6; call++) await upstream.send(CALL);
+  expect(calls.map((at) => at - 1_000_000)).toEqual([0, 20, 40, 60, 80, 100]);
+});
+
+it('what comes together shares the pace', async () => {
+  const waits: number[] = [];
+  const clock = { now: () => 5_000, sleep: async (ms: number) => void waits.push(ms) };
+  const upstream = paceUpstream({ send: async () => OK }, 10, clock);
+  await Promise.all([upstream.send(CALL), upstream.send(CALL), upstream.send(CALL)]);
+  expect(waits).toEqual([100, 200]);
+});
+
+it('idle time is not saved up for a burst', async () => {
+  const { upstream, calls, clock } = paced(10);
+  await upstream.send(CALL);
+  clock.at += 60_000;
+  for (let call = 0; call < 3; call++) await upstream.send(CALL);
+  expect(calls.slice(1).map((at) => at - 1_060_000)).toEqual([0, 100, 200]);
+});
+
+it.each([
+  ['as long as it says', 5_000, 5_000],
+  ['a second when it says nothing', null, 1_000],
+  ['a minute at most', 3_600_000, 60_000],
+])('a 429 rests everything for %s, and what is started meanwhile is not sent [F19]', async (_name, said, rest_ms) => {
+  const { upstream, calls, clock } = paced(10, [limited(said)]);
+  await upstream.send(CALL);
+  expect(upstream.rests()).toBe(true);
+  expect(await upstream.send(CALL)).toEqual({ kind: 'not_sent', cause: 'background calls rest' });
+  clock.at = 1_000_000 + rest_ms - 1;
+  expect(upstream.rests()).toBe(true);
+  clock.at++;
+  expect(upstream.rests()).toBe(false);
+  expect(await upstream.send(CALL)).toEqual(OK);
+  expect(calls).toHaveLength(2);
+});
+
+it('a clock that is set back an hour silences nobody', async () => {
+  const { upstream, calls, clock } = paced(10, [limited(30_000)]);
+  await upstream.send(CALL);
+  clock.at -= 3_600_000;
+  expect(upstream.rests()).toBe(false);
+  expect(await upstream.send(CALL)).toEqual(OK);
+  expect(calls[1]).toBe(1_000_000 - 3_600_000);
+});

@@ -1,0 +1,550 @@
+/** The upstream client against a server that misbehaves at every stage: what was sent, and what came of it. */
+import { connect, type Socket } from 'node:net';
+import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import { probeUpstream } from '../../../src/ops/doctor/probe.ts';
+import { Secret } from '../../../src/proxy/secret.ts';
+import { createUpstream, type UpstreamOptions } from '../../../src/proxy/upstream/client.ts';
+import type { UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
+import { selfSigned } from './certificate.ts';
+import { answer, listening, onRequest, type Peer, startPeer } from './peer.ts';
+
+const TOKEN = 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200';
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+function client(baseUrl: string, more: Partial<UpstreamOptions> = {}) {
+  const upstream = createUpstream({
+    baseUrl,
+    connections: 4,
+    connectTimeout_ms: 3_000,
+    userAgent: 'Puente/test',
+    ...more,
+  });
+  closing.push(() => upstream.close());
+  return upstream;
+}
+
+async function peer(script: (socket: Socket, number: number) => void): Promise<Peer> {
+  const made = await startPeer(script);
+  closing.push(() => made.close());
+  return made;
+}
+
+function call(more: Partial<UpstreamCall> = {}): UpstreamCall {
+  return {
+    name: 'create',
+    method: 'POST',
+    path: '/v1/orders',
+    body: Buffer.from('{"type":"point"}'),
+    token: new Secret(TOKEN),
+    idempotency_key: 'key-1',
+    timeout_ms: 2_000,
+    ...more,
+  };
+}
+
+/** Sends one call to a server that gives each complete request to `script`. */
+async function outcomeOf(script: (socket: Socket) => void, more: Partial<UpstreamCall> = {}): Promise<UpstreamOutcome> {
+  const { url } = await peer((socket) => onRequest(socket, () => script(socket)));
+  return client(url).send(call(more));
+}
+
+describe('not sent', () => {
+  it('a refused connection', async () => {
+    const gone = await startPeer(() => {});
+    await gone.close();
+    expect(await client(gone.url).send(call())).toEqual({ kind: 'not_sent', cause: 'ECONNREFUSED' });
+  });
+
+  it('a name that does not exist', async () => {
+    const outcome = await client('http://upstream.invalid').send(call());
+    expect(outcome.kind).toBe('not_sent');
+  });
+
+  it('a certificate that nobody vouches for', async () => {
+    const server = createTlsServer(await selfSigned('localhost'));
+    let read = '';
+    const tls = await listening(
+      server,
+      (socket) => socket.on('data', (chunk) => (read += chunk.toString())),
+      'secureConnection',
+    );
+    closing.push(() => tls.close());
+    const outcome = await client(`https://localhost:${tls.port}`).send(call());
+    expect(outcome).toEqual({ kind: 'not_sent', cause: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+    expect(read).toBe('');
+  });
+
+  it('a TLS handshake that never ends: connect timeout', async () => {
+    const { port } = await peer(() => {});
+    const outcome = await client(`https://127.0.0.1:${port}`, { connectTimeout_ms: 200 }).send(
+      call({ timeout_ms: 5_000 }),
+    );
+    expect(outcome).toEqual({ kind: 'not_sent', cause: 'UND_ERR_CONNECT_TIMEOUT' });
+  });
+
+  it('a TLS handshake that outlasts the call: the call is not sent later either, and the next one is', async () => {
+    const certificate = await selfSigned('localhost');
+    setDefaultCACertificates([...getCACertificates(), certificate.cert]);
+    const seen: string[] = [];
+    const server = createTlsServer(certificate);
+    const tls = await listening(
+      server,
+      (socket) =>
+        onRequest(socket, (text) => {
+          seen.push(text);
+          socket.write(answer(201, '{}'));
+        }),
+      'secureConnection',
+    );
+    closing.push(() => tls.close());
+    const slow = await peer((socket) => {
+      socket.pause();
+      setTimeout(() => {
+        const onward = connect(tls.port, '127.0.0.1');
+        onward.on('error', () => socket.destroy());
+        socket.pipe(onward).pipe(socket);
+      }, 300);
+    });
+    const upstream = client(`https://localhost:${slow.port}`, { connections: 1 });
+    const outcome = await upstream.send(call({ timeout_ms: 100, idempotency_key: 'key-late' }));
+    expect(outcome).toEqual({ kind: 'not_sent', cause: 'timeout' });
+    expect(await upstream.send(call({ idempotency_key: 'key-next' }))).toMatchObject({ kind: 'answered', status: 201 });
+    await upstream.close();
+    expect(seen.map((text) => /x-idempotency-key: (\S+)/.exec(text)?.[1])).toEqual(['key-next']);
+  });
+
+  it('no free connection in time; the call that waited is never sent', async () => {
+    const seen: string[] = [];
+    const { url } = await peer((socket) => onRequest(socket, (text) => seen.push(text)));
+    const upstream = client(url, { connections: 1 });
+    const first = upstream.send(call({ timeout_ms: 500 }));
+    const second = upstream.send(call({ timeout_ms: 200, idempotency_key: 'key-2' }));
+    expect(await second).toEqual({ kind: 'not_sent', cause: 'no free connection in time' });
+    expect(await first).toEqual({ kind: 'broken', cause: 'timeout' });
+    await upstream.close();
+    expect(seen).toHaveLength(1);
+    expect(seen[0]).toContain('key-1');
+  });
+});
+
+describe("the doctor's look", () => {
+  it.each<[string, (socket: Socket) => void]>([
+    ['never answers', () => {}],
+    [
+      'drips its answer',
+      (socket) => {
+        const head = 'HTTP/1.1 200 OK\r\nx-long: '.padEnd(500, 'x');
+        let at = 0;
+        const dripping = setInterval(() => socket.write(head[at++] ?? 'x'), 20);
+        socket.on('close', () => clearInterval(dripping));
+      },
+    ],
+  ])('at a service that %s ends in time', async (_name, script) => {
+    const { url } = await peer((socket) => onRequest(socket, () => script(socket)));
+    const seen = await probeUpstream('orders', url, { now: Date.now }, 150);
+    expect(seen).toMatchObject({ is_reached: false, says: 'no answer within 150 ms' });
+  });
+});
+
+describe('reads and payments', () => {
+  const read = { name: 'get', method: 'GET', path: '/v1/orders/x' } as const;
+
+  it('reads that hang, however many, leave room for a payment [F99]', async () => {
+    const hanging: Socket[] = [];
+    let hangs = true;
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        if (hangs && text.startsWith('GET')) hanging.push(socket);
+        else socket.write(answer(201, '{}'));
+      }),
+    );
+    const upstream = client(url);
+    const { body: _none, idempotency_key: _no, ...asked } = call({ ...read, timeout_ms: 5_000 });
+    const reads = Array.from({ length: 12 }, () => upstream.send(asked));
+    expect(await upstream.send(call())).toMatchObject({ kind: 'answered', status: 201 });
+    expect(hanging.length).toBeLessThanOrEqual(3);
+    hangs = false;
+    for (const socket of hanging) socket.write(answer(200, '{}'));
+    expect((await Promise.all(reads)).map(({ kind }) => kind)).toEqual(reads.map(() => 'answered'));
+  });
+
+  it('a payment goes before reads that have waited longer', async () => {
+    const order: string[] = [];
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        order.push(text.slice(0, text.indexOf(' ')));
+        setTimeout(() => socket.write(answer(200, '{}')), 20);
+      }),
+    );
+    const upstream = client(url, { connections: 1 });
+    const { body: _none, idempotency_key: _no, ...asked } = call({ ...read });
+    await Promise.all([upstream.send(asked), upstream.send(asked), upstream.send(asked), upstream.send(call())]);
+    expect(order).toEqual(['GET', 'POST', 'GET', 'GET']);
+  });
+});
+
+describe('a read that a payment waits for', () => {
+  const read = { name: 'get', method: 'GET', path: '/v1/orders/x', timeout_ms: 5_000 } as const;
+
+  it('goes behind payments and before reads that have waited longer [F99]', async () => {
+    const order: string[] = [];
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        order.push(text.slice(0, text.indexOf(' HTTP')));
+        setTimeout(() => socket.write(answer(200, '{}')), 20);
+      }),
+    );
+    const upstream = client(url, { connections: 1 });
+    const { body: _none, idempotency_key: _no, ...asked } = call(read);
+    const payments_own = { ...asked, path: '/v1/orders/paid', for_payment: true };
+    await Promise.all([asked, asked, payments_own, call()].map((one) => upstream.send(one)));
+    expect(order).toEqual(['GET /v1/orders/x', 'POST /v1/orders', 'GET /v1/orders/paid', 'GET /v1/orders/x']);
+  });
+
+  it('has room beside other reads that hang, and leaves some to payments when it hangs itself [F99]', async () => {
+    const hanging: Socket[] = [];
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        if (text.startsWith('GET')) hanging.push(socket);
+        else socket.write(answer(201, '{}'));
+      }),
+    );
+    const upstream = client(url, { connections: 16 });
+    const { body: _none, idempotency_key: _no, ...asked } = call(read);
+    const reads = Array.from({ length: 20 }, () => upstream.send(asked));
+    const own = Array.from({ length: 20 }, () => upstream.send({ ...asked, for_payment: true }));
+    expect(await upstream.send(call())).toMatchObject({ kind: 'answered', status: 201 });
+    while (hanging.length < 14) await new Promise((turn) => setTimeout(turn, 5));
+    expect(await upstream.send(call())).toMatchObject({ kind: 'answered', status: 201 });
+    expect(hanging).toHaveLength(14);
+    for (const socket of hanging) socket.destroy();
+    await upstream.close();
+    await Promise.all([...reads, ...own]);
+  });
+});
+
+describe('broken: bytes left, no whole valid answer came', () => {
+  const head = 'HTTP/1.1 201 Created\r\ncontent-type: application/json\r\n';
+  const cases: [string, (socket: Socket) => void][] = [
+    ['reset after the request', (socket) => socket.resetAndDestroy()],
+    ['closed after the request', (socket) => socket.end()],
+    ['cut inside the status line', (socket) => socket.end('HTTP/1.1 20')],
+    ['cut inside the headers', (socket) => socket.end(head)],
+    ['truncated body', (socket) => socket.end(`${head}content-length: 100\r\n\r\n{"id":"ORD`)],
+    ['truncated body of an error', (socket) => socket.end('HTTP/1.1 400 Bad\r\ncontent-length: 100\r\n\r\n{"errors"')],
+    ['chunked body without its end', (socket) => socket.end(`${head}transfer-encoding: chunked\r\n\r\n5\r\n{"id"\r\n`)],
+    [
+      'content length and chunked together',
+      (socket) => socket.write(`${head}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`),
+    ],
+    ['empty body', (socket) => socket.write(answer(201, ''))],
+    ['status 204', (socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n')],
+    ['HTML', (socket) => socket.write(answer(201, '<html></html>', { 'content-type': 'text/html' }))],
+    ['JSON that says it is HTML', (socket) => socket.write(answer(201, '{}', { 'content-type': 'text/html' }))],
+    ['text that is no JSON', (socket) => socket.write(answer(201, '{"id":'))],
+    [
+      'bytes that are no UTF-8',
+      (socket) => socket.write(Buffer.from(answer(201, '{"id":"~~"}').replace('~~', '\xff\xfe'), 'latin1')),
+    ],
+    ['a key that reaches the prototype', (socket) => socket.write(answer(201, '{"__proto__":{"id":1}}'))],
+    ['a nest of 100,000 arrays', (socket) => socket.write(answer(201, '['.repeat(100_000)))],
+    ['compressed against our wish', (socket) => socket.write(answer(201, '{}', { 'content-encoding': 'gzip' }))],
+    ['a body over 1 MiB', (socket) => socket.write(answer(201, JSON.stringify('x'.repeat(1024 * 1024))))],
+    ['10,000 headers', (socket) => socket.write(head + 'x-many: 1\r\n'.repeat(10_000))],
+    ['no HTTP at all', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n')],
+    [
+      '100 Continue, which nobody asked for',
+      (socket) => socket.write(`HTTP/1.1 100 Continue\r\n\r\n${answer(201, '{}')}`),
+    ],
+  ];
+  it.each(cases)('%s', async (_name, script) => {
+    expect((await outcomeOf(script)).kind).toBe('broken');
+  });
+
+  it('no answer at all is cut by the timeout', async () => {
+    expect(await outcomeOf(() => {}, { timeout_ms: 200 })).toEqual({ kind: 'broken', cause: 'timeout' });
+  });
+
+  it('a drip of single bytes is cut by the timeout', async () => {
+    const outcome = await outcomeOf(
+      (socket) => {
+        socket.write(`${head}content-length: 10000\r\n\r\n`);
+        const drip = setInterval(() => socket.write(' '), 20);
+        socket.on('close', () => clearInterval(drip));
+      },
+      { timeout_ms: 300 },
+    );
+    expect(outcome).toEqual({ kind: 'broken', cause: 'timeout' });
+  });
+
+  it('1xx answers without end are cut by the timeout', async () => {
+    const outcome = await outcomeOf(
+      (socket) => {
+        const flood = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'.repeat(20)), 10);
+        socket.on('close', () => clearInterval(flood));
+      },
+      { timeout_ms: 300 },
+    );
+    expect(outcome).toEqual({ kind: 'broken', cause: 'timeout' });
+  });
+
+  it('a body without end is cut at 1 MiB', async () => {
+    let written = 0;
+    const outcome = await outcomeOf((socket) => {
+      socket.write(`${head}transfer-encoding: chunked\r\n\r\n`);
+      const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+      const pour = (): void => {
+        while (!socket.destroyed && socket.write(chunk)) written += chunk.length;
+      };
+      socket.on('drain', pour);
+      pour();
+    });
+    expect(outcome).toEqual({ kind: 'broken', cause: 'the answer is larger than 1048576 bytes' });
+    expect(written).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it('a server that closes at accept', async () => {
+    const { url, accepted } = await peer((socket) => socket.end());
+    expect((await client(url).send(call())).kind).toBe('broken');
+    expect(accepted).toHaveLength(1);
+  });
+
+  it('a server that resets at accept is not sent only when it got no byte', async () => {
+    const { url, accepted } = await peer((socket) => socket.resetAndDestroy());
+    const outcome = await client(url).send(call());
+    expect(outcome.kind).not.toBe('answered');
+    if (outcome.kind === 'not_sent') expect(accepted.map((socket) => socket.bytesRead)).toEqual([0]);
+  });
+
+  it('a kept connection that the server resets as the second request comes in', async () => {
+    const { url, accepted } = await peer((socket) =>
+      onRequest(socket, (_text, number) => (number === 1 ? socket.write(answer(200, '{}')) : socket.resetAndDestroy())),
+    );
+    const upstream = client(url, { connections: 1 });
+    expect((await upstream.send(call())).kind).toBe('answered');
+    expect((await upstream.send(call())).kind).toBe('broken');
+    expect(accepted).toHaveLength(1);
+  });
+});
+
+describe('a kept connection that was closed while idle', () => {
+  it('takes a new connection or tells broken, and never sends twice', async () => {
+    const keys: string[] = [];
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        keys.push(/x-idempotency-key: (\S+)/.exec(text)?.[1] ?? '');
+        socket.write(answer(201, '{}'), () => socket.end());
+      }),
+    );
+    const upstream = client(url, { connections: 1 });
+    const outcomes: string[] = [];
+    for (let index = 0; index < 60; index++) {
+      const outcome = await upstream.send(call({ idempotency_key: `key-${index}` }));
+      outcomes.push(outcome.kind);
+      const arrived = keys.filter((key) => key === `key-${index}`).length;
+      if (outcome.kind === 'answered') expect(arrived).toBe(1);
+      if (outcome.kind === 'not_sent') expect(arrived).toBe(0);
+      // Lands the next call around the moment at which the close is noticed.
+      for (let turn = 0; turn < index % 6; turn++) await new Promise(setImmediate);
+    }
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(outcomes).toContain('answered');
+  });
+});
+
+describe('the proof is per request', () => {
+  it('with many calls at once of which some are cut before they leave', async () => {
+    const arrived = new Set<string>();
+    const { url } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        arrived.add(/x-idempotency-key: (\S+)/.exec(text)?.[1] ?? '');
+        setTimeout(() => socket.write(answer(201, '{}')), 15);
+      }),
+    );
+    const upstream = client(url, { connections: 3 });
+    const sends = Array.from({ length: 120 }, async (_, index) => {
+      const idempotency_key = `key-${index}`;
+      const timeout_ms = index % 10 === 0 ? 10_000 : 20 + ((index * 37) % 400); // some have time, however slow this machine is
+      const outcome = await upstream.send(call({ idempotency_key, timeout_ms }));
+      return { idempotency_key, outcome };
+    });
+    const results = await Promise.all(sends);
+    await upstream.close();
+    for (const { idempotency_key, outcome } of results) {
+      if (outcome.kind === 'not_sent') expect(arrived).not.toContain(idempotency_key);
+      if (outcome.kind === 'answered') expect(arrived).toContain(idempotency_key);
+    }
+    const kinds = new Set(results.map((result) => result.outcome.kind));
+    expect([...kinds]).toEqual(expect.arrayContaining(['answered', 'not_sent']));
+  });
+});
+
+it('a client that is closed lets calls under way end, also those that have not left yet, and tells what came of them', async () => {
+  const { url } = await peer((socket) => onRequest(socket, () => socket.write(answer(201, '{}'))));
+  const upstream = client(url, { connections: 100 });
+  const told: string[] = [];
+  const sends = Array.from({ length: 80 }, async (_, index) => {
+    told.push((await upstream.send(call({ idempotency_key: `key-${index}` }))).kind);
+  });
+  await upstream.close();
+  await null;
+  expect(told).toEqual(Array(80).fill('answered'));
+  await Promise.all(sends);
+});
+
+describe('answered', () => {
+  it('sends exactly the headers that are named, and the bytes as they are', async () => {
+    let text = '';
+    const { url } = await peer((socket) =>
+      onRequest(socket, (request) => {
+        text = request;
+        socket.write(answer(201, '{"id":"ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD","amount":10.10}'));
+      }),
+    );
+    const outcome = await client(url).send(
+      call({ query: { a: 'b c' }, headers: { 'X-Allow-Cancelable-Status': 'at_terminal', Authorization: 'Basic x' } }),
+    );
+    expect(outcome).toMatchObject({
+      kind: 'answered',
+      status: 201,
+      retry_after_ms: null,
+      body: { id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD' },
+    });
+    const [head = '', body] = text.split('\r\n\r\n');
+    const [line, ...headers] = head.split('\r\n');
+    expect(line).toBe('POST /v1/orders?a=b+c HTTP/1.1');
+    expect(body).toBe('{"type":"point"}');
+    expect(headers.sort()).toEqual(
+      [
+        `host: ${new URL(url).host}`,
+        'connection: keep-alive',
+        'x-allow-cancelable-status: at_terminal',
+        `authorization: Bearer ${TOKEN}`,
+        'accept: application/json',
+        'accept-encoding: identity',
+        'user-agent: Puente/test',
+        'content-type: application/json',
+        'x-idempotency-key: key-1',
+        'content-length: 16',
+      ].sort(),
+    );
+  });
+
+  it('puts the path of the base URL in front, and reuses the connection', async () => {
+    const lines: string[] = [];
+    const { url, accepted } = await peer((socket) =>
+      onRequest(socket, (text) => {
+        lines.push(text.split('\r\n')[0] ?? '');
+        socket.write(answer(200, '[]'));
+      }),
+    );
+    const upstream = client(`${url}/base/`, { connections: 1 });
+    const {
+      body: _body,
+      idempotency_key: _key,
+      ...plain
+    } = call({ name: 'users_me', method: 'GET', path: '/users/me' });
+    await upstream.send(plain);
+    await upstream.send(plain);
+    expect(lines).toEqual(['GET /base/users/me HTTP/1.1', 'GET /base/users/me HTTP/1.1']);
+    expect(accepted).toHaveLength(1);
+  });
+
+  const errors: [string, string, unknown][] = [
+    ['JSON', answer(409, '{"errors":[{"code":"x"}]}'), { errors: [{ code: 'x' }] }],
+    ['HTML', answer(503, '<html>', { 'content-type': 'text/html' }), undefined],
+    ['nothing', answer(500, ''), undefined],
+    ['half a JSON text', answer(400, '{"errors":'), undefined],
+  ];
+  it.each(errors)('an error with %s is still an answer', async (_name, text, body) => {
+    const outcome = await outcomeOf((socket) => socket.write(text));
+    expect(outcome).toEqual({ kind: 'answered', status: Number(text.slice(9, 12)), retry_after_ms: null, body });
+  });
+
+  it('a redirect is not followed and the token not sent again', async () => {
+    const elsewhere = await peer(() => {});
+    const outcome = await outcomeOf((socket) =>
+      socket.write(answer(307, '', { location: `${elsewhere.url}/v1/orders` })),
+    );
+    expect(outcome).toMatchObject({ kind: 'answered', status: 307 });
+    expect(elsewhere.accepted).toHaveLength(0);
+  });
+
+  const retryAfter: [string, number | null][] = [
+    ['7', 7_000],
+    ['-5', 0],
+    ['1e9', 60_000],
+    ['999999999999999999999', 60_000],
+    ['Wed, 21 Oct 2015 07:28:00 GMT', 0],
+    ['Fri, 31 Dec 9999 23:59:59 GMT', 60_000],
+    ['soon', null],
+  ];
+  it.each(retryAfter)('Retry-After: %s', async (header, retry_after_ms) => {
+    const outcome = await outcomeOf((socket) => socket.write(answer(429, '{}', { 'retry-after': header })));
+    expect(outcome).toEqual({ kind: 'answered', status: 429, retry_after_ms, body: {} });
+  });
+});
+
+describe('refused before anything is sent', () => {
+  const paths = [
+    '/v1/orders/..',
+    '/v1/../x',
+    '/v1/orders/%2e%2e/x',
+    '/v1/orders/a\r\nx',
+    '/v1/orders?x=1',
+    '/v1/#',
+    'v1/orders',
+    '//host/v1',
+    '/v1/orders/',
+    '/v1/o\\x',
+    '/v1/é',
+    '',
+  ];
+  it.each(paths)('the path %j', async (path) => {
+    const { url, accepted } = await peer(() => {});
+    await expect(client(url).send(call({ path }))).rejects.toMatchObject({ code: 'bad_request' });
+    expect(accepted).toHaveLength(0);
+  });
+
+  it('a token that would break out of its header, without showing it', async () => {
+    const { url, accepted } = await peer(() => {});
+    const sending = client(url).send(call({ token: new Secret('APP_USR-x\r\nx-evil: 1') }));
+    await expect(sending).rejects.toMatchObject({
+      code: 'bad_request',
+      message: expect.not.stringContaining('APP_USR'),
+    });
+    expect(accepted.length).toBeLessThanOrEqual(1);
+  });
+
+  it.each(['ftp://host', 'https://user:pw@host', 'https://host/?a=1', 'https://host/#x', 'host'])(
+    'the base URL %s',
+    (baseUrl) => {
+      expect(() => createUpstream({ baseUrl, connections: 1, connectTimeout_ms: 1, userAgent: 'x' })).toThrow(
+        /base URL/,
+      );
+    },
+  );
+});
+
+describe('counting', () => {
+  it('tells name, kind and status of every call', async () => {
+    const seen: unknown[] = [];
+    const { url } = await peer((socket) =>
+      onRequest(socket, (_text, number) => (number === 1 ? socket.write(answer(404, '{}')) : socket.destroy())),
+    );
+    const upstream = client(url, {
+      connections: 1,
+      onOutcome: (name, kind, status, duration_ms) => seen.push([name, kind, status, duration_ms >= 0]),
+    });
+    await upstream.send(call());
+    await upstream.send(call());
+    expect(seen).toEqual([
+      ['create', 'answered', 404, true],
+      ['create', 'broken', null, true],
+    ]);
+  });
+});

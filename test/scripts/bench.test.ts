@@ -1,0 +1,331 @@
+/** `npm run bench` with the smallest counts: it runs whole, and its counts are proved. No figure is judged here. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { changesOf } from '../../bench/result/compare.ts';
+import { goalsOf } from '../../bench/result/goals.ts';
+import type { Line } from '../../bench/result/lines.ts';
+import type { Result } from '../../bench/result/result.ts';
+import { readStartScript } from '../../bench/start-script.ts';
+import { percentile, spreadOf } from '../../bench/statistics.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const BENCH = join(ROOT, 'bench', 'bench.ts');
+const LIMIT_MS = 120_000;
+
+let directory: string;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'puente-bench-test-'));
+});
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+function runBench(...options: string[]) {
+  return spawnSync(process.execPath, [BENCH, ...options], { encoding: 'utf8', timeout: LIMIT_MS });
+}
+
+/** As little as it takes to go once through every part of a round. */
+const SMALLEST = ['--seconds', '0.2', '--warm-up', '20', '--repetitions', '1', '--concurrency', '1,4', '--pin', 'free'];
+
+describe('npm run bench', () => {
+  test(
+    'measures the contestants on a fresh machine, proves the counts, judges the goals, and leaves only its result',
+    () => {
+      const cases = 'create,get-live,get-final,payment-search,merchant-order,carried,event';
+      const asked = [
+        '--plain',
+        '--case',
+        cases,
+        '--contestants',
+        'bare translation,translation with rows',
+        '--results',
+        directory,
+      ];
+      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked);
+      expect(status, stderr + stdout).toBe(0);
+      const [file = '', ...left] = readdirSync(directory);
+      expect(left).toEqual([]);
+      const result = JSON.parse(readFileSync(join(directory, file), 'utf8')) as Result; // written by the benchmark
+      expect(result.machine.node).toBe(process.version);
+      expect(result).toMatchObject({ upstream: 'Node', load: 'own', faults: [] });
+      const expected = cases
+        .split(',')
+        .flatMap((name) =>
+          [1, 4].flatMap((in_flight) =>
+            [
+              'bare proxy',
+              ...(name === 'create' ? ['bare translation', 'translation with rows'] : []),
+              'direct',
+              'puente',
+            ].map((who) => `${name} ${in_flight} ${who}`),
+          ),
+        );
+      const found = result.lines.map((line) => `${line.case_name} ${line.in_flight} ${line.contestant}`);
+      expect(found.sort()).toEqual(expected.sort());
+      for (const { what, expected: right, found: counted } of result.checks) expect(counted, what).toBe(right);
+      const rows = result.checks.filter(({ what }) => what.startsWith('rows with their order'));
+      expect(rows.map(({ what }) => what.slice('rows with their order in the database'.length))).toEqual([
+        '',
+        ' of the bare translation',
+        ' of the translation with rows',
+      ]);
+      expect(rows[0]?.found).toBeGreaterThan(600);
+      for (const { found } of rows) expect(found).toBeGreaterThan(20);
+      expect(result.goals.map(({ verdict }) => verdict)).toContain('not measured');
+      expect(stdout).toContain('added over direct');
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'shows where the main thread of each contestant spends its time',
+    () => {
+      const [results, profiles] = [join(directory, 'profiled'), join(directory, 'profiles')];
+      // Long enough for samples of what takes a few percent, on a machine that does something else as well.
+      const enough = ['--seconds', '1', '--concurrency', '4'];
+      const asked = ['--plain', '--case', 'create,carried', '--profile', profiles, '--results', results];
+      const { status, stdout, stderr } = runBench(...SMALLEST, ...enough, ...asked);
+      expect(status, stderr + stdout).toBe(0);
+      const [file = ''] = readdirSync(results);
+      const { costs } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // written by the benchmark
+      const of = (contestant: string, case_name: string): string[] =>
+        costs.flatMap((one) =>
+          one.contestant === contestant && one.case_name === case_name ? Object.keys(one.us) : [],
+        );
+      expect(of('puente', 'create')).toEqual(
+        expect.arrayContaining(['src/core', 'src/mapping', 'undici', 'Express', 'to and from the writer thread']),
+      );
+      expect(of('puente', 'carried')).toContain('http-proxy-middleware');
+      expect(of('bare proxy', 'carried')).toEqual(expect.arrayContaining(['http-proxy-middleware', 'Node and V8']));
+      expect(of('bare proxy', 'create').some((owner) => owner.startsWith('src/'))).toBe(false);
+      expect(readdirSync(profiles).length).toBe(costs.length);
+      expect(stdout).toMatch(/Main thread, µs for one request: free, create, 4 in flight/);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'holds two processes on a PostgreSQL server against one, and proves the counts',
+    () => {
+      const results = join(directory, 'workers');
+      const smallest = ['--seconds', '0.2', '--warm-up', '10', '--repetitions', '1', '--plain'];
+      const { status, stdout, stderr } = runBench(...smallest, '--case', 'workers', '--results', results);
+      expect(status, stderr + stdout).toBe(0);
+      const [file = ''] = readdirSync(results);
+      const { workers, checks, faults } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // as above
+      expect(workers?.lines.map(({ processes }) => processes)).toEqual([1, 2]);
+      for (const { puente_us, postgres_us } of workers?.lines ?? [])
+        expect(Math.min(puente_us.min, postgres_us.min)).toBeGreaterThan(0);
+      expect([checks.length, faults]).toEqual([4, []]);
+      rmSync(results, { recursive: true });
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'measures on both engines what sales leave behind, and that all that is old goes',
+    () => {
+      const file = join(directory, 'capacity.json');
+      const own = join(directory, 'capacity');
+      const asked = ['--plain', '--case', 'growth,retention', '--sales', '20', '--results', own, '--json', file];
+      const { status, stdout, stderr } = runBench(...asked);
+      expect(status, stderr + stdout).toBe(0);
+      const { growth, retention } = JSON.parse(readFileSync(file, 'utf8')) as Result; // written by the benchmark
+      const tables = ['events', 'exchanges', 'link_states', 'links', 'notice_attempts', 'notices'];
+      expect(growth?.map((one) => [one.engine, one.tables.map(({ table }) => table)])).toEqual([
+        ['SQLite', tables],
+        ['PostgreSQL', tables],
+      ]);
+      for (const one of growth ?? []) {
+        expect(one.tables.find(({ table }) => table === 'links')).toMatchObject({ rows: 20 });
+        for (const { row_bytes } of one.tables) expect(row_bytes).toBeGreaterThan(0);
+      }
+      for (const { days, kept_days } of retention ?? [])
+        expect(days.map(({ sales_deleted }) => sales_deleted)).toEqual(
+          days.map((_, day) => (day > kept_days ? 20 : 0)),
+        );
+      expect(stdout).toContain('GB a day at 50/s');
+      rmSync(file);
+      rmSync(own, { recursive: true });
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'measures another checkout in turn with this one, and proves the counts of both',
+    () => {
+      const results = join(directory, 'beside');
+      const asked = ['--plain', '--case', 'create,get-final', '--beside', ROOT, '--results', results];
+      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked);
+      expect(status, stderr + stdout).toBe(0);
+      const [file = ''] = readdirSync(results);
+      const { lines, checks } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // as above
+      expect(
+        lines.map((line) => `${line.case_name} ${line.in_flight} ${line.contestant} ${line.ratio}`).sort(),
+      ).toEqual(
+        ['create', 'get-final'].flatMap((name) =>
+          [1, 4].flatMap((in_flight) => [
+            `${name} ${in_flight} puente beside null`,
+            `${name} ${in_flight} puente null`,
+          ]),
+        ),
+      );
+      for (const { contestant, beside } of lines)
+        if (contestant === 'puente') expect(beside?.ratio.median).toBeGreaterThan(0);
+        else expect(beside).toBeNull();
+      const rows = checks.filter(({ what }) => what.startsWith('rows with their order'));
+      expect(rows.map(({ what }) => what)).toEqual([
+        'rows with their order in the database',
+        'rows with their order in the database beside',
+      ]);
+      // Those that get-final reads, and those that were made.
+      for (const { found } of rows) expect(found).toBeGreaterThan(200);
+      expect(stdout).toContain('Puente over the checkout beside it');
+      rmSync(results, { recursive: true });
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'measures two checkouts on a PostgreSQL server, whose time is theirs, and holds neither against the goals of a file',
+    () => {
+      const results = join(directory, 'server');
+      const asked = ['--plain', '--case', 'create', '--postgres', '--beside', ROOT, '--results', results];
+      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked, '--save-baseline');
+      expect(status, stderr + stdout).toBe(0);
+      const file = join(results, 'baseline.json');
+      const { engine, lines, checks, goals } = JSON.parse(readFileSync(file, 'utf8')) as Result; // as above
+      expect(engine).toBe('PostgreSQL');
+      expect(lines.map(({ in_flight, contestant }) => `${in_flight} ${contestant}`).sort()).toEqual(
+        [1, 4].flatMap((in_flight) => [`${in_flight} puente`, `${in_flight} puente beside`]),
+      );
+      const rows = checks.filter(({ what }) => what.startsWith('rows with their order'));
+      expect(rows).toHaveLength(2);
+      for (const { expected, found } of rows) expect([found, found > 20]).toEqual([expected, true]);
+      expect(new Set(goals.map(({ verdict }) => verdict))).toEqual(new Set(['not measured']));
+      expect(stdout).toContain("Puente's rows on PostgreSQL");
+      const other = runBench('--compare', '--results', results);
+      expect(other.stderr).toContain('its rows on PostgreSQL, this one has');
+      expect(other.status).toBe(1);
+      rmSync(results, { recursive: true });
+    },
+    LIMIT_MS,
+  );
+
+  test.each([
+    { options: ['--beside', '/no/such/checkout'], told: 'There is no src/main.ts in /no/such/checkout' },
+    { options: ['--concurrency', '0'], told: 'Give whole numbers above 0.' },
+    { options: ['--case', 'create,no-such-case'], told: 'There is no no-such-case; there are create, get-live' },
+    { options: ['--contestants', 'nobody'], told: 'There is no nobody' },
+  ])(
+    'refuses $options',
+    ({ options, told }) => {
+      const { status, stderr } = runBench(...options);
+      expect(stderr).toContain(told);
+      expect(status).toBe(1);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'refuses to compare with nothing before it measures for minutes',
+    () => {
+      const { status, stderr } = runBench('--compare', '--results', join(directory, 'empty'));
+      expect(stderr).toContain('There is no saved run at');
+      expect(stderr).toContain('--save-baseline');
+      expect(status).toBe(1);
+      rmSync(join(directory, 'empty'), { recursive: true });
+    },
+    LIMIT_MS,
+  );
+});
+
+test('what is measured is what `npm start` and the image run', () => {
+  const { environment, options } = readStartScript(ROOT);
+  expect(options).toContain('--max-old-space-size=1024');
+  const image = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
+  const words = ['node', ...options, 'src/main.ts'].map((word) => JSON.stringify(word));
+  expect(image).toContain(`CMD [${words.join(', ')}]`);
+  // The start that fills the cache of what is compiled: V8 takes nothing from one that ran with other options.
+  expect(image).toContain(`${options.join(' ')} src/main.ts > /tmp/said &`);
+  expect(Object.keys(environment)).toEqual(['MALLOC_ARENA_MAX', 'NODE_COMPILE_CACHE']);
+  expect(environment.NODE_COMPILE_CACHE).toBe(join(ROOT, 'node_modules/.cache/puente'));
+  expect(image).toContain(`MALLOC_ARENA_MAX=${environment.MALLOC_ARENA_MAX} `);
+  expect(image).toContain('NODE_COMPILE_CACHE=');
+});
+
+/** A line of Puente's with one thing told. */
+function lineOf(ratio: readonly number[]): Line {
+  return {
+    case_name: 'create',
+    arrangement: 'free',
+    fsync_delay_us: null,
+    in_flight: 64,
+    rate: null,
+    contestant: 'puente',
+    generator: 'own',
+    per_second: spreadOf([1]),
+    ratio: spreadOf(ratio),
+    p50_ms: spreadOf([1]),
+    p99_ms: spreadOf([1]),
+    p999_ms: spreadOf([1]),
+    added: null,
+    cpu_us: null,
+    cpu_ratio: null,
+    beside: null,
+    resident_mb: null,
+    loop_p99_ms: null,
+  };
+}
+
+describe('a goal', () => {
+  test.each([
+    { repetitions: [1.11, 1.3, 1.2], verdict: 'met' },
+    { repetitions: [0.2, 0.3, 1.09], verdict: 'missed' },
+    { repetitions: [0.01, 36], verdict: 'undecided' },
+    { repetitions: [1.09, 1.2, 1.3], verdict: 'undecided' },
+  ])('of 1.1 is $verdict by $repetitions', ({ repetitions, verdict }) => {
+    const measured = { lines: [lineOf(repetitions)], not_measured: [], sizes: null, memory: null, workers: null };
+    // Only these parts are read.
+    const goals = goalsOf(measured as Partial<Result> as Result);
+    expect(goals.find(({ goal }) => goal === 'create, 64 in flight, free: ≥ 1.1 × the bare proxy')?.verdict).toBe(
+      verdict,
+    );
+    expect(goals.filter((one) => one.verdict !== 'not measured')).toHaveLength(1);
+  });
+});
+
+describe('comparing with a saved run', () => {
+  const line = (median: number): Line => lineOf([median * 0.99, median, median * 1.01]);
+  const resultOf = (median: number, per_create: number) =>
+    // Only these parts are read.
+    ({ lines: [line(median)], instructions: { counter: 'perf', creates: 1, per_create } }) as Partial<Result> as Result;
+
+  test.each([
+    { ratio: 0.5, instructions: 1000, verdicts: ['worse', 'same'] },
+    { ratio: 0.97, instructions: 1000, verdicts: ['same', 'same'] },
+    { ratio: 2, instructions: 500, verdicts: ['better', 'better'] },
+    { ratio: 1, instructions: 1200, verdicts: ['same', 'worse'] },
+  ])('ratio 1 before and $ratio now, 1000 instructions and $instructions: $verdicts', (now) => {
+    const changes = changesOf(resultOf(1, 1000), resultOf(now.ratio, now.instructions));
+    expect(changes.map(({ verdict }) => verdict)).toEqual(now.verdicts);
+  });
+});
+
+describe('statistics', () => {
+  test('a percentile is a value that was measured', () => {
+    const values = Array.from({ length: 100 }, (_, index) => index + 1);
+    expect(percentile(values, 0.5)).toBe(50);
+    expect(percentile(values, 0.99)).toBe(99);
+    expect(percentile([7], 0.99)).toBe(7);
+    expect(percentile([], 0.5)).toBeNaN();
+  });
+
+  test('a median stands in the middle of its spread', () => {
+    expect(spreadOf([3, 1, 2])).toEqual({ median: 2, min: 1, max: 3 });
+    expect(spreadOf([4, 1, 2, 3])).toEqual({ median: 2.5, min: 1, max: 4 });
+  });
+});
