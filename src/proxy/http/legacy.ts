@@ -8,6 +8,7 @@ import { markLimitation } from '../evidence/limitation-mark.ts';
 import { stories } from '../operations.ts';
 import { chooseLane, type Lane } from '../routing/lane.ts';
 import type { Merchant } from '../routing/merchant.ts';
+import { namedBy, namings } from '../routing/named.ts';
 import { isShadowed } from '../routing/stage.ts';
 import { provenMerchant } from '../routing/token-ownership.ts';
 import type { Runtime } from '../runtime.ts';
@@ -51,7 +52,7 @@ export interface LegacyDoor {
 export function legacyRouter(door: LegacyDoor): RequestHandler {
   const routers = narrowRouters();
   for (const operation of door.runtime.tables.operations) {
-    if (stories[operation.story] === undefined) {
+    if (stories[operation.story] === undefined || namings[operation.story] === undefined) {
       throw new PuenteError(
         'bad_tables',
         `operations.yaml: ${operation.name} names the story ${operation.story}, which does not exist`,
@@ -122,8 +123,7 @@ type OnOrders = Extract<Lane, { lane: 'orders' }>;
 
 /** The lane, with what it tells of the call's merchant, unit and id. */
 async function chooseLaneOf(runtime: Runtime, operation: Operation, call: Ongoing, token: Secret): Promise<Lane> {
-  const story = storyOf(operation);
-  const lane = await chooseLane(runtime, token, story.names(runtime, call.path), operation.kind);
+  const lane = await chooseLane(runtime, token, namedBy(runtime, operation, call.path), operation.kind);
   call.lane = lane.lane === 'legacy' ? 'legacy' : 'orders';
   call.is_token_refused = lane.lane === 'legacy' && lane.is_token_refused === true;
   call.stage = lane.stage;
@@ -159,7 +159,7 @@ async function translate(
     return refused(family, 'additional_property', invented);
   const body = operation.body === 'dropped' ? undefined : await readJson(door, operation, request);
   call.body = body;
-  return await storyOf(operation).run(door.runtime, {
+  return await storyOf(operation)(door.runtime, {
     operation,
     received_at: call.at,
     target: scrubbedTarget(request),

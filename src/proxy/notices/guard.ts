@@ -8,8 +8,6 @@ import { heardOfAddress, say } from '../../locales/sentences.ts';
 import { addressRefusal, oneSpelling } from './address.ts';
 import { publicResolver, type Resolve, systemResolver } from './resolve.ts';
 
-export type { Resolve };
-
 export interface OutboundPolicy {
   /** Opens plain http, loopback and private addresses, and every port: for a sandbox or a closed network. */
   allow_private: boolean;

@@ -4,8 +4,9 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { createPassing } from '../passing.ts';
 import type { Attempt } from '../records/notices.ts';
-import { checkUrl, guardedConnector, type OutboundPolicy, type Resolve } from './guard.ts';
+import { checkUrl, guardedConnector, type OutboundPolicy } from './guard.ts';
 import type { NoticeRequest } from './point-request.ts';
+import type { Resolve } from './resolve.ts';
 import { readRetryAfter } from './retry-schedule.ts';
 
 /** The legacy contract gives a receiver 22 s (`legacy-point.md` §3.2). */

@@ -2,7 +2,7 @@
 import { askedAmount } from '../../mapping/asked-amount.ts';
 import type { LegacyCall } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
-import { nicknameOf } from '../qr/merchant-order.ts';
+import { nicknameOf } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';
 import { makeRefund, tellRefund } from './make-refund.ts';
 import { refundBody, refundContext } from './refund-view.ts';

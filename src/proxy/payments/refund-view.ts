@@ -5,7 +5,7 @@ import { offsetTime } from '../../mapping/moment.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/limitation-mark.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
-import { nicknameOf } from '../qr/merchant-order.ts';
+import { nicknameOf } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Link } from '../sales/link.ts';
 import { factsOf, findRefund, nodesOf, type RefundFacts } from './judge.ts';

@@ -5,13 +5,13 @@ import { markLimitation } from '../evidence/limitation-mark.ts';
 import type { LegacyCall } from '../http/call.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import { searchKey } from '../payments/search-moment.ts';
-import { distrust } from '../routing/merchant-identity.ts';
+import { distrust, nicknameOf } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';
 import { noteFound } from '../sales/heard.ts';
 import type { Link } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
-import { type MerchantOrder, markShown, nicknameOf, renderMerchantOrder } from './merchant-order.ts';
+import { type MerchantOrder, markShown, renderMerchantOrder } from './merchant-order.ts';
 import { type MerchantOrderSearch, readSearch } from './merchant-order-filters.ts';
 
 /** Of our own sales a search looks at so many at most, newest first: a day of a busy shop, rendered in milliseconds (LIM-41). */

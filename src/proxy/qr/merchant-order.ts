@@ -1,10 +1,11 @@
 /** The story of reading a merchant order, which the orders API doesn't have any more. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { decimalOf } from '../../contract/legacy-amount.ts';
 import type { merchantOrder } from '../../contract/merchant-orders.ts';
 import { markLimitation } from '../evidence/limitation-mark.ts';
 import type { LegacyCall } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { nicknameOf } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';
 import { noteRead } from '../sales/heard.ts';
 import type { Link } from '../sales/link.ts';
@@ -50,37 +51,4 @@ export function renderMerchantOrder(runtime: Runtime, call: LegacyCall, link: Li
     ...(link.payment_id === null ? {} : { payment_id: Number(link.payment_id) }),
   });
   return value.body as MerchantOrder; // the table has just checked it
-}
-
-/** The seller's public name, as the account says it. */
-const account = z.looseObject({ nickname: z.string().default('') });
-
-/** No answer is worth more of a till's time than this for a name that nobody pays by. */
-const NICKNAME_WAIT_MS = 1_000;
-/** While it can't be learned it is asked for once a minute, not at every poll. */
-const FAILURE_KEPT_MS = 60_000;
-
-/**
- * Asked for as seldom as what a till's number stands for; empty while it can't be learned. Waits for half of what is
- * left of the call's time at most, so that what the call is about keeps the other half.
- */
-export async function nicknameOf(runtime: Runtime, call: LegacyCall): Promise<string> {
-  const { reads, create } = runtime.settings;
-  const now = runtime.clock.now();
-  const ask = async (): Promise<string | null> => {
-    const outcome = await runtime.upstream.send({
-      name: 'users_me',
-      method: 'GET',
-      path: '/users/me',
-      token: call.token,
-      timeout_ms: Math.min(NICKNAME_WAIT_MS, reads.timeout_ms),
-    });
-    const known = outcome.kind === 'answered' && outcome.status === 200 ? account.safeParse(outcome.body) : null;
-    return known?.success ? known.data.nickname : null;
-  };
-  const key = `nickname ${call.merchant.id}`;
-  const asked = runtime.cache.get(key, now, reads.pos_fresh_ms, ask, (one) => (one === null ? FAILURE_KEPT_MS : true));
-  const wait_ms = (call.received_at + create.deadline_ms - now) / 2;
-  if (wait_ms >= NICKNAME_WAIT_MS) return (await asked) ?? '';
-  return (await Promise.race([asked, runtime.clock.sleep(Math.max(wait_ms, 0))])) ?? '';
 }

@@ -1,4 +1,5 @@
 /** Whose token this is: known only once the upstream has accepted it (DESIGN, Words: Merchant). */
+import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import { userMe } from '../../contract/users.ts';
@@ -128,4 +129,40 @@ async function accept(
   const merchant = await runtime.store.merchant(user.id);
   if (merchant === null) return { kind: 'refused', error: 'unavailable' };
   return { kind: 'accepted', merchant, fingerprint };
+}
+
+/** The seller's public name, as the account says it. */
+const account = z.looseObject({ nickname: z.string().default('') });
+
+/** No answer is worth more of a till's time than this for a name that nobody pays by. */
+const NICKNAME_WAIT_MS = 1_000;
+/** While it can't be learned it is asked for once a minute, not at every poll. */
+const FAILURE_KEPT_MS = 60_000;
+
+/**
+ * Asked for as seldom as what a till's number stands for; empty while it can't be learned. Waits for half of what is
+ * left of the call's time at most, so that what the call is about keeps the other half.
+ */
+export async function nicknameOf(
+  runtime: Runtime,
+  call: { merchant: Pick<Merchant, 'id'>; token: Secret; received_at: number },
+): Promise<string> {
+  const { reads, create } = runtime.settings;
+  const now = runtime.clock.now();
+  const ask = async (): Promise<string | null> => {
+    const outcome = await runtime.upstream.send({
+      name: 'users_me',
+      method: 'GET',
+      path: '/users/me',
+      token: call.token,
+      timeout_ms: Math.min(NICKNAME_WAIT_MS, reads.timeout_ms),
+    });
+    const known = outcome.kind === 'answered' && outcome.status === 200 ? account.safeParse(outcome.body) : null;
+    return known?.success ? known.data.nickname : null;
+  };
+  const key = `nickname ${call.merchant.id}`;
+  const asked = runtime.cache.get(key, now, reads.pos_fresh_ms, ask, (one) => (one === null ? FAILURE_KEPT_MS : true));
+  const wait_ms = (call.received_at + create.deadline_ms - now) / 2;
+  if (wait_ms >= NICKNAME_WAIT_MS) return (await asked) ?? '';
+  return (await Promise.race([asked, runtime.clock.sleep(Math.max(wait_ms, 0))])) ?? '';
 }

@@ -1,5 +1,6 @@
 /** What the path of an operation is about: looked up before the lane is chosen (DESIGN, Words: Lane). */
 import { INTENT_ID } from '../../contract/identifiers.ts';
+import type { Operation } from '../../mapping/tables.ts';
 import type { Runtime } from '../runtime.ts';
 import { slotOf } from '../sales/link.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../sales/minted.ts';
@@ -7,7 +8,7 @@ import type { Named } from './lane.ts';
 
 type PathValues = Readonly<Record<string, string>>;
 /** Reads the map at most; asks nobody. */
-export type Naming = (runtime: Runtime, path: PathValues) => Named | Promise<Named>;
+type Naming = (runtime: Runtime, path: PathValues) => Named | Promise<Named>;
 
 export const byIntent: Naming = async (runtime, { intent_id = '' }) => {
   const legacy_id = intent_id.toLowerCase();
@@ -63,3 +64,39 @@ export const byMerchantOrder: Naming = async (runtime, { merchant_order_id = '' 
 
 export const byHistory: Naming = () => ({ kind: 'history' });
 export const byMerchant: Naming = () => ({ kind: 'merchant' });
+
+/** By the names of operations' stories in `mappings/operations.yaml`; `legacyRouter` refuses a name without a row. */
+export const namings: Readonly<Record<string, Naming>> = {
+  list_devices: byMerchant,
+  change_mode: byDeviceSetting,
+  create_intent: byDevice,
+  get_intent: byIntent,
+  cancel_intent: byIntent,
+  cancel_without_device: byIntent,
+  list_events: byHistory,
+  last_status: byIntent,
+  // Whose payment it is stands in the body: its story looks, for whoever has had sales on orders.
+  refund_intent: byHistory,
+  create_preference: byPointOfSale,
+  create_store_order: byPointOfSale,
+  create_dynamic_code: byDynamicCode,
+  create_hybrid_code: byPointOfSale,
+  cancel_point_of_sale: atPointOfSale,
+  confirm_withdrawal: byMerchantOrder,
+  get_point_of_sale: atPointOfSale,
+  get_merchant_order: byMerchantOrder,
+  search_merchant_orders: byHistory,
+  search_payments: byHistory,
+  get_payment: byPayment,
+  search_collections: byHistory,
+  get_collection: byPayment,
+  create_refund: byPayment,
+  list_refunds: byPayment,
+  get_refund: byPayment,
+  refund_collection: byPayment,
+};
+
+/** What a call is about, by its operation and the values of its path. May read the store; makes no network call. */
+export function namedBy(runtime: Runtime, { story }: Operation, path: PathValues): Named | Promise<Named> {
+  return namings[story]?.(runtime, path) ?? { kind: 'merchant' };
+}

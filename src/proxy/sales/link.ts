@@ -140,3 +140,8 @@ export function unitOf(slot: string): string {
 export function slotOf(family: LinkFamily, unit: string): string {
   return `${family}:${unit}`;
 }
+
+/** At its till's wish, or because nobody claimed it: an answer with it would lead to a sale that can't be paid. */
+export function wasCanceledByUs({ cancel, order }: Link): boolean {
+  return cancel !== null && order?.status === 'canceled';
+}

@@ -1,7 +1,7 @@
 /** Is a create a new sale, a retry of one, or in the way of one? Pure (`reliability.md` §3.9, `legacy-point.md` finding 11). */
 
 import type { Met } from '../store.ts';
-import type { Link } from './link.ts';
+import { type Link, wasCanceledByUs } from './link.ts';
 
 /** What the judgement needs of time. */
 export interface RetryWindows {
@@ -48,9 +48,4 @@ function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
   }
   if (!has_same_key) return false;
   return is_keyed ? may_be_repeated : windows.acknowledged_ms(sale) < windows.join_window_ms;
-}
-
-/** At its till's wish, or because nobody claimed it: an answer with it would lead to a sale that can't be paid. */
-export function wasCanceledByUs({ cancel, order }: Link): boolean {
-  return cancel !== null && order?.status === 'canceled';
 }

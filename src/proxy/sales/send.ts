@@ -7,7 +7,7 @@ import { type AttemptResult, attemptCreate } from './attempt.ts';
 import { applyOrder, changeLink, type Decision, unclaimed } from './change.ts';
 import { isContradicted } from './contradiction.ts';
 import type { Link, LinkChange } from './link.ts';
-import { wasCanceledByUs } from './opening.ts';
+import { wasCanceledByUs } from './link.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 
 export type Sent =

@@ -5,6 +5,7 @@ import { stories } from '../../../src/proxy/operations.ts';
 import { chooseLane } from '../../../src/proxy/routing/lane.ts';
 import { beginCarried, endCarried } from '../../../src/proxy/routing/legacy-ledger/carry.ts';
 import { noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger/ended.ts';
+import { namedBy } from '../../../src/proxy/routing/named.ts';
 import type { Runtime } from '../../../src/proxy/runtime.ts';
 import type { Secret } from '../../../src/proxy/secret.ts';
 import type { LegacySide } from './legacy.ts';
@@ -36,13 +37,13 @@ export async function callOf(
   const body = text === '' ? undefined : parseJson(text);
   const received_at = runtime.clock.now();
   for (let choice = 0; choice < MAX_CHOICES; choice++) {
-    const lane = await chooseLane(runtime, token, await story.names(runtime, path), operation.kind);
+    const lane = await chooseLane(runtime, token, await namedBy(runtime, operation, path), operation.kind);
     if (lane.lane === 'refused') return { side: null, status: 503, body: null };
     let merchant_id = lane.lane === 'legacy' ? lane.merchant_id : lane.merchant.id;
     if (lane.lane === 'orders') {
       const { merchant, link } = lane;
       const call = { operation, received_at, target: JSON.stringify(path), path, query: {}, headers: {}, body, token };
-      const answer = await story.run(runtime, { ...call, merchant, link }).catch(refusalOf);
+      const answer = await story(runtime, { ...call, merchant, link }).catch(refusalOf);
       if (answer.kind === 'answer') return { side: 'orders', status: answer.status, body: answer.body };
       if (answer.kind === 'moved') continue;
       merchant_id = merchant.id;

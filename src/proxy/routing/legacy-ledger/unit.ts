@@ -1,12 +1,12 @@
 /** Which unit a carried call works on, as the lane names it: the slot that must not be live on orders meanwhile. */
 import { EXTERNAL_ID } from '../../../contract/identifiers.ts';
 import type { Operation } from '../../../mapping/tables.ts';
-import { stories } from '../../operations.ts';
 import { isNoPosOfOrders, peekPos } from '../../qr/pos-lookup.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../../records/routing.ts';
 import type { Runtime } from '../../runtime.ts';
 import { slotOf } from '../../sales/link.ts';
 import type { Secret } from '../../secret.ts';
+import { namedBy } from '../named.ts';
 
 /** A call that is carried, with whom its token claims to be. */
 export interface CarriedCall {
@@ -28,9 +28,9 @@ export function isTerminalRefund({ story }: Operation): boolean {
 /** Null where the call names no unit that orders could ever have. Asks nobody. */
 export async function unitOf(runtime: Runtime, merchant_id: string, call: CarriedCall): Promise<CarriedUnit | null> {
   if (isTerminalRefund(call.operation)) return knownUnit(slotOf('point', call.path.device_id ?? ''), true);
-  const named = await stories[call.operation.story]?.names(runtime, call.path);
-  if (named?.kind === 'slot') return knownUnit(named.slot, named.work !== 'beside');
-  if (named?.kind !== 'pos') return null;
+  const named = await namedBy(runtime, call.operation, call.path);
+  if (named.kind === 'slot') return knownUnit(named.slot, named.work !== 'beside');
+  if (named.kind !== 'pos') return null;
   const lookup = await peekPos(runtime, merchant_id, named.pos_id);
   if (lookup?.kind === 'known') return knownUnit(slotOf('qr', lookup.external_pos_id), true);
   if (lookup !== null && isNoPosOfOrders(lookup)) return null;
