@@ -45,7 +45,7 @@ export default defineConfig({
     setupFiles: ['test/property-seed.ts'],
     // Processes, because of native modules and worker threads; each is kept for many files, which share what they import:
     // nothing here has state at its top but a count of carried bytes, and to import it all anew for each file costs more
-    // than most files do. Large bodies are watched as they are in production (`src/proxy/http/collect-behind.ts`).
+    // than most files do. Large bodies are watched as they are in production (`src/proxy/http/passthrough.ts`).
     pool: 'forks',
     execArgv: ['--expose-gc'],
     isolate: false,

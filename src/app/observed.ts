@@ -6,9 +6,7 @@ import { readError } from '../mapping/errors.ts';
 import { markedInCode } from '../mapping/limitations.ts';
 import { refusal } from '../mapping/refusal.ts';
 import type { Loss, Tables, Translated } from '../mapping/tables.ts';
-import type { ExchangeDraft } from '../proxy/evidence/exchange.ts';
-import { noteUnknown } from '../proxy/evidence/exchange-unknown.ts';
-import { markLimitation } from '../proxy/evidence/limitation-mark.ts';
+import { type ExchangeDraft, markLimitation, noteUnknown } from '../proxy/evidence/exchange.ts';
 import type { Log, LogFields } from '../proxy/runtime.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../proxy/upstream/upstream.ts';
 

@@ -4,22 +4,21 @@ import { createSecureContext } from 'node:tls';
 import express, { type ErrorRequestHandler, type Express } from 'express';
 import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
-import type { Admission } from '../proxy/http/admission.ts';
-import { createAfter } from '../proxy/http/after.ts';
+import { type Admission, admissionGate } from '../proxy/http/admission.ts';
+import { createAfter } from '../proxy/http/after-answer.ts';
 import { errorAnswer, sendAnswer } from '../proxy/http/answer.ts';
-import { admissionGate } from '../proxy/http/gate.ts';
+import { createExchanges, type Exchanges } from '../proxy/http/exchange.ts';
 import { legacyRouter } from '../proxy/http/legacy.ts';
 import { refused } from '../proxy/http/legacy-answer.ts';
-import { createExchanges, type Exchanges } from '../proxy/http/ongoing.ts';
 import { familyOf, type Passthrough } from '../proxy/http/passthrough.ts';
+import { unknownEndpoints } from '../proxy/http/proxy-legacy.ts';
 import { readToken } from '../proxy/http/request.ts';
 import { type Listening, listen } from '../proxy/http/server.ts';
-import { unknownEndpoints } from '../proxy/http/unknown-endpoint.ts';
 import { webhookRouter } from '../proxy/http/webhooks.ts';
 import type { Runtime } from '../proxy/runtime.ts';
 import type { Secret } from '../proxy/secret.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
-import type { Telemetry } from '../proxy/telemetry/spans.ts';
+import type { Telemetry } from '../proxy/telemetry/telemetry.ts';
 
 export interface PublicParts {
   runtime: Runtime;

@@ -1,7 +1,7 @@
 /** The settings that decide what the specification leaves open, with their values in force (DESIGN decision 14). */
 
 import type { Assumption } from '../ops/report/report.ts';
-import { shownUrl } from '../proxy/notices/shown-url.ts';
+import { shownUrl } from '../proxy/notices/guard.ts';
 import type { Config } from './config.ts';
 import { describeSettings } from './describe.ts';
 

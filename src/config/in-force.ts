@@ -1,7 +1,7 @@
 /** The settings in force, each with the place it came from; secrets say only whether they are set. */
 
 import type { SettingInForce } from '../ops/doctor/installation.ts';
-import { shownUrl } from '../proxy/notices/shown-url.ts';
+import { shownUrl } from '../proxy/notices/guard.ts';
 import { type Config, sourcesOf } from './config.ts';
 import { factsOf } from './kinds.ts';
 import { leaves } from './schema.ts';

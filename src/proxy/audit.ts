@@ -69,3 +69,43 @@ function canonicalJson(value: unknown): string {
     .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
   return `{${members.join(',')}}`;
 }
+
+// What a line of the audit chain can say was done: a closed list, so that each has words in every language.
+
+export const auditActions = [
+  'stage',
+  'move proposed',
+  'move approved',
+  'move declined',
+  'move expired',
+  'move withdrawn',
+  'bulk move started',
+  'bulk move aborted',
+  'bulk move stopped',
+  'bulk move done',
+  'brown-out scheduled',
+  'brown-out aborted',
+  'merchant settings',
+  'judge difference',
+  'safety stop',
+  'safety stop observed',
+  'safety reset',
+  'settle',
+  'reconcile',
+  'mismatch missing',
+  'mismatch stale',
+  'mismatch orphan',
+  'mismatch amount',
+  'mismatch contradiction',
+  'mismatch state',
+  'terminal held',
+  'replay notice',
+  'replay notices',
+  'backup',
+  'restored',
+  'restored sale',
+  'log lost',
+  'store transferred',
+  'erase',
+] as const;
+export type AuditAction = (typeof auditActions)[number];

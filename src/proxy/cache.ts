@@ -1,6 +1,6 @@
 /** A cache of answers, kept for a short time in this process, so that tills that poll don't become upstream calls. */
 
-import { createRecent, type Recent } from './recent.ts';
+import { createRecent, type Recent } from './lru.ts';
 
 /** Entries kept at most over all kinds; a forgotten one only costs a call. */
 const CAPACITY = 20_000;

@@ -1,6 +1,9 @@
 /** A loop over due work: polls the store, works on a bounded number of items at once, never twice on one at a time. */
-import { createPassing } from './passing.ts';
-import type { Log, LogFields } from './runtime.ts';
+
+import { openDraft } from './evidence/exchange.ts';
+import { createPassing } from './lru.ts';
+import type { Log, LogFields, Runtime } from './runtime.ts';
+import type { Telemetry, Worked } from './telemetry/telemetry.ts';
 
 export interface Loop {
   /** There may be work now: don't wait for the next poll. */
@@ -97,4 +100,40 @@ export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
 
 function describe(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown error';
+}
+
+// Work that no till waits for, done for a draft of its own: its log lines and its upstream calls are known by the
+// sale.
+
+/**
+ * Runs the work, and tells of it when it has asked upstream or come to an end.
+ * @param work resolves with how it came out; null when there was nothing to do.
+ * @throws what the work throws.
+ */
+export async function workOn(
+  runtime: Pick<Runtime, 'clock' | 'inExchange'>,
+  telemetry: Telemetry | null,
+  about: Pick<Worked, 'name' | 'legacy_id' | 'merchant_id'>,
+  work: () => Promise<string | null>,
+): Promise<void> {
+  const at = runtime.clock.now();
+  const draft = openDraft(performance.now());
+  draft.legacy_id = about.legacy_id;
+  let outcome: string | null = 'failed';
+  try {
+    outcome = await runtime.inExchange(draft, work);
+  } finally {
+    if (telemetry !== null && (outcome !== null || draft.upstream.length > 0)) {
+      telemetry.worked({
+        ...about,
+        at,
+        duration_ms: performance.now() - draft.started_tick_ms,
+        legacy_id: draft.legacy_id,
+        // What an event only claims counts for nobody; one that found its sale has named its merchant.
+        merchant_id: draft.legacy_id === null ? null : about.merchant_id,
+        upstream: [...draft.upstream],
+        outcome: outcome ?? 'done',
+      });
+    }
+  }
 }

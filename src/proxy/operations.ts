@@ -1,21 +1,22 @@
 /** The function that serves each operation on orders: the names that `mappings/operations.yaml` may use. */
 import type { Story } from './http/call.ts';
-import { getCollection, searchCollections } from './payments/collection.ts';
-import { createRefund, refundCollection } from './payments/create-refund.ts';
 import { getPayment } from './payments/read.ts';
-import { getRefund, listRefunds } from './payments/refund-list.ts';
-import { searchPayments } from './payments/search.ts';
+import { createRefund, getRefund, listRefunds, refundCollection } from './payments/refund.ts';
+import { getCollection, searchCollections, searchPayments } from './payments/search.ts';
 import { cancelIntent, cancelWithoutDevice } from './point/cancel.ts';
 import { createIntent } from './point/create.ts';
 import { changeMode, listDevices } from './point/devices.ts';
 import { listEvents } from './point/events.ts';
-import { getIntent, lastStatus } from './point/read.ts';
-import { refundIntent } from './point/refund-intent.ts';
+import { getIntent, lastStatus, refundIntent } from './point/read.ts';
 import { cancelPointOfSale } from './qr/cancel.ts';
-import { confirmWithdrawal } from './qr/confirm.ts';
-import { createDynamicCode, createHybridCode, createPreference, createStoreOrder } from './qr/create.ts';
-import { getMerchantOrder } from './qr/merchant-order.ts';
-import { searchMerchantOrders } from './qr/merchant-order-search.ts';
+import {
+  confirmWithdrawal,
+  createDynamicCode,
+  createHybridCode,
+  createPreference,
+  createStoreOrder,
+} from './qr/create.ts';
+import { getMerchantOrder, searchMerchantOrders } from './qr/merchant-orders.ts';
 import { getPointOfSale } from './qr/read.ts';
 
 export const stories: Readonly<Record<string, Story>> = {

@@ -1,7 +1,7 @@
 /** What Puente remembers, as an interface that any engine can keep: each method is one whole transaction. */
 
-import type { AuditAction } from './audit-actions.ts';
-import type { Refund, RefundChange } from './payments/refund.ts';
+import type { AuditAction } from './audit.ts';
+import type { Refund, RefundChange } from './payments/refund-decisions.ts';
 import type { DeliveryStore } from './records/delivery.ts';
 import type { EvidenceStore } from './records/evidence.ts';
 import type { NewNotice, NoticeStore } from './records/notices.ts';

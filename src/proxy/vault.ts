@@ -9,7 +9,7 @@ import {
   scryptSync,
 } from 'node:crypto';
 import { PuenteError } from '../error.ts';
-import { takeRandom } from './entropy.ts';
+import { takeRandom } from './random-ids.ts';
 import type { Secret } from './secret.ts';
 
 /** First byte of every sealed value, so that a later form can be told apart. */

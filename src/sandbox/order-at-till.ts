@@ -1,8 +1,7 @@
 /** A QR order at its till: what a buyer who scans the code can do with it. Source: `interface.md` States, `orders-api.md` §3. */
 import { PuenteError } from '../error.ts';
 import type { BuyerAction, BuyerOptions } from './cast.ts';
-import type { AtTill, Order } from './order.ts';
-import { totalMinor } from './order.ts';
+import { type AtTill, type Order, totalMinor } from './order.ts';
 import { approve, type Desk, expire, methodOf, openOrder, touch } from './order-states.ts';
 
 /** A new order shows on its till or in its own code, and starts its expiry. */

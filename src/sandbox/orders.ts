@@ -1,7 +1,6 @@
 /** `/v1/orders`: create, get and cancel, with every documented refusal. Source: `interface.md` Endpoints and Errors, `orders-api.md` §1–3. */
 
-import type { Request, Response } from 'express';
-import { Router } from 'express';
+import { type Request, type Response, Router } from 'express';
 import { type Answer, json, refusal, send } from './answer.ts';
 import { authenticate } from './auth.ts';
 import { readBody } from './body.ts';

@@ -1,7 +1,6 @@
 /** `/terminals/v1`: the list, and the change of operating mode with every documented refusal. Source: `interface.md` Terminal, `orders-api.md` §5. */
 
-import type { Request, Response } from 'express';
-import { Router } from 'express';
+import { type Request, type Response, Router } from 'express';
 import type { Json } from '../contract/json.ts';
 import { type Answer, json, type Problem, refusal, send } from './answer.ts';
 import { authenticate } from './auth.ts';

@@ -5,8 +5,7 @@ import type { Merchant, Occupation, Payable, PointOfSale, Store, Terminal } from
 import { type Clock, createClock } from './clock.ts';
 import type { Fault } from './faults.ts';
 import type { Invoice } from './invoices/invoice.ts';
-import type { KeyMemory } from './keys.ts';
-import { createKeyMemory } from './keys.ts';
+import { createKeyMemory, type KeyMemory } from './keys.ts';
 import type { RequestLine, SentLine } from './log-lines.ts';
 import type { Order } from './order.ts';
 import type { Chargeback, Payment } from './payment.ts';

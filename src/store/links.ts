@@ -1,8 +1,7 @@
 /** Links: every change of one after its opening, and the ways to find it. */
 
 import { PuenteError } from '../error.ts';
-import { takeRandom } from '../proxy/entropy.ts';
-import { RANDOM_BYTES, uuidV7 } from '../proxy/identifier.ts';
+import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/random-ids.ts';
 import type { NewNotice } from '../proxy/records/notices.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import type { Store } from '../proxy/store.ts';

@@ -1,9 +1,9 @@
 /** Bounds on the distinct names that strangers can make Puente keep: beyond them they are counted under one name. */
 
 import { OTHERS } from '../mapping/tables.ts';
-import { createRecent } from '../proxy/recent.ts';
+import { createRecent } from '../proxy/lru.ts';
 import type { DifferenceSeen, RecordedExchange } from '../proxy/records/evidence.ts';
-import { signatureOf } from '../proxy/shadow/difference.ts';
+import { signatureOf } from '../proxy/shadow/shadow.ts';
 import type { Read, Reader } from './engine.ts';
 import type { Value } from './unit.ts';
 

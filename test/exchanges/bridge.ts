@@ -8,7 +8,7 @@ import { startApp } from '../../src/app/app.ts';
 import { systemClock } from '../../src/app/runtime.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
-import { derivedReference } from '../../src/proxy/sales/reference.ts';
+import { derivedReference } from '../../src/proxy/sales/new-link.ts';
 import { call, type Delivery, OPS_TOKEN, type Receiver, startReceiver, tokenOf, topicOf } from '../kit.ts';
 import { orderId } from './given.ts';
 import { hmac, sendHook, WEBHOOK_SECRET } from './hook.ts';

@@ -2,9 +2,9 @@
 import { parseJson, stringifyJson } from '../../src/contract/json.ts';
 import type { MappingContext, Operation, Tables, Translated } from '../../src/mapping/tables.ts';
 import type { News } from '../../src/proxy/notices/forms.ts';
-import { referenceOf } from '../../src/proxy/qr/held.ts';
+import { referenceOf } from '../../src/proxy/qr/held-body.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
-import { derivedReference, fitsUpstream } from '../../src/proxy/sales/reference.ts';
+import { derivedReference, fitsUpstream } from '../../src/proxy/sales/new-link.ts';
 import { type AskedOrder, ended, isSale, orderOf, qrOrderOf } from './given.ts';
 import type { Exchange, Given, GivenSale, Step } from './kit.ts';
 import { apply, type CreateBody, hold, holdSale, type Judge, MERCHANT, newLink } from './link.ts';

@@ -7,7 +7,7 @@ import { type UpstreamCallName, upstreamRoutes } from '../../src/contract/upstre
 import { PuenteError } from '../../src/error.ts';
 import type { MappingContext, Operation, Tables } from '../../src/mapping/tables.ts';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
-import { noticeRequest } from '../../src/proxy/notices/point-request.ts';
+import { noticeRequest } from '../../src/proxy/notices/request.ts';
 import { saleContext } from '../../src/proxy/qr/create.ts';
 import type { Runtime } from '../../src/proxy/runtime.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';

@@ -1,8 +1,7 @@
 /** The guard against generated URLs: what it lets through is public, whoever spells it, and what is public it lets through. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { addressRefusal } from '../../src/proxy/notices/address.ts';
-import { checkUrl, type OutboundPolicy } from '../../src/proxy/notices/guard.ts';
+import { addressRefusal, checkUrl, type OutboundPolicy } from '../../src/proxy/notices/guard.ts';
 import { spellingsOf } from './guard-corpus.ts';
 import { isPublic } from './guard-oracle.ts';
 

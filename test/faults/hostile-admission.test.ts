@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';
-import { type Admission, type AdmissionLimits, createAdmission } from '../../src/proxy/http/admission.ts';
-import { callClasses } from '../../src/proxy/http/gate.ts';
+import { type Admission, type AdmissionLimits, callClasses, createAdmission } from '../../src/proxy/http/admission.ts';
 
 const LIMITS: AdmissionLimits = {
   calls: 100,

@@ -1,7 +1,6 @@
 /** Answers of the legacy upstream that are wrong in any place, to tills of any kind, with the process watched: none ends it, and nothing of a broken one is passed on. */
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { Socket } from 'node:net';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';

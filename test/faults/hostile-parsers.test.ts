@@ -9,8 +9,14 @@ import { decodeUtf8, parseJson, stringifyJson } from '../../src/contract/json.ts
 import { PuenteError } from '../../src/error.ts';
 import { redactValue } from '../../src/proxy/evidence/redact.ts';
 import { maskCards, maskText, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
-import { headFault } from '../../src/proxy/http/head.ts';
-import { parseBody, readToken, repeatsParameter, scrubbedTarget, singleQuery } from '../../src/proxy/http/request.ts';
+import {
+  headFault,
+  parseBody,
+  readToken,
+  repeatsParameter,
+  scrubbedTarget,
+  singleQuery,
+} from '../../src/proxy/http/request.ts';
 
 /** Times what is tried with every change: `FUZZ_FACTOR=50` makes ten million inputs of it (`reliability.md` §5.1, both columns). */
 const FACTOR = Number(process.env.FUZZ_FACTOR ?? 1);

@@ -8,7 +8,7 @@ import { createQrOrder, type QrMode } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import type { Operation, Translated } from '../../src/mapping/tables.ts';
-import { referenceOf } from '../../src/proxy/qr/held.ts';
+import { referenceOf } from '../../src/proxy/qr/held-body.ts';
 import { operationOf, tablesDirectory } from './kit.ts';
 import { exact, RUNS } from './property-kit.ts';
 import { spoiled } from './property-mutate.ts';

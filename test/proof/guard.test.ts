@@ -8,8 +8,7 @@ import {
   setDefaultAutoSelectFamily,
 } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addressRefusal } from '../../src/proxy/notices/address.ts';
-import { checkUrl, guardedConnector, type OutboundPolicy } from '../../src/proxy/notices/guard.ts';
+import { addressRefusal, checkUrl, guardedConnector, type OutboundPolicy } from '../../src/proxy/notices/guard.ts';
 
 const OPEN: OutboundPolicy = { allow_private: true, allow_http: true, ports: [443], own_hosts: [] };
 const CLOSED: OutboundPolicy = { allow_private: false, allow_http: false, ports: [443, 8443], own_hosts: [] };

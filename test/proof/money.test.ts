@@ -18,9 +18,17 @@ import { decimalOf, jsonNumber, quantityOf, writtenAmount, writtenQuantity } fro
 import type { Order } from '../../src/contract/orders.ts';
 import { decimalText, minorUnits } from '../../src/mapping/amount.ts';
 import { askedAmount } from '../../src/mapping/asked-amount.ts';
-import { factsOf, findRefund, isEverything, judgeRefund, nodesOf, sumsOf } from '../../src/proxy/payments/judge.ts';
-import { isOpen, recognise as recogniseBy } from '../../src/proxy/payments/recognise.ts';
-import type { Refund } from '../../src/proxy/payments/refund.ts';
+import {
+  factsOf,
+  findRefund,
+  isEverything,
+  isOpen,
+  judgeRefund,
+  nodesOf,
+  type Refund,
+  recognise as recogniseBy,
+  sumsOf,
+} from '../../src/proxy/payments/refund-decisions.ts';
 import { refundOf } from '../proxy/payments/refund-kit.ts';
 import { answered } from './stand.ts';
 

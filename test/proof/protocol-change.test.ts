@@ -2,7 +2,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
-import { markSent, sendCancel } from '../../src/proxy/sales/cancel-order.ts';
+import type { Link } from '../../src/proxy/sales/link.ts';
+import {
+  markSent,
+  readableOrder,
+  readLink,
+  readOrder,
+  refreshLink,
+  sendCancel,
+} from '../../src/proxy/sales/refresh.ts';
 import {
   advanceRules,
   applyOrder,
@@ -13,9 +21,7 @@ import {
   releaseHeld,
   settlementTime,
   unclaimed,
-} from '../../src/proxy/sales/change.ts';
-import type { Link } from '../../src/proxy/sales/link.ts';
-import { readableOrder, readLink, readOrder, refreshLink } from '../../src/proxy/sales/refresh.ts';
+} from '../../src/proxy/sales/settle.ts';
 import { MERCHANT, NOON, newLink, newNotice, orderId } from '../store/contract/harness.ts';
 import { answered, BROKEN, createStand, NOT_SENT, newDraft, orderOf, PAID, refusal, TOKEN } from './stand.ts';
 

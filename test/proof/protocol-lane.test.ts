@@ -2,9 +2,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';
 import type { LegacySale } from '../../src/proxy/records/routing.ts';
-import { chooseLane, type Lane, type Named } from '../../src/proxy/routing/lane.ts';
+import {
+  chooseLane,
+  hasOwnWork,
+  isStillOnOrders,
+  isUnitOnOrders,
+  type Lane,
+  type Named,
+} from '../../src/proxy/routing/lane.ts';
 import type { MerchantSettings, Stage } from '../../src/proxy/routing/merchant.ts';
-import { hasOwnWork, isStillOnOrders, isUnitOnOrders } from '../../src/proxy/routing/unit-lane.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';

@@ -2,10 +2,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import type { Runtime } from '../../src/proxy/runtime.ts';
-import { releaseHeld } from '../../src/proxy/sales/change.ts';
-import { isGone, lookAfter } from '../../src/proxy/sales/complete.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
+import { isGone, lookAfter } from '../../src/proxy/sales/recover.ts';
 import { readOrder, refreshLink } from '../../src/proxy/sales/refresh.ts';
+import { releaseHeld } from '../../src/proxy/sales/settle.ts';
 import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { setMerchant } from '../proxy/routing/lane-runtime.ts';
 import { MERCHANT, NOON, newLink, orderId } from '../store/contract/harness.ts';

@@ -3,10 +3,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import type { Runtime } from '../../src/proxy/runtime.ts';
-import { type AttemptPlan, attemptCreate } from '../../src/proxy/sales/attempt.ts';
-import { sendInTurn } from '../../src/proxy/sales/flight.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
-import { mayReplay, type SendPlan, sendLink } from '../../src/proxy/sales/send.ts';
+import {
+  type AttemptPlan,
+  attemptCreate,
+  mayReplay,
+  type SendPlan,
+  sendInTurn,
+  sendLink,
+} from '../../src/proxy/sales/submit.ts';
 import { NOON, newLink, orderId } from '../store/contract/harness.ts';
 import {
   type Answer,

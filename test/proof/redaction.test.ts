@@ -4,10 +4,15 @@ import { inspect } from 'node:util';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { createCover, noCover } from '../../src/proxy/cover.ts';
-import { redactLosses, redactMessages, redactName, redactValue } from '../../src/proxy/evidence/redact.ts';
-import { hiddenIn } from '../../src/proxy/evidence/redact-encoded.ts';
-import { isOpaqueFine, kindOfName } from '../../src/proxy/evidence/redact-names.ts';
-import { MASK, maskCards, maskText, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
+import {
+  isOpaqueFine,
+  kindOfName,
+  redactLosses,
+  redactMessages,
+  redactName,
+  redactValue,
+} from '../../src/proxy/evidence/redact.ts';
+import { hiddenIn, MASK, maskCards, maskText, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
 import type { LogFields } from '../../src/proxy/runtime.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import { createLog } from '../../src/proxy/telemetry/log.ts';

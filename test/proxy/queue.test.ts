@@ -1,7 +1,7 @@
 /** A queue that anybody may leave. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createQueue } from '../../src/proxy/queue.ts';
+import { createQueue } from '../../src/proxy/keyed-mutex.ts';
 
 it('keeps the order of coming, whoever leaves when', () => {
   const moves = fc.array(fc.oneof(fc.constant('join' as const), fc.nat({ max: 30 })), { maxLength: 60 });

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
-import { watchCall } from '../../src/proxy/http/ongoing.ts';
+import { watchCall } from '../../src/proxy/http/exchange.ts';
 import type { Random } from '../crash/random.ts';
 import type { SimulatedClock } from './clock.ts';
 import type { CarriedCall } from './history.ts';

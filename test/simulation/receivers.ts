@@ -1,6 +1,7 @@
 /** The merchants' receivers of notices: they answer as they are told to, and some read inside their handler. */
-import type { NoticeRequest } from '../../src/proxy/notices/point-request.ts';
-import type { Sender, SendResult } from '../../src/proxy/notices/sender.ts';
+
+import type { Sender, SendResult } from '../../src/proxy/notices/delivery.ts';
+import type { NoticeRequest } from '../../src/proxy/notices/request.ts';
 import type { Random } from '../crash/random.ts';
 import type { SimulatedClock } from './clock.ts';
 import type { Delivery } from './history.ts';

@@ -1,7 +1,7 @@
 /** The audit trail on the ops door: read it, and prove that nobody changed it. */
 
 import { z } from 'zod';
-import { auditActions } from '../../proxy/audit-actions.ts';
+import { auditActions } from '../../proxy/audit.ts';
 import { auditQuery, verifyQuery, viewAudit, viewChain } from '../audit/audit-trail.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 import { said } from './said.ts';

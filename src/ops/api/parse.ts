@@ -1,7 +1,6 @@
 /** Reads what operators send, and says in one sentence what is wrong with it and what is allowed. */
 import { z } from 'zod';
-import type { Spoken } from '../../error.ts';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Spoken } from '../../error.ts';
 import { heardOfInput, say } from '../../locales/sentences.ts';
 
 /** @throws PuenteError bad_request, naming each field and what it may be. */

@@ -1,7 +1,6 @@
 /** What operators do with the audit trail: read it, and prove that nobody changed it. */
 import { z } from 'zod';
-import type { Said } from '../../error.ts';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Said } from '../../error.ts';
 import { heard, say } from '../../locales/sentences.ts';
 import { type BrokenLink, brokenLink, type ChainMark, chainStart } from '../../proxy/audit.ts';
 import type { Runtime } from '../../proxy/runtime.ts';

@@ -2,8 +2,7 @@
 import type { Tables } from '../../mapping/tables.ts';
 import type { CapturedMessages, Exchange } from '../../proxy/evidence/exchange.ts';
 import type { ShadowTask } from '../../proxy/runtime.ts';
-import type { askedOf } from '../../proxy/shadow/asked.ts';
-import type { ShadowTools } from '../../proxy/shadow/shadow.ts';
+import type { askedOf, ShadowTools } from '../../proxy/shadow/shadow.ts';
 import type { matcherOf } from './match.ts';
 
 export interface ReplayTools extends ShadowTools {

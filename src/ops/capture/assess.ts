@@ -1,14 +1,12 @@
 /** Assesses a capture of legacy traffic: what orders would have made of every call, before a single one was routed. */
 import { fieldsThatCame } from '../../mapping/fields.ts';
 import type { Tables } from '../../mapping/tables.ts';
-import type { Exchange } from '../../proxy/evidence/exchange.ts';
-import { noteUnknown } from '../../proxy/evidence/exchange-unknown.ts';
+import { type Exchange, noteUnknown } from '../../proxy/evidence/exchange.ts';
 import { nothingFound, recordedOf } from '../../proxy/evidence/findings.ts';
 import type { EvidenceReader } from '../../proxy/records/evidence.ts';
 import type { ShadowTask } from '../../proxy/runtime.ts';
 import { Secret } from '../../proxy/secret.ts';
-import { compareCreate } from '../../proxy/shadow/compare-create.ts';
-import { hasShadow, type ShadowTools, shadowOf } from '../../proxy/shadow/shadow.ts';
+import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../../proxy/shadow/shadow.ts';
 import { readinessOf } from '../readiness/readiness.ts';
 import type { Readiness } from '../readiness/verdict.ts';
 import { type Book, createBook } from './book.ts';

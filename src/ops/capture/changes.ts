@@ -1,7 +1,7 @@
 /** What is different between what was done then and what would be done now: by path, and grouped by signature. */
 import { isExactNumber, stringifyJson } from '../../contract/json.ts';
 import type { Exchange } from '../../proxy/evidence/exchange.ts';
-import { signatureOf } from '../../proxy/shadow/difference.ts';
+import { signatureOf } from '../../proxy/shadow/shadow.ts';
 
 /**
  * `operation`: another one, or none any more. `verdict`: of a shadow. `refusal`: refused, or not, or otherwise.

@@ -1,10 +1,8 @@
 /** A captured call of legacy traffic as the exchange that it would have been on Puente's legacy lane. */
 
-import type { Exchange } from '../../proxy/evidence/exchange.ts';
-import { outcomeOf } from '../../proxy/evidence/exchange-outcome.ts';
-import { endpointName, noteUnknown } from '../../proxy/evidence/exchange-unknown.ts';
+import { type Exchange, endpointName, noteUnknown, outcomeOf } from '../../proxy/evidence/exchange.ts';
 import { redactMessages } from '../../proxy/evidence/redact.ts';
-import { unknownHeaderNames } from '../../proxy/http/known-headers.ts';
+import { unknownHeaderNames } from '../../proxy/http/unknown-headers.ts';
 import { claimedMerchant } from '../../proxy/routing/merchant-identity.ts';
 import { slotOf } from '../../proxy/sales/link.ts';
 import { Secret } from '../../proxy/secret.ts';

@@ -5,7 +5,7 @@ import { order } from '../../contract/orders.ts';
 import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
-import { referenceOf } from '../../proxy/qr/held.ts';
+import { referenceOf } from '../../proxy/qr/held-body.ts';
 import type { Again } from './again.ts';
 import { type Change, changeOf, changesIn } from './changes.ts';
 import { sentCall } from './replay-request.ts';

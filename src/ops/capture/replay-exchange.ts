@@ -2,8 +2,7 @@
 import type { CapturedMessages, Exchange, ShadowFinding } from '../../proxy/evidence/exchange.ts';
 import type { ShadowTask } from '../../proxy/runtime.ts';
 import { Secret } from '../../proxy/secret.ts';
-import { askedOf } from '../../proxy/shadow/asked.ts';
-import { hasShadow, shadowOf } from '../../proxy/shadow/shadow.ts';
+import { askedOf, hasShadow, shadowOf } from '../../proxy/shadow/shadow.ts';
 import type { Again, ExchangeTools } from './again.ts';
 import { type Change, changeOf, changesIn, lossChanges } from './changes.ts';
 import type { CaptureMerchant } from './format.ts';

@@ -1,6 +1,6 @@
 /** What the doctor says of each merchant: a usable credential, and somewhere to send its notices. */
 import { PuenteError } from '../../error.ts';
-import { targetOf } from '../../proxy/notices/target.ts';
+import { targetOf } from '../../proxy/notices/request.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import { durationText, type Finding, fine, found } from './finding.ts';

@@ -1,7 +1,7 @@
 /** A merchant as operators see it: the stage in force, the settings with where each comes from, and no secret. */
 
-import { shownUrl } from '../../proxy/notices/shown-url.ts';
-import { merchantUrl } from '../../proxy/notices/target.ts';
+import { shownUrl } from '../../proxy/notices/guard.ts';
+import { merchantUrl } from '../../proxy/notices/request.ts';
 import {
   type Merchant,
   merchantSettings,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import { merchantUrl } from '../../proxy/notices/target.ts';
+import { merchantUrl } from '../../proxy/notices/request.ts';
 import {
   dialects,
   type Merchant,

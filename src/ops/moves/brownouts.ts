@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { AuditAction } from '../../proxy/audit-actions.ts';
+import type { AuditAction } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import { reason } from '../api/reason.ts';

@@ -1,7 +1,7 @@
 /** Works on a bulk move: one merchant a step, each judged like a single move; what was done is written before the next. */
 
 import { PuenteError } from '../../error.ts';
-import type { AuditAction } from '../../proxy/audit-actions.ts';
+import type { AuditAction } from '../../proxy/audit.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import type { Person } from '../api/person.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { heard, say } from '../../locales/sentences.ts';
-import type { AuditAction } from '../../proxy/audit-actions.ts';
+import type { AuditAction } from '../../proxy/audit.ts';
 import { verdicts } from '../../proxy/records/evidence.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, stages } from '../../proxy/routing/merchant.ts';

@@ -1,8 +1,7 @@
 /** The blast radius of a move: which units change side now, which can't yet and why, and how many calls a day that is: pure. */
 import type { Said, Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Merchant, MerchantSettings, RoutedKind } from '../../proxy/routing/merchant.ts';
-import { routedKinds } from '../../proxy/routing/merchant.ts';
+import { type Merchant, type MerchantSettings, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules } from '../../proxy/routing/stage.ts';
 import type { Facts, OpenSale } from './facts.ts';
 import { type Routing, routeText, routingOf } from './target.ts';

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { AuditAction } from '../../proxy/audit-actions.ts';
+import type { AuditAction } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import type { AuditEntry } from '../../proxy/store.ts';

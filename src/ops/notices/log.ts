@@ -2,8 +2,7 @@
 
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
-import type { Said } from '../../error.ts';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Said } from '../../error.ts';
 import { heard, say } from '../../locales/sentences.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../../proxy/records/notices.ts';

@@ -1,6 +1,6 @@
 /** May this merchant move? Blocked, ready, or inconclusive; never green by default (`peers.md` §5 row 7). */
 
-import { targetOf } from '../../proxy/notices/target.ts';
+import { targetOf } from '../../proxy/notices/request.ts';
 import type { EvidenceReader, Verdict } from '../../proxy/records/evidence.ts';
 import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';

@@ -3,12 +3,12 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import type { AdvanceRules } from '../../proxy/sales/advance.ts';
-import { advanceRules, applyOrder } from '../../proxy/sales/change.ts';
-import { giveUp, isGone } from '../../proxy/sales/complete.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { judgeLink, judgeUnknown, type Known, type Mismatch } from '../../proxy/sales/mismatch.ts';
+import type { AdvanceRules } from '../../proxy/sales/order-transition.ts';
+import { giveUp, isGone } from '../../proxy/sales/recover.ts';
 import { readOrder } from '../../proxy/sales/refresh.ts';
+import { advanceRules, applyOrder } from '../../proxy/sales/settle.ts';
 
 /** `unread`: nobody could ask, or nobody answered. Null: both agree. */
 export type Compared = { mismatch: Mismatch; repaired: boolean } | 'unread' | null;

@@ -1,6 +1,6 @@
 /** Decisions and incidents of a period, from the audit chain: people decide, Puente reports. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
-import { shownUrl } from '../../proxy/notices/shown-url.ts';
+import { shownUrl } from '../../proxy/notices/guard.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import type { AuditLine, Store } from '../../proxy/store.ts';
 import { BY_ITSELF } from '../api/person.ts';

@@ -1,7 +1,6 @@
 /** What changed between two reports, with the tables and decisions in between (`peers.md` §4 row 13). */
 import { z } from 'zod';
-import type { Said, Spoken } from '../../error.ts';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { type DecisionLine, REPORT_SCHEMA, type Report } from './report.ts';
 

@@ -1,7 +1,6 @@
 /** What operators do with safety stops: see what stands and what would have tripped, and reset by hand. */
 import { z } from 'zod';
-import type { Said } from '../../error.ts';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Said } from '../../error.ts';
 import { heard, say } from '../../locales/sentences.ts';
 import {
   type Merchant,
@@ -12,8 +11,7 @@ import {
 } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import { modeOf, STOPPED, WOULD_STOP } from '../../proxy/safety/watch.ts';
-import type { Watched } from '../../proxy/safety/watched.ts';
+import { modeOf, STOPPED, type Watched, WOULD_STOP } from '../../proxy/safety/stop.ts';
 import { reason } from '../api/reason.ts';
 import { type MerchantView, merchantView } from '../merchants/merchant-view.ts';
 import { merchantToChange, revision } from '../merchants/operate.ts';

@@ -2,8 +2,7 @@
 
 import type { Spoken } from '../../error.ts';
 import { quoted, say } from '../../locales/sentences.ts';
-import type { UpstreamNote } from '../../proxy/evidence/exchange.ts';
-import { TILL_LEFT } from '../../proxy/evidence/exchange-outcome.ts';
+import { TILL_LEFT, type UpstreamNote } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { type Step, tenths, told } from './order.ts';
 

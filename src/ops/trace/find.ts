@@ -4,8 +4,8 @@ import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/sales/minted.ts';
-import { derivedReference } from '../../proxy/sales/reference.ts';
+import { derivedReference } from '../../proxy/sales/new-link.ts';
+import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/sales/synthetic-ids.ts';
 
 /** What an id was taken for. */
 export const idKinds = [

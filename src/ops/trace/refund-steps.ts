@@ -2,7 +2,7 @@
 
 import { say } from '../../locales/sentences.ts';
 import { decimalText } from '../../mapping/amount.ts';
-import type { Refund } from '../../proxy/payments/refund.ts';
+import type { Refund } from '../../proxy/payments/refund-decisions.ts';
 import { type Step, told } from './order.ts';
 
 export function stepsOfRefund(refund: Refund, { exponent, currency }: { exponent: number; currency: string }): Step[] {

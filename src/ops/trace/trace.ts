@@ -1,7 +1,6 @@
 /** One sale in one story: till calls, rules that fired, upstream calls, states, events, notices, refunds, losses (`peers.md` §5 row 11). */
 
-import type { Said } from '../../error.ts';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Said } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { decimalText } from '../../mapping/amount.ts';
 import type { RowWords } from '../../mapping/describe.ts';

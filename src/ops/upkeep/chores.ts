@@ -1,7 +1,7 @@
 /** What is done when nobody asks: backups by their schedule, and deleting what is old. */
 
+import { steadyTime } from '../../proxy/clock.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import { steadyTime } from '../../proxy/steady-time.ts';
 import { limitsOf, type RetentionSettings, tidyRound } from './retention.ts';
 
 /** Old records are looked for this often. */

@@ -1,8 +1,7 @@
 /** Forgetting a merchant: what there is, what is still open, and then everything but the decisions about it. */
 
 import { z } from 'zod';
-import type { Said, Spoken } from '../../error.ts';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { heardOfInput, say } from '../../locales/sentences.ts';
 import type { Holdings, OpenWork } from '../../proxy/records/upkeep.ts';
 import type { Runtime } from '../../proxy/runtime.ts';

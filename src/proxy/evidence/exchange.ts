@@ -1,6 +1,10 @@
 /** An exchange: one answered call, with what it did and what was learnt from it; the unit of all evidence (DESIGN, Words). */
+
+import type { MarkedLimitation } from '../../mapping/limitations.ts';
 import type { Loss, Operation } from '../../mapping/tables.ts';
+import { createRecent } from '../lru.ts';
 import type { Stage, UnknownPolicy } from '../routing/merchant.ts';
+import { redactName } from './redact.ts';
 
 export type OperationKind = Operation['kind'];
 
@@ -123,4 +127,78 @@ export interface Exchange
   shadow: ShadowFinding | null;
   /** Null unless captured. */
   messages: CapturedMessages | null;
+}
+
+// How a call came out (the words of `Outcome`): one pure rule for sums, verdicts and the safety stop.
+
+/** The till went away before it was told anything, which no HTTP answer says; the number that proxies log for it. */
+export const TILL_LEFT = 499;
+
+/** Calls that ask whose a token is: what they say of it is told to the till by the status it gets. */
+const ASKING_WHOSE: readonly string[] = ['users_me'];
+
+/**
+ * The outcome of a call. @param status what the till was told. @param upstream the calls that were made for it, in order.
+ * @param by_doubt the refusal comes from a create of ours that is in doubt, which is part of the fault that left it so.
+ *
+ * A carried answer that broke off is a fault, whatever it began with. A till that stopped waiting is a fault, because somebody was too slow for it. The service's rate limit (429) is neither
+ * a mistake of the till nor a fault: it is told as what it is, goes by itself, and must never move a merchant, so it counts
+ * as business. A refusal (4xx) that only stands in for an upstream call which failed counts as the failure.
+ */
+export function outcomeOf(status: number, upstream: readonly UpstreamNote[], by_doubt = false): Outcome {
+  if (upstream.some((note) => note.name === 'legacy' && note.status === null)) return 'fault';
+  if (status < 400) return 'ok';
+  if (status === 401 || status === 403) return 'auth';
+  if (status >= 500 || status === TILL_LEFT) return 'fault';
+  if (status === 429) return 'business';
+  if (by_doubt) return 'fault';
+  const last = upstream.findLast((note) => !ASKING_WHOSE.includes(note.name));
+  return last !== undefined && (last.status === null || last.status >= 500) ? 'fault' : 'business';
+}
+
+// What no table knows of a call: an endpoint, a header or a field, noted by a name that has nobody's ids in it.
+
+/** Longest name that is kept. */
+const MAX_NAME = 200;
+/** Kept of one call; a till that invents more is known by the first ones. */
+const MAX_HITS = 50;
+/** A part of a path as APIs name them; everything else is somebody's id. */
+const PATH_WORD = /^(v\d{1,2}|[a-z][a-z_.-]{0,31})$/;
+
+/** Notes a hit, once for a call; indices of lists and long numbers are not part of a name. */
+export function noteUnknown(draft: Pick<ExchangeDraft, 'unknown'>, what: UnknownHit['what'], found: string): void {
+  if (draft.unknown.length >= MAX_HITS) return;
+  const name = nameOf(found);
+  if (!draft.unknown.some((hit) => hit.what === what && hit.name === name)) draft.unknown.push({ what, name });
+}
+
+/** The same few come again with every call, and looking for what hides in one takes longer than all else that is noted. */
+const KNOWN_NAMES = 1_000;
+const names = createRecent<string>(KNOWN_NAMES);
+
+function nameOf(found: string): string {
+  const known = names.get(found);
+  if (known !== undefined) return known;
+  const name = redactName(found)
+    .replaceAll(/\[\d+\]/g, '[]')
+    .replaceAll(/\d{6,}/g, '#')
+    .slice(0, MAX_NAME)
+    .toWellFormed();
+  // Nothing longer than a name is kept, whatever somebody invents.
+  if (found.length <= MAX_NAME) names.set(found, name);
+  return name;
+}
+
+/** `PUT /stores/:id`. @param target path and query as they came. */
+export function endpointName(method: string, target: string): string {
+  const [path = ''] = target.split('?', 1);
+  const parts = path.split('/').map((part) => (part === '' || PATH_WORD.test(part) ? part : ':id'));
+  return `${method} ${parts.join('/')}`;
+}
+
+// Marks the exchange at hand with a limitation that only the code at hand sees being met.
+
+/** Once for a call. Whether the mark counts is the entry's to say: its operations, and what else must hold (`evidence/limits.ts`). */
+export function markLimitation(draft: Pick<ExchangeDraft, 'limitations'> | null, id: MarkedLimitation): void {
+  if (draft !== null && !draft.limitations.includes(id)) draft.limitations.push(id);
 }

@@ -1,9 +1,13 @@
 /** What one exchange teaches: which source fields it had and whether they got through, what was lost, how the sides differ. */
+
+import { legacyError } from '../../contract/legacy-errors.ts';
 import type { SourceField } from '../../mapping/fields.ts';
+import type { AskedName, LimitationCondition } from '../../mapping/limitations.ts';
 import type { Loss, Operation, Tables } from '../../mapping/tables.ts';
+import { createRecent } from '../lru.ts';
 import type { CoverageCell, DifferenceSeen, LossSeen, RecordedExchange } from '../records/evidence.ts';
-import type { Exchange } from './exchange.ts';
-import { type Judged, limitationsMet } from './limits.ts';
+import type { UpstreamCall } from '../upstream/upstream.ts';
+import type { Exchange, UpstreamNote } from './exchange.ts';
 import { redactLosses } from './redact.ts';
 
 /** What comparing the sides has shown; nothing where they were not compared. */
@@ -166,4 +170,112 @@ export const FOUND = 'answer.found';
 /** A search or a list may be empty; only what it found was read. */
 export function isSearch({ story }: Operation): boolean {
   return story.startsWith('search_') || story === 'list_events';
+}
+
+// Evaluating one exchange after the other: a till that polls, or sells in its one way, teaches the same each time.
+
+/** Ways of calling that are remembered; polls and plain sales have some dozens. */
+const WAYS = 1_000;
+/** What a till wrote may be in a loss, and a sale may lose something of each of its items: such calls are one of a kind. */
+const MOST_LOSSES = 16;
+const LONGEST_WAY = 4_000;
+
+/** @returns the same as `recordedOf`. What calls of one way taught they share, and nobody may change. */
+export function createEvaluation(tables: Tables): (seen: Exchange, found: Found) => RecordedExchange {
+  const lessons = createRecent<Lesson & Pick<Exchange, 'fired'>>(WAYS);
+  return (seen, found) => {
+    const way = isPlain(found) ? wayOf(seen, found) : null;
+    if (way === null) return { ...seen, ...lessonOf(tables, seen, found) };
+    let lesson = lessons.get(way);
+    if (lesson === undefined) {
+      lesson = { ...lessonOf(tables, seen, found), fired: seen.fired };
+      for (const list of [lesson.losses, lesson.limitations, lesson.cells, lesson.lost, lesson.fired])
+        Object.freeze(list);
+      lessons.set(way, lesson);
+    }
+    return { ...seen, ...lesson };
+  };
+}
+
+/** True where nothing was compared: the call itself is all that was found. */
+function isPlain({ differences, cells, compared, paper }: Found): boolean {
+  return !compared && paper === undefined && differences.length + cells.length === 0;
+}
+
+/** All that `lessonOf` looks at; null for a call that is hardly like another, so that nobody's calls fill the memory. */
+function wayOf(
+  { lane, operation, status, error, outcome, shadow, upstream, fired, losses, limitations }: Taught,
+  { came }: Found,
+): string | null {
+  if (shadow !== null || losses.length > MOST_LOSSES || losses.some(({ unknown }) => unknown === true)) return null;
+  // Names of ours, none of them with a blank; what others may have written goes through JSON, so that no two ways are one.
+  const named = `${lane} ${operation ?? ''} ${status} ${outcome} ${fired.length} ${fired.join(' ')} ${came.join(' ')}`;
+  const is_plain = error === null && limitations.length + losses.length + upstream.length === 0;
+  const rest = (): string =>
+    JSON.stringify([
+      error,
+      limitations,
+      losses.map(({ table, path, why }) => [table, path, why]),
+      upstream.map(({ name, status, code }) => [name, status, code]),
+    ]);
+  const way = is_plain ? named : `${named} ${rest()}`;
+  return way.length > LONGEST_WAY ? null : way;
+}
+
+// Which numbered limitations a call on the orders lane has met: the conditions of `limitations.yaml`, evaluated.
+// Pure.
+
+/** What is looked at; `limitations` are the marks of the code. */
+export type Judged = Pick<Exchange, 'lane' | 'operation' | 'status' | 'error' | 'upstream' | 'fired' | 'losses'> &
+  Pick<Exchange, 'limitations'>;
+
+/** Numbers of those that the call met, in the order of the file; a call on the legacy lane met none. */
+export function limitationsMet(tables: Pick<Tables, 'operations' | 'limitations'>, call: Judged): string[] {
+  if (call.lane !== 'orders') return [];
+  const operation = tables.operations.find(({ name }) => name === call.operation);
+  if (operation === undefined) return [];
+  return tables.limitations
+    .filter(({ id, operations, counted }) => {
+      if (!Array.isArray(counted) || !operations.includes(operation.name)) return false;
+      return counted.some((condition) => holds(condition, call, operation, call.limitations.includes(id)));
+    })
+    .map(({ id }) => id);
+}
+
+/** @param is_marked the code has marked the call with this limitation. */
+function holds(condition: LimitationCondition, call: Judged, operation: Operation, is_marked: boolean): boolean {
+  const { ok, errors, rows, without, losses, upstream, unasked, noted } = condition;
+  return (
+    (noted === undefined || is_marked) &&
+    (ok === undefined || ok === isOf('2xx', call.status)) &&
+    (errors === undefined || errors.some((name) => wasTold(call, operation, name))) &&
+    (rows === undefined || rows.some((row) => call.fired.includes(row))) &&
+    (without === undefined || !without.some((row) => call.fired.includes(row))) &&
+    (losses === undefined || call.losses.some(({ path }) => losses.includes(path.replaceAll(/\[\d+\]/g, '[]')))) &&
+    (upstream === undefined || upstream.every((wanted) => call.upstream.some((note) => wasAnswered(note, wanted)))) &&
+    (unasked === undefined || !call.upstream.some(({ name }) => isOneOf(unasked, name)))
+  );
+}
+
+/** Status and code are those of the catalogue's entry. */
+function wasTold({ status, error }: Judged, { family }: Operation, name: string): boolean {
+  const entry = legacyError(family, name);
+  return entry !== null && entry.status === status && entry.error === error;
+}
+
+type Wanted = NonNullable<LimitationCondition['upstream']>[number];
+
+function wasAnswered(note: UpstreamNote, { name, status, codes }: Wanted): boolean {
+  if (note.name !== name) return false;
+  if (status !== undefined && !isOf(status, note.status)) return false;
+  return codes === undefined || (note.code !== null && codes.includes(note.code));
+}
+
+/** Every name that a table asks about is one of a call that is made. */
+function isOneOf(names: readonly (AskedName & UpstreamCall['name'])[], name: string): boolean {
+  return names.some((one) => one === name);
+}
+
+function isOf(status_class: '2xx' | '4xx', status: number | null): boolean {
+  return status !== null && Math.floor(status / 100) === Number(status_class[0]);
 }

@@ -4,8 +4,8 @@ import { stringifyJson } from '../../contract/json.ts';
 import type { Family } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
 import type { Log } from '../runtime.ts';
+import { callIdOf } from './exchange.ts';
 import { type Answered, refusalOf, refused } from './legacy-answer.ts';
-import { callIdOf } from './ongoing.ts';
 
 /** Sends status, headers and JSON body; a body held from the client keeps the source text of its numbers. */
 export function sendAnswer(response: ServerResponse, answer: Answered): void {

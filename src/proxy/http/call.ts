@@ -1,7 +1,7 @@
 /** One legacy call on the orders lane, and the errors of upstream calls told in legacy words. */
 import type { UpstreamCallName } from '../../contract/upstream.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
-import { markLimitation } from '../evidence/limitation-mark.ts';
+import { markLimitation } from '../evidence/exchange.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';

@@ -4,7 +4,7 @@ import type { Merchant, UnknownPolicy } from '../routing/merchant.ts';
 import { claimedMerchant, rememberedMerchant } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
-import type { Ongoing } from './ongoing.ts';
+import type { Ongoing } from './exchange.ts';
 
 /** Names the merchant of a call by its claim or its memory. Never throws: a call is carried also while the store is away. */
 export async function nameCaller(runtime: Runtime, call: Ongoing, token: Secret | null): Promise<void> {

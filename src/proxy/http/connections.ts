@@ -1,8 +1,8 @@
 /** The connections of a door: their cap, whose oldest idle one gives way, their last request, and clients that do not read what they asked for. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { createPassing } from '../passing.ts';
-import { createQueue, type Place, type Queue } from '../queue.ts';
+import { createQueue, type Place, type Queue } from '../keyed-mutex.ts';
+import { createPassing } from '../lru.ts';
 
 export interface ConnectionLimits {
   max_connections: number;

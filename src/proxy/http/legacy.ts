@@ -1,10 +1,9 @@
-/** The legacy door: one route per row of `mappings/operations.yaml`; everything else is carried. */
-import type { RequestHandler } from 'express';
+/** The legacy door: one route per row of `mappings/operations.yaml`. A call is admitted, its lane chosen, then translated or proxied, answered, and recorded. */
+import type { RequestHandler, Response } from 'express';
 import { type Json, withWholeNumbers } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
 import type { Operation } from '../../mapping/tables.ts';
-import { noteUnknown } from '../evidence/exchange-unknown.ts';
-import { markLimitation } from '../evidence/limitation-mark.ts';
+import { type ExchangeDraft, markLimitation, noteUnknown } from '../evidence/exchange.ts';
 import { stories } from '../operations.ts';
 import { chooseLane, type Lane } from '../routing/lane.ts';
 import type { Merchant } from '../routing/merchant.ts';
@@ -14,15 +13,13 @@ import { provenMerchant } from '../routing/token-ownership.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import type { Observe } from '../telemetry/metrics.ts';
+import { isPayment } from './admission.ts';
 import { errorAnswer, sendAnswer } from './answer.ts';
 import { nameMerchant, policyOf, setMerchant } from './caller.ts';
-import { carryBytes, carryOperation } from './carry.ts';
-import { markDeprecated } from './deprecation.ts';
-import { isPayment } from './gate.ts';
+import { type Ongoing, ongoingOf } from './exchange.ts';
 import { type Answered, type LegacyAnswer, refused } from './legacy-answer.ts';
-import { finish } from './legacy-finish.ts';
 import { isPathValue, narrowRouters, pathValues, slotNamed } from './legacy-route.ts';
-import { type Ongoing, ongoingOf } from './ongoing.ts';
+import { carryBytes, carryOperation, markDeprecated } from './proxy-legacy.ts';
 import {
   parseBody,
   peekBody,
@@ -195,4 +192,53 @@ async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, r
   const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
   if (!object) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });
   return body;
+}
+
+// The end of a translated call: counted, logged, answered, and followed up.
+
+interface Door {
+  runtime: Runtime;
+  observe: Observe;
+}
+
+/** Answers a call of the orders lane, and does what follows once the till has the answer, or has gone. */
+export function finish(
+  door: Door,
+  operation: Operation,
+  response: Response,
+  answer: Answered,
+  { draft }: Ongoing,
+): void {
+  const duration_ms = performance.now() - draft.started_tick_ms;
+  door.observe(operation.name, `${Math.floor(answer.status / 100)}xx`, duration_ms);
+  door.runtime.log.info('call', {
+    operation: operation.name,
+    status: answer.status,
+    lane: 'orders',
+    duration_ms: Math.round(duration_ms),
+  });
+  if (answer.over !== undefined) afterwards(door, operation, response, answer.over, draft);
+  sendAnswer(response, answer);
+  door.runtime.failpoint('answer.sent');
+}
+
+/** A client that has gone already is told nothing, and what follows knows it. */
+function afterwards(
+  door: Door,
+  operation: Operation,
+  response: Response,
+  over: (whole: boolean) => Promise<void>,
+  { legacy_id }: ExchangeDraft,
+): void {
+  const settle = (): void => {
+    over(response.writableFinished).catch((error: unknown) =>
+      door.runtime.log.error('what follows an answer failed', {
+        ...(legacy_id === null ? {} : { legacy_id }),
+        operation: operation.name,
+        cause: String(error),
+      }),
+    );
+  };
+  if (response.closed) settle();
+  else response.once('close', settle);
 }

@@ -9,8 +9,7 @@ import type { Express } from 'express';
 import { PuenteError } from '../../error.ts';
 import { sideBySide } from '../side-by-side.ts';
 import { type Connections, isSettled, watchConnections } from './connections.ts';
-import { askForBody, isHeldBack, noteHeldBack } from './expect.ts';
-import { type HeadFault, headFault, takeAbsoluteForm } from './head.ts';
+import { askForBody, type HeadFault, headFault, isHeldBack, noteHeldBack, takeAbsoluteForm } from './request.ts';
 
 export interface ListenOptions {
   name: string;

@@ -1,13 +1,11 @@
 /** The delivery loop: takes due notices from the store, sends them at a bounded and fair pace, and records every attempt. */
-
 import { PuenteError } from '../../error.ts';
-import { createPassing, type Passing } from '../passing.ts';
+import { createPassing, type Passing } from '../lru.ts';
+import type { DeliveryStore } from '../records/delivery.ts';
 import type { Notice } from '../records/notices.ts';
 import type { Store } from '../store.ts';
-import { type AttemptParts, attemptNotice, type Receiver } from './attempt.ts';
-import { createBacklog } from './backlog.ts';
-import { createPlaces, type Look } from './per-host-limit.ts';
-import { inTurns } from './point-request.ts';
+import { type AttemptParts, attemptNotice, type Receiver } from './delivery.ts';
+import { inTurns } from './request.ts';
 
 /** How often the store is asked for what became due by time alone; new notices ring `wake`. */
 const POLL_MS = 1_000;
@@ -147,4 +145,164 @@ function countOf(flights: Passing<Flight>, host: string): number {
   let count = 0;
   for (const flight of flights.values()) if (flight.host === host) count++;
   return count;
+}
+
+// Which notices the notifier looks at: the oldest, and beside them each merchant's in turns while there are too many
+// to see.
+
+/** A batch is four times what can be in flight, so that those under way don't hide the ones behind them. */
+const BATCH_FACTOR = 4;
+/** Pages of merchants in one look; the next look begins where this one ended. */
+const MOST_PAGES = 4;
+/** How often it is looked further behind notices that wait for a place: each of those costs reads. */
+const WALK_EVERY_MS = 1_000;
+
+/** What has no place in one look; both sets may grow while its pages are gone through. */
+export interface Held {
+  /** Merchants whose Point notices have none: they are left out of the next turns. */
+  merchants: ReadonlySet<string>;
+  /** Merchants of which some notice has none. */
+  some_of: ReadonlySet<string>;
+}
+
+export interface Backlog {
+  /** Due notices in pages. `now`: epoch ms. */
+  pages(now: number, held: Held): AsyncGenerator<Notice[]>;
+}
+
+/**
+ * Nobody's backlog hides the others, and nothing reads the whole of it: a look costs the same with a hundred notices and
+ * with a hundred thousand (`reliability.md` F120). Nor do a merchant's notices for a crowded host hide its others: one
+ * that has to wait is looked behind, a batch at a time.
+ */
+export function createBacklog(
+  store: Pick<DeliveryStore, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind'>,
+  { concurrency, per_host }: { concurrency: number; per_host: number },
+): Backlog {
+  const batch = BATCH_FACTOR * concurrency;
+  const walk = createWalk(store, batch);
+  let walked_at = Number.NEGATIVE_INFINITY;
+  /** Where the walk through the merchants goes on; empty: at the beginning. */
+  let after_merchant = '';
+  return {
+    async *pages(now, held) {
+      const oldest = await store.dueNotices(now, batch);
+      if (oldest.length < batch) {
+        yield oldest;
+        return;
+      }
+      for (let page = 0; page < MOST_PAGES; page++) {
+        const except_merchants = [...held.merchants];
+        const turn = { now, after_merchant, merchants: concurrency, each: per_host, except_merchants };
+        const { notices, last_merchant } = await store.dueNoticesInTurn(turn);
+        after_merchant = last_merchant ?? '';
+        yield page === 0 ? distinct([...oldest, ...notices]) : notices;
+        if (last_merchant === null) break;
+      }
+      if (Math.abs(now - walked_at) < WALK_EVERY_MS) return;
+      walked_at = now;
+      yield await walk(now, new Set([...held.merchants, ...held.some_of]));
+    },
+  };
+}
+
+/** Goes on behind what was seen of these merchants before, and begins again where it came to the end. */
+function createWalk(
+  store: Pick<DeliveryStore, 'dueNoticesBehind'>,
+  batch: number,
+): (now: number, merchants: ReadonlySet<string>) => Promise<Notice[]> {
+  /** The last notice seen of each; whoever was looked behind longest ago comes first. */
+  const seen = new Map<string, Notice | null>();
+  return async (now, merchants) => {
+    for (const merchant_id of seen.keys()) if (!merchants.has(merchant_id)) seen.delete(merchant_id);
+    for (const merchant_id of merchants) if (!seen.has(merchant_id)) seen.set(merchant_id, null);
+    const found: Notice[] = [];
+    for (const [merchant_id, after] of [...seen].slice(0, batch)) {
+      const limit = batch - found.length;
+      if (limit === 0) break;
+      const part = await store.dueNoticesBehind({ now, merchant_id, after, limit });
+      seen.delete(merchant_id);
+      seen.set(merchant_id, part.length < limit ? null : (part.at(-1) ?? null));
+      found.push(...part);
+    }
+    return found;
+  };
+}
+
+function distinct(notices: Notice[]): Notice[] {
+  return [...new Map(notices.map((notice) => [notice.id, notice])).values()];
+}
+
+// Which notices have a place at their receiver's host, remembered for a moment, so that a thousand of one crowded
+// host are not looked up each time.
+
+/** One look at what is due. */
+export interface Look extends Held {
+  /** Known to have no place, without looking up where it goes. */
+  isHeld(notice: Notice): boolean;
+  /** There is a place for a notice that goes to this host. */
+  hasPlace(notice: Notice, host: string): boolean;
+}
+
+export interface Places {
+  /** @param isFull says that a host has no place. @param now epoch ms. */
+  look(isFull: (host: string) => boolean, now: number): Look;
+}
+
+/**
+ * Point notices of a merchant all go to one place, so one that waits keeps the others; those of QR sales may each go
+ * elsewhere, and keep nobody.
+ * @param kept_ms after so long all is forgotten: a merchant may have changed its URL.
+ */
+export function createPlaces(kept_ms: number): Places {
+  const of_merchants = new Map<string, Set<string>>();
+  const of_sales = new Map<string, Set<string>>();
+  let since = Number.NEGATIVE_INFINITY;
+  return {
+    look(isFull, now) {
+      if (Math.abs(now - since) >= kept_ms) {
+        of_merchants.clear();
+        of_sales.clear();
+        since = now;
+      }
+      const merchants = idsAt(of_merchants, isFull);
+      const sales = idsAt(of_sales, isFull);
+      const some_of = new Set<string>();
+      /** Where QR notices had to wait: a place that gets free meanwhile is for the oldest, in the next look. */
+      const crowded = new Set<string>();
+      return {
+        merchants,
+        some_of,
+        isHeld({ form, merchant_id, legacy_id }) {
+          const is_held = form === 'point' ? merchants.has(merchant_id) : sales.has(legacy_id);
+          if (is_held) some_of.add(merchant_id);
+          return is_held;
+        },
+        hasPlace({ form, merchant_id, legacy_id }, host) {
+          const is_point = form === 'point';
+          if (is_point) learn(of_merchants, host, merchant_id);
+          else learn(of_sales, host, legacy_id);
+          if (!isFull(host) && (is_point || !crowded.has(host))) return true;
+          some_of.add(merchant_id);
+          if (is_point) merchants.add(merchant_id);
+          else {
+            sales.add(legacy_id);
+            crowded.add(host);
+          }
+          return false;
+        },
+      };
+    },
+  };
+}
+
+function learn(ids: Map<string, Set<string>>, host: string, id: string): void {
+  const there = ids.get(host);
+  if (there === undefined) ids.set(host, new Set([id]));
+  else there.add(id);
+}
+
+function idsAt(ids: Map<string, Set<string>>, isFull: (host: string) => boolean): Set<string> {
+  const hosts = [...ids].filter(([host]) => isFull(host));
+  return new Set(hosts.flatMap(([, there]) => [...there]));
 }

@@ -3,14 +3,12 @@ import { createHash } from 'node:crypto';
 import { decimalText, minorUnits } from '../../mapping/amount.ts';
 import { offsetTime } from '../../mapping/moment.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
-import { markLimitation } from '../evidence/limitation-mark.ts';
+import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Link } from '../sales/link.ts';
-import { factsOf, findRefund, nodesOf, type RefundFacts } from './judge.ts';
-import { isOpen } from './recognise.ts';
-import type { Refund } from './refund.ts';
+import { factsOf, findRefund, isOpen, nodesOf, type Refund, type RefundFacts } from './refund-decisions.ts';
 
 /** The refunds of the stored order, oldest first, whoever asked for them. */
 export async function refundsOfOrder(runtime: Runtime, call: LegacyCall, link: Link): Promise<unknown[]> {

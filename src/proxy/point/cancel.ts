@@ -1,15 +1,14 @@
 /** The stories of a legacy cancel: refused on the terminal as legacy did, never repeated blindly (`reliability.md` §3.9). */
 import type { Order } from '../../contract/orders.ts';
-import { markLimitation } from '../evidence/limitation-mark.ts';
+import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import type { Runtime } from '../runtime.ts';
-import { markSent, sendCancel } from '../sales/cancel-order.ts';
-import { applyOrder, changeLink } from '../sales/change.ts';
-import { markHeard } from '../sales/heard.ts';
+import { markHeard } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';
 import { saysNotYet } from '../sales/not-yet.ts';
-import { readableOrder, refreshLink } from '../sales/refresh.ts';
+import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refresh.ts';
+import { applyOrder, changeLink } from '../sales/settle.ts';
 import { errorCode, type UpstreamOutcome } from '../upstream/upstream.ts';
 
 /** A cancel with less time than this left would only turn a known outcome into an unknown one. */

@@ -4,10 +4,10 @@ import { tickOf } from '../clock.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import type { Runtime } from '../runtime.ts';
-import { isHeld, releaseHeld } from '../sales/change.ts';
+import { openSale } from '../sales/create.ts';
 import type { HeldFields, Link } from '../sales/link.ts';
-import { openSale } from '../sales/open.ts';
 import { lookAtLink } from '../sales/refresh.ts';
+import { isHeld, releaseHeld } from '../sales/settle.ts';
 
 /**
  * `POST …/devices/{device}/payment-intents` on the orders lane.

@@ -1,7 +1,7 @@
 /** The stories of devices: list them, change their mode. */
 import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
 import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
-import { markLimitation } from '../evidence/limitation-mark.ts';
+import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import type { Runtime } from '../runtime.ts';

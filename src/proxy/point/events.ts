@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { listEventsRequest } from '../../contract/legacy-point.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
-import { asUpstreamSays } from '../payments/show.ts';
+import { asUpstreamSays } from '../payments/read.ts';
 import type { Runtime } from '../runtime.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
-import { markShown } from './shown-limits.ts';
+import { markShown } from './read.ts';
 
 /** Longest span of an events list (`legacy-point.md` §1.6). */
 const MAX_EVENT_DAYS = 30;

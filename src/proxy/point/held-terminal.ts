@@ -3,8 +3,8 @@
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Runtime } from '../runtime.ts';
-import { isReleased } from '../sales/change.ts';
 import type { Link } from '../sales/link.ts';
+import { isReleased } from '../sales/settle.ts';
 import { errorCode } from '../upstream/upstream.ts';
 
 /** An order lives a day at most (`orders-api.md` §2.1), and an intent no longer. */

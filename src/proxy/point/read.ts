@@ -1,14 +1,16 @@
 /** The stories that read one intent: get, and its last status. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
+import { createRefundIntentBody } from '../../contract/legacy-point.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
+import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import type { Runtime } from '../runtime.ts';
-import { markRead } from '../sales/heard.ts';
-import type { Link } from '../sales/link.ts';
+import { markRead } from '../sales/acknowledgement.ts';
+import { type Link, slotOf } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
-import { markShown } from './shown-limits.ts';
+import { makeRoom } from './create.ts';
 
 /** `GET …/payment-intents/{id}`: the higher of what is stored and what upstream says now, in legacy words. */
 export async function getIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
@@ -64,4 +66,45 @@ function contextOf(runtime: Runtime, call: LegacyCall, link: Link): MappingConte
     held: link.held,
     amount_minor: link.amount_minor,
   };
+}
+
+// The limitations that a till meets by being shown an intent as its order is.
+
+/** What orders say of a payment that failed by an error, not by a refusal (`orders-api.md`, details of Point transactions). */
+const BY_ERROR = 'processing_error';
+
+/**
+ * An order that waits for a person is told late or not yet (LIM-09); one that failed with a payment, otherwise (LIM-01, LIM-10).
+ * @param with_payment the till is shown the payment's number too, not the state alone.
+ */
+export function markShown(runtime: Runtime, { order, legacy_state, payment_id }: Link, with_payment: boolean): void {
+  const draft = runtime.exchange();
+  if (order === null) return;
+  if (order.status === 'action_required') markLimitation(draft, 'LIM-09');
+  if (order.status !== 'failed' || payment_id === null) return;
+  // Of an error legacy showed ERROR without a payment, of a refused card FINISHED with one.
+  const is_error = legacy_state === 'ERROR';
+  if (order.transactions?.payments?.[0]?.status_detail !== BY_ERROR) {
+    if (is_error) markLimitation(draft, 'LIM-01');
+  } else if (with_payment || !is_error) markLimitation(draft, 'LIM-10');
+}
+
+// The story of a refund on the terminal, which orders don't have (LIM-03).
+
+/**
+ * `POST …/devices/{device}/refund`: refused with the way out for a payment that was made by an order, because orders
+ * refund without the terminal; a payment that is not ours is carried to legacy (`legacy-point.md` §1.8).
+ */
+export async function refundIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const body = createRefundIntentBody.safeParse(call.body);
+  if (!body.success) return { kind: 'carry' };
+  const link = await runtime.store.linkByPayment(String(body.data.payment_id));
+  if (link?.merchant_id === call.merchant.id) {
+    return refused('point', 'refund_on_terminal', String(body.data.payment_id));
+  }
+  // A terminal takes one thing at a time, whichever side it comes from.
+  const holder = await runtime.store.liveLink(call.merchant.id, slotOf('point', call.path.device_id ?? ''));
+  const deadline = call.received_at + runtime.settings.create.deadline_ms;
+  const room = holder === null ? 'freed' : await makeRoom(runtime, call, holder, deadline);
+  return room === 'freed' ? { kind: 'carry' } : room;
 }

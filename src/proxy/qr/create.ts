@@ -1,15 +1,19 @@
 /** The stories of a new QR sale: attended v1 and v2, dynamic and hybrid; the earlier order of a point of sale makes room first. */
+
+import { confirmationBody } from '../../contract/legacy-qr.ts';
 import { callableUrl } from '../../contract/notice-url.ts';
 import type { QrMode } from '../../contract/orders.ts';
+import { minorUnits } from '../../mapping/amount.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
-import { markLimitation } from '../evidence/limitation-mark.ts';
+import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import type { Runtime } from '../runtime.ts';
-import { type Link, slotOf } from '../sales/link.ts';
-import { openSale } from '../sales/open.ts';
-import { clearPointOfSale, inTurn } from './clear.ts';
-import { keepCall, keptBody } from './held.ts';
+import { openSale } from '../sales/create.ts';
+import { isPaid, type Link, slotOf } from '../sales/link.ts';
+import { refreshLink } from '../sales/refresh.ts';
+import { clearPointOfSale, inTurn } from './cancel.ts';
+import { keepCall, keptBody } from './held-body.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 
 /** v1 `POST` and `PUT /mpmobile/instore/qr/…`: 200 with the object of a preference (`legacy-qr.md` §1.1). */
@@ -103,4 +107,46 @@ export function saleContext(runtime: Runtime, call: LegacyCall, link: Link): Rec
     amount_minor: link.amount_minor,
     request: keptBody(runtime, link),
   };
+}
+
+// The story of confirming a cash withdrawal, which an order does not wait for. Source: `legacy-qr.md` §1.4.
+
+/** What the till may say, and the reasons it may give. */
+const detailsOf: Readonly<Record<string, readonly string[]>> = {
+  confirm: ['confirmed'],
+  canceled: ['manually_cancelled', 'confirmation_not_received', 'other'],
+  fail: ['internal_communication_error', 'other'],
+};
+
+/**
+ * `POST /instore/orders/{merchant_order_id}/confirmation` of a merchant order of ours: 204 when the cash was handed
+ * out, because the order is over when it is paid. To give the money back is a refund, which is told (LIM-28).
+ */
+export async function confirmWithdrawal(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+  const { family } = call.operation;
+  if (call.link === null) return { kind: 'carry' };
+  const { status } = said(call.body);
+  if (status === undefined) return refused(family, 'missing_property', 'status');
+  const parsed = confirmationBody.safeParse(call.body);
+  const details = detailsOf[String(status)];
+  if (!parsed.success || details === undefined) return refused(family, 'invalid_property', 'status');
+  const { status_detail } = parsed.data;
+  if (status_detail !== undefined && !details.includes(status_detail)) {
+    return refused(family, 'invalid_property', 'status_detail');
+  }
+  const link = await refreshLink(runtime, call.link, call.token);
+  if (!isPaid(link)) return refused(family, 'bad_request');
+  if (status !== 'confirm') return refused(family, 'confirmation_refused');
+  if (isWithoutCash(runtime, call, link)) markLimitation(runtime.exchange(), 'LIM-28');
+  return answered(204, undefined);
+}
+
+/** The payment of the order is the whole total: nothing of it was handed out. */
+function isWithoutCash(runtime: Runtime, call: LegacyCall, { order, amount_minor }: Link): boolean {
+  const { exponent } = runtime.tables.site(call.merchant.site);
+  return minorUnits(order?.transactions?.payments?.[0]?.amount, exponent) === amount_minor;
+}
+
+function said(body: unknown): { status?: unknown } {
+  return body !== null && typeof body === 'object' ? body : {};
 }

@@ -1,11 +1,14 @@
-/** Which point of sale a QR call is about, and whether the caller may speak for it. */
+/** Points of sale: which one a call is about, and what its internal number stands for (`legacy-qr.md`). */
+
+import { z } from 'zod';
 import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
-import type { Family } from '../../contract/legacy-errors.ts';
-import { markLimitation } from '../evidence/limitation-mark.ts';
+import type { Family, LegacyErrorName } from '../../contract/legacy-errors.ts';
+import { type ExchangeDraft, markLimitation } from '../evidence/exchange.ts';
 import type { LegacyCall } from '../http/call.ts';
 import { type Answered, refused } from '../http/legacy-answer.ts';
+import { distrust } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';
-import { lookUpPos } from './pos-lookup.ts';
+import type { Secret } from '../secret.ts';
 
 export type PointOfSale = { kind: 'known'; external_pos_id: string } | { kind: 'refused'; answer: Answered };
 
@@ -35,4 +38,93 @@ function named(runtime: Runtime, family: Family, external_pos_id: string): Point
 
 function refuse(answer: Answered): PointOfSale {
   return { kind: 'refused', answer };
+}
+
+// What the internal number of a point of sale stands for: asked of the service once, and remembered (`legacy-qr.md`
+// §4).
+
+/** What of `GET /pos/{id}` matters here. */
+const pointOfSale = z.looseObject({ external_id: z.string().nullish() });
+
+export type PosLookup = { kind: 'known'; external_pos_id: string } | { kind: 'failed'; error: LegacyErrorName };
+
+/**
+ * A till gives up after about ten seconds, and legacy takes the sale without any lookup: so a create that may go there
+ * waits no longer than this for the number, several times what the read takes.
+ */
+export const POS_LOOKUP_MS = 1_000;
+
+/** What a call was told already: it asks once, however often its way is chosen anew. */
+const told = new WeakMap<ExchangeDraft, Map<string, PosLookup>>();
+
+/**
+ * The external id behind an internal number, remembered for `reads.pos_fresh_ms`; a failure is remembered for its call
+ * alone. Calls share a question only with others of the same token, because an invented one fails.
+ * @param token accepted as the merchant's.
+ */
+export async function lookUpPos(
+  runtime: Runtime,
+  merchant_id: string,
+  token: Secret,
+  pos_id: string,
+  timeout_ms = runtime.settings.reads.timeout_ms,
+): Promise<PosLookup> {
+  const before = await peekPos(runtime, merchant_id, pos_id);
+  if (before !== null) return before;
+  const key = keyOf(merchant_id, pos_id);
+  const { pos_fresh_ms } = runtime.settings.reads;
+  const lookup = await runtime.cache.get(
+    `${key} ${runtime.vault.fingerprint(token)}`,
+    runtime.clock.now(),
+    pos_fresh_ms,
+    () => ask(runtime, token, pos_id, timeout_ms),
+    () => false,
+  );
+  // The number is the merchant's whoever asked: the service has answered one of its tokens.
+  if (lookup.kind === 'known') await runtime.cache.get(key, runtime.clock.now(), pos_fresh_ms, async () => lookup);
+  const draft = runtime.exchange();
+  if (draft !== null) told.set(draft, (told.get(draft) ?? new Map()).set(key, lookup));
+  return lookup;
+}
+
+/** What is known of a number without asking anybody; null when nothing is. */
+export async function peekPos(runtime: Runtime, merchant_id: string, pos_id: string): Promise<PosLookup | null> {
+  if (!USER_ID.test(pos_id)) return { kind: 'failed', error: 'pos_not_found' };
+  const key = keyOf(merchant_id, pos_id);
+  const { clock, settings } = runtime;
+  const known = await runtime.cache.peek<PosLookup>(key, clock.now(), settings.reads.pos_fresh_ms);
+  const draft = runtime.exchange();
+  return known ?? (draft === null ? null : (told.get(draft)?.get(key) ?? null));
+}
+
+/** True for a number that no point of sale of orders can have. */
+export function isNoPosOfOrders(lookup: PosLookup): boolean {
+  return lookup.kind === 'failed' && (lookup.error === 'pos_not_found' || lookup.error === 'pos_without_external_id');
+}
+
+function keyOf(merchant_id: string, pos_id: string): string {
+  return `pos ${merchant_id} ${pos_id}`;
+}
+
+async function ask(runtime: Runtime, token: Secret, pos_id: string, timeout_ms: number): Promise<PosLookup> {
+  const outcome = await runtime.upstream.send({
+    name: 'pos',
+    method: 'GET',
+    path: `/pos/${pos_id}`,
+    token,
+    timeout_ms,
+  });
+  if (outcome.kind !== 'answered') return { kind: 'failed', error: 'unavailable' };
+  if (outcome.status === 401) {
+    await distrust(runtime, token);
+    return { kind: 'failed', error: 'unauthorized' };
+  }
+  if (outcome.status === 404 || outcome.status === 403) return { kind: 'failed', error: 'pos_not_found' };
+  if (outcome.status === 429) return { kind: 'failed', error: 'too_many_requests' };
+  const found = outcome.status === 200 ? pointOfSale.safeParse(outcome.body) : null;
+  if (!found?.success) return { kind: 'failed', error: 'unavailable' };
+  const { external_id } = found.data;
+  // Orders know a point of sale by its external id alone (LIM-24).
+  if (!external_id || !EXTERNAL_ID.test(external_id)) return { kind: 'failed', error: 'pos_without_external_id' };
+  return { kind: 'known', external_pos_id: external_id };
 }

@@ -2,7 +2,7 @@
 
 import type { LegacyCall } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
-import { isStillOnOrders } from '../routing/unit-lane.ts';
+import { isStillOnOrders } from '../routing/lane.ts';
 import type { Runtime } from '../runtime.ts';
 import { slotOf } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';

@@ -3,7 +3,7 @@ import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { Runtime } from '../runtime.ts';
 import { slotOf } from '../sales/link.ts';
-import { isMintedMerchantOrder, merchantOrderOfPayment } from '../sales/minted.ts';
+import { isMintedMerchantOrder, merchantOrderOfPayment } from '../sales/synthetic-ids.ts';
 import type { Named } from './lane.ts';
 
 type PathValues = Readonly<Record<string, string>>;

@@ -1,6 +1,8 @@
 /** What one exchange says of the orders lane, for the safety stop; nothing a shop does ever counts: pure. */
-import type { Exchange } from '../evidence/exchange.ts';
-import { TILL_LEFT } from '../evidence/exchange-outcome.ts';
+
+import { type UpstreamCallName, upstreamRoutes } from '../../contract/upstream.ts';
+import type { Tables } from '../../mapping/tables.ts';
+import { type Exchange, TILL_LEFT } from '../evidence/exchange.ts';
 import type { RoutedKind } from '../routing/merchant.ts';
 import { kindOfSlot } from '../routing/stage.ts';
 import { isNotYet } from '../sales/not-yet.ts';
@@ -66,4 +68,24 @@ function wasPutOff(upstream: Exchange['upstream']): boolean {
 function kindOf({ kind, unit }: Judged): RoutedKind | null {
   if (kind !== 'payments') return kind;
   return unit === null ? null : kindOfSlot(unit);
+}
+
+// Which rows of the errors tables tell what no other row names: an exchange that shows one of them was told by guess.
+
+/** No row names these by themselves, and no body says more: a refusal, a failure, and what is neither. */
+const UNNAMED_STATUSES = [418, 599, 302];
+
+/** Row ids, as exchanges carry them in `fired`. */
+export function defaultRows(tables: Tables): ReadonlySet<string> {
+  const rows = new Set<string>();
+  const calls = Object.keys(upstreamRoutes) as UpstreamCallName[]; // the record's own keys
+  // A family whose calls are all answered from the map has no errors of the service.
+  const translated = tables.operations.filter((operation) => operation.upstream !== null);
+  for (const family of new Set(translated.map((operation) => operation.family)))
+    for (const call of calls)
+      for (const status of UNNAMED_STATUSES) {
+        const row = tables.error(family, call, status, {}, {});
+        if (row.default) rows.add(row.row);
+      }
+  return rows;
 }

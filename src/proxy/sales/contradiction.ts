@@ -4,7 +4,7 @@ import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import { tickOf } from '../clock.ts';
-import { sumsOf } from '../payments/judge.ts';
+import { sumsOf } from '../payments/refund-decisions.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Link } from './link.ts';
 

@@ -1,15 +1,15 @@
 /** From a sale to its link: the request table applied once, the reference chosen, everything that may be private sealed. */
 import { hash } from 'node:crypto';
 import { durationMs } from '../../contract/duration.ts';
+import { ORDER_REFERENCE } from '../../contract/identifiers.ts';
 import { stringifyJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { Loss } from '../../mapping/tables.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import type { Runtime } from '../runtime.ts';
+import type { Sale } from './create.ts';
 import { type Link, slotOf } from './link.ts';
-import { derivedReference, fitsUpstream } from './reference.ts';
-import type { Sale } from './sale.ts';
 
 /**
  * The link of a sale that nobody has seen yet, and the bytes that go upstream for it.
@@ -125,4 +125,25 @@ function sorted(value: unknown): unknown {
   const copy: Record<string, unknown> = {}; // no body has a key that reaches a prototype (`contract/json.ts`)
   for (const key of Object.keys(value).sort()) copy[key] = sorted((value as typeof copy)[key]);
   return copy;
+}
+
+// References upstream: the client's own when it fits and is new, a derived one otherwise (DESIGN decision 5).
+
+/** Marks derived references, so that a restored database recognises its own orders (`reliability.md` §3.2). */
+const PREFIX = 'pnt';
+
+/** True when the client's reference may go upstream as it is, were it unused. */
+export function fitsUpstream(reference: string): boolean {
+  return ORDER_REFERENCE.test(reference);
+}
+
+/** The legacy id that a reference was derived from; null for a reference that was not. */
+export function legacyIdOf(reference: string): string | null {
+  const hex = /^pnt([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(reference);
+  return hex === null ? null : hex.slice(1).join('-');
+}
+
+/** 35 characters of `[A-Za-z0-9]`, unique because the legacy id is. */
+export function derivedReference(legacy_id: string): string {
+  return PREFIX + legacy_id.replaceAll('-', '');
 }

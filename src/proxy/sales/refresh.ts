@@ -1,16 +1,17 @@
-/** The one way an order is read, and a link moved to what it says. */
-
+/** Reading an order and moving its link to what it says; and canceling an order, written down first and never repeated blindly (`reliability.md` §3.9). */
 import { type Order, order as orderSchema } from '../../contract/orders.ts';
 import { PuenteError } from '../../error.ts';
 import { tickOf } from '../clock.ts';
-import { markLimitation } from '../evidence/limitation-mark.ts';
+import { markLimitation } from '../evidence/exchange.ts';
+import { createRecent } from '../lru.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { LogFields, Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import { routeOf, type UpstreamOutcome } from '../upstream/upstream.ts';
-import { applyOrder } from './change.ts';
 import { isContradicted } from './contradiction.ts';
 import type { Link } from './link.ts';
+import { sendUntilReady } from './not-yet.ts';
+import { applyOrder, changeLink } from './settle.ts';
 
 /**
  * Reads a live link's order and moves the link to it. One read per order at a time; a read younger than `fresh_ms`
@@ -142,4 +143,79 @@ export function readableOrder(outcome: UpstreamOutcome, order_id: string | null)
   if (outcome.kind !== 'answered' || outcome.status < 200 || outcome.status > 299) return null;
   const parsed = orderSchema.safeParse(outcome.body);
   return parsed.success && parsed.data.id === order_id ? parsed.data : null;
+}
+
+// When each order was last read, so that polling tills and floods of events don't become upstream calls.
+
+/** Orders remembered; at most one entry per live order matters, and a forgotten one only costs a read. */
+const CAPACITY = 20_000;
+
+export interface RecentReads {
+  /** Epoch ms of the last completed read's start; 0 when none is remembered, or the clock was set back since (F47). */
+  last(order_id: string): number;
+  /** Reads begun so far: which of two things came first is told by it, since a clock may stand still (F48). */
+  begun(): number;
+  /** Counts a read that begins now; its number is for `mark`. */
+  begin(): number;
+  /** Number of the last completed read; 0 when none is remembered. */
+  number(order_id: string): number;
+  /** A read that began at `at` as number `number` is complete. */
+  mark(order_id: string, at: number, number: number): void;
+}
+
+/** @param now the wall clock, epoch ms. */
+export function createRecentReads(now: () => number): RecentReads {
+  const reads = createRecent<{ at: number; number: number }>(CAPACITY);
+  let begun = 0;
+  return {
+    last(order_id) {
+      const at = reads.get(order_id)?.at ?? 0;
+      // A read of the future would count as fresh until the clock has caught up, and its order would not be read till then.
+      return at > now() ? 0 : at;
+    },
+    begun: () => begun,
+    begin: () => ++begun,
+    number: (order_id) => reads.get(order_id)?.number ?? 0,
+    mark: (order_id, at, number) => reads.set(order_id, { at, number }),
+  };
+}
+
+// The cancel of an order upstream: written down, sent, and never repeated blindly (`reliability.md` §3.9).
+
+/** Written down before it is done: after a crash an already canceled order is known to be our doing. */
+export async function markSent(runtime: Runtime, link: Link): Promise<Link> {
+  const marked = await changeLink(runtime, link, (current) =>
+    current.cancel === null ? { change: { cancel: 'sent' } } : null,
+  );
+  runtime.failpoint('cancel.marked');
+  return marked;
+}
+
+/**
+ * `POST /v1/orders/{id}/cancel`, with one key until upstream can do it. The key differs per stored revision: a later cancel
+ * is a distinct operation.
+ * @param deadline epoch ms until which a till waits; without one nobody waits, and it is sent once.
+ * @throws Error for a link whose order is not known: a defect, because there is nothing to cancel yet.
+ */
+export async function sendCancel(
+  runtime: Runtime,
+  link: Link,
+  token: Secret,
+  headers: Record<string, string> = {},
+  deadline = 0,
+): Promise<UpstreamOutcome> {
+  if (link.order_id === null) throw new Error(`the link ${link.legacy_id} has no order to cancel`);
+  const { attempt_timeout_ms } = runtime.settings.create;
+  const { order_id } = link;
+  const outcome = await sendUntilReady(runtime, deadline, () =>
+    runtime.upstream.send({
+      ...routeOf('cancel', order_id),
+      headers,
+      token,
+      idempotency_key: runtime.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`),
+      timeout_ms: deadline === 0 ? attempt_timeout_ms : Math.min(deadline - runtime.clock.now(), attempt_timeout_ms),
+    }),
+  );
+  runtime.failpoint('cancel.sent');
+  return outcome;
 }

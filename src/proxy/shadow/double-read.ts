@@ -7,10 +7,9 @@ import { PuenteError } from '../../error.ts';
 import type { ComparedField, Translated } from '../../mapping/tables.ts';
 import type { CoverageCell, DifferenceSeen } from '../records/evidence.ts';
 import type { ShadowTask } from '../runtime.ts';
-import { type Asked, askedOf, knownOperation } from './asked.ts';
-import { shown, signatureOf } from './difference.ts';
-import type { ReadCall, ReadName, ReadOnlyUpstream, ReadOutcome } from './read.ts';
-import type { ShadowTools } from './shadow.ts';
+import type { Secret } from '../secret.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import { type Asked, askedOf, knownOperation, type ShadowTools, shown, signatureOf } from './shadow.ts';
 
 /** A shadow that may also read; `read.ts` says what that is. */
 export interface DoubleReadTools extends ShadowTools {
@@ -199,4 +198,47 @@ function told(
       };
     });
   return { differences, cells };
+}
+
+// The only thing a shadow may ask of the outside: a read. Its type has no method, no body and no key, so no create
+// fits into it.
+
+/** The calls of the orders API that read (`interface.md` Endpoints), and a read of the legacy API. */
+export const readNames = ['get', 'terminals_list', 'legacy_read'] as const;
+export type ReadName = (typeof readNames)[number];
+
+export interface ReadCall {
+  name: ReadName;
+  /** Absolute path, ids already checked against their pattern. */
+  path: string;
+  query: Record<string, string>;
+  token: Secret;
+  timeout_ms: number;
+}
+
+/** `answered`: a complete answer; otherwise there is nothing to compare. */
+export type ReadOutcome =
+  | { kind: 'answered'; status: number; body: unknown }
+  | { kind: 'not_sent' | 'broken'; cause: string };
+
+export interface ReadOnlyUpstream {
+  /** Reads once. Never throws for what the network does. */
+  read(call: ReadCall): Promise<ReadOutcome>;
+}
+
+// The door between shadows and a client that can write: whatever comes through it leaves as a GET without a body.
+
+/** @param upstream the orders side or the legacy side; a path that is no path counts as not sent. */
+export function readOnly(upstream: Upstream): ReadOnlyUpstream {
+  return {
+    async read({ name, path, query, token, timeout_ms }) {
+      try {
+        return await upstream.send({ name, method: 'GET', path, query, token, timeout_ms });
+      } catch (error) {
+        if (error instanceof PuenteError && error.code === 'bad_request')
+          return { kind: 'not_sent', cause: error.message };
+        throw error;
+      }
+    },
+  };
 }

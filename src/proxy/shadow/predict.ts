@@ -1,6 +1,7 @@
 /** What the service would answer to an order, judged by the rules: the exact status and code, or null when it would take it. */
 import { type Fields, isObject, type OrderFacts, type PredictedCode, type Rule } from './rule.ts';
-import { rulesOf } from './rules.ts';
+import { serviceRules, shapeRules, siteRules, wholeRules } from './rules-shape.ts';
+import { qrRules, valueRules } from './rules-values.ts';
 
 export interface Prediction {
   status: Rule['status'];
@@ -46,10 +47,6 @@ interface Compiled {
 
 /** Paths are split once: `items[].title` is `items`, `[]`, `title`. */
 const compile = (rule: Rule): Compiled => ({ rule, segments: rule.path.match(/\[\]|[^.[\]]+/g) ?? [] });
-const compiled: Readonly<Record<OrderFacts['type'], readonly Compiled[]>> = {
-  point: rulesOf.point.map(compile),
-  qr: rulesOf.qr.map(compile),
-};
 
 /** The key to blame inside the place, '' for the place itself; null when the rule holds everywhere. */
 function breach(
@@ -81,3 +78,23 @@ function told(rule: Rule, culprit: string, facts: OrderFacts): Prediction {
   const message = rule.says?.(facts) ?? why;
   return { status, code, path, message, detail: `${path === '' ? 'order' : path}: ${why}` };
 }
+
+// Every rule of `interface.md` for a create on the orders API that can be told from the order alone, in the order in
+// which they are judged.
+
+/**
+ * The first broken rule is the verdict. Nobody has published in which order the service looks: the header and the site
+ * come first here, then the shape by its codes, then values, then what several fields say together.
+ */
+const rules: readonly Rule[] = [...wholeRules, ...siteRules, ...shapeRules, ...valueRules, ...qrRules, ...serviceRules];
+
+/** The rules of one type of order. */
+export const rulesOf: Readonly<Record<OrderFacts['type'], readonly Rule[]>> = {
+  point: rules.filter((rule) => rule.of !== 'qr'),
+  qr: rules.filter((rule) => rule.of !== 'point'),
+};
+
+const compiled: Readonly<Record<OrderFacts['type'], readonly Compiled[]>> = {
+  point: rulesOf.point.map(compile),
+  qr: rulesOf.qr.map(compile),
+};

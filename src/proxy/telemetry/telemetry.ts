@@ -1,9 +1,9 @@
 /** OpenTelemetry, off unless a standard variable asks for it; then, and only then, its packages are loaded. */
 import type { Registry } from 'prom-client';
 import type { Operation } from '../../mapping/tables.ts';
+import type { Exchange, UpstreamNote } from '../evidence/exchange.ts';
+import type { Attempt, Notice } from '../records/notices.ts';
 import type { Clock, Log } from '../runtime.ts';
-import type { Telemetry } from './spans.ts';
-import { readTelemetry } from './telemetry-settings.ts';
 
 /** A counter, gauge or histogram with its values. */
 export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
@@ -40,8 +40,159 @@ export async function startTelemetry(
   const settings = readTelemetry(environment);
   remarks.push(...settings.remarks);
   if (settings.traces.length === 0 && settings.metrics.length === 0) return null;
-  const { openTelemetry } = await import('./telemetry-sdk.ts');
+  const { openTelemetry } = await import('./otel.ts');
   for (const signal of ['traces', 'metrics'] as const)
     if (settings[signal].length > 0) remarks.push(`OpenTelemetry: ${signal} go to ${settings[signal].join(' and ')}.`);
   return openTelemetry(settings, parts);
+}
+
+// What the standard `OTEL_…` variables ask for; where spans and values are sent, and with which headers, the
+// exporters read by themselves.
+
+export interface TelemetrySettings {
+  /** Where to; nothing: the signal is off. */
+  traces: Exporter[];
+  metrics: Exporter[];
+  traces_protocol: Protocol;
+  metrics_protocol: Protocol;
+  sampler: Sampler;
+  /** Of sales, from 0 to 1; for `traceidratio`. */
+  sampled_share: number;
+  metric_interval_ms: number;
+  metric_timeout_ms: number;
+  batch: { delay_ms: number; timeout_ms: number; queue: number; size: number };
+  /** What was asked for and is not done, as sentences for the operator. */
+  remarks: string[];
+}
+
+export type Exporter = 'otlp' | 'console';
+export type Protocol = 'http/protobuf' | 'http/json';
+export type Sampler = 'always_on' | 'always_off' | 'traceidratio';
+
+const EXPORTERS: readonly string[] = ['otlp', 'console', 'none'];
+const PROTOCOLS: readonly string[] = ['http/protobuf', 'http/json'];
+const SAMPLERS: readonly string[] = ['always_on', 'always_off', 'traceidratio'];
+/** Beyond it a timer of Node fires at once. */
+const MAX_NUMBER = 2 ** 31 - 1;
+
+/**
+ * Off unless a variable asks for it; `OTEL_SDK_DISABLED=true` wins over all. As the standard asks, an unknown value stops
+ * nothing: its default counts, and a remark says so. Defaults: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+ */
+export function readTelemetry(environment: NodeJS.ProcessEnv): TelemetrySettings {
+  const read = createReader(environment);
+  const is_disabled = read.text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true';
+  const exporters = (signal: Signal): Exporter[] => (is_disabled ? [] : exportersOf(read, signal));
+  const metric_interval_ms = read.number('OTEL_METRIC_EXPORT_INTERVAL', 60_000);
+  const queue = read.number('OTEL_BSP_MAX_QUEUE_SIZE', 2_048);
+  return {
+    traces: exporters('TRACES'),
+    metrics: exporters('METRICS'),
+    traces_protocol: protocolOf(read, 'TRACES'),
+    metrics_protocol: protocolOf(read, 'METRICS'),
+    ...samplingOf(read),
+    metric_interval_ms,
+    metric_timeout_ms: Math.min(read.number('OTEL_METRIC_EXPORT_TIMEOUT', 30_000), metric_interval_ms),
+    batch: {
+      delay_ms: read.number('OTEL_BSP_SCHEDULE_DELAY', 5_000),
+      timeout_ms: read.number('OTEL_BSP_EXPORT_TIMEOUT', 30_000),
+      queue,
+      size: Math.min(read.number('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512), queue),
+    },
+    // Where nothing is on, nobody asked for anything.
+    remarks: is_disabled ? [] : read.remarks,
+  };
+}
+
+type Signal = 'TRACES' | 'METRICS';
+type Reader = ReturnType<typeof createReader>;
+
+/** Named destinations; without any, the address of a collector asks for it. */
+function exportersOf(read: Reader, signal: Signal): Exporter[] {
+  const named = read.text(`OTEL_${signal}_EXPORTER`);
+  if (named === null) {
+    const address = read.text(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`) ?? read.text('OTEL_EXPORTER_OTLP_ENDPOINT');
+    return address === null ? [] : ['otlp'];
+  }
+  const names = named.split(',').map((name) => name.trim());
+  for (const name of names) if (!EXPORTERS.includes(name)) read.unknown(`OTEL_${signal}_EXPORTER`, EXPORTERS);
+  if (names.includes('none')) return [];
+  return (['otlp', 'console'] as const).filter((known) => names.includes(known));
+}
+
+function protocolOf(read: Reader, signal: Signal): Protocol {
+  const name = `OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`;
+  const asked = read.text(name) === null ? 'OTEL_EXPORTER_OTLP_PROTOCOL' : name;
+  return read.choice(asked, PROTOCOLS, 'http/protobuf') === 'http/json' ? 'http/json' : 'http/protobuf';
+}
+
+/** No till decides what is sampled, so that those samplers that follow a parent do what they do at a root. */
+function samplingOf(read: Reader): Pick<TelemetrySettings, 'sampler' | 'sampled_share'> {
+  const known = [...SAMPLERS, ...SAMPLERS.map((name) => `parentbased_${name}`)];
+  const asked = read.choice('OTEL_TRACES_SAMPLER', known, 'always_on').replace('parentbased_', '');
+  if (asked !== 'traceidratio') return { sampler: asked === 'always_off' ? asked : 'always_on', sampled_share: 1 };
+  const share = Number(read.text('OTEL_TRACES_SAMPLER_ARG') ?? 1);
+  if (share >= 0 && share <= 1) return { sampler: asked, sampled_share: share };
+  read.unknown('OTEL_TRACES_SAMPLER_ARG', ['a number from 0 to 1']);
+  return { sampler: asked, sampled_share: 1 };
+}
+
+/** Blank is as good as not set, by the standard. */
+function createReader(environment: NodeJS.ProcessEnv) {
+  const remarks: string[] = [];
+  const text = (name: string): string | null => environment[name]?.trim() || null;
+  /** Names no value: what stands in a wrong variable may be a secret. */
+  const unknown = (name: string, known: readonly string[]): void => {
+    const remark = `${name} is set to what Puente does not know, so that its default counts; known: ${known.join(', ')}.`;
+    if (!remarks.includes(remark)) remarks.push(remark);
+  };
+  return {
+    remarks,
+    text,
+    unknown,
+    choice(name: string, known: readonly string[], otherwise: string): string {
+      const value = text(name)?.toLowerCase() ?? otherwise;
+      if (known.includes(value)) return value;
+      unknown(name, known);
+      return otherwise;
+    },
+    number(name: string, otherwise: number): number {
+      const value = Number(text(name) ?? otherwise);
+      if (Number.isInteger(value) && value > 0 && value <= MAX_NUMBER) return value;
+      unknown(name, [`a whole number from 1 to ${MAX_NUMBER}`]);
+      return otherwise;
+    },
+  };
+}
+
+// What is told of finished work to whoever watches from outside: one trace for a sale, by its legacy id.
+
+/** What a call said of itself beside what its exchange keeps. */
+export interface Heard {
+  method: string;
+  /** The W3C header, as somebody sent it; null without one. */
+  traceparent: string | null;
+}
+
+/** Work that no till waited for. */
+export interface Worked {
+  /** `event`: what a webhook points at was looked at; `recovery`: a due sale was looked after. */
+  name: 'event' | 'recovery';
+  /** Epoch ms. */
+  at: number;
+  duration_ms: number;
+  /** Null when it was about no sale that is known. */
+  legacy_id: string | null;
+  merchant_id: string | null;
+  upstream: readonly UpstreamNote[];
+  /** A word of a closed list; `failed` when it threw. */
+  outcome: string;
+}
+
+/** Takes what is over. Never throws, never waits; what it has no room for is dropped. */
+export interface Telemetry {
+  called(exchange: Exchange, heard: Heard): void;
+  worked(work: Worked): void;
+  /** @param attempt at this notice, recorded by now. */
+  noticed(notice: Notice, attempt: Attempt): void;
 }

@@ -1,5 +1,5 @@
 /** Work of this process that must not overlap waits here, in the order in which it was asked for, not at the server with a connection each. */
-import { createPassing } from '../../proxy/passing.ts';
+import { createPassing } from '../../proxy/lru.ts';
 import type { Locks } from '../unit.ts';
 
 export interface Turns {

@@ -3,8 +3,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { say } from '../../locales/sentences.ts';
-import { AUDIT_GENESIS, chainHash } from '../../proxy/audit.ts';
-import type { AuditAction } from '../../proxy/audit-actions.ts';
+import { AUDIT_GENESIS, type AuditAction, chainHash } from '../../proxy/audit.ts';
 import { LIVE } from '../columns.ts';
 
 /** What `meta` says while a writer has the file, and after it has left it in order. */

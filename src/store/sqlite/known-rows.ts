@@ -1,6 +1,5 @@
 /** Rows that are kept as they were read: every call looks at its merchant and token several times, tills poll the same sale, and all of them change rarely. */
-import { createPassing } from '../../proxy/passing.ts';
-import { createRecent } from '../../proxy/recent.ts';
+import { createPassing, createRecent } from '../../proxy/lru.ts';
 import { LINK } from '../columns.ts';
 import type { Step, Unit } from '../unit.ts';
 import { type WriteName, writes } from '../writes.ts';

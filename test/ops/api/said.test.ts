@@ -14,7 +14,7 @@ const SOURCES = join(import.meta.dirname, '../../..', 'src');
 
 /** Not met on the ops door: files that commands read, calls of tills, and faults of ours. */
 const OTHERS =
-  /^(?:proxy\/(?:sales\/(?:room|change)|shadow\/(?:asked|shadow))|ops\/(?:cli\/|capture\/|report\/diff|doctor\/))/;
+  /^(?:proxy\/(?:http\/|upstream\/|shadow\/|sales\/(?:create|settle|room))|ops\/(?:cli\/|capture\/|report\/diff|doctor\/))/;
 
 const words = loadWords();
 const why = { reason: 'a test asks for it' };

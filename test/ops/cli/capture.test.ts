@@ -69,7 +69,7 @@ describe('assess', () => {
     const defaults = parse(readFileSync(join(HOUSE, 'config', 'default.yaml'), 'utf8')) as {
       moves: { min_sample: number };
     }; // ours
-    expect(readFileSync(join(HOUSE, 'src', 'cli', 'assess.ts'), 'utf8')).toContain(
+    expect(readFileSync(join(HOUSE, 'src', 'ops', 'cli', 'assess.ts'), 'utf8')).toContain(
       `MIN_SAMPLE = ${defaults.moves.min_sample};`,
     );
   });

@@ -11,8 +11,8 @@ import { rowsOf } from '../../../src/mapping/row.ts';
 import { wholeRows } from '../../../src/mapping/whole-rows.ts';
 import { html, textOf } from '../../../src/ops/console/html.ts';
 import { written } from '../../../src/ops/console/says.ts';
+import { rulesOf } from '../../../src/proxy/shadow/predict.ts';
 import type { Rule } from '../../../src/proxy/shadow/rule.ts';
-import { rulesOf } from '../../../src/proxy/shadow/rules.ts';
 
 const HOUSE = join(import.meta.dirname, '../..', '..');
 const tables = loadTables(join(HOUSE, 'mappings'));

@@ -10,13 +10,13 @@ import { type SentenceCode, sentences } from '../../../src/locales/sentences.ts'
 import { languages } from '../../../src/locales/words.ts';
 import { findingCodes } from '../../../src/ops/readiness/verdict.ts';
 import { idKinds } from '../../../src/ops/trace/find.ts';
-import { auditActions } from '../../../src/proxy/audit-actions.ts';
+import { auditActions } from '../../../src/proxy/audit.ts';
 import { legacySaleStates } from '../../../src/proxy/records/routing.ts';
 import { linkStates } from '../../../src/proxy/sales/link.ts';
 import { mismatchKinds } from '../../../src/proxy/sales/mismatch.ts';
 
 /** Who says something to people. */
-const HOUSES = ['ops/console', 'ops/charts', 'locales', 'ops/report'].map((name) =>
+const HOUSES = ['ops/console', 'locales', 'ops/report'].map((name) =>
   join(import.meta.dirname, '../../..', 'src', name),
 );
 
@@ -35,11 +35,13 @@ function argumentsOf(text: string): string[] {
 }
 
 const english = messagesOf('en');
-const sources = HOUSES.flatMap((house) =>
+const CHART_WORDS = join(import.meta.dirname, '../../..', 'src/ops/charts/chart-words.ts');
+const pages = HOUSES.flatMap((house) =>
   readdirSync(house, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(join(house, name), 'utf8')),
-).join('\n');
+);
+const sources = [...pages, readFileSync(CHART_WORDS, 'utf8')].join('\n');
 
 describe.each(languages.filter((one) => one !== 'en'))('the words in %s', (language) => {
   const messages = messagesOf(language);

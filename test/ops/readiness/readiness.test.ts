@@ -3,12 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { fieldsThatCame } from '../../../src/mapping/fields.ts';
 import { type Book, createBook } from '../../../src/ops/capture/book.ts';
 import { type ReadinessFacts, readinessOf } from '../../../src/ops/readiness/readiness.ts';
-import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
-import { endpointName } from '../../../src/proxy/evidence/exchange-unknown.ts';
+import { type Exchange, endpointName } from '../../../src/proxy/evidence/exchange.ts';
 import { nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
 import type { DifferenceSeen } from '../../../src/proxy/records/evidence.ts';
-import { compareCreate } from '../../../src/proxy/shadow/compare-create.ts';
-import { hasShadow, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
+import { compareCreate, hasShadow, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { type Create, RECEIVED_AT, tables, taskOf, tools } from '../../proxy/shadow/kit.ts';
 
 const MERCHANT = '700100200';

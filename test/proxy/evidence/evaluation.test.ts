@@ -1,9 +1,8 @@
 /** Evaluating many exchanges: what is remembered of calls of one way is what each of them would have taught by itself. */
 import { describe, expect, it } from 'vitest';
 import { fieldsThatCame } from '../../../src/mapping/fields.ts';
-import { createEvaluation } from '../../../src/proxy/evidence/evaluation.ts';
 import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
-import { nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
+import { createEvaluation, nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
 import { shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { createOf, randomOf, tables, taskOf, tools } from '../shadow/kit.ts';
 

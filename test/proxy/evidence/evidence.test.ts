@@ -1,14 +1,14 @@
 /** The recorder on a real store: what it keeps, what it sheds first, and that nothing of it ever holds up a call. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
+import { nothingFound } from '../../../src/proxy/evidence/findings.ts';
 import {
   type EvidenceParts,
   type EvidenceSettings,
   type RunningEvidence,
   startEvidence,
-} from '../../../src/proxy/evidence/evidence.ts';
-import { startWriter } from '../../../src/proxy/evidence/evidence-writer.ts';
-import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
-import { nothingFound } from '../../../src/proxy/evidence/findings.ts';
+} from '../../../src/proxy/evidence/recorder.ts';
+import { startWriter } from '../../../src/proxy/evidence/writer.ts';
 import type { LogFields, ShadowTask } from '../../../src/proxy/runtime.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';

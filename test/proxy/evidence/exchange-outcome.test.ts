@@ -1,8 +1,12 @@
 /** How a call came out: what trips the safety stop must be a fault, and nothing else may be one. */
 import { describe, expect, it } from 'vitest';
-import type { UpstreamNote } from '../../../src/proxy/evidence/exchange.ts';
-import { outcomeOf, TILL_LEFT } from '../../../src/proxy/evidence/exchange-outcome.ts';
-import { endpointName, noteUnknown } from '../../../src/proxy/evidence/exchange-unknown.ts';
+import {
+  endpointName,
+  noteUnknown,
+  outcomeOf,
+  TILL_LEFT,
+  type UpstreamNote,
+} from '../../../src/proxy/evidence/exchange.ts';
 
 function note(name: string, status: number | null): UpstreamNote {
   return { name, status, code: null, duration_ms: 1 };

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Counted } from '../../../src/mapping/limitations.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
-import { type Judged, limitationsMet } from '../../../src/proxy/evidence/limits.ts';
+import { type Judged, limitationsMet, nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 
 const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));

@@ -1,6 +1,6 @@
 /** The headers for the makers of tills are written as their standards say. */
 import { expect, it } from 'vitest';
-import { deprecationHeaders } from '../../../src/proxy/http/deprecation.ts';
+import { deprecationHeaders } from '../../../src/proxy/http/proxy-legacy.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 
 function merchant(deprecation: unknown): Merchant {

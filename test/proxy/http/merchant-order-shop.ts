@@ -1,6 +1,6 @@
 /** What the tests of merchant orders share: sales of each family, the buyer, and reads and searches of what they became. */
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { MerchantOrder } from '../../../src/proxy/qr/merchant-order.ts';
+import type { MerchantOrder } from '../../../src/proxy/qr/merchant-orders.ts';
 import { type Answer, ARGENTINA, type Bench, call, startBench, tokenOf } from '../../kit.ts';
 
 /** The tills of every merchant of the cast. */

@@ -1,6 +1,6 @@
 /** Searches for merchant orders: ours by every filter, and ours beside those that legacy still has (`legacy-qr.md` §2). */
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { MerchantOrder } from '../../../src/proxy/qr/merchant-order.ts';
+import type { MerchantOrder } from '../../../src/proxy/qr/merchant-orders.ts';
 import { eventually } from '../../kit.ts';
 import {
   ABOVE_REAL_ONES,

@@ -1,8 +1,7 @@
 /** Creates against an upstream that lies, hangs or floods: what is not provably our order is never a 2xx (F8–F24). */
 
 import type { ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { connect, createServer, type Server } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DEVICE, POINT } from '../../kit.ts';
 import { FAST, legacyErrorOf, rowsOf } from './till.ts';

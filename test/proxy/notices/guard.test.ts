@@ -3,8 +3,7 @@ import type { LookupAddress } from 'node:dns';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../../src/error.ts';
-import { addressRefusal } from '../../../src/proxy/notices/address.ts';
-import { checkUrl, guardedConnector, type OutboundPolicy } from '../../../src/proxy/notices/guard.ts';
+import { addressRefusal, checkUrl, guardedConnector, type OutboundPolicy } from '../../../src/proxy/notices/guard.ts';
 import { type Peer, startPeer } from '../upstream/peer.ts';
 
 const PUBLIC: OutboundPolicy = {

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createSender, type SenderOptions } from '../../../src/proxy/notices/sender.ts';
+import { createSender, type SenderOptions } from '../../../src/proxy/notices/delivery.ts';
 import { selfSigned } from '../upstream/certificate.ts';
 import { answer, listening, onRequest, type Peer, startPeer } from '../upstream/peer.ts';
 

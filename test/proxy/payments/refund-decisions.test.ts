@@ -4,9 +4,14 @@ import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import { askedAmount } from '../../../src/mapping/asked-amount.ts';
-import { findRefund, isEverything, judgeRefund, sumsOf } from '../../../src/proxy/payments/judge.ts';
-import { recognise as recogniseBy } from '../../../src/proxy/payments/recognise.ts';
-import type { Refund } from '../../../src/proxy/payments/refund.ts';
+import {
+  findRefund,
+  isEverything,
+  judgeRefund,
+  type Refund,
+  recognise as recogniseBy,
+  sumsOf,
+} from '../../../src/proxy/payments/refund-decisions.ts';
 import type { UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { refundOf } from './refund-kit.ts';
 

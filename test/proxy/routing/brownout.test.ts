@@ -1,8 +1,8 @@
 /** Brown-outs refuse new work and listings for their time, and never what is about a sale that exists. */
 import { describe, expect, it } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { brownoutOf, brownoutWait_s } from '../../../src/proxy/routing/brownout.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
+import { brownoutOf, brownoutWait_s } from '../../../src/proxy/routing/stage.ts';
 
 const tables = loadTables('mappings');
 const NOW = 1_750_000_000_000;

@@ -6,9 +6,9 @@ import {
   type CarriedAnswer,
   type CarriedCreate,
   endCarried,
-} from '../../../src/proxy/routing/legacy-ledger/carry.ts';
-import { noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger/ended.ts';
-import { isOver } from '../../../src/proxy/routing/legacy-ledger/over.ts';
+  noteCarriedEnd,
+} from '../../../src/proxy/routing/legacy-ledger.ts';
+import { isOver } from '../../../src/proxy/routing/legacy-sale-end.ts';
 import type { Runtime } from '../../../src/proxy/runtime.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';

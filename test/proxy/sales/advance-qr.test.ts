@@ -4,9 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { type AdvanceRules, advance } from '../../../src/proxy/sales/advance.ts';
-import { endOfMerchantOrder } from '../../../src/proxy/sales/announce.ts';
 import { hasEnded, isPaid, type Link } from '../../../src/proxy/sales/link.ts';
+import { type AdvanceRules, advance, endOfMerchantOrder } from '../../../src/proxy/sales/order-transition.ts';
 import { newLink } from '../../store/contract/harness.ts';
 
 const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../../src/contract/json.ts';
 import type { Order } from '../../../src/contract/orders.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { type AdvanceRules, advance } from '../../../src/proxy/sales/advance.ts';
 import { hasEnded, type Link } from '../../../src/proxy/sales/link.ts';
+import { type AdvanceRules, advance } from '../../../src/proxy/sales/order-transition.ts';
 
 const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
 const BORN = Date.parse('2026-03-01T12:00:00Z');

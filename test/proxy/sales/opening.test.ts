@@ -1,8 +1,8 @@
 /** Is a create the retry of a sale, or a new one (`reliability.md` §3.9, `legacy-point.md` finding 11)? */
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
+import { CLIENT_PATIENCE_MS, retriedSale } from '../../../src/proxy/sales/create.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import { CLIENT_PATIENCE_MS, retriedSale } from '../../../src/proxy/sales/opening.ts';
 import { MINUTE_MS, NOON, newLink } from '../../store/contract/harness.ts';
 
 const WINDOW_MS = MINUTE_MS;

@@ -4,10 +4,8 @@ import { parseJson } from '../../../src/contract/json.ts';
 import { upstreamErrorCodes } from '../../../src/contract/upstream.ts';
 import { PuenteError } from '../../../src/error.ts';
 import type { ShadowFinding } from '../../../src/proxy/evidence/exchange.ts';
-import { compareCreate } from '../../../src/proxy/shadow/compare-create.ts';
-import { type Prediction, predict, predictedBody } from '../../../src/proxy/shadow/predict.ts';
-import { rulesOf } from '../../../src/proxy/shadow/rules.ts';
-import { hasShadow, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
+import { type Prediction, predict, predictedBody, rulesOf } from '../../../src/proxy/shadow/predict.ts';
+import { compareCreate, hasShadow, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { type Create, tables, taskOf, tools } from './kit.ts';
 import { discountedQrOrder, type Json, pointOrder, qrOrder } from './orders.ts';
 

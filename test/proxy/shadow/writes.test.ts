@@ -5,9 +5,14 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/proxy/secret.ts';
-import { type DoubleReadTools, doubleRead, isDoubleRead } from '../../../src/proxy/shadow/double-read.ts';
-import { type ReadCall, readNames } from '../../../src/proxy/shadow/read.ts';
-import { readOnly } from '../../../src/proxy/shadow/read-only.ts';
+import {
+  type DoubleReadTools,
+  doubleRead,
+  isDoubleRead,
+  type ReadCall,
+  readNames,
+  readOnly,
+} from '../../../src/proxy/shadow/double-read.ts';
 import { type ShadowTools, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
 import { createOf, randomOf, tables, taskOf, tools } from './kit.ts';
@@ -24,12 +29,14 @@ const MINUTES_MS = 60_000;
 const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
   'node:crypto': ['createHash'],
   '../runtime.ts': ['ShadowTask'],
-  '../exchange.ts': ['ShadowFinding'],
+  '../evidence/exchange.ts': ['ShadowFinding'],
   '../records/evidence.ts': ['CoverageCell', 'DifferenceSeen'],
   // Pure functions over values.
-  '../capture/redact.ts': ['redactLosses', 'redactName'],
-  '../reference.ts': ['derivedReference', 'fitsUpstream'],
+  '../evidence/redact.ts': ['redactLosses', 'redactName'],
+  '../sales/new-link.ts': ['derivedReference', 'fitsUpstream'],
   '../secret.ts': ['Secret'],
+  // A type, of which a read-only client is made.
+  '../upstream/upstream.ts': ['Upstream'],
 };
 
 describe('what shadows import', () => {

@@ -1,7 +1,7 @@
 /** Which trace a sale is: found from its id alone, by everybody who knows it. */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { createIds, traceIdOf } from '../../../src/proxy/telemetry/telemetry-ids.ts';
+import { createIds, traceIdOf } from '../../../src/proxy/telemetry/otel-spans.ts';
 
 it('a UUID is its own trace', () => {
   expect(traceIdOf('019539A0-0000-7000-8000-00000000dead')).toBe('019539a000007000800000000000dead');

@@ -1,6 +1,5 @@
 /** Runs the test of a seeded bug on sources that have it, and sends whoever started it what became of the test. */
-import type { TestCase } from 'vitest/node';
-import { startVitest } from 'vitest/node';
+import { startVitest, type TestCase } from 'vitest/node';
 import { bugOfProcess, patched } from './bug.ts';
 
 /** Null when the test failed on what it asserts, as it must; otherwise what happened instead. */

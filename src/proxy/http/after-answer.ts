@@ -1,0 +1,274 @@
+/** What follows an answer that has left: a proxied sale learns how it ended, and the exchange goes to the evidence. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readQuery } from '../../contract/legacy-body.ts';
+import { fieldsThatCame } from '../../mapping/fields.ts';
+import { type CapturedMessages, type Exchange, outcomeOf, TILL_LEFT } from '../evidence/exchange.ts';
+import { redactMessages } from '../evidence/redact.ts';
+import { endCarried, noteCarriedEnd } from '../routing/legacy-ledger.ts';
+import type { Stage } from '../routing/merchant.ts';
+import { isShadowed, stageInForce } from '../routing/stage.ts';
+import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
+import type { Runtime, ShadowTask } from '../runtime.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { Admission } from './admission.ts';
+import { toldOf } from './answer.ts';
+import { policyOf } from './caller.ts';
+import { bodyOf, type Ongoing } from './exchange.ts';
+import { scrubbedTarget, singleHeaders } from './request.ts';
+
+/** What `createExchanges` runs once a call is over. @param admission told of tokens that were proven. @param telemetry told of every call. */
+export function createAfter(
+  runtime: Runtime,
+  admission: Pick<Admission, 'noteKnown'> | null = null,
+  telemetry: Telemetry | null = null,
+): (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  return async (call, request, response) => {
+    const closed_at = call.closed_at ?? runtime.clock.now();
+    const closed_tick_ms = call.closed_tick_ms ?? performance.now();
+    const told =
+      call.carried_at === null
+        ? toldBy(response)
+        : await followCarried(runtime, call, response, { closed_at, closed_tick_ms });
+    if (call.proven_id === null) call.proven_id = await proved(runtime, call);
+    if (call.proven_id !== null && call.token !== null) admission?.noteKnown(runtime.vault.fingerprint(call.token));
+    noteUnknowns(runtime, call);
+    const messages = messagesOf(call, request, told);
+    const exchange = exchangeOf(runtime, call, told, closed_tick_ms - call.draft.started_tick_ms, messages);
+    const task = shadowOf(runtime, call, exchange, request, told, messages);
+    if (task === null) runtime.evidence.finished(exchange, fieldsOf(runtime, call, request));
+    else runtime.evidence.shadowed(task);
+    if (exchange.lane === 'orders') runtime.safety.note(exchange);
+    telemetry?.called(exchange, {
+      method: request.method ?? '',
+      traceparent: singleHeaders(request).traceparent ?? null,
+    });
+  };
+}
+
+/** What legacy answered, once what it says of sales is written down. */
+function followCarried(
+  runtime: Runtime,
+  call: Ongoing,
+  response: ServerResponse,
+  { closed_at, closed_tick_ms }: { closed_at: number; closed_tick_ms: number },
+): Promise<Told> {
+  noteCarried(call, closed_tick_ms);
+  return inTurn(runtime, call, async () => {
+    const told = await carriedBy(call, response, isBodyOfUse(runtime, call));
+    await endSale(runtime, call, told, closed_at);
+    await noteEnd(runtime, call, told);
+    return told;
+  });
+}
+
+/**
+ * One after the other for what one token does at one unit, in the order of the answers: the cancel that follows a create at
+ * once must find it written down as open. Tokens don't wait for each other, so that invented ones hold up nobody's till.
+ */
+function inTurn<Result>(
+  runtime: Runtime,
+  { carried_at, token, unit, path }: Ongoing,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const where = unit ?? path.pos_id ?? null;
+  if (carried_at === null || token === null || where === null) return work();
+  return runtime.serial.run(`after:${runtime.vault.fingerprint(token)}:${where}`, work);
+}
+
+/** Whose the call was for certain, by what is known of its token or by what legacy has just done for it. Never throws. */
+async function proved(runtime: Runtime, { operation, token, watched, merchant_id }: Ongoing): Promise<string | null> {
+  if (token === null) return null;
+  try {
+    const known = await provenMerchant(runtime, token);
+    if (known !== null || merchant_id === null || operation === null || watched === null) return known;
+    if (!watched.whole || watched.status < 200 || watched.status > 299) return null;
+    noteTaken(runtime, token, merchant_id);
+    return merchant_id;
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : 'unknown';
+    runtime.log.warn('nobody could say whose a call was', { merchant: merchant_id ?? 'none', cause });
+    return null;
+  }
+}
+
+/** A carried answer is only unpacked and parsed where somebody reads it. */
+function isBodyOfUse(runtime: Runtime, call: Ongoing): boolean {
+  const { watched } = call;
+  if (watched === null || watched.status >= 400 || call.sale !== null) return true;
+  if (call.draft.rules?.captured === true) return true;
+  return isShadowed(stageOf(runtime, call));
+}
+
+/** What is not known to have come whole may have happened or not, whoever broke off. */
+async function endSale(runtime: Runtime, call: Ongoing, told: Told, closed_at: number): Promise<void> {
+  if (call.sale === null) return;
+  const whole = call.watched?.whole === true;
+  await endCarried(runtime, call.sale, whole ? { status: told.status, body: told.body } : null, closed_at);
+}
+
+/** A carried cancel, or a read that shows an end, frees the unit of the sale that it is about. */
+async function noteEnd(runtime: Runtime, call: Ongoing, { status, body }: Told): Promise<void> {
+  const { operation, token, watched, merchant_id, path } = call;
+  if (operation === null || token === null || call.sale !== null || watched?.whole !== true) return;
+  await noteCarriedEnd(runtime, { operation, token, merchant_id, path }, { status, body }, call.at);
+}
+
+function noteCarried(call: Ongoing, closed_tick_ms: number): void {
+  if (call.carried_tick_ms === null) return;
+  const status = call.watched?.whole === true ? call.watched.status : null;
+  call.draft.upstream.push({
+    name: 'legacy',
+    status,
+    code: null,
+    duration_ms: closed_tick_ms - call.carried_tick_ms,
+    began_ms: call.carried_tick_ms - call.draft.started_tick_ms,
+  });
+}
+
+/** Every hit is counted, whatever the policy; `note` is also logged, with whom the token names. */
+function noteUnknowns(runtime: Runtime, call: Ongoing): void {
+  for (const { what, name } of call.draft.unknown) {
+    runtime.count('unknown', what);
+    if (policyOf(runtime, call.merchant, `unknown_${what}`) !== 'note') continue;
+    const merchant = call.merchant_id ?? 'none';
+    runtime.log.info(`unknown ${what}`, { merchant, operation: call.operation?.name ?? 'none', path: name });
+  }
+}
+
+// What is handed to the evidence once a call is over: the exchange, and what its shadow needs.
+
+/** What the till was told; of a carried answer, what went by. */
+export interface Told {
+  status: number;
+  headers: Record<string, string>;
+  /** Null where there was none, or nobody could read it. */
+  body: unknown;
+}
+
+/** What Puente itself told. */
+export function toldBy(response: ServerResponse): Told {
+  const own = toldOf(response);
+  if (own === null) return { status: TILL_LEFT, headers: {}, body: null };
+  return { status: own.status, headers: own.headers ?? {}, body: own.body ?? null };
+}
+
+/** What was told of a call that was carried. @param reading whether the body of the answer is of use. */
+export async function carriedBy({ watched }: Ongoing, response: ServerResponse, reading: boolean): Promise<Told> {
+  if (watched === null || toldOf(response) !== null) return toldBy(response);
+  const { status, headers } = watched;
+  return { status, headers, body: reading ? await bodyOf(watched) : null };
+}
+
+/**
+ * The exchange of a call. One whose token nobody has proven is kept under no merchant: it may be anybody's, and counts in
+ * no sum of whom it names. @param duration_ms the till's wait. @param messages redacted; null unless captured.
+ */
+export function exchangeOf(
+  runtime: Runtime,
+  call: Ongoing,
+  told: Told,
+  duration_ms: number,
+  messages: CapturedMessages | null,
+): Exchange {
+  const { draft, operation } = call;
+  return {
+    id: call.id,
+    at: call.at,
+    merchant_id: call.proven_id,
+    operation: operation?.name ?? null,
+    kind: operation?.kind ?? null,
+    lane: call.lane,
+    stage: stageOf(runtime, call),
+    unit: call.unit,
+    legacy_id: draft.legacy_id,
+    status: told.status,
+    error: told.status < 400 ? null : errorNamed(told.body),
+    outcome: call.is_drill ? 'business' : outcomeOf(told.status, draft.upstream, draft.by_doubt),
+    duration_ms,
+    tables_revision: runtime.tables.revision,
+    // Copies: what still runs for the call must not change what was handed over.
+    upstream: [...draft.upstream],
+    fired: [...draft.fired],
+    losses: [...draft.losses],
+    unknown: [...draft.unknown],
+    limitations: [...draft.limitations],
+    shadow: null,
+    messages: call.proven_id === null ? null : messages,
+  };
+}
+
+/** As the lane saw it; a call of no lane has its merchant's. */
+export function stageOf(runtime: Runtime, call: Ongoing): Stage {
+  return call.stage ?? stageInForce(runtime.settings, call.merchant, call.operation?.kind ?? null).stage;
+}
+
+/**
+ * What the shadow of a carried call needs; null for a call that has none. @param messages of the call, for the case that
+ * its token is only proven by the shadow.
+ */
+export function shadowOf(
+  runtime: Runtime,
+  call: Ongoing,
+  exchange: Exchange,
+  request: IncomingMessage,
+  told: Told,
+  messages: CapturedMessages | null,
+): ShadowTask | null {
+  const { operation, token, merchant } = call;
+  if (operation === null || token === null || call.carried_at === null || !isShadowed(exchange.stage)) return null;
+  if (operation.upstream !== 'create' && !operation.double_read) return null;
+  return {
+    exchange,
+    request: askedIn(call, request),
+    legacy_body: call.watched?.whole === true ? told.body : null,
+    token,
+    site: merchant?.site ?? null,
+    voucher: merchant?.settings.voucher ?? runtime.settings.merchants.voucher,
+    messages,
+  };
+}
+
+/** What coverage asks of a call that the tables have translated: fields that it had; the others are proven by the rows that fired. */
+export function fieldsOf({ tables }: Runtime, call: Ongoing, request: IncomingMessage): string[] {
+  const { operation, draft } = call;
+  if (operation === null || draft.fired.length === 0) return [];
+  return fieldsThatCame(tables, operation.name, askedIn(call, request));
+}
+
+function askedIn(call: Ongoing, request: IncomingMessage): ShadowTask['request'] {
+  return { path: call.path, query: queryOf(request), headers: withoutSecrets(request), body: call.body };
+}
+
+/** The messages of a captured call, redacted before anything waits or is kept; null for a call that is not captured. */
+export function messagesOf(call: Ongoing, request: IncomingMessage, told: Told): CapturedMessages | null {
+  if (call.draft.rules?.captured !== true || call.operation === null) return null;
+  // The rules are of whom the token names, which may be somebody else.
+  if (call.proven_id !== null && call.proven_id !== call.merchant_id) return null;
+  return redactMessages({
+    request: {
+      method: request.method ?? '',
+      target: scrubbedTarget(request),
+      headers: singleHeaders(request),
+      body: call.body ?? null,
+    },
+    answer: told,
+    upstream: [...call.draft.sent],
+  });
+}
+
+function errorNamed(body: unknown): string | null {
+  const named = body !== null && typeof body === 'object' && 'error' in body ? body.error : null;
+  return typeof named === 'string' ? named.slice(0, MAX_ERROR) : null;
+}
+/** The longest error of the catalogues is below 60 characters; another one is not kept whole. */
+const MAX_ERROR = 80;
+
+/** The last of a parameter given twice, without a token: legacy took such calls, and its shadow says what orders make of them. */
+function queryOf(request: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(readQuery(scrubbedTarget(request).split(/\?(.*)/s)[1] ?? ''));
+}
+
+function withoutSecrets(request: IncomingMessage): Record<string, string> {
+  const { authorization: _token, cookie: _cookie, ...headers } = singleHeaders(request);
+  return headers;
+}

@@ -1,0 +1,243 @@
+/** The exchange of a call: opened when the request arrives, closed when its answer has left. An answer of the legacy API is watched as it passes, untouched and undelayed. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
+import type { RequestHandler } from 'express';
+import { decodeUtf8, parseJson } from '../../contract/json.ts';
+import type { Operation } from '../../mapping/tables.ts';
+import { type ExchangeDraft, openDraft } from '../evidence/exchange.ts';
+import { createRounds } from '../rounds.ts';
+import type { CarriedSale } from '../routing/legacy-ledger.ts';
+import type { Merchant, Stage } from '../routing/merchant.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Secret } from '../secret.ts';
+import { singleHeaders } from './request.ts';
+
+/** What is known of a call by now. */
+export interface Ongoing {
+  readonly id: string;
+  /** Epoch ms when the call came in. */
+  readonly at: number;
+  readonly draft: ExchangeDraft;
+  operation: Operation | null;
+  token: Secret | null;
+  /** As the lane told it, which may be on the word of the token alone. */
+  merchant_id: string | null;
+  /** Whose the token is for certain; null until that is known. */
+  proven_id: string | null;
+  /** Null for a merchant without a row. */
+  merchant: Merchant | null;
+  lane: 'legacy' | 'orders';
+  /** Orders have refused the token of a call that is carried. */
+  is_token_refused: boolean;
+  /** In force when the lane was chosen; null for a call of no lane. */
+  stage: Stage | null;
+  path: Record<string, string>;
+  /** Slot of the unit that the call names. */
+  unit: string | null;
+  /** Parsed body, where it was read. */
+  body: unknown;
+  /** Refused by a brown-out: neither side failed. */
+  is_drill: boolean;
+  /** Epoch ms when the bytes began to be carried; null when they were not. */
+  carried_at: number | null;
+  /** Instants of the process's own clock, which nobody can set: durations come from these, never from epoch times. */
+  carried_tick_ms: number | null;
+  closed_tick_ms: number | null;
+  /** The answer of legacy; null while there is none. */
+  watched: WatchedAnswer | null;
+  /** The row of a create that is being carried. */
+  sale: CarriedSale | null;
+  /** Epoch ms when the till had its answer, or had gone. */
+  closed_at: number | null;
+  /** Settles when the call has been served, which may be after the till has left. */
+  work: Promise<void>;
+}
+
+export interface Exchanges {
+  /** Stands before everything whose calls are exchanges. */
+  open: RequestHandler;
+  /** Until what follows the answers that have left is done. */
+  settled(): Promise<void>;
+}
+
+/** @param over does what follows an answer that has left, off the request path. It may throw: that is logged. */
+export function createExchanges(
+  runtime: Runtime,
+  over: (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void>,
+): Exchanges {
+  const following = createRounds();
+  const follow = async (call: Ongoing, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const ticket = following.begin();
+    try {
+      await call.work;
+      // Nobody waits for what is asked from here on.
+      call.draft.is_payment = false;
+      await runtime.inExchange(call.draft, () => over(call, request, response));
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : 'unknown';
+      const { legacy_id } = call.draft;
+      runtime.log.error('what follows an answer failed', {
+        ...(legacy_id === null ? {} : { legacy_id }),
+        operation: call.operation?.name ?? 'none',
+        cause,
+      });
+    } finally {
+      following.done(ticket);
+    }
+  };
+  return {
+    open: (request, response, next) => {
+      const call = openCall(runtime);
+      (request as Called)[CALL] = call;
+      response.once('close', () => {
+        call.closed_at = runtime.clock.now();
+        call.closed_tick_ms = performance.now();
+        const done = follow(call, request, response);
+        // A till that has left early may leave work behind that takes its time; nobody counts that call yet.
+        if (response.writableFinished) runtime.evidence.coming(done);
+      });
+      runtime.inExchange(call.draft, () => next());
+    },
+    settled: following.settled,
+  };
+}
+
+/**
+ * On the request itself: what a WeakMap holds outlives a young collection whatever becomes of its key, and the collector's
+ * threads take a third more for each read of a final sale.
+ */
+const CALL = Symbol('call');
+type Called = IncomingMessage & { [CALL]?: Ongoing };
+
+/** The exchange of a request. @throws Error for a request of a door without exchanges. */
+export function ongoingOf(request: IncomingMessage): Ongoing {
+  const call = (request as Called)[CALL];
+  if (call === undefined) throw new Error('the request came by no door that opens exchanges');
+  return call;
+}
+
+/** By what a call is found again (`puente trace`); null for a request of a door without exchanges. */
+export function callIdOf(request: IncomingMessage): string | null {
+  return (request as Called)[CALL]?.id ?? null;
+}
+
+/** Settles when the call of a request has been served; at once for a request that opened no exchange. */
+export function workOf(request: IncomingMessage): Promise<void> {
+  return (request as Called)[CALL]?.work ?? Promise.resolve();
+}
+
+/** Looks at the answer that is carried for a request. Called from a hook of the carrier, so it can't throw. */
+export function watchCall(request: IncomingMessage, answer: IncomingMessage): void {
+  const call = (request as Called)[CALL];
+  if (call !== undefined) call.watched = watchAnswer(answer);
+}
+
+const NOTHING_YET = Promise.resolve();
+
+function openCall(runtime: Runtime): Ongoing {
+  const at = runtime.clock.now();
+  return {
+    id: runtime.ids.legacyId(at),
+    at,
+    draft: openDraft(performance.now()),
+    operation: null,
+    token: null,
+    merchant_id: null,
+    proven_id: null,
+    merchant: null,
+    lane: 'legacy',
+    is_token_refused: false,
+    stage: null,
+    path: {},
+    unit: null,
+    body: undefined,
+    is_drill: false,
+    carried_at: null,
+    carried_tick_ms: null,
+    closed_tick_ms: null,
+    watched: null,
+    sale: null,
+    closed_at: null,
+    work: NOTHING_YET,
+  };
+}
+
+// Watches an answer of the legacy upstream go by, without touching or delaying a byte of it.
+
+/** The largest legacy answer that is looked at, a page of fifty sales, is below 256 KiB; a larger one goes by unread. */
+const MAX_WATCHED_BYTES = 256 * 1024;
+/** A compressed answer may grow to so much; what grows further was made to. */
+const MAX_UNPACKED_BYTES = 2 * 1024 * 1024;
+
+/** An answer that is going by, or has gone by. */
+export interface WatchedAnswer {
+  status: number;
+  headers: Record<string, string>;
+  /** What came so far; null when it was too much. */
+  chunks: Buffer[] | null;
+  length: number;
+  /** All of it came; false for one that broke off, and for one that is still coming. */
+  whole: boolean;
+}
+
+/**
+ * Listens to an answer beside the pipe that carries it: the listeners only keep references, and can't throw. They are set
+ * in the same turn as the pipe, so both get every byte.
+ */
+export function watchAnswer(answer: IncomingMessage): WatchedAnswer {
+  const watched: WatchedAnswer = {
+    status: answer.statusCode ?? 0,
+    headers: singleHeaders(answer),
+    chunks: [],
+    length: 0,
+    whole: false,
+  };
+  answer.on('data', (chunk: Buffer) => {
+    watched.length += chunk.length;
+    if (watched.length > MAX_WATCHED_BYTES) watched.chunks = null;
+    else watched.chunks?.push(chunk);
+  });
+  answer.once('end', () => {
+    watched.whole = answer.complete;
+  });
+  return watched;
+}
+
+/** The body as parsed JSON, or as text where it is none; null when it can't be read. Never throws; runs after the answer has left. */
+export async function bodyOf(watched: WatchedAnswer): Promise<unknown> {
+  if (!watched.whole || watched.chunks === null) return null;
+  try {
+    const bytes = await unpacked(Buffer.concat(watched.chunks), watched.headers['content-encoding']);
+    return bytes === null ? null : readBody(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** @throws TypeError when the bytes are not UTF-8. */
+function readBody(bytes: Buffer): unknown {
+  const text = decodeUtf8(bytes);
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
+}
+
+const limit = { maxOutputLength: MAX_UNPACKED_BYTES };
+const unpackers: Readonly<Record<string, (bytes: Buffer) => Promise<Buffer>>> = {
+  gzip: (bytes) => promisify(gunzip)(bytes, limit),
+  'x-gzip': (bytes) => promisify(gunzip)(bytes, limit),
+  // Some servers mean the bare stream, without its envelope (RFC 9110 §8.4.1.2).
+  deflate: (bytes) => promisify(inflate)(bytes, limit).catch(() => promisify(inflateRaw)(bytes, limit)),
+  br: (bytes) => promisify(brotliDecompress)(bytes, limit),
+  zstd: (bytes) => promisify(zstdDecompress)(bytes, limit),
+};
+
+/** Null for an encoding, or several of them, that nobody asked for. */
+async function unpacked(bytes: Buffer, encoding: string | undefined): Promise<Buffer | null> {
+  const name = (encoding ?? '').trim().toLowerCase();
+  if (name === '' || name === 'identity' || bytes.length === 0) return bytes;
+  return (await unpackers[name]?.(bytes)) ?? null;
+}

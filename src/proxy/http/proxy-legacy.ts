@@ -1,0 +1,196 @@
+/** Calls that go to the legacy API: what is recorded, refused or observed before their bytes are proxied unchanged. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestHandler } from 'express';
+import { decodeText, readLegacyBody } from '../../contract/legacy-body.ts';
+import type { Operation } from '../../mapping/tables.ts';
+import { endpointName, noteUnknown } from '../evidence/exchange.ts';
+import { chooseLane, type Named } from '../routing/lane.ts';
+import { beginCarried, isTerminalRefund } from '../routing/legacy-ledger.ts';
+import { type Merchant, routedKinds } from '../routing/merchant.ts';
+import { brownoutOf, brownoutWait_s } from '../routing/stage.ts';
+import { askWhose } from '../routing/token-ownership.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Secret } from '../secret.ts';
+import { errorAnswer, sendAnswer } from './answer.ts';
+import { nameCaller, policyOf } from './caller.ts';
+import { type Ongoing, ongoingOf } from './exchange.ts';
+import { type Answered, refused } from './legacy-answer.ts';
+import { plainTarget, unroutedOf } from './legacy-route.ts';
+import { familyOf } from './passthrough.ts';
+import { peekUpTo, readToken, singleHeaders } from './request.ts';
+
+export interface Carrier {
+  runtime: Runtime;
+  /** Carries the request to the legacy upstream, untouched. */
+  carry: RequestHandler;
+  /** A longer body is carried without being looked at. */
+  body_limit_bytes: number;
+}
+
+type Handled = Parameters<RequestHandler>;
+
+/**
+ * Carries a call of an operation, once it is written down where it makes something.
+ * @returns false when an order of ours holds the unit by now, so that the lane has to be chosen again.
+ * @throws PuenteError bad_request when the client goes away before its request is complete.
+ */
+export async function carryOperation(
+  carrier: Carrier,
+  call: Ongoing,
+  operation: Operation,
+  token: Secret,
+  handled: Handled,
+): Promise<boolean> {
+  const [request, response] = handled;
+  call.lane = 'legacy';
+  if (await isBrownedOut(carrier.runtime, call, operation, token, response)) return true;
+  const is_create = operation.upstream === 'create' || isTerminalRefund(operation);
+  const is_captured = call.draft.rules?.captured === true && operation.body !== 'dropped';
+  if (is_create || is_captured) call.body = await lookAtBody(request, carrier.body_limit_bytes);
+  if (response.closed) return true; // nobody waits, and nothing was sent
+  if (is_create) {
+    const begun = await beginCarried(carrier.runtime, {
+      merchant_id: call.merchant_id,
+      operation,
+      path: call.path,
+      body: typeof call.body === 'object' ? call.body : null,
+      headers: singleHeaders(request),
+      is_token_refused: call.is_token_refused,
+      token,
+    });
+    if (begun.kind === 'elsewhere') return false;
+    call.sale = begun.kind === 'begun' ? begun.sale : null;
+  }
+  carryBytes(carrier, call, handled);
+  return true;
+}
+
+/** Carries whatever it is, and remembers when. */
+export function carryBytes(carrier: Pick<Carrier, 'runtime' | 'carry'>, call: Ongoing, handled: Handled): void {
+  call.lane = 'legacy';
+  call.carried_at = carrier.runtime.clock.now();
+  call.carried_tick_ms = performance.now();
+  void carrier.carry(...handled);
+}
+
+/** Refuses the call while a brown-out of its merchant asks for it; each call looks anew, so an abort holds at once. */
+async function isBrownedOut(
+  runtime: Runtime,
+  call: Ongoing,
+  operation: Operation,
+  token: Secret,
+  response: Handled[1],
+): Promise<boolean> {
+  const now = runtime.clock.now();
+  const window = brownoutOf(call.merchant, operation, now);
+  if (window === null) return false;
+  // An invented token must not learn of it, and on legacy nobody was asked so far: then legacy judges the token itself.
+  if ((await askWhose(runtime, token)) !== call.merchant?.id) return false;
+  call.is_drill = true;
+  runtime.count('brownouts', operation.name);
+  const wait = { 'retry-after': String(brownoutWait_s(window, now)) };
+  sendAnswer(response, refused(operation.family, 'unavailable', null, wait));
+  return true;
+}
+
+/** Parsed as the orders lane would read it, or text where it is no JSON; undefined when there is nothing or too much. Every byte is put back. */
+async function lookAtBody(request: IncomingMessage, limit_bytes: number): Promise<unknown> {
+  const bytes = await peekUpTo(request, limit_bytes);
+  if (bytes === null || bytes.length === 0) return undefined;
+  const read = readLegacyBody(bytes, request.headers, limit_bytes);
+  return read.fault === undefined ? read.value : decodeText(bytes);
+}
+
+// Calls of no operation: named and counted, and then carried, unless their merchant's word is to refuse them.
+
+/**
+ * The last handler of the door. A merchant's word to refuse holds for calls with a token of its own, and an invented one
+ * learns nothing of it. A call of nobody, such as the one for a new token, has no merchant, and is carried.
+ */
+export function unknownEndpoints(carrier: Pick<Carrier, 'runtime' | 'carry'>): RequestHandler {
+  return (request, response, next) => {
+    const call = ongoingOf(request);
+    const serve = async (): Promise<void> => {
+      await nameCaller(carrier.runtime, call, readToken(request));
+      noteUnknown(call.draft, 'endpoint', endpointName(request.method, request.originalUrl));
+      const guarded = await guard(carrier.runtime, call, request.method, request.originalUrl);
+      if (guarded !== null) {
+        sendAnswer(response, guarded);
+      } else if (await isRefused(carrier.runtime, call)) {
+        sendAnswer(response, refused(familyOf(request.originalUrl), 'action_not_supported'));
+      } else if (!response.closed) carryBytes(carrier, call, [request, response, next]);
+    };
+    call.work = serve().catch((error: unknown) => {
+      sendAnswer(response, errorAnswer(familyOf(request.originalUrl), error, request, carrier.runtime.log));
+    });
+  };
+}
+
+/** Of these methods nothing is made. */
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * Nothing that can make a sale reaches legacy for a unit whose sales are on orders: there a write below the paths of sales
+ * that no table knows is refused in its family's shape, unless the setting says to carry it, and so is whatever a bolder
+ * server than ours could take for a call of the tables. The lane is chosen as for a call that the tables know.
+ * @returns null for what may be carried.
+ */
+async function guard(runtime: Runtime, call: Ongoing, method: string, target: string): Promise<Answered | null> {
+  const unrouted = method === 'OPTIONS' ? null : unroutedOf(runtime.tables.operations, target);
+  if (unrouted === null) return null;
+  const { is_odd, is_of_sales, slot, kind, path } = unrouted;
+  if (!is_odd && runtime.tables.isCarried(method, plainTarget(target).split('?', 1)[0] ?? '')) return null;
+  const family = familyOf(`${path}/`);
+  const is_write = is_of_sales && !SAFE.has(method);
+  if (!is_odd && (!is_write || runtime.settings.merchants.unknown_write === 'carry')) return null;
+  // Nobody's call: where merchants start on legacy, legacy says what it thinks of it.
+  if (call.token === null)
+    return runtime.settings.merchants.stage === 'legacy' ? null : refused(family, 'unauthorized');
+  const named: Named = slot === null ? { kind: 'merchant' } : { kind: 'slot', slot, work: 'look' };
+  const lane = await chooseLane(runtime, call.token, named, kind);
+  call.unit = slot;
+  if (lane.lane === 'refused') return refused(family, lane.error);
+  // Of a canary's work that names no unit nobody can tell whose sale it would be.
+  if (lane.lane === 'legacy' && !(slot === null && lane.stage === 'canary')) return null;
+  call.lane = 'orders';
+  runtime.count('refused_writes', is_odd ? 'spelling' : 'endpoint');
+  runtime.log.warn('a call that could make a sale on legacy was refused', {
+    merchant: call.merchant_id ?? 'none',
+    path: endpointName(method, target),
+    cause: is_odd ? 'its path is spelled oddly' : 'no table knows it',
+  });
+  return is_odd ? refused(family, 'bad_request') : refused(family, 'action_not_supported');
+}
+
+async function isRefused(runtime: Runtime, call: Ongoing): Promise<boolean> {
+  const { token, merchant, merchant_id } = call;
+  if (token === null || merchant_id === null) return false;
+  if (policyOf(runtime, merchant, 'unknown_endpoint') !== 'refuse') return false;
+  return (await askWhose(runtime, token)) === merchant_id;
+}
+
+// `Deprecation`, `Sunset` and `Link` headers for the makers of a merchant's tills, where its setting asks for them.
+
+/**
+ * Sets the headers on an answer that has not begun, whichever lane writes it; an answer of legacy that has one of them
+ * itself keeps its own. Only the calls that are being moved are deprecated: payments and their searches stay.
+ */
+export function markDeprecated(response: ServerResponse, merchant: Merchant | null, operation: Operation): void {
+  if (response.headersSent || !routedKinds.some((kind) => kind === operation.kind)) return;
+  for (const [name, value] of Object.entries(deprecationHeaders(merchant))) response.setHeader(name, value);
+}
+
+/** Empty where the merchant's setting asks for none. */
+export function deprecationHeaders(merchant: Merchant | null): Record<string, string> {
+  const setting = merchant?.settings.deprecation ?? null;
+  if (setting === null) return {};
+  const { deprecated_at, sunset_at, link } = setting;
+  return {
+    // A date of structured fields: seconds behind an @ (RFC 9745 §2.1).
+    ...(deprecated_at === null ? {} : { deprecation: `@${Math.floor(deprecated_at / 1000)}` }),
+    // An HTTP-date (RFC 8594 §3).
+    ...(sunset_at === null ? {} : { sunset: new Date(sunset_at).toUTCString() }),
+    // Written out by the URL parser, which leaves no character that could end the header or the brackets.
+    ...(link === null ? {} : { link: `<${new URL(link).href}>; rel="deprecation"` }),
+  };
+}

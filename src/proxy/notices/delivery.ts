@@ -1,0 +1,274 @@
+/** One attempt to deliver one notice: build, send without redirects, judge by status alone, record. */
+
+import { Client, type Dispatcher } from 'undici';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import { createPassing } from '../lru.ts';
+import type { Attempt, Notice } from '../records/notices.ts';
+import type { Dialect } from '../routing/merchant.ts';
+import type { Secret } from '../secret.ts';
+import type { Store } from '../store.ts';
+import { checkUrl, guardedConnector, type OutboundPolicy, shownUrl } from './guard.ts';
+import { feedNoticeRequest, type NoticeRequest, noticeRequest, withoutCredentials } from './request.ts';
+import type { Resolve } from './resolve.ts';
+import { afterNoticeAttempt, readRetryAfter } from './retry-schedule.ts';
+
+/** Pause before an attempt that could not be recorded is recorded again; nothing new is worth sending meanwhile. */
+const RECORD_PAUSE_MS = 5_000;
+
+/** Where a notice goes and how it is told, as it is set now. */
+export interface Receiver {
+  url: string | null;
+  dialect: Dialect;
+  secret: Secret | null;
+}
+
+export interface AttemptParts {
+  store: Pick<Store, 'recordAttempt'>;
+  sender: Pick<Sender, 'send'>;
+  /** Puente's public address without a slash at its end; notices of merchant orders name it. */
+  public_url: string;
+  /** `now`: epoch ms. `sleep` resolves after `ms`, or as soon as `signal` aborts. */
+  clock: { now(): number; sleep(ms: number, signal: AbortSignal): Promise<void> };
+  /** From 0 up to, not including, 1. */
+  random: () => number;
+  /** Age in ms from which a refused notice is given up; null: never. */
+  horizon_ms: number | null;
+  /** After every recorded attempt, for logs and counters. */
+  onAttempt?: (notice: Notice, attempt: Attempt) => void;
+  /** When the store fails; the loop goes on. Without a notice it was none in particular. */
+  onFault?: (error: unknown, notice?: Notice) => void;
+}
+
+/**
+ * Tries once, from the lookup's result to the record. Never rejects.
+ * @param receiver Null when the merchant's settings or the link could not be read.
+ */
+export async function attemptNotice(
+  parts: AttemptParts,
+  notice: Notice,
+  receiver: Receiver | null,
+  stopping: AbortSignal,
+): Promise<void> {
+  const started = parts.clock.now();
+  const request = writeRequest(notice, receiver, parts.public_url, started);
+  const result = typeof request === 'string' ? held(request) : await parts.sender.send(asCalled(request));
+  // A connection that was cut by our stop says nothing about the receiver; the notice stays due.
+  if (stopping.aborted && result.status === null) return;
+  const ended = parts.clock.now();
+  const attempt: Attempt = {
+    at: started,
+    duration_ms: Math.max(0, ended - started),
+    outcome: result.outcome,
+    status: result.status,
+    detail: result.detail,
+    url: typeof request === 'string' ? null : shownUrl(request.url),
+  };
+  const next = afterNoticeAttempt({
+    outcome: result.outcome,
+    attempts: notice.attempts + 1,
+    created_at: notice.created_at,
+    now: ended,
+    retry_after_ms: result.retry_after_ms,
+    horizon_ms: parts.horizon_ms,
+    random: parts.random(),
+  });
+  await record(parts, notice, attempt, next, stopping);
+}
+
+function asCalled(request: NoticeRequest): NoticeRequest {
+  const { url, headers } = withoutCredentials(request.url);
+  return { ...request, url, headers: { ...request.headers, ...headers } };
+}
+
+/** The request, or one sentence that says why there is none and what to do about it. */
+function writeRequest(
+  notice: Notice,
+  receiver: Receiver | null,
+  public_url: string,
+  timestamp_ms: number,
+): NoticeRequest | string {
+  if (receiver === null) return say('attempt.unreadable_settings', {}).text;
+  const { url, dialect, secret } = receiver;
+  if (url === null) return say('attempt.no_url', {}).text;
+  if (notice.form !== 'point') {
+    try {
+      return feedNoticeRequest(notice, { url, secret, public_url }, timestamp_ms);
+    } catch {
+      return say('attempt.no_news', {}).text;
+    }
+  }
+  const facts = { url, intent_id: notice.legacy_id, body: notice.body, request_id: notice.id, timestamp_ms };
+  if (dialect === 'point_integration_ipn') return noticeRequest({ ...facts, dialect });
+  if (secret === null) return say('attempt.no_secret', {}).text;
+  return noticeRequest({ ...facts, dialect, secret });
+}
+
+/** Keeps trying while the store fails, because a delivered notice that is not recorded would be sent again at once. */
+async function record(
+  parts: AttemptParts,
+  notice: Notice,
+  attempt: Attempt,
+  next: { state: Notice['state']; next_attempt_at: number },
+  stopping: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    try {
+      await parts.store.recordAttempt(notice, attempt, next);
+      parts.onAttempt?.(notice, attempt);
+      return;
+    } catch (error) {
+      parts.onFault?.(error, notice);
+      // Somebody else has changed the notice, so it is not ours to record any more.
+      if (error instanceof PuenteError && error.code === 'conflict') return;
+      if (stopping.aborted) return;
+      await parts.clock.sleep(RECORD_PAUSE_MS, stopping);
+    }
+  }
+}
+
+function held(detail: string): SendResult {
+  return { outcome: 'ours', status: null, detail, retry_after_ms: null };
+}
+
+// Sends one notice: a guarded POST without redirects, judged by its status alone.
+
+/** The legacy contract gives a receiver 22 s (`legacy-point.md` §3.2). */
+const TIMEOUT_MS = 22_000;
+/** The look-up and connecting take no real receiver longer; the rest of the time is for its answer. */
+const MAX_CONNECT_MS = 10_000;
+/** Enough to let an ordinary answer end by itself; the rest is not worth reading (`reliability.md` §3.13). */
+const MAX_ANSWER_BYTES = 16 * 1024;
+/** The schedule clamps further, to twice its own pause; this only keeps the number small. */
+const MAX_RETRY_AFTER_MS = 48 * 3_600_000;
+/** What the legacy service took as received; every other 2xx was sent again. */
+const DELIVERED: readonly number[] = [200, 201];
+/** This machine's own shortages and its own resolver's outage; never the receiver's fault. */
+const OUR_CODES: readonly string[] = [
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'EADDRNOTAVAIL',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'EAI_AGAIN',
+];
+
+export interface SendResult {
+  outcome: Attempt['outcome'];
+  status: number | null;
+  /** One sentence, nothing of the receiver's body. */
+  detail: string;
+  retry_after_ms: number | null;
+}
+
+export interface Sender {
+  /** Never rejects: what goes wrong is the result. */
+  send(request: NoticeRequest): Promise<SendResult>;
+  /** Cuts what is under way. */
+  close(): Promise<void>;
+}
+
+export interface SenderOptions {
+  policy: OutboundPolicy;
+  /** For requests that don't bring a User-Agent of their own. */
+  userAgent: string;
+  /** In place of the system's resolver. */
+  resolve?: Resolve;
+  timeout_ms?: number;
+}
+
+/** A sender that makes a connection of its own for every notice, so that every attempt's address is checked anew. */
+export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_MS }: SenderOptions): Sender {
+  const connect = guardedConnector(policy, Math.min(timeout_ms, MAX_CONNECT_MS), resolve);
+  const open = createPassing<Client>();
+  let count = 0;
+
+  async function post(url: URL, request: NoticeRequest): Promise<SendResult> {
+    const client = new Client(url.origin, { connect, headersTimeout: 0, bodyTimeout: 0 });
+    const name = String(count++);
+    open.set(name, client);
+    // Destroying the client ends the call at every stage; an abort signal would not end a connection attempt.
+    const timer = setTimeout(() => void client.destroy(new TimeUp()), timeout_ms);
+    try {
+      const headers = { 'user-agent': userAgent, ...request.headers, 'accept-encoding': 'identity' };
+      const answer = await client.request({
+        path: url.pathname + url.search,
+        method: 'POST',
+        headers,
+        body: request.body,
+      });
+      await readSome(answer.body);
+      return judge(answer);
+    } catch (error) {
+      return failed(error, timeout_ms);
+    } finally {
+      clearTimeout(timer);
+      open.delete(name);
+      await client.destroy();
+    }
+  }
+
+  return {
+    async send(request) {
+      let url: URL;
+      try {
+        url = checkUrl(request.url, policy);
+      } catch (error) {
+        return failed(error, timeout_ms);
+      }
+      return post(url, request);
+    },
+    async close() {
+      await Promise.all(open.values().map((client) => client.destroy()));
+    },
+  };
+}
+
+class TimeUp extends Error {}
+
+function judge({ statusCode: status, headers }: Dispatcher.ResponseData): SendResult {
+  if (DELIVERED.includes(status))
+    return { outcome: 'delivered', status, detail: say('attempt.answered', { status }).text, retry_after_ms: null };
+  const given = headers['retry-after'];
+  const retry_after_ms = readRetryAfter(Array.isArray(given) ? given[0] : given, Date.now(), MAX_RETRY_AFTER_MS);
+  const is_redirect = status >= 300 && status < 400;
+  return {
+    outcome: 'theirs',
+    status,
+    detail: say(is_redirect ? 'attempt.redirected' : 'attempt.refused', { status }).text,
+    retry_after_ms,
+  };
+}
+
+/** Reads until the end or the limit; the status has already decided, so a body that breaks changes nothing. */
+async function readSome(body: AsyncIterable<Uint8Array>): Promise<void> {
+  let bytes = 0;
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.length;
+      if (bytes >= MAX_ANSWER_BYTES) return;
+    }
+  } catch {
+    // Cut by the receiver or by our timeout.
+  }
+}
+
+function failed(error: unknown, timeout_ms: number): SendResult {
+  const result = { status: null, retry_after_ms: null };
+  if (error instanceof PuenteError) return { ...result, outcome: 'ours', detail: error.message };
+  if (error instanceof TimeUp) {
+    return { ...result, outcome: 'theirs', detail: say('attempt.silent', { timeout_ms }).text };
+  }
+  const code = codeOf(error);
+  if (OUR_CODES.includes(code))
+    return { ...result, outcome: 'ours', detail: say('attempt.unconnected', { code }).text };
+  if (code.startsWith('UND_ERR_INVALID_ARG'))
+    return { ...result, outcome: 'ours', detail: say('attempt.unwritable', {}).text };
+  return { ...result, outcome: 'theirs', detail: say('attempt.broken', { code }).text };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'no code';
+}

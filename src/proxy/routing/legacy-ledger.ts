@@ -1,0 +1,289 @@
+/** The ledger of sales on legacy: a row before a proxied create leaves, then what legacy answered (`reliability.md` §3.10), so that its unit gets no work on orders meanwhile. */
+import { EXTERNAL_ID, INTENT_ID } from '../../contract/identifiers.ts';
+import { finalIntentStates } from '../../contract/legacy-point.ts';
+import type { Operation } from '../../mapping/tables.ts';
+import { referenceOf } from '../qr/held-body.ts';
+import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS, peekPos } from '../qr/point-of-sale.ts';
+import { ANY_POINT_OF_SALE, LATE_EFFECT_MS, type LegacySale, type LegacySaleChange } from '../records/routing.ts';
+import type { Runtime } from '../runtime.ts';
+import { slotOf } from '../sales/link.ts';
+import type { Secret } from '../secret.ts';
+import { legacyDoubts } from './legacy-pending.ts';
+import { holdsUntil, holdsWhileOpen, isPreference, narrow } from './legacy-sale-end.ts';
+import { namedBy } from './named.ts';
+import { judgeUnproven, provenMerchant } from './token-ownership.ts';
+
+/** A create that is about to be carried. */
+export interface CarriedCreate extends CarriedCall {
+  /** Parsed JSON; null when there is none or nobody could read it. */
+  body: unknown;
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string>>;
+  /** Orders have refused the token: nothing is written down unless legacy takes it. */
+  is_token_refused: boolean;
+}
+
+/** A carried create that is written down; `endCarried` takes it back. */
+export interface CarriedSale {
+  row: LegacySale;
+  call: CarriedCreate;
+}
+
+/**
+ * `begun`: written down, where it has to be; carry it and tell `endCarried` what came. `elsewhere`: an order of ours holds the unit, so the
+ * lane has to be chosen again. `unrecorded`: carry it; there is nothing to tell afterwards.
+ */
+export type Begun = { kind: 'begun'; sale: CarriedSale } | { kind: 'elsewhere' } | { kind: 'unrecorded' };
+
+/** Null: no complete answer came. `body`: parsed JSON; null when there was none or nobody could read it. */
+export type CarriedAnswer = { status: number; body: unknown } | null;
+
+/**
+ * Writes the row of a create before its bytes leave. Never throws for the store: a till is not refused because Puente
+ * can't take a note; its unit is then held in memory, so that nothing of it goes to orders meanwhile.
+ */
+export async function beginCarried(runtime: Runtime, call: CarriedCreate): Promise<Begun> {
+  const { merchant_id } = call;
+  const unit = merchant_id === null ? null : await unitOf(runtime, merchant_id, call);
+  if (merchant_id === null || unit === null) return unrecorded(runtime, call, 'nobody known, or no unit of orders');
+  try {
+    const row = await newRow(runtime, merchant_id, call, unit);
+    if (call.is_token_refused) return { kind: 'begun', sale: { row, call } };
+    if ((await runtime.store.openLegacySale(row)) !== null) return elsewhere(runtime);
+    runtime.failpoint('carried.row_written');
+    runtime.count('legacy_sales', 'begun');
+    return { kind: 'begun', sale: { row, call } };
+  } catch (error) {
+    if (unit.slot !== null) holdInMemory(runtime, merchant_id, unit.slot);
+    return unrecorded(runtime, call, String(error));
+  }
+}
+
+/** Holds its unit for long from the start, because a process that ends before the answer can't do it any more. */
+async function newRow(
+  runtime: Runtime,
+  merchant_id: string,
+  call: CarriedCreate,
+  { family, unit, slot }: CarriedUnit,
+): Promise<LegacySale> {
+  const now = runtime.clock.now();
+  const is_proven = (await provenMerchant(runtime, call.token)) === merchant_id;
+  return {
+    id: runtime.ids.legacyId(now),
+    merchant_id,
+    family,
+    work: isTerminalRefund(call.operation) ? 'refund' : 'sale',
+    unit,
+    slot,
+    legacy_id: null,
+    client_reference: clientReference(family, call.body),
+    state: 'SENDING',
+    unproven_token: is_proven ? null : runtime.vault.fingerprint(call.token),
+    ends_at: holdsUntil(runtime, call, is_proven),
+    created_at: now,
+    updated_at: now,
+  };
+}
+
+/**
+ * Writes what became of a carried create. Without a clear answer it may exist, and holds its unit; only when its token
+ * turns out to be none of the merchant's nothing can have come of it, because an invented token must not keep a victim's
+ * units from moving. Never throws for the store: the row of before goes on holding.
+ * @param answered_at epoch ms when the answer was complete.
+ */
+export async function endCarried(
+  runtime: Runtime,
+  sale: CarriedSale,
+  answer: CarriedAnswer,
+  answered_at = runtime.clock.now(),
+): Promise<void> {
+  const { row, call } = sale;
+  const change = { ...judge(runtime, sale, answer), at: answered_at };
+  // Legacy took the token, so it is a real one of whom it names.
+  const taken = answer !== null && answer.status >= 200 && answer.status <= 299;
+  if (call.is_token_refused && !taken) return;
+  try {
+    if (call.is_token_refused) await runtime.store.openLegacySale(row);
+    await settle(runtime, row, taken ? { ...change, unproven_token: null } : change);
+    if (change.state === 'REFUSED') return;
+    const is_doubtful = !taken && row.unproven_token !== null;
+    if (is_doubtful && (await judgeUnproven(runtime, row, call.token)) !== 'proven') return;
+    if (row.slot === ANY_POINT_OF_SALE) await narrow(runtime, row, call.token);
+  } catch (error) {
+    if (change.state !== 'REFUSED' && row.slot !== null) holdInMemory(runtime, row.merchant_id, row.slot);
+    runtime.log.error('carried create: its outcome could not be stored', {
+      merchant: row.merchant_id,
+      ...(change.legacy_id ? { legacy_id: change.legacy_id } : {}),
+      cause: String(error),
+    });
+  }
+}
+
+function judge(runtime: Runtime, { row, call }: CarriedSale, answer: CarriedAnswer): LegacySaleChange {
+  const in_doubt: LegacySaleChange = {
+    state: 'IN_DOUBT',
+    ends_at: holdsUntil(runtime, call, row.unproven_token === null),
+  };
+  if (answer === null) return in_doubt;
+  const { status } = answer;
+  // Refused, except where the request may have been taken in part.
+  if (status >= 400 && status < 500 && status !== 408) return { state: 'REFUSED' };
+  if (status < 200 || status > 299) return in_doubt;
+  const legacy_id = legacyIdOf(row, call, answer.body);
+  if (legacy_id === undefined) return { state: 'IN_DOUBT', ends_at: holdsUntil(runtime, call, true) };
+  return { state: 'OPEN', legacy_id, ends_at: holdsWhileOpen(runtime, call, { ...row, legacy_id }) };
+}
+
+async function settle(runtime: Runtime, row: LegacySale, change: LegacySaleChange): Promise<void> {
+  await runtime.store.saveLegacySale(row.id, change);
+  runtime.count('legacy_sales', String(change.state).toLowerCase());
+  if (change.state !== 'OPEN') return;
+  const draft = runtime.exchange();
+  if (draft !== null && change.legacy_id) draft.legacy_id = change.legacy_id;
+  if (row.slot === null) await endDoubtsBefore(runtime, row);
+}
+
+/** A dynamic code that was answered is what its retry waited for; an earlier try that may still be on its way stays. */
+async function endDoubtsBefore(runtime: Runtime, row: LegacySale): Promise<void> {
+  const arrived_by = runtime.clock.now() - LATE_EFFECT_MS;
+  for (const doubt of await legacyDoubts(runtime, row.merchant_id, row.unit, row.client_reference)) {
+    if (doubt.id !== row.id && doubt.updated_at <= arrived_by) {
+      await runtime.store.saveLegacySale(doubt.id, { state: 'ENDED' });
+    }
+  }
+}
+
+/**
+ * The id that legacy gave: an intent, a preference (`<collector>-<uuid>`), or an in-store order; null where it gives none
+ * (v2, `legacy-qr.md` §0 row 2), undefined where it must have given one that nobody can read.
+ */
+function legacyIdOf(row: LegacySale, { operation }: CarriedCreate, body: unknown): string | null | undefined {
+  const { id, in_store_order_id } = objectOf(body);
+  if (row.family === 'point') return typeof id === 'string' && INTENT_ID.test(id) ? id.toLowerCase() : undefined;
+  if (operation.family === 'qr_v1') return isPreference(row.merchant_id, id) ? id : undefined;
+  return typeof in_store_order_id === 'string' ? in_store_order_id : null;
+}
+
+function clientReference(family: LegacySale['family'], body: unknown): string | null {
+  if (family === 'qr') return referenceOf(objectOf(body));
+  const { external_reference } = objectOf(objectOf(body).additional_info);
+  return typeof external_reference === 'string' ? external_reference : null;
+}
+
+function objectOf(value: unknown): Record<string, unknown> {
+  return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}; // any JSON object
+}
+
+function elsewhere(runtime: Runtime): Begun {
+  runtime.count('legacy_sales', 'elsewhere');
+  return { kind: 'elsewhere' };
+}
+
+function unrecorded(runtime: Runtime, { merchant_id, operation }: CarriedCreate, cause: string): Begun {
+  runtime.count('legacy_sales', 'unrecorded');
+  const merchant = merchant_id === null ? {} : { merchant: merchant_id };
+  runtime.log.warn('a carried create was not written down', { operation: operation.name, ...merchant, cause });
+  return { kind: 'unrecorded' };
+}
+
+function holdInMemory(runtime: Runtime, merchant_id: string, slot: string): void {
+  runtime.unrecorded.hold(merchant_id, slot, runtime.clock.now() + runtime.settings.routing.legacy_hold_ms);
+}
+
+// What carried calls tell of sales born on legacy: a cancel that worked, a read that shows an end.
+
+/**
+ * Ends the sale that a carried call has just shown to be over, so that its unit is free to move without another question.
+ * Only a sale that legacy had answered for: what is not there yet may still come. Does nothing for any other call; never
+ * throws for the store, because the next create of the unit asks legacy anyway.
+ * @param received_at epoch ms when the call came in: a sale that was not open by then may be another one, or arrive later.
+ */
+export async function noteCarriedEnd(
+  runtime: Runtime,
+  call: CarriedCall,
+  answer: CarriedAnswer,
+  received_at: number,
+): Promise<void> {
+  if (answer === null || answer.status < 200 || answer.status > 299) return;
+  if (call.operation.method !== 'DELETE' && !showsFinalState(answer.body)) return;
+  try {
+    const sale = await saleOf(runtime, call);
+    if (sale?.state !== 'OPEN' || sale.merchant_id !== call.merchant_id || sale.updated_at > received_at) return;
+    await runtime.store.saveLegacySale(sale.id, { state: 'ENDED' });
+    runtime.count('legacy_sales', 'ended');
+  } catch (error) {
+    runtime.log.warn('the end of a carried sale was not written down', {
+      operation: call.operation.name,
+      cause: String(error),
+    });
+  }
+}
+
+/** By the intent in the path; otherwise what legacy has on the unit that a cancel names. */
+async function saleOf(runtime: Runtime, call: CarriedCall): Promise<LegacySale | null> {
+  const { store, clock } = runtime;
+  const { intent_id } = call.path;
+  if (intent_id !== undefined) return store.legacySale(intent_id.toLowerCase());
+  if (call.merchant_id === null || call.operation.method !== 'DELETE') return null;
+  const unit = await unitOf(runtime, call.merchant_id, call);
+  if (unit === null || unit.slot === null) return null;
+  const slot = unit.slot === ANY_POINT_OF_SALE ? await slotOfNumber(runtime, call.merchant_id, call, unit) : unit.slot;
+  const sale = await store.heldByLegacy(call.merchant_id, slot, clock.now());
+  // What stands for any point of sale is this one's only by the same number.
+  return sale?.slot === ANY_POINT_OF_SALE && sale.unit !== call.path.pos_id ? null : sale;
+}
+
+async function slotOfNumber(
+  runtime: Runtime,
+  merchant_id: string,
+  call: CarriedCall,
+  { unit }: CarriedUnit,
+): Promise<string> {
+  const lookup = await lookUpPos(runtime, merchant_id, call.token, unit, POS_LOOKUP_MS);
+  return lookup.kind === 'known' ? slotOf('qr', lookup.external_pos_id) : ANY_POINT_OF_SALE;
+}
+
+/** `state` of an intent, or `status` of its last event (`legacy-point.md` §1.4, §1.7). */
+function showsFinalState(body: unknown): boolean {
+  if (body === null || typeof body !== 'object') return false;
+  const { state, status } = body as { state?: unknown; status?: unknown }; // any JSON object
+  return finalIntentStates.some((final) => final === state || final === status);
+}
+
+// Which unit a carried call works on, as the lane names it: the slot that must not be live on orders meanwhile.
+
+/** A call that is carried, with whom its token claims to be. */
+export interface CarriedCall {
+  /** As the lane told it: claimed by the token or remembered, maybe unproven; null: nobody known. */
+  merchant_id: string | null;
+  operation: Operation;
+  path: Readonly<Record<string, string>>;
+  token: Secret;
+}
+
+/** `slot` is null for what holds nothing; a number whose point of sale is not known stands for any of them. */
+export type CarriedUnit = Pick<LegacySale, 'family' | 'unit' | 'slot'>;
+
+/** A refund that the terminal carries out, which names its terminal and is no sale. */
+export function isTerminalRefund({ story }: Operation): boolean {
+  return story === 'refund_intent';
+}
+
+/** Null where the call names no unit that orders could ever have. Asks nobody. */
+export async function unitOf(runtime: Runtime, merchant_id: string, call: CarriedCall): Promise<CarriedUnit | null> {
+  if (isTerminalRefund(call.operation)) return knownUnit(slotOf('point', call.path.device_id ?? ''), true);
+  const named = await namedBy(runtime, call.operation, call.path);
+  if (named.kind === 'slot') return knownUnit(named.slot, named.work !== 'beside');
+  if (named.kind !== 'pos') return null;
+  const lookup = await peekPos(runtime, merchant_id, named.pos_id);
+  if (lookup?.kind === 'known') return knownUnit(slotOf('qr', lookup.external_pos_id), true);
+  if (lookup !== null && isNoPosOfOrders(lookup)) return null;
+  return { family: 'qr', unit: named.pos_id, slot: ANY_POINT_OF_SALE };
+}
+
+/** A name that is no id reaches no order: the door refuses it there. */
+function knownUnit(slot: string, holds: boolean): CarriedUnit | null {
+  const family = slot.startsWith('qr:') ? 'qr' : 'point';
+  const unit = slot.slice(family.length + 1);
+  return EXTERNAL_ID.test(unit) ? { family, unit, slot: holds ? slot : null } : null;
+}

@@ -1,0 +1,207 @@
+/** How a sale on legacy is found to have ended, so that its unit may have work on orders: legacy is asked by a read, or its time is over. */
+import { z } from 'zod';
+import { INTENT_ID } from '../../contract/identifiers.ts';
+import { finalIntentStates, intentStates } from '../../contract/legacy-point.ts';
+import { finalMerchantOrderStates } from '../../contract/merchant-orders.ts';
+import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
+import { ANY_POINT_OF_SALE, type LegacySale } from '../records/routing.ts';
+import type { Runtime } from '../runtime.ts';
+import { slotOf } from '../sales/link.ts';
+import type { Secret } from '../secret.ts';
+import type { UpstreamCall, UpstreamOutcome } from '../upstream/upstream.ts';
+import type { CarriedCreate } from './legacy-ledger.ts';
+import { isRefusedByNow } from './token-ownership.ts';
+
+/** Several may be left on one slot after a burst; more are looked at by the next call. */
+const LOOKED_AT = 4;
+/** A read with less time than this left would only be cut. */
+const SHORTEST_READ_MS = 250;
+
+/**
+ * True while legacy may have live work on a unit. What can't be told stays on legacy: a unit never has live work in both
+ * lanes, and an unknown outcome is never tried on the other one (`reliability.md` §3.10, DESIGN decision 6).
+ * @param deadline epoch ms at which the caller has to answer.
+ */
+export async function isHeldByLegacy(
+  runtime: Runtime,
+  merchant_id: string,
+  slot: string,
+  token: Secret,
+  deadline: number,
+): Promise<boolean> {
+  if (runtime.unrecorded.holds(merchant_id, slot, runtime.clock.now())) return true;
+  for (let looked = 0; looked < LOOKED_AT; looked++) {
+    const sale = await runtime.store.heldByLegacy(merchant_id, slot, runtime.clock.now());
+    if (sale === null) return false;
+    if (!(await isOver(runtime, sale, token, deadline))) return true;
+  }
+  return true;
+}
+
+/**
+ * Asks legacy whether the sale is over, and writes it down when it is. Asked at most once in `reads.fresh_ms` for each
+ * token: an answer that an invented one got is nobody else's. A sale without a clear answer is never asked about: what
+ * is not there yet may still come; unless its token turns out to be none.
+ * @returns true also for a sale that stood for any point of sale and was found to be about one: the slot is looked at anew.
+ */
+export async function isOver(runtime: Runtime, sale: LegacySale, token: Secret, deadline: number): Promise<boolean> {
+  const { clock, settings } = runtime;
+  if (sale.ends_at <= clock.now() || sale.state === 'ENDED' || sale.state === 'REFUSED') return true;
+  const left_ms = deadline - clock.now();
+  if (left_ms < SHORTEST_READ_MS) return false;
+  if (sale.slot === ANY_POINT_OF_SALE && (await narrow(runtime, sale, token))) return true;
+  if (sale.state !== 'OPEN') return isRefusedByNow(runtime, sale);
+  const question = questionOf(sale);
+  if (question === null) return false;
+  const over = await runtime.cache.get(
+    `legacy sale ${sale.id} ${runtime.vault.fingerprint(token)}`,
+    clock.now(),
+    settings.reads.fresh_ms,
+    async () => {
+      const timeout_ms = Math.min(settings.reads.timeout_ms, left_ms);
+      const outcome = await runtime.legacy_upstream.send({ ...question.call, method: 'GET', token, timeout_ms });
+      return question.saysOver(outcome);
+    },
+  );
+  if (over) {
+    await runtime.store.saveLegacySale(sale.id, { state: 'ENDED' });
+    runtime.count('legacy_sales', 'ended');
+  }
+  return over;
+}
+
+interface Question {
+  call: Pick<UpstreamCall, 'name' | 'path' | 'query'>;
+  saysOver(outcome: UpstreamOutcome): boolean;
+}
+
+/** True when a read of legacy tells its end, however it came; what v1 made is only told of when it is paid. */
+export function hasEnd({ family, legacy_id, merchant_id, slot }: LegacySale): boolean {
+  if (family === 'point') return legacy_id !== null;
+  return slot !== null && !isPreference(merchant_id, legacy_id);
+}
+
+/** Null where legacy has no read that could tell. */
+function questionOf(sale: LegacySale): Question | null {
+  const { family, work, legacy_id, merchant_id, unit } = sale;
+  if (family === 'point') return legacy_id === null ? null : aboutIntent(legacy_id, work);
+  if (legacy_id !== null && isPreference(merchant_id, legacy_id)) return aboutPreference(legacy_id);
+  return aboutTill(merchant_id, unit);
+}
+
+const intentAnswer = z.object({ state: z.enum(intentStates) });
+
+/** An intent in a final state leaves its terminal; one that legacy doesn't know holds nothing (`legacy-point.md` §1.4, §1.8, §2). */
+function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
+  const kind = work === 'refund' ? 'refund' : 'payment-intents';
+  return {
+    call: { name: 'legacy_intent', path: `/point/integration-api/${kind}/${legacy_id}` },
+    saysOver(outcome) {
+      if (outcome.kind !== 'answered') return false;
+      if (outcome.status !== 200) return isNotFound(outcome);
+      const intent = intentAnswer.safeParse(outcome.body);
+      return intent.success && finalIntentStates.includes(intent.data.state);
+    },
+  };
+}
+
+/** What a till shows, and 404 when it shows nothing: paid, taken away or expired (`legacy-qr.md` §1.2). */
+function aboutTill(merchant_id: string, unit: string): Question {
+  return {
+    call: { name: 'legacy_till', path: `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders` },
+    saysOver: isNotFound,
+  };
+}
+
+const preferenceOrders = z.object({
+  elements: z.array(z.looseObject({ preference_id: z.string(), order_status: z.string() })).nullable(),
+});
+
+/**
+ * What v1 made is asked for as its merchant order, because nobody has said that the read of v2 shows it: over when all
+ * that were made for it are. None is no answer: it is born with the payment at the latest (`legacy-qr.md` §0 row 11, §2).
+ */
+function aboutPreference(preference_id: string): Question {
+  return {
+    call: { name: 'merchant_order_search', path: '/merchant_orders/search', query: { preference_id } },
+    saysOver(outcome) {
+      if (outcome.kind !== 'answered' || outcome.status !== 200) return false;
+      const found = preferenceOrders.safeParse(outcome.body);
+      const orders = found.success ? (found.data.elements ?? []) : [];
+      // A filter that a service doesn't know finds everybody's; only this sale's own orders say anything.
+      if (orders.length === 0 || orders.some((order) => order.preference_id !== preference_id)) return false;
+      return orders.every(({ order_status }) => finalMerchantOrderStates.some((state) => state === order_status));
+    },
+  };
+}
+
+/** A 404 in the service's own words; one of anything between us and it proves nothing. */
+function isNotFound(outcome: UpstreamOutcome): boolean {
+  if (outcome.kind !== 'answered' || outcome.status !== 404) return false;
+  const { body } = outcome;
+  return body !== null && typeof body === 'object' && ('error' in body || 'code' in body);
+}
+
+/** True for the id of a v1 sale: `<collector>-<uuid>` (`legacy-qr.md` §1.1, answer). */
+export function isPreference(merchant_id: string, id: unknown): id is string {
+  return typeof id === 'string' && id.startsWith(`${merchant_id}-`) && INTENT_ID.test(id.slice(merchant_id.length + 1));
+}
+
+// Finds out which point of sale a sale is about that was carried by a number nobody had looked up.
+
+/**
+ * Looks up the point of sale of a sale that stands for any of them, so that it holds that one alone, or none when orders
+ * can't know it.
+ * @param token accepted as the merchant's, by orders or by legacy. @returns false while nobody can tell.
+ */
+export async function narrow(runtime: Runtime, sale: LegacySale, token: Secret): Promise<boolean> {
+  const lookup = await lookUpPos(runtime, sale.merchant_id, token, sale.unit, POS_LOOKUP_MS);
+  if (lookup.kind === 'known') {
+    const { external_pos_id } = lookup;
+    await runtime.store.saveLegacySale(sale.id, { unit: external_pos_id, slot: slotOf('qr', external_pos_id) });
+    return true;
+  }
+  if (!isNoPosOfOrders(lookup)) return false;
+  await runtime.store.saveLegacySale(sale.id, { slot: null });
+  return true;
+}
+
+// How long a sale born on legacy holds its unit there when nobody says that it is over.
+
+/** `X-Ttl-Store-Preference` (`legacy-qr.md` §1.1). */
+const TTL_SECONDS = /^[1-9]\d{0,8}$/;
+/** What v1 sales live for when their till says nothing (`legacy-qr.md` §1.1). */
+const V1_LIFETIME_MS = 600_000;
+/** The longest lifetime that is believed of a token nobody has proved: longer than a shop is open. */
+const UNPROVEN_LIFETIME_MS = 24 * 3_600_000;
+/**
+ * A sale whose end legacy tells is asked about until legacy says so, and in a month at the latest: nobody pays it any
+ * more, and a legacy that is switched off must not keep units for ever.
+ */
+const ASKED_ABOUT_FOR_MS = 30 * 86_400_000;
+
+type Told = Pick<CarriedCreate, 'body' | 'headers' | 'operation'>;
+
+/** For the set time, and as long as the till wants it to live. @returns epoch ms. */
+export function holdsUntil(runtime: Runtime, call: Told, is_proven: boolean): number {
+  const now = runtime.clock.now();
+  const lives_until = livesUntil(call, now);
+  const believed = is_proven ? lives_until : Math.min(lives_until, now + UNPROVEN_LIFETIME_MS);
+  return Math.max(now + runtime.settings.routing.legacy_hold_ms, believed);
+}
+
+/** The same for one that legacy has taken: where legacy tells of its end, its read ends it. */
+export function holdsWhileOpen(runtime: Runtime, call: Told, sale: LegacySale): number {
+  const held_until = holdsUntil(runtime, call, true);
+  return hasEnd(sale) ? Math.max(held_until, runtime.clock.now() + ASKED_ABOUT_FOR_MS) : held_until;
+}
+
+/** By the header or the body; 0 where neither says anything. @returns epoch ms. */
+function livesUntil({ body, headers, operation }: Told, now: number): number {
+  const { expiration_date } = (body ?? {}) as { expiration_date?: unknown }; // any JSON value but null
+  const date = Date.parse(String(expiration_date)); // NaN where the till says none
+  const ttl_s = headers['x-ttl-store-preference'] ?? '';
+  const ttl_ms = TTL_SECONDS.test(ttl_s) ? Number(ttl_s) * 1_000 : null;
+  const usual_ms = operation.family === 'qr_v1' ? V1_LIFETIME_MS : 0;
+  return Math.max(Number.isNaN(date) ? 0 : date, now + (ttl_ms ?? usual_ms));
+}

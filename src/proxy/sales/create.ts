@@ -1,0 +1,409 @@
+/** Creating a sale, whatever its family (`reliability.md` §3.1–3.4, §3.9): recognise a retry, write the row, send the order, answer. */
+
+import { durationMs } from '../../contract/duration.ts';
+import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
+import { PuenteError } from '../../error.ts';
+import type { LinkFamily, Loss, MappingContext } from '../../mapping/tables.ts';
+import { tickOf } from '../clock.ts';
+import { markLimitation } from '../evidence/exchange.ts';
+import { errorAnswer, type LegacyCall } from '../http/call.ts';
+import { type Answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { isTerminalHeld, noteFreeTerminal, reportHeldTerminal } from '../point/held-terminal.ts';
+import type { LegacySale } from '../records/routing.ts';
+import { hasOwnWork } from '../routing/lane.ts';
+import { legacyDoubts } from '../routing/legacy-pending.ts';
+import { isOver } from '../routing/legacy-sale-end.ts';
+import { distrust } from '../routing/merchant-identity.ts';
+import { isOnOrders } from '../routing/stage.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Met, Opening } from '../store.ts';
+import { type HeldFields, type Link, slotOf, wasCanceledByUs } from './link.ts';
+import { derivedReference, newLink, spend, usableReference } from './new-link.ts';
+import { hasRoom, noRoom } from './room.ts';
+import { changeLink } from './settle.ts';
+import { type SendPlan, type Sent, sendInTurn } from './submit.ts';
+
+export interface Sale {
+  family: LinkFamily;
+  unit: string;
+  /** False for a dynamic QR: any number of them may be live on one till. */
+  holds_unit: boolean;
+  /** The client's own reference; null when it gave none. */
+  client_reference: string | null;
+  held: HeldFields;
+  notice_url: string | null;
+  /** Further context of the request table. */
+  context: MappingContext;
+  /** Told when the sale before this one is not known yet, or is in the way. */
+  busy_error: LegacyErrorName;
+  /** Something live is on the unit and is no retry: make room (`freed`), or say why not. */
+  makeRoom(holder: Link, deadline: number): Promise<'freed' | Answered>;
+  /** The answer for a created order whose link is committed. */
+  created(link: Link): Answered;
+}
+
+// The story of a new sale, whatever its family: row first, then the order, then the answer (`reliability.md` §3.3).
+
+/** Upstream is probed every second; what was not written can be tried again. */
+const SOON = { 'retry-after': '1' };
+
+/** How often one create may find its place taken by something that turns out to be over, and once that its reference is used. */
+const MAX_ROUNDS = 5;
+
+/** What one round knows. */
+interface Round {
+  /** Epoch ms. */
+  deadline: number;
+  /** False when the client's own reference was refused, so that a derived one goes. */
+  own_reference: boolean;
+  /** The client's own that goes upstream; null for one that is derived. */
+  reference: string | null;
+  /** By the stage as it is now; otherwise the call came for what is open on its unit. */
+  on_orders: boolean;
+}
+
+/** `again`: what was in the way is over. `derived`: another system of this merchant used the reference; nothing exists. */
+type Tried = LegacyAnswer | 'again' | 'derived';
+
+/**
+ * Opens a sale on the orders lane. Nothing is stored when the request is refused by a table; otherwise the row is
+ * durable before a byte is sent, and the answer follows what was committed. A sale that is legacy's is carried.
+ * @throws PuenteError refused, for a request the tables refuse.
+ */
+export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): Promise<LegacyAnswer> {
+  const { family } = call.operation;
+  const deadline = call.received_at + runtime.settings.create.deadline_ms;
+  // Asking whose token it is, or a slow client, took all the time: nothing is written that could not be sent.
+  if (runtime.clock.now() >= deadline) return counted(runtime, 'late', refused(family, 'unavailable'));
+  let own_reference = true;
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const reference = own_reference ? usableReference(runtime, call.merchant.id, sale) : null;
+    const place = await placeOf(runtime, call, sale);
+    if (place === 'legacy') return { kind: 'carry' };
+    const tried = await tryOpening(runtime, call, sale, {
+      deadline,
+      own_reference,
+      reference,
+      on_orders: place === 'orders',
+    });
+    if (tried === 'derived') own_reference = false;
+    else if (tried !== 'again') return tried;
+  }
+  return counted(runtime, 'busy', refused(family, sale.busy_error));
+}
+
+async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round: Round): Promise<Tried> {
+  const { deadline } = round;
+  const fresh = translated(runtime, call, sale, round);
+  if (fresh === null) return leaveToLegacy(runtime, call, sale, deadline);
+  runtime.failpoint('create.before_row');
+  const { opening, link: stored, elsewhere } = await openRow(runtime, call, fresh.link, round.on_orders);
+  if (opening.kind === 'left') return { kind: 'carry' };
+  if (opening.kind === 'moved') return { kind: 'moved' };
+  if (opening.kind === 'used') {
+    spend(runtime, stored.merchant_id, stored.reference_sent);
+    return 'again'; // with one that is derived
+  }
+  if (opening.kind === 'shut')
+    return counted(runtime, 'shut', refused(call.operation.family, 'unavailable', null, SOON));
+  if (elsewhere !== null) return (await isOver(runtime, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
+  if (opening.kind === 'busy') {
+    const room = await sale.makeRoom(stored, deadline);
+    if (room === 'freed') return 'again';
+    await noteOwnDoubt(runtime, stored);
+    return counted(runtime, 'busy', room);
+  }
+  // Opened once more with another reference it is the same sale.
+  if (opening.kind === 'open' && round.own_reference) noteLosses(runtime, fresh.link, fresh.losses);
+  markOpening(runtime, opening, fresh.link);
+  noteId(runtime, stored);
+  runtime.failpoint('create.row_written');
+  const plan: SendPlan =
+    opening.kind === 'open'
+      ? { token: call.token, deadline, body: fresh.body, merchant: call.merchant }
+      : { token: call.token, deadline, body: null };
+  const sent = await sendOrDoubt(runtime, stored, plan);
+  if (sent.kind === 'over') return 'again'; // the sale to repeat was refused, or canceled: this is a new sale
+  if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) return 'derived';
+  return await answerOf(runtime, call, sale, sent);
+}
+
+/**
+ * Where a sale belongs by the merchant that its lane was chosen by. `unit`: legacy's by the stage, but its unit has work on
+ * orders that may be this very sale, or is in its way; that may be over by now.
+ */
+async function placeOf(runtime: Runtime, call: LegacyCall, sale: Sale): Promise<'orders' | 'unit' | 'legacy'> {
+  const { merchant } = call;
+  const { id } = merchant;
+  const { kind } = call.operation;
+  const slot = slotOf(sale.family, sale.unit);
+  const own = (): Promise<boolean> =>
+    hasOwnWork(runtime, id, { slot, work: sale.holds_unit ? 'sale' : 'beside' }, kind);
+  if (!isOnOrders(runtime.settings, merchant, id, kind, slot)) return (await own()) ? 'unit' : 'legacy';
+  if (!sale.holds_unit) {
+    const doubts = await legacyDoubts(runtime, id, sale.unit, sale.client_reference);
+    return doubts.length === 0 ? 'orders' : 'legacy';
+  }
+  const held = runtime.unrecorded.holds(id, slot, runtime.clock.now());
+  return held && !(await own()) ? 'legacy' : 'orders';
+}
+
+/** Null for a request that orders refuse and legacy may take, where legacy is its place by the stage. */
+function translated(
+  runtime: Runtime,
+  call: LegacyCall,
+  sale: Sale,
+  { reference, on_orders }: Round,
+): ReturnType<typeof newLink> | null {
+  try {
+    return newLink(runtime, call, sale, reference);
+  } catch (error) {
+    if (on_orders || !(error instanceof PuenteError) || error.code !== 'refused') throw error;
+    return null;
+  }
+}
+
+/** What orders could never take is no retry of what they took: it goes to legacy as soon as its unit is free. */
+async function leaveToLegacy(runtime: Runtime, call: LegacyCall, sale: Sale, deadline: number): Promise<Tried> {
+  const slot = slotOf(sale.family, sale.unit);
+  const holder = sale.holds_unit ? await runtime.store.liveLink(call.merchant.id, slot) : null;
+  const room = holder === null ? 'freed' : await sale.makeRoom(holder, deadline);
+  return room === 'freed' ? { kind: 'carry' } : counted(runtime, 'busy', room);
+}
+
+/** A store that fails after the bytes left means unknown: the row is durable, so recovery finds the truth. */
+async function sendOrDoubt(runtime: Runtime, link: Link, plan: SendPlan): Promise<Sent> {
+  try {
+    return await sendInTurn(runtime, link, plan);
+  } catch (error) {
+    if (!(error instanceof PuenteError) || error.code !== 'store_failed') throw error;
+    runtime.log.error('create: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
+    return { kind: 'in_doubt', link, busy: false };
+  }
+}
+
+/** A refusal about the reference itself: `property_value` naming `external_reference`. */
+function namesReference(sent: Extract<Sent, { kind: 'refused' }>): boolean {
+  return sent.status === 400 && JSON.stringify(sent.body ?? '').includes('external_reference');
+}
+
+// The row of a new sale: judged by what holds its unit, in the transaction that writes it (`reliability.md` §3.3,
+// step 1).
+
+/**
+ * Nothing was written. `left`: the stage says legacy and nothing on orders is in the way any more. `shut`: nothing works
+ * upstream. `moved`: its merchant was set meanwhile. `used`: its reference is.
+ */
+type Unwritten = { kind: 'elsewhere' | 'left' | 'shut' | 'moved' | 'used' };
+export type Row = {
+  opening: Exclude<Opening, { kind: 'unwanted' }> | Unwritten;
+  link: Link;
+  elsewhere: LegacySale | null;
+};
+
+/**
+ * Writes the row of a sale, unless something is in its way or its place is elsewhere by now.
+ * @throws PuenteError store_failed when it can't be proved that the row is durable; refused while the disk is low or full.
+ */
+export async function openRow(
+  runtime: Runtime,
+  { token, merchant }: LegacyCall,
+  link: Link,
+  on_orders: boolean,
+): Promise<Row> {
+  const windows = windowsOf(runtime, link);
+  let unwritten = 'left' as Unwritten['kind'] | 'no_room'; // the last word counts, in whatever call it was said
+  const leave = (kind: typeof unwritten): Opening => {
+    unwritten = kind;
+    return { kind: 'unwanted' };
+  };
+  const { opening, ...rest } = await runtime.store.openLink(
+    link,
+    (found) => {
+      const is_known = found.unheard !== null && runtime.known.get(found.unheard.legacy_id) === true;
+      const met = is_known ? { ...found, unheard: null } : found;
+      const retried = retriedSale(met, link, windows);
+      if (retried !== null) return { kind: 'join', link: retried };
+      if (met.holder !== null) return { kind: 'busy', link: met.holder };
+      if (!on_orders) return leave('left');
+      if (!hasRoom(runtime)) return leave('no_room');
+      return runtime.upstream.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
+    },
+    merchant.revision,
+  );
+  if (opening.kind === 'open') runtime.opened.set(link.legacy_id, tickOf(runtime.clock));
+  if (opening.kind !== 'unwanted') return { opening, ...rest };
+  if (unwritten === 'no_room') throw noRoom(runtime);
+  return { opening: { kind: unwritten }, link, elsewhere: null };
+}
+
+/**
+ * Ages by the wall clock, or by the one that nobody can set where this process opened the sale and that says less. By a wall clock
+ * that was set forward, a retry would be a sale of its own (`reliability.md` F47).
+ */
+function windowsOf({ opened, clock, settings }: Runtime, candidate: Link): RetryWindows {
+  const since = ({ legacy_id }: Link, at: number): number => {
+    const wall_ms = candidate.created_at - at;
+    const opened_at = opened.get(legacy_id);
+    return opened_at === undefined ? wall_ms : Math.min(wall_ms, tickOf(clock) - opened_at);
+  };
+  const { join_window_ms, replay_window_ms } = settings.create;
+  return {
+    join_window_ms,
+    replay_window_ms,
+    age_ms: (link) => since(link, link.created_at),
+    // The end of an order that was read is by the service's clock, the beginning of its link by ours.
+    lifetime_ms: ({ order, expires_at, created_at }) =>
+      order === null
+        ? expires_at - created_at
+        : (durationMs(order.expiration_time, created_at) ?? settings.create.default_lifetime_ms),
+    acknowledged_ms: (link) => since(link, link.acknowledged_at ?? link.created_at),
+  };
+}
+
+// Is a create a new sale, a retry of one, or in the way of one? Pure (`reliability.md` §3.9, `legacy-point.md`
+// finding 11).
+
+/** What the judgement needs of time. */
+export interface RetryWindows {
+  /** How long an acknowledged create may be repeated without a client key, ms. */
+  join_window_ms: number;
+  /** How long after its order's own end an unacknowledged create may be repeated, ms. */
+  replay_window_ms: number;
+  /** How long ago a link was created, ms. */
+  age_ms(link: Link): number;
+  /** How long the order of a link could be paid, ms: no difference of two clocks. */
+  lifetime_ms(link: Link): number;
+  /** How long ago its till was first answered a 2xx, ms. */
+  acknowledged_ms(link: Link): number;
+}
+
+/**
+ * The sale that a create repeats, in whatever state it is, paid included; null for a new sale. What decides is whether its till has
+ * shown that it knows the sale: two identical coffees in a row are two sales, because the first one was read, or a notice about its
+ * end was acknowledged.
+ */
+export function retriedSale({ unheard }: Met, candidate: Link, windows: RetryWindows): Link | null {
+  if (unheard === null || wasCanceledByUs(unheard)) return null;
+  return isRetry(unheard, candidate, windows) ? unheard : null;
+}
+
+/**
+ * The receiver of notices and the till are two programs: while a client library waits for an answer that was lost, and repeats the
+ * create by itself with its key, the receiver may acknowledge the payment. The official one repeats after 1 s, three times
+ * (`legacy-point.md`, published clients). Later, or without a key, nobody can tell a repetition from the next equal sale.
+ */
+export const CLIENT_PATIENCE_MS = 15_000;
+
+function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
+  const has_same_key = sale.client_key === candidate.client_key;
+  const is_keyed = sale.client_key !== null && candidate.client_key !== null;
+  if (sale.heard_by === 'notice') return is_keyed && has_same_key && windows.acknowledged_ms(sale) < CLIENT_PATIENCE_MS;
+  const is_live = sale.state !== 'DONE';
+  const may_be_repeated = is_live || windows.age_ms(sale) < windows.lifetime_ms(sale) + windows.replay_window_ms;
+  if (sale.acknowledged_at === null) {
+    // Nobody has seen the code of a dynamic QR, so that it is never paid, and nothing is in the way of another one.
+    if (candidate.slot === null && is_keyed && !has_same_key) return false;
+    // The till was answered an error that says that the same sale again is safe, whatever key it comes with.
+    return may_be_repeated;
+  }
+  if (!has_same_key) return false;
+  return is_keyed ? may_be_repeated : windows.acknowledged_ms(sale) < windows.join_window_ms;
+}
+
+// What a create is answered with, and what is noted about it.
+
+/** The legacy answer for a create whose outcome has been committed. */
+export async function answerOf(
+  runtime: Runtime,
+  call: LegacyCall,
+  sale: Sale,
+  sent: Exclude<Sent, { kind: 'over' }>,
+): Promise<LegacyAnswer> {
+  const { family } = call.operation;
+  switch (sent.kind) {
+    case 'created':
+      noteFreeTerminal(runtime, sent.link);
+      return counted(runtime, 'created', unlessLost(runtime, sent.link, sale.created(sent.link)));
+    case 'refused': {
+      if (sent.status === 401) await distrust(runtime, call.token);
+      if (isTerminalHeld(sent.status, sent.body)) await reportHeldTerminal(runtime, sent.link);
+      return counted(
+        runtime,
+        'refused',
+        errorAnswer(runtime, call, 'create', sent.status, sent.body, sent.retry_after_ms),
+      );
+    }
+    case 'not_sent':
+      return counted(runtime, 'not_sent', refused(family, 'bad_gateway'));
+    case 'in_doubt': {
+      const support = { 'x-puente-intent': sent.link.legacy_id };
+      const error = sent.busy ? sale.busy_error : 'outcome_unknown';
+      await noteOwnDoubt(runtime, sent.link);
+      return counted(runtime, 'in_doubt', refused(family, error, null, support));
+    }
+  }
+}
+
+/** An answer that did not leave whole has told nothing: the same create again is its retry, whatever happens meanwhile. */
+function unlessLost(runtime: Runtime, link: Link, answer: Answered): Answered {
+  const over = async (whole: boolean): Promise<void> => {
+    if (!whole) await changeLink(runtime, link, () => ({ change: { acknowledged_at: null } }));
+  };
+  return { ...answer, over };
+}
+
+/** What the till asked for with its own reference has another one upstream; an equal sale was taken for a retry without its key. */
+export function markOpening(runtime: Runtime, opening: Row['opening'], asked: Link): void {
+  const draft = runtime.exchange();
+  if (opening.kind === 'open' && asked.client_reference !== null && !isOwn(asked)) markLimitation(draft, 'LIM-08');
+  if (opening.kind !== 'join') return;
+  const is_keyed_retry = asked.client_key !== null && asked.client_key === opening.link.client_key;
+  if (!is_keyed_retry) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
+}
+
+/** The client's own reference went upstream, not a derived one. */
+export function isOwn(link: Link): boolean {
+  return link.reference_sent !== derivedReference(link.legacy_id);
+}
+
+/** For the exchange record: whose life the call belongs to. */
+export function noteId(runtime: Runtime, { legacy_id }: Link): void {
+  const draft = runtime.exchange();
+  if (draft !== null) draft.legacy_id = legacy_id;
+}
+
+/** Once for each sale that is opened, its retries lose nothing more; a field of a list is told once. */
+export function noteLosses(runtime: Runtime, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
+  const told = new Set<string>();
+  for (const { table, path } of losses) {
+    runtime.count('losses', table);
+    const name = path.replaceAll(/\[\d+\]/g, '[]');
+    if (!told.has(name))
+      runtime.log.info('a field did not reach the order', { merchant: merchant_id, legacy_id, table, path });
+    told.add(name);
+  }
+}
+
+/** @param outcome the label under which the create is counted. */
+export function counted(runtime: Runtime, outcome: string, answer: LegacyAnswer): LegacyAnswer {
+  runtime.count('creates', outcome);
+  return answer;
+}
+
+// Tells the exchange that its till was refused because an earlier create of ours is not known yet.
+
+/**
+ * Notes a refusal that no shop is to blame for: the unit is held by a create in doubt, or by one that nobody has ended
+ * in time. One that is still being sent belongs to another till of the shop, which is busy as any is.
+ */
+export async function noteOwnDoubt(runtime: Runtime, { legacy_id }: Link): Promise<void> {
+  const draft = runtime.exchange();
+  // What the service says of a create counts as that.
+  if (draft === null || draft.upstream.some(({ name }) => name === 'create')) return;
+  const holder = await runtime.store.link(legacy_id);
+  if (holder === null) return;
+  const late_at = holder.created_at + runtime.settings.create.deadline_ms;
+  const is_late = holder.state === 'SENDING' && runtime.clock.now() >= late_at;
+  if (holder.state === 'IN_DOUBT' || is_late) draft.by_doubt = true;
+}

@@ -1,0 +1,261 @@
+/** From what upstream says of an order to what legacy clients see and are notified of: pure, and never back in time. */
+import { durationMs } from '../../contract/duration.ts';
+import { stringifyJson } from '../../contract/json.ts';
+import type { MerchantOrderState } from '../../contract/merchant-orders.ts';
+import type { Order } from '../../contract/orders.ts';
+import { minorUnits } from '../../mapping/amount.ts';
+import type { NoticeTopic } from '../../mapping/schema.ts';
+import type { StateRow, Tables } from '../../mapping/tables.ts';
+import type { News } from '../notices/forms.ts';
+import type { FeedFacts } from '../notices/request.ts';
+import {
+  comparableInstant,
+  hasEnded,
+  instantMs,
+  isPaid,
+  type LegacyState,
+  type Link,
+  type LinkChange,
+} from './link.ts';
+import { mintedPaymentId } from './synthetic-ids.ts';
+
+export interface AdvanceRules {
+  now: number;
+  declined: 'error' | 'finished';
+  action_required_grace_ms: number;
+  default_lifetime_ms: number;
+  /** Decimals of the merchant's currency. */
+  exponent: number;
+  /** A new sale was asked for on the unit: nothing of an earlier one is held back any longer. */
+  released: boolean;
+}
+
+export interface Advance {
+  change: LinkChange;
+  notices: News[];
+  /** What is worth a counter: an order status no table row knows, an older version, an approval after a cancel. */
+  remarks: ('unknown_states' | 'stale_versions' | 'late_approvals')[];
+}
+
+/**
+ * What a freshly read order changes about its link (`reliability.md` §3.12, `isNewer`), and which notices are due: when legacy
+ * would have announced what is now visible (`legacy-point.md` §3.1, `legacy-qr.md` §5.1).
+ */
+export function advance(link: Link, order: Order, tables: Tables, rules: AdvanceRules): Advance {
+  const row = rowOf(link, order, tables, rules);
+  const remarks: Advance['remarks'] = row.known ? [] : ['unknown_states'];
+  const version = comparableInstant(order.last_updated_date);
+  const expires_at = expiry(link, order, rules);
+  const newer = isNewer(link, order, version, row, tables, rules);
+  if (!newer && !settlesHeld(link, order, row, expires_at, rules)) {
+    const same = link.order !== null && order.status === link.order.status;
+    return { change: {}, notices: [], remarks: same ? remarks : [...remarks, 'stale_versions'] };
+  }
+  const legacy_state = visibleState(link, order, row, expires_at, rules);
+  const next: Link = {
+    ...link,
+    order,
+    order_id: order.id,
+    order_version: version ?? link.order_version,
+    payment_id: paymentId(order) ?? link.payment_id ?? mintedPaymentId(link, order),
+    legacy_state,
+    legacy_state_at: legacy_state === link.legacy_state ? link.legacy_state_at : stateInstant(version, rules.now),
+    state: row.final || legacy_state === 'CONFIRMATION_REQUIRED' ? 'DONE' : 'LIVE',
+    expires_at,
+    sealed_body: null,
+  };
+  if (hasEnded(link) && !isPaid(link) && isPaid(next)) remarks.push('late_approvals');
+  const { order_id, order_version, payment_id, legacy_state_at, state } = next;
+  const change: LinkChange = {
+    order,
+    order_id,
+    order_version,
+    payment_id,
+    legacy_state,
+    legacy_state_at,
+    state,
+    expires_at,
+    sealed_body: null,
+  };
+  return { change, notices: announcements(link, next, order, row, tables, rules), remarks };
+}
+
+/** The row of the states table that an order of this link is shown by. */
+export function rowOf(link: Link, order: Order, tables: Tables, rules: AdvanceRules): ReturnType<Tables['state']> {
+  const told = isTimedOut(link, order, rules) ? { ...order, status: 'expired' } : order;
+  return tables.state(link.family, told, rules.declined);
+}
+
+/** A cancel may be dated so long before the end of the lifetime and be that end all the same: clocks of upstream disagree. */
+const CLOCK_DIFFERENCE_MS = 5_000;
+
+/**
+ * A Point order that nobody paid is canceled automatically when its time is over (`interface.md`, Order status), where
+ * others saw `expired` (`orders-api.md` §3.2): legacy showed ABANDONED, and announced nothing. A cancel says who asked for it.
+ */
+function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {
+  if (link.family !== 'point' || order.status !== 'canceled') return false;
+  const detail = order.transactions?.payments?.[0]?.status_detail;
+  if (detail === 'canceled_by_api' || detail === 'canceled_on_terminal') return false;
+  const canceled = comparableInstant(order.last_updated_date);
+  return canceled !== null && instantMs(canceled) >= expiry(link, order, rules) - CLOCK_DIFFERENCE_MS;
+}
+
+/**
+ * Whether the reading is later than what is stored (`reliability.md` §3.12). Two machines of upstream may disagree about the
+ * time by seconds, so dates decide only where the statuses can't: a final status is later than a live one, a payment later
+ * than an end without one, and a refund later than its payment (`orders-api.md` §3.2 knows no way back). Live statuses, and
+ * final ones that say the same, are ordered by their dates, and by rank where those are equal or unreadable.
+ */
+function isNewer(
+  link: Link,
+  order: Order,
+  version: string | null,
+  row: StateRow,
+  tables: Tables,
+  rules: AdvanceRules,
+): boolean {
+  if (hasEnded(link) && order.status !== 'processed' && order.status !== 'refunded') return false;
+  if (link.order === null) return true;
+  const before = rowOf(link, link.order, tables, rules);
+  if (row.final !== before.final) return row.final;
+  const more_refunded = refundedMinor(order, rules.exponent) - refundedMinor(link.order, rules.exponent);
+  if (row.final && row.rank !== before.rank) return row.rank > before.rank;
+  if (row.final && more_refunded !== 0) return more_refunded > 0;
+  if (version !== null && link.order_version !== null && version !== link.order_version) {
+    return version > link.order_version;
+  }
+  return row.rank > before.rank;
+}
+
+/** An order held back because it might still move is held no longer: its grace is over, or its terminal is wanted. */
+function settlesHeld(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): boolean {
+  if (!row.held || hasEnded(link)) return false;
+  if (link.order?.status === order.status) return holdIsOver(order, expires_at, rules);
+  // A lagging read may say so of an order that has moved on. Long after its end no later date will come; an earlier reading
+  // dated ahead must not keep the terminal for ever.
+  return !rules.released && rules.now >= expires_at + rules.action_required_grace_ms;
+}
+
+function visibleState(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): LegacyState {
+  const shows = row.shows as LegacyState; // proved by `check`
+  if (link.family !== 'point') return shows;
+  if (row.held && holdIsOver(order, expires_at, rules)) return 'CONFIRMATION_REQUIRED';
+  // FINISHED without a payment to look at breaks tills that read `payment.id` (`legacy-point.md` §2, failed).
+  if (order.status === 'failed' && shows === 'FINISHED' && paymentId(order) === null) return 'ERROR';
+  return shows;
+}
+
+function holdIsOver(order: Order, expires_at: number, rules: AdvanceRules): boolean {
+  return rules.released || rules.now >= heldUntil(order, expires_at, rules.action_required_grace_ms);
+}
+
+/**
+ * Until when an order that waits for a person is shown as not final, epoch ms: a grace after it began to wait, so that the
+ * till is notified before its cashier starts the next sale. Upstream's clock may be ahead: the order's own end bounds it.
+ */
+export function heldUntil(order: Order, expires_at: number, grace_ms: number): number {
+  const since = comparableInstant(order.last_updated_date);
+  return (since === null ? expires_at : Math.min(instantMs(since), expires_at)) + grace_ms;
+}
+
+function expiry(link: Link, order: Order, rules: AdvanceRules): number {
+  const created = comparableInstant(order.created_date);
+  const created_at = created === null ? link.created_at : instantMs(created);
+  return created_at + (durationMs(order.expiration_time, created_at) ?? rules.default_lifetime_ms);
+}
+
+function stateInstant(version: string | null, now: number): number {
+  return version === null ? now : Math.min(instantMs(version), now);
+}
+
+/** The number of the processed payment: `reference_id`, not `id` (`legacy-point.md` §1.4). */
+function paymentId(order: Order): string | null {
+  const reference = order.transactions?.payments?.[0]?.reference_id;
+  return reference !== undefined && /^\d+$/.test(reference) ? reference : null;
+}
+
+// Which notices a change of a link is worth, and what they say: pure.
+
+type NumberedTopic = Exclude<NoticeTopic, 'point'>;
+
+/** The notices due when a link has become `next`. */
+export function announcements(
+  link: Link,
+  next: Link,
+  order: Order,
+  row: StateRow,
+  tables: Tables,
+  rules: AdvanceRules,
+): News[] {
+  const numbered = isNews(link, next, rules.exponent)
+    ? topicsOf(link, next, row).flatMap((topic) => feedNotice(topic, link, next, rules.now))
+    : [];
+  if (next.family === 'qr') return numbered;
+  const changed = next.legacy_state !== link.legacy_state;
+  const announced = next.legacy_state === 'CONFIRMATION_REQUIRED' || row.notices.includes('point');
+  return changed && announced ? [intentNotice(next, order, tables, rules), ...numbered] : numbered;
+}
+
+/** Topics of what has a number: payments, and the merchant orders of QR sales. */
+function topicsOf(link: Link, next: Link, row: StateRow): NumberedTopic[] {
+  // A payment that the sale does not show is not told: an intent that shows ERROR has none.
+  const isShown = (topic: NoticeTopic): topic is NumberedTopic =>
+    topic === 'merchant_order' || (topic === 'payment' && isPaid(next));
+  const topics = row.notices.filter(isShown);
+  // Paid and refunded before anybody looked: its merchant order was closed as well, and receivers wait for that.
+  const closed = next.family === 'qr' && isPaid(next) && !isPaid(link) && !topics.includes('merchant_order');
+  return closed ? [...topics, 'merchant_order'] : topics;
+}
+
+/** A sale is news when it is new, when its state changes (a refunded intent stays FINISHED), and at every further refund. */
+function isNews(link: Link, next: Link, exponent: number): boolean {
+  if (link.order === null || next.legacy_state !== link.legacy_state) return true;
+  if (link.order.status !== next.order?.status) return true;
+  return refundedMinor(link.order, exponent) !== refundedMinor(next.order, exponent);
+}
+
+/** What an order says of its payment was given back, in minor units, so that `0` and `0.00`, or nothing at all, are the same. */
+export function refundedMinor(order: Order | null, exponent: number): number {
+  return minorUnits(order?.transactions?.payments?.[0]?.refunded_amount, exponent) ?? 0;
+}
+
+/** The flat body of a Point notice for a link in its current state, JSON text in the order of `legacy-point.md` §3.1. */
+function intentNotice(link: Link, order: Order, tables: Tables, rules: AdvanceRules): News {
+  const { value } = tables.notice(order, {
+    intent_id: link.legacy_id,
+    state: link.legacy_state,
+    amount_minor: link.amount_minor,
+    exponent: rules.exponent,
+    caller_id: Number(link.merchant_id),
+    created_at: link.created_at,
+    held: link.held,
+    payment_state: order.status === 'failed' ? 'rejected' : 'approved',
+  });
+  return { ...common(link, 'point', rules.now), subject: link.legacy_id, body: stringifyJson(value.body) };
+}
+
+/** The end of a merchant order whose order nobody can find any more. */
+export function endOfMerchantOrder(link: Link, next: Link, now: number): News[] {
+  return link.order === null ? [] : feedNotice('merchant_order', link, next, now);
+}
+
+/** IPN bodies are made when they are sent; here are the facts that the webhook form tells (`legacy-qr.md` §5.3). */
+function feedNotice(topic: NumberedTopic, link: Link, next: Link, now: number): News[] {
+  const subject = topic === 'payment' ? next.payment_id : next.merchant_order_id;
+  if (subject === null) return [];
+  const first = topic === 'payment' ? !isPaid(link) : link.order === null;
+  const application_id = next.order?.integration_data?.application_id;
+  const facts: FeedFacts = {
+    first,
+    // The states table of QR shows no other, proved by `check`.
+    ...(topic === 'merchant_order' ? { order_status: next.legacy_state as MerchantOrderState } : {}),
+    ...(application_id === undefined ? {} : { application_id }),
+  };
+  return [{ ...common(next, topic, now), subject: String(subject), body: stringifyJson(facts) }];
+}
+
+function common(link: Link, topic: NoticeTopic, now: number): Omit<News, 'subject' | 'body'> {
+  const { legacy_id, merchant_id } = link;
+  return { legacy_id, merchant_id, topic, created_at: now, next_attempt_at: now };
+}

@@ -1,0 +1,312 @@
+/** Recovery of sales that no request is waiting for: finish, settle, look at, or give up (`reliability.md` §3.7, §3.8). */
+import { say } from '../../locales/sentences.ts';
+import { tickOf } from '../clock.ts';
+import { type Loop, startLoop, workOn } from '../loop.ts';
+import { createPassing } from '../lru.ts';
+import { lookAfterRefunds } from '../payments/refund-recovery.ts';
+import { credentialOf } from '../routing/merchant-identity.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Secret } from '../secret.ts';
+import { PARKED_FOR_MS } from '../store.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { Link, LinkChange } from './link.ts';
+import { endOfMerchantOrder } from './order-transition.ts';
+import { lookAtLink, markSent, readableOrder, refreshLink, sendCancel } from './refresh.ts';
+import {
+  applyOrder,
+  changeLink,
+  isReleased,
+  nextLook,
+  settlementLine,
+  settlementTime,
+  told,
+  unclaimed,
+} from './settle.ts';
+import { mayReplay, sendLink } from './submit.ts';
+import { LONGEST_UNSEEN_MS } from './unseen.ts';
+
+/** An order without an outcome is given up so long after its lifetime, or later: no payment can come any more. */
+const LOST_AFTER_MS = 5 * 60_000;
+/** A link that can't be worked on now (no token, upstream away) is looked at again after this long. */
+const LATER_MS = 30_000;
+/** A look so late was kept back by more than a backlog: Puente was down, or its clock was set. */
+const UNSEEN_MS = 2 * 60_000;
+/** What ended unseen keeps its unit so long at most. */
+const LONGEST_HOLD_MS = LONGEST_UNSEEN_MS + LOST_AFTER_MS;
+/** No read has found an order for so long, by the clock that nobody can set, before it counts as gone. */
+const UNFOUND_MS = 20 * 60_000;
+
+/** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
+export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
+  await runtime.serial.run(link.legacy_id, async () => {
+    const current = (await runtime.store.link(link.legacy_id)) ?? link;
+    const { next_check_at: due_at } = current;
+    if (due_at === null || due_at > runtime.clock.now()) return;
+    try {
+      if (current.state === 'SENDING' || current.state === 'IN_DOUBT') await finish(runtime, current, due_at);
+      else if (current.state === 'LIVE') await look(runtime, current);
+      else if (isReleased(runtime, current)) await lookAtReleased(runtime, current);
+      else await lookAfterRefunds(runtime, current);
+    } catch (error) {
+      // Left due, it would be taken again at once, and enough of its kind would keep every other link waiting.
+      await postpone(runtime, current, {});
+      throw error;
+    }
+  });
+}
+
+/** A create without an outcome: replayed inside the window, then left to an event, then reported as lost. */
+async function finish(runtime: Runtime, link: Link, due_at: number): Promise<void> {
+  const now = runtime.clock.now();
+  if (now > link.expires_at + LOST_AFTER_MS) {
+    const expires_at = unseenEnd(link, due_at, now);
+    return expires_at === null ? hearOut(runtime, link) : wait(runtime, link, { expires_at });
+  }
+  const token = mayReplay(runtime, link) ? await credentialOf(runtime, link.merchant_id) : null;
+  if (token === null) {
+    await postpone(runtime, link, link.state === 'SENDING' ? { state: 'IN_DOUBT' } : {});
+    return;
+  }
+  const deadline = now + runtime.settings.create.deadline_ms;
+  const sent = await sendLink(runtime, link.legacy_id, { token, deadline, body: null, for_client: false });
+  runtime.log.info('create completed', { legacy_id: link.legacy_id, action: sent.kind });
+}
+
+/**
+ * Before a create is given up, the events that named its reference are looked at once more: their order may have been
+ * missing for one read only, and nobody else will ask for it (`reliability.md` F28).
+ */
+async function hearOut(runtime: Runtime, link: Link): Promise<void> {
+  const { clock, missing } = runtime;
+  if (missing.get(link.legacy_id) !== undefined) {
+    missing.delete(link.legacy_id);
+    return void (await giveUp(runtime, link, say('settled.lost', {}).text));
+  }
+  missing.set(link.legacy_id, tickOf(clock));
+  return wait(runtime, link, {});
+}
+
+async function wait(runtime: Runtime, link: Link, change: { expires_at?: number }): Promise<void> {
+  const next_check_at = runtime.clock.now() + LATER_MS;
+  await changeLink(runtime, link, () => ({
+    change: { ...change, state: 'IN_DOUBT', next_check_at },
+    recall_events: true,
+  }));
+}
+
+/**
+ * When an order is over whose end came while nobody looked; null when somebody did. The wall clock alone can't tell whether
+ * that time has passed, or the clock was set forward and the order can still be paid (`reliability.md` F47: no mass expiry):
+ * so its unit stays held for what was left at the look that was due.
+ */
+function unseenEnd(link: Link, due_at: number, now: number): number | null {
+  const left_ms = Math.min(link.expires_at + LOST_AFTER_MS - due_at, LONGEST_HOLD_MS);
+  return now - due_at > UNSEEN_MS && left_ms > 0 ? now + left_ms - LOST_AFTER_MS : null;
+}
+
+/** A live order: settled when nobody was told of it, read otherwise, so that silence never hides an outcome. */
+async function look(runtime: Runtime, link: Link): Promise<void> {
+  const token = await credentialOf(runtime, link.merchant_id);
+  if (token === null) return postpone(runtime, link, {});
+  const { link: seen, found } = await lookAtLink(runtime, link, token, { force: true });
+  if (seen.state === 'DONE') {
+    runtime.count('silent_orders');
+    return;
+  }
+  if ((found === 'missing' || found === 'contradicted') && isGone(runtime, seen))
+    return void (await giveUp(runtime, seen, say('settled.lost', {}).text));
+  const due = runtime.clock.now() >= settlementTime(runtime, seen);
+  if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, seen.order.id, token);
+  await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
+}
+
+/**
+ * True for an order that can't be paid any more and must not hold its terminal: its time is over, and this process has read
+ * again and again that upstream does not know it, or knows something else under its id. Some answers may be a mistake, and so may be the clock by which its time is
+ * over (`reliability.md` F28, F47).
+ */
+export function isGone({ clock, unfound, contradicted }: Runtime, link: Link): boolean {
+  const known = link.order_id === null ? undefined : (unfound.get(link.order_id) ?? contradicted.get(link.legacy_id));
+  if (known === undefined || clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
+  return tickOf(clock) - known.since_ms >= UNFOUND_MS;
+}
+
+/**
+ * Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. While
+ * nobody says where the order stands, payments are made as ever, so that the looks go on for as long as an event would wait.
+ */
+async function lookAtReleased(runtime: Runtime, link: Link): Promise<void> {
+  const { awaited, clock, settings } = runtime;
+  const since_ms = awaited.get(link.legacy_id) ?? tickOf(clock);
+  awaited.set(link.legacy_id, since_ms);
+  const token = await credentialOf(runtime, link.merchant_id);
+  const { link: seen, found } =
+    token === null ? { link, found: null } : await lookAtLink(runtime, link, token, { force: true });
+  const isHopeless = tickOf(clock) - since_ms >= PARKED_FOR_MS && clock.now() >= link.expires_at + PARKED_FOR_MS;
+  const isAnswered = found === 'order' || isGone(runtime, seen);
+  await changeLink(runtime, seen, (current) => {
+    const { next_check_at } = nextLook(runtime, current);
+    const goesOn = !isAnswered && !isHopeless && isReleased(runtime, current);
+    const later = goesOn ? clock.now() + settings.reconcile.max_interval_ms : null;
+    return { change: { next_check_at: next_check_at ?? later } };
+  });
+}
+
+/** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */
+async function settle(runtime: Runtime, link: Link, order_id: string, token: Secret): Promise<void> {
+  if (runtime.settings.create.unclaimed === 'adopt') {
+    await reportUnclaimed(runtime, link, say('settled.adopted', {}).text, { client_answer: 'maybe' });
+    return;
+  }
+  const marked = await markSent(runtime, link);
+  const order = readableOrder(await sendCancel(runtime, marked, token), order_id);
+  const after = await (order === null
+    ? refreshLink(runtime, marked, token, { force: true })
+    : applyOrder(runtime, marked, order));
+  if (after.state === 'LIVE') await stays(runtime, after, link.cancel === null);
+}
+
+/** A customer may have begun to pay. It is tried again and again; whoever answers for the shop learns of it once. */
+async function stays(runtime: Runtime, link: Link, is_first: boolean): Promise<void> {
+  if (is_first) await reportUnclaimed(runtime, link, say('settled.not_canceled', {}).text);
+  await changeLink(runtime, link, (current) => ({ change: nextLook(runtime, current) }));
+}
+
+/**
+ * Reports a link as lost and frees its unit; not when it was changed since it was read, as by a till's read that found its
+ * order. @param why for the audit line. @returns true when it is lost now.
+ */
+export async function giveUp(runtime: Runtime, link: Link, why: string): Promise<boolean> {
+  const now = runtime.clock.now();
+  const merchant = await runtime.store.merchant(link.merchant_id);
+  const after = await changeLink(runtime, link, (current) => {
+    if (current.revision !== link.revision) return null;
+    const change = lost(current, now);
+    const news = current.family === 'qr' ? endOfMerchantOrder(current, { ...current, ...change }, now) : [];
+    const notices = told(runtime, current, merchant, news);
+    return { change, notices, audit: settlementLine(runtime, current, why) };
+  });
+  if (after.state !== 'LOST') return false;
+  runtime.count('lost_links');
+  runtime.log.error('order never resolved: reported as lost', {
+    legacy_id: link.legacy_id,
+    merchant: link.merchant_id,
+  });
+  return true;
+}
+
+/** What is given up: reported, never deleted, and no longer in the way of its terminal. */
+export function lost(link: Link, now: number): LinkChange {
+  return {
+    state: 'LOST',
+    sealed_body: null,
+    next_check_at: null,
+    legacy_state: link.family === 'qr' ? 'expired' : 'ABANDONED',
+    legacy_state_at: now,
+  };
+}
+
+async function reportUnclaimed(runtime: Runtime, link: Link, what: string, change: LinkChange = {}): Promise<void> {
+  runtime.count('settlements', what.replaceAll(' ', '_'));
+  await changeLink(runtime, link, () => ({ change, audit: settlementLine(runtime, link, what) }));
+}
+
+async function postpone(runtime: Runtime, link: Link, change: { state?: 'IN_DOUBT' }): Promise<void> {
+  const next_check_at = runtime.clock.now() + LATER_MS;
+  await changeLink(runtime, link, () => ({ change: { ...change, next_check_at } }));
+}
+
+// Finishes creates in doubt and settles links nobody claimed: due links, taken from the store, fair by merchant.
+
+const POLL_MS = 250;
+/** One merchant's backlog takes a quarter of the places while others have work, and leaves a quarter free while nobody has. */
+const SHARE = 4;
+
+/** Read together, so that a backlog of thousands is not asked for once for every link of it. */
+const PAGE = 64;
+
+/**
+ * @param concurrency how many links are worked on at once (`reliability.md` §3.7: 8).
+ * @param rests true while the service asked for fewer calls.
+ */
+export function startCompleter(
+  runtime: Runtime,
+  concurrency: number,
+  rests: () => boolean,
+  telemetry: Telemetry | null,
+): Loop {
+  const share = Math.max(1, Math.floor(concurrency / SHARE));
+  const running = new Map<string, number>();
+  const count = (merchant_id: string, change: number): void => {
+    const next = (running.get(merchant_id) ?? 0) + change;
+    if (next > 0) running.set(merchant_id, next);
+    else running.delete(merchant_id);
+  };
+  const isFull = (merchant_id: string): boolean => {
+    const isAlone = running.size === 0 || (running.size === 1 && running.has(merchant_id));
+    return (running.get(merchant_id) ?? 0) >= (isAlone ? Math.max(share, concurrency - share) : share);
+  };
+  const mayStart = (link: Link): boolean => !isFull(link.merchant_id);
+  const full = (): string[] => [...running.keys()].filter(isFull);
+  const pages = createPages(runtime, mayStart, full);
+  return startLoop({
+    name: 'completer',
+    poll_ms: POLL_MS,
+    concurrency,
+    take: pages.take,
+    rests,
+    mayStart,
+    key: (link) => link.legacy_id,
+    handle: async (link) => {
+      count(link.merchant_id, 1);
+      pages.started(link);
+      const { legacy_id, merchant_id } = link;
+      try {
+        await workOn(runtime, telemetry, { name: 'recovery', legacy_id, merchant_id }, async () => {
+          await lookAfter(runtime, link);
+          return null;
+        });
+      } finally {
+        count(link.merchant_id, -1);
+        pages.ended(link);
+      }
+    },
+    about: ({ legacy_id, merchant_id }) => ({ merchant: merchant_id, legacy_id }),
+    log: runtime.log,
+  });
+}
+
+interface Pages {
+  take(limit: number): Promise<Link[]>;
+  /** It is being worked on, and no more to be given out. */
+  started(link: Link): void;
+  ended(link: Link): void;
+}
+
+/**
+ * Gives out a page of due links before the next one is read; while nothing of it may start, it is read again once per poll.
+ * A page that is a little old does no harm: whoever looks after a link reads it first, and leaves it when it is not due.
+ * @param full merchants of which no more may start.
+ */
+function createPages(runtime: Runtime, mayStart: (link: Link) => boolean, full: () => string[]): Pages {
+  const underWay = createPassing<true>();
+  let page: Link[] = [];
+  let read_at = Number.NEGATIVE_INFINITY;
+  const ready = (): Link[] => page.filter(mayStart);
+  return {
+    async take(limit) {
+      const now = runtime.clock.now();
+      if (ready().length === 0 && (page.length === 0 || Math.abs(now - read_at) >= POLL_MS)) {
+        read_at = now;
+        const due = await runtime.store.dueLinks(now, Math.max(limit, PAGE), full());
+        page = due.filter(({ legacy_id }) => !underWay.has(legacy_id));
+      }
+      return ready().slice(0, limit);
+    },
+    started(link) {
+      underWay.set(link.legacy_id, true);
+      page = page.filter(({ legacy_id }) => legacy_id !== link.legacy_id);
+    },
+    ended: (link) => underWay.delete(link.legacy_id),
+  };
+}
