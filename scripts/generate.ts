@@ -3,11 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderSettings } from '../src/config/describe.ts';
 import { loadTables } from '../src/mapping/load.ts';
-import { renderReadme } from '../src/mapping/render.ts';
-import { renderLimitations } from '../src/mapping/render-limitations.ts';
+import { renderLimitations, renderReadme } from '../src/mapping/render.ts';
 import { opsRoutes } from '../src/ops/api/api.ts';
-import { renderOperations } from '../src/ops/api/describe.ts';
-import { renderManPage } from '../src/ops/cli/manual/page.ts';
+import { renderOperations } from '../src/ops/api/openapi.ts';
+import { renderManPage } from '../src/ops/cli/manual.ts';
 import { puenteProgram } from '../src/ops/cli/program.ts';
 import { readFaultLedger } from './fault-rows.ts';
 

@@ -32,7 +32,7 @@ const program = puenteProgram({
     return restoreBackup(order);
   },
   migrateStore: async (order) => {
-    const { migrateStore } = await import('./app/migrate-store.ts');
+    const { migrateStore } = await import('./app/open-store.ts');
     return migrateStore(process.env, process.cwd(), order);
   },
   loadInstaller: async () => {
@@ -40,7 +40,7 @@ const program = puenteProgram({
     return installer;
   },
   examineOffline: async () => {
-    const { examineOffline } = await import('./app/offline.ts');
+    const { examineOffline } = await import('./app/installation.ts');
     return examineOffline(process.env, process.cwd());
   },
 });

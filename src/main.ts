@@ -6,8 +6,7 @@ import { type App, startApp } from './app/app.ts';
 import { armedFailpoint } from './app/armed.ts';
 import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
 import { watchStart, welcome } from './app/welcome.ts';
-import { joinWorkers } from './app/worker.ts';
-import { superviseWorkers } from './app/workers.ts';
+import { joinWorkers, superviseWorkers } from './app/workers.ts';
 import { type Config, loadConfig } from './config/config.ts';
 import { PuenteError } from './error.ts';
 

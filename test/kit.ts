@@ -9,7 +9,7 @@ import { type App, type AppParts, startApp } from '../src/app/app.ts';
 import { loadConfig } from '../src/config/config.ts';
 import type { LoadedTables } from '../src/mapping/assemble.ts';
 import { loadTables } from '../src/mapping/load.ts';
-import type { Profile } from '../src/sandbox/profile.ts';
+import type { Profile } from '../src/sandbox/assumptions.ts';
 import type { Sandbox } from '../src/sandbox/server.ts';
 import { usualKeeping } from './engines/keeping.ts';
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { tidyRound } from '../../src/ops/upkeep/retention.ts';
+import { tidyRound } from '../../src/ops/upkeep/chores.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { EVENTS_KEPT_MS } from '../../src/ops/upkeep/retention.ts';
+import { EVENTS_KEPT_MS } from '../../src/ops/upkeep/chores.ts';
 import type { GrowthResult } from '../measures/growth.ts';
 import type { RetentionResult } from '../measures/retention.ts';
 import { tableOf } from './table.ts';

@@ -1,9 +1,9 @@
 /** The one wiring place: settings in, a running Puente out. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
-import { assumptionsOf } from '../config/assumptions.ts';
 import type { Config } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
+import { assumptionsOf } from '../config/describe.ts';
 import { type OpsApp, opsApp, refuseOpsHead } from '../ops/api/server.ts';
 import { type Admission, createAdmission } from '../proxy/http/admission.ts';
 import { loadedLate } from '../proxy/http/loaded-late.ts';
@@ -14,14 +14,13 @@ import type { Runtime } from '../proxy/runtime.ts';
 import { Secret } from '../proxy/secret.ts';
 import { createMetrics, type Metrics } from '../proxy/telemetry/metrics.ts';
 import type { Sandbox } from '../sandbox/server.ts';
-import { type AppParts, type Inside, openInside } from './inside.ts';
+import { type AppParts, type Inside, observe, openInside } from './inside.ts';
 import { installationOf } from './installation.ts';
 import { doorUrl, openPublicDoor } from './public.ts';
 import { closeLeftovers } from './runtime.ts';
-import { observe } from './telemetry.ts';
 import type { Started } from './welcome.ts';
 import { startWork } from './work.ts';
-import type { WorkerSide } from './worker.ts';
+import type { WorkerSide } from './workers.ts';
 
 export type { AppParts };
 

@@ -14,15 +14,17 @@ import type { Clock, Log, Runtime } from '../proxy/runtime.ts';
 import type { Secret } from '../proxy/secret.ts';
 import { createLog, standardOutput } from '../proxy/telemetry/log.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
+import { type Reading, type RunningTelemetry, startTelemetry } from '../proxy/telemetry/telemetry.ts';
 import { withBreaker } from '../proxy/upstream/breaker.ts';
 import { createUpstream, type UpstreamClient } from '../proxy/upstream/client.ts';
 import { createVault } from '../proxy/vault.ts';
 import type { Sandbox, SandboxOptions } from '../sandbox/server.ts';
+import { version } from '../version.ts';
 import { openStore } from './open-store.ts';
 import { readTls } from './public.ts';
 import { closeLeftovers, createRuntime, secretKey, systemClock } from './runtime.ts';
 import type { StartStep } from './welcome.ts';
-import type { joinWorkers } from './worker.ts';
+import type { joinWorkers } from './workers.ts';
 
 /** What a test may hand in instead of the real thing. */
 export interface AppParts {
@@ -206,4 +208,31 @@ function makeDirectory(path: string): void {
 
 function outcomeLabel(kind: string, status: number | null): string {
   return status === null ? kind : `${Math.floor(status / 100)}xx`;
+}
+
+// Puts telemetry beside what runs, when the environment asks for it.
+
+/** @param readings what `/metrics` shows. @returns null unless a standard variable asks for it. */
+export function observe(
+  config: Config,
+  { environment = {} }: AppParts,
+  { runtime, log, legacy_url, sandbox }: Inside,
+  readings: () => Promise<Reading[]>,
+  remarks: string[],
+): Promise<RunningTelemetry | null> {
+  const { tables, boot_id } = runtime;
+  const parts = {
+    log,
+    clock: { monotonic: () => performance.now() },
+    operations: tables.operations,
+    hosts: { orders: hostOf(sandbox?.url ?? config.upstream), legacy: hostOf(legacy_url) },
+    readings,
+    instance: boot_id,
+    version,
+  };
+  return startTelemetry(environment, parts, remarks);
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname;
 }

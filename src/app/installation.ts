@@ -1,13 +1,22 @@
-/** What the doctor is told of this installation. */
+/** What the doctor is given: the installation, its listeners, and a Puente that is not running. */
+
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assumptionsOf } from '../config/assumptions.ts';
-import type { Config } from '../config/config.ts';
-import { settingsInForce } from '../config/in-force.ts';
-import type { Installation } from '../ops/doctor/installation.ts';
+import { type Config, loadConfig } from '../config/config.ts';
+import { isLoopback } from '../config/contradictions.ts';
+import { assumptionsOf, settingsInForce } from '../config/describe.ts';
+import { PuenteError } from '../error.ts';
+import { SOLE_OWNER } from '../ops/api/person.ts';
+import { surroundingFindings } from '../ops/doctor/checks.ts';
+import { offlineFindings, worstOf } from '../ops/doctor/doctor.ts';
+import { type Certificate, type Doors, doorFindings } from '../ops/doctor/doors.ts';
+import { type Finding, fine, found, type Installation, type SettingInForce } from '../ops/doctor/finding.ts';
 import { probeUpstream } from '../ops/doctor/probe.ts';
 import type { Clock } from '../proxy/runtime.ts';
+import { examineServer } from '../store/postgres/upkeep.ts';
+import { examineFile } from '../store/sqlite/examine.ts';
 import { version } from '../version.ts';
-import { doorsOf } from './doors.ts';
 import { backupEvery_ms } from './open-store.ts';
 
 /** @param urls base URLs of the upstreams as they are in force. */
@@ -39,4 +48,78 @@ export function installationOf(
     backup_every_ms: backupEvery_ms(config),
     backup_directory: config.backup.directory ?? join(config.data_dir, 'backups'),
   };
+}
+
+// What the doctor is told of the doors: from the settings, and from the certificate's file.
+
+export function doorsOf(config: Config): Doors {
+  const { url, host, port, tls } = config.public;
+  const owner = config.ops.token === null ? [] : [{ ...SOLE_OWNER, expires_at: null }];
+  const people = Object.entries(config.ops.tokens).map(([name, { role, expires_at }]) => ({ name, role, expires_at }));
+  return {
+    is_sandbox: config.upstream === 'sandbox',
+    public: { url, listens_on: `${host}:${port}`, is_loopback: isLoopback(host) },
+    certificate: tls.certificate_file === null ? null : certificateOf(tls.certificate_file),
+    ops: { people: [...owner, ...people], second_approver: config.moves.second_approver },
+  };
+}
+
+/** The first one of the chain, which is the door's own. */
+function certificateOf(file: string): Certificate {
+  try {
+    const { subjectAltName = '', validTo } = new X509Certificate(readFileSync(file));
+    const names = [...subjectAltName.matchAll(/DNS:([^,\s]+)/g)].map(([, name]) => name ?? '');
+    return { file, names, until: Date.parse(validTo) };
+  } catch {
+    return { file, names: [], until: null };
+  }
+}
+
+// The doctor's look at a Puente that is not running: its settings, its doors, what is around it, and its database.
+
+/** Nothing is changed; a real upstream is asked once for its head. Settings that do not hold are a finding. */
+export async function examineOffline(
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Promise<{ level: Finding['level']; findings: Finding[]; settings: SettingInForce[] }> {
+  try {
+    const config = loadConfig({ env, cwd });
+    const findings = [
+      settingsFinding(env),
+      ...doorFindings(doorsOf(config), Date.now()),
+      ...(config.upstream === 'sandbox' ? [] : await surroundings(config)),
+      ...(await storageFindings(config)),
+    ];
+    return { level: worstOf(findings), findings, settings: settingsInForce(config) };
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+    const findings = [
+      found('problem', 'settings', error.message, 'Set what the sentences name; config/README.md lists all'),
+    ];
+    return { level: 'problem', findings, settings: [] };
+  }
+}
+
+/** Whoever forgot to name the file would look at something else. */
+function settingsFinding({ PUENTE_CONFIG: file }: NodeJS.ProcessEnv): Finding {
+  return fine('settings', file ? `they hold, with ${file}` : 'they hold, and no PUENTE_CONFIG names a file of them');
+}
+
+async function surroundings(config: Config): Promise<Finding[]> {
+  const { upstream, legacy_upstream } = config;
+  const probes = await Promise.all([
+    probeUpstream('orders', upstream, Date),
+    ...(legacy_upstream === upstream ? [] : [probeUpstream('legacy', legacy_upstream, Date)]),
+  ]);
+  const facts = { has_webhook_secret: config.webhook.secret !== null, is_sandbox: false, doors: doorsOf(config) };
+  return surroundingFindings(probes, facts, Date.now());
+}
+
+async function storageFindings({ postgres, data_dir }: Config): Promise<Finding[]> {
+  if (postgres.url === null) return offlineFindings(examineFile(join(data_dir, 'puente.db')));
+  const { location, wrong } = await examineServer(postgres.url.reveal(), postgres.connect_timeout_ms);
+  if (wrong === null) return [fine('database', `${location} takes this user; a Puente that runs says more`)];
+  const repair =
+    'See that the server runs, and that postgres.url (or the file of postgres.url_file) has its address, user, password and database';
+  return [found('problem', 'database', wrong, repair)];
 }

@@ -1,14 +1,18 @@
 /** Which store the settings name, and what it is told. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../config/config.ts';
+import { type Config, loadConfig } from '../config/config.ts';
+import { PuenteError } from '../error.ts';
 import type { Room } from '../proxy/records/upkeep.ts';
 import type { Clock, Log } from '../proxy/runtime.ts';
 import type { Store } from '../proxy/store.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
-import type { Vault } from '../proxy/vault.ts';
+import { createVault, type Vault } from '../proxy/vault.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
+import { type TransferNews, type TransferOutcome, transferStore } from '../store/transfer/transfer.ts';
+import { armedFailpoint } from './armed.ts';
 import type { AppParts } from './inside.ts';
+import { secretKey } from './runtime.ts';
 
 interface StoreParts {
   clock: Clock;
@@ -69,4 +73,30 @@ function tellRoom(log: Log, metrics: Metrics): (room: Room) => void {
     if (is_log_large)
       log.error('the write-ahead log can not be emptied: something reads the file', { count: log_bytes });
   };
+}
+
+// `puente migrate-store` on the settings in force: which file, which server, and that the secret key is theirs.
+
+/** @throws PuenteError bad_setting without `postgres.url`, and whatever the transfer refuses. */
+export function migrateStore(
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+  { is_ahead, tell }: { is_ahead: boolean; tell: (news: TransferNews) => void },
+): Promise<TransferOutcome> {
+  const config = loadConfig({ env, cwd });
+  const { url, connect_timeout_ms } = config.postgres;
+  if (url === null)
+    throw new PuenteError(
+      'bad_setting',
+      'postgres.url is not set: set PUENTE_POSTGRES_URL to the empty database that the rows are to be carried to, such as postgres://puente:password@db.example:5432/puente',
+    );
+  const file = join(config.data_dir, 'puente.db');
+  if (!existsSync(file))
+    throw new PuenteError(
+      'bad_setting',
+      `data_dir: there is no ${file}; set PUENTE_DATA_DIR to the data directory of the installation`,
+    );
+  const key_mark = keyMarkOf(createVault(secretKey(config, [])));
+  const failpoint = armedFailpoint(env, config);
+  return transferStore({ file, url, connect_timeout_ms, key_mark, is_ahead, now: Date.now, tell, failpoint });
 }

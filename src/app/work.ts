@@ -1,7 +1,7 @@
 /** The loops that work when nobody is waiting: notices, events, links, bulk moves, the continuous reconciliation. */
 import type { Config } from '../config/config.ts';
-import { startBulkMoves } from '../ops/moves/bulk-worker.ts';
-import { startJudging } from '../ops/readiness/judging.ts';
+import { startBulkMoves } from '../ops/moves/bulk-run.ts';
+import { startJudging } from '../ops/readiness/days.ts';
 import { startSweep } from '../ops/reconcile/sweep.ts';
 import { startChores } from '../ops/upkeep/chores.ts';
 import { watchClock } from '../proxy/clock.ts';

@@ -1,10 +1,11 @@
 /** Several processes on one host that share its doors: started, watched, and replaced one after the other. */
 import cluster, { type Worker } from 'node:cluster';
+import process from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
+import { AggregatorRegistry } from 'prom-client';
 import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
 import type { Reading } from '../proxy/telemetry/metrics.ts';
-import { type FromWorker, readMessage, type ToWorker } from './worker-messages.ts';
 
 /** A worker that ended by itself is replaced after this long, and after twice as long each time it happens again soon. */
 const FIRST_PAUSE_MS = 250;
@@ -177,4 +178,74 @@ function readingsOf(worker: Worker): Promise<Reading[] | undefined> {
     if (worker.isConnected()) worker.send({ puente: 'read', id } satisfies ToWorker);
     else over(undefined);
   });
+}
+
+// A worker's side: says that it is ready, and answers for the numbers of all workers.
+
+export interface WorkerSide {
+  ready(banner: string): void;
+  /** Another one has taken its place, so that no balancer has to be told that it leaves. */
+  isReplaced(): boolean;
+  /** The page of `/metrics`, over all workers. Another worker that does not answer in time is left out. */
+  pageOfAll(): Promise<{ type: string; text: string }>;
+}
+
+/** @param read this worker's own numbers. */
+export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
+  const waiting = new Map<number, (readings: Reading[][]) => void>();
+  let asked = 0;
+  let is_replaced = false;
+  const tell = (message: FromWorker): void => void process.send?.(message);
+  process.on('message', (raw) => {
+    const message = readMessage<ToWorker>(raw);
+    if (message?.puente === 'replaced') {
+      is_replaced = true;
+      process.kill(process.pid, 'SIGTERM');
+    }
+    if (message?.puente === 'read') {
+      // Who asked waits a bounded time, and goes without these numbers.
+      read().then(
+        (readings) => tell({ puente: 'readings', id: message.id, readings }),
+        () => undefined,
+      );
+    }
+    if (message?.puente === 'all') {
+      waiting.get(message.id)?.(message.readings);
+      waiting.delete(message.id);
+    }
+  });
+  return {
+    isReplaced: () => is_replaced,
+    ready: (banner) => tell({ puente: 'ready', banner }),
+    async pageOfAll() {
+      const id = ++asked;
+      const all = new Promise<Reading[][]>((resolve) => waiting.set(id, resolve));
+      tell({ puente: 'asks', id });
+      const registry = AggregatorRegistry.aggregate(await all);
+      return { type: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}
+
+// What the first process and its workers say to each other.
+
+export type FromWorker =
+  /** Its doors are open; `banner`: what a single process would print. */
+  | { puente: 'ready'; banner: string }
+  /** Somebody asked this worker for the numbers of all. */
+  | { puente: 'asks'; id: number }
+  | { puente: 'readings'; id: number; readings: Reading[] };
+
+export type ToWorker =
+  /** Another one has taken your place: stop, and nobody has to notice. */
+  | { puente: 'replaced' }
+  /** Tell your numbers. */
+  | { puente: 'read'; id: number }
+  /** The numbers of all workers that answered. */
+  | { puente: 'all'; id: number; readings: Reading[][] };
+
+/** Null for what is no message of ours. */
+export function readMessage<Message extends FromWorker | ToWorker>(message: unknown): Message | null {
+  const isOurs = message !== null && typeof message === 'object' && 'puente' in message;
+  return isOurs ? (message as Message) : null; // both sides run the same build
 }

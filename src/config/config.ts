@@ -1,12 +1,14 @@
 /** The settings of this process: read from files and environment, checked whole, or refused with sentences that help. */
+
+import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { LineCounter, parseDocument } from 'yaml';
+import { z } from 'zod';
 import { PuenteError } from '../error.ts';
 import type { Secret } from '../proxy/secret.ts';
 import { contradictions } from './contradictions.ts';
 import { factsOf } from './kinds.ts';
-import { type Environment, FILE_VARIABLE, type Layer, readEnvironmentLayer, readFileLayer, stack } from './layers.ts';
-import { leaves, type Settings, settings, variableOf } from './schema.ts';
-import { settleForms, withSecretsOfFiles } from './secret-files.ts';
+import { type Leaf, leaves, type Settings, settings, variableOf } from './schema.ts';
 
 type DeepReadonly<T> = T extends Secret ? T : T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
 
@@ -105,4 +107,221 @@ function withAbsolutePaths(config: Settings, cwd: string): Settings {
 
 function refusal(sentences: readonly string[]): PuenteError {
   return new PuenteError('bad_setting', [...new Set(sentences)].join('\n'));
+}
+
+// Reads the places settings come from, and lays one over the other, remembering where each value came from.
+
+/** Names the file of an operator. */
+export const FILE_VARIABLE = 'PUENTE_CONFIG';
+/** What the commands read (README, Commands): no settings, but a shell that has them may start Puente too. */
+const COMMAND_VARIABLES: readonly string[] = [
+  'PUENTE_OPS_URL',
+  'PUENTE_NOTICE_URL',
+  'PUENTE_NOTICE_SECRET',
+  'PUENTE_CREDENTIAL',
+];
+const PREFIX = 'PUENTE_';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Values by dotted path, with the place each came from, and the sentences about what can't be understood. */
+export interface Layer {
+  values: Map<string, { value: unknown; source: string }>;
+  refusals: string[];
+}
+
+/** Lays later layers over earlier ones. */
+export function stack(layers: readonly Layer[]): Layer {
+  return {
+    values: new Map(layers.flatMap((layer) => [...layer.values])),
+    refusals: layers.flatMap((layer) => layer.refusals),
+  };
+}
+
+/** Reads a YAML file; `source` is how sentences name it. */
+export function readFileLayer(file: string | URL, source: string): Layer {
+  const layer: Layer = { values: new Map(), refusals: [] };
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    layer.refusals.push(`${source} can't be read (${codeOf(error)}); give the path of a YAML file that exists.`);
+    return layer;
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { prettyErrors: false, lineCounter: lines });
+  // The parser's own sentences quote the text, which may be a secret; code and line are enough to find it.
+  for (const error of [...document.errors, ...document.warnings]) {
+    layer.refusals.push(`${source} is not valid YAML at line ${lines.linePos(error.pos[0]).line} (${error.code}).`);
+  }
+  if (layer.refusals.length === 0) readSection(settings, document.toJS(), [], source, layer);
+  return layer;
+}
+
+/** Reads the variables; a variable set to nothing means null. */
+export function readEnvironmentLayer(environment: Environment): Layer {
+  const layer: Layer = { values: new Map(), refusals: [] };
+  const byVariable = new Map(leaves().map((leaf) => [variableOf(leaf.path), leaf]));
+  for (const [variable, text] of Object.entries(environment)) {
+    if (!variable.startsWith(PREFIX) || variable === FILE_VARIABLE || text === undefined) continue;
+    if (COMMAND_VARIABLES.includes(variable)) continue;
+    const leaf = byVariable.get(variable);
+    if (leaf === undefined) {
+      layer.refusals.push(`${variable} is no setting of Puente; config/README.md lists the variables there are.`);
+    } else {
+      layer.values.set(leaf.path.join('.'), { value: valueOfText(leaf, text), source: `the variable ${variable}` });
+    }
+  }
+  return layer;
+}
+
+function readSection(
+  section: z.ZodObject,
+  value: unknown,
+  above: readonly string[],
+  source: string,
+  layer: Layer,
+): void {
+  const name = above.length === 0 ? 'the file' : above.join('.');
+  if (value === null || value === undefined) return; // a section whose lines are all comments
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    layer.refusals.push(`${name} in ${source} must be a section of names and values.`);
+    return;
+  }
+  for (const [key, inner] of Object.entries(value)) {
+    const path = [...above, key];
+    const kind = Object.hasOwn(section.shape, key) ? section.shape[key] : undefined;
+    if (kind === undefined) {
+      const known = Object.keys(section.shape).join(', ');
+      layer.refusals.push(`${path.join('.')} in ${source} is no setting of Puente; allowed here: ${known}.`);
+    } else if (kind instanceof z.ZodObject) {
+      readSection(kind, inner, path, source, layer);
+    } else {
+      layer.values.set(path.join('.'), { value: inner, source });
+    }
+  }
+}
+
+/** Gives a variable's text the form its setting has in YAML; what doesn't fit stays text, and the schema refuses it. */
+export function valueOfText(leaf: Leaf, text: string): unknown {
+  if (text === '') return null;
+  switch (innermost(leaf.kind)._zod.def.type) {
+    case 'number':
+      return numberOrText(text);
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text;
+    case 'array':
+      return text.split(',').map((item) => numberOrText(item.trim()));
+    case 'record':
+      return jsonOrText(text);
+    default:
+      return text;
+  }
+}
+
+function innermost(kind: z.core.$ZodType): z.core.$ZodType {
+  return kind instanceof z.ZodNullable ? innermost(kind.unwrap()) : kind;
+}
+
+function numberOrText(text: string): number | string {
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+}
+
+// Secrets that stand in files of their own: read at the start, refused where others of this machine could read them
+// too.
+
+/** Each secret setting and the one that names its file instead. `ops.tokens` has a `token_file` for each person. */
+const SECRETS: readonly (readonly [secret: string, file: string])[] = [
+  ['secret_key', 'secret_key_file'],
+  ['ops.token', 'ops.token_file'],
+  ['postgres.url', 'postgres.url_file'],
+  ['webhook.secret', 'webhook.secret_file'],
+];
+const PEOPLE = 'ops.tokens';
+/** Reading by anybody of the machine. The owner's group may: container platforms mount secrets for one. */
+const READ_BY_OTHERS = 0o004;
+
+/**
+ * Makes the two forms of a secret rivals in one layer of settings, so that a later layer's form wins over an earlier one's.
+ * Both in one layer are refused.
+ */
+export function settleForms({ values, refusals }: Layer): Layer {
+  const settled = new Map(values);
+  const found = [...refusals];
+  for (const forms of SECRETS) {
+    const given = forms.filter((name) => (values.get(name)?.value ?? null) !== null);
+    if (given.length > 1) found.push(`${forms.join(' and ')} are both set; keep one of them.`);
+    const [name, file] = forms;
+    const winner = given[0] === undefined ? undefined : values.get(given[0]);
+    const loser = given[0] === name ? file : name;
+    if (winner !== undefined && given.length === 1) settled.set(loser, { value: null, source: winner.source });
+  }
+  return { values: settled, refusals: found };
+}
+
+/**
+ * Reads every file that a setting names for its secret, without the white space around it.
+ * @param cwd relative paths count from it.
+ * @returns the layer with the secrets in place; with a sentence for each file that can't be used.
+ */
+export function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): Layer {
+  const filled = new Map(values);
+  const found = [...refusals];
+  for (const [name, file] of SECRETS) {
+    const path = values.get(file)?.value;
+    if (typeof path !== 'string' || path === '') continue; // the schema refuses what is no path
+    const source = `the file ${resolve(cwd, path)} (${file})`;
+    filled.set(name, { value: readSecret(resolve(cwd, path), file, found), source });
+  }
+  const people = values.get(PEOPLE);
+  if (people !== undefined)
+    filled.set(PEOPLE, { ...people, value: peopleOfFiles(people.value, { cwd, refusals: found }) });
+  return { values: filled, refusals: found };
+}
+
+/** People in any shape the schema may refuse; a `token_file` becomes the token. */
+function peopleOfFiles(people: unknown, at: { cwd: string; refusals: string[] }): unknown {
+  if (!isRecord(people)) return people;
+  return Object.fromEntries(Object.entries(people).map(([name, entry]) => [name, personOfFile(name, entry, at)]));
+}
+
+function personOfFile(name: string, entry: unknown, { cwd, refusals }: { cwd: string; refusals: string[] }): unknown {
+  if (!isRecord(entry) || typeof entry.token_file !== 'string') return entry;
+  const { token_file, ...rest } = entry;
+  const setting = `${PEOPLE}.${name}.token_file`;
+  if ('token' in rest) refusals.push(`${PEOPLE}.${name} has a token and a token_file; keep one of them.`);
+  return { ...rest, token: readSecret(resolve(cwd, token_file), setting, refusals) };
+}
+
+/** The text, or null with a sentence more among the refusals. */
+function readSecret(path: string, setting: string, refusals: string[]): string | null {
+  try {
+    const { mode } = statSync(path);
+    if ((mode & READ_BY_OTHERS) !== 0) {
+      refusals.push(
+        `${setting} is ${path}, which every user of this machine may read; run \`chmod 600 ${path}\`, or mount it with mode 0400 or 0440.`,
+      );
+      return null;
+    }
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    refusals.push(`${setting} is ${path}, which can't be read; name a file that exists and that this user may read.`);
+    return null;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

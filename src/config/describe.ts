@@ -1,6 +1,11 @@
-/** Tells people what can be set: the schema's settings with the reasons that `config/default.yaml` gives. */
+/** The settings as people see them: what can be set with its reason, what is in force and where it came from, which are assumptions; and a first file for `puente init`. */
 import { readFileSync } from 'node:fs';
-import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml';
+import { isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
+import { z } from 'zod';
+import type { SettingInForce } from '../ops/doctor/finding.ts';
+import type { Assumption } from '../ops/report/report.ts';
+import { shownUrl } from '../proxy/notices/guard.ts';
+import { type Config, sourcesOf, valueOfText } from './config.ts';
 import { factsOf } from './kinds.ts';
 import { leaves, variableOf } from './schema.ts';
 
@@ -84,4 +89,166 @@ function collect(section: YAMLMap, above: readonly string[], found: Map<string, 
       found.set(path.join('.'), { value: isScalar(value) ? String(value.value) : String(value), comment: sentence });
     }
   }
+}
+
+// The settings in force, each with the place it came from; secrets say only whether they are set.
+
+/** Longer values are cut: a list of a hundred host names helps nobody. */
+const LONGEST_SHOWN = 200;
+
+/** In the order of the schema. @param config as `loadConfig` gave it. */
+export function settingsInForce(config: Config): SettingInForce[] {
+  const sources = sourcesOf(config);
+  return leaves().map(({ path, kind }) => {
+    const name = path.join('.');
+    const value = valueAt(config, path);
+    const text = factsOf(kind).secret === true ? (isSet(value) ? 'set' : 'not set') : shown(value);
+    return { name, value: text.slice(0, LONGEST_SHOWN), source: sources.get(name) ?? 'made at the start' };
+  });
+}
+
+function valueAt(config: Config, path: readonly string[]): unknown {
+  return path.reduce<unknown>((section, name) => (section as Record<string, unknown>)[name], config); // the schema's own paths
+}
+
+function isSet(value: unknown): boolean {
+  if (value === null || value === undefined) return false;
+  return typeof value !== 'object' || value.constructor !== Object || Object.keys(value).length > 0;
+}
+
+/** A URL may carry keys in its path and query. */
+function shown(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value) ?? 'null';
+  return /^https?:/i.test(value) ? shownUrl(value) : value;
+}
+
+// The settings that decide what the specification leaves open, with their values in force (DESIGN decision 14).
+
+/** Sections whose settings change what tills see or what is promised; addresses and secrets are in none of them. */
+const SECTIONS: readonly string[] = [
+  'routing',
+  'moves',
+  'safety',
+  'shadow',
+  'evidence',
+  'merchants',
+  'create',
+  'reads',
+  'tokens',
+  'reconcile',
+  'notices',
+];
+
+/** The sentences are read from the files of this build; only who asks for them waits for that, and only once. */
+let described: ReturnType<typeof describeSettings> | null = null;
+
+/** In the order of the settings. */
+export function assumptionsOf(config: Config): Assumption[] {
+  described ??= describeSettings();
+  return described
+    .filter(({ path }) => SECTIONS.includes(path.split('.')[0] ?? ''))
+    .map(({ path, comment }) => ({ name: path, value: shownValue(valueIn(config, path)), sentence: comment }));
+}
+
+function valueIn(config: Config, path: string): unknown {
+  return path.split('.').reduce<unknown>((section, name) => (section as Record<string, unknown>)[name], config); // the schema's own paths
+}
+
+/** A receiver's URL may carry keys in its path and query. */
+function shownValue(value: unknown): string {
+  return typeof value === 'string' && /^https?:/i.test(value) ? shownUrl(value) : String(value);
+}
+
+// A configuration file to begin with: the chosen settings, each below its reason, as `puente init` writes it.
+
+/** Longer lines are hard to read beside each other. */
+const LINE_WIDTH = 110;
+
+/** Values by dotted path, as YAML has them. */
+export type Draft = ReadonlyMap<string, unknown>;
+
+/**
+ * The value that a text, such as an answer or an option, has in YAML.
+ * @param path of a setting that there is.
+ */
+export function yamlValueOf(path: string, text: string): unknown {
+  const leaf = leafOf(path);
+  return leaf === undefined ? text : valueOfText(leaf, text);
+}
+
+/** What the schema says against a text for this setting, as a sentence without the text; null when it holds. */
+export function complaintAbout(path: string, text: string): string | null {
+  const leaf = leafOf(path);
+  if (leaf === undefined) return `${path} is no setting of Puente; config/README.md lists them.`;
+  const { success } = z.safeParse(leaf.kind, valueOfText(leaf, text));
+  return success ? null : `Allowed is ${factsOf(leaf.kind).allowed}.`;
+}
+
+/** Secrets stand in files of their own, never in the draft. */
+export function isSecret(path: string): boolean {
+  const leaf = leafOf(path);
+  return leaf !== undefined && factsOf(leaf.kind).secret === true;
+}
+
+/**
+ * The text of the file: sections and settings in the order of the schema, with the reasons of `config/default.yaml`.
+ * @param head lines that stand above all of it.
+ * @param offered settings that are shown with their default, as comments, for whoever reads on.
+ */
+export function renderDraft(draft: Draft, head: readonly string[], offered: readonly string[]): string {
+  const lines = head.map((line) => `# ${line}`.trimEnd());
+  let above: string[] = [];
+  const all = describeSettings();
+  for (const setting of all) {
+    const is_chosen = draft.has(setting.path);
+    if (!is_chosen && !offered.includes(setting.path)) continue;
+    const names = setting.path.split('.');
+    lines.push('', ...sections(names, above), ...reason(commentOn(setting, all), names.length - 1));
+    lines.push(...assigned(setting, names, is_chosen ? draft.get(setting.path) : undefined));
+    above = names.slice(0, -1);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function leafOf(path: string) {
+  return leaves().find((leaf) => leaf.path.join('.') === path);
+}
+
+/** The lines of the sections that begin with this setting. */
+function sections(names: readonly string[], above: readonly string[]): string[] {
+  const within = names.slice(0, -1);
+  const known = within.findIndex((name, depth) => above[depth] !== name);
+  if (known === -1) return [];
+  return within.slice(known).map((name, depth) => `${indent(known + depth)}${name}:`);
+}
+
+/** The file of a secret is explained by what the secret is for. */
+function commentOn({ path, comment }: SettingDescription, all: readonly SettingDescription[]): string {
+  const secret = path.endsWith('_file') ? path.slice(0, -'_file'.length) : null;
+  const purpose = all.find((other) => other.path === secret && isSecret(other.path))?.comment;
+  return purpose === undefined ? comment : `${purpose} ${comment}`;
+}
+
+function reason(comment: string, depth: number): string[] {
+  const width = LINE_WIDTH - 2 * depth - 2;
+  const lines: string[] = [];
+  for (const word of comment.split(' ')) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length >= width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines.map((line) => `${indent(depth)}# ${line}`);
+}
+
+/** @param value undefined: the setting is only offered, with its default. */
+function assigned(setting: SettingDescription, names: readonly string[], value: unknown): string[] {
+  const depth = names.length - 1;
+  const name = names.at(-1) ?? '';
+  if (value === undefined) return [`${indent(depth)}# ${name}: ${setting.default}`];
+  const text = stringify({ [name]: value }, { lineWidth: 0 }).trimEnd();
+  return text.split('\n').map((line) => indent(depth) + line);
+}
+
+function indent(depth: number): string {
+  return '  '.repeat(depth);
 }

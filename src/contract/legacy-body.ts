@@ -1,5 +1,6 @@
 /** Reads the body of a legacy request: JSON as tills send it, under whatever type, packed or not (DESIGN decision 12). */
 import { gunzipSync } from 'node:zlib';
+import { z } from 'zod';
 import { decodeUtf8, type Json, parseJson } from './json.ts';
 
 /** What is wrong with a body; each is an error of every family's catalogue. */
@@ -78,3 +79,17 @@ export function readQuery(query: string): URLSearchParams {
     ),
   );
 }
+
+// Request headers that mean something on a legacy call of any family; keys are lower-case.
+
+/** `legacy-point.md` §1, header table; `legacy-qr.md` §1.1. */
+export const legacyHeaders = z.object({
+  'x-platform-id': z.string().optional(),
+  'x-integrator-id': z.string().optional(),
+  'x-corporation-id': z.string().optional(),
+  'x-product-id': z.string().optional(),
+  'x-tracking-id': z.string().optional(),
+  'x-test-scope': z.string().optional(),
+  'x-idempotency-key': z.string().optional(),
+  'x-ttl-store-preference': z.string().optional(),
+});

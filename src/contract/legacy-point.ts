@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
 import { jsonObject, plainNumber, writtenInteger } from './json.ts';
-import { NO_ANSWER } from './legacy-errors/catalogue.ts';
-import { legacyHeaders } from './legacy-headers.ts';
+import { legacyHeaders } from './legacy-body.ts';
+import { NO_ANSWER } from './legacy-error.ts';
 
 /** Final and intermediate states, `legacy-point.md` §2. */
 export const intentStates = [

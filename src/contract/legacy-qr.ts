@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { EXTERNAL_ID } from './identifiers.ts';
 import { jsonObject, writtenInteger } from './json.ts';
 import { writtenAmount, writtenQuantity } from './legacy-amount.ts';
-import { legacyHeaders } from './legacy-headers.ts';
+import { legacyHeaders } from './legacy-body.ts';
 
 /** A whole number of more digits than a double holds; tills that number by the clock have 17. */
 const longInteger = z.custom<LosslessNumber>(

@@ -1,5 +1,6 @@
 /** The calls of the orders API: where each goes, and the errors that it documents. Source: `interface.md` Endpoints and Errors. */
 import { z } from 'zod';
+import { digits } from './identifiers.ts';
 
 const listedError = z.object({
   code: z.string(),
@@ -140,3 +141,7 @@ export const upstreamRoutes: Readonly<Record<UpstreamCallName, { method: 'GET' |
   terminals_list: { method: 'GET', path: '/terminals/v1/list' },
   terminals_setup: { method: 'PATCH', path: '/terminals/v1/setup' },
 };
+
+// `GET /users/me`: who a token belongs to, and on which site.
+
+export const userMe = z.object({ id: digits, site_id: z.string().optional() });

@@ -1,4 +1,8 @@
 /** Money between minor units and decimal strings, exact (DESIGN decision 4): BigInt and text, never a double. */
+import { isExactNumber } from '../contract/json.ts';
+import { decimalOf, withoutNoise } from '../contract/legacy-amount.ts';
+import type { LegacyErrorName } from '../contract/legacy-errors.ts';
+import { PuenteError } from '../error.ts';
 
 /** Amounts of the orders API: digits, and a fraction that is as long as the service likes. */
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,15}))?$/;
@@ -27,4 +31,50 @@ export function minorUnits(decimal: unknown, exponent: number): number | undefin
   if (/[^0]/.test(fraction.slice(exponent))) return undefined;
   const minor = BigInt(whole + fraction.slice(0, exponent).padEnd(exponent, '0'));
   return minor <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(minor) : undefined;
+}
+
+// The amount of a refund as a till writes it, and the refusals of what is none (`legacy-qr.md` §3, errors 4040 and
+// 4041).
+
+const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/**
+ * Minor units, from the source text of the number; null when no amount is given, which asks for all that is left.
+ * @throws PuenteError refused: no number (4041), zero or less (4040), or more decimals than the currency has.
+ */
+export function askedAmount(amount: unknown, exponent: number): number | null {
+  if (amount === undefined) return null;
+  const text = typeof amount === 'number' || typeof amount === 'string' || isExactNumber(amount) ? String(amount) : '';
+  if (!NUMBER.test(text)) throw refusal('amount_not_numeric');
+  const [digits = ''] = text.split(/[eE]/);
+  if (text.startsWith('-') || /^[0.]+$/.test(digits)) throw refusal('amount_not_positive');
+  const minor = minorUnits(withoutNoise(decimalOf(amount) ?? '', exponent), exponent);
+  if (minor === undefined || minor === 0) throw refusal('invalid_property');
+  return minor;
+}
+
+function refusal(error: LegacyErrorName): PuenteError {
+  return new PuenteError('refused', `The refund was refused: ${error}`, { facts: { error, detail: 'amount' } });
+}
+
+// Times as the legacy Point API writes them.
+
+/** Epoch milliseconds to `2023-09-13T18:22:30Z` (`legacy-point.md` §1.6); undefined when it is no time. */
+export function instant(at: unknown): string | undefined {
+  return typeof at === 'number' && Number.isFinite(at) ? `${new Date(at).toISOString().slice(0, 19)}Z` : undefined;
+}
+
+/** Epoch milliseconds to `2026-01-31 17:10:37` in UTC (`legacy-point.md` §3.1); undefined when it is no time. */
+export function dateTime(at: unknown): string | undefined {
+  return instant(at)?.slice(0, 19).replace('T', ' ');
+}
+
+/** The old APIs answer in UTC−4 whatever the site (`legacy-qr.md` §2). */
+const OFFSET_MS = 4 * 3_600_000;
+
+/** An RFC 3339 instant, or epoch milliseconds, as `2026-01-05T10:00:03.000-04:00`; undefined when it is none. */
+export function offsetTime(value: unknown): string | undefined {
+  const milliseconds = typeof value === 'number' ? value : typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  if (Number.isNaN(milliseconds)) return undefined;
+  return new Date(milliseconds - OFFSET_MS).toISOString().replace('Z', '-04:00');
 }

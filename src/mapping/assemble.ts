@@ -3,15 +3,12 @@ import type { Family } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { type Applied, type CompiledTable, compileTable, OTHER_SITE } from './compile.ts';
-import { describeRows } from './describe.ts';
-import { errorFinder } from './errors.ts';
-import { factsFinder } from './facts.ts';
-import { fieldFinder } from './fields.ts';
+import { errorFinder, refusal, sourceRefusal } from './errors.ts';
+import { factsFinder, fieldFinder } from './fields.ts';
 import type { WrittenLimitation } from './limitations.ts';
 import { compareAnswers } from './match.ts';
-import { anyElement, contains, type Path, printPath, propertyName } from './path.ts';
-import { matchPath } from './path-pattern.ts';
-import { refusal, sourceRefusal } from './refusal.ts';
+import { anyElement, contains, matchPath, type Path, printPath, propertyName } from './path.ts';
+import { describeRows } from './render.ts';
 import type { Row } from './row.ts';
 import type {
   WrittenCarried,

@@ -1,17 +1,18 @@
 /** The proofs: what must hold of the tables before the process may listen (DESIGN decision 3). */
-import { upstreamErrorCodes } from '../contract/upstream.ts';
-import type { Documents } from './assemble.ts';
-import { checkDoubleReads, checkFacts } from './check-facts.ts';
-import { checkLimitations } from './check-limitations.ts';
-import { checkTable } from './check-rows.ts';
-import { checkErrors, checkStates } from './check-rules.ts';
+
+import { type Family, legacyError } from '../contract/legacy-errors.ts';
+import { upstreamErrorCodes, upstreamRoutes } from '../contract/upstream.ts';
+import { type Documents, type Filed, rowIds } from './assemble.ts';
+import { checkErrors, checkStates, checkTable } from './check-rows.ts';
 import { OTHER_SITE } from './compile.ts';
 import { contextSchema } from './context.ts';
-import { contractOf } from './contracts.ts';
+import { contractOf, findIn, shapeOf } from './contracts.ts';
 import { converters } from './converters.ts';
-import { detailConverters } from './detail.ts';
-import type { WrittenTable } from './schema.ts';
-import { shapeOf } from './shape.ts';
+import { detailConverters } from './errors.ts';
+import { type LimitationCondition, markedInCode, type WrittenLimitation } from './limitations.ts';
+import { anyElement, printPath } from './path.ts';
+import { type Row, rowsOf, wholeRows } from './row.ts';
+import type { WrittenOperation, WrittenTable } from './schema.ts';
 import { linkFamilies } from './states.ts';
 
 export interface Failure {
@@ -185,4 +186,170 @@ function contextKeysOf(rows: WrittenTable['rows']): string[] {
 
 function repeated(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
+}
+
+// The proofs about evidence: matchers stand where they can apply, and nothing is lost without advice for the till's
+// maker.
+
+/** An operation that is read on both sides is a read on both of them, and has tables for both ways. */
+export function checkDoubleReads({ operations }: Documents): Failure[] {
+  return operations.flatMap((operation, index) => {
+    const reason = operation.double_read ? noDoubleRead(operation) : null;
+    if (reason === null) return [];
+    const message = `${operation.name} can't be read on both sides: ${reason}`;
+    return [{ file: 'operations.yaml', row: String(index + 1), message }];
+  });
+}
+
+function noDoubleRead({ method, upstream, request, answer }: WrittenOperation): string | null {
+  if (method !== 'GET') return `legacy writes with ${method}`;
+  const route = Object.entries(upstreamRoutes).find(([name]) => name === upstream)?.[1];
+  if (route === undefined) return 'it has no upstream call';
+  if (route.method !== 'GET') return `${upstream} writes with ${route.method}`;
+  return request === null || answer === null ? 'it needs a request table and an answer table' : null;
+}
+
+/** Matchers, keys of lists, advice and weights, row by row. */
+export function checkFacts({ operations, tables }: Documents): Failure[] {
+  const compared = new Set(operations.filter((one) => one.double_read).map((one) => one.answer));
+  const requests = new Set(operations.map((one) => one.request));
+  return tables.flatMap((table) => {
+    const written = rowsOf(table.table, table.rows);
+    const set = matchersSet(table.rows, written);
+    const isRequest = requests.has(table.table) || table.role === 'headers';
+    return wholeRows(written).flatMap((row) => {
+      const messages = [
+        ...(set.has(row.id) || row.by !== null ? matcherFaults(table, row, compared.has(table.table)) : []),
+        ...adviceFaults(row, isRequest),
+      ];
+      return messages.map((message) => ({ file: table.file, row: row.id.slice(row.id.indexOf('#') + 1), message }));
+    });
+  });
+}
+
+/** Ids of the rows that name a matcher; a row without one compares as equal. */
+function matchersSet(written: WrittenTable['rows'], rows: readonly Row[]): Set<string> {
+  return new Set(
+    written.flatMap((one, index) => {
+      const row = rows[index] as Row; // made of the same list
+      return [...(one.match === undefined ? [] : [row.id]), ...matchersSet(one.rows ?? [], row.rows)];
+    }),
+  );
+}
+
+function matcherFaults(table: Filed<WrittenTable>, row: Row, isCompared: boolean): string[] {
+  if (!isCompared) return [`no double read compares ${table.table}, so a matcher means nothing here`];
+  if (row.to === null) return ['a field that is dropped is not compared, so a matcher means nothing here'];
+  const target = contractOf(table.to);
+  const shape = target === null ? null : findIn(target.shape, row.to)?.shape;
+  const faults: string[] = [];
+  if (row.matcher === 'numeric' && shape?.kind !== 'leaf')
+    faults.push(`${printPath(row.to)} is no number, so it can't match as numeric`);
+  if (row.matcher === 'unordered' && row.verb !== 'each')
+    faults.push('only the list of an each can match as unordered');
+  if (row.matcher === 'unordered' && row.by === null) faults.push('unordered needs the key of its elements: by');
+  if (row.matcher !== 'unordered' && row.by !== null) faults.push('only unordered has a key: by');
+  const keys = row.rows.map((inner) => printPath(anyElement(inner.to ?? [])));
+  if (row.by !== null && row.verb === 'each' && !keys.includes(printPath(row.by)))
+    faults.push(`no row of this each writes its key ${printPath(row.by)}`);
+  return faults;
+}
+
+function adviceFaults(row: Row, isRequest: boolean): string[] {
+  const loses = canLose(row);
+  if (row.advice !== null && !loses && !refuses(row)) return ['nothing is lost here, so nobody needs the advice'];
+  if (isRequest && loses && row.advice === null)
+    return ['what is lost here is told to the till, with what its maker can do: give the row an advice'];
+  return [];
+}
+
+/** A loss of this row may be recorded. */
+function canLose(row: Row): boolean {
+  if (row.policy === 'note' || row.elsewhere === 'note') return true;
+  return row.converter !== null && converters[row.converter]?.loses === true;
+}
+
+function refuses(row: Row): boolean {
+  return row.policy === 'refuse' || row.elsewhere === 'refuse' || (row.verb === 'drop' && row.converter !== null);
+}
+
+// The proofs of `limitations.yaml`: its numbers only rise, and everything that a count hangs on is there.
+
+/** Numbers are never used again, so they only rise; and whoever meets one calls an operation that there is. */
+export function checkLimitations(documents: Documents): Failure[] {
+  const { limitations, operations } = documents;
+  const names = operations.map(({ name }) => name);
+  const rows = new Set(rowIds({ documents }));
+  const failures = limitations.flatMap((entry, index) => {
+    const { id, operations: met } = entry;
+    const before = limitations[index - 1]?.id;
+    const risen = before === undefined || numberOf(before) < numberOf(id);
+    const messages = [
+      ...(risen ? [] : [`${id} must have a higher number than ${before}`]),
+      ...absent(met, names).map((name) => `${id} names the operation ${name}, which does not exist`),
+      ...(Array.isArray(entry.counted)
+        ? entry.counted.flatMap((one) => conditionFaults(documents, rows, entry, one))
+        : []),
+    ];
+    return messages.map((message) => ({ file: FILE, row: String(index + 1), message }));
+  });
+  return [...failures, ...markFaults(limitations)];
+}
+
+const FILE = 'limitations.yaml';
+
+function numberOf(id: string): number {
+  return Number(id.slice('LIM-'.length));
+}
+
+function conditionFaults(
+  documents: Documents,
+  rows: ReadonlySet<string>,
+  { id, operations: met }: WrittenLimitation,
+  condition: LimitationCondition,
+): string[] {
+  const operations = documents.operations.filter(({ name }) => met.includes(name));
+  const families = [...new Set(operations.map(({ family }) => family))];
+  const requests = new Set(operations.map(({ request }) => request));
+  const sources = documents.tables
+    .filter(({ table, role, family }) => requests.has(table) || (role === 'headers' && families.includes(family)))
+    .flatMap((table) => sourcesOf(table.rows));
+  const named = [...(condition.rows ?? []), ...(condition.without ?? [])];
+  return [
+    ...absent(named, [...rows]).map((row) => `${id} counts the row ${row}, which does not exist`),
+    ...absent(condition.losses ?? [], sources).map(
+      (path) => `${id} counts the loss of ${path}, which no request of its operations has`,
+    ),
+    ...unheard(condition.errors ?? [], families).map(
+      (name) => `${id} counts the error ${name}, which no till of its operations is told`,
+    ),
+  ];
+}
+
+function absent(wanted: readonly string[], there: readonly string[]): string[] {
+  return wanted.filter((one) => !there.includes(one));
+}
+
+function unheard(names: readonly string[], families: readonly Family[]): string[] {
+  return names.filter((name) => families.every((family) => legacyError(family, name) === null));
+}
+
+/** Source paths as losses name them, with `[]` for any element. */
+function sourcesOf(rows: WrittenTable['rows'], parent = ''): string[] {
+  return rows.flatMap((row) => {
+    const from = row.copy ?? row.context ?? row.drop ?? row.each;
+    if (from === undefined) return [];
+    return [parent + from, ...sourcesOf(row.rows ?? [], `${parent}${from}[].`)];
+  });
+}
+
+/** What code marks is counted, and what waits for a mark gets one. */
+function markFaults(limitations: readonly WrittenLimitation[]): Failure[] {
+  const noted = limitations
+    .filter(({ counted }) => Array.isArray(counted) && counted.some((one) => one.noted === true))
+    .map(({ id }) => id);
+  return [
+    ...absent(noted, markedInCode).map((id) => `${id} waits for a mark that no code makes`),
+    ...absent(markedInCode, noted).map((id) => `${id} is marked by code, and no condition counts the mark`),
+  ].map((message) => ({ file: FILE, row: null, message }));
 }

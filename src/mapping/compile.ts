@@ -1,14 +1,13 @@
 /** Turns the rows of a table into closures, once, so that applying them costs microseconds. */
 import type { Family } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
-import { type Contract, contractOf } from './contracts.ts';
+import { type Contract, contractOf, looseObjectsOf } from './contracts.ts';
 import type { Converted, Converter } from './converters/converter.ts';
 import { converters } from './converters.ts';
+import { refusal } from './errors.ts';
 import { anyElement, type Path, printPath, propertyName, reader, writer } from './path.ts';
-import { refusal } from './refusal.ts';
 import { type Policy, type Row, rowsOf } from './row.ts';
 import type { WrittenTable } from './schema.ts';
-import { looseObjectsOf } from './shape.ts';
 import { type Loss, type MappingContext, OTHERS } from './tables.ts';
 
 export interface Applied {

@@ -1,6 +1,6 @@
 /** The contract schemas a table may name in `from` and `to`. */
 import { z } from 'zod';
-import { legacyHeaders } from '../contract/legacy-headers.ts';
+import { legacyHeaders } from '../contract/legacy-body.ts';
 import {
   cancelIntentAnswer,
   cancelIntentRequest,
@@ -52,7 +52,7 @@ import {
   setupTerminalCall,
 } from '../contract/terminals.ts';
 import { contextSchema } from './context.ts';
-import { type Shape, shapeOf } from './shape.ts';
+import type { Path } from './path.ts';
 
 export interface Contract {
   name: string;
@@ -115,4 +115,80 @@ export function contractOf(name: string): Contract | null {
   const contract = known.get(name) ?? { name, schema, shape: shapeOf(schema) };
   known.set(name, contract);
   return contract;
+}
+
+// What a contract schema looks like from outside, as a tree that the proofs can walk.
+
+export interface Shape {
+  /** `any`: the schema says nothing, so everything below exists. */
+  kind: 'object' | 'array' | 'leaf' | 'any';
+  properties: Map<string, Shape>;
+  required: Set<string>;
+  /** The object takes keys that the schema doesn't name. */
+  loose: boolean;
+  item: Shape | null;
+  /** Least number of elements of an array. */
+  least: number;
+}
+
+/** The shape of what a schema takes in, before its transforms. */
+export function shapeOf(schema: z.ZodType): Shape {
+  return build(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema); // its own output, narrowed
+}
+
+interface JsonSchema {
+  type?: string | string[];
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  additionalProperties?: boolean | JsonSchema;
+  items?: JsonSchema;
+  minItems?: number;
+  anyOf?: JsonSchema[];
+}
+
+function build(schema: JsonSchema): Shape {
+  const structured = schema.anyOf?.find((option) => option.type === 'object' || option.type === 'array');
+  if (structured) return build(structured);
+  if (schema.type === 'object') {
+    const properties = new Map(Object.entries(schema.properties ?? {}).map(([key, value]) => [key, build(value)]));
+    const loose = schema.additionalProperties !== undefined && schema.additionalProperties !== false;
+    return { kind: 'object', properties, required: new Set(schema.required), loose, item: null, least: 0 };
+  }
+  if (schema.type === 'array')
+    return { ...plain('array'), item: build(schema.items as JsonSchema), least: schema.minItems ?? 0 }; // zod always says what an array holds
+  const silent = Object.keys(schema).every((key) => key === '$schema' || key === 'description');
+  return plain(silent ? 'any' : 'leaf');
+}
+
+function plain(kind: Shape['kind']): Shape {
+  return { kind, properties: new Map(), required: new Set(), loose: false, item: null, least: 0 };
+}
+
+/** Every path at which a value can stand, array elements as `'[]'`. */
+export function leavesOf(shape: Shape, path: Path = []): Path[] {
+  if (shape.kind === 'array' && shape.item) return leavesOf(shape.item, [...path, '[]']);
+  if (shape.kind !== 'object' || shape.properties.size === 0) return path.length === 0 ? [] : [path];
+  return [...shape.properties].flatMap(([key, value]) => leavesOf(value, [...path, key]));
+}
+
+/** Every object that takes unknown keys, with the keys it knows. */
+export function looseObjectsOf(shape: Shape, path: Path = []): { path: Path; known: string[] }[] {
+  if (shape.kind === 'array' && shape.item) return looseObjectsOf(shape.item, [...path, '[]']);
+  const own = shape.loose ? [{ path, known: [...shape.properties.keys()] }] : [];
+  return [...own, ...[...shape.properties].flatMap(([key, value]) => looseObjectsOf(value, [...path, key]))];
+}
+
+/** Whether the path exists; `always` when every step on the way is required. */
+export function findIn(shape: Shape, path: Path): { shape: Shape; always: boolean } | null {
+  let at = shape;
+  let always = true;
+  for (const segment of path) {
+    if (at.kind === 'any') return { shape: at, always: false };
+    const next = typeof segment === 'number' || segment === '[]' ? at.item : at.properties.get(segment);
+    if (!next) return null;
+    if (typeof segment === 'number') always &&= segment < at.least;
+    else if (segment !== '[]') always &&= at.required.has(segment);
+    at = next;
+  }
+  return { shape: at, always };
 }

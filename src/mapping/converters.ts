@@ -1,7 +1,6 @@
 /** Every converter by the name that a row uses. */
 import type { Converter } from './converters/converter.ts';
-import { merchantOrderConverters } from './converters/merchant-orders.ts';
-import { paymentConverters } from './converters/payments.ts';
+import { merchantOrderConverters, paymentConverters } from './converters/payments.ts';
 import { pointConverters } from './converters/point.ts';
 import { qrConverters } from './converters/qr.ts';
 

@@ -1,10 +1,15 @@
 /** The errors table as a function: an upstream status and body to the legacy error a client understands. */
+
+import type { z } from 'zod';
+import { jsonNumber } from '../contract/legacy-amount.ts';
 import { type Family, type LegacyErrorName, legacyError } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
-import { detailConverters, type Given } from './detail.ts';
+import { minorUnits } from './amount.ts';
+import type { MarkedLimitation } from './limitations.ts';
+import { type Path, propertyName } from './path.ts';
 import type { WrittenErrorRow, WrittenErrors } from './schema.ts';
-import type { ErrorRow, Tables } from './tables.ts';
+import type { ErrorRow, MappingContext, Tables } from './tables.ts';
 
 /** An upstream error, read from whichever envelope it came in (`orders-api.md` §1.5). */
 export interface UpstreamError {
@@ -85,4 +90,121 @@ function settle(row: NumberedRow, error: UpstreamError, given: Given): ErrorRow 
 export function wantsDetail(family: Family, error: string): boolean {
   const entry = legacyError(family, error);
   return entry?.message.includes('{}') === true || entry?.error.includes('{}') === true;
+}
+
+// Converters of the errors table: what fills the `{}` of a legacy message, read from the upstream text.
+
+export interface Given {
+  /** Upstream property path to the name the client used; null when unknown. */
+  rename: (property: string) => string | null;
+  context: MappingContext;
+}
+
+export interface DetailConverter {
+  says: string;
+  /** Null when the text doesn't say it. */
+  convert: (error: UpstreamError, given: Given) => string | null;
+}
+
+/** A detail that is a property path, alone or before an explanation: `config.point.terminal_id: must be …`. */
+const LEADING_PATH = /^['"`]?([A-Za-z_][\w-]*(?:\[\d+\])?(?:\.[\w-]+(?:\[\d+\])?)*)['"`]?\s*(?::|$)/;
+const QUOTED = /['"`]([\w.[\]-]+)['"`]/;
+const WORD = /[A-Za-z_][\w-]*(?:\[\d+\])?(?:\.[\w-]+(?:\[\d+\])?)*/g;
+/** The limit stands after these words in every live text (`orders-api.md` §10). */
+const LIMIT = /equal to\s+(\d+(?:\.\d+)?)/;
+
+export const detailConverters: Readonly<Record<string, DetailConverter>> = {
+  property_name: {
+    says: 'the property the upstream text names, as the legacy request calls it',
+    convert: (error, { rename }) => {
+      const written = namedProperty(error, rename);
+      return written === null ? null : (rename(written) ?? written);
+    },
+  },
+  limit: {
+    says: 'the limit the upstream text names, as a JSON number would show it',
+    convert: (error) => {
+      const limit = limitOf(error);
+      return limit === undefined ? null : String(jsonNumber(limit));
+    },
+  },
+  limit_minor: {
+    says: 'the limit the upstream text names, in minor units',
+    convert: (error, { context }) => {
+      const exponent = context.exponent;
+      const minor = minorUnits(limitOf(error), typeof exponent === 'number' ? exponent : Number.NaN);
+      return minor === undefined ? null : String(minor);
+    },
+  },
+};
+
+function limitOf(error: UpstreamError): string | undefined {
+  return error.lines.map((line) => LIMIT.exec(line)?.[1]).find((found) => found !== undefined);
+}
+
+function namedProperty(error: UpstreamError, rename: Given['rename']): string | null {
+  for (const line of error.lines) {
+    const leading = LEADING_PATH.exec(line)?.[1];
+    if (leading !== undefined) return leading;
+    const quoted = QUOTED.exec(line)?.[1];
+    if (quoted !== undefined) return quoted;
+    const known = (line.match(WORD) ?? []).find((word) => rename(word) !== null);
+    if (known !== undefined) return known;
+  }
+  return null;
+}
+
+// Refusals of the engine: always a legacy error name, so that a till reads words it knows.
+
+/**
+ * @param row the row that refuses, as `table#row`; missing when the contract itself does.
+ * @param limitation the one that the till meets by it.
+ * @returns PuenteError refused with facts `{ error, detail, row?, limitation? }`; the operation's family has the words,
+ * `detail` fills them.
+ */
+export function refusal(
+  error: LegacyErrorName,
+  detail: string,
+  row?: string,
+  limitation?: MarkedLimitation,
+): PuenteError {
+  const facts = {
+    error,
+    detail,
+    ...(row === undefined ? {} : { row }),
+    ...(limitation === undefined ? {} : { limitation }),
+  };
+  return new PuenteError('refused', `The request was refused: ${error} ${detail}`.trim(), { facts });
+}
+
+/** What the first thing wrong with a legacy request means to the till that sent it (`legacy-point.md` §1.3, `legacy-qr.md` §1). */
+export function sourceRefusal(family: Family, issues: readonly z.core.$ZodIssue[], source: unknown): PuenteError {
+  const issue = issues[0] as z.core.$ZodIssue; // a schema that refuses says why
+  const path = issue.path as Path; // JSON has no symbol keys
+  const name = propertyName(path);
+  if (path.length <= 1) return refusal('missing_property', name);
+  const value = valueAt(source, path);
+  if (value === undefined) return refusal('missing_property', name);
+  if (issue.code === 'too_small' && issue.origin === 'number') {
+    const least = issue.inclusive === false ? Number(issue.minimum) + 1 : Number(issue.minimum);
+    return name === 'amount' ? refusal('amount_minimum', String(least)) : refusal('invalid_property', name);
+  }
+  if (issue.code === 'too_big' && issue.origin === 'number' && name === 'amount') {
+    return refusal('amount_maximum', String(issue.maximum));
+  }
+  // An empty list is one that is missing.
+  if (issue.code === 'too_small' && issue.origin === 'array') return refusal('missing_property', name);
+  // The captured answer to an `items` that is no list names the whole body (`legacy-qr.md` §1.1).
+  if (family === 'qr_v1' && issue.code === 'invalid_type' && issue.expected === 'array')
+    return refusal('bad_request', '');
+  return refusal('invalid_property', name);
+}
+
+function valueAt(source: unknown, path: Path): unknown {
+  let at: unknown = source;
+  for (const segment of path) {
+    if (at === null || typeof at !== 'object') return undefined;
+    at = (at as Record<string | number, unknown>)[segment]; // an object or array; a missing key gives undefined
+  }
+  return at;
 }

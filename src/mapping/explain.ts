@@ -1,13 +1,17 @@
 /** What Puente would make of one legacy request: the upstream request, the rows that fire, the losses, or the refusal. */
+
+import { z } from 'zod';
+import { parseJson, stringifyJson } from '../contract/json.ts';
+import { readQuery } from '../contract/legacy-body.ts';
 import { errorBody, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
+import { askedAmount } from './amount.ts';
 import type { LoadedTables } from './assemble.ts';
-import { describeRows, type RowWords } from './describe.ts';
-import { explanationText } from './explain-text.ts';
-import { matchPath } from './path-pattern.ts';
-import { type ReadRequest, readRequest } from './read-request.ts';
-import { suppose } from './suppose.ts';
+import { matchPath } from './path.ts';
+import { describeRows, type RowWords } from './render.ts';
+import { rowsOf } from './row.ts';
+import type { WrittenTable } from './schema.ts';
 import type { Loss, MappingContext, Operation, Translated } from './tables.ts';
 
 export interface Explanation {
@@ -128,4 +132,218 @@ function upstreamOf(operation: Operation, { value }: Translated): Explanation['u
 
 function withText(found: Omit<Explanation, 'text'>, operation: Operation | null): Explanation {
   return { ...found, text: explanationText(found, operation) };
+}
+
+// What `puente explain` knows of a call without a store and a service: what the request itself says, and stand-ins
+// for the rest.
+
+export interface Supposed {
+  /** Everything that the request's table may ask for. */
+  context: MappingContext;
+  /** What only a live call knows, and what stood in for it. */
+  assumed: Record<string, string>;
+}
+
+/** Of a call that was found: what a story reads of it. */
+export interface Asked {
+  operation: Operation;
+  path: Record<string, string>;
+  body: unknown;
+}
+
+/** Stand-ins for what the store, the merchant's settings and the service give a live call. */
+const STAND_INS: MappingContext = {
+  site: 'MLA',
+  reference: 'pnt0',
+  order_id: `ORD${'0'.repeat(26)}`,
+  voucher: 'refuse',
+  external_pos_id: 'POS0',
+};
+/** The payment inside the order; only a part of it is refunded by its id. */
+const TRANSACTION_ID = `PAY${'0'.repeat(26)}`;
+
+/**
+ * @param given what is known of the merchant and the call; it counts more than what is derived here.
+ * @throws PuenteError refused, as the story does, for a refund of an amount that is none.
+ */
+export function suppose(tables: LoadedTables, asked: Asked, given: MappingContext): Supposed {
+  const table = tables.documents.tables.find((one) => one.table === asked.operation.request);
+  const wanted = table ? keysOf(table) : new Set<string>();
+  const { external_pos_id } = asked.path;
+  const said: MappingContext = { ...(external_pos_id === undefined ? {} : { external_pos_id }), ...given };
+  const stood = Object.entries(STAND_INS).filter(([key]) => wanted.has(key) && said[key] === undefined);
+  const known: MappingContext = { ...Object.fromEntries(stood), ...said };
+  const { currency, exponent } = tables.site(typeof known.site === 'string' ? known.site : null);
+  const part = wanted.has('refund_minor') ? partOf(asked.body, exponent, given) : null;
+  if (part?.transaction_id !== undefined && given.transaction_id === undefined)
+    stood.push(['transaction_id', part.transaction_id]);
+  return {
+    context: { currency, exponent, mode: modeOf(asked.operation), ...part, ...known },
+    assumed: Object.fromEntries(stood.map(([key, value]) => [key, String(value)])),
+  };
+}
+
+/** Keys that the table looks at; a policy or a row of a site asks for it without naming it. */
+function keysOf(table: WrittenTable): Set<string> {
+  const rows = rowsOf(table.table, table.rows);
+  const keys = new Set(rows.filter((row) => row.verb === 'context').map((row) => String(row.from[0])));
+  if (typeof table.unknown === 'object' || rows.some((row) => row.sites !== null)) keys.add('site').add('voucher');
+  return keys;
+}
+
+/** How the code shows follows from the path and its method (`orders-api.md` §7.2). */
+function modeOf({ method, path }: Operation): string {
+  if (!path.endsWith('/qrs')) return 'static';
+  return method === 'POST' ? 'dynamic' : 'hybrid';
+}
+
+/** Null for a refund of all that is left. */
+function partOf(body: unknown, exponent: number, given: MappingContext): MappingContext | null {
+  const { amount } = (body ?? {}) as { amount?: unknown }; // any JSON; its table has the last word
+  const refund_minor = askedAmount(amount, exponent);
+  return refund_minor === null ? null : { refund_minor, transaction_id: given.transaction_id ?? TRANSACTION_ID };
+}
+
+// Reads a legacy request that a person wrote down: raw HTTP text, or JSON.
+
+export interface ReadRequest {
+  method: string;
+  /** Without the query. */
+  path: string;
+  query: Record<string, string>;
+  /** Lower-case names. */
+  headers: Record<string, string>;
+  body: unknown;
+}
+
+const REQUEST_LINE = /^([A-Z]+) (\S+)(?: HTTP\/[\d.]+)?$/;
+
+const written = z.object({
+  method: z.string(),
+  path: z.string(),
+  headers: z.record(z.string(), z.string()).default({}),
+  body: z.unknown().optional(),
+});
+
+/** @throws PuenteError bad_request, with what is expected, when the text is no request. */
+export function readRequest(text: string): ReadRequest {
+  const trimmed = text.trim();
+  return trimmed.startsWith('{') ? fromJson(trimmed) : fromHttp(trimmed);
+}
+
+function fromJson(text: string): ReadRequest {
+  const parsed = written.safeParse(jsonOf(text));
+  if (!parsed.success) throw notARequest('the JSON needs method and path, and may have headers and body');
+  const { method, path, headers, body } = parsed.data;
+  return { method: method.toUpperCase(), ...target(path), headers: lowerCase(Object.entries(headers)), body };
+}
+
+function fromHttp(text: string): ReadRequest {
+  const [head = '', ...rest] = text.split(/\r?\n\r?\n/);
+  const [first = '', ...headerLines] = head.split(/\r?\n/);
+  const match = REQUEST_LINE.exec(first.trim());
+  if (!match) throw notARequest("the first line must be like 'POST /point/integration-api/… HTTP/1.1'");
+  const headers = headerLines.map((line): [string, string] => {
+    const colon = line.indexOf(':');
+    if (colon < 1) throw notARequest(`the header line '${line}' has no name`);
+    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+  });
+  const body = rest.join('\n\n').trim();
+  return {
+    method: match[1] ?? '',
+    ...target(match[2] ?? ''),
+    headers: lowerCase(headers),
+    body: body === '' ? undefined : jsonOf(body),
+  };
+}
+
+/** Path and query; a full URL is taken as well. */
+function target(written_target: string): { path: string; query: Record<string, string> } {
+  const base = 'http://legacy.invalid';
+  if (!URL.canParse(written_target, base)) throw notARequest(`'${written_target}' is no path`);
+  const url = new URL(written_target, base);
+  return { path: url.pathname, query: Object.fromEntries(readQuery(url.search.slice(1))) };
+}
+
+function lowerCase(headers: readonly [string, string][]): Record<string, string> {
+  return Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw notARequest(`the body is not JSON: ${(error as Error).message}`); // the parser throws SyntaxError only
+  }
+}
+
+function notARequest(what: string): PuenteError {
+  return new PuenteError('bad_request', `This is not a request that can be explained: ${what}.`);
+}
+
+// An explanation as text for people.
+
+/** @returns the whole explanation, ended by a line break. */
+export function explanationText(found: Omit<Explanation, 'text'>, operation: Operation | null): string {
+  return `${lines(found, operation).join('\n')}\n`;
+}
+
+function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): string[] {
+  if (operation === null) return ['No operation: carried to the legacy upstream untouched.'];
+  const head = [`Operation  ${operation.name} (${operation.method} ${operation.path})`];
+  const asks = section(
+    'Asked beside, as far as the call needs it',
+    operation.asks.map((call) => `  ${call}`),
+  );
+  if (operation.request === null) return [...head, untranslated(operation), ...asks];
+  const assumed = section(
+    'Assumed, because only a live call knows it',
+    Object.entries(found.assumed).map(([key, value]) => `  ${key} = ${value}`),
+  );
+  if (found.refusal) {
+    const by = found.refused_by ? [`  ${found.refused_by.row}  ${found.refused_by.why}`] : [];
+    const refused = section('Refused', [`  ${found.refusal.status} ${stringifyJson(found.refusal)}`, ...by]);
+    return [...head, ...refused, ...assumed];
+  }
+  return [
+    ...head,
+    ...section('Upstream', upstreamLines(found.upstream)),
+    ...asks,
+    ...section(
+      'Rows',
+      found.fired.flatMap(({ row, says, why }) => [`  ${row}  ${says}`, `      ${why}`]),
+    ),
+    ...section(
+      'Lost',
+      found.losses.length === 0 ? ['  nothing'] : found.losses.map(({ path, why }) => `  ${path}: ${why}`),
+    ),
+    ...assumed,
+    ...section(
+      'Note',
+      found.notes.map((note) => `  ${note}`),
+    ),
+  ];
+}
+
+/** What a call without a request table comes to: its story may still ask, and answers by what it hears. */
+function untranslated({ answer }: Operation): string {
+  if (answer === null) return 'Nothing is translated: its story answers, or refuses.';
+  return "Nothing is translated: what is Puente's own is answered by what it has and what it asks; the rest is carried.";
+}
+
+function section(title: string, body: readonly string[]): string[] {
+  return body.length === 0 ? [] : ['', title, ...body];
+}
+
+function upstreamLines(upstream: Explanation['upstream']): string[] {
+  if (!upstream) return [];
+  const query = new URLSearchParams(upstream.query).toString();
+  const headers = Object.entries(upstream.headers).map(([name, value]) => `  ${name}: ${value}`);
+  const body =
+    upstream.body === undefined
+      ? []
+      : JSON.stringify(upstream.body, null, 2)
+          .split('\n')
+          .map((line) => `  ${line}`);
+  return [`  ${upstream.method} ${upstream.path}${query === '' ? '' : `?${query}`}`, ...headers, ...body];
 }

@@ -1,9 +1,10 @@
 /** The generated page `mappings/README.md`: every operation, row, state and error of the tables, with its reason. */
 import { type Family, legacyError } from '../contract/legacy-errors.ts';
-import type { LoadedTables } from './assemble.ts';
+import type { Documents, LoadedTables } from './assemble.ts';
 import { contextSchema } from './context.ts';
 import { converters } from './converters.ts';
-import { detailConverters } from './detail.ts';
+import { detailConverters } from './errors.ts';
+import type { Counted, LimitationCondition, WrittenLimitation } from './limitations.ts';
 import { printPath } from './path.ts';
 import { type Row, rowsOf } from './row.ts';
 import type { WrittenErrorRow, WrittenTable } from './schema.ts';
@@ -187,4 +188,149 @@ function list(lines: readonly string[]): string {
 function grid(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+// The generated page `docs/limitations.md`: where a till sees something else than the legacy API showed it, one
+// heading each.
+
+/** @returns markdown; the same tables give the same text. */
+export function renderLimitations({ documents }: LoadedTables): string {
+  const calls = new Map(documents.operations.map(({ name, method, path }) => [name, `\`${method} ${path}\``]));
+  return [
+    '<!-- Generated from mappings/limitations.yaml by `npm run generate`; change that, not this. -->',
+    '# Limitations',
+    'Where a till sees something else through Puente, on the orders lane, than the legacy API showed it. Each has a test that shows exactly that difference; everything else is equal, which `test/journeys/fidelity.test.ts` and `qr-fidelity.test.ts` show. On the legacy lane bodies are carried byte for byte, and what HTTP itself does not carry is told by LIM-58 and LIM-75 to LIM-77.',
+    'Reports count the calls that met one: `puente report --format csv --part limitations`. A number is never used again, so some are missing.',
+    overview(documents.limitations),
+    ...documents.limitations.map((one) => section(one, calls)),
+  ]
+    .join('\n\n')
+    .concat('\n');
+}
+
+function overview(limitations: WrittenLimitation[]): string {
+  const rows = limitations.map((one) => `| [${one.id}](#${slug(heading(one))}) | ${cell(one.title)} |`);
+  return ['| Number | In one line |', '| --- | --- |', ...rows].join('\n');
+}
+
+function section(one: WrittenLimitation, calls: ReadonlyMap<string, string>): string {
+  return [
+    `## ${heading(one)}`,
+    [
+      `- **What the till sees.** ${one.effect}`,
+      `- **Cause.** ${one.cause}`,
+      `- **Way out.** ${one.workaround}`,
+      `- **Calls.** ${one.operations.map((name) => calls.get(name) ?? name).join(', ')}`,
+      `- **Counted.** ${capital(countedText(one.counted))}`,
+    ].join('\n'),
+  ].join('\n\n');
+}
+
+function heading({ id, title }: WrittenLimitation): string {
+  return `${id}: ${title}`;
+}
+
+/** The anchor that GitHub makes of a heading. */
+function slug(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\- _]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+// How a limitation is counted, in one phrase for people.
+
+/** Names stand as the tables and catalogues have them. */
+export function countedText(counted: Counted): string {
+  if ('unseen' in counted) return `not counted: ${counted.unseen}`;
+  if ('notices' in counted) {
+    const agent = counted.agent === undefined ? '' : ` while \`notices.user_agent\` is \`${counted.agent}\``;
+    return `delivered notices in the form \`${counted.notices}\`${agent}`;
+  }
+  return counted.map(conditionText).join('; or ');
+}
+
+function conditionText(condition: LimitationCondition): string {
+  const { ok, errors, rows, without, losses, upstream, unasked, noted } = condition;
+  const calls = (upstream ?? []).map(({ name, status, codes }) =>
+    ['asked', name, status, codes === undefined ? undefined : `(${anyOf(codes)})`].filter(Boolean).join(' '),
+  );
+  return [
+    ...(ok === undefined ? [] : [ok ? 'answered 2xx' : 'not answered 2xx']),
+    ...(errors === undefined ? [] : [`told ${anyOf(errors)}`]),
+    ...(rows === undefined ? [] : [`the row ${anyOf(rows)} fired`]),
+    ...(without === undefined ? [] : [`the row ${anyOf(without)} did not fire`]),
+    ...(losses === undefined ? [] : [`lost ${anyOf(losses)}`]),
+    ...calls,
+    ...(unasked === undefined ? [] : [`without asking ${anyOf(unasked)}`]),
+    ...(noted === undefined ? [] : ['seen by the code that did it']),
+  ].join(', ');
+}
+
+function anyOf(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(' or ');
+}
+
+// Rows of tables in words, for people who follow one call.
+
+export interface RowWords {
+  /** `table#row`. */
+  row: string;
+  /** From where to where. */
+  says: string;
+  why: string;
+}
+
+/** What `says` is made of, for whoever says it in another language. */
+export interface RowParts {
+  verb: Row['verb'];
+  /** A path, the name of a fact of the context, or a constant as JSON. */
+  source: string;
+  /** Paths beside the source; null for none. */
+  reads: string | null;
+  policy: Row['policy'];
+  target: string | null;
+  converter: string | null;
+  /** As JSON. */
+  otherwise: string | null;
+}
+
+export interface RowDescription extends RowWords {
+  parts: RowParts;
+}
+
+/** The rows with these ids, in their order; an id of another revision of the tables is left out. */
+export function describeRows(documents: Pick<Documents, 'tables'>, fired: readonly string[]): RowDescription[] {
+  const rows = documents.tables.flatMap((table) => flatRows(rowsOf(table.table, table.rows)));
+  return fired.flatMap((id) => {
+    const row = rows.find((one) => one.id === id);
+    if (row === undefined) return [];
+    const says = `${sourceText(row)} → ${targetText(row)}`.replaceAll('`', '');
+    return [{ row: id, says, why: row.why, parts: partsOf(row) }];
+  });
+}
+
+/** What a drop compares its source with is its converter's business. */
+function partsOf({ verb, from, constant, reads, policy, to, converter, otherwise }: Row): RowParts {
+  return {
+    verb,
+    source: verb === 'const' ? JSON.stringify(constant) : printPath(from),
+    reads: verb === 'drop' || reads.length === 0 ? null : reads.map((path) => printPath(path)).join(', '),
+    policy,
+    target: to === null ? null : printPath(to),
+    converter,
+    otherwise: otherwise === null ? null : JSON.stringify(otherwise.value),
+  };
+}
+
+function flatRows(rows: readonly Row[]): Row[] {
+  return rows.flatMap((row) => [row, ...flat(row.rows)]);
 }

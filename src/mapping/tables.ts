@@ -1,9 +1,9 @@
 /** What the compiled mapping tables offer to the stories in `proxy`. */
 import type { Family, LegacyErrorName } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
-import type { RowDescription } from './describe.ts';
 import type { SourceField } from './fields.ts';
 import type { Counted } from './limitations.ts';
+import type { RowDescription } from './render.ts';
 import type { NoticeTopic } from './schema.ts';
 
 /** One legacy call that Puente understands; a row of `mappings/operations.yaml`. */

@@ -1,8 +1,58 @@
 /** Every choice of the sandbox as a typed setting: by default what `interface.md` specifies, or our own choice where it is silent; `profile.ts` has what the field does differently. `GET /_sandbox/settings` shows each with its sentence. */
 import { z } from 'zod';
-import { legacyQrAssumptions } from './legacy/qr/assumptions.ts';
-import { paymentAssumptions } from './payment-assumptions.ts';
-import { qrOrderAssumptions } from './qr-order-assumptions.ts';
+import { legacyQrAssumptions } from './legacy/qr/state.ts';
+import { qrOrderAssumptions } from './qr-order-rules.ts';
+
+// Choices that the specification leaves open for payments, refunds, chargebacks, stores and invoices; part of the
+// sandbox's settings.
+
+export const paymentAssumptions = {
+  order_payments: z
+    .enum(['readable', 'hidden'])
+    .default('readable')
+    .describe('Whether the payments API knows payments made by orders, or says 404 (legacy-qr.md §3, §11).'),
+  order_payment_refunds: z
+    .enum(['refused', 'allowed'])
+    .default('refused')
+    .describe('Whether the payments API refunds payments made by orders, or says 2063 (legacy-qr.md §3).'),
+  refund_key_required: z
+    .boolean()
+    .default(false)
+    .describe('Whether POST …/refunds without X-Idempotency-Key is refused with 4292 (legacy-qr.md §3).'),
+  payment_refund_days: z
+    .int()
+    .min(1)
+    .default(180)
+    .describe('Days in which the payments API refunds; its pages name errors for older ones and no number.'),
+  refund_too_old_code: z
+    .union([z.literal(2024), z.literal(15016)])
+    .default(2024)
+    .describe('Which of the two documented numbers says that a payment is too old to be refunded (legacy-qr.md §3).'),
+  payment_refund_status: z
+    .enum(['approved', 'in_process'])
+    .default('approved')
+    .describe('Status of a new refund; in_process becomes approved after simulated_step_ms (legacy-qr.md §3).'),
+  chargeback_payment: z
+    .enum(['payment_id', 'payments'])
+    .default('payment_id')
+    .describe('How a chargeback names its payment; interface.md shows no shape, the other fields are the SDK type.'),
+  store_create_status: z
+    .union([z.literal(200), z.literal(201)])
+    .default(200)
+    .describe('HTTP status of a new store or till; the pages say 200, and no capture shows it (legacy-qr.md §4).'),
+  invoice_external_reference: z
+    .enum(['text', 'number'])
+    .default('text')
+    .describe('JSON type of an invoice external_reference made of digits (interface.md, Invoice).'),
+  invoice_amount: z
+    .enum(['number', 'text'])
+    .default('number')
+    .describe('JSON type of an invoice transaction_amount (interface.md, Invoice).'),
+  invoice_canceled: z
+    .enum(['canceled', 'cancelled'])
+    .default('canceled')
+    .describe('Spelling of the canceled status of invoices and their payments (orders-api.md §9).'),
+};
 
 /** Failed details a Point transaction can show (`orders-api.md` §3.2); the last one is the simulator's own. */
 export const failedDetails = [
@@ -247,3 +297,30 @@ export function listAssumptions(settings: Settings): Assumption[] {
       sentence: field.description ?? '',
     }));
 }
+
+// The two services that the sandbox can be: what `interface.md` specifies, and what was seen in the field.
+
+export const profiles = ['specification', 'field'] as const;
+export type Profile = (typeof profiles)[number];
+
+/** What the field does differently, each with where that is told; the defaults of `assumptions.ts` are the specification. */
+const field = {
+  error_codes: 'live', // orders-api.md §1.6
+  order_ids: 'ORDTST', // orders-api.md §1.4: what test credentials get
+  order_id_letters: 'crockford', // orders-api.md §1.4
+  date_fraction_digits: 9, // orders-api.md §1.3
+  missing_token: 'gateway', // orders-api.md §1.5
+  amounts: 'as_seen', // orders-api.md §10, §11
+  minimum_amounts: 'as_seen', // orders-api.md §10
+  item_limits: 'as_seen', // orders-api.md §1.2
+  installments_cost: 'as_seen', // orders-api.md §1.2
+  qr_installments: 'accepted', // orders-api.md §1.2
+  old_orders: 'not_found', // orders-api.md §3.2
+  point_expiry: 'expired', // orders-api.md §3.2
+  cancel_confirmation: 'automatic', // orders-api.md §3.1
+  replay_cancels: 'saved', // orders-api.md §1.1: the same key and body give back what they made
+  source_news_ipn: 'ipn', // legacy-qr.md finding 10
+} as const satisfies Partial<Settings>;
+
+/** The settings that a profile decides, to be laid below those that were set one by one. */
+export const profileSettings: Readonly<Record<Profile, Partial<Settings>>> = { specification: {}, field };

@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
-import { bodyBytes } from './body.ts';
+import { bodyBytes } from './answer.ts';
 import type { Merchant } from './cast.ts';
 import type { World } from './world.ts';
 

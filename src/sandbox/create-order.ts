@@ -1,22 +1,25 @@
 /** `POST /v1/orders`: the checks in their order, then one order at a terminal or a till. Source: `interface.md` Errors, `orders-api.md` §1. */
+
+import { hash, randomUUID } from 'node:crypto';
 import type { Request } from 'express';
 import { durationMs } from '../contract/duration.ts';
 import type { Json } from '../contract/json.ts';
-import { type Answer, json, type Problem, refusal } from './answer.ts';
-import { bearerToken } from './auth.ts';
-import { bodyJson } from './body.ts';
+import { type Answer, bodyBytes, bodyJson, json, type Problem, refusal } from './answer.ts';
 import type { Merchant, PointOfSale } from './cast.ts';
-import type { KeyEntry } from './keys.ts';
-import { newPointOrder, newQrOrder } from './new-order.ts';
-import type { Order } from './order.ts';
-import { queueOrder } from './order-at-terminal.ts';
-import { showOrder } from './order-at-till.ts';
-import { fingerprint, idempotencyKey, keyAlreadyUsed, missingKey } from './order-call.ts';
-import { checkPointOrder, type PointOrderRequest } from './order-request.ts';
-import type { Desk } from './order-states.ts';
+import { minorUnits } from './money.ts';
+import type { AtTerminal, AtTill, Desk, Order } from './order.ts';
+import { qrData, queueOrder, showOrder } from './order-at-unit.ts';
+import {
+  checkPointOrder,
+  DEFAULT_EXPIRATION,
+  type Fields,
+  isObject,
+  type PointOrderRequest,
+  problemOf,
+} from './order-rules.ts';
 import { renderOrder } from './order-view.ts';
-import { type Fields, isObject, problemOf } from './property-tree.ts';
-import { checkQrOrder, type QrOrderRequest } from './qr-order-request.ts';
+import { bearerToken, type KeyEntry, newUlid } from './people.ts';
+import { amountsOf, checkQrOrder, type QrOrderRequest } from './qr-order-rules.ts';
 import { unsupportedSite } from './terminals.ts';
 import type { World } from './world.ts';
 
@@ -188,4 +191,157 @@ function alreadyQueued(world: World): Problem {
   const isDocumented = world.settings.error_codes === 'documented';
   const code = isDocumented ? 'already_queued_order_for_terminal' : 'already_queued_order_on_terminal';
   return { status: 409, code, message: 'There is already a queued order for the terminal' };
+}
+
+// A checked request made into an order that nobody has seen yet. Source: `orders-api.md` §1.3, §1.4.
+
+export function newPointOrder(
+  world: World,
+  merchant: Merchant,
+  wanted: PointOrderRequest,
+): { order: Order; place: AtTerminal } {
+  const { point } = wanted.config;
+  const place: AtTerminal = {
+    type: 'point',
+    terminal_id: point.terminal_id,
+    print_on_terminal: point.print_on_terminal ?? 'seller_ticket',
+    ticket_number: point.ticket_number,
+  };
+  const amount_minor = minorUnits(wanted.transactions.payments[0].amount, merchant.site.exponent) ?? 0; // checked by the request tree
+  return { order: newOrder(world, merchant, wanted, place, amount_minor), place };
+}
+
+export function newQrOrder(
+  world: World,
+  merchant: Merchant,
+  wanted: QrOrderRequest,
+  pos: PointOfSale,
+): { order: Order; place: AtTill } {
+  const { external_pos_id, mode = 'static' } = wanted.config.qr;
+  const { paid, withdrawn, total } = amountsOf(wanted, merchant.site);
+  const { items, discounts, transactions } = wanted;
+  const place: AtTill = {
+    type: 'qr',
+    pos,
+    external_pos_id,
+    mode,
+    qr_data: mode === 'static' ? undefined : qrData(merchant.site, randomUUID(), total, merchant.nickname),
+    items,
+    discounts: discounts && { payment_methods: methodDiscounts(discounts, merchant), sent: discounts },
+    // Nobody has published the prefix of a withdrawal's id.
+    withdrawal:
+      transactions.cash_outs === undefined
+        ? null
+        : { id: `CSH${newUlid(world)}`, amount_minor: withdrawn, refunded_minor: 0 },
+    has_payment: transactions.payments !== undefined,
+    is_locked: false,
+    is_expiry_due: false,
+    discount_type: undefined,
+  };
+  const order = newOrder(world, merchant, wanted, place, paid);
+  order.transaction.status_detail = 'ready_to_process';
+  return { order, place };
+}
+
+function methodDiscounts(
+  discounts: NonNullable<QrOrderRequest['discounts']>,
+  { site }: Merchant,
+): { type: string; new_total_minor: number }[] {
+  return (discounts.payment_methods ?? []).map(({ type, new_total_amount }) => ({
+    type,
+    new_total_minor: minorUnits(new_total_amount, site.exponent) ?? 0, // checked by the request tree
+  }));
+}
+
+function newOrder(
+  world: World,
+  merchant: Merchant,
+  wanted: PointOrderRequest | QrOrderRequest,
+  place: AtTerminal | AtTill,
+  amount_minor: number,
+): Order {
+  const now_ms = world.clock.now();
+  return {
+    id: world.settings.order_ids + newUlid(world),
+    merchant,
+    external_reference: wanted.external_reference,
+    description: wanted.description,
+    expiration_time: wanted.expiration_time ?? DEFAULT_EXPIRATION,
+    place,
+    total_amount: wanted.type === 'qr' ? wanted.total_amount : undefined,
+    marketplace_fee: wanted.marketplace_fee,
+    payment_method: wanted.config.payment_method,
+    integration_data: wanted.integration_data,
+    status: 'created',
+    status_detail: 'created',
+    created_at_ms: now_ms,
+    updated_at_ms: now_ms,
+    paid_at_ms: null,
+    version: 1,
+    transaction: {
+      id: `PAY${newUlid(world)}`,
+      amount_minor,
+      status: 'created',
+      status_detail: null,
+      reference_id: null,
+      paid_minor: null,
+      tip_minor: 0,
+      refunded_minor: 0,
+      payment_method: null,
+    },
+    refunds: [],
+    timers: [],
+  };
+}
+
+// What every call on an order reads and refuses in the same way: path id, key, replays, other merchants' orders.
+
+/** Same key again on cancel or refund: the saved answer, or 409; a key of anything else is always a conflict. */
+export function replayAction(known: KeyEntry, mark: string, repeated: 'saved' | 'conflict'): Answer {
+  const isSame = known.fingerprint === null || known.fingerprint === mark;
+  return isSame && repeated === 'saved' ? known.answer : refusal(keyAlreadyUsed);
+}
+
+/** @returns null for a missing or empty `X-Idempotency-Key`. */
+export function idempotencyKey(request: Request): string | null {
+  return request.get('x-idempotency-key') || null;
+}
+
+/** Same operation and same bytes, same mark. */
+export function fingerprint(request: Request): string {
+  return `${request.path} ${hash('sha256', bodyBytes(request))}`;
+}
+
+export function pathId(request: Request): string {
+  const { id } = request.params;
+  return typeof id === 'string' ? id : '';
+}
+
+/** Orders of other merchants are unknown. */
+export function findOrder(world: World, merchant: Merchant, id: string): Order | undefined {
+  const order = world.orders.get(id);
+  return order?.merchant === merchant ? order : undefined;
+}
+
+export const missingKey: Problem = {
+  status: 400,
+  code: 'empty_required_header',
+  message: 'A required header is empty',
+  details: ['X-Idempotency-Key'],
+};
+export const keyAlreadyUsed: Problem = {
+  status: 409,
+  code: 'idempotency_key_already_used',
+  message: 'The idempotency key was already used',
+};
+export const orderNotFound: Problem = { status: 404, code: 'order_not_found', message: 'Order not found.' };
+
+/**
+ * The spelling depends on the setting `error_codes` (`orders-api.md` §1.6). Documented are two, one for each type of
+ * order; a bad id has no type, so a merchant who can only have QR orders gets theirs.
+ */
+export function badOrderId(world: World, merchant: Merchant): Problem {
+  const isPoint = world.settings.error_codes === 'documented' && merchant.site.has_terminals;
+  const code = isPoint ? 'bad_request' : 'invalid_path_param';
+  return { status: 400, code, message: 'path param order id is invalid' };
 }

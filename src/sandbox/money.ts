@@ -1,5 +1,9 @@
 /** Amounts as decimal text and as whole minor units of the site's currency; the Chilean peso has no decimals. */
+
+import { decimalOf, withoutNoise } from '../contract/legacy-amount.ts';
+import type { paymentStatuses } from '../contract/payments.ts';
 import type { Settings } from './assumptions.ts';
+import type { PointOfSale, Site } from './cast.ts';
 
 /** Decimals of a currency. */
 export type Exponent = 0 | 2;
@@ -42,4 +46,71 @@ export function amountText(minor: number, exponent: Exponent): string {
 export function plainAmountText(minor: number, exponent: Exponent): string {
   const text = amountText(minor, exponent);
   return exponent === 0 ? text : text.replace(/\.00$/, '');
+}
+
+// Amounts as the older families write them: JSON numbers, with the decimals that the site's currency has.
+
+/** Minor units as a number: 15250 is 152.5 in pesos of Argentina, and 15250 in pesos of Chile (`orders-api.md` §10). */
+export function amountNumber(minor: number, site: Site): number {
+  return minor / 10 ** site.exponent; // one division of whole numbers, so the nearest double, which prints as written
+}
+
+/**
+ * @param value a JSON number, or one in quotes.
+ * @returns minor units, or null when it is no amount or has more decimals than the currency.
+ */
+export function minorOf(value: unknown, site: Site): number | null {
+  const decimal = decimalOf(value);
+  if (decimal === null) return null;
+  const [whole = '', fraction = ''] = withoutNoise(decimal, site.exponent).split('.');
+  const digits = fraction.replace(/0+$/, '');
+  return digits.length > site.exponent ? null : Number(whole + digits.padEnd(site.exponent, '0'));
+}
+
+// A payment, its refunds and its chargeback as the sandbox keeps them. Source: `legacy-qr.md` §3.
+
+/** A refund of a payment, made through the payments API, an order or a terminal. */
+export interface PaymentRefund {
+  id: number;
+  amount_minor: number;
+  status: 'approved' | 'in_process' | 'rejected';
+  created_at_ms: number;
+}
+
+/** The buyer's bank asks for the money of a payment back; `GET /v1/chargebacks/{id}` shows it. */
+export interface Chargeback {
+  id: number;
+  payment_id: number;
+  merchant_id: string;
+  /** Minor units. */
+  amount_minor: number;
+  /** `won`: the seller keeps the money; `lost`: the buyer has it back. */
+  status: 'opened' | 'won' | 'lost';
+  created_at_ms: number;
+  updated_at_ms: number;
+}
+
+/** A payment as `GET /v1/payments/{id}` knows it; amounts in minor units of the site's currency. */
+export interface Payment {
+  id: number;
+  merchant_id: string;
+  status: (typeof paymentStatuses)[number];
+  status_detail: string;
+  amount_minor: number;
+  tip_minor: number;
+  refunded_minor: number;
+  external_reference: string | null;
+  description: string | null;
+  payment_type_id: string;
+  payment_method_id: string;
+  installments: number;
+  created_at_ms: number;
+  updated_at_ms: number;
+  refunds: PaymentRefund[];
+  /** The till of a QR payment, and the terminal's otherwise. */
+  pos: PointOfSale | null;
+  /** What the payment was made for; `legacy_qr` names the `in_store_order_id`, `invoice` that of a subscription. */
+  origin: { kind: 'order' | 'intent' | 'legacy_qr' | 'invoice'; id: string };
+  /** Of a legacy QR payment; shown as `order.id`. */
+  merchant_order_id: number | null;
 }

@@ -1,15 +1,11 @@
 /** `/v1/orders`: create, get and cancel, with every documented refusal. Source: `interface.md` Endpoints and Errors, `orders-api.md` §1–3. */
 
 import { type Request, type Response, Router } from 'express';
-import { type Answer, json, refusal, send } from './answer.ts';
-import { authenticate } from './auth.ts';
-import { readBody } from './body.ts';
+import { type Answer, json, readBody, refusal, send } from './answer.ts';
 import type { Merchant } from './cast.ts';
-import { createOrder } from './create-order.ts';
-import { isOrderId } from './ids.ts';
-import type { AtTerminal, Order } from './order.ts';
 import {
   badOrderId,
+  createOrder,
   findOrder,
   fingerprint,
   idempotencyKey,
@@ -17,9 +13,10 @@ import {
   orderNotFound,
   pathId,
   replayAction,
-} from './order-call.ts';
-import { cancel, confirmCancel, type Desk, mayMove, touch } from './order-states.ts';
+} from './create-order.ts';
+import { type AtTerminal, cancel, confirmCancel, type Desk, mayMove, type Order, touch } from './order.ts';
 import { renderOrder } from './order-view.ts';
+import { authenticate, isOrderId } from './people.ts';
 import { refundOrder } from './refunds.ts';
 import { simulateEvent } from './simulator.ts';
 import type { World } from './world.ts';

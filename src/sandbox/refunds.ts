@@ -1,12 +1,8 @@
 /** `POST /v1/orders/{id}/refund`: total without a body, partial with one. Source: `orders-api.md` §2. */
 import type { Request } from 'express';
 import type { Json } from '../contract/json.ts';
-import { type Answer, json, type Problem, refusal } from './answer.ts';
-import { bodyJson } from './body.ts';
+import { type Answer, bodyJson, json, type Problem, refusal } from './answer.ts';
 import type { Merchant } from './cast.ts';
-import { isOrderId } from './ids.ts';
-import { amountText, parseAmount } from './money.ts';
-import { isCard, type Order } from './order.ts';
 import {
   findOrder,
   fingerprint,
@@ -15,11 +11,12 @@ import {
   orderNotFound,
   pathId,
   replayAction,
-} from './order-call.ts';
-import { refund } from './order-refunds.ts';
-import type { Desk } from './order-states.ts';
+} from './create-order.ts';
+import { amountText, type Payment, type PaymentRefund, parseAmount } from './money.ts';
+import { type Desk, isCard, markRefunded, type Order, type Refund, touch, undoRefunded } from './order.ts';
+import { isObject, problemOf } from './order-rules.ts';
 import { renderRefund } from './order-view.ts';
-import { isObject, problemOf } from './property-tree.ts';
+import { isOrderId, newUlid } from './people.ts';
 import type { World } from './world.ts';
 
 export function refundOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
@@ -181,3 +178,87 @@ function checkPart(order: Order, part: Part): Problem | null {
 
 /** Wallets take partial refunds too (`orders-api.md` §2); the other names are not published. */
 const walletMethods = ['qr', 'account_money', 'prepaid_card', 'digital_wallet'];
+
+// What a refund does to an order and to the payment behind it. Source: `orders-api.md` §2.
+
+/**
+ * Refunds a part of the payment in minor units, or with null whatever is left, the withdrawn cash included. The caller
+ * has checked that it may.
+ * @returns a node for the payment, and one for the cash.
+ */
+export function refund(desk: Desk, order: Order, part_minor: number | null): Refund[] {
+  const { world } = desk;
+  const nodes = shares(order, part_minor).map((share) => {
+    share.receipt.refunded_minor += share.amount_minor;
+    return giveBack(desk, order, share, part_minor === null ? world.settings.total_refund_status : 'processed');
+  });
+  const isAllBack = shares(order, null).length === 0;
+  if (isAllBack) markRefunded(desk, order);
+  else {
+    order.status_detail = 'partially_refunded';
+    touch(world, order);
+    if (world.settings.partial_refund_action !== 'none') desk.announce(order, world.settings.partial_refund_action);
+  }
+  return nodes;
+}
+
+interface Share {
+  transaction_id: string;
+  amount_minor: number;
+  /** Where the refunded sum is kept. */
+  receipt: { refunded_minor: number };
+}
+
+function shares({ transaction, place }: Order, part_minor: number | null): Share[] {
+  const { id: transaction_id } = transaction;
+  if (part_minor !== null) return [{ transaction_id, amount_minor: part_minor, receipt: transaction }];
+  const left_minor = (transaction.paid_minor ?? transaction.amount_minor) - transaction.refunded_minor;
+  const whole: Share[] = [{ transaction_id, amount_minor: left_minor, receipt: transaction }];
+  const cash = place.type === 'qr' ? place.withdrawal : null;
+  if (cash !== null) {
+    whole.push({ transaction_id: cash.id, amount_minor: cash.amount_minor - cash.refunded_minor, receipt: cash });
+  }
+  return whole.filter((share) => share.amount_minor > 0);
+}
+
+/** Makes the node of the order and the refund of the payment behind it, which carry the same number. */
+function giveBack(desk: Desk, order: Order, share: Share, status: 'processing' | 'processed'): Refund {
+  const { world } = desk;
+  const { transaction_id, amount_minor } = share;
+  const number = world.nextRefundId();
+  const node: Refund = {
+    id: `REF${newUlid(world)}`,
+    transaction_id,
+    reference_id: String(number),
+    amount_minor,
+    status,
+  };
+  order.refunds.push(node);
+  const payment = world.payments.get(order.transaction.reference_id ?? 0);
+  const made: PaymentRefund = { id: number, amount_minor, status: 'approved', created_at_ms: world.clock.now() };
+  payment?.refunds.push(made);
+  if (payment !== undefined) countRefund(world, payment, amount_minor);
+  if (status === 'processing') {
+    world.clock.schedule(world.settings.simulated_step_ms, () => {
+      node.status = world.settings.processing_refund_ends;
+      if (node.status === 'processed') return;
+      share.receipt.refunded_minor -= amount_minor;
+      undoRefunded(desk, order);
+      made.status = 'rejected';
+      if (payment !== undefined) countRefund(world, payment, -amount_minor);
+    });
+  }
+  return node;
+}
+
+/** @param more_minor minor units; fewer than none when a refund has failed. */
+function countRefund(world: World, payment: Payment, more_minor: number): void {
+  payment.refunded_minor += more_minor;
+  payment.updated_at_ms = world.clock.now();
+  const isWhole = payment.refunded_minor >= payment.amount_minor + payment.tip_minor;
+  if (isWhole) payment.status = 'refunded';
+  else if (payment.status === 'refunded') payment.status = 'approved';
+  if (isWhole) payment.status_detail = 'refunded';
+  else payment.status_detail = payment.refunded_minor > 0 ? 'partially_refunded' : 'accredited';
+  world.paymentChanged(payment);
+}

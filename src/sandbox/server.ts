@@ -5,26 +5,22 @@ import express, { type ErrorRequestHandler, type NextFunction, type Request, typ
 import { PuenteError } from '../error.ts';
 import { oauthRouter } from './account/oauth.ts';
 import { storesRouter } from './account/stores.ts';
-import { tillsRouter } from './account/tills.ts';
-import { usersRouter } from './account/users.ts';
+import { tillsRouter, usersRouter } from './account/tills.ts';
 import { encodeError, paymentsRefusal, send } from './answer.ts';
-import { listAssumptions } from './assumptions.ts';
-import { controlRouter } from './control.ts';
-import { createPostman, type Postman } from './delivery.ts';
-import { faultMiddleware } from './faults.ts';
-import { invoicesRouter } from './invoices/router.ts';
-import { feedControl } from './legacy/feed-control.ts';
+import { listAssumptions, type Profile } from './assumptions.ts';
+import { controlRouter, faultMiddleware } from './control.ts';
+import { invoicesRouter } from './invoices.ts';
+import { feedControl } from './legacy/control.ts';
+import { legacyQrView } from './legacy/qr/call.ts';
 import { announcePayments } from './legacy/qr/notices.ts';
 import { legacyQrRouter } from './legacy/qr/router.ts';
 import { createQrState } from './legacy/qr/state.ts';
-import { legacyQrView } from './legacy/qr/view.ts';
 import { legacyRouter } from './legacy/router.ts';
 import { createLegacyState, feedAccount } from './legacy/state.ts';
 import { ordersRouter } from './orders.ts';
 import { paymentsRouter } from './payments/router.ts';
-import type { Profile } from './profile.ts';
 import { terminalsRouter } from './terminals.ts';
-import { createWebhooks } from './webhooks.ts';
+import { createPostman, createWebhooks, type Postman } from './webhooks.ts';
 import { createWorld, type World } from './world.ts';
 
 export interface SandboxOptions {

@@ -1,16 +1,14 @@
 /** `POST /v1/orders/{id}/events`: the vendor's own simulator of a terminal. Source: `orders-api.md` §6. */
 import type { Request } from 'express';
 import { z } from 'zod';
-import { type Answer, refusal } from './answer.ts';
+import { type Answer, bodyJson, refusal } from './answer.ts';
 import { failedDetails } from './assumptions.ts';
-import { bodyJson } from './body.ts';
 import type { Merchant, TerminalOptions } from './cast.ts';
-import { isOrderId } from './ids.ts';
-import type { Order } from './order.ts';
-import { approveAtTerminal, failAtTerminal } from './order-at-terminal.ts';
-import { orderNotFound, pathId } from './order-call.ts';
-import { refund } from './order-refunds.ts';
-import { cancel, type Desk, expire, mayMove, pickUp, requireAction } from './order-states.ts';
+import { orderNotFound, pathId } from './create-order.ts';
+import { cancel, type Desk, expire, mayMove, type Order, pickUp, requireAction } from './order.ts';
+import { approveAtTerminal, failAtTerminal } from './order-at-unit.ts';
+import { isOrderId } from './people.ts';
+import { refund } from './refunds.ts';
 
 const details = z.enum(['accredited', ...failedDetails]);
 const eventSchema = z

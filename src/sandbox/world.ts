@@ -1,20 +1,17 @@
 /** The sandbox's one shared state, seen by the new API and the legacy API alike. */
 import { PuenteError } from '../error.ts';
-import { type Settings, settingsSchema } from './assumptions.ts';
+import { createRing, type RequestLine, type Ring, type SentLine } from './answer.ts';
+import { type Profile, profileSettings, type Settings, settingsSchema } from './assumptions.ts';
 import type { Merchant, Occupation, Payable, PointOfSale, Store, Terminal } from './cast.ts';
 import { type Clock, createClock } from './clock.ts';
-import type { Fault } from './faults.ts';
-import type { Invoice } from './invoices/invoice.ts';
-import { createKeyMemory, type KeyMemory } from './keys.ts';
-import type { RequestLine, SentLine } from './log-lines.ts';
+import type { Fault } from './control.ts';
+import type { Invoice } from './invoices.ts';
+import type { Chargeback, Payment } from './money.ts';
 import type { Order } from './order.ts';
-import type { Chargeback, Payment } from './payment.ts';
-import { createPeople } from './people.ts';
-import { type Profile, profileSettings } from './profile.ts';
-import { createRing, type Ring } from './ring.ts';
+import { createKeyMemory, createPeople, type KeyMemory } from './people.ts';
 
-export type { RequestLine, SentLine } from './log-lines.ts';
-export type { Chargeback, Payment } from './payment.ts';
+export type { RequestLine, SentLine } from './answer.ts';
+export type { Chargeback, Payment } from './money.ts';
 
 export interface World {
   readonly clock: Clock;

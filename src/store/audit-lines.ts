@@ -2,8 +2,7 @@
 
 import { PuenteError } from '../error.ts';
 import type { AuditLine, Store } from '../proxy/store.ts';
-import type { Reader, Writer } from './engine.ts';
-import { filteredReads, whereOf } from './filtered.ts';
+import { filteredReads, type Reader, type Writer, whereOf } from './engine.ts';
 
 export function auditMethods(
   reader: Reader,

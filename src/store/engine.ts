@@ -1,5 +1,12 @@
-/** What a store's methods are made of, whatever keeps the rows: prepared reads, and units of writes. */
-import type { Unit, UnitResult, Value } from './unit.ts';
+/** What the methods of a store are made of, whatever keeps the rows: prepared reads, units of writes, and their failures. */
+
+import { PuenteError } from '../error.ts';
+import type { Failure } from '../locales/sentences/storage.ts';
+import { say } from '../locales/sentences.ts';
+import type { OpenCount } from '../proxy/records/routing.ts';
+import type { AuditEntry, Store } from '../proxy/store.ts';
+import { LIVE } from './columns.ts';
+import { HOLDING, type WriteName } from './writes.ts';
 
 /** A prepared read of rows of one form; an engine that is asked in this process answers at once. */
 export interface Read<Values extends Value[], Row> {
@@ -30,4 +37,110 @@ export interface Writer {
    * @throws PuenteError store_failed when it could not be written or its durability can't be proved.
    */
   commit(unit: Unit): Promise<CommitResult>;
+}
+
+// Units of work and what they come to.
+
+export type Value = string | number | null | Uint8Array;
+
+/** One statement, named so that its text does not travel; `changes` is how many rows it must change, if that matters. */
+export interface Step {
+  write: WriteName;
+  values: Value[];
+  changes?: number;
+}
+
+export interface Locks {
+  alone?: string[];
+  shared?: string[];
+}
+
+/** Wholly done or not at all, whatever else is committed beside it. */
+export interface Unit {
+  steps: Step[];
+  /** What it must have to itself, or share with others that only share it; nothing to do for an engine with one writer. */
+  locks?: Locks;
+  /** Chained and written last, inside the same unit. */
+  audit?: AuditEntry;
+  /** After its commit the write-ahead log is emptied, unless somebody reads it. */
+  checkpoint?: boolean;
+}
+
+/** `conflict`: a step changed another number of rows. `constraint`: a rule of the schema refused it. */
+export type UnitResult =
+  | { kind: 'done' }
+  | { kind: 'conflict' }
+  | { kind: 'constraint'; text: string }
+  | { kind: Exclude<Failure, 'constraint' | 'gone'>; text: string };
+
+// Writes and reads that could not be done, as the domain error that they become at the border of every engine.
+
+/**
+ * `constraint`: the statement alone was refused. `full`: nothing was written, and it heals when space returns.
+ * `busy`: another process holds the write lock. `gone`: the server could not be reached, did not answer in time, or takes no
+ * writes; what was being written may be there. `fatal`: the disk or the file can't be trusted any more; the process must
+ * stop (`reliability.md` §3.3 a, §3.14). `failed`: anything else; nothing was written.
+ */
+export type { Failure };
+
+/** A write or read that could not be done, as PuenteError store_failed. */
+export function storeFailed(failure: Failure, text: string, cause?: unknown): PuenteError {
+  return new PuenteError('store_failed', say('store.failed', { failure, detail: text }), { facts: { failure }, cause });
+}
+
+// Reads whose conditions depend on what is asked for: one prepared statement for every set of filters.
+
+/** A condition and its value; undefined: not asked for. */
+export type Condition = [sql: string, value: Value | undefined];
+
+/** The WHERE of the conditions that are asked for, always true when none is. */
+export function whereOf(conditions: Condition[]): { where: string; values: Value[] } {
+  const named = conditions.filter((one): one is [string, Value] => one[1] !== undefined);
+  return { where: named.map(([sql]) => sql).join(' AND ') || 'true', values: named.map(([, value]) => value) };
+}
+
+/** Every set of filters has its own statement, so that each gets the index that suits it. */
+export function filteredReads(reader: Reader): <Row>(sql: string, values: Value[]) => Promise<Row[]> {
+  const prepared = new Map<string, Read<Value[], unknown>>();
+  return async <Row>(sql: string, values: Value[]) => {
+    const known = prepared.get(sql) ?? reader.prepare<Value[], unknown>(sql);
+    prepared.set(sql, known);
+    return (await known.all(...values)) as Row[]; // the caller names what its own SELECT lists
+  };
+}
+
+/** A list as one parameter, for `IN (SELECT value FROM json_each(?))`. */
+export function listOf(values: readonly string[] | undefined): string | undefined {
+  return values === undefined ? undefined : JSON.stringify(values);
+}
+
+// How many rows there are of what is watched.
+
+/** Each part reads an index of open rows alone, of which there are few. */
+export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders') AS orders,
+    count(*) FILTER (WHERE what = 'legacy') AS legacy, count(*) FILTER (WHERE state = 'IN_DOUBT') AS in_doubt,
+    count(*) FILTER (WHERE what = 'notice') AS notices_pending
+  FROM (SELECT merchant_id, 'orders' AS what, state FROM links WHERE ${LIVE}
+    UNION ALL SELECT merchant_id, 'legacy', state FROM legacy_sales
+      WHERE slot IS NOT NULL AND ${HOLDING} AND ends_at > (SELECT ?)
+    UNION ALL SELECT merchant_id, 'notice', state FROM notices WHERE state = 'pending') AS open
+  GROUP BY merchant_id ORDER BY merchant_id`;
+
+export function countMethods(reader: Reader): Pick<Store, 'counts' | 'openCounts'> {
+  const links = reader.prepare<[], { state: string; links: number }>(
+    'SELECT state, sum(links) AS links FROM link_counts GROUP BY state',
+  );
+  const backlog = reader.prepare<[], { notices_pending: number; events_waiting: number }>(
+    `SELECT (SELECT count(*) FROM notices WHERE state = 'pending') AS notices_pending,
+       (SELECT count(*) FROM events WHERE state = 'pending') + (SELECT count(*) FROM events WHERE state = 'parked')
+       AS events_waiting`,
+  );
+  const open = reader.prepare<[number], OpenCount>(OPEN_COUNTS);
+  return {
+    counts: async () => ({
+      links: Object.fromEntries((await links.all()).map((row) => [row.state, row.links])),
+      ...((await backlog.get()) ?? { notices_pending: 0, events_waiting: 0 }),
+    }),
+    openCounts: async (now) => await open.all(now),
+  };
 }

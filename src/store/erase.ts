@@ -6,13 +6,10 @@ import { say } from '../locales/sentences.ts';
 import type { Holdings, OpenWork, UpkeepStore } from '../proxy/records/upkeep.ts';
 import type { AuditEntry } from '../proxy/store.ts';
 import { LIVE } from './columns.ts';
-import type { Read, Reader, Writer } from './engine.ts';
+import type { Read, Reader, Step, Unit, Writer } from './engine.ts';
 import { merchantLock } from './locks.ts';
 import { linkSteps } from './retention.ts';
-import type { Step, Unit } from './unit.ts';
-import type { WriteName } from './writes.ts';
-import { HOLDING } from './writes-routing.ts';
-import { AWAITS_IN_BULK, OVER } from './writes-upkeep.ts';
+import { AWAITS_IN_BULK, HOLDING, OVER, type WriteName } from './writes.ts';
 
 /** Rows of one step: payments wait behind it for some milliseconds. */
 const STEP_ROWS = 500;

@@ -1,7 +1,7 @@
 /** The inbox: what became of an event. */
 import { PARKED_FOR_MS, type Store } from '../proxy/store.ts';
-import type { Writer } from './engine.ts';
-import type { Step, Unit } from './unit.ts';
+import type { Reader, Step, Unit, Writer } from './engine.ts';
+import { type EventRow, eventOf } from './rows.ts';
 
 export function eventMethods(writer: Writer): Pick<Store, 'saveEvent'> {
   return {
@@ -20,4 +20,20 @@ export function eventMethods(writer: Writer): Pick<Store, 'saveEvent'> {
 /** Long parked events expire; `tidyOld` deletes what is over. @param now epoch ms. */
 export function tidyInbox(now: number): Unit {
   return { steps: [{ write: 'expire_parked', values: [now - PARKED_FOR_MS] }] };
+}
+
+// The inbox as operators look at it: what was heard of an order, and what nobody could place.
+
+export function eventLogMethods(reader: Reader): Pick<Store, 'eventsOf' | 'unmatchedEvents'> {
+  const of = reader.prepare<[string | null, string | null, number], EventRow>(
+    `SELECT * FROM events WHERE sequence IN (SELECT sequence FROM events WHERE order_id = ?
+       UNION SELECT sequence FROM events WHERE reference = (SELECT cover(?))) ORDER BY sequence LIMIT ?`,
+  );
+  const unmatched = reader.prepare<[number], EventRow>(
+    `SELECT * FROM events INDEXED BY events_unmatched WHERE state IN ('parked', 'expired') ORDER BY sequence DESC LIMIT ?`,
+  );
+  return {
+    eventsOf: async (order_id, reference, limit) => (await of.all(order_id, reference, limit)).map(eventOf),
+    unmatchedEvents: async (limit) => (await unmatched.all(limit)).map(eventOf),
+  };
 }

@@ -1,12 +1,11 @@
 /** Exchanges as they are read: one, or page after page; and the deleting of old ones. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parseJson, stringifyJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
-import type { CallSeen, ExchangeFilter } from '../proxy/records/evidence.ts';
+import type { CapturedMessages } from '../proxy/evidence/exchange.ts';
+import type { CallSeen, ExchangeFilter, RecordedExchange, StoredExchange } from '../proxy/records/evidence.ts';
 import type { Store } from '../proxy/store.ts';
-import type { Reader, Writer } from './engine.ts';
-import { type ExchangeRow, exchangeOf } from './exchange-rows.ts';
-import { filteredReads, whereOf } from './filtered.ts';
-import type { Value } from './unit.ts';
+import { filteredReads, type Reader, type Step, type Value, type Writer, whereOf } from './engine.ts';
 
 /** Rows looked at in one go where the filter may pass few of them: some 10 ms, so that nothing waits longer for it. */
 const SLICE_ROWS = 20_000;
@@ -129,4 +128,162 @@ export function tidierOf(
     if (result.kind !== 'done') throw new PuenteError('store_failed', `Old exchanges were not deleted: try again.`);
     return gone.length + erased.length;
   };
+}
+
+// Rows of exchanges, and how they become what the core knows; empty lists are nulls, which cost nothing to read.
+
+const jsonColumns = [
+  'upstream',
+  'losses',
+  'lost',
+  'unknown',
+  'shadow',
+  'signatures',
+  'messages',
+  'limitations',
+] as const;
+type JsonColumn = (typeof jsonColumns)[number];
+
+export type ExchangeRow = Omit<StoredExchange, JsonColumn | 'fired'> & Record<JsonColumn | 'fired', string | null>;
+
+export function exchangeOf(row: ExchangeRow): StoredExchange {
+  return {
+    ...row,
+    upstream: listIn(row.upstream),
+    fired: firedRows(row.fired),
+    losses: listIn(row.losses),
+    lost: listIn(row.lost),
+    unknown: listIn(row.unknown),
+    signatures: listIn(row.signatures),
+    limitations: row.limitations === null ? null : listIn(row.limitations),
+    shadow: row.shadow === null ? null : JSON.parse(row.shadow),
+    // Numbers of bodies keep their source text.
+    messages: row.messages === null ? null : (parseJson(row.messages) as unknown as CapturedMessages), // the column holds nothing else
+  };
+}
+
+/** Steps that write a batch's rows one by one, and at which sequences its hours lie. */
+export function rowByRow(batch: readonly RecordedExchange[]): Step[] {
+  const rows = batch.map((exchange): Step => ({ write: 'insert_exchanges', values: valuesOf(exchange) }));
+  return [...rows, { write: 'place_exchanges', values: [batch.length] }];
+}
+
+/** A captured message may be long, and what a server is sent at once is held whole on both sides. */
+const ROWS_AT_ONCE = 200;
+
+/** Steps that write a batch's rows many at once, as one JSON array of rows each. */
+export function manyAtOnce(batch: readonly RecordedExchange[]): Step[] {
+  return Array.from({ length: Math.ceil(batch.length / ROWS_AT_ONCE) }, (_, group) => {
+    const some = batch.slice(group * ROWS_AT_ONCE, (group + 1) * ROWS_AT_ONCE);
+    return { write: 'insert_exchanges', values: [JSON.stringify(some.map(valuesOf))] };
+  });
+}
+
+/** One row of `insert_exchanges`, in its order. */
+function valuesOf(exchange: RecordedExchange): Value[] {
+  return [
+    exchange.id,
+    exchange.at,
+    exchange.merchant_id,
+    exchange.operation,
+    exchange.kind,
+    exchange.lane,
+    exchange.stage,
+    exchange.unit,
+    exchange.legacy_id,
+    exchange.status,
+    exchange.error,
+    exchange.outcome,
+    exchange.duration_ms,
+    exchange.tables_revision,
+    listAs(exchange.upstream),
+    firedText(exchange.fired),
+    listAs(exchange.losses),
+    listAs(exchange.lost),
+    listAs(exchange.unknown),
+    exchange.shadow === null ? null : JSON.stringify(exchange.shadow),
+    listAs([...new Set(exchange.differences.map((one) => one.signature))]),
+    exchange.messages === null ? null : stringifyJson(exchange.messages),
+    // An empty list says that they were counted.
+    exchange.limitations === null ? null : JSON.stringify(exchange.limitations),
+  ];
+}
+
+function listAs(list: readonly unknown[]): string | null {
+  return list.length === 0 ? null : JSON.stringify(list);
+}
+
+/** The column holds what `listAs` wrote of a list of that type. */
+function listIn<Item>(text: string | null): Item[] {
+  return text === null ? [] : JSON.parse(text);
+}
+
+// Rows that fired, as they are kept: `point.get.answer#1-4,6`, because in words they are more than half of an
+// exchange.
+
+/** What a short form can be read back from: no blank, and in the row no `-`, which says a range. */
+const SHORT = /^[\w.-]+#[\w.]+$/;
+const NUMBER = /^[1-9]\d{0,5}$/;
+
+/** Of lists that calls of one way share, which nobody may change (`proxy/evidence/evaluation.ts`). */
+const known = new WeakMap<readonly string[], string>();
+
+/** @param fired rows as `table#row`, in their order. @returns the short form; JSON for what has none, null for no row. */
+export function firedText(fired: readonly string[]): string | null {
+  if (fired.length === 0) return null;
+  if (!Object.isFrozen(fired)) return textOf(fired);
+  const text = known.get(fired) ?? textOf(fired);
+  known.set(fired, text);
+  return text;
+}
+
+function textOf(fired: readonly string[]): string {
+  if (!fired.every((row) => SHORT.test(row))) return JSON.stringify(fired);
+  let text = '';
+  let table = '';
+  let first = 0;
+  let last = 0;
+  for (const one of fired) {
+    const mark = one.indexOf('#');
+    const row = one.slice(mark + 1);
+    const number = NUMBER.test(row) ? Number(row) : 0;
+    if (number > 0 && number === last + 1 && one.startsWith(table) && mark === table.length) {
+      last = number;
+      continue;
+    }
+    if (last > first) text += `-${last}`;
+    if (mark === table.length && one.startsWith(table)) text += `,${row}`;
+    else {
+      table = one.slice(0, mark);
+      text += text === '' ? one : ` ${one}`;
+    }
+    first = number;
+    last = number === 0 ? NONE : number;
+  }
+  return last > first ? `${text}-${last}` : text;
+}
+
+/** Before a row that no number follows. */
+const NONE = -1;
+
+/** What `firedText` kept, and what earlier versions did: a JSON list. */
+export function firedRows(text: string | null): string[] {
+  if (text === null) return [];
+  if (text.startsWith('[')) return JSON.parse(text) as string[]; // the column holds nothing else
+  return text.split(' ').flatMap((part) => {
+    const mark = part.indexOf('#') + 1;
+    const table = part.slice(0, mark);
+    return part
+      .slice(mark)
+      .split(',')
+      .flatMap(numbersIn)
+      .map((row) => table + row);
+  });
+}
+
+function numbersIn(rows: string): string[] {
+  const [first = '', last] = rows.split('-');
+  if (last === undefined) return [first];
+  const count = Number(last) - Number(first) + 1;
+  return Array.from({ length: count }, (_, index) => String(Number(first) + index));
 }

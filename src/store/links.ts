@@ -1,15 +1,16 @@
 /** Links: every change of one after its opening, and the ways to find it. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
 import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/random-ids.ts';
 import type { NewNotice } from '../proxy/records/notices.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import type { Store } from '../proxy/store.ts';
 import { FINAL, LINK, LIVE, RETRIABLE } from './columns.ts';
-import type { Reader, Writer } from './engine.ts';
+import type { Reader, Step, Value, Writer } from './engine.ts';
 import { noticesLock } from './locks.ts';
 import { exactBytes, jsonOf, type LinkRow, linkOf, oneOf } from './rows.ts';
-import type { Step, Value } from './unit.ts';
+import { OVER } from './writes.ts';
 
 type LinkMethods = Pick<
   Store,
@@ -158,4 +159,85 @@ function noticeSteps(notice: NewNotice): Step[] {
       changes: 1,
     },
   ];
+}
+
+// Links that are old and over, from the oldest on: those that something still hangs on are passed once a round.
+
+/** Looked at in one go; nothing waits longer for it. */
+const PAGE_ROWS = 200;
+
+/** `coalesce` keeps the index of states away: it would read everything that is pending, for each link. */
+export const OLD_LINKS = `SELECT legacy_id, updated_at,
+  CASE WHEN EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND coalesce(notices.state, '') = 'pending')
+  OR EXISTS (SELECT 1 FROM refunds WHERE refunds.legacy_id = links.legacy_id AND refunds.state IN ('SENDING', 'IN_DOUBT'))
+  THEN 1 ELSE 0 END AS is_held FROM links INDEXED BY links_by_change
+  WHERE updated_at < (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?)) AND ${OVER} AND next_check_at IS NULL
+  ORDER BY updated_at, legacy_id LIMIT ?`;
+
+interface OldLink {
+  legacy_id: string;
+  updated_at: number;
+  /** A notice waits, or a refund is open. */
+  is_held: number;
+}
+
+const BEFORE_ALL = { updated_at: Number.MIN_SAFE_INTEGER, legacy_id: '' };
+
+/**
+ * Each call goes on where the one before has ended, and from the oldest once there were no more. A merchant without an address
+ * for its notices holds all its sales: a round that began with them at every step would not end.
+ * @returns finds at most `limit` that may go, fewer only at the end.
+ */
+export function oldLinks(reader: Reader): (before: number, limit: number) => Promise<string[]> {
+  const page = reader.prepare<[number, number, string, number], OldLink>(OLD_LINKS);
+  let place = BEFORE_ALL;
+  return async (before, limit) => {
+    const free: string[] = [];
+    while (free.length < limit) {
+      const wanted = Math.min(PAGE_ROWS, limit - free.length);
+      const found = await page.all(before, place.updated_at, place.legacy_id, wanted);
+      free.push(...found.filter(({ is_held }) => is_held === 0).map(({ legacy_id }) => legacy_id));
+      const last = found.at(-1);
+      place = last === undefined || found.length < wanted ? BEFORE_ALL : last;
+      if (place === BEFORE_ALL) break;
+      await nextTurn();
+    }
+    return free;
+  };
+}
+
+// Links as operators look at them: what is live, what has changed since, and how one came to its state.
+
+type Past = Awaited<ReturnType<Store['linkHistory']>>[number];
+
+export function linkHistoryMethods(reader: Reader): Pick<Store, 'liveLinks' | 'linksChangedSince' | 'linkHistory'> {
+  const OLDEST_FIRST = 'ORDER BY created_at, legacy_id LIMIT ?';
+  const live = reader.prepare<[number], LinkRow>(`SELECT ${LINK} FROM links WHERE ${LIVE} ${OLDEST_FIRST}`);
+  const liveOf = reader.prepare<[string, number], LinkRow>(
+    `SELECT ${LINK} FROM links WHERE merchant_id = ? AND ${LIVE} ${OLDEST_FIRST}`,
+  );
+  const changed = reader.prepare<[number, number, string, number], LinkRow>(
+    `SELECT ${LINK} FROM links WHERE updated_at >= (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?))
+       ORDER BY updated_at, legacy_id LIMIT (SELECT ?)`,
+  );
+  const past = reader.prepare<[string], Past>(
+    'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',
+  );
+  // A link of before the history began has its present state only.
+  const present = reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE legacy_id = ?`);
+  return {
+    liveLinks: async (merchant_id, limit): Promise<Link[]> =>
+      (await (merchant_id === null ? live.all(limit) : liveOf.all(merchant_id, limit))).map(linkOf),
+    linksChangedSince: async (since, after, limit) =>
+      (await changed.all(since, after?.updated_at ?? since, after?.legacy_id ?? '', limit)).map(linkOf),
+    async linkHistory(legacy_id) {
+      const known = await past.all(legacy_id);
+      return known.length > 0 ? known : (await present.all(legacy_id)).map(presentOf);
+    },
+  };
+}
+
+function presentOf(row: LinkRow): Past {
+  const { updated_at: at, state, legacy_state, order } = linkOf(row);
+  return { at, state, legacy_state, order_status: order?.status ?? null };
 }

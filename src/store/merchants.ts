@@ -4,10 +4,9 @@ import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import { type AcceptedToken, type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
 import type { Store } from '../proxy/store.ts';
-import type { Reader, Writer } from './engine.ts';
+import type { Reader, Step, Writer } from './engine.ts';
 import { merchantLock } from './locks.ts';
 import { exactBytes, type MerchantRow, merchantOf, tokenOf } from './rows.ts';
-import type { Step } from './unit.ts';
 
 type TokenMethods = Pick<Store, 'merchantWithToken' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'>;
 type MerchantMethods = TokenMethods & Pick<Store, 'merchant' | 'merchants' | 'saveMerchant' | 'saveTrips'>;

@@ -4,8 +4,7 @@ import { OTHERS } from '../mapping/tables.ts';
 import { createRecent } from '../proxy/lru.ts';
 import type { DifferenceSeen, RecordedExchange } from '../proxy/records/evidence.ts';
 import { signatureOf } from '../proxy/shadow/shadow.ts';
-import type { Read, Reader } from './engine.ts';
-import type { Value } from './unit.ts';
+import type { Read, Reader, Value } from './engine.ts';
 
 /** Distinct names a merchant and kind; a till's maker has tens, and who sends more is guessing paths. */
 export const NAMES_LIMIT = 500;

@@ -1,10 +1,21 @@
 /** Notices: what came of an attempt, and who is to be told at once. */
-
 import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
 import type { Store } from '../proxy/store.ts';
-import type { Writer } from './engine.ts';
+import { NOTICE } from './columns.ts';
+import {
+  type Condition,
+  filteredReads,
+  listOf,
+  type Reader,
+  type Step,
+  type Value,
+  type Writer,
+  whereOf,
+} from './engine.ts';
 import { noticesLock } from './locks.ts';
-import type { Step } from './unit.ts';
+import { type NoticeRow, noticeOf } from './rows.ts';
 
 export function noticeMethods(writer: Writer): Pick<Store, 'hastenNotices' | 'recordAttempt'> {
   return {
@@ -33,4 +44,108 @@ export function noticeMethods(writer: Writer): Pick<Store, 'hastenNotices' | 're
       throw new PuenteError('conflict', `The notice ${notice.id} was changed by another attempt: read it again.`);
     },
   };
+}
+
+// The delivery log: which notices there are, what every attempt came to, and asking for some again.
+
+type LogMethods = Pick<Store, 'notices' | 'notice' | 'countNotices' | 'sumNotices' | 'replayNotices'>;
+
+export function noticeLogMethods(reader: Reader, writer: Writer): LogMethods {
+  const run = filteredReads(reader);
+  const attempts = reader.prepare<[string], Attempt>(
+    'SELECT at, duration_ms, outcome, status, detail, url FROM notice_attempts WHERE notice_id = ? ORDER BY rowid',
+  );
+  return {
+    async notices(filter, limit) {
+      const { where, values } = conditionsOf(filter);
+      const sql = `${LOGGED} WHERE ${where} ORDER BY created_at DESC, notices.rowid DESC LIMIT ?`;
+      return (await run<LogRow>(sql, [...values, limit])).map(loggedOf);
+    },
+    async notice(id) {
+      const [row] = await run<LogRow>(`${LOGGED} WHERE id = ?`, [id]);
+      return row === undefined ? null : { notice: loggedOf(row), attempts: await attempts.all(id) };
+    },
+    async countNotices(filter) {
+      const { where, values } = conditionsOf(filter);
+      const [row] = await run<CountRow>(`SELECT count(*) AS found FROM notices WHERE ${where}`, values);
+      return row?.found ?? 0;
+    },
+    async sumNotices(filter) {
+      const { where, values } = conditionsOf(filter);
+      // Otherwise SQLite may read all notices in the order of the groups, to save the sort of a few of them.
+      const index = filter.merchant_id === undefined ? 'notices_by_time' : 'notices_by_merchant';
+      return run<NoticeSum>(
+        `SELECT topic, form, state, ${UP_TO_TWO} AS attempts, count(*) AS count FROM notices INDEXED BY ${index}
+           WHERE ${where} AND state <> 'superseded' GROUP BY topic, form, state, ${UP_TO_TWO}`,
+        values,
+      );
+    },
+    async replayNotices(ids, now, audit) {
+      const list = JSON.stringify(ids);
+      const result = await writer.commit({
+        steps: [
+          { write: 'hasten_replayed', values: [now, now, list] },
+          { write: 'replay_notices', values: [now, list] },
+        ],
+        audit,
+      });
+      if (result.kind === 'done') return;
+      throw new PuenteError('store_failed', say('store.not_replayed', { detail: result.kind }));
+    },
+  };
+}
+
+interface CountRow {
+  found: number;
+}
+
+interface LogRow extends NoticeRow {
+  tries: number;
+  /** All `last_` columns are null before the first attempt. */
+  last_at: number | null;
+  last_duration_ms: number;
+  last_outcome: Attempt['outcome'];
+  last_status: number | null;
+  last_detail: string;
+  last_url: string | null;
+}
+
+/** Scalar `min` has another name in every engine. */
+const UP_TO_TWO = 'CASE WHEN attempts < 2 THEN attempts ELSE 2 END';
+
+const LOGGED = `SELECT ${NOTICE}, replayed, (SELECT count(*) FROM notice_attempts WHERE notice_id = notices.id) AS tries,
+  last.at AS last_at, last.duration_ms AS last_duration_ms, last.outcome AS last_outcome, last.status AS last_status,
+  last.detail AS last_detail, last.url AS last_url
+  FROM notices LEFT JOIN notice_attempts AS last
+  ON last.rowid = (SELECT max(rowid) FROM notice_attempts WHERE notice_id = notices.id)`;
+
+function loggedOf(row: LogRow): LoggedNotice {
+  const { tries, last_at, last_duration_ms, last_outcome, last_status, last_detail, last_url, ...plain } = row;
+  const last_attempt: Attempt | null =
+    last_at === null
+      ? null
+      : {
+          at: last_at,
+          duration_ms: last_duration_ms,
+          outcome: last_outcome,
+          status: last_status,
+          detail: last_detail,
+          url: last_url,
+        };
+  return { ...noticeOf(plain), replayed: row.replayed === 1, tries, last_attempt };
+}
+
+function conditionsOf(filter: NoticeFilter): { where: string; values: Value[] } {
+  const { legacy_id, merchant_id, states, topic, since, until, min_attempts } = filter;
+  const conditions: Condition[] = [
+    ['legacy_id = ?', legacy_id],
+    ['merchant_id = ?', merchant_id],
+    // A single state can use its index, which a list can't.
+    states?.length === 1 ? ['state = ?', states[0]] : ['state IN (SELECT value FROM json_each(?))', listOf(states)],
+    ['topic = ?', topic],
+    ['created_at >= ?', since],
+    ['created_at < ?', until],
+    ['attempts >= ?', min_attempts],
+  ];
+  return whereOf(conditions);
 }

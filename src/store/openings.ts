@@ -5,13 +5,11 @@ import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts'
 import type { Link } from '../proxy/sales/link.ts';
 import type { Met, Opening, Store } from '../proxy/store.ts';
 import { LINK, LIVE } from './columns.ts';
-import type { Reader, Writer } from './engine.ts';
-import { SALE, valuesOfSale } from './legacy-sales.ts';
+import type { Locks, Reader, Step, Writer } from './engine.ts';
 import { merchantLock, referenceLock, requestLock, slotLock } from './locks.ts';
+import { SALE, valuesOfSale } from './routing.ts';
 import { type LinkRow, oneOf, valuesOfLink } from './rows.ts';
-import type { Locks, Step } from './unit.ts';
-import { NEWEST_RETRIABLE } from './writes.ts';
-import { HOLDING } from './writes-routing.ts';
+import { HOLDING, NEWEST_RETRIABLE } from './writes.ts';
 
 /**
  * Each lost race means that another sale of the unit was committed, or ended between the refusal and the look: five in a row

@@ -1,11 +1,10 @@
 /** Deleting what is old and over, kind by kind, a few rows at a time; never a live row, never an audit line. */
-
 import { PuenteError } from '../error.ts';
 import type { RetentionKind, RetentionLimits, UpkeepStore } from '../proxy/records/upkeep.ts';
-import type { Reader, Writer } from './engine.ts';
-import { oldLinks } from './old-links.ts';
-import type { Step, Value } from './unit.ts';
-import type { WriteName } from './writes.ts';
+import { LONGEST_EVENT_WAIT_MS, type Store } from '../proxy/store.ts';
+import { type Reader, type Step, storeFailed, type Value, type Writer } from './engine.ts';
+import { oldLinks } from './links.ts';
+import type { ScheduleWrite, WriteName } from './writes.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -113,4 +112,26 @@ function prepareReads(reader: Reader) {
 
 function oldNotices(state: string): string {
   return `SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = '${state}' AND created_at < (SELECT ?)`;
+}
+
+// Pulls forward what waits by a clock that ran ahead.
+
+const EVERYTHING: readonly ScheduleWrite[] = ['pull_links', 'pull_events', 'pull_notices'];
+
+export function scheduleMethods(reader: Reader, writer: Writer): Pick<Store, 'pullForward' | 'newestMoment'> {
+  const newest = reader.prepare<[], { at: number | null }>(
+    `SELECT max(moment.at) AS at FROM (SELECT max(updated_at) AS at FROM links
+       UNION ALL SELECT max(created_at) FROM notices
+       UNION ALL SELECT max(received_at) FROM events WHERE state = 'pending'
+       UNION ALL SELECT max(next_attempt_at) - ${LONGEST_EVENT_WAIT_MS} FROM events WHERE state = 'pending'
+       UNION ALL SELECT at + duration_ms FROM notice_attempts WHERE rowid = (SELECT max(rowid) FROM notice_attempts)
+       UNION ALL SELECT at FROM exchanges WHERE sequence = (SELECT max(sequence) FROM exchanges)) AS moment`,
+  );
+  return {
+    newestMoment: async () => Math.max((await newest.get())?.at ?? 0, 0),
+    async pullForward(now) {
+      const result = await writer.commit({ steps: EVERYTHING.map((write) => ({ write, values: [now] })) });
+      if (result.kind !== 'done') throw storeFailed('failed', 'what waits could not be moved');
+    },
+  };
 }

@@ -9,7 +9,7 @@ import {
 } from '../proxy/routing/merchant.ts';
 import type { HeldFields, Link } from '../proxy/sales/link.ts';
 import type { InboxEvent } from '../proxy/store.ts';
-import type { Value } from './unit.ts';
+import type { Value } from './engine.ts';
 
 export interface LinkRow extends Omit<Link, 'held' | 'order'> {
   held: string;

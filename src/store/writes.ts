@@ -1,10 +1,246 @@
 /** Every statement that writes, by name, in SQLite's words: a unit carries the name and the values, and another engine has its own words where these are not its. */
+
+import { longestNoticeWaits_ms } from '../proxy/notices/retry-schedule.ts';
+import { ANY_POINT_OF_SALE } from '../proxy/records/routing.ts';
+import { LONGEST_UNSEEN_MS } from '../proxy/sales/unseen.ts';
 import { PARKED_EVENTS_LIMIT } from '../proxy/store.ts';
-import { LINK, RETRIABLE } from './columns.ts';
-import { evidenceWrites } from './writes-evidence.ts';
-import { HOLDING, routingWrites } from './writes-routing.ts';
-import { scheduleWrites } from './writes-schedules.ts';
-import { upkeepWrites } from './writes-upkeep.ts';
+import { LINK, LIVE, oneOfThese, RETRIABLE } from './columns.ts';
+
+// Statements that write what moving merchants needs: sales born on legacy, safety stops, proposals, bulk moves.
+
+/** A sale born on legacy that holds its slot; its ending is compared where it is used. */
+export const HOLDING = holding('state');
+
+/** The same, of a row by another name. */
+export function holding(column: string): string {
+  return oneOfThese(column, ['SENDING', 'IN_DOUBT', 'OPEN']);
+}
+
+export const routingWrites = {
+  update_trips: `UPDATE merchants SET trips = ?, revision = revision + 1, updated_at = ? WHERE id = ? AND revision = ?`,
+
+  /** The last three values are merchant, and the first and last slot: no row while a link of ours is live between them. */
+  insert_legacy_sale: `INSERT INTO legacy_sales (id, merchant_id, family, work, unit, slot, legacy_id, client_reference, state,
+    unproven_token, ends_at, created_at, updated_at) SELECT ?, ?, ?, ?, ?, ?, ?, cover(?), ?, ?, ?, ?, ?
+    WHERE NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND slot BETWEEN (SELECT ?) AND (SELECT ?)
+    AND ${LIVE})`,
+  update_legacy_sale: `UPDATE legacy_sales SET state = coalesce(?, state), legacy_id = CASE WHEN ? = 1 THEN ? ELSE legacy_id END,
+    unit = coalesce(?, unit), slot = CASE WHEN ? = 1 THEN ? ELSE slot END,
+    unproven_token = CASE WHEN ? = 1 THEN NULL ELSE unproven_token END,
+    ends_at = coalesce(?, ends_at), updated_at = coalesce(?, updated_at) WHERE id = ?`,
+  /**
+   * Those written before the sale on its slot; of those without an answer only what can't take effect any more. Rows that
+   * stand for any point of sale are about the same one only when they have the same number.
+   */
+  end_earlier_legacy_sales: `UPDATE legacy_sales SET state = 'ENDED', updated_at = ? WHERE sequence IN (
+    SELECT earlier.sequence FROM legacy_sales AS sale CROSS JOIN legacy_sales AS earlier
+    ON earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot AND earlier.sequence < sale.sequence
+    WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
+    AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
+    AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?))`,
+  /** At a start: what was being carried when the process ended may exist, and may still arrive. */
+  doubt_legacy_sales: `UPDATE legacy_sales SET state = 'IN_DOUBT', updated_at = ?
+    WHERE slot IS NOT NULL AND ${HOLDING} AND state = 'SENDING'`,
+  delete_legacy_sales: `DELETE FROM legacy_sales WHERE sequence IN (SELECT value FROM json_each(?))`,
+
+  /** Only one that waits can be decided, and only once. */
+  save_proposal: `INSERT INTO proposals (id, merchant_id, move, reason, proposed_by, proposed_at, expires_at, state,
+    decided_by, decided_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET state = excluded.state, decided_by = excluded.decided_by,
+    decided_at = excluded.decided_at, expires_at = excluded.expires_at WHERE proposals.state = 'waiting'`,
+  insert_bulk_move: `INSERT INTO bulk_moves (id, move, reason, who, per_day, items, state, detail, created_at, updated_at,
+    revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`,
+  update_bulk_move: `UPDATE bulk_moves SET per_day = ?, items = ?, state = ?, detail = ?, updated_at = ?,
+    revision = revision + 1 WHERE id = ? AND revision = ?`,
+} as const;
+
+// Pulling forward what was put off by a clock that ran ahead; each engine has the rules in its own words.
+
+/** What the engines name differently. */
+export interface ScheduleWords {
+  /** The one parameter: epoch ms of now. */
+  clock: string;
+  least: string;
+  greatest: string;
+  /** The nth of these, in milliseconds; `nth` counts from 1. */
+  nthOf(waits_ms: readonly number[], nth: string): string;
+}
+
+export type ScheduleWrite = 'pull_links' | 'pull_events' | 'pull_notices';
+
+/**
+ * Writes that each take epoch ms of now. A row that was written later than now keeps its wait from now on; what was written
+ * by a right clock stays, and so does what was moved. Sales that legacy may hold are left out: one that holds its unit too
+ * long costs a detour, one that lets go early a second charge.
+ */
+export function scheduleWritesIn({ clock, least, greatest, nthOf }: ScheduleWords): Record<ScheduleWrite, string> {
+  // By attempts, the last for all more; the schedule counts from one.
+  const waits_ms = longestNoticeWaits_ms();
+  const longest_wait = nthOf(waits_ms, `${least}(${greatest}(attempts, 1), ${waits_ms.length})`);
+  return {
+    // What is in doubt holds its unit until it is over by this clock; when any other is over, its order says. How long
+    // ago it was first sent nobody can tell, so it is not sent again. One that ended unseen by that clock was given its time
+    // anew by it (`proxy/sales/complete.ts`), and keeps at most that. Whoever changes a link at that moment decides again on its
+    // new revision.
+    pull_links: `WITH clock (now) AS (SELECT ${clock})
+     UPDATE links SET revision = revision + 1, updated_at = ${least}(updated_at, now),
+       next_check_at = CASE WHEN updated_at > now THEN now + ${greatest}(0, next_check_at - updated_at) ELSE next_check_at END,
+       expires_at = CASE WHEN state IN ('SENDING', 'IN_DOUBT') AND first_sent_at > now
+         THEN expires_at - (${greatest}(updated_at, first_sent_at) - now)
+         WHEN state IN ('SENDING', 'IN_DOUBT') AND expires_at > now + ${LONGEST_UNSEEN_MS}
+           AND expires_at <= updated_at + ${LONGEST_UNSEEN_MS} THEN now + ${LONGEST_UNSEEN_MS}
+         ELSE expires_at END,
+       first_sent_at = CASE WHEN first_sent_at > now THEN NULL ELSE first_sent_at END
+     FROM clock WHERE next_check_at IS NOT NULL AND (updated_at > now OR first_sent_at > now)`,
+    pull_events: `WITH clock (now) AS (SELECT ${clock})
+     UPDATE events SET next_attempt_at = now FROM clock WHERE state = 'pending' AND next_attempt_at > now`,
+    // An attempt is written when it ends. What was moved or made due since by a clock that still ran ahead doesn't say when:
+    // it waits no longer than any notice of as many attempts does, and so a right clock's waits stay.
+    pull_notices: `WITH clock (now) AS (SELECT ${clock})
+     UPDATE notices SET next_attempt_at = CASE WHEN written.at > now AND next_attempt_at >= written.at
+       THEN now + next_attempt_at - written.at ELSE ${least}(next_attempt_at, now + ${longest_wait}) END
+     FROM clock, (SELECT id AS notice_id, coalesce((SELECT at + duration_ms FROM notice_attempts WHERE notice_id = notices.id
+         ORDER BY rowid DESC LIMIT 1), created_at) AS at
+       FROM notices WHERE state = 'pending') AS written
+     WHERE notices.id = written.notice_id AND next_attempt_at > now`,
+  };
+}
+
+export const scheduleWrites = scheduleWritesIn({
+  clock: '?',
+  least: 'min',
+  greatest: 'max',
+  nthOf: (waits_ms, nth) => `json_extract('${JSON.stringify(waits_ms)}', '$[' || (${nth} - 1) || ']')`,
+});
+
+// Statements that delete what is old, or a merchant: each takes a JSON list of keys, and none takes a live row.
+
+/** Links that nothing is left to do for. */
+export const OVER = `state IN ('DONE', 'REJECTED', 'NOT_SENT', 'LOST')`;
+/** A bulk move that runs, in which the turn of a merchant is still to come. */
+export const AWAITS_IN_BULK = (merchant: string): string => `state = 'running' AND EXISTS (
+    SELECT 1 FROM json_each(bulk_moves.items) AS item
+    WHERE item.value ->> 'merchant_id' = ${merchant} AND item.value ->> 'state' = 'waiting')`;
+const LISTED = 'IN (SELECT value FROM json_each(?))';
+
+export const upkeepWrites = {
+  /**
+   * The events, attempts, notices, refunds and history of links go first: the links are what they hang on. A reference may be
+   * another merchant's too, or a later sale's: of what it names only events that are over go, and of this very sale.
+   */
+  delete_events_of_links: `DELETE FROM events WHERE sequence IN (
+    SELECT events.sequence FROM json_each(?) AS named CROSS JOIN links ON links.legacy_id = named.value
+    CROSS JOIN events INDEXED BY events_by_order ON events.order_id = links.order_id UNION
+    SELECT events.sequence FROM json_each(?) AS named CROSS JOIN links ON links.legacy_id = named.value
+    CROSS JOIN events INDEXED BY events_by_reference ON events.reference = links.reference_sent
+    WHERE events.state IN ('done', 'expired') AND events.user_id = links.merchant_id
+    AND (events.order_id IS NULL OR events.order_id = links.order_id))`,
+  delete_attempts_of_links: `DELETE FROM notice_attempts WHERE notice_id IN (SELECT notices.id FROM json_each(?) AS named
+    CROSS JOIN notices ON notices.legacy_id = named.value)`,
+  delete_notices_of_links: `DELETE FROM notices WHERE legacy_id ${LISTED}`,
+  delete_refunds_of_links: `DELETE FROM refunds WHERE legacy_id ${LISTED} AND state NOT IN ('SENDING', 'IN_DOUBT')`,
+  delete_history_of_links: `DELETE FROM link_states WHERE legacy_id ${LISTED}`,
+  delete_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER} AND next_check_at IS NULL`,
+  /** The same whoever wanted to look again: nobody will. */
+  erase_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER}`,
+
+  delete_attempts_of_notices: `DELETE FROM notice_attempts WHERE notice_id ${LISTED}`,
+  delete_notices: `DELETE FROM notices WHERE id ${LISTED} AND state <> 'pending'`,
+  delete_events: `DELETE FROM events WHERE sequence ${LISTED} AND state IN ('done', 'expired')`,
+  delete_traffic: `DELETE FROM traffic WHERE (merchant_id, day, operation, lane, outcome) IN (
+    SELECT merchant_id, day, operation, lane, outcome FROM traffic WHERE day < (SELECT ?) LIMIT ?)`,
+  delete_readiness: `DELETE FROM readiness_days WHERE (merchant_id, day) IN (
+    SELECT merchant_id, day FROM readiness_days WHERE day < (SELECT ?) LIMIT ?)`,
+  delete_shed: `DELETE FROM shed WHERE day < ?`,
+  /** Hours without exchanges: the pages of a period need the others. */
+  delete_hours: `DELETE FROM exchange_hours WHERE hour < ?
+    AND last_sequence < (SELECT coalesce(min(sequence), 9223372036854775807) FROM exchanges)`,
+  blank_tokens: `UPDATE tokens SET sealed_token = x'' WHERE fingerprint ${LISTED} AND seen_at < ?`,
+
+  erase_legacy_sales: `DELETE FROM legacy_sales WHERE sequence ${LISTED} AND NOT (${HOLDING} AND ends_at > ?)`,
+  erase_events: `DELETE FROM events WHERE sequence ${LISTED}`,
+  erase_traffic: `DELETE FROM traffic WHERE merchant_id = ?`,
+  erase_units: `DELETE FROM seen_units WHERE merchant_id = ?`,
+  erase_ledger: `DELETE FROM ledger WHERE merchant_id = ?`,
+  erase_coverage: `DELETE FROM coverage WHERE merchant_id = ?`,
+  erase_differences: `DELETE FROM differences WHERE merchant_id = ?`,
+  erase_unknowns: `DELETE FROM unknowns WHERE merchant_id = ?`,
+  erase_verdicts: `DELETE FROM verdicts WHERE merchant_id = ?`,
+  erase_readiness: `DELETE FROM readiness_days WHERE merchant_id = ?`,
+  erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND state <> 'waiting'`,
+  /** Its lines stay as they count; the revision has a step that is under way read them anew. The values are its id twice, the row's, its id. */
+  erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,
+    items = (SELECT json_group_array(json(CASE WHEN item.value ->> 'merchant_id' = (SELECT ?)
+      THEN json_set(item.value, '$.merchant_id', 'erased', '$.detail', '') ELSE item.value END) ORDER BY item.key)
+      FROM json_each(bulk_moves.items) AS item),
+    detail = CASE WHEN instr(detail, ?) > 0 THEN 'It told of a merchant that was erased.' ELSE detail END
+    WHERE id = ? AND NOT (${AWAITS_IN_BULK('(SELECT ?)')})`,
+  erase_tokens: `DELETE FROM tokens WHERE merchant_id = ?`,
+  /** Not while a row is left: then work began meanwhile. */
+  erase_merchant: `DELETE FROM merchants WHERE id = ?
+    AND NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = merchants.id)
+    AND NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = merchants.id)
+    AND NOT EXISTS (SELECT 1 FROM proposals WHERE merchant_id = merchants.id)
+    AND NOT EXISTS (SELECT 1 FROM bulk_moves WHERE ${AWAITS_IN_BULK('merchants.id')})`,
+} as const;
+
+// Statements that write evidence: an exchange by itself, and the sums of a whole batch as one JSON array of rows
+// each.
+
+/** The first `count` elements of each row, in order. */
+const elements = (count: number) => Array.from({ length: count }, (_, index) => `value ->> ${index}`).join(', ');
+/** `WHERE 1` keeps the parser from reading `ON CONFLICT` as a join's condition. */
+const rows = (count: number) => `SELECT ${elements(count)} FROM json_each(?) WHERE 1`;
+const FIRST_AND_LAST = 'first_at = min(first_at, excluded.first_at), last_at = max(last_at, excluded.last_at)';
+
+export const evidenceWrites = {
+  /** One a step: to take a batch apart as JSON would cost twice the work. A server is sent a batch a step. */
+  insert_exchanges: `INSERT INTO exchanges (id, at, merchant_id, operation, kind, lane, stage, unit, legacy_id, status, error,
+    outcome, duration_ms, tables_revision, upstream, fired, losses, lost, unknown, shadow, signatures, messages,
+    limitations) VALUES (${Array(23).fill('?').join(', ')})`,
+  /** Of so many that this unit has just inserted: nobody else writes, so their sequences follow each other. */
+  place_exchanges: `INSERT INTO exchange_hours (hour, first_sequence, last_sequence)
+    SELECT at / 3600000, min(sequence), max(sequence) FROM exchanges NOT INDEXED
+    WHERE sequence > last_insert_rowid() - ? GROUP BY 1
+    ON CONFLICT (hour) DO UPDATE SET last_sequence = excluded.last_sequence`,
+  add_traffic: `INSERT INTO traffic (merchant_id, day, operation, kind, lane, outcome, calls) ${rows(7)}
+    ON CONFLICT (merchant_id, day, operation, lane, outcome) DO UPDATE SET calls = calls + excluded.calls`,
+  add_units: `INSERT INTO seen_units (merchant_id, slot, first_at, last_at, calls, last_lane) ${rows(6)}
+    ON CONFLICT (merchant_id, slot) DO UPDATE SET calls = calls + excluded.calls, ${FIRST_AND_LAST},
+    last_lane = CASE WHEN excluded.last_at >= last_at THEN excluded.last_lane ELSE last_lane END`,
+  add_losses: `INSERT INTO ledger (merchant_id, operation, "table", path, why, weight, count, would_be_count, first_at, last_at,
+    sample, tables_revision) ${rows(12)}
+    ON CONFLICT (merchant_id, operation, "table", path) DO UPDATE SET why = excluded.why, weight = excluded.weight,
+    count = count + excluded.count, would_be_count = would_be_count + excluded.would_be_count, ${FIRST_AND_LAST},
+    sample = excluded.sample, tables_revision = excluded.tables_revision`,
+  add_coverage: `INSERT INTO coverage (merchant_id, operation, field, equal, different, last_at) ${rows(6)}
+    ON CONFLICT (merchant_id, operation, field) DO UPDATE SET equal = equal + excluded.equal,
+    different = different + excluded.different, last_at = max(last_at, excluded.last_at)`,
+  /** One that was fixed and is seen again is new, and whoever looks at it must look again. */
+  add_differences: `INSERT INTO differences (merchant_id, signature, operation, what, path, legacy, orders, count, first_at,
+    last_at, sample, tables_revision, state, note, revision) SELECT ${elements(12)}, 'new', '', 1 FROM json_each(?) WHERE 1
+    ON CONFLICT (merchant_id, signature) DO UPDATE SET legacy = excluded.legacy, orders = excluded.orders,
+    count = count + excluded.count, ${FIRST_AND_LAST}, sample = excluded.sample,
+    tables_revision = excluded.tables_revision, state = CASE state WHEN 'fixed' THEN 'new' ELSE state END,
+    revision = revision + (state = 'fixed')`,
+  save_difference: `UPDATE differences SET state = ?, accepted_until = ?, note = ?, who = ?, revision = revision + 1
+    WHERE merchant_id = ? AND signature = ? AND revision = ?`,
+  add_unknowns: `INSERT INTO unknowns (merchant_id, what, name, count, first_at, last_at) ${rows(6)}
+    ON CONFLICT (merchant_id, what, name) DO UPDATE SET count = count + excluded.count, ${FIRST_AND_LAST}`,
+  add_verdicts: `INSERT INTO verdicts (merchant_id, operation, verdict, code, error, detail, count, last_at, sample) ${rows(9)}
+    ON CONFLICT (merchant_id, operation, verdict, code, error, detail) DO UPDATE SET count = count + excluded.count,
+    last_at = max(last_at, excluded.last_at), sample = excluded.sample`,
+  /** Of a merchant that was erased while it was judged nothing is kept. */
+  keep_readiness: `INSERT INTO readiness_days (merchant_id, day, verdict) ${rows(3)}
+    AND (EXISTS (SELECT 1 FROM merchants WHERE id = value ->> 0)
+      OR EXISTS (SELECT 1 FROM traffic WHERE merchant_id = value ->> 0))
+    ON CONFLICT (merchant_id, day) DO UPDATE SET verdict = excluded.verdict`,
+  add_shed: `INSERT INTO shed (day, reason, count) VALUES (?, ?, ?)
+    ON CONFLICT (day, reason) DO UPDATE SET count = count + excluded.count`,
+
+  delete_exchanges: `DELETE FROM exchanges WHERE sequence IN (SELECT value FROM json_each(?))`,
+  erase_messages: `UPDATE exchanges SET messages = NULL WHERE sequence IN (SELECT value FROM json_each(?))`,
+} as const;
 
 /** More at once would hold up the payments that wait behind the housekeeping. */
 export const HOUSEKEEPING_ROWS = 5_000;

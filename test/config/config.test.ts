@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
+import { FILE_VARIABLE, loadConfig } from '../../src/config/config.ts';
 import { describeSettings, renderSettings } from '../../src/config/describe.ts';
-import { FILE_VARIABLE } from '../../src/config/layers.ts';
 import { PuenteError } from '../../src/error.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-config-'));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { settingsInForce } from '../../src/config/in-force.ts';
+import { settingsInForce } from '../../src/config/describe.ts';
 import { PuenteError } from '../../src/error.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-secret-files-'));

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
+import { createFault, faultSchema } from '../../src/sandbox/control.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { type Keeping, usualKeeping } from '../engines/keeping.ts';
 import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';

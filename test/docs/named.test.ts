@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { describeSettings } from '../../src/config/describe.ts';
-import { nodesOf } from '../../src/ops/cli/completion/tree.ts';
+import { nodesOf } from '../../src/ops/cli/completion.ts';
 import { programHere } from '../program.ts';
 import { HOUSE } from '../run-cli.ts';
 

@@ -8,8 +8,7 @@ import type { NewNotice } from '../../src/proxy/records/notices.ts';
 import type { LegacySale } from '../../src/proxy/records/routing.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import type { Store } from '../../src/proxy/store.ts';
-import { MIGRATIONS_DIRECTORY } from '../../src/store/sqlite/file.ts';
-import { APPLICATION_ID } from '../../src/store/sqlite/migrate.ts';
+import { APPLICATION_ID, MIGRATIONS_DIRECTORY } from '../../src/store/sqlite/file.ts';
 import {
   MERCHANT,
   MINUTE_MS,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Made, makeCapture } from '../../scripts/make-capture/run.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { type Assessment, assessmentOf } from '../../src/ops/capture/assess.ts';
-import { viewAssessment } from '../../src/ops/capture/assessment-view.ts';
+import { viewAssessment } from '../../src/ops/capture/assessment.ts';
 import { readCapture } from '../../src/ops/capture/read.ts';
 import { type Replay, replayOf } from '../../src/ops/capture/replay.ts';
 import type { Exchange } from '../../src/proxy/evidence/exchange.ts';

@@ -1,6 +1,6 @@
 /** One till script against the legacy API and through Puente: what a till sees is the same (DESIGN decision 11). */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { profiles } from '../../src/sandbox/profile.ts';
+import { profiles } from '../../src/sandbox/assumptions.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
 import { cancel, create, get, newTill, type Step, status, TOLD_PAID, type Transcript } from './till-script.ts';
 import { inEachWay, type Way } from './worlds.ts';

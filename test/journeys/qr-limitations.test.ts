@@ -1,6 +1,6 @@
 /** Each numbered limitation of QR, merchant orders and payments, shown as exactly what a till sees differently. */
 import { describe, expect, it, test } from 'vitest';
-import type { Profile } from '../../src/sandbox/profile.ts';
+import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { ARGENTINA, BRAZIL, call, DEVICE, tokenOf, topicOf } from '../kit.ts';
 import { rawRequest, sendRaw, startRawUpstream } from '../proxy/http/raw.ts';
 import { startOutside } from '../proxy/http/unruly.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type App, startApp } from '../../src/app/app.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Clock } from '../../src/proxy/runtime.ts';
-import { createFault, faultSchema } from '../../src/sandbox/faults.ts';
+import { createFault, faultSchema } from '../../src/sandbox/control.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { call, OPS_TOKEN, sandboxProfile, tables } from '../kit.ts';

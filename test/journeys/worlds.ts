@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/app/runtime.ts';
 import type { Clock } from '../../src/proxy/runtime.ts';
-import type { Profile } from '../../src/sandbox/profile.ts';
+import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { type Bench, call, type Receiver, startBench, startReceiver } from '../kit.ts';
 import { closed, reportOnClosed, WORLD_KEY } from './limitation-hits.ts';

@@ -6,8 +6,7 @@ import { addressWordings } from '../../src/locales/sentences/addresses.ts';
 import { storedSentences } from '../../src/locales/sentences/stored.ts';
 import { heard, heardOfAddress, quoted, type StoredCode, say } from '../../src/locales/sentences.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { rowsOf } from '../../src/mapping/row.ts';
-import { wholeRows } from '../../src/mapping/whole-rows.ts';
+import { rowsOf, wholeRows } from '../../src/mapping/row.ts';
 
 /** Facts for any sentence: numbers and words as they occur. */
 const FACTS: Record<string, string | number> = {

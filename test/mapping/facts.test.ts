@@ -1,10 +1,9 @@
 /** What tables say of a field beside translating it: weights and advice for the loss ledger. */
 import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
-import { lossFacts } from '../../src/mapping/facts.ts';
+import { lossFacts } from '../../src/mapping/fields.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { rowsOf } from '../../src/mapping/row.ts';
-import { wholeRows } from '../../src/mapping/whole-rows.ts';
+import { rowsOf, wholeRows } from '../../src/mapping/row.ts';
 import { operationOf, tablesDirectory } from './kit.ts';
 
 const tables = loadTables(tablesDirectory);

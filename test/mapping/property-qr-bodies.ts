@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
-import { callableUrl } from '../../src/contract/notice-url.ts';
+import { callableUrl } from '../../src/contract/identifiers.ts';
 import { maybe, spelled, spelledQuantity, texts, unknownKeys, type Written } from './property-kit.ts';
 
 /** The sites of the cast, one that no table names, and a merchant whose site is not known. */

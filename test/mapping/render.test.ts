@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { renderReadme } from '../../src/mapping/render.ts';
-import { renderLimitations } from '../../src/mapping/render-limitations.ts';
+import { renderLimitations, renderReadme } from '../../src/mapping/render.ts';
 import { tablesDirectory } from './kit.ts';
 
 const tables = loadTables(tablesDirectory);

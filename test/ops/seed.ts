@@ -7,7 +7,7 @@ import type { CapturedMessages, Exchange } from '../../src/proxy/evidence/exchan
 import { type MerchantSettings, merchantSettings } from '../../src/proxy/routing/merchant.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import { createVault } from '../../src/proxy/vault.ts';
-import { firedRows } from '../../src/store/fired-rows.ts';
+import { firedRows } from '../../src/store/exchanges.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
 /** Of the cast, by the last three digits of its ids. */

@@ -4,10 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Documents } from '../../src/mapping/assemble.ts';
-import { check, printFailures } from '../../src/mapping/check.ts';
-import { checkDoubleReads, checkFacts } from '../../src/mapping/check-facts.ts';
-import { checkTable } from '../../src/mapping/check-rows.ts';
-import { checkErrors } from '../../src/mapping/check-rules.ts';
+import { check, checkDoubleReads, checkFacts, printFailures } from '../../src/mapping/check.ts';
+import { checkErrors, checkTable } from '../../src/mapping/check-rows.ts';
 import { readDocuments } from '../../src/mapping/load.ts';
 import { fieldTable, type WrittenTable } from '../../src/mapping/schema.ts';
 

@@ -5,10 +5,9 @@ import { z } from 'zod';
 import { PuenteError } from '../../src/error.ts';
 import { assemble, rowIds } from '../../src/mapping/assemble.ts';
 import { compileTable } from '../../src/mapping/compile.ts';
-import { contractOf } from '../../src/mapping/contracts.ts';
-import { errorFinder, readError, wantsDetail } from '../../src/mapping/errors.ts';
-import { factsFinder } from '../../src/mapping/facts.ts';
-import { fieldFinder, fieldsThatCame, hasValue } from '../../src/mapping/fields.ts';
+import { contractOf, findIn, leavesOf, looseObjectsOf, shapeOf } from '../../src/mapping/contracts.ts';
+import { errorFinder, readError, refusal, sourceRefusal, wantsDetail } from '../../src/mapping/errors.ts';
+import { factsFinder, fieldFinder, fieldsThatCame, hasValue } from '../../src/mapping/fields.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { compareAnswers } from '../../src/mapping/match.ts';
 import {
@@ -21,12 +20,9 @@ import {
   reader,
   writer,
 } from '../../src/mapping/path.ts';
-import { refusal, sourceRefusal } from '../../src/mapping/refusal.ts';
-import { rowsOf } from '../../src/mapping/row.ts';
+import { rowsOf, wholeRows } from '../../src/mapping/row.ts';
 import { errorsTable, fieldTable, type WrittenOperation, type WrittenTable } from '../../src/mapping/schema.ts';
-import { findIn, leavesOf, looseObjectsOf, shapeOf } from '../../src/mapping/shape.ts';
 import type { Operation } from '../../src/mapping/tables.ts';
-import { wholeRows } from '../../src/mapping/whole-rows.ts';
 
 const tables = loadTables('mappings');
 const why = 'A reason that is long enough.';

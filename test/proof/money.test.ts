@@ -16,8 +16,7 @@ import {
 } from '../../src/contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf, writtenAmount, writtenQuantity } from '../../src/contract/legacy-amount.ts';
 import type { Order } from '../../src/contract/orders.ts';
-import { decimalText, minorUnits } from '../../src/mapping/amount.ts';
-import { askedAmount } from '../../src/mapping/asked-amount.ts';
+import { askedAmount, decimalText, minorUnits } from '../../src/mapping/amount.ts';
 import {
   factsOf,
   findRefund,

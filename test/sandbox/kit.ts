@@ -1,6 +1,6 @@
 /** What every sandbox test starts from: a sandbox on a free port, the cast's tokens, and calls over real HTTP. */
 import { Agent, request } from 'undici';
-import type { Profile } from '../../src/sandbox/profile.ts';
+import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 
 export const ARGENTINA = '700100200';

@@ -1,6 +1,6 @@
 /** `GET /v1/payments/search` of the sandbox: filters, ranges, sorting, paging. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { parseMoment } from '../../src/sandbox/search-moment.ts';
+import { parseMoment } from '../../src/sandbox/dates.ts';
 import { ARGENTINA, BRAZIL, type Kit, openKit, tokenOf } from './kit.ts';
 import { advance, configure, DAY_MS, payIntent, payOrder, payQr } from './payment-kit.ts';
 

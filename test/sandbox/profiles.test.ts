@@ -1,6 +1,6 @@
 /** The two profiles side by side: the specification to the letter, and what the field does differently. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Profile, profileSettings } from '../../src/sandbox/profile.ts';
+import { type Profile, profileSettings } from '../../src/sandbox/assumptions.ts';
 import { BRAZIL, CHILE, codeOf, orderBody, UNKNOWN_ORDER, VIRTUAL_TERMINAL } from './kit.ts';
 import { amount, openQrKit, type QrKit, qrBody, qrItem } from './qr-kit.ts';
 

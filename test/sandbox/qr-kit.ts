@@ -1,5 +1,5 @@
 /** What the tests of QR orders add to the kit: a good body, a buyer, and the list of what a till shows. */
-import type { Profile } from '../../src/sandbox/profile.ts';
+import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { ARGENTINA, type CallOptions, type Kit, openKit, type Reply } from './kit.ts';
 
 export const TILL = 'SUC001POS001';

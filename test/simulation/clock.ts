@@ -1,6 +1,6 @@
 /** Virtual time for a whole world in one thread: hours pass in milliseconds, and everything happens in one order. */
 import { setImmediate as realImmediate } from 'node:timers';
-import { createTimerQueue, type Timer, type TimerQueue } from '../../src/sandbox/timer-queue.ts';
+import { createTimerQueue, type Timer, type TimerQueue } from '../../src/sandbox/clock.ts';
 
 /** 2026-11-21 12:00 UTC: a Saturday noon, no daylight saving near. */
 export const START_MS = Date.UTC(2026, 10, 21, 12);

@@ -1,6 +1,6 @@
 /** The way of webhooks to the product: lost, late, doubled, out of order, forged, and sent again until they are taken. */
 import { createHmac } from 'node:crypto';
-import type { Letter } from '../../src/sandbox/delivery.ts';
+import type { Letter } from '../../src/sandbox/webhooks.ts';
 import type { Random } from '../crash/random.ts';
 import type { SimulatedClock } from './clock.ts';
 import type { Ask, Reply } from './door.ts';

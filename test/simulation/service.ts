@@ -1,7 +1,6 @@
 /** The upstream and the legacy service in this thread: the sandbox's own stories, without HTTP and without its clock running. */
 import type { Router } from 'express';
-import { usersRouter } from '../../src/sandbox/account/users.ts';
-import type { Letter } from '../../src/sandbox/delivery.ts';
+import { usersRouter } from '../../src/sandbox/account/tills.ts';
 import { announcePayments } from '../../src/sandbox/legacy/qr/notices.ts';
 import { legacyQrRouter } from '../../src/sandbox/legacy/qr/router.ts';
 import { createQrState } from '../../src/sandbox/legacy/qr/state.ts';
@@ -9,7 +8,7 @@ import { legacyRouter } from '../../src/sandbox/legacy/router.ts';
 import { createLegacyState, feedAccount, type LegacyState } from '../../src/sandbox/legacy/state.ts';
 import { ordersRouter } from '../../src/sandbox/orders.ts';
 import { paymentsRouter } from '../../src/sandbox/payments/router.ts';
-import { createWebhooks } from '../../src/sandbox/webhooks.ts';
+import { createWebhooks, type Letter } from '../../src/sandbox/webhooks.ts';
 import { createWorld, type World } from '../../src/sandbox/world.ts';
 import { type Ask, type Reply, SimulatedResponse, simulatedRequest } from './door.ts';
 

@@ -1,16 +1,15 @@
 /** The product's own SQLite store on a database in memory, committing in this thread; it survives the product's process. */
 import Database from 'better-sqlite3';
 import type { Store } from '../../src/proxy/store.ts';
+import type { Unit } from '../../src/store/engine.ts';
 import { tidyInbox } from '../../src/store/events.ts';
-import { doubtLegacySales } from '../../src/store/legacy-sales.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
+import { doubtLegacySales } from '../../src/store/routing.ts';
 import { commitGroup, prepareCommits } from '../../src/store/sqlite/commit.ts';
-import { MIGRATIONS_DIRECTORY } from '../../src/store/sqlite/file.ts';
-import { migrate } from '../../src/store/sqlite/migrate.ts';
-import { type Committer, WriteQueue } from '../../src/store/sqlite/queue.ts';
+import { MIGRATIONS_DIRECTORY, migrate } from '../../src/store/sqlite/file.ts';
+import { type Committer, WriteQueue } from '../../src/store/sqlite/group-commit.ts';
 import { readerOn } from '../../src/store/sqlite/reader.ts';
 import { assembleStore } from '../../src/store/sqlite/store.ts';
-import type { Unit } from '../../src/store/unit.ts';
 import type { Random } from '../crash/random.ts';
 import type { SimulatedClock } from './clock.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { firedRows, firedText } from '../../src/store/fired-rows.ts';
+import { firedRows, firedText } from '../../src/store/exchanges.ts';
 
 describe('rows that fired', () => {
   it.each([

@@ -1,7 +1,7 @@
 /** Canary: some units are on orders; the preview says which, sales that are open stay, and a higher share only ever adds. */
-import type { DrainView } from '../../../src/ops/moves/drain.ts';
+
 import type { Judgement } from '../../../src/ops/moves/judge.ts';
-import type { Preview } from '../../../src/ops/moves/preview.ts';
+import type { DrainView, Preview } from '../../../src/ops/moves/preview.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { atTerminal, openIntent, readIntent } from '../point-till.ts';
 import type { Sale, Shop } from '../shop.ts';

@@ -1,6 +1,7 @@
 /** Orders: the last stage, with a second person's word; and the way back. */
-import type { DrainView } from '../../../src/ops/moves/drain.ts';
-import type { RolledBack } from '../../../src/ops/moves/rollback.ts';
+
+import type { RolledBack } from '../../../src/ops/moves/move.ts';
+import type { DrainView } from '../../../src/ops/moves/preview.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { askIntent, atTerminal, cancelIntent, openIntent, readIntent, refund } from '../point-till.ts';
 import type { Shop } from '../shop.ts';

@@ -1,6 +1,6 @@
 /** Shadow: the same calls, carried as ever, and translated on paper; what would break shows before it breaks. */
 import { isDeepStrictEqual } from 'node:util';
-import type { BulkView } from '../../../src/ops/moves/bulk-start.ts';
+import type { BulkView } from '../../../src/ops/moves/bulk.ts';
 import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';
 import type { Readiness } from '../../../src/ops/readiness/verdict.ts';
 import type { Journey, Scene } from '../journey.ts';

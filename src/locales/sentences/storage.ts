@@ -1,6 +1,6 @@
 /** What the store could not do, in English; what went wrong underneath stays in the words of database or disk. */
 
-/** By the kind of the failure (`src/store/failure.ts`): what happens now, and what to do. */
+/** By the kind of the failure (`src/store/engine.ts`): what happens now, and what to do. */
 const repairs = {
   constraint: 'this is a fault of Puente; report it',
   full: 'free disk space; Puente recovers by itself',

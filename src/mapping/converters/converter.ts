@@ -1,5 +1,5 @@
 /** What a converter is: a pure function that a row names in `with`, from a source value to a target value, a loss or a refusal. */
-import { firstCharacters, isWithinCharacters } from '../../contract/characters.ts';
+import { firstCharacters, isWithinCharacters } from '../../contract/identifiers.ts';
 import { plainNumber } from '../../contract/json.ts';
 import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
 import type { MarkedLimitation } from '../limitations.ts';

@@ -1,6 +1,5 @@
 /** Converters of the Point tables, and those that any table may use. */
-import { decimalText, minorUnits } from '../amount.ts';
-import { dateTime, instant } from '../moment.ts';
+import { dateTime, decimalText, instant, minorUnits } from '../amount.ts';
 import type { MappingContext } from '../tables.ts';
 import {
   type Converted,

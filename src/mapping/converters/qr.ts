@@ -1,14 +1,98 @@
 /** Converters of the QR tables: JSON numbers to decimal strings and back, limits of items, lifetimes. */
-import { isWithinCharacters } from '../../contract/characters.ts';
+
+import { callableUrl, isWithinCharacters } from '../../contract/identifiers.ts';
 import { plainNumber } from '../../contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf, withoutNoise } from '../../contract/legacy-amount.ts';
-import { callableUrl } from '../../contract/notice-url.ts';
 import { decimalText, minorUnits } from '../amount.ts';
 import type { MappingContext } from '../tables.ts';
 import { type Converted, type Converter, cutText, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
-import { type Asked, sponsorOf } from './merchant-orders.ts';
-import { foldItems, MAX_CODE, MAX_MEASURE, MAX_TITLE } from './qr-items.ts';
-import { lifeUntil, MAX_LIFE_S, MIN_LIFE_S, secondsOfHeader, V1_LIFE_S } from './qr-life.ts';
+import { type Asked, sponsorOf } from './payments.ts';
+
+// The limits of items in a QR order, and what becomes of a sale that has more than ten (`orders-api.md` §1.2).
+
+/** Longest title and longest description (`interface.md`, Order). */
+export const MAX_TITLE = 150;
+/** Longest measure (`interface.md`, Order). */
+export const MAX_MEASURE = 10;
+/** Longest code (`orders-api.md` §1.2). */
+export const MAX_CODE = 30;
+/** Most items of an order (`orders-api.md` §1.2). */
+const MAX_ITEMS = 10;
+
+/** An item as this table writes it. */
+interface OrderItem {
+  title: string;
+  unit_price: string;
+  quantity: number;
+}
+
+/** Never refuses a sale for its length, and never changes its sum: what is beyond nine becomes one item of quantity 1. */
+export function foldItems(value: unknown, exponent: number): Converted {
+  const items = value as OrderItem[]; // rows of the same table have just made them
+  if (items.length === 0) return NOTHING;
+  if (items.length <= MAX_ITEMS) return { value: items };
+  const kept = items.slice(0, MAX_ITEMS - 1);
+  const rest = items.slice(MAX_ITEMS - 1);
+  const minor = rest.reduce((sum, item) => sum + (minorUnits(item.unit_price, exponent) ?? 0) * item.quantity, 0);
+  const { value: title } = cutText(rest[0]?.title, MAX_TITLE - SUFFIX_ROOM);
+  const folded = {
+    title: `${title} +${rest.length - 1}`,
+    unit_price: decimalText(minor, exponent),
+    quantity: 1,
+    unit_measure: 'unit',
+  };
+  const loss = `orders take ${MAX_ITEMS} items; the last ${rest.length} of ${items.length} became one`;
+  return { value: [...kept, folded], loss };
+}
+
+/** ` +` and a number of items that a body of 64 KiB can't outgrow. */
+const SUFFIX_ROOM = 8;
+
+// How long a QR order lives: the header of v1 in seconds, the date of v2, and the limits of orders (`legacy-qr.md`
+// §10).
+
+/** Shortest and longest life of a QR order, seconds (`interface.md`, Limits: 30 s and 3600 h). */
+export const MIN_LIFE_S = 30;
+export const MAX_LIFE_S = 3600 * 3600;
+/** What v1 lived without a header, seconds (`legacy-qr.md` §1.1). */
+export const V1_LIFE_S = 600;
+
+/** ISO 8601 with an offset; tills send milliseconds, and offsets with and without a colon (`legacy-qr.md` §1.2). */
+const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})$/;
+
+/** Whole seconds in a header, as a duration. */
+export function secondsOfHeader(value: unknown): Converted {
+  const seconds = /^[1-9]\d{0,8}$/.test(String(value)) ? Number(value) : null;
+  if (seconds !== null) return clamped(seconds);
+  const loss = `the lifetime is not a number of seconds; taken as ${V1_LIFE_S}`;
+  return { value: `PT${V1_LIFE_S}S`, loss };
+}
+
+/**
+ * The date counts more than the header, because it is the documented one.
+ * @param fallback the header's duration, when there was one.
+ */
+export function lifeUntil(fallback: unknown, date: unknown, context: MappingContext): Converted {
+  if (typeof date !== 'string') return fallback === undefined ? NOTHING : { value: fallback };
+  const until = MOMENT.test(date) && isOnCalendar(date) ? Date.parse(date) : Number.NaN;
+  const left_ms = until - Number(context.received_at);
+  if (!(left_ms > 0)) return { refusal: { error: 'invalid_property', detail: 'expiration_date' } };
+  return clamped(Math.floor(left_ms / 1000));
+}
+
+/** `Date.parse` takes the 31st of a shorter month for a day of the next one. */
+function isOnCalendar(date: string): boolean {
+  const day = date.slice(0, 10);
+  const at = Date.parse(`${day}T00:00:00Z`);
+  return !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === day;
+}
+
+function clamped(seconds: number): Converted {
+  const life = Math.min(Math.max(seconds, MIN_LIFE_S), MAX_LIFE_S);
+  const value = `PT${life}S`;
+  if (life === seconds) return { value };
+  return { value, loss: `an order lives ${MIN_LIFE_S} to ${MAX_LIFE_S} seconds; taken as ${life}` };
+}
 
 /** What `sites.yaml` says of a site that nobody knows; ISO 4217 has it for no currency. */
 const NO_CURRENCY = 'XXX';

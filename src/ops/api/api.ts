@@ -1,35 +1,23 @@
 /** All that people and their programs ask the ops door for: the API of every feature, and the console on top of it. */
 import { Router } from 'express';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import type { Log } from '../../proxy/runtime.ts';
 import { version } from '../../version.ts';
 import { createFleet } from '../fleet/fleet.ts';
-import { auditRoutes } from './audit.ts';
-import { backupRoutes } from './backup.ts';
-import { brownoutRoutes } from './brownouts.ts';
-import { captureRoutes } from './capture.ts';
-import { differencesRoutes } from './differences.ts';
-import { doctorRoutes } from './doctor.ts';
-import { eraseRoutes } from './erase.ts';
-import { evidenceRoutes } from './evidence.ts';
-import { fleetRoutes } from './fleet.ts';
-import { inProcessApi } from './in-process.ts';
-import { incidentRoutes } from './incidents.ts';
-import { merchantRoutes } from './merchants.ts';
-import { moveRoutes } from './moves.ts';
+import { createSessions, createSignIn, membersOf, type Sessions, type SignIn } from './access.ts';
+import { captureRoutes, differencesRoutes, evidenceRoutes, readinessRoutes, registerRoutes } from './evidence.ts';
+import { auditRoutes, fleetRoutes, incidentRoutes } from './fleet.ts';
+import { eraseRoutes, merchantRoutes } from './merchants.ts';
+import { brownoutRoutes, moveRoutes, safetyRoutes, stageRoutes } from './moves.ts';
 import { noticeRoutes } from './notices.ts';
 import { openApiRoute } from './openapi.ts';
-import { membersOf } from './people.ts';
-import { readinessRoutes } from './readiness.ts';
-import { reconcileRoutes } from './reconcile.ts';
-import { registerRoutes } from './register.ts';
 import { reportRoutes } from './report.ts';
-import type { OpsParts, OpsRoute } from './route.ts';
-import { opsRouter } from './router.ts';
-import { safetyRoutes } from './safety.ts';
+import { type OpsParts, type OpsRoute, opsRouter, type Person, runRow } from './router.ts';
 import type { OpsDoor } from './server.ts';
-import { createSessions } from './session.ts';
-import { createSignIn } from './sign-in.ts';
-import { stageRoutes } from './stage.ts';
+import { isStreamed } from './stream.ts';
 import { traceRoutes } from './trace.ts';
+import { backupRoutes, doctorRoutes, reconcileRoutes } from './upkeep.ts';
 
 /** Every route of the API; a feature's rows stand in its own file. */
 const features: OpsRoute[] = [
@@ -70,4 +58,47 @@ export function operatorsRouter(door: OpsDoor): Router {
     router.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, log: runtime.log }));
   }
   return router;
+}
+
+// The ops API for whoever lives in the same process, such as the console: the same rows, roles, schemas and refusals.
+
+/** Names a row as the API's own page does: `GET /api/merchants/:id`. */
+export type RowName = `${OpsRoute['method']} /api/${string}`;
+
+export interface Asked {
+  path?: Record<string, string>;
+  query?: Record<string, unknown>;
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+export interface OpsApi {
+  /**
+   * Runs a row for a person. The answer is what a client reads of the JSON, in the form that the row's schema says.
+   * @throws PuenteError as the API refuses. @throws TypeError for a row that there is not.
+   */
+  ask(person: Person, row: RowName, asked?: Asked): Promise<unknown>;
+}
+
+/** What the console is handed: the API, and who is who. */
+export interface ConsoleParts {
+  api: OpsApi;
+  signIn: Pick<SignIn, 'memberOf'>;
+  sessions: Sessions;
+  log: Log;
+}
+
+export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi {
+  const named = new Map(rows.map((row) => [`${row.method} ${row.path}`, row]));
+  return {
+    async ask(person, name, { path = {}, query = {}, body, signal = new AbortController().signal } = {}) {
+      const row = named.get(name);
+      if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
+      if (row.body === undefined && body !== undefined)
+        throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
+      const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
+      const answer = await runRow(row, parts, { person, path, query: given, body, signal });
+      return isStreamed(answer) ? answer : JSON.parse(JSON.stringify(answer ?? {}));
+    },
+  };
 }

@@ -3,10 +3,27 @@
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Response } from 'express';
 import { z } from 'zod';
-import { type ErrorCode, errorCodes, PuenteError } from '../../error.ts';
+import { type ErrorCode, errorCodes, PuenteError, type Said, type Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Log } from '../../proxy/runtime.ts';
-import { said } from './said.ts';
+
+// A sentence by its code and facts, as the ops API tells it beside the English one.
+
+export type { Said } from '../../error.ts';
+
+export const said = z
+  .object({
+    code: z.string().describe('of the sentence, a word for programs'),
+    facts: z.record(z.string(), z.unknown()).describe('what the sentence tells; instants are RFC 3339'),
+  })
+  .describe('the sentence by its code, to be said in another language') as unknown as z.ZodType<Said>; // facts are core's own
+
+/** Refusals of pages, which no operation makes. */
+export const pageRefusals = {
+  no_page: say('refusal.no_page', {}),
+  form: say('refusal.form', {}),
+  no_file: say('refusal.no_file', {}),
+} as const satisfies Record<string, Spoken>;
 
 /** The body of every refusal; facts of the error stand beside the two. */
 export const refusalBody = z.looseObject({

@@ -1,12 +1,31 @@
-/** Evidence on the ops door: the loss ledger, the coverage matrix, what no table knows, what the shadow said. */
+/** Evidence on the ops API: losses, coverage, unknown names, differences, readiness, captures, limitations and assumptions. */
 import { z } from 'zod';
-import { coverageQuery, coverageStates, viewCoverage } from '../readiness/coverage.ts';
-import { merchantId } from '../readiness/differences.ts';
-import { lossQuery, lossWeights, viewLosses } from '../readiness/losses.ts';
-import { byMerchant, viewUnknowns, viewVerdicts } from '../readiness/unknowns.ts';
-import { parsed } from './parse.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
-import { said } from './said.ts';
+import { differenceStates, verdicts } from '../../proxy/records/evidence.ts';
+import { exchangeLines, exchangesQuery } from '../capture/format.ts';
+import {
+  byMerchant,
+  coverageQuery,
+  coverageStates,
+  lossQuery,
+  lossWeights,
+  viewCoverage,
+  viewLosses,
+  viewUnknowns,
+  viewVerdicts,
+} from '../readiness/coverage.ts';
+import {
+  differenceJudgement,
+  differenceKinds,
+  differenceQuery,
+  judgeDifference,
+  merchantId,
+  viewDifference,
+  viewDifferences,
+} from '../readiness/differences.ts';
+import { viewReadiness } from '../readiness/readiness.ts';
+import { findingCodes } from '../readiness/verdict.ts';
+import { said } from './errors.ts';
+import { type OpsRoute, opsRoute, parsed, type Streamed, streamed } from './router.ts';
 
 const loss = z.object({
   merchant_id: z.string(),
@@ -105,5 +124,171 @@ export const evidenceRoutes: OpsRoute[] = [
     answer: z.object({ verdicts: z.array(verdict) }),
     command: 'verdicts',
     run: async ({ runtime }, { query }) => ({ verdicts: await viewVerdicts(runtime, query) }),
+  }),
+];
+
+// The inbox of differences on the ops door: list, show, judge.
+
+const difference = z.object({
+  merchant_id: z.string(),
+  signature: z.string().describe('the same for the same finding, whatever the values'),
+  operation: z.string(),
+  what: z.enum(differenceKinds),
+  path: z.string().describe('in the legacy answer; empty for the whole'),
+  legacy: z.string(),
+  orders: z.string(),
+  state: z.enum(differenceStates),
+  accepted_until: z.iso.datetime().nullable(),
+  note: z.string(),
+  who: z.string().nullable(),
+  count: z.int(),
+  first_at: z.iso.datetime(),
+  last_at: z.iso.datetime(),
+  sample: z.string(),
+  tables_revision: z.string(),
+  revision: z.int(),
+});
+
+export const differencesView = z.object({ differences: z.array(difference) });
+
+const path = '/api/differences/:merchant/:signature';
+
+export const differencesRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/differences',
+    role: 'viewer',
+    summary: 'Differences between the sides, grouped by signature; those that nobody has judged first.',
+    query: differenceQuery,
+    answer: differencesView,
+    command: 'differences list',
+    run: async ({ runtime }, { query }) => ({ differences: await viewDifferences(runtime, query) }),
+  }),
+  opsRoute({
+    method: 'GET',
+    path,
+    role: 'viewer',
+    summary: 'One difference, with what each side said.',
+    answer: difference,
+    command: 'differences show',
+    run: ({ runtime }, { path }) => viewDifference(runtime, parsed(merchantId, path.merchant), path.signature ?? ''),
+  }),
+  opsRoute({
+    method: 'PUT',
+    path,
+    role: 'operator',
+    summary: 'Says that a difference is explained, accepted until a date, or fixed.',
+    body: differenceJudgement,
+    answer: difference,
+    command: 'differences judge',
+    run: ({ runtime }, { path, body, person }) =>
+      judgeDifference(runtime, parsed(merchantId, path.merchant), path.signature ?? '', body, person.name),
+  }),
+];
+
+// The readiness verdict on the ops door: may this merchant move, and why not.
+
+export const finding = z.object({
+  code: z.enum(findingCodes),
+  what: z.string().describe('one sentence: what, and how often'),
+  said,
+  command: z.string().nullable().describe('shows it, mends it, or proves it'),
+  operation: z.string().nullable(),
+  sample: z.string().nullable().describe('an exchange that shows it'),
+});
+
+export const readinessView = z.object({
+  merchant_id: z.string(),
+  verdict: z.enum(verdicts),
+  blockers: z.array(finding),
+  unproven: z.array(finding),
+  remarks: z.array(finding),
+  operations: z.array(
+    z.object({
+      operation: z.string(),
+      kind: z.enum(['devices', 'intents', 'qr', 'payments']),
+      calls: z.int(),
+      outcomes: z.object({ ok: z.int(), business: z.int(), auth: z.int(), fault: z.int() }),
+      verdict: z.enum(verdicts),
+    }),
+  ),
+  judged_at: z.iso.datetime(),
+  tables_revision: z.string(),
+});
+
+export const readinessRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/merchants/:id/readiness',
+    role: 'viewer',
+    summary: 'The readiness verdict: what blocks the next move, what no traffic has proven, and what would prove it.',
+    answer: readinessView,
+    command: 'can-migrate',
+    run: ({ runtime }, { path }) => viewReadiness(runtime, parsed(merchantId, path.id)),
+  }),
+];
+
+// Exchanges on the ops door, as a capture file for `puente assess` and `puente replay`.
+
+const NDJSON = 'application/x-ndjson';
+
+export const captureRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/exchanges',
+    role: 'viewer',
+    summary: 'Exchanges of a merchant or the fleet as a capture file, JSON lines, redacted as they were captured.',
+    query: exchangesQuery,
+    answer: { streams: [NDJSON] },
+    command: 'capture export',
+    run: async ({ runtime }, { query }) =>
+      streamed({
+        content_type: NDJSON,
+        file_name: `puente-capture-${query.merchant ?? 'all-merchants'}.jsonl`,
+        parts: exchangeLines(runtime, query),
+      } satisfies Streamed),
+  }),
+];
+
+// The register on the ops door: every limitation, and every assumption with its value in force.
+
+export const limitationsView = z.object({
+  limitations: z.array(
+    z.object({
+      id: z.string(),
+      title: z.string(),
+      effect: z.string(),
+      workaround: z.string(),
+      operations: z.array(z.string()),
+    }),
+  ),
+});
+
+export const assumptionsView = z.object({
+  assumptions: z.array(z.object({ name: z.string(), value: z.string(), sentence: z.string() })),
+});
+
+export const registerRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/limitations',
+    role: 'viewer',
+    summary: 'Where a till sees something else than the legacy API showed it: effect and workaround of each.',
+    answer: limitationsView,
+    command: 'limitations',
+    run: async ({ runtime }) => ({
+      limitations: runtime.tables.limitations.map(({ id, title, effect, workaround, operations }) => {
+        return { id, title, effect, workaround, operations: [...operations] };
+      }),
+    }),
+  }),
+  opsRoute({
+    method: 'GET',
+    path: '/api/assumptions',
+    role: 'viewer',
+    summary: 'What the specification leaves open, each with its value in force and what it decides.',
+    answer: assumptionsView,
+    command: 'assumptions',
+    run: async ({ report_facts }) => ({ assumptions: report_facts.assumptions }),
   }),
 ];

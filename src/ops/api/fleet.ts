@@ -1,11 +1,13 @@
-/** The fleet on the ops door: every merchant with its stage, the health of both lanes, what drains, and what is in its way. */
-
+/** The fleet, its incidents and the audit trail on the ops API. */
 import { z } from 'zod';
+import { auditActions } from '../../proxy/audit.ts';
 import { verdicts } from '../../proxy/records/evidence.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import { auditQuery, verifyQuery, viewAudit, viewChain } from '../audit.ts';
 import { fleetQuery } from '../fleet/select.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
-import { said } from './said.ts';
+import { incidentQuery, viewIncidents } from '../report/decisions.ts';
+import { said } from './errors.ts';
+import { type OpsRoute, opsRoute } from './router.ts';
 
 const lanePulse = z.object({
   calls: z.int(),
@@ -70,5 +72,92 @@ export const fleetRoutes: OpsRoute[] = [
     answer: fleetView,
     command: 'fleet',
     run: ({ fleet }, { query }) => fleet.view(query),
+  }),
+];
+
+// Incidents on the ops door: what Puente noticed or did by itself.
+
+/** A line of the audit chain, as decision or incident. */
+export const incidentLine = z.object({
+  sequence: z.int(),
+  at: z.iso.datetime(),
+  who: z.string(),
+  action: z.string(),
+  subject: z.string().describe('a merchant, or a sale by its legacy id'),
+  reason: z.string(),
+  said: said.nullable(),
+  before: z.unknown(),
+  after: z.unknown(),
+  evidence: z.record(z.string(), z.unknown()),
+});
+
+export const incidentsView = z.object({
+  incidents: z.array(incidentLine),
+  left_out: z.int(),
+});
+
+export const incidentRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/incidents',
+    role: 'viewer',
+    summary:
+      'What Puente noticed or did by itself, newest first: safety stops, settlements, mismatches, held terminals.',
+    query: incidentQuery,
+    answer: incidentsView,
+    command: 'incidents',
+    run: ({ runtime }, { query, signal }) => viewIncidents(runtime, query, signal),
+  }),
+];
+
+// The audit trail on the ops door: read it, and prove that nobody changed it.
+
+const auditLine = z.object({
+  sequence: z.int(),
+  at: z.iso.datetime(),
+  who: z.string(),
+  action: z.string(),
+  subject: z.string(),
+  reason: z.string(),
+  said: said.nullable(),
+  detail: z.record(z.string(), z.unknown()),
+  hash: z.string(),
+});
+
+const chainMark = z.object({ sequence: z.int(), hash: z.string() });
+
+/** What the query's `action` may name. */
+export { auditActions };
+
+export const auditView = z.object({ lines: z.array(auditLine) });
+
+export const chainReport = z.object({
+  intact: z.boolean(),
+  lines: z.int(),
+  head: chainMark.nullable(),
+  expected: chainMark.nullable(),
+  broken: z.object({ sequence: z.int(), reason: z.string(), said: said.nullable() }).nullable(),
+});
+
+export const auditRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/audit',
+    role: 'viewer',
+    summary: 'Decisions, newest first: who, when, why, what was before and after.',
+    query: auditQuery,
+    answer: auditView,
+    command: 'audit list',
+    run: async ({ runtime }, { query }) => ({ lines: await viewAudit(runtime, query) }),
+  }),
+  opsRoute({
+    method: 'GET',
+    path: '/api/audit/verify',
+    role: 'viewer',
+    summary: 'Checks the whole chain of decisions, and that a line noted elsewhere is still in it.',
+    query: verifyQuery,
+    answer: chainReport,
+    command: 'audit verify',
+    run: ({ runtime }, { query }) => viewChain(runtime, query),
   }),
 ];

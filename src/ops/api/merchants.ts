@@ -1,8 +1,11 @@
 /** Merchants on the ops door: who there is, and what is set for each. */
 import { z } from 'zod';
+import { say } from '../../locales/sentences.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
-import { changeMerchant, merchantChange, viewMerchant, viewMerchants } from '../merchants/operate.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { changeMerchant, merchantChange, viewMerchant, viewMerchants } from '../merchants.ts';
+import { eraseAsk, eraseMerchant } from '../upkeep/erase.ts';
+import { said } from './errors.ts';
+import { type OpsRoute, opsRoute } from './router.ts';
 
 /** A merchant as operators see it; no secret, and of a URL only where it goes. */
 export const merchantView = z.looseObject({
@@ -47,5 +50,32 @@ export const merchantRoutes: OpsRoute[] = [
     command: 'merchants set',
     run: ({ runtime, checkUrl }, { path, body, person }) =>
       changeMerchant(runtime, path.id ?? '', body, person.name, checkUrl),
+  }),
+];
+
+// Erasing a merchant on the ops door: counted first, then gone.
+
+const rows = z.record(z.string(), z.int());
+
+export const eraseRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'POST',
+    path: '/api/merchants/:id/erase',
+    role: 'approver',
+    role_note: say('role_note.erase', {}),
+    summary:
+      'Counts everything of a merchant, and deletes it with `apply`; refused while its work is open. Audit lines stay.',
+    body: eraseAsk,
+    answer: z.object({
+      merchant_id: z.string(),
+      erased: z.boolean(),
+      holdings: rows.describe('Rows there are; after an erase, rows that are gone.'),
+      open: rows,
+      in_the_way: z.array(z.string()),
+      in_the_way_said: z.array(said),
+      backups: z.array(z.string()).describe('Backups of before, which hold it still.'),
+    }),
+    command: 'erase',
+    run: ({ runtime }, { path, body, person }) => eraseMerchant(runtime, path.id ?? '', body, person.name),
   }),
 ];

@@ -1,7 +1,10 @@
-/** Moves that wait for a second person, and bulk moves, on the ops door. */
-
+/** Moves on the ops API: preview, move, roll back, what is still open; proposals and bulk moves; brown-outs and safety stops. */
 import { z } from 'zod';
-import { abortBulk, bulkAbort, bulkAsk, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk-start.ts';
+import { routedKinds, safetyModes } from '../../proxy/routing/merchant.ts';
+import { abortBrownout, brownoutAbort, brownoutAsk, scheduleBrownout, viewBrownouts } from '../moves/brownouts.ts';
+import { abortBulk, bulkAbort, bulkAsk, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
+import { moveStage, previewAsk, previewStage, rollBack, rollbackAsk, stageChange } from '../moves/move.ts';
+import { viewDrain } from '../moves/preview.ts';
 import {
   approveMove,
   decision,
@@ -11,10 +14,11 @@ import {
   viewProposal,
   viewProposals,
 } from '../moves/proposals.ts';
+import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
+import { said } from './errors.ts';
+import { finding } from './evidence.ts';
 import { merchantView } from './merchants.ts';
-import { finding } from './readiness.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
-import { said } from './said.ts';
+import { type OpsRoute, opsRoute } from './router.ts';
 
 const preview = z.looseObject({
   changes: z.array(z.string()),
@@ -151,5 +155,188 @@ export const moveRoutes: OpsRoute[] = [
     answer: bulkView,
     command: 'bulk abort',
     run: ({ runtime }, { path, body, person }) => abortBulk(runtime, path.id ?? '', body.reason, person),
+  }),
+];
+
+// Moves: preview, move, roll back, and what is still open.
+
+const openUnit = z.object({
+  unit: z.string().describe('`point:<terminal>` or `qr:<point of sale>`'),
+  open: z.int(),
+  oldest_at: z.iso.datetime().nullable(),
+  latest_end_at: z.iso.datetime().nullable(),
+  in_doubt: z.int().describe('Creates whose outcome nobody knows yet.'),
+});
+const openSide = openUnit.omit({ unit: true });
+
+/** What is still open on both sides. */
+export const drainView = z.looseObject({
+  merchant_id: z.string(),
+  at: z.iso.datetime(),
+  in_force: z.record(z.string(), z.unknown()),
+  orders: openSide.extend({
+    notices_pending: z.int(),
+    units: z.array(openUnit.extend({ notices_pending: z.int() })),
+  }),
+  legacy: openSide.extend({ units: z.array(openUnit) }),
+  safe_to_close_at: z.iso.datetime().nullable().describe('Null while a sale lives on beyond its lifetime.'),
+  says: z.string(),
+  said: z.array(said),
+});
+
+export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
+
+/** Moved at once, or proposed to a second person. */
+export const moveView = z.union([
+  merchantView.extend({ result: z.literal('moved'), judgement: judgementView }),
+  z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
+]);
+
+export const stageRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'PUT',
+    path: '/api/merchants/:id/stage',
+    role: 'operator',
+    summary: 'Moves a merchant, or one kind of its work; with a second approver asked for, proposes the move.',
+    body: stageChange,
+    answer: moveView,
+    command: 'stage',
+    run: ({ runtime }, { path, body, person }) => moveStage(runtime, path.id ?? '', body, person),
+  }),
+  opsRoute({
+    method: 'GET',
+    path: '/api/merchants/:id/stage/preview',
+    role: 'viewer',
+    summary: 'What a move would be told and touch: allowed or not, what is missing, units, calls a day, open work.',
+    query: previewAsk,
+    answer: previewView,
+    command: 'stage --dry-run',
+    run: ({ runtime }, { path, query, person }) => previewStage(runtime, path.id ?? '', query, person),
+  }),
+  opsRoute({
+    method: 'POST',
+    path: '/api/merchants/:id/rollback',
+    role: 'operator',
+    summary: 'Takes a merchant back to legacy now, all kinds of work, whatever else is going on.',
+    body: rollbackAsk,
+    answer: drainView,
+    command: 'rollback',
+    run: ({ runtime }, { path, body, person }) => rollBack(runtime, path.id ?? '', body.reason, person),
+  }),
+  opsRoute({
+    method: 'GET',
+    path: '/api/merchants/:id/drain',
+    role: 'viewer',
+    summary: 'What is still open on each side, unit by unit, and when it is over at the latest.',
+    answer: drainView,
+    command: 'drain',
+    run: ({ runtime }, { path }) => viewDrain(runtime, path.id ?? ''),
+  }),
+];
+
+// Brown-outs on the ops door: windows in which legacy refuses new work of chosen merchants, as a drill.
+
+const brownoutView = z.object({
+  id: z.string(),
+  from: z.iso.datetime(),
+  until: z.iso.datetime(),
+  reason: z.string(),
+  state: z.enum(['scheduled', 'running', 'over', 'aborted']),
+  aborted_at: z.iso.datetime().nullable(),
+  merchants: z.array(z.string()),
+});
+
+export const brownoutRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/brownouts',
+    role: 'viewer',
+    summary: 'Brown-outs, the latest window first.',
+    answer: z.object({ brownouts: z.array(brownoutView) }),
+    command: 'brownout list',
+    run: async ({ runtime }) => ({ brownouts: await viewBrownouts(runtime) }),
+  }),
+  opsRoute({
+    method: 'POST',
+    path: '/api/brownouts',
+    role: 'approver',
+    summary: 'Schedules a window of a day at most in which legacy refuses new work of the merchants named.',
+    body: brownoutAsk,
+    answer: brownoutView,
+    command: 'brownout schedule',
+    run: ({ runtime }, { body, person }) => scheduleBrownout(runtime, body, person.name),
+  }),
+  opsRoute({
+    method: 'POST',
+    path: '/api/brownouts/:id/abort',
+    role: 'operator',
+    summary: 'Ends a brown-out at once, for all its merchants.',
+    body: brownoutAbort,
+    answer: brownoutView,
+    command: 'brownout abort',
+    run: ({ runtime }, { path, body, person }) => abortBrownout(runtime, path.id ?? '', body.reason, person.name),
+  }),
+];
+
+// Safety stops on the ops door: what stands, what is counted, and the reset by hand.
+
+const trip = z.object({
+  kind: z.enum(routedKinds),
+  at: z.iso.datetime(),
+  why: z.string(),
+  said: said.nullable(),
+  evidence: z.object({
+    calls: z.int(),
+    faults: z.int(),
+    slow: z.int(),
+    in_a_row: z.int().exactOptional().describe('Faults since the last good call.'),
+    window_ms: z.int(),
+    sample: z.string().nullable().describe('An exchange that shows it.'),
+  }),
+  intended: z.string().describe("The operator's stage, which holds again after the reset."),
+});
+
+export const safetyView = z.object({
+  merchant_id: z.string(),
+  revision: z.int(),
+  mode: z.enum(safetyModes),
+  trips: z.array(trip),
+  now: z.array(
+    z.looseObject({ kind: z.enum(routedKinds), calls: z.int(), faults: z.int(), slow: z.int(), in_a_row: z.int() }),
+  ),
+  history: z.array(
+    z.object({ at: z.iso.datetime(), kind: z.string(), stopped: z.boolean(), why: z.string(), said: said.nullable() }),
+  ),
+});
+
+export const safetyRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/safety',
+    role: 'viewer',
+    summary: 'Every safety stop that stands.',
+    answer: z.object({ stops: z.array(trip.extend({ merchant_id: z.string() })) }),
+    command: 'safety show',
+    run: async ({ runtime }) => ({ stops: await viewStops(runtime) }),
+  }),
+  opsRoute({
+    method: 'GET',
+    path: '/api/merchants/:id/safety',
+    role: 'viewer',
+    summary:
+      'The safety stop of one merchant: its mode, what stands, what is counted now, and what it did or would have done.',
+    answer: safetyView,
+    command: 'safety show',
+    run: ({ runtime }, { path }) => viewSafety(runtime, path.id ?? ''),
+  }),
+  opsRoute({
+    method: 'POST',
+    path: '/api/merchants/:id/safety/reset',
+    role: 'operator',
+    summary: "Takes a safety stop away: new work of the kind follows the operator's stage again.",
+    body: resetAsk,
+    answer: merchantView,
+    command: 'safety reset',
+    run: ({ runtime }, { path, body, person }) => resetStop(runtime, path.id ?? '', body, person.name),
   }),
 ];

@@ -10,9 +10,9 @@ import {
   replayWindow,
   viewNotice,
   viewNotices,
-} from '../notices/log.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
-import { said } from './said.ts';
+} from '../notices.ts';
+import { said } from './errors.ts';
+import { type OpsRoute, opsRoute } from './router.ts';
 
 const attempt = z.object({
   at: z.iso.datetime(),

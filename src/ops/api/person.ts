@@ -1,4 +1,5 @@
-/** Who acts on the ops door: a name for audit lines, and a role (DESIGN decision 13). */
+/** Who acts on the ops API, with which role (DESIGN decision 13), and the reason that every change needs. */
+import { z } from 'zod';
 
 /** Each role may do what the ones before it may. */
 export const roles = ['viewer', 'operator', 'approver'] as const;
@@ -23,3 +24,9 @@ export function isEnough(role: Role, needed: Role): boolean {
 
 /** Who stands in lines that nobody decided. */
 export const BY_ITSELF = 'puente';
+
+// The one rule for why something is done: whoever changes anything says it, and the audit trail keeps it.
+
+/** What is said to whoever leaves it out, or is too short or long about it. */
+export const SAY_WHY = 'say why, in 3 to 500 characters; it stands in the audit line';
+export const reason = z.string(SAY_WHY).trim().min(3, SAY_WHY).max(500, SAY_WHY);

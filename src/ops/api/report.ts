@@ -5,17 +5,16 @@ import type { Said } from '../../error.ts';
 import type { Language, Words } from '../../locales/words.ts';
 import type { ExchangeFilter } from '../../proxy/records/evidence.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import { askOf, type ReportQuery, reportQuery } from '../report/ask.ts';
-import { compareQuery, compareReports } from '../report/compare.ts';
+import { figuresQuery, viewFigures } from '../report/charts.ts';
 import { exchangeCsv, exchangesHeader, reportCsv } from '../report/csv.ts';
-import { figuresQuery, viewFigures } from '../report/figures.ts';
-import { adviceFor } from '../report/findings.ts';
+import { compareQuery, compareReports } from '../report/diff.ts';
 import { gatherReport, type ReportFacts } from '../report/gather.ts';
 import { reportHtml } from '../report/html.ts';
-import type { LossLine } from '../report/report.ts';
-import { incidentLine } from './incidents.ts';
-import { type OpsRoute, opsRoute, type Streamed, streamed } from './route.ts';
-import { said } from './said.ts';
+import { askOf, type LossLine, type ReportQuery, reportQuery } from '../report/report.ts';
+import { adviceFor } from '../report/sections.ts';
+import { said } from './errors.ts';
+import { incidentLine } from './fleet.ts';
+import { type OpsRoute, opsRoute, type Streamed, streamed } from './router.ts';
 
 /** Exchanges read at once for a streamed file. */
 const PAGE = 1_000;

@@ -1,11 +1,187 @@
-/** Route rows into a router: role, schemas, operation, answer. */
+/** Routes of the ops API as rows: what each takes and gives, which role may use it, and the command that does the same; and the router made of them. */
+
 import express, { type Request, type RequestHandler, Router } from 'express';
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
-import type { OpsParts, OpsRoute } from './route.ts';
-import { permit, runRow } from './run-row.ts';
-import type { SignIn } from './sign-in.ts';
+import { z } from 'zod';
+import { PuenteError, type Spoken } from '../../error.ts';
+import { heardOfInput, say } from '../../locales/sentences.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { Installation } from '../doctor/finding.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { ReportFacts } from '../report/gather.ts';
+import type { SignIn } from './access.ts';
+import { isEnough, type Person, type Role } from './person.ts';
 import { isStreamed, sendStream, untilGone } from './stream.ts';
+
+export type { Person, Role } from './person.ts';
+
+/** What the operations of the ops door are handed beside the runtime. */
+export interface OpsParts {
+  runtime: Runtime;
+  /** Throws PuenteError blocked_address for a URL that the outbound guard would refuse. */
+  checkUrl(url: string): void;
+  /** What reports say of the installation. */
+  report_facts: ReportFacts;
+  /** What the doctor is told of it. */
+  installation: Installation;
+  /** The board's one read, shared by all who look. */
+  fleet: Fleet;
+}
+
+/** An answer that is not one JSON value: written in parts as they are made, never gathered in memory. */
+export interface Streamed {
+  content_type: string;
+  /** Offered to a browser as the file's name; null shows it in place. */
+  file_name: string | null;
+  parts: AsyncIterable<string>;
+}
+
+export interface OpsCall {
+  path: Record<string, string>;
+  /** Parsed by the row's schemas; a row says with one sentence what it takes them for. */
+  query: unknown;
+  body: unknown;
+  person: Person;
+  /** Aborted when the client goes before it has its answer. */
+  signal: AbortSignal;
+}
+
+export interface OpsRoute {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Express path below the door, e.g. `/api/merchants/:id`. */
+  path: string;
+  role: Role;
+  /** What a refusal for the role says beside it, where people would expect less to be enough. */
+  role_note?: Spoken;
+  /** One sentence for people. */
+  summary: string;
+  query?: z.ZodType;
+  body?: z.ZodType;
+  /** The JSON answer; of a streamed one, its content types. */
+  answer: z.ZodType | { streams: readonly string[] };
+  /** The command that does the same, as `merchants show`. */
+  command: string;
+  run(parts: OpsParts, call: OpsCall): Promise<unknown>;
+}
+
+/** Marks the answer of `run` as streamed. */
+export function streamed(answer: Streamed): Streamed & { streamed: true } {
+  return { ...answer, streamed: true };
+}
+
+/** Gives a row's `run` the types of its schemas; the door has parsed both by then. */
+export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
+  row: Omit<OpsRoute, 'query' | 'body' | 'run'> & {
+    query?: Query;
+    body?: Body;
+    run(
+      parts: OpsParts,
+      call: Omit<OpsCall, 'query' | 'body'> & { query: z.infer<Query>; body: z.infer<Body> },
+    ): Promise<unknown>;
+  },
+): OpsRoute {
+  return row as OpsRoute; // the door parses query and body with these very schemas before it calls `run`
+}
+
+// Reads what operators send, and says in one sentence what is wrong with it and what is allowed.
+
+/** @throws PuenteError bad_request, naming each field and what it may be. */
+export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const wrong = result.error.issues.map((issue) => sentence(schema, issue));
+  const once = new Map(wrong.map((one) => [one.text, one]));
+  throw new PuenteError('bad_request', [...once.values()], { between: '; ' });
+}
+
+/** One thing that is wrong: where, and what. */
+function sentence(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spoken {
+  if (issue.code === 'unrecognized_keys') return unknownFields(schema, issue);
+  const [nearest] = issue.code === 'invalid_union' ? nearestAlternative(issue) : [];
+  if (nearest !== undefined) return sentence(schema, { ...nearest, path: [...issue.path, ...nearest.path] });
+  const where = issue.path.join('.');
+  const [, expected] = /^Invalid input: expected (.*), received undefined$/.exec(issue.message) ?? [];
+  if (expected !== undefined && where !== '') return say('input.missing', { where, expected });
+  const wrong = heardOfInput(issue.message);
+  return where === '' ? say('input.whole', { wrong }) : say('input.at', { where, wrong });
+}
+
+function unknownFields(schema: z.core.$ZodType, issue: z.core.$ZodIssueUnrecognizedKeys): Spoken {
+  const fields = issue.keys.map((key) => [...issue.path, key.slice(0, 60)].join('.'));
+  const allowed = fieldsAt(schema, issue.path);
+  const count = fields.length;
+  return allowed?.length === 0
+    ? say('input.none_taken', { fields, count })
+    : say('input.unknown', { fields, count, allowed });
+}
+
+/** Of several forms that a value may have, the one with the least wrong is the one that was meant. */
+function nearestAlternative(issue: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[] {
+  const [nearest] = issue.errors.toSorted((first, second) => first.length - second.length);
+  return nearest ?? [];
+}
+
+/** The names that an object of the schema takes at a path; null where the schema doesn't say. */
+function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] | null {
+  const kind = unwrapped(schema);
+  const [name, ...rest] = path;
+  if (name === undefined) return kind instanceof z.ZodObject ? Object.keys(kind.shape) : null;
+  if (kind instanceof z.ZodArray && typeof name === 'number') return fieldsAt(kind.element, rest);
+  if (!(kind instanceof z.ZodObject) || typeof name !== 'string' || !Object.hasOwn(kind.shape, name)) return null;
+  const inner = kind.shape[name];
+  return inner === undefined ? null : fieldsAt(inner, rest);
+}
+
+function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
+  if (schema instanceof z.ZodPipe) return unwrapped(schema.in);
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
+    return unwrapped(schema.unwrap());
+  return schema;
+}
+
+// Runs a row for somebody, whichever door the call came by: the API and the console refuse and do the same.
+
+const NOTHING = z.strictObject({});
+
+/** What a call brings, before anything of it was looked at. */
+export interface RowAsk {
+  person: Person;
+  path: Record<string, string>;
+  query: unknown;
+  /** Undefined for none. */
+  body: unknown;
+  signal: AbortSignal;
+}
+
+/** @throws PuenteError forbidden when the person's role is not enough. */
+export function permit(row: OpsRoute, person: Person): void {
+  if (isEnough(person.role, row.role)) return;
+  throw new PuenteError(
+    'forbidden',
+    say('refusal.role', {
+      name: person.name,
+      role: person.role,
+      command: row.command,
+      row: `${row.method} ${row.path}`,
+      needed: row.role,
+      note: row.role_note ?? null,
+    }),
+    { facts: { role: person.role, needed: row.role } },
+  );
+}
+
+/** @throws PuenteError forbidden, bad_request for what the row does not take, and whatever the operation refuses. */
+export async function runRow(row: OpsRoute, parts: OpsParts, ask: RowAsk): Promise<unknown> {
+  permit(row, ask.person);
+  return row.run(parts, {
+    path: ask.path,
+    query: parsed(row.query ?? NOTHING, ask.query),
+    body: row.body === undefined ? undefined : parsed(row.body, ask.body ?? {}),
+    person: ask.person,
+    signal: ask.signal,
+  });
+}
+
+// Route rows into a router: role, schemas, operation, answer.
 
 /** Largest body of an operator's change: a bulk move names thousands of merchants, and nothing is larger. */
 const BODY_LIMIT = '512kb';

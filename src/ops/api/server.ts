@@ -7,11 +7,10 @@ import type { Admission } from '../../proxy/http/admission.ts';
 import { type LoadedLate, loadedLate } from '../../proxy/http/loaded-late.ts';
 import type { Metrics } from '../../proxy/telemetry/metrics.ts';
 import { version } from '../../version.ts';
+import { doorGuard, GUARD_HEADERS, type OpsTokens, sameOriginOnly } from './access.ts';
+import type { ConsoleParts } from './api.ts';
 import { tellError } from './errors.ts';
-import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './guard.ts';
-import type { ConsoleParts } from './in-process.ts';
-import type { OpsTokens } from './people.ts';
-import type { OpsParts } from './route.ts';
+import type { OpsParts } from './router.ts';
 
 export interface OpsDoor extends Omit<OpsParts, 'fleet'> {
   people: OpsTokens;

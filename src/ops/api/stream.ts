@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import type { Log } from '../../proxy/runtime.ts';
-import type { Streamed } from './route.ts';
+import type { Streamed } from './router.ts';
 
 /** Whether `run` has marked its answer with `streamed()`. */
 export function isStreamed(answer: unknown): answer is Streamed & { streamed: true } {

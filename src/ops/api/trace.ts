@@ -4,11 +4,10 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import { capturedMessages } from '../capture/format.ts';
-import { viewCall } from '../trace/call.ts';
 import { idKinds } from '../trace/find.ts';
-import { traceOf } from '../trace/trace.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
-import { said } from './said.ts';
+import { traceOf, viewCall } from '../trace/trace.ts';
+import { said } from './errors.ts';
+import { type OpsRoute, opsRoute } from './router.ts';
 
 const step = z.object({
   at: z.iso.datetime(),

@@ -1,11 +1,10 @@
 /** Reads captures from anywhere: Puente's own, HAR exports of browsers and proxies, and plain JSON lines. */
+
+import { z } from 'zod';
 import { parseJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
 import type { Exchange } from '../../proxy/evidence/exchange.ts';
 import { CAPTURE_VERSION, type CaptureMerchant, captureHeader, exchangeOfLine } from './format.ts';
-import { callsOfHar, MAX_HAR_BYTES } from './har.ts';
-import { type Line, linesOf, MAX_LINE_CHARACTERS } from './lines.ts';
-import { callOfLine, type ReadCall } from './plain.ts';
 
 /** One entry of a capture; each is told, none is dropped. */
 export type Entry =
@@ -155,3 +154,230 @@ function shortly(error: unknown): string {
   const issues = (error as { issues?: { path: PropertyKey[] }[] }).issues ?? []; // zod's own error
   return `${issues.map(({ path }) => path.join('.')).join(', ') || 'the line'} is not as it should be`;
 }
+
+// A stream of bytes as numbered lines, one at a time: files of any size are read in bounded memory.
+
+export interface Line {
+  /** From 1, blank lines counted. */
+  number: number;
+  /** Null for a line that is longer than any exchange is; it was not kept. */
+  text: string | null;
+}
+
+/** Two bodies of the largest size that the doors take, written as JSON inside of JSON, are below it. */
+export const MAX_LINE_CHARACTERS = 16_000_000;
+
+/** Lines as `\n` or `\r\n` ends them; blank ones are left out, and so is a byte order mark. */
+export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Line, void, undefined> {
+  const decoder = new TextDecoder('utf-8');
+  let number = 0;
+  let parts: string[] = [];
+  let length = 0;
+  const close = (last: string): Line | null => {
+    number++;
+    const long = length + last.length > MAX_LINE_CHARACTERS;
+    const text = long ? null : parts.join('') + last;
+    parts = [];
+    length = 0;
+    return text !== null && text.trim() === '' ? null : { number, text: text === null ? null : text.trim() };
+  };
+  for await (const chunk of bytes) {
+    const [first = '', ...rest] = decoder.decode(chunk, { stream: true }).split('\n');
+    let open = first;
+    for (const next of rest) {
+      const line = close(open);
+      if (line !== null) yield line;
+      open = next;
+    }
+    length += open.length;
+    // What is too long already is counted on and not kept.
+    if (length <= MAX_LINE_CHARACTERS) parts.push(open);
+  }
+  const tail = decoder.decode();
+  const line = close(tail);
+  if (line !== null) yield line;
+}
+
+// HAR 1.2, as browsers and proxies export it: one JSON document with all calls in it.
+
+/** It has to be parsed as a whole, which takes several times its size. */
+export const MAX_HAR_BYTES = 256 * 1024 * 1024;
+
+/**
+ * The calls of a HAR in their order; a text in place of a call says what is wrong with that entry.
+ * @throws PuenteError bad_request when the document is no HAR.
+ */
+export function callsOfHar(text: string): (ReadCall | string)[] {
+  let value: unknown;
+  try {
+    // Bodies are texts inside of it, and are parsed exactly afterwards; no number of the document itself is an amount.
+    value = JSON.parse(text);
+  } catch {
+    throw new PuenteError(
+      'bad_request',
+      'The file begins as a HAR and is no JSON: it was cut, or damaged. Export it again.',
+    );
+  }
+  const har = document.safeParse(value);
+  if (!har.success)
+    throw new PuenteError('bad_request', 'The file begins as a HAR and has no log.entries. Export it again.');
+  return har.data.log.entries.map(callOf);
+}
+
+function callOf(value: unknown): ReadCall | string {
+  const parsed = entry.safeParse(value);
+  if (!parsed.success) return `${parsed.error.issues[0]?.path.join('.') ?? 'the entry'} is missing or not as expected`;
+  const { request, response, startedDateTime, time } = parsed.data;
+  const target = targetOf(request.url);
+  if (target === null) return 'request.url is no URL';
+  // Exporters write 0 for a call that was never answered.
+  const answered = response !== undefined && response.status >= 100;
+  return {
+    method: request.method.toUpperCase(),
+    target,
+    headers: headersOf(request.headers),
+    body: bodyOf(sent(request.postData)),
+    answer: answered
+      ? { status: response.status, headers: headersOf(response.headers), body: bodyOf(textOf(response.content)) }
+      : null,
+    at: momentOf(startedDateTime),
+    duration_ms: time ?? null,
+  };
+}
+
+/** A form has its fields apart from the text. */
+function sent(data: z.infer<typeof posted> | undefined | null): string | undefined {
+  const text = textOf(data);
+  if (text !== undefined && text !== '') return text;
+  const fields = data?.params ?? [];
+  return fields.length === 0
+    ? undefined
+    : new URLSearchParams(fields.map(({ name, value }): [string, string] => [name, value])).toString();
+}
+
+function textOf(
+  data: { text?: string | undefined; encoding?: string | undefined } | undefined | null,
+): string | undefined {
+  if (data?.text === undefined || data.encoding !== 'base64') return data?.text;
+  return Buffer.from(data.text, 'base64').toString('utf8');
+}
+
+/** Pseudo-headers of HTTP/2 are no headers. */
+function headersOf(list: readonly { name: string; value: string }[]): Record<string, string> {
+  const pairs = list.filter(({ name }) => !name.startsWith(':')).map(({ name, value }) => [name.toLowerCase(), value]);
+  return Object.fromEntries(pairs);
+}
+
+const headers = z.array(z.object({ name: z.string(), value: z.string() })).default([]);
+const posted = z.object({
+  text: z.string().optional(),
+  encoding: z.string().optional(),
+  params: z.array(z.object({ name: z.string(), value: z.string().default('') })).optional(),
+});
+const entry = z.object({
+  startedDateTime: z.string().optional(),
+  time: z.number().nonnegative().optional().catch(undefined),
+  request: z.object({
+    method: z.string().regex(/^[A-Za-z]{1,10}$/),
+    url: z.string(),
+    headers,
+    postData: posted.nullish(),
+  }),
+  response: z
+    .object({
+      status: z.int().catch(0),
+      headers,
+      content: z.object({ text: z.string().optional(), encoding: z.string().optional() }).optional(),
+    })
+    .optional(),
+});
+const document = z.object({ log: z.object({ entries: z.array(z.unknown()) }) });
+
+// A call as somebody else wrote it down: a JSON line with method, URL, headers and body, and maybe the answer.
+
+export interface ReadCall {
+  method: string;
+  /** Path and query as they came. */
+  target: string;
+  /** Lower-case names. */
+  headers: Record<string, string>;
+  /** Parsed JSON; the text where it is none; undefined without a body. */
+  body: unknown;
+  answer: { status: number; headers: Record<string, string>; body: unknown } | null;
+  /** Epoch ms; null when nothing says it. */
+  at: number | null;
+  /** Null when nothing says it. */
+  duration_ms: number | null;
+}
+
+/** @returns what is wrong with it, in one sentence that repeats nothing of the line. */
+export function callOfLine(text: string): ReadCall | string {
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch {
+    return 'it is not JSON';
+  }
+  const parsed = written.safeParse(value);
+  if (!parsed.success) return `${parsed.error.issues[0]?.path.join('.') || 'the line'} is missing or not as expected`;
+  const { method, path, url, headers, body, status, response, at, duration_ms } = parsed.data;
+  const target = targetOf(url ?? path ?? '');
+  if (target === null) return 'neither path nor url is one';
+  const answer = status === undefined ? null : { status, headers: {}, body: bodyOf(response) };
+  return {
+    method: method.toUpperCase(),
+    target,
+    headers: plainHeaders(headers ?? {}),
+    body: bodyOf(body),
+    answer,
+    at: momentOf(at),
+    duration_ms: duration_ms ?? null,
+  };
+}
+
+/** Path and query of an absolute or relative URL; null when it is none. */
+export function targetOf(url: string): string | null {
+  const base = 'http://legacy.invalid';
+  if (url === '' || !URL.canParse(url, base)) return null;
+  const { pathname, search } = new URL(url, base);
+  return pathname + search;
+}
+
+/** A text that holds JSON is what it says; other texts stay. Nothing stays nothing. */
+export function bodyOf(body: unknown): unknown {
+  if (body === undefined || body === null || body === '') return undefined;
+  if (typeof body !== 'string') return body;
+  try {
+    return parseJson(body);
+  } catch {
+    return body;
+  }
+}
+
+/** ISO text or epoch ms. */
+export function momentOf(at: unknown): number | null {
+  if (typeof at === 'number') return Number.isSafeInteger(at) && at > 0 ? at : null;
+  const ms = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
+}
+
+function plainHeaders(headers: Record<string, unknown>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value].flat().join(', ')]),
+  );
+}
+
+const headerValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
+const written = z
+  .looseObject({
+    method: z.string().regex(/^[A-Za-z]{1,10}$/),
+    path: z.string().optional(),
+    url: z.string().optional(),
+    headers: z.record(z.string(), headerValue).nullish(),
+    body: z.unknown().optional(),
+    status: z.int().min(100).max(599).optional(),
+    response: z.unknown().optional(),
+    at: z.unknown().optional(),
+    duration_ms: z.unknown().transform(Number).pipe(z.number().nonnegative()).optional().catch(undefined),
+  })
+  .refine(({ path, url }) => path !== undefined || url !== undefined, { path: ['path'] });

@@ -7,15 +7,11 @@ import { PuenteError } from '../../error.ts';
 import { loadTables } from '../../mapping/load.ts';
 import { redactValue } from '../../proxy/evidence/redact.ts';
 import { assessmentOf } from '../capture/assess.ts';
-import { assessmentHtml } from '../capture/assessment-html.ts';
-import { type AssessedMerchant, type AssessmentView, viewAssessment } from '../capture/assessment-view.ts';
+import { type AssessedMerchant, type AssessmentView, assessmentHtml, viewAssessment } from '../capture/assessment.ts';
 import { readCapture } from '../capture/read.ts';
-import { saidOf } from '../readiness/words.ts';
-import { exitCodes, type Output, print, wholeNumber } from './output.ts';
-import { startProgress } from './progress.ts';
-import { readinessText } from './readiness.ts';
-import { save } from './save.ts';
-import { tableOf } from './table.ts';
+import { saidOf } from '../readiness/facts.ts';
+import { readinessText } from './evidence.ts';
+import { exitCodes, type Output, print, save, startProgress, tableOf, wholeNumber } from './output.ts';
 
 const MAPPINGS = join(import.meta.dirname, '../../..', 'mappings');
 /** As `moves.min_sample` in `config/default.yaml`, which a running Puente goes by. */

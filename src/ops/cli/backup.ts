@@ -3,11 +3,9 @@ import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import { bytesText } from '../doctor/finding.ts';
-import type { BackupProgress } from '../upkeep/backup.ts';
+import type { BackupProgress } from '../upkeep/chores.ts';
 import { callOps, linesOfOps } from './ops-client.ts';
-import { common, type Output, print } from './output.ts';
-import { startProgress } from './progress.ts';
-import { tableOf } from './table.ts';
+import { common, type Output, print, startProgress, tableOf } from './output.ts';
 
 interface BackupOptions extends Output {
   reason?: string;

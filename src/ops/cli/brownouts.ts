@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import type { BrownoutView } from '../moves/brownouts.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print } from './output.ts';
-import { tableOf } from './table.ts';
+import { common, type Output, print, tableOf } from './output.ts';
 
 interface ScheduleOptions extends Output {
   from: string;

@@ -3,12 +3,10 @@ import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PuenteError } from '../../error.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
-import type { BulkView } from '../moves/bulk-start.ts';
+import type { BulkView } from '../moves/bulk.ts';
 import { callOps } from './ops-client.ts';
-import { common, exitCodes, type Output, print, wholeNumber } from './output.ts';
-import { startProgress } from './progress.ts';
+import { common, exitCodes, type Output, print, startProgress, tableOf, wholeNumber } from './output.ts';
 import { percent } from './stage.ts';
-import { tableOf } from './table.ts';
 
 /** Between two looks at a bulk move that is followed. */
 const FOLLOW_PAUSE_MS = 1000;

@@ -1,9 +1,5 @@
 /** `puente completion`: shell completion, made from the commands themselves. */
 import { Argument, type Command } from 'commander';
-import { bashScript } from './completion/bash.ts';
-import { fishScript } from './completion/fish.ts';
-import { nodesOf } from './completion/tree.ts';
-import { zshScript } from './completion/zsh.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 type Shell = keyof typeof scripts;
@@ -27,4 +23,190 @@ Example:
     .action((shell: Shell) => {
       process.stdout.write(scripts[shell](nodesOf(program)));
     });
+}
+
+// What there is to complete, read from the commands: words, options and their values at each place.
+
+interface Word {
+  word: string;
+  about: string;
+}
+
+interface OptionWords {
+  /** As typed: `--json`, `-h`. */
+  flags: string[];
+  about: string;
+  takes_value: boolean;
+  /** Empty when any value may follow. */
+  choices: readonly string[];
+}
+
+/** A command with all its words. */
+export interface CommandNode {
+  /** Names from the outside in, each with a slash before it; '' is `puente` itself. */
+  at: string;
+  commands: Word[];
+  options: OptionWords[];
+  /** Values that its arguments can have, where they are a closed list. */
+  values: string[];
+}
+
+/** The command and everything below it, outermost first. */
+export function nodesOf(command: Command, at = ''): CommandNode[] {
+  const inner = command.commands.filter((one) => one.name() !== 'help');
+  const own: CommandNode = {
+    at,
+    commands: inner.map((one) => ({ word: one.name(), about: one.description() })),
+    options: [...command.options.map(optionWords), help],
+    values: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
+  };
+  return [own, ...inner.flatMap((one) => nodesOf(one, `${at}/${one.name()}`))];
+}
+
+const help: OptionWords = { flags: ['-h', '--help'], about: 'how it is used', takes_value: false, choices: [] };
+
+function optionWords(option: Command['options'][number]): OptionWords {
+  return {
+    flags: [option.short, option.long].filter((flag) => flag !== undefined && flag !== null),
+    about: option.description,
+    takes_value: option.required || option.optional,
+    choices: option.argChoices ?? [],
+  };
+}
+
+/** In single quotes, as bash and zsh read it. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+// Completion for bash: finds the command that has been typed, then offers its words.
+
+export function bashScript(nodes: readonly CommandNode[]): string {
+  const known = nodes.filter(({ at }) => at !== '').map(({ at }) => quoted(at));
+  return `# Completion of puente for bash: source <(puente completion bash)
+_puente() {
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" at='' words='' i
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$at/\${COMP_WORDS[i]}" in
+      ${known.join('|')}) at="$at/\${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$at $before" in
+${nodes.flatMap(valueCases).join('\n')}
+    *)
+      case "$at" in
+${nodes.map(wordCase).join('\n')}
+      esac
+      ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+complete -o default -F _puente puente
+`;
+}
+
+/** After an option that takes a value: its choices, or the shell's own file names. */
+function valueCases({ at, options }: CommandNode): string[] {
+  return options
+    .filter(({ takes_value }) => takes_value)
+    .map(({ flags, choices }) => {
+      const places = flags.map((flag) => quoted(`${at} ${flag}`)).join('|');
+      return `    ${places}) words=${quoted(choices.join(' '))} ;;`;
+    });
+}
+
+function wordCase({ at, commands, options, values }: CommandNode): string {
+  const words = [...commands.map(({ word }) => word), ...values, ...options.flatMap(({ flags }) => flags)];
+  return `        ${quoted(at)}) words=${quoted(words.join(' '))} ;;`;
+}
+
+// Completion for fish: a line for each word, with the place where it may stand.
+
+export function fishScript(nodes: readonly CommandNode[]): string {
+  const known = nodes.filter(({ at }) => at !== '').map(({ at }) => fishQuoted(at));
+  return `# Completion of puente for fish: puente completion fish > ~/.config/fish/completions/puente.fish
+function __puente_at
+  set -l at ''
+  set -l typed (commandline -opc)
+  for word in $typed[2..-1]
+    switch "$at/$word"
+      case ${known.join(' ')}
+        set at "$at/$word"
+    end
+  end
+  test "$at" = "$argv[1]"
+end
+complete -c puente -e
+${nodes.flatMap(linesOf).join('\n')}
+`;
+}
+
+function linesOf({ at, commands, options, values }: CommandNode): string[] {
+  const here = `complete -c puente -n ${fishQuoted(`__puente_at "${at}"`)}`;
+  return [
+    ...commands.map(({ word, about }) => `${here} -f -a ${fishQuoted(word)} -d ${fishQuoted(about)}`),
+    ...(values.length === 0 ? [] : [`${here} -f -a ${fishQuoted(values.join(' '))}`]),
+    ...options.map(({ flags, about, takes_value, choices }) => {
+      const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
+      const value = takes_value ? (choices.length === 0 ? ' -r' : ` -x -a ${fishQuoted(choices.join(' '))}`) : '';
+      return `${here} ${names.join(' ')}${value} -d ${fishQuoted(about)}`;
+    }),
+  ];
+}
+
+/** Fish escapes quotes and backslashes within single quotes. */
+function fishQuoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}
+
+// Completion for zsh: as for bash, with a description beside each word.
+
+export function zshScript(nodes: readonly CommandNode[]): string {
+  const known = nodes.filter(({ at }) => at !== '').map(({ at }) => quoted(at));
+  return `#compdef puente
+# Completion of puente for zsh: puente completion zsh > "\${fpath[1]}/_puente"
+_puente() {
+  local at='' i
+  local -a found
+  for ((i = 2; i < CURRENT; i++)); do
+    case "$at/\${words[i]}" in
+      (${known.join('|')}) at="$at/\${words[i]}" ;;
+    esac
+  done
+  case "$at \${words[CURRENT-1]}" in
+${nodes.flatMap(zshValueCases).join('\n')}
+  esac
+  case "$at" in
+${nodes.map(zshWordCase).join('\n')}
+  esac
+  _describe 'puente' found
+  _files
+}
+if [[ "$funcstack[1]" == _puente ]]; then _puente "$@"; else compdef _puente puente; fi
+`;
+}
+
+function zshValueCases({ at, options }: CommandNode): string[] {
+  return options
+    .filter(({ takes_value }) => takes_value)
+    .map(({ flags, choices }) => {
+      const places = flags.map((flag) => quoted(`${at} ${flag}`)).join('|');
+      const offer = choices.length === 0 ? '_files' : `compadd -- ${choices.map(quoted).join(' ')}`;
+      return `    (${places}) ${offer}; return ;;`;
+    });
+}
+
+function zshWordCase({ at, commands, options, values }: CommandNode): string {
+  const described = [
+    ...commands.map(({ word, about }) => describedWord(word, about)),
+    ...values.map((value) => quoted(value)),
+    ...options.flatMap(({ flags, about }) => flags.map((flag) => describedWord(flag, about))),
+  ];
+  return `    (${quoted(at)}) found=(${described.join(' ')}) ;;`;
+}
+
+/** A colon parts word and description, so one in the word is escaped. */
+function describedWord(word: string, about: string): string {
+  return quoted(`${word.replaceAll(':', '\\:')}:${about}`);
 }

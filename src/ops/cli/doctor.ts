@@ -2,11 +2,9 @@
 import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
 import type { DoctorReport } from '../doctor/doctor.ts';
-import type { Finding } from '../doctor/finding.ts';
-import type { SettingInForce } from '../doctor/installation.ts';
+import type { Finding, SettingInForce } from '../doctor/finding.ts';
 import { callOps } from './ops-client.ts';
-import { common, exitCodes, type Output, print } from './output.ts';
-import { hanging, tableOf } from './table.ts';
+import { common, exitCodes, hanging, type Output, print, tableOf } from './output.ts';
 
 interface DoctorOptions extends Output {
   offline?: boolean;

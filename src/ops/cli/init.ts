@@ -9,7 +9,7 @@ import {
   type LoadInstaller,
   usualAddress,
   VENDOR_URL,
-} from './init/order.ts';
+} from './init-questions.ts';
 import { type Output, print } from './output.ts';
 
 interface InitOptions extends Output {
@@ -93,7 +93,7 @@ async function run(options: InitOptions, command: Command, load: LoadInstaller):
 
 /** Only who is asked waits for what draws the questions. */
 async function asked(said: InitOrder, installer: Installer): Promise<InitOrder> {
-  const { ask } = await import('./init/ask.ts');
+  const { ask } = await import('./init-questions.ts');
   return ask(said, installer);
 }
 

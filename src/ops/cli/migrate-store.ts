@@ -1,8 +1,6 @@
 /** `puente migrate-store`: carries an installation from its file to a PostgreSQL server. */
 import { type Command, Option } from 'commander';
-import { print } from './output.ts';
-import { startProgress } from './progress.ts';
-import { tableOf } from './table.ts';
+import { print, startProgress, tableOf } from './output.ts';
 
 interface MigrateStoreOptions {
   ahead?: boolean;

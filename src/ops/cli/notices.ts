@@ -2,10 +2,9 @@
 import { type Command, Option } from 'commander';
 import { PuenteError } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
-import { type AttemptView, type NoticeView, noticeStates } from '../notices/log.ts';
+import { type AttemptView, type NoticeView, noticeStates } from '../notices.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, wholeNumber } from './output.ts';
-import { tableOf } from './table.ts';
+import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
 
 interface WindowOptions extends Output {
   merchant?: string;

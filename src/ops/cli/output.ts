@@ -1,5 +1,13 @@
-/** What the commands on a running Puente share: their common options, and output for people or scripts. */
+/** Output of commands: tables for people, JSON for scripts, files that appear when they are complete, and progress on standard error. */
+
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import Table from 'cli-table3';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { wrapAnsi } from 'fast-wrap-ansi';
+import { PuenteError } from '../../error.ts';
 import { type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
 
 /** What the exit codes of all commands mean; 2 is also what wrong usage gives. */
@@ -51,4 +59,163 @@ export function oneLine(text: string): string {
 export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
   return Number(text);
+}
+
+// Tables and hanging text for people: without colours, and no wider than the terminal they are read on.
+
+/** A column is never made narrower: a number or a state still stands on one line. */
+const NARROWEST = 12;
+/** Of a cell, on both sides of its text. */
+const PADDING = 2;
+
+/** @param width columns of the terminal; pipes and files have no end. Nothing is cut off: cells get more lines. */
+export function tableOf(head: string[], rows: (string | number)[][], width: number = terminalWidth()): string {
+  const cells = [head, ...rows.map((row) => row.map(String))];
+  const widths = fitted(
+    head.map((_, column) => cells.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? '')), 0)),
+    width - head.length * (PADDING + 1) - 1,
+  );
+  const [first = [], ...rest] = cells.map((row) => row.map((text, column) => wrapped(text, widths[column] ?? 0)));
+  const table = new Table({ head: first, style: { head: [], border: [] } });
+  for (const row of rest) table.push(row);
+  return table.toString();
+}
+
+/**
+ * Text whose lines after the first begin with a margin.
+ * @param width columns of the terminal, the margin with them; where little is left, lines end where the text says.
+ */
+export function hanging(text: string, margin: string, width: number = terminalWidth()): string {
+  const room = width - margin.length;
+  const lines = room < NARROWEST || room === Number.POSITIVE_INFINITY ? text : wrapAnsi(text, room, { trim: true });
+  return lines.replaceAll('\n', `\n${margin}`);
+}
+
+function terminalWidth(): number {
+  return process.stdout.isTTY ? process.stdout.columns || Number.POSITIVE_INFINITY : Number.POSITIVE_INFINITY;
+}
+
+/** Takes from the widest until all have room, or nothing more can be taken. */
+function fitted(widths: readonly number[], room: number): number[] {
+  const sum = widths.reduce((total, one) => total + one, 0);
+  const widest = Math.max(...widths);
+  if (sum <= room || widest <= NARROWEST) return [...widths];
+  const others = widths.filter((one) => one < widest);
+  const count = widths.length - others.length;
+  const next = Math.max(NARROWEST, ...others);
+  const share = Math.floor((room - others.reduce((total, one) => total + one, 0)) / count);
+  return fitted(
+    widths.map((one) => (one === widest ? Math.min(widest - 1, Math.max(next, share)) : one)),
+    room,
+  );
+}
+
+function wrapped(text: string, width: number): string {
+  return textWidth(text) <= width ? text : wrapAnsi(text, width, { hard: true, trim: false });
+}
+
+function textWidth(text: string): number {
+  return Math.max(...text.split('\n').map((line) => line.length));
+}
+
+// Where a long answer goes: a file that only appears when it is whole, or standard output.
+
+/**
+ * Writes the pieces as fast as the target takes them.
+ * @param file null is standard output.
+ * @returns characters written.
+ * @throws PuenteError bad_request when the file can't be written; and what the pieces throw: then there is no file.
+ */
+export async function save(pieces: AsyncIterable<string>, file: string | null, progress: Progress): Promise<number> {
+  let written = 0;
+  const counted = async function* (): AsyncGenerator<string> {
+    for await (const piece of pieces) {
+      written += piece.length;
+      progress.tell(`${sizeOf(written)} received`);
+      yield piece;
+    }
+  };
+  try {
+    if (file === null) await pipeline(Readable.from(counted()), process.stdout, { end: false });
+    else await toFile(Readable.from(counted()), file);
+  } finally {
+    progress.end();
+  }
+  return written;
+}
+
+/** What is half written has another name, so that nobody takes it for the whole. */
+async function toFile(source: Readable, file: string): Promise<void> {
+  const partial = `${file}.${process.pid}.partial`;
+  try {
+    await pipeline(source, createWriteStream(partial, { flags: 'wx', mode: 0o600 }));
+    await rename(partial, file);
+  } catch (error) {
+    await rm(partial, { force: true });
+    if (error instanceof PuenteError) throw error;
+    throw new PuenteError(
+      'bad_request',
+      `${file} can't be written (${codeOf(error)}); name a file in a directory of yours.`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
+
+function sizeOf(characters: number): string {
+  return characters < 1_000_000 ? `${Math.ceil(characters / 1000)} kB` : `${(characters / 1_000_000).toFixed(1)} MB`;
+}
+
+// Says on standard error how long work is getting on: one line that changes on a terminal, a line now and then
+// elsewhere.
+
+/** A terminal's line changes no faster than people read. */
+const TERMINAL_PAUSE_MS = 100;
+/** A log should say that the work goes on, and not be filled with it. */
+const PLAIN_PAUSE_MS = 3_000;
+const CLEAR_LINE = '\r\u001b[K';
+
+export interface Progress {
+  /** What has been done so far, in a few words; may be called as often as there is news. */
+  tell(news: string): void;
+  /** Takes the line away, so that the result stands alone. */
+  end(): void;
+}
+
+/** Where progress goes; a test hands in its own. */
+export interface ProgressTarget {
+  isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** @param label what is being done, such as `reconciling`. Nothing is said with `--json`. */
+export function startProgress(
+  options: Output,
+  label: string,
+  target: ProgressTarget = process.stderr,
+  now: () => number = Date.now,
+): Progress {
+  if (options.json === true) return { tell: () => undefined, end: () => undefined };
+  const is_terminal = target.isTTY === true;
+  const pause_ms = is_terminal ? TERMINAL_PAUSE_MS : PLAIN_PAUSE_MS;
+  // Work that is over before anybody wonders says nothing.
+  let last_at = now();
+  let is_shown = false;
+  return {
+    tell(news) {
+      if (now() - last_at < pause_ms) return;
+      last_at = now();
+      is_shown = is_terminal;
+      target.write(is_terminal ? `${CLEAR_LINE}${label}: ${news}` : `${label}: ${news}\n`);
+    },
+    end() {
+      if (is_shown) target.write(CLEAR_LINE);
+      is_shown = false;
+    },
+  };
 }

@@ -1,36 +1,27 @@
 /** The whole command line as one tree: every feature's commands, the exit codes, and what all commands share. */
 import { Command, Help, type Option } from 'commander';
 import { addAssessCommands } from './assess.ts';
-import { addAuditCommands } from './audit.ts';
 import { addBackupCommands, type Restore } from './backup.ts';
 import { addBrownoutCommands } from './brownouts.ts';
 import { addBulkCommands } from './bulk.ts';
-import { addCaptureCommands } from './capture.ts';
+import { addCaptureCommands, addReplayCommands } from './capture.ts';
 import { addCompletionCommands } from './completion.ts';
-import { addDifferencesCommands } from './differences.ts';
 import { addDoctorCommands, type ExamineOffline } from './doctor.ts';
-import { addEraseCommands } from './erase.ts';
-import { addEvidenceCommands } from './evidence.ts';
-import { giveExamples } from './examples.ts';
-import { addFleetCommands } from './fleet.ts';
-import { addIncidentCommands } from './incidents.ts';
-import type { LoadInstaller } from './init/order.ts';
+import { addDifferencesCommands, addEvidenceCommands, addReadinessCommands, addRegisterCommands } from './evidence.ts';
+import { addAuditCommands, addFleetCommands, addIncidentCommands } from './fleet.ts';
 import { addInitCommands } from './init.ts';
-import { completeManual } from './manual/complete.ts';
-import { EXITS } from './manual/facts.ts';
+import type { LoadInstaller } from './init-questions.ts';
+import { completeManual, EXITS } from './manual.ts';
 import { addMappingCommands } from './mapping.ts';
-import { addMerchantCommands } from './merchants.ts';
+import { addEraseCommands, addMerchantCommands } from './merchants.ts';
 import { addMigrateStoreCommands, type MigrateStore } from './migrate-store.ts';
-import { addMoveCommands } from './moves.ts';
 import { addNoticeCommands } from './notices.ts';
-import { addOpenApiCommands } from './openapi.ts';
-import { addReadinessCommands } from './readiness.ts';
+import { callOps } from './ops-client.ts';
+import { common, type Output } from './output.ts';
 import { addReconcileCommands } from './reconcile.ts';
-import { addRegisterCommands } from './register.ts';
-import { addReplayCommands } from './replay.ts';
 import { addReportCommands } from './report.ts';
 import { addSafetyCommands } from './safety.ts';
-import { addStageCommands } from './stage.ts';
+import { addMoveCommands, addStageCommands } from './stage.ts';
 import { addTraceCommands } from './trace.ts';
 
 const HELP = `
@@ -140,4 +131,47 @@ function addServeCommand(program: Command, serve: ProgramParts['serve']): void {
 function optionDescription(this: Help, option: Option): string {
   const usual = Help.prototype.optionDescription.call(this, option);
   return option.mandatory ? `${usual} (required)` : usual;
+}
+
+// `puente openapi`: the description of the ops API that the running Puente gives of itself.
+
+export function addOpenApiCommands(program: Command): void {
+  common(
+    program.command('openapi').description('the OpenAPI 3.1 document of the ops API, for tools and client generators'),
+  )
+    .addHelpText('after', '\nExample:\n  puente openapi > puente-openapi.json')
+    .action(async (options: Output) => {
+      const document = await callOps(options, 'GET', '/api/openapi.json');
+      process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+    });
+}
+
+// Examples in the help of commands that need no more words than one; the others bring their own.
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  'merchants list': '--json',
+  'merchants show': '700100200',
+  'moves show': '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10',
+  'moves approve': '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10 --reason "looked at the preview with the shop"',
+  'moves decline': '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10 --reason "not before the holidays"',
+  'bulk list': '--json',
+  'bulk show': '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10',
+  'bulk abort': '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10 --reason "a till of the chain was updated"',
+  'brownout list': '--json',
+  'brownout abort': '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10 --reason "a shop called"',
+  'safety show': '700100200',
+  'safety reset': '700100200 --kind intents --reason "the outage is over"',
+  unknowns: '--merchant 700100200',
+  'differences show': '700100200 0a1b2c3d4e5f6071',
+};
+
+/** @throws TypeError when a command is not there: an example must not outlive it. */
+export function giveExamples(program: Command): void {
+  for (const [name, words] of Object.entries(EXAMPLES)) {
+    const command = name
+      .split(' ')
+      .reduce<Command | undefined>((above, word) => above?.commands.find((one) => one.name() === word), program);
+    if (command === undefined) throw new TypeError(`there is no command ${name}`);
+    command.addHelpText('after', `\nExample:\n  puente ${name} ${words}`);
+  }
 }

@@ -4,9 +4,7 @@ import { PuenteError } from '../../error.ts';
 import type { Mismatch } from '../../proxy/sales/mismatch.ts';
 import type { ReconcileNews } from '../reconcile/reconcile.ts';
 import { linesOfOps } from './ops-client.ts';
-import { common, exitCodes, type Output, print } from './output.ts';
-import { startProgress } from './progress.ts';
-import { tableOf } from './table.ts';
+import { common, exitCodes, type Output, print, startProgress, tableOf } from './output.ts';
 
 interface ReconcileOptions extends Output {
   merchant?: string;

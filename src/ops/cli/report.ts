@@ -5,12 +5,9 @@ import { PuenteError } from '../../error.ts';
 import { languages } from '../../locales/words.ts';
 import { reportParts } from '../report/csv.ts';
 import { diffReports, type ReportDiff, readReport } from '../report/diff.ts';
-import { warnOfBrokenChain } from './audit.ts';
+import { warnOfBrokenChain } from './fleet.ts';
 import { callOps, streamOps } from './ops-client.ts';
-import { common, type Output, print } from './output.ts';
-import { startProgress } from './progress.ts';
-import { save } from './save.ts';
-import { tableOf } from './table.ts';
+import { common, type Output, print, save, startProgress, tableOf } from './output.ts';
 
 interface ReportOptions extends Output {
   since?: string;

@@ -1,12 +1,11 @@
 /** `puente safety`: safety stops that stand, what is counted, and the reset by hand. */
 import { type Command, Option } from 'commander';
 import { routedKinds } from '../../proxy/routing/merchant.ts';
-import type { MerchantView } from '../merchants/merchant-view.ts';
-import type { SafetyView, TripView } from '../safety/reset.ts';
+import type { MerchantView } from '../merchants.ts';
+import type { SafetyView, TripView } from '../safety.ts';
 import { stagesText } from './merchants.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, wholeNumber } from './output.ts';
-import { tableOf } from './table.ts';
+import { common, type Output, print, tableOf, wholeNumber } from './output.ts';
 
 interface ResetOptions extends Output {
   kind: string;

@@ -1,19 +1,16 @@
 /** `puente stage`, `puente rollback` and `puente drain`: move a merchant, take it back, and see what is still open. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
-import type { MerchantView } from '../merchants/merchant-view.ts';
-import type { DrainView } from '../moves/drain.ts';
+import type { MerchantView } from '../merchants.ts';
 import type { Judgement } from '../moves/judge.ts';
 import type { Moved } from '../moves/judged.ts';
-import type { MoveAnswer } from '../moves/move.ts';
-import type { RolledBack } from '../moves/rollback.ts';
+import type { MoveAnswer, RolledBack } from '../moves/move.ts';
+import type { DrainView, Preview } from '../moves/preview.ts';
+import { type ProposalView, proposalStates } from '../moves/proposals.ts';
 import { FOLLOW } from '../moves/target.ts';
-import { judgementText } from './judgement.ts';
 import { stagesText } from './merchants.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, print, wholeNumber } from './output.ts';
-import { startProgress } from './progress.ts';
-import { tableOf } from './table.ts';
+import { common, type Output, print, startProgress, tableOf, wholeNumber } from './output.ts';
 
 /** Between two looks at what is open. */
 const WATCH_PAUSE_MS = 1000;
@@ -173,4 +170,131 @@ export function movedText({ id, revision, in_force, judgement }: Moved): string 
 export function percent(text: string): number {
   if (!/^\d{1,3}(\.\d{1,2})?%?$/.test(text)) throw new InvalidArgumentError('a percentage such as 5 or 2.5 is needed');
   return Number(text.replace('%', ''));
+}
+
+// `puente moves`: moves that wait for a second person.
+
+type Reasoned = Output & { reason: string };
+
+export function addMoveCommands(program: Command): void {
+  const moves = program
+    .command('moves')
+    .description('moves that wait for a second person (setting moves.second_approver)');
+  common(moves.command('list').description('proposed moves, newest first'))
+    .option('--merchant <id>', 'of this merchant')
+    .addOption(new Option('--state <state>', 'only these').choices(proposalStates))
+    .addHelpText('after', '\nExample:\n  puente moves list --state waiting')
+    .action(list);
+  common(moves.command('show <move>').description('a proposed move, and what would be said of it now')).action(show);
+  common(moves.command('approve <move>').description('as another approver, make a proposed move'))
+    .requiredOption('--reason <text>', 'why, for the audit trail')
+    .addHelpText('after', '\nIt is judged again on what holds now. Nobody approves a move of their own.')
+    .action(approve);
+  common(moves.command('decline <move>').description('decline a proposed move, or withdraw your own'))
+    .requiredOption('--reason <text>', 'why, for the audit trail')
+    .action(decline);
+}
+
+async function list({ merchant, state, ...options }: Output & { merchant?: string; state?: string }): Promise<void> {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ merchant, state })) if (value !== undefined) query.set(name, value);
+  const { moves } = (await callOps(options, 'GET', `/api/moves?${query}`)) as { moves: ProposalView[] }; // the API's own shape
+  const rows = moves.map((one) => [
+    one.id,
+    one.merchant_id,
+    targetText(one),
+    one.proposed_by,
+    one.reason,
+    one.state,
+    one.expires_at,
+  ]);
+  const table = tableOf(['move', 'merchant', 'to', 'proposed by', 'reason', 'state', 'until'], rows);
+  print(options, moves, moves.length === 0 ? 'No move is like that.' : table);
+}
+
+async function show(id: string, options: Output): Promise<void> {
+  const answer = await callOps(options, 'GET', movePath(id));
+  const move = answer as ProposalView & { judgement: Judgement | null }; // the API's own shape
+  const { judgement, ...facts } = move;
+  const rows = Object.entries({ ...facts, move: targetText(move) }).map(([name, value]) => [
+    name,
+    String(value ?? 'none'),
+  ]);
+  const judged = judgement === null ? '' : `\n${judgementText(judgement)}`;
+  print(options, move, `${tableOf(['fact', 'value'], rows)}${judged}`);
+}
+
+async function approve(id: string, options: Reasoned): Promise<void> {
+  const answer = await callOps(options, 'POST', `${movePath(id)}/approve`, { reason: options.reason });
+  const moved = answer as Moved; // the API's own shape
+  print(options, moved, `${movedText(moved)}\n${judgementText(moved.judgement)}`);
+}
+
+async function decline(id: string, options: Reasoned): Promise<void> {
+  const answer = await callOps(options, 'POST', `${movePath(id)}/decline`, { reason: options.reason });
+  const move = answer as ProposalView; // the API's own shape
+  print(options, move, `move ${move.id} is ${move.state}`);
+}
+
+function targetText({ move }: ProposalView): string {
+  const { stage, share, kind } = move;
+  const to = stage === null ? 'follow its merchant' : String(stage);
+  return `${to}${share === undefined ? '' : ` ${share} %`}${kind === undefined ? '' : `, ${kind} alone`}`;
+}
+
+function movePath(id: string): string {
+  return `/api/moves/${encodeURIComponent(id)}`;
+}
+
+// A judged move as people read it: what changes, what it touches, and what is missing with the command that gives it.
+
+/** Units that are shown; `--json` has more. */
+const SHOWN_UNITS = 20;
+const SHOWN_REFUSALS = 5;
+
+export function judgementText({ allowed, kind, missing, needs, overridden, preview }: Judgement): string {
+  const verdict = allowed ? (needs === 'approval' ? 'allowed, once a second person agrees' : 'allowed') : 'refused';
+  const lines = [
+    `${kind === 'same' ? 'no move' : `move ${kind}`}: ${verdict}${overridden ? ', by override' : ''}`,
+    ...preview.changes.map((change) => `  ${change}`),
+    previewText(preview),
+  ];
+  if (missing.length > 0)
+    lines.push(
+      tableOf(
+        ['missing', 'what', 'command'],
+        missing.map(({ code, what, command }) => [code, what, command ?? '']),
+      ),
+    );
+  if (needs === 'override') lines.push('An approver can do without what is missing, with --override.');
+  return lines.join('\n');
+}
+
+export function previewText(preview: Preview): string {
+  const facts: [string, string | number][] = [
+    ['units seen', preview.units_seen],
+    ['units that change side now', preview.units_now],
+    ['units that change side later', preview.units_later],
+    ['calls a day', preview.calls_a_day],
+    ['calls a day that change side', preview.calls_a_day_touched],
+    ['open on orders', preview.open_on_orders],
+    ['open on legacy', preview.open_on_legacy],
+    ['worst known difference', preview.worst_difference ?? 'none'],
+    ['predicted refusals', refusals(preview)],
+  ];
+  const table = tableOf(['touches', ''], facts);
+  if (preview.units.length === 0) return table;
+  const units = preview.units.slice(0, SHOWN_UNITS);
+  const rows = units.map(({ slot, to, when, why, until }) => [slot, to, when, why ?? '', until ?? '']);
+  const count = preview.units_now + preview.units_later - units.length;
+  const rest = count > 0 ? `\n${count} more units; --json names them` : '';
+  return `${table}\n${tableOf(['unit', 'to', 'when', 'why', 'at the latest'], rows)}${rest}`;
+}
+
+function refusals({ predicted_refusals: all }: Preview): string {
+  if (all.length === 0) return 'none';
+  const shown = all.slice(0, SHOWN_REFUSALS);
+  return shown
+    .map(({ operation, code, error, count }) => `${operation}: ${code ?? error ?? 'refused'}, ${count} times`)
+    .join('\n');
 }

@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
-import { common, type Output, oneLine, print } from './output.ts';
-import { tableOf } from './table.ts';
+import { common, type Output, oneLine, print, tableOf } from './output.ts';
 
 export function addTraceCommands(program: Command): void {
   common(program.command('trace <id>').description('one sale in one story: till calls, rules, states, notices, losses'))

@@ -2,13 +2,9 @@
 
 import { actionOf } from '../../locales/says.ts';
 import type { Words } from '../../locales/words.ts';
-import { auditActions, auditView, chainReport } from '../api/audit.ts';
-import { incidentsView } from '../api/incidents.ts';
-import { decisionTable, detailOf, subjectLink } from './decisions.ts';
-import { type Content, type Html, html } from './html.ts';
-import { options, row, section, table, timeOf } from './parts.ts';
-import { says } from './says.ts';
-import type { Page, Visit } from './visit.ts';
+import { auditActions, auditView, chainReport, incidentsView } from '../api/fleet.ts';
+import { type Content, type Html, html, type Page, says, type Visit } from './kit.ts';
+import { decisionTable, detailOf, options, row, section, subjectLink, table, timeOf } from './parts.ts';
 
 export const auditPage: Page = {
   path: '/audit',

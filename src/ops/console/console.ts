@@ -1,17 +1,42 @@
 /** The console: pages for people on the ops door, made from the same operations as the API and the commands. */
-import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+
+import { randomUUID } from 'node:crypto';
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { PuenteError } from '../../error.ts';
-import { setRefusal } from '../api/errors.ts';
-import { sameOriginOnly } from '../api/guard.ts';
-import type { ConsoleParts } from '../api/in-process.ts';
+import { sameOriginOnly } from '../api/access.ts';
+import type { ConsoleParts } from '../api/api.ts';
+import { callersFault, pageRefusals, setRefusal } from '../api/errors.ts';
 import { isStreamed, sendStream, untilGone } from '../api/stream.ts';
-import { isBrowser, noPage, tellBrowser } from './broken.ts';
+import { auditPage, incidentPage } from './audit.ts';
+import { board } from './board.ts';
 import { doorRouter, requireFormToken } from './door.ts';
-import { html } from './html.ts';
-import { createKit, fieldsOf, type Kit, languageOf, sendPage, sessionOf } from './kit.ts';
-import { layout } from './layout.ts';
-import { downloads, forms, pages } from './rows.ts';
-import type { Download, Form, Page, Shown, Visit } from './visit.ts';
+import {
+  createKit,
+  type Download,
+  type Form,
+  fieldsOf,
+  type Html,
+  html,
+  type Kit,
+  languageOf,
+  type Page,
+  type Shown,
+  sendPage,
+  sessionOf,
+  type Visit,
+} from './kit.ts';
+import { bareLayout, layout, refusal } from './layout.ts';
+import { merchantForms, merchantLanes, merchantPage } from './merchant.ts';
+import { noticeForms, noticeList, noticePage } from './notices.ts';
+import {
+  assumptionPage,
+  limitationPage,
+  merchantChartPage,
+  reportChartPage,
+  reportFile,
+  reportPage,
+} from './reports.ts';
+import { tracePage } from './trace.ts';
 
 /** A reason and a list of units; nothing is larger. */
 const FORM_LIMIT = '64kb';
@@ -131,4 +156,76 @@ function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
     tell,
     ask: async (row, schema, asked) => schema.parse(await tell(row, asked)),
   };
+}
+
+// All pages, forms and files of the console, as rows.
+
+export const pages: readonly Page[] = [
+  board,
+  merchantPage,
+  merchantLanes,
+  merchantChartPage,
+  tracePage,
+  noticeList,
+  noticePage,
+  incidentPage,
+  reportPage,
+  reportChartPage,
+  auditPage,
+  limitationPage,
+  assumptionPage,
+];
+
+export const forms: readonly Form[] = [...merchantForms, ...noticeForms];
+
+export const downloads: readonly Download[] = [reportFile];
+
+// What a browser is shown where there is no page, or where one could not be made; programs are told in the API's own
+// form.
+
+/** For every path that no other page has. */
+export const noPage: Page = {
+  path: '/*nowhere',
+  show: () => Promise.reject(new PuenteError('not_found', pageRefusals.no_page)),
+};
+
+/** Whoever would rather have a page than JSON. */
+export function isBrowser(request: Request): boolean {
+  return request.accepts(['json', 'html']) === 'html';
+}
+
+/** A refusal outside of any page, what a browser sent amiss, or an error of ours, which the log has by the number that is shown. */
+export function tellBrowser(kit: Kit): ErrorRequestHandler {
+  const { parts, words, files } = kit;
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent || !isBrowser(request)) return next(error);
+    const own = words[languageOf(request)];
+    const token = parts.sessions.formToken(sessionOf(kit, request));
+    const amiss = callersFault(error);
+    let said: Html;
+    if (error instanceof PuenteError) {
+      setRefusal(response, error);
+      said = refusal(own, error);
+    } else if (amiss !== null) {
+      response.status(amiss);
+      said = alert(own.t(AMISS.get(amiss) ?? 'amiss.other'));
+    } else {
+      const request_id = randomUUID();
+      parts.log.error('a page could not be made', { cause: String(error), path: request.path, request_id });
+      response.status(500);
+      said = alert(own.t('broken.says', { id: request_id }));
+    }
+    const content = html`${said}<p><a href="/">${own.t('nav.fleet')}</a></p>`;
+    sendPage(response, bareLayout(files, own, '/', token, { title: own.t('refused.title'), content })).catch(next);
+  };
+}
+
+/** What to do about a request that can't be read, by its status. */
+const AMISS: ReadonlyMap<number, string> = new Map([
+  [413, 'amiss.too_large'],
+  [415, 'amiss.form'],
+]);
+
+function alert(sentence: string): Html {
+  return html`<p class="notice bad" role="alert">${sentence}</p>`;
 }

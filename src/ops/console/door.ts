@@ -2,11 +2,9 @@
 
 import { type Request, type Response, Router } from 'express';
 import { PuenteError } from '../../error.ts';
-import { setRefusal } from '../api/errors.ts';
-import { pageRefusals } from '../api/said.ts';
-import { SESSION_MS } from '../api/session.ts';
-import { html } from './html.ts';
-import { fieldsOf, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, sendPage, sessionOf } from './kit.ts';
+import { SESSION_MS } from '../api/access.ts';
+import { pageRefusals, setRefusal } from '../api/errors.ts';
+import { fieldsOf, html, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, sendPage, sessionOf } from './kit.ts';
 import { bareLayout, formToken, refusal } from './layout.ts';
 
 const YEAR_MS = 366 * 86_400_000;

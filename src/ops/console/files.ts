@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { RequestHandler } from 'express';
 import { PuenteError } from '../../error.ts';
-import { pageRefusals } from '../api/said.ts';
+import { pageRefusals } from '../api/errors.ts';
 import { CHART_STYLE } from '../charts/style.ts';
 
 export interface ConsoleFiles {

@@ -1,11 +1,15 @@
 /** What every request of the console needs, made once. */
 import type { Request, Response } from 'express';
+import { html, raw as unescaped } from 'hono/html';
+import type { z } from 'zod';
+import type { PuenteError } from '../../error.ts';
 import { loadWords } from '../../locales/load.ts';
+import { type Part, partsOf, writtenPart } from '../../locales/says.ts';
 import { type Language, languages, type Words } from '../../locales/words.ts';
-import type { ConsoleParts } from '../api/in-process.ts';
+import type { Asked, ConsoleParts, RowName } from '../api/api.ts';
+import type { Said } from '../api/errors.ts';
+import type { Person } from '../api/router.ts';
 import { type ConsoleFiles, consoleFiles } from './files.ts';
-import { type Html, textOf } from './html.ts';
-import type { Fields } from './visit.ts';
 
 export interface Kit {
   parts: ConsoleParts;
@@ -71,4 +75,130 @@ export function ownPath(asked: string | undefined): string {
   const url = asked?.startsWith('/') === true ? URL.parse(asked, base) : null;
   // With two slashes it would name another host, and parsing may leave such a path behind.
   return url?.origin === base && !url.pathname.startsWith('//') ? url.pathname + url.search : '/';
+}
+
+// One look at a page, or one form that was sent: who, in which language, and the ops API to ask.
+
+/** What a form or a query holds: the last of each name. */
+export type Fields = Readonly<Record<string, string>>;
+
+export interface Visit {
+  person: Person;
+  words: Words;
+  /** Parameters of the page's path. */
+  path: Fields;
+  query: Fields;
+  /** What was sent, where a form was refused and its page is shown again; else empty. */
+  sent: Fields;
+  /** What a form was refused for; null for a look. */
+  refused: PuenteError | null;
+  /** Each form of the page carries it. */
+  form_token: string;
+  /** Aborted when nobody waits for the page any more; for what takes long. */
+  signal: AbortSignal;
+  /** Asks the ops API for this person, and reads the answer by the row's own schema. @throws PuenteError as it refuses. */
+  ask<Schema extends z.ZodType>(row: RowName, schema: Schema, asked?: Asked): Promise<z.infer<Schema>>;
+  /** Asks for something whose answer is not needed, or is no JSON. */
+  tell(row: RowName, asked?: Asked): Promise<unknown>;
+}
+
+export interface Shown {
+  title: string;
+  content: Html;
+}
+
+/** A page as a row. */
+export interface Page {
+  /** Express path. */
+  path: string;
+  show(visit: Visit): Promise<Shown>;
+}
+
+/** A form as a row: what it does, and where it leads. */
+export interface Form {
+  path: string;
+  /** Shown again with the refusal when the operation is refused. */
+  page: Page;
+  /** @returns the path to go on to. @throws PuenteError as the API refuses. */
+  send(visit: Visit, fields: Fields): Promise<string>;
+}
+
+/** A file that the API makes, as a row. */
+export interface Download {
+  path: string;
+  /** Shown with the refusal when the file is refused. */
+  page: Page;
+  row: RowName;
+  /** @param language of the page. */
+  queryOf(query: Fields, language: Language): Record<string, string>;
+}
+
+/** A path with a query; what is undefined or empty is left out. */
+export function linkTo(path: string, query: Record<string, string | number | undefined> = {}): string {
+  const named = Object.entries(query).flatMap(([name, value]): [string, string][] =>
+    value === undefined || value === '' ? [] : [[name, String(value)]],
+  );
+  return named.length === 0 ? path : `${path}?${new URLSearchParams(named)}`;
+}
+
+/** The path of a merchant's page, or of what is below it. */
+export function merchantPath(id: string, below = ''): string {
+  return `/merchants/${encodeURIComponent(id)}${below}`;
+}
+
+// Pages are written as templates that escape every value; only what is a template itself goes in as it is.
+
+export { html };
+
+/** Markup that is made elsewhere, and escaped there: the pictures of charts. */
+export function raw(markup: string): Html {
+  return html`${unescaped(markup)}`;
+}
+
+/** A piece of a page. */
+export type Html = ReturnType<typeof html>;
+/** What may stand between two tags; nothing for null. */
+export type Content = Html | Html[] | string | number | null;
+
+/** The text of a whole page. */
+export async function textOf(page: Html): Promise<string> {
+  return String(await page);
+}
+
+// What Puente says, on a page: what has no words in the page's language stays English, and is marked so.
+
+/** @param text the API's sentence. @param said its code; null when it has none. */
+export function says(words: Words, text: string | null, said: Said | null): Content {
+  return text === null ? '' : html`${partsOf(words, text, said).map((part) => content(part))}`;
+}
+
+/** A text of several sentences. @param between what stands between two of them. */
+export function saysAll(words: Words, text: string, said: readonly Said[], between = ' '): Content {
+  if (said.length === 0) return written(words, text);
+  if (words.language === 'en') return text;
+  return html`${said.map((one, index) => html`${index === 0 ? '' : between}${says(words, text, one)}`)}`;
+}
+
+/** What a refusal says, with the command that repairs it. */
+export function refuses(words: Words, text: string, said: readonly Said[]): Content {
+  if (said.length === 0) return written(words, text);
+  if (words.language === 'en') return withCode(text);
+  const parts = said.map((one) => partsOf(words, text, one));
+  return html`${parts.map((each, index) => html`${index === 0 ? '' : ' '}${each.map((part) => content(part, withCode))}`)}`;
+}
+
+/** What a table, a setting or the register says. A screen reader reads as English what nobody has translated. */
+export function written(words: Words, text: string): Content {
+  return content(writtenPart(words, text), withCode);
+}
+
+/** @param shown what becomes of a text; facts that a till sent stay as they are, whatever is in them. */
+function content(part: Part, shown: (text: string) => Content = (text) => text): Content {
+  return typeof part === 'string' ? shown(part) : html`<span lang="en">${shown(part.english)}</span>`;
+}
+
+/** Names of settings, commands and paths stand between backticks, as in Markdown. */
+function withCode(text: string): Content {
+  const pieces = text.split(/`([^`]+)`/);
+  return html`${pieces.map((piece, index) => (index % 2 === 0 ? piece : html`<code>${piece}</code>`))}`;
 }

@@ -2,9 +2,7 @@
 import type { PuenteError } from '../../error.ts';
 import { languages, type Words } from '../../locales/words.ts';
 import type { ConsoleFiles } from './files.ts';
-import { type Content, type Html, html } from './html.ts';
-import { refuses } from './says.ts';
-import type { Shown, Visit } from './visit.ts';
+import { type Content, type Html, html, refuses, type Shown, type Visit } from './kit.ts';
 
 /** The places of the head, in their order: path and key of the name. */
 const PLACES = [

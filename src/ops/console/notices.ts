@@ -2,10 +2,8 @@
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import { noticesView, noticeView, replayedView } from '../api/notices.ts';
-import { type Html, html } from './html.ts';
+import { type Fields, type Form, type Html, html, linkTo, merchantPath, type Page, says, type Visit } from './kit.ts';
 import { badge, changeForm, durationOf, hidden, options, reasonField, row, section, table, timeOf } from './parts.ts';
-import { says } from './says.ts';
-import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './visit.ts';
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
 

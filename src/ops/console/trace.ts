@@ -3,10 +3,8 @@ import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { callView, tracesView } from '../api/trace.ts';
-import { type Content, type Html, html } from './html.ts';
+import { type Content, type Html, html, merchantPath, type Page, says, saysAll, type Visit, written } from './kit.ts';
 import { badge, durationOf, section, timeOf } from './parts.ts';
-import { says, saysAll, written } from './says.ts';
-import { merchantPath, type Page, type Visit } from './visit.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];
 type Sale = NonNullable<Trace['sale']>;

@@ -1,14 +1,19 @@
 /** `puente doctor`: looks at everything that promises rest on, and says what to repair. */
-
 import type { Runtime } from '../../proxy/runtime.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import type { Assumption } from '../report/report.ts';
+import { type MerchantCheck, merchantFindings, storageFindings, surroundingFindings } from './checks.ts';
 import { doorFindings } from './doors.ts';
-import { type Finding, type FindingLevel, findingLevels, fine } from './finding.ts';
-import type { Installation, SettingInForce, Versions } from './installation.ts';
-import { type MerchantCheck, merchantFindings } from './merchants.ts';
-import { storageFindings } from './storage.ts';
-import { surroundingFindings } from './surroundings.ts';
+import {
+  type Finding,
+  type FindingLevel,
+  findingLevels,
+  fine,
+  found,
+  type Installation,
+  type SettingInForce,
+  type Versions,
+} from './finding.ts';
 
 export interface DoctorReport {
   /** The worst of the findings. */
@@ -62,4 +67,77 @@ export async function examine(
 export function worstOf(findings: readonly Finding[]): FindingLevel {
   const worst = Math.max(0, ...findings.map(({ level }) => findingLevels.indexOf(level)));
   return findingLevels[worst] ?? 'ok';
+}
+
+// What can be said of a Puente that is not running: its settings, and its file.
+
+/** A look at a database file that changed nothing. */
+export interface ExaminedFile {
+  path: string;
+  newest_schema: number;
+  is_there: boolean;
+  /** A Puente is running on it, so it was not looked into. */
+  is_in_use: boolean;
+  schema: number | null;
+  /** `ok`, or what is wrong. */
+  integrity: string | null;
+  /** A process was killed, and its write-ahead log is not there any more. */
+  is_log_lost: boolean;
+  /** Where its rows were carried to; then no start serves it. */
+  transferred_to: string | null;
+  /** Why it can't be used at all. */
+  wrong: string | null;
+}
+
+export function offlineFindings(file: ExaminedFile): Finding[] {
+  const { path, schema, newest_schema, integrity, wrong } = file;
+  const restore = 'Restore a backup: puente restore FILE --into DIR --replace';
+  if (file.transferred_to !== null)
+    return [
+      found(
+        'problem',
+        'database',
+        `The rows of ${path} were carried to ${file.transferred_to}.`,
+        'Set PUENTE_POSTGRES_URL to that database',
+      ),
+    ];
+  if (wrong !== null) return [found('problem', 'database', `${path} can't be used: ${wrong}.`, restore)];
+  if (!file.is_there)
+    return [found('note', 'database', `${path} does not exist yet.`, 'The first start makes it; or restore a backup')];
+  if (file.is_in_use)
+    return [
+      found(
+        'note',
+        'database',
+        `A Puente is using ${path}.`,
+        'Name its ops door with --ops or PUENTE_OPS_URL to ask it',
+      ),
+    ];
+  const schemas =
+    schema !== null && schema > newest_schema
+      ? found(
+          'problem',
+          'schema',
+          `It is ${schema}, and this build knows up to ${newest_schema}.`,
+          'Start the newer build',
+        )
+      : fine('schema', `${schema ?? 0} of ${newest_schema}`);
+  const log = file.is_log_lost
+    ? [
+        found(
+          'warning',
+          'write-ahead log',
+          'The last process was killed, and its log is gone: what it had not written back is lost.',
+          `Put ${path}-wal of that time back before the next start, which writes the loss down`,
+        ),
+      ]
+    : [];
+  return [
+    fine('database', path),
+    schemas,
+    ...log,
+    integrity === 'ok'
+      ? fine('integrity', 'sound')
+      : found('problem', 'integrity', `The file is damaged: ${integrity ?? 'it could not be read'}.`, restore),
+  ];
 }

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { TLSSocket } from 'node:tls';
 import type { Clock } from '../../proxy/runtime.ts';
-import type { Probe } from './installation.ts';
+import type { Probe } from './finding.ts';
 
 /** An operator at a prompt should not wait longer. */
 const TIMEOUT_MS = 5_000;

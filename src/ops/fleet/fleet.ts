@@ -1,11 +1,23 @@
 /** The whole fleet at a glance: one read of it is shared by everybody who looks, so that many viewers cost what one does. */
 
+import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import { knownMerchants } from '../merchants/operate.ts';
-import { createIncidents } from './incidents.ts';
-import { createJudgements } from './judged.ts';
-import { type FleetLine, fleetLine } from './line.ts';
-import { createPulses, PULSE_MS, type Pulses } from './pulse.ts';
+import type { AuditLine, Store } from '../../proxy/store.ts';
+import { BY_ITSELF } from '../api/person.ts';
+import { knownMerchants } from '../merchants.ts';
+import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
+import { lastBefore } from '../report/decisions.ts';
+import { ERASE } from '../upkeep/erase.ts';
+import {
+  createPulses,
+  type FleetLine,
+  fleetLine,
+  type Incident,
+  type Judged,
+  PULSE_MS,
+  type Pulses,
+  whyOf,
+} from './line.ts';
 import { type FleetQuery, type FleetTotals, type Selection, selectLines, totalsOf } from './select.ts';
 
 /** A look that comes within so long of another sees the same; the board asks every few seconds. */
@@ -118,4 +130,131 @@ async function waitingMoves({ store }: Runtime, now: number): Promise<Map<string
   for (const { merchant_id, expires_at } of await store.proposals({ state: 'waiting' }, MOST_PROPOSALS))
     if (expires_at > now) counts.set(merchant_id, (counts.get(merchant_id) ?? 0) + 1);
   return counts;
+}
+
+// Readiness verdicts of the fleet, made one after the other in the background while somebody looks at the board.
+
+/** A merchant on the screen is judged anew so often, the others when their turn comes. */
+const SHOWN_FRESH_MS = 30_000;
+const OTHERS_FRESH_MS = 10 * 60_000;
+/** An open board asks every few seconds, and a command once: after so long without a look nobody is there to be told. */
+const LOOKED_AWAY_MS = 60_000;
+/** Between two verdicts others have the thread for longer than one takes: payments come first. */
+const PAUSE_MS = 10;
+/** The mismatches of an outage lie among those of all merchants, and many are judged within this time. */
+const MISMATCHES_FRESH_MS = 5_000;
+
+export interface Judgements {
+  of(merchant_id: string): Judged | null;
+  /** Judges what is missing or old, the shown ones first, until nobody has looked for a minute; comes back at once. */
+  keepFresh(shown: readonly string[], all: readonly string[]): void;
+}
+
+interface Kept {
+  /** Null: it could not be judged. */
+  judged: Judged | null;
+  /** Epoch ms. */
+  at: number;
+}
+
+export function createJudgements(runtime: Runtime): Judgements {
+  const kept = new Map<string, Kept>();
+  let shown_ids: readonly string[] = [];
+  let all_ids: readonly string[] = [];
+  let running = false;
+  let looked_at = -Infinity;
+  const next = (): string | undefined => {
+    const now = runtime.clock.now();
+    if (now - looked_at >= LOOKED_AWAY_MS) return undefined;
+    const isOld = (id: string, fresh_ms: number): boolean => now - (kept.get(id)?.at ?? -Infinity) >= fresh_ms;
+    return shown_ids.find((id) => isOld(id, SHOWN_FRESH_MS)) ?? all_ids.find((id) => isOld(id, OTHERS_FRESH_MS));
+  };
+  const run = async (): Promise<void> => {
+    const mismatches = mismatchesOnce(runtime, MISMATCHES_FRESH_MS);
+    for (let id = next(); id !== undefined; id = next()) {
+      // One that can't be judged must not keep the others from it; it is tried again when its turn comes.
+      const judged = await judge(runtime, id, mismatches).catch((error: unknown) => {
+        runtime.log.debug('a merchant of the fleet could not be judged', { merchant: id, cause: String(error) });
+        return null;
+      });
+      if (!runtime.store.healthy()) return;
+      kept.set(id, { judged, at: runtime.clock.now() });
+      await runtime.clock.sleep(PAUSE_MS);
+    }
+  };
+  return {
+    of: (merchant_id) => kept.get(merchant_id)?.judged ?? null,
+    keepFresh(shown, all) {
+      shown_ids = shown;
+      all_ids = all;
+      looked_at = runtime.clock.now();
+      forgetOthers(kept, all);
+      if (running) return;
+      running = true;
+      void run().finally(() => {
+        running = false;
+      });
+    },
+  };
+}
+
+/** A merchant that was erased is remembered nowhere. */
+function forgetOthers(kept: Map<string, Kept>, all: readonly string[]): void {
+  if (kept.size <= all.length) return;
+  const known = new Set(all);
+  for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
+}
+
+async function judge(runtime: Runtime, merchant_id: string, mismatches: Mismatches): Promise<Judged> {
+  const { verdict, blockers, unproven, judged_at } = await merchantReadiness(runtime, merchant_id, mismatches);
+  const first = blockers[0] ?? unproven[0];
+  return {
+    verdict,
+    blockers: blockers.length,
+    first: first?.what ?? null,
+    first_said: first?.said ?? null,
+    at: new Date(judged_at).toISOString(),
+  };
+}
+
+// The newest incident of each merchant: what Puente noticed or did by itself, read from the audit chain as it grows.
+
+const LOOKED_BACK_MS = 30 * 86_400_000;
+const INCIDENTS_PAGE = 500;
+
+export interface NewestIncidents {
+  of(merchant_id: string): Incident | null;
+  /** Reads what was written since. */
+  update(now: number): Promise<void>;
+}
+
+export function createIncidents(store: Store): NewestIncidents {
+  const newest = new Map<string, Incident>();
+  let after: number | null = null;
+  return {
+    of: (merchant_id) => newest.get(merchant_id) ?? null,
+    async update(now) {
+      after ??= await lastBefore(store, now - LOOKED_BACK_MS);
+      for (;;) {
+        const page = await store.auditsAfter(after, INCIDENTS_PAGE);
+        for (const line of page) {
+          const { at, action, reason } = line;
+          // Whichever process erased it: nothing of it is remembered, and who comes back under its id begins anew.
+          if (action === ERASE) newest.delete(line.subject);
+          if (line.who !== BY_ITSELF) continue;
+          const owner = await ownerOf(store, line);
+          if (owner !== null) newest.set(owner, { at: new Date(at).toISOString(), what: action, ...whyOf(reason) });
+        }
+        after = page.at(-1)?.sequence ?? after;
+        if (page.length < INCIDENTS_PAGE) return;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+  };
+}
+
+/** The merchant that a line is about, or whose sale it is about. */
+async function ownerOf(store: Store, { subject, detail }: AuditLine): Promise<string | null> {
+  if (typeof detail.merchant === 'string') return detail.merchant;
+  return INTENT_ID.test(subject) ? ((await store.link(subject))?.merchant_id ?? null) : subject;
 }

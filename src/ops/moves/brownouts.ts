@@ -7,8 +7,8 @@ import { say } from '../../locales/sentences.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import { reason } from '../api/reason.ts';
-import { merchantToChange } from '../merchants/operate.ts';
+import { reason } from '../api/person.ts';
+import { merchantToChange } from '../merchants.ts';
 
 /** A drill, not an end: a shop must be able to sell the next day. */
 const LONGEST_MS = 24 * 60 * 60_000;

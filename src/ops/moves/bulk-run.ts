@@ -1,12 +1,11 @@
 /** Works on a bulk move: one merchant a step, each judged like a single move; what was done is written before the next. */
-
 import { PuenteError } from '../../error.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
+import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import type { Person } from '../api/person.ts';
-import { nextStep, type StopSeen, settled } from './bulk.ts';
-import { bulkAudit } from './bulk-start.ts';
+import { bulkAudit, nextStep, type StopSeen, settled } from './bulk.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
 import { type MoveTarget, moveTarget } from './target.ts';
@@ -115,4 +114,35 @@ async function end(runtime: Runtime, bulk: BulkMove, action: AuditAction): Promi
 /** Tells why it stands still, once. */
 async function wait(runtime: Runtime, bulk: BulkMove, why: string): Promise<void> {
   if (bulk.detail !== why) await runtime.store.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
+}
+
+// Works off bulk moves, taken from the store: one merchant after the other, and again after a restart.
+
+/** Nobody waits at a till for it. */
+const POLL_MS = 500;
+/** Each step judges a merchant and writes; payments come first. */
+const CONCURRENCY = 1;
+/** Running at once; more wait for their turn. */
+const MOST_RUNNING = 100;
+
+export function startBulkMoves(runtime: Runtime): Loop {
+  /** Epoch ms before which a bulk move that waits for its window or its day is left alone. */
+  const rests = new Map<string, number>();
+  return startLoop({
+    name: 'bulk moves',
+    poll_ms: POLL_MS,
+    concurrency: CONCURRENCY,
+    take: async () => {
+      const now = runtime.clock.now();
+      const running = await runtime.store.bulkMoves(['running'], MOST_RUNNING);
+      return running.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
+    },
+    key: ({ id }) => id,
+    handle: async ({ id }) => {
+      const rest = await stepBulk(runtime, id);
+      if (rest === null) rests.delete(id);
+      else rests.set(id, rest);
+    },
+    log: runtime.log,
+  });
 }

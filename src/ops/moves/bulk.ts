@@ -1,8 +1,195 @@
 /** Many moves in a row: what is done next, by the day's budget and the safety stops among its merchants: pure. */
-
-import { say } from '../../locales/sentences.ts';
+import { z } from 'zod';
+import { USER_ID } from '../../contract/identifiers.ts';
+import { PuenteError } from '../../error.ts';
+import { heard, say } from '../../locales/sentences.ts';
+import type { AuditAction } from '../../proxy/audit.ts';
+import { verdicts } from '../../proxy/records/evidence.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
-import type { Trip } from '../../proxy/routing/merchant.ts';
+import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
+import { stageInForce } from '../../proxy/routing/stage.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { AuditEntry } from '../../proxy/store.ts';
+import { isEnough, type Person, reason } from '../api/person.ts';
+import { knownMerchants } from '../merchants.ts';
+import { merchantReadiness } from '../readiness/readiness.ts';
+import { moveTarget } from './target.ts';
+
+// What operators do with bulk moves: start one by list or selection, look, abort.
+
+/** Merchants of one bulk move: its row is written again with every step. */
+const MOST_ITEMS = 10_000;
+/** Bulk moves that are listed. */
+const MOST_LISTED = 100;
+
+const item = z.strictObject({
+  merchant_id: z.string().regex(USER_ID, "the vendor's user id is needed, digits only"),
+  /** Where this one is to go, if elsewhere than the rest. */
+  stage: z.enum(stages).exactOptional(),
+  share: merchantSettings.shape.share.unwrap().exactOptional(),
+});
+
+/** Merchants like this; all that is named must hold. */
+const selection = z.strictObject({
+  stage: z.enum(stages).exactOptional(),
+  verdict: z.enum(verdicts).exactOptional(),
+  site: z
+    .string()
+    .regex(/^M[A-Z]{2}$/)
+    .exactOptional(),
+});
+
+/** The body of `POST /api/bulk`: a list of merchants, or a selection; one target for all that name none. */
+export const bulkAsk = z
+  .strictObject({
+    target: moveTarget.partial({ stage: true }),
+    items: z.array(item).min(1).max(MOST_ITEMS).exactOptional(),
+    where: selection.exactOptional(),
+    /** Moves a UTC day; the setting `moves.bulk_per_day` when it is left out. */
+    per_day: z.int().min(1).max(100_000).exactOptional(),
+    reason,
+  })
+  .refine(
+    ({ items, where }) => (items === undefined) !== (where === undefined),
+    'name either items or where, not both',
+  );
+export type BulkAsk = z.infer<typeof bulkAsk>;
+
+export const bulkAbort = z.strictObject({ reason });
+
+export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const satisfies readonly BulkMove['state'][];
+
+/** A bulk move as people see it; instants in RFC 3339. */
+export type BulkView = Omit<BulkMove, 'created_at' | 'updated_at' | 'items'> & {
+  created_at: string;
+  updated_at: string;
+  /** `3 moved, 6 waiting`. */
+  summary: string;
+  items: (Omit<BulkItem, 'at'> & { at: string | null })[];
+};
+
+/**
+ * Writes a bulk move down; it is worked off in the background, one merchant after the other.
+ * @throws PuenteError bad_request for a list with doubles or without a target, refused when nobody is selected, forbidden
+ * for an override by somebody else than an approver.
+ */
+export async function startBulk(runtime: Runtime, ask: BulkAsk, person: Person): Promise<BulkView> {
+  const { target, reason: why, per_day = runtime.settings.moves.bulk_per_day } = ask;
+  if (target.override && !isEnough(person.role, 'approver'))
+    throw new PuenteError('forbidden', say('refusal.bulk_role', { name: person.name, role: person.role }));
+  const items = ask.items ?? (await selected(runtime, ask.where ?? {}));
+  refuseBadList(items, target);
+  const now = runtime.clock.now();
+  const bulk: BulkMove = {
+    id: runtime.ids.legacyId(now),
+    move: target,
+    reason: why,
+    who: person.name,
+    per_day,
+    items: items.map(({ merchant_id, ...own }) => ({ merchant_id, state: 'waiting', detail: '', at: null, own })),
+    state: 'running',
+    detail: '',
+    created_at: now,
+    updated_at: now,
+    revision: 0,
+  };
+  const saved = await runtime.store.saveBulkMove(
+    { ...bulk, detail: summary(bulk) },
+    0,
+    bulkAudit(runtime, bulk, 'bulk move started', person.name, why),
+  );
+  return bulkView(saved);
+}
+
+/** Newest first. */
+export async function viewBulks(runtime: Runtime): Promise<Omit<BulkView, 'items'>[]> {
+  const all = await runtime.store.bulkMoves(bulkStates, MOST_LISTED);
+  return all.map((bulk) => {
+    const { items: _items, ...view } = bulkView(bulk);
+    return view;
+  });
+}
+
+export async function viewBulk(runtime: Runtime, id: string): Promise<BulkView> {
+  return bulkView(await foundBulk(runtime, id));
+}
+
+/** Ends a bulk move at once; who is moved stays moved. @throws PuenteError refused when it is over already. */
+export async function abortBulk(runtime: Runtime, id: string, why: string, person: Person): Promise<BulkView> {
+  return runtime.serial.run(`bulk ${id}`, async () => {
+    const bulk = await foundBulk(runtime, id);
+    if (bulk.state !== 'running')
+      throw new PuenteError('refused', say('refusal.bulk_over', { id, state: bulk.state, why: heard(bulk.detail) }));
+    const items = skipWaiting(bulk.items, runtime.clock.now());
+    const detail = say('bulk.aborted', { name: person.name, reason: why }).text;
+    const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
+    const audit = bulkAudit(runtime, aborted, 'bulk move aborted', person.name, why);
+    return bulkView(await runtime.store.saveBulkMove(aborted, bulk.revision, audit));
+  });
+}
+
+/** Nobody waits for a bulk move that is over. */
+function skipWaiting(items: readonly BulkItem[], at: number): BulkItem[] {
+  const skipped = { state: 'skipped', detail: 'aborted before its turn', at } as const;
+  return items.map((one) => (one.state === 'waiting' ? { ...one, ...skipped } : one));
+}
+
+export function bulkAudit(runtime: Runtime, bulk: BulkMove, action: AuditAction, who: string, why: string): AuditEntry {
+  const detail = {
+    bulk: bulk.id,
+    target: bulk.move,
+    per_day: bulk.per_day,
+    merchants: bulk.items.length,
+    summary: summary(bulk),
+  };
+  return { at: runtime.clock.now(), who, action, subject: bulk.id, reason: why, detail };
+}
+
+async function foundBulk(runtime: Runtime, id: string): Promise<BulkMove> {
+  const bulk = await runtime.store.bulkMove(id);
+  if (bulk === null) throw new PuenteError('not_found', say('refusal.no_bulk', { id: id.slice(0, 60) }));
+  return bulk;
+}
+
+/** The cheap conditions first; the verdict is asked of those that are left. */
+async function selected(runtime: Runtime, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
+  const like = (merchant: Merchant): boolean =>
+    (where.stage === undefined || stageInForce(runtime.settings, merchant, null).intended === where.stage) &&
+    (where.site === undefined || merchant.site === where.site);
+  const found: z.infer<typeof item>[] = [];
+  for (const merchant of (await knownMerchants(runtime)).filter(like)) {
+    const { verdict } = where.verdict === undefined ? {} : await merchantReadiness(runtime, merchant.id);
+    if (verdict === where.verdict) found.push({ merchant_id: merchant.id });
+  }
+  if (found.length > 0) return found;
+  throw new PuenteError('refused', say('refusal.nobody_selected', {}));
+}
+
+function refuseBadList(items: readonly z.infer<typeof item>[], target: BulkAsk['target']): void {
+  const seen = new Set<string>();
+  for (const { merchant_id, stage } of items) {
+    if (seen.has(merchant_id))
+      throw new PuenteError('bad_request', say('refusal.named_twice', { merchant: merchant_id }));
+    seen.add(merchant_id);
+    if (stage === undefined && (target.stage ?? null) === null)
+      throw new PuenteError('bad_request', say('refusal.no_stage_for', { merchant: merchant_id }));
+  }
+}
+
+export function bulkView(bulk: BulkMove): BulkView {
+  const { items, created_at, updated_at } = bulk;
+  return {
+    ...bulk,
+    created_at: iso(created_at),
+    updated_at: iso(updated_at),
+    summary: summary(bulk),
+    items: items.map((one) => ({ ...one, at: one.at === null ? null : iso(one.at) })),
+  };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}
 
 const DAY_MS = 86_400_000;
 
@@ -33,7 +220,11 @@ export function nextStep(bulk: BulkMove, stops: readonly StopSeen[], now: number
   const spent = spentToday(bulk, now);
   if (spent < bulk.per_day) return { kind: 'move', item };
   const until = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
-  return { kind: 'wait', until, why: `${spent} of ${bulk.per_day} moves of today are made; goes on at ${iso(until)}.` };
+  return {
+    kind: 'wait',
+    until,
+    why: `${spent} of ${bulk.per_day} moves of today are made; goes on at ${isoOf(until)}.`,
+  };
 }
 
 /** Moves and proposals of the UTC day; what was refused, or there already, costs nothing. */
@@ -71,6 +262,6 @@ export function summary({ items }: Pick<BulkMove, 'items'>): string {
   }).text;
 }
 
-function iso(at: number): string {
+function isoOf(at: number): string {
   return new Date(at).toISOString();
 }

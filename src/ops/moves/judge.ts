@@ -1,12 +1,14 @@
 /** Judges a move: may it be made, what is missing, who has to agree, and what it would touch: pure (DESIGN, A toggle). */
 
-import type { MerchantSettings } from '../../proxy/routing/merchant.ts';
-import type { Finding } from '../readiness/verdict.ts';
-import { type Direction, directionOf } from './direction.ts';
-import type { Situation } from './facts.ts';
-import { blockersOf, missingEvidence, moverFindings, standingInTheWay } from './needed.ts';
+import { heard, say } from '../../locales/sentences.ts';
+import type { MerchantSettings, RoutedKind, Stage } from '../../proxy/routing/merchant.ts';
+import { isEnough } from '../api/person.ts';
+import { NO_NOTICE_URL } from '../readiness/blockers.ts';
+import { holdsBackOrders } from '../readiness/unproven.ts';
+import { type Finding, finding } from '../readiness/verdict.ts';
 import { type Preview, previewMove } from './preview.ts';
-import { routingOf, settingsAfter } from './target.ts';
+import { type Direction, directionOf, routingOf, type Situation, settingsAfter } from './target.ts';
+import { isOpen, nextOpening, parseWindow } from './window.ts';
 
 export interface Judgement {
   allowed: boolean;
@@ -50,4 +52,134 @@ function judgeForward(situation: Situation, direction: Direction): Omit<Judgemen
   const allowed = !stopped && (evidence.length === 0 || advises || overridden);
   const needs = allowed ? (settings.second_approver ? 'approval' : 'nothing') : stopped ? 'nothing' : 'override';
   return { allowed, kind: 'forward', missing, needs, overridden: allowed && overridden };
+}
+
+// What a move forward needs and does not have, each with the command that would give it: pure.
+
+type Forward = Direction['forward'];
+
+/** What nobody can waive: the role, the window, and a safety stop that stands. */
+export function standingInTheWay(situation: Situation, forward: Forward): Finding[] {
+  const { person, target, merchant } = situation;
+  const found = [...moverFindings(situation), ...stopFindings(situation, forward), ...windowFindings(situation)];
+  if (!target.override || isEnough(person.role, 'approver')) return found;
+  const { name, role } = person;
+  return [finding('role', say('role.override', { name, role }), `puente can-migrate ${merchant.id}`), ...found];
+}
+
+/** The one thing that even a move back needs. */
+export function moverFindings({ person }: Situation): Finding[] {
+  if (isEnough(person.role, 'operator')) return [];
+  return [finding('role', say('role.move', { name: person.name, role: person.role }), null)];
+}
+
+/** Hard blockers of the readiness verdict; moving to shadow changes no answer, so they don't count there. */
+export function blockersOf({ readiness }: Situation, forward: Forward): Finding[] {
+  const kinds = kindsTo(forward, ['canary', 'orders']);
+  if (kinds.length === 0) return [];
+  // A safety stop stands in the way of every move forward, and is told there.
+  return readiness.blockers.filter((one) => one.code !== 'safety_stop' && concerns(kindOf(one, readiness), kinds));
+}
+
+/** Evidence that an approver may do without, and stages that are skipped. */
+export function missingEvidence(situation: Situation, { forward, skipped }: Direction): Finding[] {
+  return [
+    ...skippedFindings(situation, skipped),
+    ...sampleFindings(situation, kindsTo(forward, ['canary']), 'canary'),
+    ...sampleFindings(situation, kindsTo(forward, ['orders']), 'orders'),
+    ...noticeFindings(situation, kindsTo(forward, ['canary'])),
+    ...verdictFindings(situation, kindsTo(forward, ['orders'])),
+  ];
+}
+
+function stopFindings({ merchant }: Situation, forward: Forward): Finding[] {
+  return forward.flatMap(({ kind }) => {
+    const trip = merchant.trips[kind];
+    if (trip === undefined) return [];
+    const sentence = say('safety_stop', { kind, since_at: iso(trip.at), why: heard(trip.why) });
+    return [finding('safety_stop', sentence, `puente safety reset ${merchant.id} --kind ${kind} --reason …`)];
+  });
+}
+
+function windowFindings({ settings, now }: Situation): Finding[] {
+  if (settings.window === null) return [];
+  const window = parseWindow(settings.window);
+  if (isOpen(window, now)) return [];
+  const opening = nextOpening(window, now);
+  const sentence =
+    opening === null
+      ? say('outside_window.closed', { window: window.text })
+      : say('outside_window.opens', { window: window.text, opens_at: iso(opening) });
+  return [finding('outside_window', sentence, null)];
+}
+
+function skippedFindings({ merchant, target }: Situation, skipped: readonly Stage[]): Finding[] {
+  const [first] = skipped;
+  if (first === undefined) return [];
+  const kind = target.kind === undefined ? '' : ` --kind ${target.kind}`;
+  const share = first === 'canary' ? ' --share 5' : '';
+  const command = `puente stage ${merchant.id} ${first}${share}${kind} --reason …`;
+  return [finding('skipped_stage', say('skipped_stage', { stages: skipped }), command)];
+}
+
+/**
+ * Calls that prove something, per kind. Lists of devices name no unit, so a canary leaves them on legacy: they prove
+ * themselves on paper, and count only where they are moved by themselves. A kind without any call has nothing to lose.
+ */
+function sampleFindings(situation: Situation, kinds: readonly RoutedKind[], to: 'canary' | 'orders'): Finding[] {
+  const { facts, settings, target, merchant, readiness } = situation;
+  const asked = kinds.filter((kind) => kind !== 'devices' || target.kind === 'devices');
+  const seen = asked.filter((kind) => facts.samples[kind].seen > 0 || target.kind === kind);
+  if (asked.length > 0 && seen.length === 0) {
+    if (to === 'orders' && readiness.verdict !== 'ready') return []; // the verdict says so itself
+    const sentence = say('never_seen.kinds', { merchant: merchant.id, kinds: asked });
+    return [finding('never_seen', sentence, `puente coverage ${merchant.id}`)];
+  }
+  return seen.flatMap((kind) => {
+    const { shadow, orders } = facts.samples[kind];
+    const served = to === 'orders' && kind !== 'devices';
+    const count = served ? orders : shadow + orders;
+    if (count >= settings.min_sample) return [];
+    const { min_sample } = settings;
+    const sentence = say(served ? 'too_few_calls.served' : 'too_few_calls.translated', { count, kind, min_sample });
+    const stage = served ? 'canary' : 'shadow';
+    // Where it is there already only traffic helps, and the coverage shows of what.
+    const there = (merchant.settings.kinds[kind]?.stage ?? merchant.settings.stage) === stage;
+    const move = `puente stage ${merchant.id} ${served ? 'canary --share 5' : 'shadow'} --kind ${kind} --reason …`;
+    return [finding('too_few_calls', sentence, there ? `puente coverage ${merchant.id}` : move)];
+  });
+}
+
+/** The one thing that a canary can't prove without harm: its sales would be told nowhere. */
+function noticeFindings({ readiness }: Situation, kinds: readonly RoutedKind[]): Finding[] {
+  return readiness.unproven.filter(
+    (one) => one.code === NO_NOTICE_URL && kinds.length > 0 && concerns(kindOf(one, readiness), kinds),
+  );
+}
+
+function verdictFindings({ readiness, merchant }: Situation, kinds: readonly RoutedKind[]): Finding[] {
+  if (kinds.length === 0) return [];
+  const unproven = readiness.unproven.filter((one) => holdsBackOrders(one) && concerns(kindOf(one, readiness), kinds));
+  if (unproven.length > 0 || readiness.verdict === 'ready') return unproven;
+  const open = readiness.operations.filter((one) => one.verdict !== 'ready' && concerns(one.kind, kinds));
+  if (open.length === 0) return [];
+  const sentence = say('not_ready', { operations: open.map(({ operation }) => operation).join(', ') });
+  return [finding('not_ready', sentence, `puente can-migrate ${merchant.id}`)];
+}
+
+function kindsTo(forward: Forward, stages: readonly Stage[]): RoutedKind[] {
+  return forward.filter(({ to }) => stages.includes(to)).map(({ kind }) => kind);
+}
+
+/** Payments follow their sale, and what is of no operation is everybody's. */
+function concerns(kind: RoutedKind | 'payments' | null, kinds: readonly RoutedKind[]): boolean {
+  return kind === null || kind === 'payments' || kinds.includes(kind);
+}
+
+function kindOf(one: Finding, readiness: Situation['readiness']): RoutedKind | 'payments' | null {
+  return readiness.operations.find(({ operation }) => operation === one.operation)?.kind ?? null;
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
 }

@@ -5,12 +5,10 @@ import type { Merchant, MerchantSettings } from '../../proxy/routing/merchant.ts
 import type { Runtime } from '../../proxy/runtime.ts';
 import type { AuditEntry } from '../../proxy/store.ts';
 import type { Person } from '../api/person.ts';
-import { type MerchantView, merchantView } from '../merchants/merchant-view.ts';
-import { merchantToChange } from '../merchants/operate.ts';
-import type { Situation } from './facts.ts';
+import { type MerchantView, merchantToChange, merchantView } from '../merchants.ts';
 import { type Judgement, judgeMove } from './judge.ts';
 import { situationOf } from './situation.ts';
-import { type MoveTarget, routingChange, routingOf } from './target.ts';
+import { type MoveTarget, routingChange, routingOf, type Situation } from './target.ts';
 
 /** A move that was judged, on the merchant as it was then. */
 export interface Judged {

@@ -4,10 +4,9 @@ import type { CoverageRow, DifferenceGroup, Traffic, VerdictRow } from '../../pr
 import type { Merchant, RoutedKind } from '../../proxy/routing/merchant.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import type { Person } from '../api/person.ts';
+import { sumOf } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
-import { sumOf } from '../readiness/words.ts';
-import type { Facts, OpenSale, Sample, Situation } from './facts.ts';
-import type { MoveTarget } from './target.ts';
+import type { Facts, MoveTarget, OpenSale, Sample, Situation } from './target.ts';
 
 const DAY_MS = 86_400_000;
 /** Days of traffic that a day's calls are told from. */

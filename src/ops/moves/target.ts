@@ -3,7 +3,9 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { stageText } from '../../locales/sentences/facts.ts';
 import { say } from '../../locales/sentences.ts';
+import type { SeenUnit, VerdictRow } from '../../proxy/records/evidence.ts';
 import {
+  type Merchant,
   type MerchantSettings,
   merchantSettings,
   type RoutedKind,
@@ -12,6 +14,9 @@ import {
   stages,
 } from '../../proxy/routing/merchant.ts';
 import type { RoutingRules } from '../../proxy/routing/stage.ts';
+import type { CoreSettings } from '../../proxy/runtime.ts';
+import type { Person } from '../api/person.ts';
+import type { Readiness } from '../readiness/verdict.ts';
 
 const { share, units_in } = merchantSettings.shape;
 
@@ -123,4 +128,109 @@ function routeOf(stage: Stage, percent: number): Route {
 /** A route in words, as `canary 5 %`. */
 export function routeText({ stage, share: percent }: Route): string {
   return stageText(stage, percent);
+}
+
+// Whether a move goes forward or back, for which kinds, and which stages it skips: pure.
+
+export interface Direction {
+  /** `forward`: some work may reach orders, or its shadow, that didn't; whatever else the move does. */
+  kind: 'forward' | 'back' | 'same';
+  /** The kinds that go forward, with the stage they come from and the one they go to. */
+  forward: { kind: RoutedKind; from: Stage; to: Stage }[];
+  /** Stages between, of the merchant or of any kind. */
+  skipped: Stage[];
+}
+
+type Sense = Direction['kind'];
+
+export function directionOf(before: Routing, after: Routing): Direction {
+  const senses: Sense[] = [senseOf(before.merchant, after.merchant, unitSense(before, after, null))];
+  const forward: Direction['forward'] = [];
+  const skipped = new Set<Stage>();
+  for (const kind of routedKinds) {
+    const [from, to] = [before.kinds[kind], after.kinds[kind]];
+    const sense = senseOf(from, to, unitSense(before, after, kind));
+    senses.push(sense);
+    if (sense !== 'forward') continue;
+    forward.push({ kind, from: from.stage, to: to.stage });
+    for (const stage of between(from.stage, to.stage)) skipped.add(stage);
+  }
+  for (const stage of between(before.merchant.stage, after.merchant.stage)) skipped.add(stage);
+  return { kind: strongest(senses), forward, skipped: stages.filter((stage) => skipped.has(stage)) };
+}
+
+function senseOf(from: Route, to: Route, units: Sense): Sense {
+  const steps = stages.indexOf(to.stage) - stages.indexOf(from.stage);
+  if (steps !== 0) return steps > 0 ? 'forward' : 'back';
+  if (to.stage !== 'canary') return 'same';
+  const share = to.share > from.share ? 'forward' : to.share < from.share ? 'back' : 'same';
+  return strongest([share, units]);
+}
+
+/** @param kind null: all units count. */
+function unitSense(before: Routing, after: Routing, kind: RoutedKind | null): Sense {
+  const mine = (slot: string): boolean => kind === null || slot.startsWith('qr:') === (kind === 'qr');
+  const gained = (from: readonly string[], to: readonly string[]): boolean =>
+    to.some((slot) => mine(slot) && !from.includes(slot));
+  if (gained(before.units_in, after.units_in) || gained(after.units_out, before.units_out)) return 'forward';
+  return gained(after.units_in, before.units_in) || gained(before.units_out, after.units_out) ? 'back' : 'same';
+}
+
+function strongest(senses: readonly Sense[]): Sense {
+  if (senses.includes('forward')) return 'forward';
+  return senses.includes('back') ? 'back' : 'same';
+}
+
+function between(from: Stage, to: Stage): Stage[] {
+  return stages.slice(stages.indexOf(from) + 1, Math.max(stages.indexOf(to), 0));
+}
+
+// What is known of a merchant when a move is judged: units, traffic, open work and evidence, gathered before and
+// handed in.
+
+/** A sale that is open on one side, and keeps its unit there. */
+export interface OpenSale {
+  side: 'orders' | 'legacy';
+  legacy_id: string | null;
+  /** Null: it holds no unit. */
+  slot: string | null;
+  /** Epoch ms after which it is over at the latest. */
+  ends_at: number;
+}
+
+/** Calls of one kind that prove something. */
+export interface Sample {
+  /** Taken by legacy and translated on paper, or read from both sides. */
+  shadow: number;
+  /** Served by the orders API, and well. */
+  orders: number;
+  /** All that came, whatever the lane. */
+  seen: number;
+  /** A day, over the last seven; fewer for a merchant that is newer. */
+  calls_a_day: number;
+}
+
+export interface Facts {
+  samples: Record<RoutedKind, Sample>;
+  units: readonly Pick<SeenUnit, 'slot' | 'calls'>[];
+  open: readonly OpenSale[];
+  /** The worst difference that nobody has explained or accepted, in words; null when there is none. */
+  worst_difference: string | null;
+  /** What the shadow says that orders would refuse. */
+  predicted_refusals: readonly Pick<VerdictRow, 'operation' | 'code' | 'error' | 'detail' | 'count'>[];
+  /** Newest exchange that the evidence rests on; 0 when there is none. */
+  exchange_sequence: number;
+}
+
+/** Everything that decides a move. */
+export interface Situation {
+  merchant: Merchant;
+  target: MoveTarget;
+  person: Person;
+  /** Epoch ms. */
+  now: number;
+  rules: RoutingRules;
+  settings: Pick<CoreSettings['moves'], 'gate' | 'second_approver' | 'window' | 'min_sample'>;
+  readiness: Readiness;
+  facts: Facts;
 }

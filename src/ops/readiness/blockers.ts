@@ -1,15 +1,22 @@
 /** What stands hard in the way of a merchant's move, each with the command that shows or mends it: pure. */
-
 import type { Spoken } from '../../error.ts';
 import { sideOf } from '../../locales/sentences/facts.ts';
 import { heard, say } from '../../locales/sentences.ts';
+import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import type { Operation } from '../../mapping/tables.ts';
-import type { DifferenceGroup } from '../../proxy/records/evidence.ts';
+import type { DifferenceGroup, LedgerRow } from '../../proxy/records/evidence.ts';
 import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
-import { usedKinds } from './areas.ts';
-import { DAY_MS, RECENT_DAYS, type ReadinessFacts, type ReadinessRules, type Seen } from './facts.ts';
+import {
+  comingCalls,
+  DAY_MS,
+  RECENT_DAYS,
+  type ReadinessFacts,
+  type ReadinessRules,
+  type Seen,
+  sumOf,
+  usedKinds,
+} from './facts.ts';
 import { type Finding, finding } from './verdict.ts';
-import { sumOf } from './words.ts';
 
 export function blockersOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Finding[] {
   return [
@@ -133,4 +140,109 @@ function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }:
 export function anyOf(operations: readonly Operation[], kind: RoutedKind): string | null {
   const own = operations.filter((one) => one.kind === kind);
   return (own.find(({ upstream }) => upstream === 'create') ?? own[0])?.name ?? null;
+}
+
+// What is worth knowing and in nobody's way, each with the command that shows it: pure.
+
+/** Losses, sales that don't agree, errors that read differently, kinds tried in vain, and unknown things that are carried. */
+export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
+  const { merchant_id, unknown } = facts;
+  const losses = (['money', 'identity', 'other'] as const).flatMap((weight) =>
+    lossRemark(seen.ledger, weight, merchant_id),
+  );
+  const errors = seen.differences
+    .filter((one) => one.state === 'new' && isSharedRefusal(one))
+    .map((one) => {
+      const { operation, count, legacy, orders, sample } = one;
+      const sentence = say('error_difference', { operation, count, legacy, ...sideOf(orders) });
+      return finding('error_difference', sentence, showOf(one), { operation, sample });
+    });
+  const carried = seen.unknowns.filter(({ what }) => unknown === null || unknown[what] === 'carry');
+  const found = [
+    ...selfService(seen.ledger, merchant_id),
+    ...losses,
+    ...mismatchRemarks(facts),
+    ...errors,
+    ...refusedKinds(seen, facts),
+  ];
+  if (carried.length === 0) return found;
+  const names = carried.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
+  const sentence = say('unknown_carried', { names: names.join(', '), more: carried.length - names.length });
+  return [...found, finding('unknown_carried', sentence, `puente unknowns --merchant ${merchant_id}`)];
+}
+
+/** What reconciliation could not repair is about sales that exist, not about the next move. */
+function mismatchRemarks({ mismatches, merchant_id }: ReadinessFacts): Finding[] {
+  const kinds = Map.groupBy(mismatches, ({ kind }) => kind);
+  return [...kinds].flatMap(([kind, mine]) =>
+    mine.slice(0, 1).map(({ subject }) => {
+      const sentence = say('mismatch', { days: RECENT_DAYS, count: mine.length, mismatch: kind, subject });
+      return finding(`mismatch_${kind}`, sentence, `puente reconcile --merchant ${merchant_id}`);
+    }),
+  );
+}
+
+/** A kind that was only tried in vain is not judged as used. */
+function refusedKinds(seen: Seen, { operations, merchant_id }: ReadinessFacts): Finding[] {
+  const used = usedKinds(operations, seen);
+  if (used.length === 0) return [];
+  return routedKinds.flatMap((kind) => {
+    const creates = operations.filter((one) => one.kind === kind && one.upstream === 'create');
+    const came = comingCalls(creates, seen);
+    if (came === 0 || used.includes(kind)) return [];
+    return [finding('not_used', say('not_used', { calls: came, kind }), `puente coverage ${merchant_id}`)];
+  });
+}
+
+/** A till that wants them for its own sales can't switch them over any more. */
+function selfService(ledger: readonly LedgerRow[], merchant_id: string): Finding[] {
+  return ledger
+    .filter(({ why }) => why === SELF_SERVICE_SHOWN)
+    .map(({ count, operation, sample }) =>
+      finding('self_service', say('self_service', { count }), `puente losses --merchant ${merchant_id}`, {
+        operation,
+        sample,
+      }),
+    );
+}
+
+function lossRemark(ledger: readonly LedgerRow[], weight: LedgerRow['weight'], merchant_id: string): Finding[] {
+  const rows = ledger.filter((row) => row.weight === weight);
+  const [first] = rows;
+  if (first === undefined) return [];
+  const count = rows.reduce((sum, row) => sum + row.count, 0);
+  const fields = [...new Set(rows.map(({ path }) => path))];
+  const shown = fields.slice(0, 5);
+  const sentence = say('loss', { weight, count, fields: shown.join(', '), more: fields.length - shown.length });
+  const { operation, sample } = first;
+  return [finding(`loss_${weight}`, sentence, `puente losses --merchant ${merchant_id}`, { operation, sample })];
+}
+
+// Whether a merchant's notices would have somewhere to go on orders: pure.
+
+/**
+ * On orders Puente tells the merchant itself: intents by the merchant's URL, a QR sale by the URL it came with, or by that.
+ * Legacy told them by a setting of its own panel, so nobody here knows whether the tills wait for notices: not proven.
+ */
+export function noticeFindings(seen: Seen, { notice_url, operations, merchant_id }: ReadinessFacts): Finding[] {
+  if (notice_url !== false) return [];
+  const needing = usedKinds(operations, seen).filter((kind) => kind !== 'qr' || !namesItsUrl(seen, operations));
+  const command = `puente merchants set ${merchant_id} --notify https://… --reason …`;
+  return needing.map((kind) =>
+    finding(NO_NOTICE_URL, say('no_notice_url', { kind }), command, { operation: anyOf(operations, kind) }),
+  );
+}
+
+/** Holds back every move that puts work on orders, a canary too. */
+export const NO_NOTICE_URL = 'no_notice_url';
+
+/** Every QR sale that was evaluated said where its notices go. */
+function namesItsUrl({ coverage }: Seen, operations: readonly Operation[]): boolean {
+  const creates = operations.filter(({ kind, upstream }) => kind === 'qr' && upstream === 'create');
+  return creates.every(({ name }) => {
+    const cells = coverage.filter(({ operation }) => operation === name);
+    const named = cells.find(({ field }) => field === 'body.notification_url');
+    const evaluated = cells.reduce((most, { equal, different }) => Math.max(most, equal + different), 0);
+    return evaluated === 0 || (named !== undefined && named.equal + named.different >= evaluated);
+  });
 }

@@ -6,9 +6,9 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import { reason } from '../api/reason.ts';
+import { reason } from '../api/person.ts';
 import { DAY_MS } from './facts.ts';
-import type { EvidenceSource } from './source.ts';
+import type { EvidenceSource } from './readiness.ts';
 
 /** Longest time a difference may be accepted for: a quarter; what is still true then deserves another look. */
 const MOST_ACCEPTED_DAYS = 90;

@@ -1,6 +1,8 @@
 /** What a readiness verdict is judged on: what evidence says, and what else is known of the merchant. */
 
+import { type AreaWord, sideOf, sideText } from '../../locales/sentences/facts.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
+import { FOUND, isSearch } from '../../proxy/evidence/findings.ts';
 import type {
   CoverageRow,
   DifferenceGroup,
@@ -10,7 +12,13 @@ import type {
   UnknownRow,
   VerdictRow,
 } from '../../proxy/records/evidence.ts';
-import type { RoutedKind, Stage, Trip, UnknownPolicy } from '../../proxy/routing/merchant.ts';
+import {
+  type RoutedKind,
+  routedKinds,
+  type Stage,
+  type Trip,
+  type UnknownPolicy,
+} from '../../proxy/routing/merchant.ts';
 import type { MismatchKind } from '../../proxy/sales/mismatch.ts';
 
 /** What no evidence says; null for what nobody knows, as in an assessment of a file alone. */
@@ -81,4 +89,103 @@ export async function readSeen(reader: EvidenceReader, merchant_id: string, now:
   const last_at = [...verdicts, ...coverage].reduce((last, row) => Math.max(last, row.last_at), 0);
   const [newest] = last_at === 0 ? [] : await reader.exchanges({ merchant_id, since: last_at }, 0, 1);
   return { traffic, verdicts, differences, unknowns, ledger, coverage, judged_by: newest?.tables_revision ?? null };
+}
+
+// What a merchant's tills must have been seen doing before it is proven: by area of work, not by every path there is.
+
+/** Calls of one area prove one another: they are the same work on other paths. */
+export interface Area {
+  id: 'create' | 'read' | 'cancel' | 'refund' | 'devices';
+  kind: RoutedKind | 'payments';
+  /** As sentences name it. */
+  word: AreaWord;
+  operations: readonly Operation[];
+}
+
+/** The kinds of which a sale went well; one whose creates were all refused, or that was never used, needs no proof. */
+export function usedKinds(operations: readonly Operation[], seen: Seen): RoutedKind[] {
+  const creates = operations.filter(({ upstream }) => upstream === 'create');
+  return routedKinds.filter((kind) => creates.some((one) => one.kind === kind && provenCalls([one], seen) > 0));
+}
+
+/** Every area that the merchant's use asks for. */
+export function areasOf(operations: readonly Operation[], seen: Seen): Area[] {
+  const kinds = usedKinds(operations, seen);
+  const areas = kinds.flatMap((kind) => [...createAreas(operations, kind, seen), ...otherAreas(operations, kind)]);
+  if (kinds.length === 0) return [];
+  const refunds = operations.filter(({ upstream }) => upstream === 'refund');
+  return [...areas, { id: 'refund', kind: 'payments', word: 'refund', operations: refunds }];
+}
+
+/** Creates of one kind that share a request table are one area: a sale of another table proves none of its rows. */
+function createAreas(operations: readonly Operation[], kind: RoutedKind, seen: Seen): Area[] {
+  const creates = operations.filter((one) => one.kind === kind && one.upstream === 'create');
+  const tables = [...new Set(creates.map(({ request }) => request))];
+  return tables
+    .map((table) => creates.filter(({ request }) => request === table))
+    .filter((same) => provenCalls(same, seen) > 0)
+    .map((same) => ({ id: 'create', kind, word: createWord(same), operations: same }));
+}
+
+/** Only these families make a sale. */
+function createWord([first]: readonly Operation[]): AreaWord {
+  if (first?.family === 'qr') return 'create_qr';
+  return first?.family === 'qr_v1' ? 'create_qr_v1' : 'create_point';
+}
+
+/** QR tills learn of a payment by their merchant order or by a search of payments, so those are reads of theirs. */
+const QR_READS: readonly string[] = ['merchant_orders', 'payments'];
+
+function otherAreas(operations: readonly Operation[], kind: RoutedKind): Area[] {
+  const reads = operations.filter(
+    (one) => one.method === 'GET' && (one.kind === kind || (kind === 'qr' && QR_READS.includes(one.family))),
+  );
+  const cancels = operations.filter((one) => one.kind === kind && one.upstream === 'cancel');
+  const lists = operations.filter((one) => one.kind === 'devices' && one.method === 'GET');
+  return [
+    { id: 'read', kind, word: kind === 'qr' ? 'read_qr' : 'read_intents', operations: reads },
+    { id: 'cancel', kind, word: kind === 'qr' ? 'cancel_qr' : 'cancel_intents', operations: cancels },
+    ...(kind === 'intents' ? [{ id: 'devices', kind: 'devices', word: 'devices', operations: lists } as const] : []),
+  ];
+}
+
+/** Calls that went well. A refusal, whoever made it, shows nothing of the work, and an empty search nothing of a read. */
+export function provenCalls(operations: readonly Operation[], seen: Seen, lane?: 'legacy' | 'orders'): number {
+  const names = operations.filter((one) => !isSearch(one)).map(({ name }) => name);
+  const calls = seen.traffic
+    .filter((row) => names.includes(row.operation) && row.outcome === 'ok')
+    .filter((row) => lane === undefined || row.lane === lane)
+    .reduce((sum, row) => sum + row.calls, 0);
+  if (lane === 'legacy') return calls;
+  const searches = operations.filter(isSearch).map(({ name }) => name);
+  const found = seen.coverage.filter((cell) => cell.field === FOUND && searches.includes(cell.operation));
+  return found.reduce((sum, { equal }) => sum + equal, calls);
+}
+
+/** Calls that came, however they ended; a refused token may be anybody's. */
+export function comingCalls(operations: readonly Operation[], seen: Seen): number {
+  const names = operations.map(({ name }) => name);
+  const rows = seen.traffic.filter(({ operation, outcome }) => names.includes(operation) && outcome !== 'auth');
+  return rows.reduce((sum, { calls }) => sum + calls, 0);
+}
+
+/** Creates that went well and that the tables have judged: on the orders lane, or on paper. Calls of other areas count as they are. */
+export function judgedCalls({ id, operations }: Area, seen: Seen): number {
+  if (id !== 'create') return provenCalls(operations, seen);
+  const names = operations.map(({ name }) => name);
+  const verdicts = seen.verdicts.filter((row) => names.includes(row.operation));
+  const on_paper = verdicts.reduce((sum, { count }) => sum + count, 0);
+  // What legacy refused was judged on paper too, and proves no sale.
+  return Math.min(on_paper, provenCalls(operations, seen, 'legacy')) + provenCalls(operations, seen, 'orders');
+}
+
+// Counts, and what a side said, in the sentences of findings.
+
+export function sumOf(rows: readonly Pick<Traffic, 'calls'>[]): number {
+  return rows.reduce((sum, { calls }) => sum + calls, 0);
+}
+
+/** What a side said of a create, as a clause. */
+export function saidOf(side: string): string {
+  return sideText(sideOf(side));
 }

@@ -1,5 +1,6 @@
 /** May this merchant move? Blocked, ready, or inconclusive; never green by default (`peers.md` §5 row 7). */
 
+import type { Tables } from '../../mapping/tables.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { EvidenceReader, Verdict } from '../../proxy/records/evidence.ts';
 import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
@@ -7,22 +8,22 @@ import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import type { MismatchKind } from '../../proxy/sales/mismatch.ts';
-import { RESET } from '../safety/reset.ts';
-import { areasOf, judgedCalls } from './areas.ts';
-import { blockersOf } from './blockers.ts';
+import { RESET } from '../safety.ts';
+import { blockersOf, remarksOf } from './blockers.ts';
 import {
+  areasOf,
   DAY_MS,
+  judgedCalls,
   OLD_AFTER_DAYS,
   RECENT_DAYS,
   type ReadinessFacts,
   type ReadinessRules,
   readSeen,
   type Seen,
+  sumOf,
 } from './facts.ts';
-import { remarksOf } from './remarks.ts';
 import { holdsBack, unprovenOf } from './unproven.ts';
 import type { Finding, OperationReadiness, Readiness } from './verdict.ts';
-import { sumOf } from './words.ts';
 
 export type { ReadinessFacts, ReadinessRules } from './facts.ts';
 
@@ -205,4 +206,17 @@ function operationsOf(
 
 function has(findings: readonly Finding[], name: string): boolean {
   return findings.some(({ operation }) => operation === name);
+}
+
+// What views of evidence are made from: a running Puente, or a file that `puente assess` has read.
+
+/** A `Runtime` is one. */
+export interface EvidenceSource {
+  store: EvidenceReader & {
+    /** Null for a merchant of whom nothing is known. */
+    merchant(id: string): Promise<{ site: string | null } | null>;
+  };
+  tables: Tables;
+  /** Epoch ms. */
+  clock: { now(): number };
 }

@@ -4,9 +4,20 @@ import type { Spoken } from '../../error.ts';
 import { unknownWords } from '../../locales/sentences/facts.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Operation } from '../../mapping/tables.ts';
-import { type Area, areasOf, comingCalls, judgedCalls, provenCalls, usedKinds } from './areas.ts';
-import { DAY_MS, OLD_AFTER_DAYS, type ReadinessFacts, type ReadinessRules, type Seen } from './facts.ts';
-import { noticeFindings } from './notice-url.ts';
+import { noticeFindings } from './blockers.ts';
+import {
+  type Area,
+  areasOf,
+  comingCalls,
+  DAY_MS,
+  judgedCalls,
+  OLD_AFTER_DAYS,
+  provenCalls,
+  type ReadinessFacts,
+  type ReadinessRules,
+  type Seen,
+  usedKinds,
+} from './facts.ts';
 import { type Finding, finding } from './verdict.ts';
 
 /** Nothing of it is in the way of a canary, which is where it is proven; of a move to orders it is. */

@@ -1,8 +1,8 @@
 /** A part of a report as CSV that a spreadsheet opens and never runs (`reliability.md` F129). */
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
+import { withoutControls } from './page.ts';
 import type { Report } from './report.ts';
-import { withoutControls } from './tags.ts';
 
 /** The lists of a report that are tables, and what was found of the audit chain as a table of one row. */
 export const reportParts = [

@@ -1,20 +1,16 @@
 /** Makes a report: one pass over the exchanges of the period in pages, and what the store knows beside. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { EvidenceStore, ExchangeFilter } from '../../proxy/records/evidence.ts';
+import { type EvidenceStore, type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import { verifyAuditStream } from '../audit/audit-trail.ts';
+import { verifyAuditStream } from '../audit.ts';
+import type { VerdictCounts } from '../charts/figures.ts';
+import { readinessDays } from '../readiness/days.ts';
 import { viewReadiness } from '../readiness/readiness.ts';
-import { readinessDays } from '../readiness/readiness-days.ts';
-import { assumptionsFor } from './assumptions.ts';
 import { decisionLines } from './decisions.ts';
-import { differenceLines, lossLines } from './findings.ts';
-import { limitationLines } from './limitations.ts';
-import { fleetOf } from './merchants.ts';
-import { noticeLines } from './notices.ts';
-import { type Assumption, type AuditProof, REPORT_SCHEMA, type Report } from './report.ts';
+import { type Assumption, type AuditProof, type DecisionLine, REPORT_SCHEMA, type Report } from './report.ts';
+import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
-import { verdictDays } from './verdict-days.ts';
 
 /** Small enough that payments between two pages notice nothing. */
 const PAGE = 1_000;
@@ -162,4 +158,29 @@ export async function tallyOf(
     // Payments come first: the page was read on the same thread that answers them.
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+// Readiness of days of which no verdict was kept, from the audit chain: what each decision on a stage rested on.
+
+/** A line for each day on which a stage was decided, with the last verdict of each merchant on that day. */
+export function verdictDays(decisions: Report['decisions']): VerdictCounts[] {
+  const days = new Map<string, Map<string, Verdict>>();
+  for (const decision of decisions.toSorted((a, b) => a.sequence - b.sequence)) {
+    const verdict = verdictOf(decision);
+    if (verdict === null) continue;
+    const day = decision.at.slice(0, 10);
+    days.set(day, (days.get(day) ?? new Map<string, Verdict>()).set(decision.subject, verdict));
+  }
+  return [...days].map(([day, found]) => ({ day, ...countsOf([...found.values()]) }));
+}
+
+/** Null for lines that are no decision on a stage. */
+function verdictOf({ evidence: { evidence } }: DecisionLine): Verdict | null {
+  if (typeof evidence !== 'object' || evidence === null || !('verdict' in evidence)) return null;
+  return verdicts.find((verdict) => verdict === evidence.verdict) ?? null;
+}
+
+function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
+  const of = (verdict: Verdict): number => found.filter((one) => one === verdict).length;
+  return { ready: of('ready'), blocked: of('blocked'), inconclusive: of('inconclusive') };
 }

@@ -1,15 +1,12 @@
 /** The lists of a report as HTML tables, in the reader's language. */
-
 import type { Said } from '../../error.ts';
-import { actionOf } from '../../locales/says.ts';
+import { actionOf, type Part, partsOf, writtenPart } from '../../locales/says.ts';
 import type { Words } from '../../locales/words.ts';
 import { OTHERS } from '../../mapping/tables.ts';
-import { OWN_VALUE } from './assumptions.ts';
-import { factText } from './fact-text.ts';
+import { type Cell, escaped, type Html, htmlTable, type Marked, raw } from './page.ts';
 import type { LossLine, Report } from './report.ts';
-import { type Cell, type Html, htmlTable } from './tags.ts';
+import { OWN_VALUE } from './sections.ts';
 import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
-import { code, instant, recorded, told, written } from './told.ts';
 
 /** @param head keys of `report.head`. */
 function listed(words: Words, head: readonly string[], rows: readonly (readonly Cell[])[]): Html {
@@ -174,4 +171,75 @@ export function assumptionTable(words: Words, { assumptions }: Report): Html {
     written(words, sentence),
   ]);
   return listed(words, ['setting', 'value', 'purpose'], rows);
+}
+
+// What a report shows in its reader's language; what nobody has translated is marked as English, for whoever has it
+// read aloud.
+
+/** A sentence. @param said its code; null for a text that has none, and is English. */
+export function told(words: Words, text: string, said: Said | null): Marked {
+  return markedOf(words, partsOf(words, text, said));
+}
+
+/** A text of tables, settings or the register. */
+export function written(words: Words, text: string): Marked {
+  return markedOf(words, [writtenPart(words, text)], withCode);
+}
+
+/** Facts as they were recorded: names and values of programs, which have no other language. */
+export function recorded(words: Words, text: string): Marked {
+  return markedOf(words, text === '' ? [] : [{ english: text }]);
+}
+
+/** An instant, RFC 3339, as the language writes it; the exact one is beside it. */
+export function instant({ time }: Words, at: string): Marked {
+  const text = time(at);
+  return { html: raw(`<time datetime="${escaped(at)}">${escaped(text)}</time>`), letters: text.length };
+}
+
+/** What somebody may type, or what a program said. */
+export function code(text: string): Marked {
+  return { html: raw(text === '' ? '' : `<code>${escaped(text)}</code>`), letters: text.length };
+}
+
+/** @param shown HTML of a text; facts stay as they are, whatever is in them. */
+function markedOf({ language }: Words, parts: readonly Part[], shown: (text: string) => string = escaped): Marked {
+  const html = parts.map((part) => {
+    if (typeof part === 'string') return shown(part);
+    return language === 'en' ? shown(part.english) : `<span lang="en">${shown(part.english)}</span>`;
+  });
+  const letters = parts.reduce((sum, part) => sum + (typeof part === 'string' ? part : part.english).length, 0);
+  return { html: raw(html.join('')), letters };
+}
+
+/** Names of settings, commands and paths stand between backticks, as in Markdown. */
+function withCode(text: string): string {
+  return escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
+}
+
+// A fact of the audit chain in words that people read; scripts read the JSON.
+
+/** `verdict ready, samples 120, target (stage orders, share none)`; '' for nothing. */
+export function factText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'object') return plain(value);
+  return factParts(value).join(', ');
+}
+
+function factParts(value: object): string[] {
+  if (Array.isArray(value)) return value.map(inside);
+  return Object.entries(value).map(([name, part]) => `${name.replaceAll('_', ' ')} ${inside(part)}`);
+}
+
+function inside(value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  if (typeof value !== 'object') return plain(value) || 'empty';
+  const parts = factParts(value);
+  return parts.length === 0 ? 'none' : `(${parts.join(', ')})`;
+}
+
+/** Yes and no, and numbers with two decimals at most. */
+function plain(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'number' ? String(Math.round(value * 100) / 100) : String(value);
 }

@@ -16,13 +16,12 @@ import {
   merchantTable,
   noticeTable,
   shadowTable,
+  told,
   trafficTable,
   unseenTable,
 } from './html-tables.ts';
-import { htmlPage, htmlSection, htmlVerdict, type ShownFinding } from './page.ts';
+import { escaped, type Html, htmlPage, htmlSection, htmlVerdict, raw, type ShownFinding } from './page.ts';
 import type { CutList, LossLine, Report } from './report.ts';
-import { escaped, type Html, raw } from './tags.ts';
-import { told } from './told.ts';
 
 /**
  * The whole file.

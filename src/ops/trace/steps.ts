@@ -1,15 +1,17 @@
 /** The steps of a sale's story, gathered from everything the store kept of it. */
 
-import { say } from '../../locales/sentences.ts';
+import type { Said, Spoken } from '../../error.ts';
+import { heard, quoted, say } from '../../locales/sentences.ts';
+import { decimalText } from '../../mapping/amount.ts';
+import { TILL_LEFT, type UpstreamNote } from '../../proxy/evidence/exchange.ts';
+import type { Refund } from '../../proxy/payments/refund-decisions.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
+import type { Attempt, LoggedNotice } from '../../proxy/records/notices.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import { type Link, slotOf } from '../../proxy/sales/link.ts';
-import type { InboxEvent } from '../../proxy/store.ts';
-import { stepsOfExchange } from './exchange-steps.ts';
-import { type NoticeWithAttempts, stepOfDecision, stepOfEvent, stepOfState, stepsOfNotice } from './link-steps.ts';
-import { inOrder, type Step, type TraceStep, told } from './order.ts';
-import { stepsOfRefund } from './refund-steps.ts';
+import type { AuditLine, InboxEvent } from '../../proxy/store.ts';
+import { BY_ITSELF } from '../api/person.ts';
 
 /** A till that polls every second for an hour; later calls of one sale are left out, and the story says so. */
 const MOST_EXCHANGES = 3_600;
@@ -129,4 +131,216 @@ function cutOf(all: readonly unknown[], most: number, kind: TraceStep['kind'], c
 function withCuts(steps: TraceStep[], cuts: readonly (Cut | null)[]): TraceStep[] {
   const at = steps.at(-1)?.at ?? new Date(0).toISOString();
   return [...steps, ...cuts.filter((cut) => cut !== null).map((cut) => ({ at, ...cut, id: null }))];
+}
+
+// The steps of one answered call: what the till was told, what was lost, what its shadow found, and what the service
+// was asked.
+
+/** When the rows were written that stand before a call to the service: epoch ms, by the name of the call. */
+export type Written = Partial<Record<string, readonly number[]>>;
+
+export function stepsOfExchange(exchange: StoredExchange, written: Written = {}): Step[] {
+  const { at, id, lost } = exchange;
+  const losses = lost.map(({ path, why, would_be }): Step => {
+    const sentence = say(would_be ? 'step.would_be_lost' : 'step.lost', { path, why: quoted(why) });
+    return { at, rank: 'translated', kind: 'loss', ...told(sentence), id };
+  });
+  const till: Step = { at, rank: 'call', kind: 'till', ...told(tillSaid(exchange)), id };
+  return [till, ...losses, ...shadowSteps(exchange), ...upstreamSteps(exchange, written)];
+}
+
+function tillSaid({ operation, lane, stage, status, error, duration_ms }: StoredExchange): Spoken {
+  const called = { operation, stage, lane, took_ms: tenths(duration_ms) };
+  return status === TILL_LEFT ? say('step.till_left', called) : say('step.till_told', { ...called, status, error });
+}
+
+function shadowSteps({ at, id, shadow, signatures }: StoredExchange): Step[] {
+  if (shadow === null && signatures.length === 0) return [];
+  const verdict = shadow === null ? [] : [verdictSaid(shadow)];
+  const differed = signatures.length === 0 ? [] : [say('step.paper_differed', { signatures: signatures.join(', ') })];
+  return [{ at, rank: 'translated', kind: 'shadow', ...told(...verdict, ...differed), id }];
+}
+
+function verdictSaid({ verdict, code, error, detail }: NonNullable<StoredExchange['shadow']>): Spoken {
+  if (verdict === 'accepted') return say('step.paper_accepted', {});
+  if (verdict === 'refused_here') return say('step.paper_refused_here', { error, detail });
+  return say('step.paper_refused_there', { code, error, detail });
+}
+
+/**
+ * When a call began is not kept, only how long it took: one after the other from the arrival of the till's, none before
+ * the row that was written for it, and none after the till had its answer.
+ */
+function upstreamSteps({ at, id, upstream, duration_ms }: StoredExchange, written: Written): Step[] {
+  const end = at + duration_ms;
+  let next = at;
+  return upstream.map((note) => {
+    const row_at = written[note.name]?.find((one) => one >= at && one <= end) ?? at;
+    const asked_at = Math.min(end, Math.max(next, row_at));
+    next = asked_at + note.duration_ms;
+    return { at: asked_at, rank: 'asked', kind: 'upstream', ...told(upstreamSaid(note)), id };
+  });
+}
+
+function upstreamSaid({ name, status, code, duration_ms }: UpstreamNote): Spoken {
+  const took_ms = tenths(duration_ms);
+  const is_carried = name === 'legacy';
+  if (status === null)
+    return is_carried ? say('step.carried_unanswered', { took_ms }) : say('step.asked_unanswered', { name, took_ms });
+  const answer = { status, code, took_ms };
+  return is_carried ? say('step.carried', answer) : say('step.asked', { name, ...answer });
+}
+
+// Steps of a sale on orders beside its calls: states, events, notices with their attempts, decisions.
+
+export interface NoticeWithAttempts {
+  notice: LoggedNotice;
+  attempts: Attempt[];
+}
+
+/** SENDING is written before a byte leaves; every other state is what came of something. */
+export function stepOfState(seen: {
+  at: number;
+  state: string;
+  legacy_state: string;
+  order_status: string | null;
+}): Step {
+  const { at, state, legacy_state, order_status } = seen;
+  const rank = state === 'SENDING' ? 'written' : 'moved';
+  return { at, rank, kind: 'state', ...told(say('step.state', { state, order_status, legacy_state })), id: null };
+}
+
+export function stepOfEvent({ sequence, received_at, action, verified, state }: InboxEvent): Step {
+  return {
+    at: received_at,
+    rank: 'told',
+    kind: 'event',
+    ...told(say('step.event', { action, verified, state })),
+    id: String(sequence),
+  };
+}
+
+/**
+ * A notice is made while its state is being decided, and committed with it.
+ * @param state_times when the link's states were written, ascending.
+ */
+export function stepsOfNotice({ notice, attempts }: NoticeWithAttempts, state_times: readonly number[]): Step[] {
+  const { id, topic, form, created_at, state } = notice;
+  const first_attempt = attempts[0]?.at ?? Number.POSITIVE_INFINITY;
+  const committed_at = state_times.find((at) => at >= created_at && at <= created_at + LONGEST_COMMIT_MS) ?? created_at;
+  const made: Step = {
+    at: Math.min(committed_at, first_attempt),
+    rank: 'noticed',
+    kind: 'notice',
+    ...told(say('step.notice', { topic, form: form === topic ? null : form, state })),
+    id,
+  };
+  const tried = attempts.map(
+    ({ at, outcome, detail }): Step => ({
+      at,
+      rank: 'delivered',
+      kind: 'notice',
+      ...told(say(attemptCodes[outcome], { why: heard(detail) })),
+      id,
+    }),
+  );
+  return [made, ...tried];
+}
+/** The store gives a commit up after less. */
+const LONGEST_COMMIT_MS = 10_000;
+
+const attemptCodes = {
+  delivered: 'step.delivered',
+  theirs: 'step.not_delivered_theirs',
+  ours: 'step.not_delivered_ours',
+} as const;
+
+export function stepOfDecision({ at, who, action, reason, sequence }: AuditLine): Step {
+  const why = who === BY_ITSELF ? heard(reason) : reason;
+  return {
+    at,
+    rank: 'decided',
+    kind: 'decision',
+    ...told(say('step.decided', { who, action, why })),
+    id: String(sequence),
+  };
+}
+
+// Steps of a refund: what was asked for, and what became of it.
+
+export function stepsOfRefund(refund: Refund, { exponent, currency }: { exponent: number; currency: string }): Step[] {
+  const { id, number, amount_minor, refunded_minor, reference_id, upstream_id, state, created_at, updated_at } = refund;
+  const sumOf = (minor: number | null): string | null =>
+    minor === null ? null : `${decimalText(minor, exponent) ?? '?'} ${currency}`;
+  const opened: Step = {
+    at: created_at,
+    rank: 'written',
+    kind: 'refund',
+    ...told(say('step.refund_asked', { sum: sumOf(amount_minor) })),
+    id,
+  };
+  if (state === 'SENDING') return [opened];
+  const facts = { state, sum: sumOf(refunded_minor), number: String(reference_id ?? number), order: upstream_id };
+  const ended: Step = {
+    at: updated_at,
+    rank: 'settled',
+    kind: 'refund',
+    ...told(say('step.refund_ended', facts)),
+    id,
+  };
+  return [opened, ended];
+}
+
+// The order of a story: by time, and within one moment causes before what came of them.
+
+/** What happened, in the order in which it did. */
+export interface TraceStep {
+  /** ISO 8601. */
+  at: string;
+  kind: 'till' | 'upstream' | 'shadow' | 'state' | 'event' | 'notice' | 'refund' | 'loss' | 'decision';
+  /** One sentence. */
+  what: string;
+  /** By its codes, in the order of its parts. */
+  said: Said[];
+  /** An id to look further with: of an exchange, a notice, a refund, an event or an audit line. */
+  id: string | null;
+}
+
+/**
+ * Causes before effects: a call is taken in and translated, the row is written, the service is asked, it tells of a change,
+ * the state moves, and the notice of it goes out.
+ */
+const RANKS = {
+  call: 0,
+  translated: 1,
+  written: 2,
+  asked: 3,
+  told: 4,
+  moved: 5,
+  settled: 6,
+  noticed: 7,
+  delivered: 8,
+  decided: 9,
+} as const;
+
+export interface Step extends Omit<TraceStep, 'at'> {
+  /** Epoch ms. */
+  at: number;
+  rank: keyof typeof RANKS;
+}
+
+export function inOrder(steps: readonly Step[]): TraceStep[] {
+  return steps
+    .toSorted((first, second) => first.at - second.at || RANKS[first.rank] - RANKS[second.rank])
+    .map(({ rank: _rank, at, ...step }) => ({ at: new Date(at).toISOString(), ...step }));
+}
+
+/** The words of a step. */
+export function told(...sentences: readonly Spoken[]): Pick<Step, 'what' | 'said'> {
+  return { what: sentences.map(({ text }) => text).join('; '), said: sentences.map(({ said }) => said) };
+}
+
+/** A duration as people read it, to a tenth of a millisecond. */
+export function tenths(duration_ms: number): number {
+  return Math.round(duration_ms * 10) / 10;
 }

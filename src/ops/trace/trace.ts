@@ -1,18 +1,17 @@
 /** One sale in one story: till calls, rules that fired, upstream calls, states, events, notices, refunds, losses (`peers.md` §5 row 11). */
-
 import { PuenteError, type Said } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { decimalText } from '../../mapping/amount.ts';
-import type { RowWords } from '../../mapping/describe.ts';
+import type { RowWords } from '../../mapping/render.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
+import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { findSubjects, type IdKind, type Subject } from './find.ts';
-import type { TraceStep } from './order.ts';
-import { storyOfCalls, storyOfLink, storyOfSale } from './steps.ts';
+import { storyOfCalls, storyOfLink, storyOfSale, type TraceStep } from './steps.ts';
 
-export type { TraceStep } from './order.ts';
+export type { TraceStep } from './steps.ts';
 
 export interface Trace {
   found_as: IdKind;
@@ -172,4 +171,24 @@ async function viewOfSale(runtime: Runtime, sale: LegacySale): Promise<SaleView>
 /** A till may write anything into its reference, the number of a card or a token too. */
 function shown(reference: string | null): string | null {
   return reference === null ? null : maskText(reference, true);
+}
+
+// One call as it was kept: what the till was told, and while its merchant was captured, the four messages, redacted.
+
+/** `messages`: the till's request and its answer, what went upstream and what came back; null unless they were captured. */
+export type CallView = Omit<StoredExchange, 'at' | 'lost'> & {
+  at: string;
+  lost: { field: string; why: string; would_be: boolean }[];
+};
+
+/** @throws PuenteError not_found. */
+export async function viewCall(runtime: Runtime, id: string): Promise<CallView> {
+  const found = await runtime.store.exchange(id);
+  if (found === null) throw new PuenteError('not_found', say('refusal.no_call', { id: id.slice(0, 40) }));
+  const { at, lost, ...rest } = found;
+  return {
+    ...rest,
+    at: new Date(at).toISOString(),
+    lost: lost.map(({ path, why, would_be }) => ({ field: path, why, would_be })),
+  };
 }

@@ -1,8 +1,11 @@
 /** What is done when nobody asks: backups by their schedule, and deleting what is old. */
 
+import { z } from 'zod';
 import { steadyTime } from '../../proxy/clock.ts';
+import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import { limitsOf, type RetentionSettings, tidyRound } from './retention.ts';
+import type { Store } from '../../proxy/store.ts';
+import { reason } from '../api/person.ts';
 
 /** Old records are looked for this often. */
 const TIDY_EVERY_MS = 60 * 60_000;
@@ -106,4 +109,93 @@ async function trim({ store, log }: ChoreParts, keep: number): Promise<void> {
 
 function causeOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown';
+}
+
+// How long each kind of record is kept, and one round of deleting what is older.
+
+export interface RetentionSettings {
+  /** Sales that are over, with their notices and refunds. */
+  links_ms: number;
+  /** Notices that were delivered or given up, with their attempts. */
+  notices_ms: number;
+  /** Sums of traffic by day. */
+  sums_ms: number;
+  /** Sealed tokens, after which they can't be used any more. */
+  tokens_ms: number;
+}
+
+/** Events that are over: the vendor sends none again after it (`reliability.md` §3.11.2). */
+export const EVENTS_KEPT_MS = 7 * 86_400_000;
+
+/** Rows of a kind in one step: payments wait behind it for some milliseconds at most. */
+const STEP_ROWS = 200;
+
+/** @param now epoch ms, by `steadyTime`. */
+export function limitsOf(settings: RetentionSettings, now: number): RetentionLimits {
+  return {
+    links_before: now - settings.links_ms,
+    notices_before: now - settings.notices_ms,
+    events_before: now - EVENTS_KEPT_MS,
+    sums_before: now - settings.sums_ms,
+    tokens_before: now - settings.tokens_ms,
+  };
+}
+
+/**
+ * Deletes step by step until nothing old is left, or `mayGoOn` says no.
+ * @returns rows by kind.
+ */
+export async function tidyRound(
+  store: Pick<Store, 'tidyOld'>,
+  limits: RetentionLimits,
+  mayGoOn: () => boolean,
+): Promise<Record<RetentionKind, number>> {
+  const sums = { links: 0, notices: 0, events: 0, sums: 0, tokens: 0 };
+  while (mayGoOn()) {
+    const step = await store.tidyOld(limits, STEP_ROWS);
+    for (const kind of Object.keys(sums) as RetentionKind[]) sums[kind] += step[kind]; // the keys of the line above
+    if (Object.values(step).every((rows) => rows < STEP_ROWS)) break;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return sums;
+}
+
+// Backups as operators ask for them: made while payments go on, told as they grow, and written down.
+
+/** The body of `POST /api/backup`. */
+export const backupAsk = z.strictObject({
+  reason: reason.default('asked for'),
+});
+export type BackupAsk = z.infer<typeof backupAsk>;
+
+export type BackupProgress = ({ news: 'progress' } & BackupNews) | { news: 'done'; backup: BackupManifest };
+
+/**
+ * Makes one backup, and the audit line of it. Whoever stops reading ends it, and nothing is left of it.
+ * @throws PuenteError conflict while another one runs, store_failed when it could not be made.
+ */
+export async function* makeBackup(runtime: Runtime, ask: BackupAsk, who: string): AsyncGenerator<BackupProgress> {
+  const making = runtime.store.backup();
+  try {
+    for (;;) {
+      const step = await making.next();
+      if (step.done !== true) {
+        yield { news: 'progress', ...step.value };
+        continue;
+      }
+      const { file, bytes, sha256 } = step.value;
+      await runtime.store.appendAudit({
+        at: runtime.clock.now(),
+        who,
+        action: 'backup',
+        subject: 'puente',
+        reason: ask.reason,
+        detail: { file, bytes, sha256 },
+      });
+      yield { news: 'done', backup: step.value };
+      return;
+    }
+  } finally {
+    await making.return({} as BackupManifest); // nobody reads what a generator that is told to end returns
+  }
 }

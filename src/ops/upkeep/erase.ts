@@ -5,7 +5,7 @@ import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { heardOfInput, say } from '../../locales/sentences.ts';
 import type { Holdings, OpenWork } from '../../proxy/records/upkeep.ts';
 import type { Runtime } from '../../proxy/runtime.ts';
-import { reason, SAY_WHY } from '../api/reason.ts';
+import { reason, SAY_WHY } from '../api/person.ts';
 
 /** The action of the audit line, whose subject is the merchant. */
 export const ERASE = 'erase';

@@ -1,7 +1,7 @@
 /** Admission to the public door: under too much load background work is shed first, then reads, payments last; before a request is read, asked about or written. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
-import { matchPath } from '../../mapping/path-pattern.ts';
+import { matchPath } from '../../mapping/path.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { createRecent } from '../lru.ts';
 import type { Count, Runtime } from '../runtime.ts';

@@ -1,6 +1,6 @@
 /** Where an operation is found on the legacy door: its method, its paths, and what a path names. */
 import { type RequestHandler, Router } from 'express';
-import { matchPath } from '../../mapping/path-pattern.ts';
+import { matchPath } from '../../mapping/path.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { OperationKind } from '../evidence/exchange.ts';
 import { slotOf } from '../sales/link.ts';

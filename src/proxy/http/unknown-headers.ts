@@ -1,7 +1,7 @@
 /** Headers that no table knows: neither translated, nor of those that clients and proxies send by themselves. */
 
 import type { IncomingMessage } from 'node:http';
-import { legacyHeaders } from '../../contract/legacy-headers.ts';
+import { legacyHeaders } from '../../contract/legacy-body.ts';
 
 /** What HTTP clients, and the proxies on the way, send by themselves; lower-case. */
 const ORDINARY: ReadonlySet<string> = new Set([

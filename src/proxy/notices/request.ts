@@ -1,13 +1,13 @@
 /** Building the request of a notice in the dialect of its merchant: Point intents, and payments or merchant orders as IPN or webhook (`legacy-qr.md` §5.1). */
 import { createHash, createHmac } from 'node:crypto';
 import { z } from 'zod';
+import { callableUrl } from '../../contract/identifiers.ts';
 import { stringifyJson } from '../../contract/json.ts';
 import {
   finalMerchantOrderStates,
   type MerchantOrderState,
   merchantOrderStates,
 } from '../../contract/merchant-orders.ts';
-import { callableUrl } from '../../contract/notice-url.ts';
 import { noticeUrl } from '../qr/held-body.ts';
 import type { Notice } from '../records/notices.ts';
 import type { Merchant } from '../routing/merchant.ts';

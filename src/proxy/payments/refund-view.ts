@@ -1,7 +1,6 @@
 /** Refunds told from an order, in the shape of the payments API. */
 import { createHash } from 'node:crypto';
-import { decimalText, minorUnits } from '../../mapping/amount.ts';
-import { offsetTime } from '../../mapping/moment.ts';
+import { decimalText, minorUnits, offsetTime } from '../../mapping/amount.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import { askedAmount } from '../../mapping/asked-amount.ts';
+import { askedAmount } from '../../mapping/amount.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';

@@ -1,7 +1,7 @@
 /** The stories of a new QR sale: attended v1 and v2, dynamic and hybrid; the earlier order of a point of sale makes room first. */
 
+import { callableUrl } from '../../contract/identifiers.ts';
 import { confirmationBody } from '../../contract/legacy-qr.ts';
-import { callableUrl } from '../../contract/notice-url.ts';
 import type { QrMode } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { MappingContext } from '../../mapping/tables.ts';

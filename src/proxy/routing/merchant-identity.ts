@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
-import { userMe } from '../../contract/users.ts';
+import { userMe } from '../../contract/upstream.ts';
 import type { Runtime } from '../runtime.ts';
 import { Secret } from '../secret.ts';
 import type { Merchant, MerchantWithToken } from './merchant.ts';

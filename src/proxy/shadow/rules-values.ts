@@ -1,7 +1,7 @@
 /** What the values of an order may be, for both types and for Point. */
-import { isWithinCharacters } from '../../contract/characters.ts';
+
 import { durationMs } from '../../contract/duration.ts';
-import { POINT_PRO_ID } from '../../contract/identifiers.ts';
+import { isWithinCharacters, POINT_PRO_ID } from '../../contract/identifiers.ts';
 import { decimalText, minorUnits } from '../../mapping/amount.ts';
 import { type Fields, isObject, type OrderFacts, type Rule, siteFacts } from './rule.ts';
 

@@ -1,8 +1,7 @@
 /** `POST /oauth/token` for the cast: an authorization code or a refresh token becomes an access token. Source: `interface.md` Authentication 4, the official SDK's types. */
 import { randomBytes } from 'node:crypto';
 import { type Request, Router } from 'express';
-import { type Answer, json, send } from '../answer.ts';
-import { bodyBytes, bodyJson, readBody } from '../body.ts';
+import { type Answer, bodyBytes, bodyJson, json, readBody, send } from '../answer.ts';
 import type { Merchant } from '../cast.ts';
 import type { World } from '../world.ts';
 

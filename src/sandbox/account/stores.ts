@@ -14,7 +14,7 @@ import {
   refuseWith,
 } from '../older-call.ts';
 import type { World } from '../world.ts';
-import { accountFault, checkOwner, isExternalId, isText, isWithin, readFields } from './fields.ts';
+import { accountFault, checkOwner, isExternalId, isText, isWithin, readFields } from './tills.ts';
 
 /** What a store has beside the ids that the rest of the sandbox needs; the cast's stores have none of it until changed. */
 interface StoreDetails {

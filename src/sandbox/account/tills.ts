@@ -1,21 +1,24 @@
 /** Tills ("points of sale"): create, list, read, change and delete. Source: `legacy-qr.md` §4. */
 import { randomUUID } from 'node:crypto';
 import type { Router } from 'express';
+import { isWithinCharacters } from '../../contract/identifiers.ts';
 import type { Json } from '../../contract/json.ts';
+import type { PuenteError } from '../../error.ts';
 import { type Answer, json } from '../answer.ts';
 import type { PointOfSale } from '../cast.ts';
 import { offsetDate } from '../dates.ts';
 import {
+  bodyObject,
   type JsonObject,
   type OlderCall,
   type OlderHandler,
   olderRouter,
   paged,
   pageOf,
+  refuse,
   refuseWith,
 } from '../older-call.ts';
 import type { World } from '../world.ts';
-import { accountFault, isExternalId, isNumeric, isText, isWithin, readFields } from './fields.ts';
 
 /** What a till has beside what the rest of the sandbox needs; made when first asked for, for those of the cast. */
 interface TillDetails {
@@ -208,4 +211,90 @@ function renderTill(world: World, till: PointOfSale, details: TillDetails): obje
     external_id: till.external_id,
     url: details.url,
   };
+}
+
+// Fields of stores and tills: one check and one upper-case error code per field. Source: `legacy-qr.md` §4, reference
+// pages of `/pos` and `/users/{user_id}/stores`.
+
+export interface FieldRule {
+  code: string;
+  holds(value: Json): boolean;
+}
+
+/** The wanted fields of a create or a change, each of the right kind, whatever they mean together. */
+export function readFields(
+  call: OlderCall,
+  rules: Readonly<Record<string, readonly FieldRule[]>>,
+  unknown_code: string,
+): JsonObject {
+  const body = bodyObject(call.request);
+  if (Object.keys(body).length === 0) throw accountFault('MISSING_BODY');
+  for (const [name, value] of Object.entries(body)) {
+    const checks = Object.hasOwn(rules, name) ? rules[name] : undefined;
+    if (checks === undefined) throw accountFault(unknown_code, name);
+    const broken = checks.find((rule) => !rule.holds(value));
+    if (broken !== undefined) throw accountFault(broken.code, name);
+  }
+  return body;
+}
+
+/** 400 with an upper-case code; the envelope is the payments one, since none is published. */
+export function accountFault(code: string, detail = ''): PuenteError {
+  const message = detail === '' ? code : `${code}: ${detail}`;
+  return refuseWith({ status: 400, error: code, message });
+}
+
+/**
+ * A path's user id must be the token's owner.
+ * @throws PuenteError refused: INVALID_USER_ID, or 403 for somebody else's (`legacy-qr.md` §6).
+ */
+export function checkOwner(call: OlderCall): void {
+  const user_id = call.path('user');
+  if (!/^\d+$/.test(user_id)) throw accountFault('INVALID_USER_ID');
+  if (user_id !== call.merchant.user_id) throw refuse('forbidden');
+}
+
+export function isText(value: Json): boolean {
+  return typeof value === 'string' && value !== '';
+}
+
+/** An id that clients write as a number and as text. */
+export function isNumeric(value: Json): boolean {
+  return /^\d{1,15}$/.test(typeof value === 'number' || typeof value === 'string' ? String(value) : '');
+}
+
+/** Letters and digits alone, or null for none. */
+export function isExternalId(value: Json): boolean {
+  return value === null || (typeof value === 'string' && /^[A-Za-z0-9]+$/.test(value));
+}
+
+/** True for anything but longer text. */
+export function isWithin(length: number): (value: Json) => boolean {
+  return (value) => typeof value !== 'string' || isWithinCharacters(value, length);
+}
+
+// `GET /users/me`: whose token it is. Source: `legacy-qr.md` §4; fields of the official SDK's type.
+
+/** Invented: the cast has been there for a while. */
+const REGISTERED_AT_MS = Date.UTC(2024, 0, 15, 12);
+
+export function usersRouter(world: World): Router {
+  return olderRouter(world, [
+    [
+      'get',
+      '/users/me',
+      ({ merchant }) =>
+        json(200, {
+          id: Number(merchant.user_id),
+          nickname: merchant.nickname,
+          registration_date: offsetDate(REGISTERED_AT_MS),
+          email: `seller-${merchant.user_id}@example.com`,
+          site_id: merchant.site.site_id,
+          country_id: merchant.site.country_alpha2,
+          user_type: 'normal',
+          tags: ['normal', 'test_user'],
+          status: { site_status: 'active' },
+        }),
+    ],
+  ]);
 }

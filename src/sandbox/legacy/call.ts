@@ -1,10 +1,14 @@
 /** One call of the legacy API in parts, its answer, and its refusals in the catalogue's words. */
+
+import type { Request } from 'express';
 import { TERMINAL_ID } from '../../contract/identifiers.ts';
 import { type Json, parseJson, withWholeNumbers } from '../../contract/json.ts';
 import { decodeText } from '../../contract/legacy-body.ts';
 import { type LegacyError, pointErrors } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
+import { bodyBytes } from '../answer.ts';
 import type { Merchant, Terminal } from '../cast.ts';
+import { bearerToken, queryOf } from '../people.ts';
 import type { World } from '../world.ts';
 import type { LegacyState } from './state.ts';
 
@@ -70,4 +74,29 @@ export function deviceOf(call: LegacyCall, error: LegacyError): Terminal {
   const terminal = call.world.terminal(call.merchant.user_id, call.path('device'));
   if (terminal === undefined) throw refusal(error);
   return terminal;
+}
+
+// A request of any legacy family in the parts that its handlers read, and whose it is.
+
+export interface Parts {
+  /** Owner of the token, which old clients also put into the query (DESIGN decision 12); undefined when it is nobody's. */
+  merchant: Merchant | undefined;
+  /** A named part of the path; empty when the route has none of that name. */
+  path(name: string): string;
+  query: URLSearchParams;
+  /** Value of a request header, by lower-case name. */
+  header(name: string): string | undefined;
+  /** Raw bytes; empty where the route reads no body. */
+  body: Uint8Array;
+}
+
+export function partsOf(world: World, request: Request): Parts {
+  const query = queryOf(request);
+  return {
+    merchant: world.tokens.get(bearerToken(request) ?? query.get('access_token') ?? ''),
+    path: (name) => String(request.params[name] ?? ''),
+    query,
+    header: (name) => request.get(name),
+    body: bodyBytes(request),
+  };
 }

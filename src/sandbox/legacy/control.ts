@@ -1,10 +1,13 @@
 /** The legacy part of the control door: where a merchant's legacy notifications go, and the intents with their history. */
-import { Router } from 'express';
+import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
-import { json, send } from '../answer.ts';
-import { bodyJson, readBody } from '../body.ts';
-import type { World } from '../world.ts';
+import { bodyJson, json, readBody, send } from '../answer.ts';
+import type { Merchant } from '../cast.ts';
+import { announceFeed } from '../webhooks.ts';
+import type { Chargeback, Payment, World } from '../world.ts';
 import { lastStep, type TerminalWork } from './lifecycle.ts';
+import { notificationUrlOf } from './qr/notices.ts';
+import type { QrState } from './qr/state.ts';
 import { DEFAULT_SECRET, type LegacyState, type NoticeTarget } from './state.ts';
 
 const address = z.url({ protocol: /^https?$/ });
@@ -74,4 +77,104 @@ function shownWork(work: TerminalWork): object {
 
 function shown(target: NoticeTarget | undefined): object {
   return { url: target?.url ?? null, topic: target?.topic ?? null, ipn_url: target?.ipn_url ?? undefined };
+}
+
+// The control door of the feed: a chargeback of a payment, and a fraud alert, which nobody but the outside world can
+// cause.
+
+/** `POST /_sandbox/payments/{id}/chargeback` and `POST /_sandbox/legacy/merchants/{id}/delivery_cancellation`. */
+export function feedControl(state: QrState): Router {
+  const router = Router();
+  router.post('/_sandbox/payments/:payment/chargeback', readBody, (request, response) => {
+    const payment = state.world.payments.get(Number(request.params.payment));
+    const merchant = state.world.merchants.get(payment?.merchant_id ?? '');
+    if (payment === undefined || merchant === undefined) return refuse(response, 404, 'There is no such payment.');
+    const wanted = read(request, response, chargebackSchema);
+    if (wanted === null) return;
+    const chargeback = changeChargeback(state, payment, wanted.status);
+    if (chargeback === null) {
+      return refuse(response, 409, `Payment ${payment.id} is ${payment.status}; ${wanted.status} is not possible.`);
+    }
+    tellChargeback(state, payment, merchant, chargeback);
+    send(response, json(200, chargeback));
+  });
+  router.post('/_sandbox/legacy/merchants/:merchant/delivery_cancellation', readBody, (request, response) => {
+    const merchant = state.world.merchants.get(String(request.params.merchant));
+    if (merchant === undefined) return refuse(response, 404, `Merchant ${request.params.merchant} is unknown.`);
+    const wanted = read(request, response, alertSchema);
+    if (wanted === null) return;
+    const order = state.merchant_orders.get(wanted.id);
+    announceFeed(state.feed, {
+      topic: 'delivery_cancellation',
+      id: wanted.id,
+      merchant,
+      notification_url: order?.merchant === merchant ? order.notification_url : null,
+      change: 'created',
+      status: '',
+    });
+    send(response, { status: 204, body: '' });
+  });
+  return router;
+}
+
+/** `opened` begins a dispute about an approved payment; `won` and `lost` end it. */
+const chargebackSchema = z.strictObject({ status: z.enum(['opened', 'won', 'lost']).default('opened') });
+/** The merchant order, or whatever else the alert is about. */
+const alertSchema = z.strictObject({ id: z.int().positive() });
+
+/** @returns null when the payment's state does not allow it. */
+function changeChargeback({ world }: QrState, payment: Payment, status: Chargeback['status']): Chargeback | null {
+  const now_ms = world.clock.now();
+  if (status === 'opened') {
+    if (payment.status !== 'approved') return null;
+    const { id: payment_id, merchant_id } = payment;
+    const amount_minor = payment.amount_minor + payment.tip_minor - payment.refunded_minor;
+    const id = world.nextChargebackId();
+    const times = { created_at_ms: now_ms, updated_at_ms: now_ms };
+    const chargeback: Chargeback = { id, payment_id, merchant_id, amount_minor, status, ...times };
+    world.chargebacks.set(id, chargeback);
+    settle(payment, 'charged_back', 'in_process', now_ms);
+    return chargeback;
+  }
+  const open = [...world.chargebacks.values()].find(
+    (chargeback) => chargeback.payment_id === payment.id && chargeback.status === 'opened',
+  );
+  if (open === undefined) return null;
+  open.status = status;
+  open.updated_at_ms = now_ms;
+  if (status === 'won') settle(payment, 'approved', 'accredited', now_ms);
+  else settle(payment, 'charged_back', 'settled', now_ms);
+  return open;
+}
+
+function settle(payment: Payment, status: Payment['status'], status_detail: string, now_ms: number): void {
+  payment.status = status;
+  payment.status_detail = status_detail;
+  payment.updated_at_ms = now_ms;
+}
+
+/** Both topics: the payment has changed, and the dispute has. */
+function tellChargeback(state: QrState, payment: Payment, merchant: Merchant, chargeback: Chargeback): void {
+  state.world.paymentChanged(payment);
+  announceFeed(state.feed, {
+    topic: 'chargebacks',
+    id: chargeback.id,
+    merchant,
+    notification_url: notificationUrlOf(state, payment),
+    change: chargeback.status === 'opened' ? 'created' : 'updated',
+    status: chargeback.status,
+  });
+}
+
+/** An empty body counts as `{}`. @returns null after it has answered with what is wrong. */
+function read<Schema extends z.ZodType>(request: Request, response: Response, schema: Schema): z.infer<Schema> | null {
+  const body = bodyJson(request) ?? { value: {} };
+  const parsed = schema.safeParse('value' in body ? body.value : undefined);
+  if (parsed.success) return parsed.data;
+  send(response, json(400, { error: 'bad_request', message: z.prettifyError(parsed.error) }));
+  return null;
+}
+
+function refuse(response: Response, status: 404 | 409, message: string): void {
+  send(response, json(status, { error: status === 404 ? 'not_found' : 'refused', message }));
 }

@@ -1,11 +1,21 @@
 /** Payment intents: create, get and cancel. Source: `legacy-point.md` §1.3 to §1.5. */
 import { randomUUID } from 'node:crypto';
-import { pointErrors } from '../../contract/legacy-point.ts';
-import { deviceOf, type Handler, type LegacyCall, type LegacyReply, refusal } from './call.ts';
-import { readCreate } from './create.ts';
-import { cancelOpen, queueWork, stateOf } from './lifecycle.ts';
-import { paymentKind } from './payment.ts';
-import type { PaymentIntent } from './state.ts';
+import { isExactNumber, type Json } from '../../contract/json.ts';
+import { createIntentBody, type IntentState, operatingModes, pointErrors } from '../../contract/legacy-point.ts';
+import type { SiteId, Terminal } from '../cast.ts';
+import { isoDate } from '../dates.ts';
+import {
+  deviceOf,
+  type Handler,
+  isObject,
+  jsonObject,
+  type LegacyCall,
+  type LegacyReply,
+  refusal,
+  single,
+} from './call.ts';
+import { cancelOpen, isFinal, lastStep, paymentKind, queueWork, stateOf } from './lifecycle.ts';
+import type { PaymentIntent, PaymentPreference } from './state.ts';
 
 /** `POST …/devices/{device}/payment-intents`: 201, because published clients take nothing else for a created intent. */
 export const createIntent: Handler = (call) => {
@@ -119,4 +129,208 @@ function repeatedCreate(call: LegacyCall): PaymentIntent | null {
 function keyOf(call: LegacyCall): string | null {
   const key = call.header('x-idempotency-key');
   return key === undefined || key === '' ? null : `${call.merchant.user_id}/${call.path('device')}/${key}`;
+}
+
+// What a create of a payment intent may say, by site. Source: `legacy-point.md` §1.3.
+
+interface CreateRequest {
+  amount_minor: number;
+  description: string | undefined;
+  preference: PaymentPreference | undefined;
+  additional_info: unknown;
+}
+
+interface SiteRules {
+  /** Minor units. The minimum has moved over time; 1500 is the live text seen last for MLA. */
+  minimum_minor: number;
+  maximum_minor: number;
+  /** Whether `description` and `payment` are known. */
+  preferences: boolean;
+  /** Whether what is not known is refused, as a closed schema does; elsewhere it is ignored. */
+  strict: boolean;
+}
+
+const rules: Readonly<Partial<Record<SiteId, SiteRules>>> = {
+  MLA: { minimum_minor: 1500, maximum_minor: 400_000_000, preferences: false, strict: false },
+  MLB: { minimum_minor: 100, maximum_minor: 7_000_000, preferences: true, strict: false },
+  MLM: {
+    minimum_minor: 500,
+    maximum_minor: 35_000_000,
+    preferences: false,
+    strict: true,
+  },
+};
+
+/** Legacy Point was sold in the three countries above; elsewhere nobody has a device that could take an intent. */
+const otherRules: SiteRules = { minimum_minor: 1, maximum_minor: 400_000_000, preferences: false, strict: false };
+
+/** @throws PuenteError refused, with the legacy error of the first rule that does not hold. */
+export function readCreate(bytes: Uint8Array, site: SiteId): CreateRequest {
+  const body = jsonObject(bytes);
+  const { strict, preferences, minimum_minor, maximum_minor } = rules[site] ?? otherRules;
+  if (strict) refuseAdditional(body);
+  const amount_minor = readAmount(body.amount, minimum_minor, maximum_minor);
+  const parsed = createIntentBody.safeParse({ ...body, amount: amount_minor });
+  if (!parsed.success) throw refusal(pointErrors.invalid_property, parsed.error.issues[0]?.path.join('.') ?? 'body');
+  if (preferences) checkPreference(parsed.data.payment, amount_minor);
+  return {
+    amount_minor,
+    description: preferences ? parsed.data.description : undefined,
+    preference: preferences && isObject(body.payment) ? body.payment : undefined, // as sent, unknown keys included
+    additional_info: body.additional_info,
+  };
+}
+
+/** What Mexico takes; `notification_url` has no effect, yet a client sends it (`legacy-point.md` §1.3). */
+const KNOWN = ['amount', 'additional_info', 'notification_url'];
+const KNOWN_ADDITIONAL_INFO = ['external_reference', 'print_on_terminal', 'ticket_number'];
+
+function refuseAdditional(body: { [key: string]: Json }): void {
+  const info = isObject(body.additional_info) ? Object.keys(body.additional_info) : [];
+  const additional =
+    Object.keys(body).find((name) => !KNOWN.includes(name)) ??
+    info.find((name) => !KNOWN_ADDITIONAL_INFO.includes(name));
+  if (additional !== undefined) throw refusal(pointErrors.additional_property, additional);
+}
+
+function readAmount(value: Json | undefined, minimum_minor: number, maximum_minor: number): number {
+  if (value === undefined) throw refusal(pointErrors.missing_property, 'amount');
+  const text = typeof value === 'number' || isExactNumber(value) ? String(value) : '';
+  // 1500.0 and 15e2 are whole numbers by now; what still has a source text is none, or too long to be one.
+  if (!/^-?\d+$/.test(text)) throw refusal(pointErrors.invalid_property, 'amount');
+  const amount = BigInt(text);
+  if (amount < BigInt(minimum_minor)) throw refusal(pointErrors.amount_minimum, String(minimum_minor));
+  if (amount > BigInt(maximum_minor)) throw refusal(pointErrors.amount_maximum, String(maximum_minor));
+  return Number(amount);
+}
+
+const PAYMENT_TYPES = ['credit_card', 'debit_card', 'voucher_card'];
+const INSTALLMENTS_COSTS = ['seller', 'buyer'];
+const VOUCHER_TYPES = ['sodexo', 'alelo'];
+const MAX_INSTALLMENTS = 72;
+/** Each instalment is at least 5.00. */
+const MIN_INSTALLMENT_MINOR = 500;
+
+/** The rules of the four `payment` fields at MLB. */
+function checkPreference(payment: PaymentPreference | undefined, amount_minor: number): void {
+  if (payment === undefined) return;
+  const { type, installments, installments_cost, voucher_type } = payment;
+  const credit = type === 'credit_card';
+  demand(type === undefined || PAYMENT_TYPES.includes(type), 'payment.type');
+  if (installments !== undefined) {
+    const split = installments === 1 || amount_minor >= installments * MIN_INSTALLMENT_MINOR;
+    demand(credit && installments >= 1 && installments <= MAX_INSTALLMENTS && split, 'payment.installments');
+  }
+  if (installments_cost !== undefined) {
+    demand(credit && INSTALLMENTS_COSTS.includes(installments_cost), 'payment.installments_cost');
+  }
+  if (voucher_type !== undefined) {
+    demand(type === 'voucher_card' && VOUCHER_TYPES.includes(voucher_type), 'payment.voucher_type');
+  }
+}
+
+function demand(holds: boolean, property: string): void {
+  if (!holds) throw refusal(pointErrors.invalid_property, property);
+}
+
+// History of intents: the events list and the last status. Source: `legacy-point.md` §1.6, §1.7.
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** The longest range that may be asked for. */
+const MAX_RANGE_DAYS = 30;
+
+/** `GET …/payment-intents/events?startDate=…&endDate=…`: final states, newest first; days are whole days in UTC, both included. */
+export const listEvents: Handler = ({ state, merchant, query }) => {
+  const start_ms = dayStart(single(query, 'startDate'));
+  const end_ms = dayStart(single(query, 'endDate'));
+  if (start_ms > end_ms || end_ms - start_ms > MAX_RANGE_DAYS * DAY_MS) throw refusal(pointErrors.bad_request);
+  const events: { payment_intent_id: string; status: IntentState; at_ms: number }[] = [];
+  for (const intent of state.intents.values()) {
+    const { state: status, at_ms } = lastStep(intent);
+    if (intent.merchant.user_id !== merchant.user_id || !isFinal(status)) continue;
+    if (at_ms >= start_ms && at_ms < end_ms + DAY_MS) events.push({ payment_intent_id: intent.id, status, at_ms });
+  }
+  events.reverse(); // so that of two at the same time the later created comes first
+  events.sort((one, other) => other.at_ms - one.at_ms);
+  const shown = events.map(({ at_ms, ...event }) => ({ ...event, created_on: isoDate(at_ms, 0) }));
+  return { status: 200, body: { events: shown } };
+};
+
+/** `GET …/payment-intents/{id}/events`: the current state, here called `status`, with the time it was reached. */
+export const lastStatus: Handler = (call) => {
+  const { state, at_ms } = lastStep(intentOf(call));
+  return { status: 200, body: { status: state, created_on: isoDate(at_ms, 0) } };
+};
+
+/** @throws PuenteError refused, unless the text is a day of the calendar as YYYY-MM-DD. */
+function dayStart(text: string | null): number {
+  if (text === null || !/^\d{4}-\d{2}-\d{2}$/.test(text)) throw refusal(pointErrors.bad_request);
+  const time_ms = Date.parse(`${text}T00:00:00Z`);
+  if (Number.isNaN(time_ms) || isoDate(time_ms, 0).slice(0, 10) !== text) throw refusal(pointErrors.bad_request);
+  return time_ms;
+}
+
+// Devices: the list, and the change of operating mode. Source: `legacy-point.md` §1.1, §1.2.
+
+/** Largest and usual page; the orders API clamps to the same number (`orders-api.md` §5). */
+const MAX_PAGE = 50;
+
+/** `GET /point/integration-api/devices`. */
+export const listDevices: Handler = ({ world, merchant, query }) => {
+  const store_id = single(query, 'store_id');
+  const pos_id = single(query, 'pos_id');
+  if (pos_id !== null && !/^\d{1,20}$/.test(pos_id)) throw refusal(pointErrors.invalid_property, 'pos_id');
+  const limit = Math.min(Math.max(pageNumber(query, 'limit', MAX_PAGE), 1), MAX_PAGE);
+  const offset = pageNumber(query, 'offset', 0);
+  const matching = world
+    .terminals(merchant.user_id)
+    .filter(({ pos }) => store_id === null || pos?.store_id === store_id)
+    .filter(({ pos }) => pos_id === null || String(pos?.id ?? 0) === pos_id);
+  return {
+    status: 200,
+    body: {
+      devices: matching.slice(offset, offset + limit).map(shown),
+      paging: { total: matching.length, limit, offset },
+    },
+  };
+};
+
+/** `PATCH /point/integration-api/devices/{device}` `{"operating_mode": "PDV"}`. */
+export const changeMode: Handler = (call) => {
+  const wanted = jsonObject(call.body).operating_mode;
+  if (wanted === undefined) throw refusal(pointErrors.missing_property, 'operating_mode');
+  const mode = operatingModes.find((name) => name === wanted);
+  if (mode === undefined) throw refusal(pointErrors.invalid_property, 'operating_mode');
+  const terminal = deviceOf(call, pointErrors.not_device_owner);
+  if (terminal.pos === null) throw refusal(pointErrors.forbidden);
+  if (mode === 'PDV' && rivalInPdv(call.world.terminals(call.merchant.user_id), terminal)) {
+    throw refusal(pointErrors.device_in_pos);
+  }
+  terminal.operating_mode = mode;
+  return { status: 200, body: { operating_mode: mode } };
+};
+
+/** Only one terminal per point of sale may be in PDV (`interface.md` Terminal). */
+function rivalInPdv(terminals: readonly Terminal[], terminal: Terminal): boolean {
+  return terminals.some(
+    (other) => other !== terminal && other.pos?.id === terminal.pos?.id && other.operating_mode === 'PDV',
+  );
+}
+
+/** `store_id` null rather than empty: an empty text breaks the PHP SDK (`legacy-point.md` §4.2). The old API knows two modes. */
+function shown(terminal: Terminal): object {
+  return {
+    id: terminal.id,
+    pos_id: terminal.pos?.id ?? 0,
+    store_id: terminal.pos?.store_id ?? null,
+    external_pos_id: terminal.pos?.external_id ?? '',
+    operating_mode: terminal.operating_mode === 'PDV' ? 'PDV' : 'STANDALONE',
+  };
+}
+
+function pageNumber(query: URLSearchParams, name: string, missing: number): number {
+  const text = single(query, name);
+  if (text === null) return missing;
+  if (!/^\d{1,9}$/.test(text)) throw refusal(pointErrors.invalid_property, name);
+  return Number(text);
 }

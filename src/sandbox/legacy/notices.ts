@@ -2,7 +2,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import type { IntentState } from '../../contract/legacy-point.ts';
-import { isCalled, unverifiableSignature } from '../feed.ts';
+import { isCalled, unverifiableSignature } from '../webhooks.ts';
 import type { World } from '../world.ts';
 import type { LegacyState, NoticeTarget, PaymentIntent } from './state.ts';
 

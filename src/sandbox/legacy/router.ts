@@ -1,21 +1,51 @@
 /** The legacy Point API as an Express router: the old world, stateful and separate from the orders it shares terminals with. */
+
 import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
+import { z } from 'zod';
 import { stringifyJson } from '../../contract/json.ts';
 import { type LegacyError, pointErrors } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
-import { type Answer, send } from '../answer.ts';
-import { readLegacyBody } from '../body.ts';
-import { createPostman } from '../delivery.ts';
+import { type Answer, readLegacyBody, send } from '../answer.ts';
+import { isoDate } from '../dates.ts';
+import { createPostman } from '../webhooks.ts';
 import type { World } from '../world.ts';
-import { type Handler, refusal } from './call.ts';
+import { type Handler, jsonObject, partsOf, refusal } from './call.ts';
 import { legacyControl, legacyView } from './control.ts';
-import { changeMode, listDevices } from './devices.ts';
-import { lastStatus, listEvents } from './events.ts';
-import { changeIntegrator, getIntegrator } from './integrator.ts';
-import { cancelIntent, createIntent, getIntent } from './intents.ts';
-import { partsOf } from './parts.ts';
-import { cancelRefund, createRefund, getRefund } from './refunds.ts';
-import { createLegacyState, type LegacyState } from './state.ts';
+import { cancelIntent, changeMode, createIntent, getIntent, lastStatus, listDevices, listEvents } from './intents.ts';
+import { cancelRefund, createRefund, getRefund } from './lifecycle.ts';
+import { createLegacyState, integratorOf, type LegacyState } from './state.ts';
+
+// The integrator record: which channels hear of device restarts and mode changes. Source: `legacy-point.md` §1.8.
+
+/** `GET /point/integration-api/integrator`. */
+export const getIntegrator: Handler = ({ world, state, merchant }) => {
+  const { created_at_ms, updated_at_ms, event_channel_devices } = integratorOf(state, merchant, world.clock.now());
+  return {
+    status: 200,
+    body: {
+      id: Number(merchant.user_id),
+      created_at: isoDate(created_at_ms, 0),
+      updated_at: isoDate(updated_at_ms, 0),
+      notification_url_enabled: (state.notice_targets.get(merchant.user_id)?.url ?? null) !== null,
+      event_channel_devices,
+    },
+  };
+};
+
+const channels = z.array(z.string());
+
+/** `PATCH /point/integration-api/integrator` `{"event_channel_devices": ["email"]}`: 204. */
+export const changeIntegrator: Handler = ({ world, state, merchant, body }) => {
+  const wanted = jsonObject(body).event_channel_devices;
+  if (wanted === undefined) throw refusal(pointErrors.missing_property, 'event_channel_devices');
+  const parsed = channels.safeParse(wanted);
+  if (!parsed.success) throw refusal(pointErrors.invalid_property, 'event_channel_devices');
+  const now_ms = world.clock.now();
+  const integrator = integratorOf(state, merchant, now_ms);
+  integrator.event_channel_devices = parsed.data;
+  integrator.updated_at_ms = now_ms;
+  return { status: 204 };
+};
 
 const base = '/point/integration-api';
 

@@ -1,7 +1,6 @@
 /** What the legacy API remembers beside the shared world: intents, refund intents, integrators, notification settings. */
 import type { Merchant } from '../cast.ts';
-import type { Postman } from '../delivery.ts';
-import type { FeedAccount } from '../feed.ts';
+import type { FeedAccount, Postman } from '../webhooks.ts';
 import type { Payment, World } from '../world.ts';
 import type { TerminalWork } from './lifecycle.ts';
 

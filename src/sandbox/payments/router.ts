@@ -1,13 +1,29 @@
 /** The payments family: `/v1/payments`, its search, its refunds and chargebacks. Source: `legacy-qr.md` §3. */
 import type { Router } from 'express';
-import { json } from '../answer.ts';
-import { type OlderHandler, type OlderRoute, olderRouter } from '../older-call.ts';
-import type { Desk } from '../order-states.ts';
-import { paymentOf } from './access.ts';
-import { getChargeback } from './chargebacks.ts';
-import { createRefund, getRefund, listRefunds, refundCollection } from './refunds.ts';
-import { searchCollections, searchPayments } from './search.ts';
-import { renderCollection, renderPayment } from './view.ts';
+import { type Answer, json } from '../answer.ts';
+import { parseMoment } from '../dates.ts';
+import type { Payment } from '../money.ts';
+import {
+  type OlderCall,
+  type OlderHandler,
+  type OlderRoute,
+  olderRouter,
+  paged,
+  pageOf,
+  refuse,
+} from '../older-call.ts';
+import type { Desk } from '../order.ts';
+import type { World } from '../world.ts';
+import {
+  createRefund,
+  getChargeback,
+  getRefund,
+  isVisible,
+  listRefunds,
+  paymentOf,
+  refundCollection,
+} from './refunds.ts';
+import { approvedAt, renderCollection, renderPayment } from './view.ts';
 
 /** The search stands before the payment whose id could read `search`. */
 export function paymentsRouter(desk: Desk): Router {
@@ -29,3 +45,78 @@ export function paymentsRouter(desk: Desk): Router {
 
 const getPayment: OlderHandler = (call) => json(200, renderPayment(call.world, paymentOf(call)));
 const getCollection: OlderHandler = (call) => json(200, renderCollection(call.world, paymentOf(call)));
+
+// `GET /v1/payments/search`: filters, a range of time, sorting and paging. Source: `legacy-qr.md` §3.
+
+/** The page of a search that asks for none; not published. */
+const DEFAULT_LIMIT = 30;
+
+/** Newest first unless `sort` and `criteria` say otherwise: clients take `results[0]`. */
+export const searchPayments: OlderHandler = (call) => search(call, renderPayment);
+
+/** `GET /collections/search` of the oldest SDKs: the same page, each payment as a collection. */
+export const searchCollections: OlderHandler = (call) => search(call, renderCollection);
+
+function search(call: OlderCall, render: (world: World, payment: Payment) => object): Answer {
+  const page = pageOf(call.query, DEFAULT_LIMIT, (name) => refuse('invalid_property', name));
+  const inRange = rangeOf(call);
+  const wanted = [...call.world.payments.values()]
+    .filter((payment) => isVisible(call, payment) && matches(call.query, payment) && inRange(payment))
+    .sort(orderOf(call.query));
+  return paged(wanted, page, (payment) => render(call.world, payment));
+}
+
+/** What a filter compares with; an empty filter is none. */
+const filters: Readonly<Record<string, (payment: Payment) => string | null>> = {
+  id: ({ id }) => String(id),
+  external_reference: ({ external_reference }) => external_reference,
+  status: ({ status }) => status,
+  store_id: ({ pos }) => pos?.store_id ?? null,
+  pos_id: ({ pos }) => (pos === null ? null : String(pos.id)),
+};
+
+function matches(query: URLSearchParams, payment: Payment): boolean {
+  return Object.entries(filters).every(([name, read]) => {
+    const wanted = query.get(name);
+    return wanted === null || wanted === '' || read(payment) === wanted;
+  });
+}
+
+/** The dates that `sort` and `range` may name (SDK, payment/search types), epoch milliseconds. */
+const dates: Readonly<Record<string, (payment: Payment) => number | null>> = {
+  date_created: ({ created_at_ms }) => created_at_ms,
+  date_last_updated: ({ updated_at_ms }) => updated_at_ms,
+  date_approved: approvedAt,
+  money_release_date: approvedAt,
+};
+
+/** Both ends count in; a payment without that date is in no range. */
+function rangeOf({ query, world }: OlderCall): (payment: Payment) => boolean {
+  const read = dates[query.get('range') || 'date_created'];
+  if (read === undefined) throw refuse('invalid_property', 'range');
+  const end = (name: string): number | null => {
+    const text = query.get(name);
+    if (text === null || text === '') return null;
+    const time_ms = parseMoment(text, world.clock.now());
+    if (time_ms === null) throw refuse('invalid_property', name);
+    return time_ms;
+  };
+  const begin_ms = end('begin_date');
+  const end_ms = end('end_date');
+  if (begin_ms === null && end_ms === null) return () => true;
+  return (payment) => {
+    const time_ms = read(payment);
+    return time_ms !== null && (begin_ms === null || time_ms >= begin_ms) && (end_ms === null || time_ms <= end_ms);
+  };
+}
+
+/** Payments of the same moment stand in order of their numbers. */
+function orderOf(query: URLSearchParams): (one: Payment, other: Payment) => number {
+  const sort = query.get('sort') || 'date_created';
+  const read = sort === 'id' ? ({ id }: Payment) => id : dates[sort];
+  if (read === undefined) throw refuse('invalid_property', 'sort');
+  const criteria = (query.get('criteria') || 'desc').toLowerCase();
+  if (criteria !== 'asc' && criteria !== 'desc') throw refuse('invalid_property', 'criteria');
+  const sign = criteria === 'asc' ? 1 : -1;
+  return (one, other) => sign * ((read(one) ?? 0) - (read(other) ?? 0) || one.id - other.id);
+}

@@ -2,8 +2,7 @@
 import { hash } from 'node:crypto';
 import type { Merchant } from '../cast.ts';
 import { offsetDate } from '../dates.ts';
-import { amountNumber } from '../json-amount.ts';
-import type { Payment, PaymentRefund } from '../payment.ts';
+import { amountNumber, type Payment, type PaymentRefund } from '../money.ts';
 import type { World } from '../world.ts';
 
 /** What the service keeps of each payment, in thousandths; invented, so that net and gross differ. */

@@ -1,8 +1,7 @@
 /** The shared statements in PostgreSQL's words: the few forms in which they differ, and what becomes of the values. */
 import { createHash } from 'node:crypto';
 import type { Cover } from '../../proxy/cover.ts';
-import type { Value } from '../unit.ts';
-import { storable, storableJson } from './text.ts';
+import type { Value } from '../engine.ts';
 
 /** What the server is sent. */
 export interface Statement {
@@ -58,4 +57,32 @@ function parameterOf(kind: Kind | undefined, value: Value, cover: Cover): Parame
   if (kind === 'json') return storableJson(value);
   if (kind === 'cover') return storable(cover.text(value));
   return storable(kind === 'cover_order' ? cover.order(value) : value);
+}
+
+// Text that this server can't hold as it is: it refuses U+0000, which JSON allows and the embedded engine keeps.
+
+/** A code point that is no character (Unicode 23.7) and that no text needs; it stands itself as the pair ending in 1. */
+const ESCAPE = '\uFDD0';
+const NUL = `${ESCAPE}0`;
+
+/** The text as it is stored; itself but for these two code points. */
+export function storable(text: string): string {
+  if (!text.includes('\0') && !text.includes(ESCAPE)) return text;
+  return text.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll('\0', NUL);
+}
+
+/** What `storable` was given. */
+export function restored(stored: string): string {
+  if (!stored.includes(ESCAPE)) return stored;
+  return stored.replaceAll(NUL, '\0').replaceAll(`${ESCAPE}1`, ESCAPE);
+}
+
+/** An escape is one only behind an even number of backslashes. */
+const NUL_IN_JSON = /(?<=(?:^|[^\\])(?:\\\\)*)\\u0000/g;
+/** `JSON.stringify` escapes half of a surrogate pair, which this server refuses too; UTF-8 has U+FFFD for it. */
+const HALF_PAIR_IN_JSON = /(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
+
+/** JSON whose strings the server will take out and store: each as `storable` has it. */
+export function storableJson(json: string): string {
+  return json.replaceAll(ESCAPE, `${ESCAPE}1`).replace(NUL_IN_JSON, NUL).replace(HALF_PAIR_IN_JSON, '\uFFFD');
 }

@@ -1,8 +1,8 @@
 /** The connections to the server: so many at most, each replaced when it broke, and nothing of the address ever shown. */
-import { Pool, type PoolClient, types } from 'pg';
-import { storeFailed } from '../failure.ts';
-import { failureOf, textOf } from './failure.ts';
-import { restored } from './text.ts';
+import { DatabaseError, Pool, type PoolClient, types } from 'pg';
+import { PuenteError } from '../../error.ts';
+import { type Failure, storeFailed } from '../engine.ts';
+import { restored } from './dialect.ts';
 
 export interface PoolSettings {
   connections: number;
@@ -90,4 +90,100 @@ export function inOneWrite(client: PoolClient, send: () => void): void {
   } finally {
     stream.uncork();
   }
+}
+
+// Whether the database does its work: as the last write said, and while it does not, as a look once a second says.
+
+const PROBE_INTERVAL_MS = 1_000;
+
+export interface Health {
+  /** What a write or a look came to. */
+  note(is_well: boolean): void;
+  healthy(): boolean;
+  stop(): void;
+}
+
+/** @param probe tries whether a write would be taken now. */
+export function watchHealth(probe: () => Promise<boolean>): Health {
+  let is_well = true;
+  let timer: NodeJS.Timeout | null = null;
+  let is_stopped = false;
+  const look = async (): Promise<void> => {
+    timer = null;
+    note(await probe().catch(() => false));
+  };
+  const note = (now_well: boolean): void => {
+    is_well = now_well;
+    if (is_well || is_stopped || timer !== null) return;
+    timer = setTimeout(() => void look(), PROBE_INTERVAL_MS).unref();
+  };
+  return {
+    note,
+    healthy: () => is_well && !is_stopped,
+    stop() {
+      is_stopped = true;
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}
+
+// What an error of the server or of the way to it means, and the domain error that an unusable database becomes.
+
+/** Raised by `must_be`: a step changed another number of rows. */
+const OTHER_ROWS = 'PU001';
+/** Deadlock, serialisation: wholly undone, and it may be done again. */
+const AGAIN = /^40(?:001|P01)$/;
+/** Disk full, out of memory, configuration limit. */
+const FULL = /^53(?:000|100|200|400)$/;
+/** Connection exceptions, too many connections, no answer in time, shut down, starting, not the primary, system errors. */
+const GONE = /^(?:08...|53300|57014|57P0[1-5]|25006|58...|25P03|55P03)$/;
+const INTEGRITY = /^23/;
+
+/** What the driver says in words alone of a connection that it lost, closed, or got no answer from in time. */
+const LOST =
+  /^(?:Connection terminated|Query read timeout|timeout (?:expired|exceeded when trying to connect)|Client (?:has encountered a connection error|was closed) and is not queryable|Cannot use a pool after calling end|Received unexpected \w+ message from backend)/;
+/** An encryption that broke, and a socket that the other side has closed: the system names no call for either. */
+const BROKEN =
+  /^(?:ERR_(?:SSL|TLS)_|E(?:PIPE|CONNRESET|CONNABORTED|CONNREFUSED|TIMEDOUT|NOTCONN|HOSTUNREACH|NETUNREACH)$|ERR_(?:STREAM_DESTROYED|STREAM_WRITE_AFTER_END|SOCKET_CLOSED)$)/;
+
+/**
+ * As `Failure`; `conflict` and `again` are no failures of the store. Null for what neither the server nor the way to it has
+ * done: a fault of this program, which stays what it is.
+ */
+export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 'conflict' | 'again' | null {
+  if (!(error instanceof DatabaseError)) return isLost(error) ? 'gone' : null;
+  const code = error.code ?? '';
+  if (code === OTHER_ROWS) return 'conflict';
+  if (AGAIN.test(code)) return 'again';
+  if (INTEGRITY.test(code)) return 'constraint';
+  if (FULL.test(code)) return 'full';
+  return GONE.test(code) ? 'gone' : 'failed';
+}
+
+/** The server never heard the statement's text, because it failed for whoever sent it with theirs before on the same connection. */
+export function isUnprepared(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '26000';
+}
+
+/** The system's own errors name the call that failed. */
+function isLost(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isLost);
+  if (!(error instanceof Error)) return false;
+  return 'syscall' in error || ('code' in error && BROKEN.test(String(error.code))) || LOST.test(error.message);
+}
+
+/** Code and text in one line; the detail, which may hold values, is left out, and so is what the address would show. */
+export function textOf(error: unknown): string {
+  if (error instanceof DatabaseError) {
+    const rule = error.constraint === undefined ? '' : ` (${error.constraint})`;
+    return `${error.code ?? 'no code'}: ${error.message}${rule}`;
+  }
+  if (error instanceof AggregateError) return error.errors.map(textOf).join(', ');
+  if (!(error instanceof Error)) return String(error);
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
+}
+
+/** A database that can't be used, as PuenteError store_unusable; `repair` is what the operator does next. */
+export function databaseUnusable(location: string, wrong: string, repair: string, cause?: unknown): PuenteError {
+  return new PuenteError('store_unusable', `The database ${location} can't be used: ${wrong}. ${repair}.`, { cause });
 }

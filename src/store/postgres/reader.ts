@@ -1,16 +1,20 @@
 /** Reads: each one prepared statement; a search takes a round trip of its own, lookups go together (`lookups.ts`). */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
 import { coverOpener } from '../covered.ts';
-import type { Read, Reader, ReadKind } from '../engine.ts';
-import { storeFailed } from '../failure.ts';
-import type { Value } from '../unit.ts';
-import { type Statement, statementOf } from './dialect.ts';
-import { failureOf, isUnprepared, textOf } from './failure.ts';
-import { createLookups, type Rows } from './lookups.ts';
-import { type PoolSettings, withConnection } from './pool.ts';
+import { type Read, type Reader, type ReadKind, storeFailed, type Value } from '../engine.ts';
+import { type Parameter, type Statement, statementOf } from './dialect.ts';
+import {
+  ANSWER_GRACE_MS,
+  failureOf,
+  inOneWrite,
+  isUnprepared,
+  type PoolSettings,
+  textOf,
+  withConnection,
+} from './pool.ts';
 
 /** After a fail-over all idle connections are broken at once, and a read does no harm twice. */
 export const SECOND_TRY_AFTER_MS = 50;
@@ -69,4 +73,117 @@ function failedBecause(error: unknown): unknown {
   const failure = isUnprepared(error) ? 'gone' : failureOf(error);
   if (failure === null) return error;
   return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
+}
+
+// Reads by a key that are asked for in one turn of the process: they go to the server together, and the same question
+// goes once.
+
+type Row = Record<string, unknown>;
+export type Rows = readonly Readonly<Row>[];
+
+export interface Lookups {
+  /**
+   * The rows as they are after this was asked; who asks the same before it has been sent has the same ones, so that they are
+   * frozen.
+   * @throws PuenteError store_failed when there is no connection; the driver's error otherwise.
+   */
+  ask(statement: Statement, values: readonly Value[]): Promise<Rows>;
+}
+
+/** The driver takes a limit for each, too, which its types don't say. */
+interface Limited extends QueryConfig {
+  query_timeout: number;
+}
+
+/** What waits for its place on a connection. */
+interface Question {
+  statement: Statement;
+  parameters: readonly Parameter[];
+  /** In which it was asked. */
+  turn: number;
+  rows: Promise<Rows>;
+  answer(rows: Rows): void;
+  fail(error: unknown): void;
+}
+
+export interface LookupsOptions {
+  /** What the server gives each statement. */
+  statement_timeout_ms: number;
+  /** Makes what is covered in a row readable, in place. */
+  open(row: Row): Row;
+}
+
+/** As many calls as begin together (`proxy/side-by-side.ts`). */
+const AT_ONCE = 32;
+
+/** @param pool of which each turn's questions ask for one connection, and for another after each 32. */
+export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
+  /** Oldest first. */
+  const waiting = new Map<string, Question>();
+  let turn = 0;
+  let asked_in_turn = 0;
+
+  const takeIf = (is_meant: (question: Question, index: number) => boolean): Question[] => {
+    const taken = [...waiting.entries()].filter(([, question], index) => is_meant(question, index));
+    for (const [key] of taken) waiting.delete(key);
+    return taken.map(([, question]) => question);
+  };
+  /**
+   * Whichever connection comes first takes what has waited longest, so that one that is slow to open
+   * keeps nobody waiting after another turn's has come.
+   */
+  const connect = (asked_in: number): void => {
+    let taken = null as Question[] | null; // set in the work, where the compiler doesn't look
+    const work = async (client: PoolClient): Promise<void> => {
+      taken = takeIf((_question, index) => index < AT_ONCE);
+      if (taken.length > 0) await askAll(client, taken, options);
+    };
+    withConnection(pool, work).catch((error: unknown) => {
+      // Those on a connection that broke have been told by their own statements; without one nobody has.
+      for (const { fail } of taken ?? takeIf((question) => question.turn <= asked_in)) fail(error);
+    });
+  };
+  /** When all calls that go on in this turn have asked. */
+  const endTurn = (): void => {
+    for (let asked = 0; asked < asked_in_turn; asked += AT_ONCE) connect(turn);
+    asked_in_turn = 0;
+    turn++;
+  };
+  return {
+    ask(statement, values) {
+      const key = `${statement.name} ${JSON.stringify(values)}`;
+      const before = waiting.get(key);
+      if (before !== undefined) return before.rows;
+      const parameters = statement.parametersOf(values);
+      const { promise: rows, resolve: answer, reject: fail } = Promise.withResolvers<Rows>();
+      waiting.set(key, { statement, parameters, turn, rows, answer, fail });
+      if (asked_in_turn === 0) process.nextTick(endTurn);
+      asked_in_turn++;
+      return rows;
+    },
+  };
+}
+
+/** @throws the error after which the connection is of no use any more. */
+async function askAll(
+  client: PoolClient,
+  questions: readonly Question[],
+  { statement_timeout_ms, open }: LookupsOptions,
+): Promise<void> {
+  const told: Promise<unknown>[] = [];
+  inOneWrite(client, () => {
+    for (const { statement, parameters, answer, fail } of questions) {
+      const { name, text } = statement;
+      // Each waits for those before it, and the client counts from now on.
+      const query_timeout = statement_timeout_ms * (told.length + 1) + ANSWER_GRACE_MS;
+      const query: Limited = { name, text, values: [...parameters], query_timeout };
+      const asked = client.query<Row>(query);
+      told.push(asked);
+      asked.then(({ rows }) => answer(rows.map((row) => Object.freeze(open(row))))).catch(fail);
+    }
+  });
+  const settled = await Promise.allSettled(told);
+  for (const one of settled) {
+    if (one.status === 'rejected' && [null, 'gone'].includes(failureOf(one.reason))) throw one.reason;
+  }
 }

@@ -1,11 +1,16 @@
 /** What keeps a database in order that its server looks after: its condition, and what Puente leaves to those who run it. */
 
+import { Client } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { EvidenceStore } from '../../proxy/records/evidence.ts';
 import type { RestoredGap, Room, UpkeepStore } from '../../proxy/records/upkeep.ts';
 import type { Writer } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
+import { tidierOf } from '../exchanges.ts';
 import { retentionMethods } from '../retention.ts';
+import { textOf } from './pool.ts';
+import { locationOf, refuseSettings } from './prepare.ts';
 import type { PostgresReader } from './reader.ts';
 
 export interface UpkeepOptions {
@@ -99,4 +104,74 @@ async function factsOf(reader: PostgresReader) {
     version: version?.version ?? '',
     gap,
   };
+}
+
+// Deleting old exchanges: whole spans of time at once, and the few rows that lie in none.
+
+const DAY_MS = 86_400_000;
+/** So many make up what is kept, and each is kept until its newest row is old: a sixteenth longer than its oldest. */
+const SPANS = 16;
+
+/** Rows from before there were spans, and those whose clock was wrong. */
+const LOOSE = `(SELECT sequence, at FROM exchanges_before UNION ALL SELECT sequence, at FROM exchanges_unplaced) AS loose`;
+
+/** @param now epoch ms. */
+export function spanMethods(
+  reader: PostgresReader,
+  writer: Writer,
+  now: () => number,
+): Pick<EvidenceStore, 'tidyExchanges'> {
+  const keep = reader.prepare<[number, number, number], { changed: number }>(
+    'SELECT keep_exchange_spans(?, ?, ?) AS changed',
+  );
+  const tidyRows = tidierOf(reader, writer, { rows: LOOSE, messages: 'of all' });
+  return {
+    async tidyExchanges(exchanges_before, messages_before, limit) {
+      const at = now();
+      const kept = await keep.get(at, widthOf(at - exchanges_before), exchanges_before).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      // Spans that could not be kept in order keep no row and no message from going.
+      const gone = await tidyRows(exchanges_before, messages_before, limit);
+      if (kept !== null && gone === 0) throw kept;
+      return gone;
+    },
+  };
+}
+
+/** Whole days, at least one. */
+function widthOf(kept_ms: number): number {
+  return Math.max(1, Math.floor(kept_ms / SPANS / DAY_MS)) * DAY_MS;
+}
+
+// A look at the database server of a Puente that is not running: nothing is changed.
+
+/**
+ * Asks the server for the settings that promises rest on.
+ * @param url with the password, which no answer shows.
+ * @returns where it is, and what is wrong with it; null when nothing is. Never throws.
+ */
+export async function examineServer(
+  url: string,
+  connect_timeout_ms: number,
+): Promise<{ location: string; wrong: string | null }> {
+  const location = locationOf(url);
+  const client = new Client({
+    connectionString: url,
+    connectionTimeoutMillis: connect_timeout_ms,
+    application_name: 'puente doctor',
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await refuseSettings(client, location);
+    return { location, wrong: null };
+  } catch (error) {
+    const wrong =
+      error instanceof PuenteError ? error.message : `The database ${location} can't be reached: ${textOf(error)}.`;
+    return { location, wrong };
+  } finally {
+    await client.end().catch(() => undefined);
+  }
 }

@@ -1,20 +1,24 @@
 /** Commits units: all statements of one are sent at once, in one write, so that it takes one round trip, however many they are. */
-
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { AUDIT_GENESIS, chainHash } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
+import { createPassing } from '../../proxy/lru.ts';
 import { createRounds } from '../../proxy/rounds.ts';
 import type { AuditEntry } from '../../proxy/store.ts';
-import type { CommitResult, Writer } from '../engine.ts';
-import { storeFailed } from '../failure.ts';
-import type { Step, Unit, Value } from '../unit.ts';
+import {
+  type CommitResult,
+  type Locks,
+  type Step,
+  storeFailed,
+  type Unit,
+  type Value,
+  type Writer,
+} from '../engine.ts';
 import type { WriteName } from '../writes.ts';
 import { type Statement, statementOf } from './dialect.ts';
-import { failureOf, textOf } from './failure.ts';
-import { inOneWrite, withConnection } from './pool.ts';
-import { createTurns } from './turns.ts';
+import { failureOf, inOneWrite, textOf, withConnection } from './pool.ts';
 import { postgresWrites } from './writes.ts';
 
 /** Each deadlock ends one of two transactions wholly; more in a row is a fault, not traffic. */
@@ -175,5 +179,51 @@ function statementsWith(cover: Cover): Statements {
     plain: (write) => once(postgresWrites[write]),
     guarded: (write) =>
       once(`WITH step AS (${postgresWrites[write]} RETURNING 1) SELECT must_be((SELECT count(*) FROM step), ?)`),
+  };
+}
+
+// Work of this process that must not overlap waits here, in the order in which it was asked for, not at the server
+// with a connection each.
+
+export interface Turns {
+  /** Runs `work` after all that was asked for before and may not go beside it. */
+  take<Result>(locks: Locks, work: () => Promise<Result>): Promise<Result>;
+}
+
+/** Who has a name, or waits for it: the last that wants it alone, and those that share it after that one. */
+interface Line {
+  alone: Promise<unknown> | null;
+  /** An array, because a Set holds on to what passed through it (`proxy/passing.ts`). */
+  sharing: Promise<unknown>[];
+}
+
+export function createTurns(): Turns {
+  const lines = createPassing<Line>();
+  const lineOf = (name: string): Line => {
+    const line = lines.get(name) ?? { alone: null, sharing: [] };
+    lines.set(name, line);
+    return line;
+  };
+  return {
+    take(locks, work) {
+      const alone = (locks.alone ?? []).map(lineOf);
+      const shared = (locks.shared ?? []).map(lineOf);
+      const before = [...alone, ...shared].map((line) => line.alone);
+      for (const line of alone) before.push(...line.sharing);
+      const mine = Promise.allSettled(before).then(work);
+      for (const line of alone) Object.assign(line, { alone: mine, sharing: [] });
+      for (const line of shared) line.sharing.push(mine);
+      const leave = (): void => {
+        for (const name of [...(locks.alone ?? []), ...(locks.shared ?? [])]) {
+          const line = lineOf(name);
+          const index = line.sharing.indexOf(mine);
+          if (index !== -1) line.sharing.splice(index, 1);
+          if (line.alone === mine) line.alone = null;
+          if (line.alone === null && line.sharing.length === 0) lines.delete(name);
+        }
+      };
+      mine.then(leave, leave);
+      return mine;
+    },
   };
 }

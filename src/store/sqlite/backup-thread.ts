@@ -5,7 +5,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import type { BackupHeads } from '../../proxy/records/upkeep.ts';
 import { textOf } from './failure.ts';
-import { versionOf } from './migrate.ts';
+import { versionOf } from './file.ts';
 import { synchronise } from './synchronise.ts';
 
 export interface CopyOrder {

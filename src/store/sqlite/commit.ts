@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import { AUDIT_GENESIS, chainHash } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
 import type { AuditEntry } from '../../proxy/store.ts';
-import type { Unit, UnitResult, Value } from '../unit.ts';
+import type { Unit, UnitResult, Value } from '../engine.ts';
 import { neededRow, type WriteName, writes } from '../writes.ts';
 import { prepareCovered } from './cover.ts';
 import { failureOf, textOf } from './failure.ts';

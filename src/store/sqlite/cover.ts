@@ -2,7 +2,7 @@
 import type Database from 'better-sqlite3';
 import type { Cover } from '../../proxy/cover.ts';
 import { COVERED_COLUMNS } from '../covered.ts';
-import type { Value } from '../unit.ts';
+import type { Value } from '../engine.ts';
 
 /** Prepares a statement of which SQLite sees the values covered already; NULL stays NULL. */
 export function prepareCovered<Row>(

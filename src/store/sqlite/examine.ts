@@ -2,16 +2,13 @@
 import { rmSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
-import type { ExaminedFile } from '../../ops/doctor/offline.ts';
+import type { ExaminedFile } from '../../ops/doctor/doctor.ts';
 import { readMigrations } from '../migrations.ts';
 import { checkFile } from './check.ts';
 import { textOf } from './failure.ts';
-import { MIGRATIONS_DIRECTORY } from './file.ts';
+import { APPLICATION_ID, MIGRATIONS_DIRECTORY, takeInstanceLock, versionOf } from './file.ts';
 import { logState, RUN } from './gap.ts';
-import { takeInstanceLock } from './lock.ts';
-import { APPLICATION_ID, versionOf } from './migrate.ts';
-import { restoringNote } from './restoring.ts';
-import { transferredNote } from './transferred.ts';
+import { restoringNote, transferredNote } from './under-way.ts';
 
 /** @param path of the database. Never throws for what is wrong with it. */
 export function examineFile(path: string): ExaminedFile {

@@ -1,7 +1,7 @@
 /** What an SQLite error means for the writes that met it, and the domain error that an unusable file becomes. */
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
-import type { Failure } from '../failure.ts';
+import type { Failure } from '../engine.ts';
 
 /** READONLY_DBMOVED: the file was moved or replaced under the running process, so what is written would be lost. */
 const FATAL = /^SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY_DBMOVED)/;

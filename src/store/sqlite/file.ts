@@ -1,18 +1,18 @@
 /** Judges the database file before anything is served from it: creates it, migrates it, or refuses it with the repair. */
+
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { Cover } from '../../proxy/cover.ts';
-import type { Failpoint } from '../../proxy/failpoint.ts';
-import { readMigrations } from '../migrations.ts';
-import { type SealNoticeUrl, sealClearUrls } from './clear-urls.ts';
+import { type Cover, noCover } from '../../proxy/cover.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import { type Migration, readMigrations } from '../migrations.ts';
+import { teachCover } from './cover.ts';
 import { storeUnusable, unusableBecause } from './failure.ts';
 import { logState, settleLog } from './gap.ts';
-import { APPLICATION_ID, copyBefore, migrate, putInPlace, versionOf } from './migrate.ts';
-import { refuseRestoring } from './restoring.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
-import { refuseTransferred } from './transferred.ts';
+import { putInPlace } from './synchronise.ts';
+import { refuseRestoring, refuseTransferred } from './under-way.ts';
 
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
 /** `quick_check` reads the whole file; beyond this size a start would take longer than 2 s (`reliability.md` P14). */
@@ -161,4 +161,138 @@ function refuseOtherKey(database: Database.Database, path: string, key_mark: str
 
 function sizeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.size ?? null;
+}
+
+// Numbered SQL migrations: each runs in one transaction together with the version it leads to.
+
+/** `Puen` in ASCII; marks the file as ours for `file(1)` and for the refusal of a foreign database. */
+export const APPLICATION_ID = 0x5075656e;
+
+/**
+ * Brings a database to the newest version; each step is wholly done or not at all, so a killed start repeats it (C14).
+ * @throws PuenteError store_unusable when the file is newer than this build.
+ */
+export function migrate(
+  database: Database.Database,
+  path: string,
+  migrations: Migration[],
+  failpoint: Failpoint = noFailpoint,
+  cover: Cover = noCover,
+): void {
+  teachCover(database, cover);
+  const current = versionOf(database);
+  const newest = migrations.at(-1)?.version ?? 0;
+  if (current > newest) {
+    const wrong = `it has schema ${current} and this build knows up to ${newest}`;
+    throw storeUnusable(path, wrong, `Start the newer build, or restore the copy ${path}.before-${current}`);
+  }
+  for (const migration of migrations.slice(current)) {
+    // A migration may change the text of a table (009), which the driver's defensive mode refuses.
+    database.unsafeMode(true);
+    try {
+      apply(database, path, migration, failpoint);
+    } finally {
+      database.unsafeMode(false);
+    }
+    failpoint('migration.committed');
+  }
+}
+
+function apply(
+  database: Database.Database,
+  path: string,
+  { name, sql, version }: Migration,
+  failpoint: Failpoint,
+): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    failpoint('migration.begun');
+    database.exec(sql);
+    failpoint('migration.applied');
+    database.pragma(`application_id = ${APPLICATION_ID}`);
+    database.pragma(`user_version = ${version}`);
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.inTransaction) database.exec('ROLLBACK');
+    const repair = 'The file is as it was; start the build that wrote it, and report this';
+    throw storeUnusable(path, `migration ${name} failed`, repair, error);
+  }
+}
+
+/** Schema version of an open database; 0 for one that was never migrated. */
+export function versionOf(database: Database.Database): number {
+  return Number(database.pragma('user_version', { simple: true }));
+}
+
+/**
+ * Keeps a copy of a database as `<path>.before-<version>`. Copied by SQLite itself: opening the file a second time
+ * through `fs` and closing it would drop this process's locks on it.
+ */
+export function copyBefore(
+  database: Database.Database,
+  path: string,
+  version: number,
+  failpoint: Failpoint = noFailpoint,
+): void {
+  const copy = `${path}.before-${version}`;
+  const unfinished = `${copy}.unfinished`;
+  rmSync(unfinished, { force: true });
+  database.prepare('VACUUM INTO ?').run(unfinished);
+  failpoint('copy.written');
+  putInPlace(unfinished, copy);
+  failpoint('copy.in_place');
+}
+
+// The instance lock: one process per database file, released by the operating system when the process dies.
+
+export interface InstanceLock {
+  release(): void;
+}
+
+/**
+ * Takes the lock of `<path>.lock`: an empty SQLite file whose exclusive lock is held for as long as the process lives, so
+ * that a killed process leaves nothing to clean up. The file itself stays: removing it would let two processes lock two files.
+ * @throws PuenteError store_unusable, with the fact `in_use`, when another process holds it.
+ */
+export function takeInstanceLock(path: string): InstanceLock {
+  try {
+    const connection = new Database(`${path}.lock`, { timeout: 0 });
+    try {
+      connection.pragma('journal_mode = MEMORY');
+      connection.exec('BEGIN EXCLUSIVE');
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+    return { release: () => void connection.close() };
+  } catch (error) {
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) {
+      throw storeUnusable(
+        path,
+        'another Puente is using it',
+        'Stop that process first; one file serves one process',
+        error,
+        { in_use: true },
+      );
+    }
+    throw unusableBecause(`${path}.lock`, error);
+  }
+}
+
+// Seals the notice URLs that the first builds kept in clear: receivers' keys stand in them.
+
+/** Seals a URL as the merchant's own (`Merchant.sealed_notice_url`). */
+export type SealNoticeUrl = (url: string) => Uint8Array;
+
+/**
+ * Does nothing from the second time on. No numbered migration, because SQL has no key; and the columns stay as they are.
+ * What a merchant saved since then, sealed, is the newer one.
+ */
+export function sealClearUrls(database: Database.Database, seal: SealNoticeUrl): void {
+  const options = { directOnly: true };
+  database.function('seal_notice_url', options, (url: unknown) => Buffer.from(seal(String(url))));
+  database.exec(`UPDATE merchants SET
+    sealed_notice_url = coalesce(sealed_notice_url, seal_notice_url(json_extract(settings, '$.notice_url'))),
+    settings = json_set(settings, '$.notice_url', NULL)
+    WHERE json_extract(settings, '$.notice_url') IS NOT NULL`);
 }

@@ -1,8 +1,7 @@
 /** The main thread's own connection, for reads only; a read takes microseconds and needs no round trip to the writer. */
 import Database from 'better-sqlite3';
 import { type Cover, noCover } from '../../proxy/cover.ts';
-import { storeFailed } from '../failure.ts';
-import type { Value } from '../unit.ts';
+import { storeFailed, type Value } from '../engine.ts';
 import { prepareCovered, rowOpener } from './cover.ts';
 import { failureOf, textOf } from './failure.ts';
 import { BUSY_TIMEOUT_MS } from './settings.ts';

@@ -6,15 +6,14 @@ import { PuenteError } from '../../error.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import { readMigrations } from '../migrations.ts';
-import { readManifest } from './backup-files.ts';
+import { readManifest } from './backup.ts';
 import { digestOf } from './backup-thread.ts';
 import { unusableBecause } from './failure.ts';
-import { MIGRATIONS_DIRECTORY, realPathOf } from './file.ts';
+import { APPLICATION_ID, MIGRATIONS_DIRECTORY, realPathOf, takeInstanceLock, versionOf } from './file.ts';
 import { writeGap } from './gap.ts';
-import { takeInstanceLock } from './lock.ts';
-import { APPLICATION_ID, putInPlace, versionOf } from './migrate.ts';
-import { forgetRestoring, noteRestoring, restoringNote } from './restoring.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
+import { putInPlace } from './synchronise.ts';
+import { forgetRestoring, noteRestoring, restoringNote } from './under-way.ts';
 
 const DATABASE = 'puente.db';
 /** What belongs to a database and must not be left beside another one. */

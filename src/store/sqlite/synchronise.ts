@@ -1,5 +1,5 @@
 /** Files that are still there, and whole, after a power loss. */
-import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /**
@@ -18,4 +18,11 @@ export function synchronise(path: string): void {
 /** What was renamed or removed beside a file stays so. */
 export function synchroniseFolderOf(path: string): void {
   synchronise(join(dirname(path), '.'));
+}
+
+/** Renames a finished file into place so that it is there whole after a power loss, or not at all. */
+export function putInPlace(from: string, to: string): void {
+  synchronise(from);
+  renameSync(from, to);
+  synchroniseFolderOf(to);
 }

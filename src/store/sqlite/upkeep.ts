@@ -7,11 +7,10 @@ import type { Failpoint } from '../../proxy/failpoint.ts';
 import type { RestoredGap, Room, StoreCondition, UpkeepStore } from '../../proxy/records/upkeep.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';
-import { backupMethods } from './backup.ts';
-import { sweepBackups } from './backup-files.ts';
+import { backupMethods, sweepBackups } from './backup.ts';
 import { checkInThread } from './check.ts';
 import { type DiskSettings, watchDisk } from './disk.ts';
-import type { WriteQueue } from './queue.ts';
+import type { WriteQueue } from './group-commit.ts';
 import type { Reader } from './reader.ts';
 
 export interface UpkeepOptions {

@@ -1,10 +1,11 @@
 /** The last step of a transfer: the proof of the audit chain, and the target becomes a database that a Puente starts on. */
 
+import { createHash, type Hash } from 'node:crypto';
 import { PuenteError } from '../../error.ts';
-import { verifyAuditStream } from '../../ops/audit/audit-trail.ts';
+import { verifyAuditStream } from '../../ops/audit.ts';
 import { AUDIT_GENESIS, type ChainMark, chainHash } from '../../proxy/audit.ts';
-import { TRANSFER } from '../postgres/transferred.ts';
-import type { Shape } from './rows.ts';
+import { TRANSFER } from '../postgres/prepare.ts';
+import { type CarriedTable, keyOf, type Row, type Shape, textOf } from './rows.ts';
 import type { Source } from './source.ts';
 import type { Target } from './target.ts';
 
@@ -114,4 +115,152 @@ function notProved(why: string): PuenteError {
     'conflict',
     `The transfer is not proved: ${why}. Check the file with puente doctor --offline, and repeat the command. Nothing was changed in the file.`,
   );
+}
+
+// Makes the target what the source is, now that nobody writes to it, and proves it row by row.
+
+export interface Settled {
+  table: string;
+  rows: number;
+  /** Rows that had changed since they were copied, were not there yet, or had gone. */
+  changed: number;
+  missing: number;
+  extra: number;
+  /** Over all rows as they stand on both sides. */
+  sha256: string;
+}
+
+/**
+ * First goes what is gone, children before parents, and what changes lets go of what it alone may hold; then rows are written,
+ * parents first; then what was written is read back once more. A table that is equal at once is read once.
+ * @param teller is told rows of a table so far. @throws PuenteError conflict when a row is not equal in the end.
+ */
+export async function settle(
+  source: Source,
+  target: Target,
+  tables: readonly (readonly [CarriedTable, Shape])[],
+  teller: (table: string) => (rows: number) => void,
+): Promise<Settled[]> {
+  const first = new Map<string, Compared>();
+  for (const [table, shape] of tables.toReversed()) {
+    const repairs = {
+      extra: (keys: Row[]) => target.remove(shape, keys),
+      changed: async (rows: Row[]) => {
+        const keys = rows.map((row) => keyOf(shape, row));
+        if (table.release !== undefined) await target.release(table, shape, keys);
+      },
+    };
+    first.set(table.name, await compareTable(source, target, shape, repairs, teller(table.name)));
+  }
+  const different = tables.filter(([{ name }]) => !isEqual(first.get(name)));
+  for (const [table, shape] of different) {
+    const repairs = {
+      changed: (rows: Row[]) => target.update(shape, rows),
+      missing: async (rows: Row[]) => void (await target.insert(table, shape, rows)),
+    };
+    await compareTable(source, target, shape, repairs, teller(table.name));
+  }
+  const last = new Map<string, Compared>(first);
+  for (const [{ name }, shape] of different)
+    last.set(name, await compareTable(source, target, shape, {}, teller(name)));
+  return tables.map(([{ name }]) => settledOf(name, first.get(name), last.get(name)));
+}
+
+function isEqual(compared: Compared | undefined): boolean {
+  if (compared === undefined) return false;
+  const { changed, missing, extra, source_sha256, target_sha256 } = compared;
+  return changed === 0 && missing === 0 && extra === 0 && source_sha256 === target_sha256;
+}
+
+function settledOf(table: string, first: Compared | undefined, last: Compared | undefined): Settled {
+  if (first === undefined || last === undefined || !isEqual(last)) {
+    const { changed = 0, missing = 0, extra = 0 } = last ?? {};
+    throw new PuenteError(
+      'conflict',
+      `${changed + missing + extra} rows of ${table} are not what they were in the file (${changed} changed, ${missing} missing, ${extra} too many): see that nothing else writes to the database, and repeat the command. Nothing was changed in the file.`,
+    );
+  }
+  const { changed, missing, extra } = first;
+  return { table, rows: last.rows, changed, missing, extra, sha256: last.target_sha256 };
+}
+
+// Reads every row back and lays it beside the one that it was made of.
+
+/** What is done about rows that are not equal, a step at a time; each is left alone where nothing is named. */
+export interface Repairs {
+  changed?(rows: Row[]): Promise<void>;
+  missing?(rows: Row[]): Promise<void>;
+  extra?(keys: Row[]): Promise<void>;
+}
+
+export interface Compared {
+  /** Of the source. */
+  rows: number;
+  changed: number;
+  missing: number;
+  /** In the target alone. */
+  extra: number;
+  /** SHA-256 over the rows in the order of their keys, hex; the same on both sides where every row is equal. */
+  source_sha256: string;
+  target_sha256: string;
+}
+
+/** @param tell rows compared so far. */
+export async function compareTable(
+  source: Source,
+  target: Target,
+  shape: Shape,
+  repairs: Repairs,
+  tell: (rows: number) => void,
+): Promise<Compared> {
+  const hashes = { source: createHash('sha256'), target: createHash('sha256') };
+  const counts = { rows: 0, changed: 0, missing: 0 };
+  for (let key: Row | null = null; ; ) {
+    const rows = source.after(shape, key);
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    key = keyOf(shape, last);
+    const { changed, missing } = await compareStep(target, shape, rows, hashes);
+    counts.rows += rows.length;
+    counts.changed += changed.length;
+    counts.missing += missing.length;
+    if (changed.length > 0) await repairs.changed?.(changed);
+    if (missing.length > 0) await repairs.missing?.(missing);
+    tell(counts.rows);
+  }
+  // Rows that were missing may have been added just now: either way more than these are extra.
+  const is_extra =
+    (await target.count(shape.table)) > counts.rows - (repairs.missing === undefined ? counts.missing : 0);
+  const extra = is_extra ? await removeExtra(source, target, shape, repairs) : 0;
+  return { ...counts, extra, source_sha256: hashes.source.digest('hex'), target_sha256: hashes.target.digest('hex') };
+}
+
+async function compareStep(target: Target, shape: Shape, rows: Row[], hashes: { source: Hash; target: Hash }) {
+  const found = new Map<string, string>();
+  const keys = rows.map((row) => keyOf(shape, row));
+  for (const row of await target.find(shape, keys)) found.set(textOf(keyOf(shape, row)), textOf(row));
+  const changed: Row[] = [];
+  const missing: Row[] = [];
+  for (const [at, row] of rows.entries()) {
+    const text = textOf(row);
+    const kept = found.get(textOf(keys[at] ?? []));
+    hashes.source.update(text).update('\n');
+    if (kept !== undefined) hashes.target.update(kept).update('\n');
+    if (kept === undefined) missing.push(row);
+    else if (kept !== text) changed.push(row);
+  }
+  return { changed, missing };
+}
+
+async function removeExtra(source: Source, target: Target, shape: Shape, repairs: Repairs): Promise<number> {
+  let extra = 0;
+  for (let key: Row | null = null; ; ) {
+    const keys = await target.keysAfter(shape, key);
+    const last = keys.at(-1);
+    if (last === undefined) return extra;
+    key = last;
+    const gone = keys.filter((one) => !source.has(shape, one));
+    extra += gone.length;
+    if (gone.length > 0) await repairs.extra?.(gone);
+  }
 }

@@ -5,10 +5,15 @@ import { PuenteError } from '../../error.ts';
 import type { ChainMark } from '../../proxy/audit.ts';
 import { readMigrations } from '../migrations.ts';
 import { storeUnusable, unusableBecause } from '../sqlite/failure.ts';
-import { MIGRATIONS_DIRECTORY, realPathOf } from '../sqlite/file.ts';
-import { type InstanceLock, takeInstanceLock } from '../sqlite/lock.ts';
-import { APPLICATION_ID, versionOf } from '../sqlite/migrate.ts';
-import { refuseRestoring } from '../sqlite/restoring.ts';
+import {
+  APPLICATION_ID,
+  type InstanceLock,
+  MIGRATIONS_DIRECTORY,
+  realPathOf,
+  takeInstanceLock,
+  versionOf,
+} from '../sqlite/file.ts';
+import { refuseRestoring } from '../sqlite/under-way.ts';
 import { type Cell, namesOf, type Row, type Shape } from './rows.ts';
 
 /** Rows in one step at most: what is carried, and what is lost when a transfer is cut off. */

@@ -1,10 +1,11 @@
 /** The database that rows are carried to: reads and writes of whole steps, each write one transaction. */
 import { Client, types } from 'pg';
 import { PuenteError } from '../../error.ts';
-import { storeFailed } from '../failure.ts';
-import { databaseUnusable, failureOf, textOf } from '../postgres/failure.ts';
-import { restored } from '../postgres/text.ts';
+import { storeFailed } from '../engine.ts';
+import { restored } from '../postgres/dialect.ts';
+import { databaseUnusable, failureOf, textOf } from '../postgres/pool.ts';
 import {
+  type CarriedTable,
   type Cell,
   type Column,
   type ColumnType,
@@ -14,7 +15,6 @@ import {
   type Shape,
   unnestOf,
 } from './rows.ts';
-import type { CarriedTable } from './tables.ts';
 
 const TEXT = 25;
 const FLOAT8 = 701;

@@ -1,14 +1,19 @@
 /** Carries a whole installation from its file to a server: copied while it runs, then settled and proved while it is stopped. */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
 import type { Secret } from '../../proxy/secret.ts';
-import { postgresMigrations } from '../postgres/migrate.ts';
-import { locationOf, prepareDatabase } from '../postgres/prepare.ts';
-import { noteTransferred } from '../sqlite/transferred.ts';
-import { beginTransfer, shapesOf } from './begin.ts';
-import { copyTable } from './copy.ts';
-import { finishTransfer, type LinkCounts, proveSums } from './finish.ts';
-import { type Settled, settle } from './settle.ts';
+import { databaseUnusable } from '../postgres/pool.ts';
+import {
+  locationOf,
+  postgresMigrations,
+  prepareDatabase,
+  refuseForeignTransfer,
+  TRANSFER,
+} from '../postgres/prepare.ts';
+import { noteTransferred, transferredNote } from '../sqlite/under-way.ts';
+import { finishTransfer, type LinkCounts, proveSums, type Settled, settle } from './finish.ts';
+import { CARRIED, type CarriedTable, keyOf, OWN_OF_FILE, type Row, type Shape } from './rows.ts';
 import { openSource, type Source } from './source.ts';
 import { openTarget, type Target } from './target.ts';
 
@@ -91,4 +96,128 @@ async function carry(source: Source, target: Target, order: TransferOrder): Prom
   await finishTransfer(source, target, shapes, now());
   const rows = settled.reduce((sum, one) => sum + one.rows, 0);
   return { ...outcome, proved: { rows, tables: settled, links, audit_lines: source.auditHead()?.sequence ?? 0 } };
+}
+
+// Makes a database ready for rows, or refuses it: it is empty, or an earlier run of the same transfer has begun it.
+
+/** Connections that were closed a moment ago are still listed. */
+const LOOKS = 20;
+const BETWEEN_LOOKS_MS = 100;
+const LOCK = `SELECT pg_try_advisory_lock(hashtextextended('puente transfer', 0)) AS taken`;
+
+/**
+ * @returns whether an earlier run had begun it.
+ * @throws PuenteError store_unusable: rows of another installation, a Puente or another transfer at work on it.
+ */
+export async function beginTransfer(source: Source, target: Target): Promise<boolean> {
+  const { location } = target;
+  if (!(await soon(async () => (await target.run(LOCK))[0]?.taken === 't')))
+    throw databaseUnusable(location, 'another transfer into it is running', 'Wait for it, or stop it');
+  const is_begun = await refuseForeignTransfer(location, source.instance_id, (sql) => target.run(sql));
+  if (!is_begun) {
+    const note = transferredNote(source.path);
+    if (note !== null)
+      throw databaseUnusable(location, `the file was carried to ${note.to} already`, 'Name that database');
+    for (const { name } of CARRIED)
+      if ((await target.run(`SELECT 1 FROM "${name}" LIMIT 1`)).length > 0)
+        throw databaseUnusable(location, `it has rows of its own, in ${name}`, 'Make an empty database and name it');
+    await target.together(async () => {
+      await target.run(PROGRESS_TABLE);
+      await target.run('INSERT INTO meta (name, value) VALUES ($1, $2)', [TRANSFER.under_way, source.instance_id]);
+    });
+  }
+  if (await soon(async () => (await othersAt(target)) === 0)) return is_begun;
+  if (!is_begun) await target.run('DELETE FROM meta WHERE name = $1', [TRANSFER.under_way]);
+  throw databaseUnusable(location, 'a Puente is running on it', 'Stop every Puente that has this postgres.url');
+}
+
+/** From the mark on no Puente starts on it; one that was there before is connected. */
+async function othersAt(target: Target): Promise<number> {
+  const [row] = await target.run(
+    `SELECT count(*) AS others FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'puente'`,
+  );
+  return Number(row?.others);
+}
+
+async function soon(isSo: () => Promise<boolean>): Promise<boolean> {
+  for (let look = 1; look < LOOKS; look++) {
+    if (await isSo()) return true;
+    await pause(BETWEEN_LOOKS_MS);
+  }
+  return isSo();
+}
+
+/** What is carried, as both sides have it. @throws PuenteError store_unusable when a table or a column is on one side alone. */
+export async function shapesOf(source: Source, target: Target): Promise<[CarriedTable, Shape][]> {
+  const left_out = source
+    .tables()
+    .filter((name) => ![...OWN_OF_FILE, ...CARRIED.map((one) => one.name)].includes(name));
+  const shapes: [CarriedTable, Shape][] = [];
+  for (const table of CARRIED) {
+    const columns = await target.columns(table.name);
+    const names = columns.map(({ name }) => name);
+    const there = new Set([...source.columns(table.name), ...(names.includes('rowid') ? ['rowid'] : [])]);
+    if (there.size !== names.length || names.some((name) => !there.has(name))) left_out.push(table.name);
+    shapes.push([table, { table: table.name, columns, key: table.key.map((name) => names.indexOf(name)) }]);
+  }
+  if (left_out.length === 0) return shapes;
+  throw databaseUnusable(
+    target.location,
+    `its tables are not those of the file (${left_out.join(', ')})`,
+    'This is a fault of Puente; report it. Nothing was changed',
+  );
+}
+
+// Carries the rows that were never carried, in steps; where it is stands in the target, so that a run that was cut
+// off goes on.
+
+/** Where the copy of a table is. */
+interface Place {
+  /** Null before its first row. */
+  key: Row | null;
+  rows: number;
+}
+
+/** Made by `begin.ts`, and gone at the end. */
+export const PROGRESS_TABLE = `CREATE TABLE IF NOT EXISTS transfer_progress (
+  "table" TEXT PRIMARY KEY, last_key TEXT NOT NULL, rows BIGINT NOT NULL)`;
+
+/**
+ * Goes on behind the last step that an earlier run has noted; one that was not noted any more is done again, which does no
+ * harm. Rows that changed since, and those that another row was in the way of, are not looked at here: `settle.ts` finds them.
+ * @param tell rows of the table so far. @returns rows added by this run.
+ */
+export async function copyTable(
+  source: Source,
+  target: Target,
+  table: CarriedTable,
+  shape: Shape,
+  tell: (rows: number) => void,
+  failpoint: Failpoint,
+): Promise<number> {
+  let place = await placeOf(target, table.name);
+  let added = 0;
+  for (;;) {
+    const rows = source.after(shape, place.key);
+    const last = rows.at(-1);
+    if (last === undefined) return added;
+    added += await target.insert(table, shape, rows);
+    place = { key: keyOf(shape, last), rows: place.rows + rows.length };
+    await notePlace(target, table.name, place);
+    failpoint('transfer.copied');
+    tell(place.rows);
+  }
+}
+
+async function placeOf(target: Target, table: string): Promise<Place> {
+  const [row] = await target.run('SELECT last_key, rows FROM transfer_progress WHERE "table" = $1', [table]);
+  return row === undefined ? { key: null, rows: 0 } : { key: JSON.parse(String(row.last_key)), rows: Number(row.rows) };
+}
+
+async function notePlace(target: Target, table: string, { key, rows }: Place): Promise<void> {
+  await target.run(
+    `INSERT INTO transfer_progress ("table", last_key, rows) VALUES ($1, $2, $3)
+     ON CONFLICT ("table") DO UPDATE SET last_key = excluded.last_key, rows = excluded.rows`,
+    [table, JSON.stringify(key), rows],
+  );
 }

@@ -4,9 +4,8 @@ import { z } from 'zod';
 import { PuenteError } from '../../../src/error.ts';
 import { loadWords } from '../../../src/locales/load.ts';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
-import { parsed } from '../../../src/ops/api/parse.ts';
-import { html, textOf } from '../../../src/ops/console/html.ts';
-import { saysAll } from '../../../src/ops/console/says.ts';
+import { parsed } from '../../../src/ops/api/router.ts';
+import { html, saysAll, textOf } from '../../../src/ops/console/kit.ts';
 
 const words = loadWords();
 

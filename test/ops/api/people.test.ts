@@ -2,8 +2,8 @@
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { membersOf, personOf } from '../../../src/ops/api/access.ts';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
-import { membersOf, personOf } from '../../../src/ops/api/people.ts';
 import type { Clock } from '../../../src/proxy/runtime.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';

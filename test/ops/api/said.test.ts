@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Said } from '../../../src/error.ts';
 import { loadWords } from '../../../src/locales/load.ts';
-import { html, textOf } from '../../../src/ops/console/html.ts';
-import { saysAll } from '../../../src/ops/console/says.ts';
-import { storeFailed } from '../../../src/store/failure.ts';
+import { html, saysAll, textOf } from '../../../src/ops/console/kit.ts';
+import { storeFailed } from '../../../src/store/engine.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, MEXICO, URUGUAY } from '../../kit.ts';
 import { type MovesBench, startMoves } from '../moves/kit.ts';
 

@@ -1,7 +1,6 @@
 /** Sessions of the console: who a signed cookie stands for, and until when. */
 import { describe, expect, it } from 'vitest';
-import { membersOf } from '../../../src/ops/api/people.ts';
-import { createSessions, SESSION_MS } from '../../../src/ops/api/session.ts';
+import { createSessions, membersOf, SESSION_MS } from '../../../src/ops/api/access.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import { createVault } from '../../../src/proxy/vault.ts';
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { NoticeView } from '../../../src/ops/notices/log.ts';
+import type { NoticeView } from '../../../src/ops/notices.ts';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';
 import { type Answer, ARGENTINA, call, eventually, OPS_TOKEN, type Receiver, startReceiver } from '../../kit.ts';
 import { orderPath, storeOrder } from '../../proxy/http/qr-till.ts';

@@ -1,6 +1,6 @@
 /** The check of the whole audit chain: page by page, and against a head that was noted elsewhere (P16). */
 import { describe, expect, it } from 'vitest';
-import { verifyAuditStream } from '../../../src/ops/audit/audit-trail.ts';
+import { verifyAuditStream } from '../../../src/ops/audit.ts';
 import { AUDIT_GENESIS, chainHash } from '../../../src/proxy/audit.ts';
 import type { AuditLine } from '../../../src/proxy/store.ts';
 

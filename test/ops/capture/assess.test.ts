@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
 import { type Assessment, assessmentOf } from '../../../src/ops/capture/assess.ts';
-import { viewAssessment } from '../../../src/ops/capture/assessment-view.ts';
+import { viewAssessment } from '../../../src/ops/capture/assessment.ts';
 import { readCapture } from '../../../src/ops/capture/read.ts';
 import { redactValue } from '../../../src/proxy/evidence/redact.ts';
 import { CARD, EMAIL, TOKEN, tracesOf } from './canaries.ts';

@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson, stringifyJson } from '../../../src/contract/json.ts';
 import { endLine, exchangeLine, headerLine } from '../../../src/ops/capture/format.ts';
-import { MAX_LINE_CHARACTERS } from '../../../src/ops/capture/lines.ts';
-import { readCapture } from '../../../src/ops/capture/read.ts';
+import { MAX_LINE_CHARACTERS, readCapture } from '../../../src/ops/capture/read.ts';
 import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
 import { all, bytes, entriesOf, lines } from './files.ts';
 

@@ -2,9 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { commandsOf, completeManual, isAct } from '../../../src/ops/cli/manual/complete.ts';
-import { renderManPage } from '../../../src/ops/cli/manual/page.ts';
-import { escaped, roffText } from '../../../src/ops/cli/manual/roff.ts';
+import { commandsOf, completeManual, escaped, isAct, renderManPage, roffText } from '../../../src/ops/cli/manual.ts';
 import { programHere } from '../../program.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 

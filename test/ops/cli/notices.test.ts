@@ -1,6 +1,6 @@
 /** `puente notices` against a running Puente: the log for people and for scripts, and replays. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AttemptView, NoticeView } from '../../../src/ops/notices/log.ts';
+import type { AttemptView, NoticeView } from '../../../src/ops/notices.ts';
 import {
   ARGENTINA,
   type Bench,

@@ -1,6 +1,6 @@
 /** Progress of long work: one changing line on a terminal, a line now and then in a log, nothing for scripts. */
 import { describe, expect, it } from 'vitest';
-import { startProgress } from '../../../src/ops/cli/progress.ts';
+import { startProgress } from '../../../src/ops/cli/output.ts';
 
 function watched(options: { json?: boolean }, isTTY: boolean) {
   const written: string[] = [];

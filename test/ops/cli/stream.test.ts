@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callOps, linesOfOps, streamOps } from '../../../src/ops/cli/ops-client.ts';
-import { startProgress } from '../../../src/ops/cli/progress.ts';
-import { save } from '../../../src/ops/cli/save.ts';
+import { save, startProgress } from '../../../src/ops/cli/output.ts';
 
 let address: { ops: string };
 const directory = mkdtempSync(join(tmpdir(), 'puente-stream-'));

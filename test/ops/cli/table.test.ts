@@ -1,6 +1,6 @@
 /** Tables: as wide as they are in pipes, as narrow as the terminal, and never with less in them. */
 import { expect, it } from 'vitest';
-import { hanging, tableOf } from '../../../src/ops/cli/table.ts';
+import { hanging, tableOf } from '../../../src/ops/cli/output.ts';
 
 const head = ['at', 'what'];
 const rows = [

@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/error.ts';
 import { loadWords } from '../../../src/locales/load.ts';
 import { heard, quoted, say } from '../../../src/locales/sentences.ts';
-import { subjectLink } from '../../../src/ops/console/decisions.ts';
-import { html, textOf } from '../../../src/ops/console/html.ts';
-import { says } from '../../../src/ops/console/says.ts';
+import { html, says, textOf } from '../../../src/ops/console/kit.ts';
+import { subjectLink } from '../../../src/ops/console/parts.ts';
 
 const words = loadWords();
 

@@ -2,15 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { assumptionsOf } from '../../../src/config/assumptions.ts';
 import { loadConfig } from '../../../src/config/config.ts';
+import { assumptionsOf } from '../../../src/config/describe.ts';
 import { loadWords } from '../../../src/locales/load.ts';
 import { readTexts, type TextList, textLists, textsOf } from '../../../src/locales/texts.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { rowsOf } from '../../../src/mapping/row.ts';
-import { wholeRows } from '../../../src/mapping/whole-rows.ts';
-import { html, textOf } from '../../../src/ops/console/html.ts';
-import { written } from '../../../src/ops/console/says.ts';
+import { rowsOf, wholeRows } from '../../../src/mapping/row.ts';
+import { html, textOf, written } from '../../../src/ops/console/kit.ts';
 import { rulesOf } from '../../../src/proxy/shadow/predict.ts';
 import type { Rule } from '../../../src/proxy/shadow/rule.ts';
 
@@ -22,7 +20,7 @@ const rows = tables.documents.tables.flatMap((table) => wholeRows(rowsOf(table.t
 function lossesInCode(): string[] {
   const converters = readdirSync(join(HOUSE, 'src/mapping/converters')).toSorted();
   const files = [...converters.map((name) => `src/mapping/converters/${name}`), 'src/mapping/compile.ts'];
-  const code = [...files, 'src/mapping/facts.ts', 'src/ops/readiness/losses.ts'];
+  const code = [...files, 'src/mapping/fields.ts', 'src/ops/readiness/coverage.ts'];
   return code.flatMap((file) =>
     [...readFileSync(join(HOUSE, file), 'utf8').matchAll(LOSS)].map(([, , text]) =>
       (text ?? '').replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, '{}'),

@@ -1,8 +1,7 @@
 /** What the fleet board remembers between two looks, on a real store: incidents, verdicts, and the pulse of calls. */
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createIncidents } from '../../../src/ops/fleet/incidents.ts';
-import { createJudgements, type Judgements } from '../../../src/ops/fleet/judged.ts';
+import { createIncidents, createJudgements, type Judgements } from '../../../src/ops/fleet/fleet.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { eventually } from '../../kit.ts';

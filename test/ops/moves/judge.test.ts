@@ -2,9 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Role, roles } from '../../../src/ops/api/person.ts';
-import { directionOf } from '../../../src/ops/moves/direction.ts';
 import { judgeMove } from '../../../src/ops/moves/judge.ts';
-import { routingOf, settingsAfter } from '../../../src/ops/moves/target.ts';
+import { directionOf, routingOf, settingsAfter } from '../../../src/ops/moves/target.ts';
 import {
   type MerchantSettings,
   merchantSettings,

@@ -1,7 +1,6 @@
 /** Moves with work in hand: the preview equals what then happens, a rollback leaves open sales where they were born, and the drain counts them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DrainView } from '../../../src/ops/moves/drain.ts';
-import type { Preview } from '../../../src/ops/moves/preview.ts';
+import type { DrainView, Preview } from '../../../src/ops/moves/preview.ts';
 import { ANA, ARGENTINA, BEN, EVA, eventually, POINT } from '../../kit.ts';
 import { auditsOf, idOf } from '../../proxy/http/till.ts';
 import { type MovesBench, startMoves } from './kit.ts';

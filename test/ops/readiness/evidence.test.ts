@@ -1,10 +1,8 @@
 /** Evidence end to end: a shadowed merchant's calls become verdicts, losses, coverage and differences, for the API and for the command. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CoverageView } from '../../../src/ops/readiness/coverage.ts';
+import type { CoverageView, LossView, UnknownView, VerdictView } from '../../../src/ops/readiness/coverage.ts';
 import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';
-import type { LossView } from '../../../src/ops/readiness/losses.ts';
 import type { ReadinessView } from '../../../src/ops/readiness/readiness.ts';
-import type { UnknownView, VerdictView } from '../../../src/ops/readiness/unknowns.ts';
 import { ARGENTINA, type Bench, BRAZIL, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
 import { openQrShop, orderPath } from '../../proxy/http/qr-till.ts';
 import { command } from '../moves/command.ts';

@@ -1,7 +1,6 @@
 /** Readiness day by day on a real store: each merchant judged once a day, and the days that are told. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startJudging } from '../../../src/ops/readiness/judging.ts';
-import { keepReadiness, readinessDays, readinessSince } from '../../../src/ops/readiness/readiness-days.ts';
+import { keepReadiness, readinessDays, readinessSince, startJudging } from '../../../src/ops/readiness/days.ts';
 import type { Runtime } from '../../../src/proxy/runtime.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { eventually } from '../../kit.ts';

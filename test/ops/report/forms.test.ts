@@ -6,11 +6,17 @@ import { loadWords } from '../../../src/locales/load.ts';
 import { callSpans } from '../../../src/ops/charts/figures.ts';
 import { csvLine, reportCsv } from '../../../src/ops/report/csv.ts';
 import { diffReports, readReport } from '../../../src/ops/report/diff.ts';
-import { factText } from '../../../src/ops/report/fact-text.ts';
-import { addDuration, createHistogram, quantile } from '../../../src/ops/report/histogram.ts';
+import { verdictDays } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
-import { addExchange, createTally, waitLines } from '../../../src/ops/report/tally.ts';
-import { verdictDays } from '../../../src/ops/report/verdict-days.ts';
+import { factText } from '../../../src/ops/report/html-tables.ts';
+import {
+  addDuration,
+  addExchange,
+  createHistogram,
+  createTally,
+  quantile,
+  waitLines,
+} from '../../../src/ops/report/tally.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { decision, reportOf as report } from './kit.ts';
 

@@ -1,8 +1,6 @@
 /** The order of a story's steps: where a clock stands still, or was read a moment too early, causes still come first. */
 import { expect, it } from 'vitest';
-import { stepsOfExchange } from '../../../src/ops/trace/exchange-steps.ts';
-import { stepOfState, stepsOfNotice } from '../../../src/ops/trace/link-steps.ts';
-import { inOrder } from '../../../src/ops/trace/order.ts';
+import { inOrder, stepOfState, stepsOfExchange, stepsOfNotice } from '../../../src/ops/trace/steps.ts';
 import type { StoredExchange } from '../../../src/proxy/records/evidence.ts';
 import { newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
 import { NOON } from '../../store/contract/harness.ts';

@@ -13,7 +13,7 @@ import type { LogFields, ShadowTask } from '../../../src/proxy/runtime.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
-import { storeFailed } from '../../../src/store/failure.ts';
+import { storeFailed } from '../../../src/store/engine.ts';
 import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
 import { type Create, RECEIVED_AT, tables, taskOf } from '../shadow/kit.ts';
 

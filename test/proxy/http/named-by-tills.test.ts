@@ -1,8 +1,6 @@
 /** What one till makes up: fields, headers, paths and units beyond any number are counted as one, and no page or report minds. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { CoverageView } from '../../../src/ops/readiness/coverage.ts';
-import type { LossView } from '../../../src/ops/readiness/losses.ts';
-import type { UnknownView } from '../../../src/ops/readiness/unknowns.ts';
+import type { CoverageView, LossView, UnknownView } from '../../../src/ops/readiness/coverage.ts';
 import { usualKeeping } from '../../engines/keeping.ts';
 import { type Answer, ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT } from '../../kit.ts';
 import { openShop, type Shop } from './till.ts';

@@ -1,6 +1,6 @@
 /** The URL that a till names for its notices: called however it is written, or refused when the sale is made. */
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
-import { callableUrl } from '../../../src/contract/notice-url.ts';
+import { callableUrl } from '../../../src/contract/identifiers.ts';
 import { ARGENTINA, type Bench, eventually, type Receiver, startBench, startReceiver } from '../../kit.ts';
 import { orderPath, preference, preferencePath, storeOrder, TILL } from './qr-till.ts';
 

@@ -1,7 +1,7 @@
 /** Old notices for new outcomes: the state is committed before a receiver can ask for it (`legacy-point.md` §3). */
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { NoticeView } from '../../../src/ops/notices/log.ts';
+import type { NoticeView } from '../../../src/ops/notices.ts';
 import { ARGENTINA, eventually, INTENT, type Receiver, startReceiver, topicOf } from '../../kit.ts';
 import { idOf, openShop, type Shop } from './till.ts';
 

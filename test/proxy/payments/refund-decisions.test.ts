@@ -3,7 +3,7 @@
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
-import { askedAmount } from '../../../src/mapping/asked-amount.ts';
+import { askedAmount } from '../../../src/mapping/amount.ts';
 import {
   findRefund,
   isEverything,

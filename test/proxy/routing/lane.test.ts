@@ -22,7 +22,7 @@ import type { Runtime } from '../../../src/proxy/runtime.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
-import { createFault, faultSchema } from '../../../src/sandbox/faults.ts';
+import { createFault, faultSchema } from '../../../src/sandbox/control.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { ARGENTINA, BRAZIL, tokenOf } from '../../kit.ts';

@@ -1,6 +1,6 @@
 /** Giving up a sale is the one repair that could destroy something: it is done on what is stored at that moment, or not at all. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { compare } from '../../../src/ops/reconcile/compare.ts';
+import { compare } from '../../../src/ops/reconcile/reconcile.ts';
 import type { Runtime } from '../../../src/proxy/runtime.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import { Secret } from '../../../src/proxy/secret.ts';

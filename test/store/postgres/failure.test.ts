@@ -2,7 +2,7 @@
 import { connect, createServer } from 'node:net';
 import { Client, Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { failureOf } from '../../../src/store/postgres/failure.ts';
+import { failureOf } from '../../../src/store/postgres/pool.ts';
 import { NOON, newLink, opened } from '../contract/harness.ts';
 import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';

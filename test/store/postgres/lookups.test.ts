@@ -5,8 +5,8 @@ import { Client, type Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { noCover } from '../../../src/proxy/cover.ts';
 import { statementOf } from '../../../src/store/postgres/dialect.ts';
-import { createLookups, type Lookups, type LookupsOptions } from '../../../src/store/postgres/lookups.ts';
 import { openPool } from '../../../src/store/postgres/pool.ts';
+import { createLookups, type Lookups, type LookupsOptions } from '../../../src/store/postgres/reader.ts';
 import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';
 

@@ -3,10 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import type { Store } from '../../../src/proxy/store.ts';
+import type { Unit } from '../../../src/store/engine.ts';
 import { valuesOfLink } from '../../../src/store/rows.ts';
-import { withKnownRows } from '../../../src/store/sqlite/known-reads.ts';
-import { createKnownRows } from '../../../src/store/sqlite/known-rows.ts';
-import type { Unit } from '../../../src/store/unit.ts';
+import { createKnownRows, withKnownRows } from '../../../src/store/sqlite/row-cache.ts';
 import { MERCHANT, newLink } from '../contract/harness.ts';
 
 const unitOf = (write: Unit['steps'][number]['write']): Unit => ({ steps: [{ write, values: [] }] });

@@ -1,7 +1,7 @@
 /** Rows that are kept in memory: never older than a commit whose end somebody has heard of. */
 import { describe, expect, it } from 'vitest';
-import { createKnownRows } from '../../../src/store/sqlite/known-rows.ts';
-import type { Unit } from '../../../src/store/unit.ts';
+import type { Unit } from '../../../src/store/engine.ts';
+import { createKnownRows } from '../../../src/store/sqlite/row-cache.ts';
 
 const unitOf = (write: Unit['steps'][number]['write']): Unit => ({ steps: [{ write, values: [] }] });
 

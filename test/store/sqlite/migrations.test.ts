@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readMigrations } from '../../../src/store/migrations.ts';
-import { MIGRATIONS_DIRECTORY, prepareFile } from '../../../src/store/sqlite/file.ts';
-import { migrate } from '../../../src/store/sqlite/migrate.ts';
+import { MIGRATIONS_DIRECTORY, migrate, prepareFile } from '../../../src/store/sqlite/file.ts';
 import { opened } from '../contract/harness.ts';
 import { type Folder, newFolder, openStore } from './kit.ts';
 

@@ -1,8 +1,8 @@
 /** Units that have travelled to the writer are the units that were sent. */
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { expect, it } from 'vitest';
-import { pack, unpack } from '../../../src/store/sqlite/packed.ts';
-import type { Unit } from '../../../src/store/unit.ts';
+import type { Unit } from '../../../src/store/engine.ts';
+import { pack, unpack } from '../../../src/store/sqlite/messages.ts';
 
 const UNITS: Unit[] = [
   { steps: [] },

@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { startChores } from '../../../src/ops/upkeep/chores.ts';
-import { tidyRound } from '../../../src/ops/upkeep/retention.ts';
+import { startChores, tidyRound } from '../../../src/ops/upkeep/chores.ts';
 import { verifyAudit } from '../../../src/proxy/audit.ts';
 import type { BulkItem } from '../../../src/proxy/records/routing.ts';
 import type { Store } from '../../../src/proxy/store.ts';

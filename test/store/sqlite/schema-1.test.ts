@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { stringifyJson } from '../../../src/contract/json.ts';
-import { MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
-import { APPLICATION_ID } from '../../../src/store/sqlite/migrate.ts';
+import { APPLICATION_ID, MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
 import { DAY_MS, MERCHANT, NOON, newLink, opened, orderId } from '../contract/harness.ts';
 import { type Folder, newFolder, openStore } from './kit.ts';
 

@@ -5,8 +5,7 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AUDIT_GENESIS, chainHash, verifyAudit } from '../../../src/proxy/audit.ts';
 import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
-import { MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
-import { APPLICATION_ID } from '../../../src/store/sqlite/migrate.ts';
+import { APPLICATION_ID, MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
 import { auditOf, MERCHANT, NOON, newLink, newMerchant, newSale, orderId, TERMINAL } from '../contract/harness.ts';
 import { type Folder, newFolder, openStore } from './kit.ts';
 

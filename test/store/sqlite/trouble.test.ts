@@ -3,7 +3,7 @@ import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { PuenteError } from '../../../src/error.ts';
-import { limitsOf } from '../../../src/ops/upkeep/retention.ts';
+import { limitsOf } from '../../../src/ops/upkeep/chores.ts';
 import {
   auditOf,
   DAY_MS,

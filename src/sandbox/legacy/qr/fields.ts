@@ -1,10 +1,10 @@
 /** Reading fields of a legacy QR body one by one, so that each refusal names the field in its family's code. */
-import { isWithinCharacters } from '../../../contract/characters.ts';
+import { isWithinCharacters } from '../../../contract/identifiers.ts';
 import { type Json, plainNumber } from '../../../contract/json.ts';
 import { decimalOf } from '../../../contract/legacy-amount.ts';
 import type { PuenteError } from '../../../error.ts';
 import type { Site } from '../../cast.ts';
-import { minorOf } from '../../json-amount.ts';
+import { minorOf } from '../../money.ts';
 
 export type JsonObject = { [key: string]: Json };
 

@@ -1,7 +1,7 @@
 /** What the merchant is told of legacy QR orders and of payments. Source: `interface.md` Events, `legacy-qr.md` §2, §5. */
-import { announceFeed, type FeedChange } from '../../feed.ts';
+import { announceFeed, type FeedChange } from '../../webhooks.ts';
 import type { Payment } from '../../world.ts';
-import { merchantOrderState } from './merchant-order.ts';
+import { merchantOrderState } from './merchant-orders.ts';
 import type { QrOrder, QrState } from './state.ts';
 
 /** Tells of creation, closure and expiry; nothing while there is no merchant order. */

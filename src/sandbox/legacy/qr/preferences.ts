@@ -1,13 +1,15 @@
 /** v1: attended orders, which answer with the object of a checkout preference. Source: `legacy-qr.md` §1.1. */
-import { jsonNumber } from '../../../contract/legacy-amount.ts';
+
+import type { Json } from '../../../contract/json.ts';
+import { jsonNumber, quantityOf } from '../../../contract/legacy-amount.ts';
 import type { PointOfSale } from '../../cast.ts';
-import { amountNumber } from '../../json-amount.ts';
-import { demandOwner, namedTill, numberedTill, type QrCall, type QrHandler, refuse } from './call.ts';
-import { openOrder } from './lifecycle.ts';
-import { MARKETPLACE } from './merchant-order.ts';
-import { readPreference } from './preference-body.ts';
-import { preferenceId, type QrOrder } from './state.ts';
-import { takeOff } from './take-off.ts';
+import { amountNumber } from '../../money.ts';
+import { isObject } from '../call.ts';
+import { demandOwner, namedTill, numberedTill, objectBody, type QrCall, type QrHandler, refuse } from './call.ts';
+import { fieldsOf, type JsonObject, type RefuseField } from './fields.ts';
+import { lifetimeHeader, openOrder, takeOff } from './lifecycle.ts';
+import { checkSponsor, MARKETPLACE } from './merchant-orders.ts';
+import { preferenceId, type QrContent, type QrItem, type QrOrder } from './state.ts';
 
 /** `POST` and `PUT /mpmobile/instore/qr/{user_id}/{external_id}` and `/{pos_id}`: the till shows this from now on. */
 export const createPreference: QrHandler = (call) => {
@@ -72,4 +74,84 @@ function renderPreference(order: QrOrder): object {
     processing_modes: ['aggregator'],
     internal_metadata: {},
   };
+}
+
+// The body of a v1 order: items without a total. Source: `legacy-qr.md` §1.1.
+
+export const MAX_TEXT = 256;
+export const MAX_URL = 500;
+/** Item ids have no documented limit; a reference's does. */
+export const MAX_ITEM_ID = 256;
+/** Item descriptions and pictures have none either. */
+export const MAX_ITEM_TEXT = 2000;
+
+/** @throws PuenteError refused, with the code of the first field that does not hold. */
+export function readPreference(call: QrCall): QrContent {
+  const body = objectBody(call);
+  const fields = fieldsOf(body, call.merchant.site, (fault, name) => refuse('qr_v1', fault, name));
+  const external_reference = fields.optionalId('external_reference', MAX_TEXT);
+  if (external_reference === null) throw refuse('qr_v1', 'missing_property', 'external_reference');
+  if (external_reference === '') throw refuse('qr_v1', 'invalid_property', 'external_reference');
+  const notification_url = fields.optionalText('notification_url', MAX_URL);
+  const sponsor_id = checkSponsor(call, body.sponsor_id ?? null);
+  const read = readItems(call, body.items);
+  const total_minor = read.reduce((sum, { price_minor, item }) => sum + price_minor * item.quantity, 0);
+  // "amount cannot be paid" is an `invalid_items` in the reference.
+  if (total_minor <= 0 || !Number.isSafeInteger(total_minor)) throw refuseItem('invalid_property', 'amount');
+  const items = read.map(({ item }) => item);
+  return {
+    external_reference,
+    description: items[0]?.title ?? '',
+    notification_url: notification_url === '' ? null : notification_url,
+    sponsor_id,
+    items,
+    total_minor,
+    cash_out_minor: 0,
+    marketplace_fee: fields.optionalAmount('marketplace_fee')?.text ?? '0',
+    lifetime_ms: lifetimeHeader(call),
+    sent: body,
+  };
+}
+
+/** One code for everything about items. */
+const refuseItem: RefuseField = (fault, name) => refuse('qr_v1', fault, name, 'invalid_items');
+
+function readItems(call: QrCall, items: Json | undefined): { item: QrItem; price_minor: number }[] {
+  if (items === undefined || items === null) throw refuseItem('missing_property', 'items');
+  // A real capture: items as an object, or as anything else that is no list.
+  if (!Array.isArray(items)) throw refuse('qr_v1', 'bad_request');
+  if (items.length === 0) throw refuseItem('missing_property', 'items');
+  return items.map((item) => {
+    if (!isObject(item)) throw refuseItem('invalid_property', 'items');
+    return readItem(call, item);
+  });
+}
+
+function readItem({ merchant: { site } }: QrCall, item: JsonObject): { item: QrItem; price_minor: number } {
+  const fields = fieldsOf(item, site, refuseItem);
+  const title = fields.text('title', MAX_TEXT);
+  const currency_id = fields.text('currency_id', MAX_TEXT);
+  if (currency_id !== site.currency) throw refuseItem('invalid_property', 'currency_id');
+  const price = fields.amount('unit_price');
+  return {
+    price_minor: price.minor,
+    item: {
+      id: fields.optionalId('id', MAX_ITEM_ID) ?? '',
+      title,
+      description: fields.optionalText('description', MAX_ITEM_TEXT) ?? '',
+      category_id: '',
+      picture_url: fields.optionalText('picture_url', MAX_ITEM_TEXT),
+      currency_id,
+      unit_price: price.text,
+      quantity: readQuantity(item.quantity, refuseItem),
+    },
+  };
+}
+
+/** A whole number; fractions are refused as the old service did (`legacy-qr.md` §8). */
+export function readQuantity(value: Json | undefined, refuseField: RefuseField): number {
+  if (value === undefined || value === null) throw refuseField('missing_property', 'quantity');
+  const quantity = quantityOf(value);
+  if (quantity === null) throw refuseField('invalid_property', 'quantity');
+  return quantity;
 }

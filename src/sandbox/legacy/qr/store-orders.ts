@@ -1,10 +1,14 @@
 /** v2: attended orders, which are put, got as they were sent, and deleted; and dynamic and hybrid codes. Source: `legacy-qr.md` §1.2, §1.3. */
-import { qrData } from '../../qr-code.ts';
-import { demandOwner, namedTill, type QrHandler, refuse } from './call.ts';
-import { openOrder } from './lifecycle.ts';
-import type { QrMode } from './state.ts';
-import { readStoreOrder } from './store-order-body.ts';
-import { takeOff } from './take-off.ts';
+
+import type { Json } from '../../../contract/json.ts';
+import { qrData } from '../../order-at-unit.ts';
+import { isObject } from '../call.ts';
+import { demandOwner, namedTill, objectBody, type QrCall, type QrHandler, refuse } from './call.ts';
+import { fieldsOf, type JsonObject, type RefuseField } from './fields.ts';
+import { lifetimeHeader, lifetimeUntil, openOrder, takeOff } from './lifecycle.ts';
+import { checkSponsor } from './merchant-orders.ts';
+import { MAX_ITEM_ID, MAX_ITEM_TEXT, MAX_TEXT, MAX_URL, readQuantity } from './preferences.ts';
+import type { QrContent, QrItem, QrMode } from './state.ts';
 
 /** `PUT …/pos/{external_pos_id}/orders`, with or without the store: 204 without a body. */
 export const putStoreOrder: QrHandler = (call) => {
@@ -41,5 +45,103 @@ function createCode(call: Parameters<QrHandler>[0], mode: QrMode): ReturnType<Qr
   return {
     status: call.state.world.settings.legacy_qr_code_status,
     body: { in_store_order_id: id, qr_data: qrData(merchant.site, id, total_minor, merchant.nickname) },
+  };
+}
+
+// The body of a v2, dynamic or hybrid order: items with totals, and cash. Source: `legacy-qr.md` §1.2, §1.3.
+
+/**
+ * @param demandsUrl whether `notification_url` must be a URL, as the dynamic POST alone does.
+ * @throws PuenteError refused, with the code of the first field that does not hold.
+ */
+export function readStoreOrder(call: QrCall, demandsUrl: boolean): QrContent {
+  const body = objectBody(call);
+  const fields = fieldsOf(body, call.merchant.site, refuseField);
+  const external_reference = fields.optionalId('external_reference', MAX_TEXT);
+  if (external_reference === null) throw refuseField('missing_property', 'external_reference');
+  if (external_reference === '') throw refuseField('invalid_property', 'external_reference');
+  const title = fields.text('title', MAX_TEXT);
+  fields.optionalText('description', MAX_TEXT);
+  const notification_url = fields.optionalText('notification_url', MAX_URL) || null;
+  if (demandsUrl && notification_url !== null && !/^https?:\/\/./.test(notification_url)) {
+    throw refuseField('invalid_property', 'notification_url');
+  }
+  const until_ms = lifetimeUntil(call, fields.optionalText('expiration_date', MAX_TEXT));
+  const total = fields.amount('total_amount');
+  const cash_out_minor = readCashOut(call, body.cash_out);
+  const read = readItems(call, body.items ?? [], cash_out_minor);
+  const sum_minor = read.reduce((sum, { total_minor }) => sum + total_minor, cash_out_minor);
+  if (total.minor !== sum_minor || total.minor <= 0) throw refuseField('invalid_property', 'total_amount');
+  return {
+    external_reference,
+    description: title,
+    notification_url,
+    sponsor_id: readSponsor(call, body.sponsor),
+    items: read.map(({ item }) => item),
+    total_minor: total.minor,
+    cash_out_minor,
+    marketplace_fee: fields.optionalAmount('marketplace_fee')?.text ?? '0',
+    lifetime_ms: until_ms ?? lifetimeHeader(call),
+    sent: body,
+  };
+}
+
+const refuseField: RefuseField = (fault, name) => refuse('qr', fault, name);
+/** These fields of an item have codes of their own in the reference; every other one is `invalid_items.<field>`. */
+const OWN_CODES = ['unit_measure', 'quantity', 'unit_price'];
+const refuseItem: RefuseField = (fault, name) => refuseField(fault, OWN_CODES.includes(name) ? name : `items.${name}`);
+
+/** An empty object and an amount of 0 do no harm: real tills send both. */
+function readCashOut(call: QrCall, cash_out: Json | undefined): number {
+  if (cash_out === undefined || cash_out === null) return 0;
+  if (!isObject(cash_out)) throw refuseField('invalid_property', 'cash_out');
+  const refuseCash: RefuseField = (fault, name) => refuseField(fault, `cash_out.${name}`);
+  const minor = fieldsOf(cash_out, call.merchant.site, refuseCash).optionalAmount('amount')?.minor ?? 0;
+  if (minor > 0 && !call.merchant.may_hand_out_cash) throw refuse('qr', 'cash_out_refused');
+  return minor;
+}
+
+function readSponsor(call: QrCall, sponsor: Json | undefined): number | null {
+  if (sponsor === undefined || sponsor === null) return null;
+  if (!isObject(sponsor)) throw refuse('qr', 'invalid_sponsor');
+  return checkSponsor(call, sponsor.id ?? null);
+}
+
+interface ReadItem {
+  item: QrItem;
+  total_minor: number;
+}
+
+function readItems(call: QrCall, items: Json, cash_out_minor: number): ReadItem[] {
+  if (!Array.isArray(items)) throw refuseField('invalid_property', 'items');
+  if (items.length === 0 && cash_out_minor === 0) throw refuse('qr', 'cash_out_required');
+  return items.map((item) => {
+    if (!isObject(item)) throw refuseField('invalid_property', 'items');
+    return readItem(call, item);
+  });
+}
+
+function readItem({ merchant: { site } }: QrCall, item: JsonObject): ReadItem {
+  const fields = fieldsOf(item, site, refuseItem);
+  const title = fields.text('title', MAX_TEXT);
+  fields.text('unit_measure', MAX_TEXT);
+  const price = fields.amount('unit_price');
+  const quantity = readQuantity(item.quantity, refuseItem);
+  const currency_id = fields.optionalText('currency_id', MAX_TEXT) ?? site.currency;
+  if (currency_id !== site.currency) throw refuseItem('invalid_property', 'currency_id');
+  const total = fields.amount('total_amount');
+  if (total.minor !== price.minor * quantity) throw refuseItem('invalid_property', 'total_amount');
+  return {
+    total_minor: total.minor,
+    item: {
+      id: fields.optionalId('sku_number', MAX_ITEM_ID) ?? '',
+      title,
+      description: fields.optionalText('description', MAX_ITEM_TEXT) ?? '',
+      category_id: fields.optionalText('category', MAX_TEXT) ?? '',
+      picture_url: fields.optionalText('picture_url', MAX_ITEM_TEXT),
+      currency_id,
+      unit_price: price.text,
+      quantity,
+    },
   };
 }

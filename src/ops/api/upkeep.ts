@@ -1,0 +1,114 @@
+/** Backups, the doctor and reconciliation on the ops API. */
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/sentences.ts';
+import { examine } from '../doctor/doctor.ts';
+import { findingLevels } from '../doctor/finding.ts';
+import { type ReconcileNews, reconcile, reconcileAsk } from '../reconcile/reconcile.ts';
+import { type BackupProgress, backupAsk, makeBackup } from '../upkeep/chores.ts';
+import { type OpsRoute, opsRoute, streamed } from './router.ts';
+
+const backup = z.object({
+  file: z.string().describe('File name in the backup directory; beside it stands `<file>.json`.'),
+  made_at: z.iso.datetime(),
+  instance_id: z.string(),
+  schema: z.int(),
+  bytes: z.int(),
+  sha256: z.string(),
+  heads: z.looseObject({ audit_sequence: z.int(), links: z.int(), newest_link_at: z.int().nullable() }),
+});
+
+export const backupRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/backup',
+    role: 'viewer',
+    summary: 'The whole backups there are, newest first.',
+    answer: z.object({ backups: z.array(backup) }),
+    command: 'backups list',
+    run: async ({ runtime }) => ({ backups: await runtime.store.backups() }),
+  }),
+  opsRoute({
+    method: 'POST',
+    path: '/api/backup',
+    role: 'operator',
+    summary: 'Makes a backup while payments go on, and proves it; told as it grows. Who stops reading ends it.',
+    body: backupAsk,
+    answer: { streams: ['application/x-ndjson'] },
+    command: 'backup',
+    run: async ({ runtime }, { body, person }) =>
+      streamed({
+        content_type: 'application/x-ndjson',
+        file_name: null,
+        parts: linesOf(makeBackup(runtime, body, person.name)),
+      }),
+  }),
+];
+
+async function* linesOf(news: AsyncIterable<BackupProgress>): AsyncGenerator<string> {
+  for await (const one of news) yield `${JSON.stringify(one)}\n`;
+}
+
+// The doctor on the ops door: what promises rest on, each finding with its repair.
+
+export const doctorRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'GET',
+    path: '/api/doctor',
+    role: 'operator',
+    role_note: say('role_note.doctor', {}),
+    summary:
+      'Settings in force, assumptions, schema, integrity, disk, clock, upstreams, tokens, backups: each finding with its repair.',
+    answer: z.object({
+      level: z.enum(findingLevels).describe('The worst of the findings.'),
+      versions: z.object({ puente: z.string(), node: z.string(), store: z.string() }),
+      findings: z.array(
+        z.object({ name: z.string(), level: z.enum(findingLevels), says: z.string(), repair: z.string().nullable() }),
+      ),
+      settings: z.array(
+        z.object({
+          name: z.string(),
+          value: z.string().describe('Secrets say only whether they are set.'),
+          source: z.string(),
+        }),
+      ),
+      assumptions: z.array(z.looseObject({ name: z.string(), value: z.string() })),
+    }),
+    command: 'doctor',
+    run: ({ runtime, installation, checkUrl }) =>
+      runtime.serial.run('doctor', () => examine(runtime, installation, { checkUrl })),
+  }),
+];
+
+// Reconciliation on the ops door: told as it runs, one JSON object a line.
+
+export const reconcileRoutes: OpsRoute[] = [
+  opsRoute({
+    method: 'POST',
+    path: '/api/reconcile',
+    role: 'operator',
+    role_note: say('role_note.reconcile', {}),
+    summary:
+      'Compares open and recent links, and events nobody matched, with the upstream; repairs what is safe when `apply` is set.',
+    body: reconcileAsk,
+    answer: { streams: ['application/x-ndjson'] },
+    command: 'reconcile',
+    run: async ({ runtime }, { body, person }) => {
+      if (body.apply && body.reason === undefined) {
+        throw new PuenteError(
+          'bad_request',
+          say('input.at', { where: 'reason', wrong: say('input.repair_reason', {}) }),
+        );
+      }
+      return streamed({
+        content_type: 'application/x-ndjson',
+        file_name: null,
+        parts: reconciliationLines(reconcile(runtime, body, person.name)),
+      });
+    },
+  }),
+];
+
+async function* reconciliationLines(news: AsyncIterable<ReconcileNews>): AsyncGenerator<string> {
+  for await (const one of news) yield `${JSON.stringify(one)}\n`;
+}

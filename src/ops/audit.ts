@@ -1,0 +1,130 @@
+/** What operators do with the audit trail: read it, and prove that nobody changed it. */
+import { z } from 'zod';
+import { PuenteError, type Said } from '../error.ts';
+import { heard, say } from '../locales/sentences.ts';
+import { type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
+import type { Runtime } from '../proxy/runtime.ts';
+import type { AuditLine, Store } from '../proxy/store.ts';
+import { BY_ITSELF } from './api/person.ts';
+
+const DEFAULT_LIMIT = 50;
+/** More lines than anybody reads at once; `until` reaches the older ones. */
+const MOST_LISTED = 1000;
+/** Lines in memory while the chain is checked; also how long the process does nothing else. */
+const PAGE_LINES = 200;
+
+const instant = z.iso
+  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
+  .transform((text) => Date.parse(text));
+const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed; reach older lines with until`;
+
+/** The query of `GET /api/audit`; lines written in [since, until). */
+export const auditQuery = z.strictObject({
+  /** A merchant id or a legacy id. */
+  subject: z.string().min(1).max(200).exactOptional(),
+  action: z.string().min(1).max(100).exactOptional(),
+  since: instant.exactOptional(),
+  until: instant.exactOptional(),
+  limit: z.coerce.number({ error: LIMIT }).int(LIMIT).min(1, LIMIT).max(MOST_LISTED, LIMIT).default(DEFAULT_LIMIT),
+});
+export type AuditQuery = z.infer<typeof auditQuery>;
+
+const BOTH = 'expect_sequence and expect_hash belong together: a line that was noted elsewhere';
+
+/** The query of `GET /api/audit/verify`. */
+export const verifyQuery = z
+  .strictObject({
+    expect_sequence: z.coerce.number().int().min(1).exactOptional(),
+    expect_hash: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/i, 'the hash of a line is needed, 64 hex digits')
+      .transform((hash) => hash.toLowerCase())
+      .exactOptional(),
+  })
+  .refine((query) => (query.expect_sequence === undefined) === (query.expect_hash === undefined), BOTH);
+export type VerifyQuery = z.infer<typeof verifyQuery>;
+
+/** A line as people see it. */
+export type AuditView = Omit<AuditLine, 'at'> & { at: string; said: Said | null };
+
+/** What Puente gave as its own reason, by its code; null for a person's words. */
+export function reasonSaid({ who, reason }: Pick<AuditLine, 'who' | 'reason'>): Said | null {
+  return who === BY_ITSELF ? heard(reason).said : null;
+}
+
+export interface ChainReport {
+  intact: boolean;
+  /** Lines that hold, counted from the first. */
+  lines: number;
+  /** The last line that holds: note it elsewhere, and expect it next time. Null for an empty chain. */
+  head: ChainMark | null;
+  /** What was expected of an earlier look; null without. */
+  expected: ChainMark | null;
+  /** The first broken link. */
+  broken: BrokenLink | null;
+}
+
+/** Newest first. @throws PuenteError bad_request for a window that ends before it begins. */
+export async function viewAudit(runtime: Runtime, { limit, ...filter }: AuditQuery): Promise<AuditView[]> {
+  if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
+    throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
+  const lines = await runtime.store.auditsOf(filter, limit);
+  return lines.map((line) => ({ ...line, at: new Date(line.at).toISOString(), said: reasonSaid(line) }));
+}
+
+/** Checks the whole chain, and that an expected line is still in it. */
+export async function viewChain(runtime: Runtime, query: VerifyQuery): Promise<ChainView> {
+  const { expect_sequence: sequence, expect_hash: hash } = query;
+  const expected = sequence === undefined || hash === undefined ? null : { sequence, hash };
+  const { broken, ...report } = await verifyAuditStream(runtime.store, expected);
+  return { ...report, broken: broken === null ? null : { ...broken, said: heard(broken.reason).said } };
+}
+
+/** With the code of what is broken. */
+type ChainView = Omit<ChainReport, 'broken'> & { broken: (BrokenLink & { said: Said | null }) | null };
+
+/**
+ * Reads the chain from its first line to its last, a page at a time, and stops at the first broken link.
+ * The lines alone can't show that the newest ones were cut off, or that all of it was written anew: `expected`, a head that
+ * was noted elsewhere, does.
+ */
+export async function verifyAuditStream(
+  store: Pick<Store, 'auditsAfter'>,
+  expected: ChainMark | null = null,
+): Promise<ChainReport> {
+  let head = chainStart();
+  const report = (broken: BrokenLink | null): ChainReport => ({
+    intact: broken === null,
+    lines: head.sequence,
+    head: head.sequence === 0 ? null : head,
+    expected,
+    broken,
+  });
+  for (;;) {
+    const page = await store.auditsAfter(head.sequence, PAGE_LINES);
+    for (const line of page) {
+      const broken = brokenLink(head, line) ?? otherThanExpected(line, expected);
+      if (broken !== null) return report(broken);
+      head = { sequence: line.sequence, hash: line.hash };
+    }
+    if (page.length < PAGE_LINES) return report(cutOff(head, expected));
+    // Payments come first: an embedded store answers without ever letting go of the thread.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function otherThanExpected(line: AuditLine, expected: ChainMark | null): BrokenLink | null {
+  if (expected === null || line.sequence !== expected.sequence || line.hash === expected.hash) return null;
+  return {
+    sequence: line.sequence,
+    reason: say('chain.anew', { line: line.sequence }).text,
+  };
+}
+
+function cutOff(head: ChainMark, expected: ChainMark | null): BrokenLink | null {
+  if (expected === null || expected.sequence <= head.sequence) return null;
+  const sequence = head.sequence + 1;
+  const last = expected.sequence;
+  const cut = last === sequence ? say('chain.cut_one', { line: last }) : say('chain.cut', { line: sequence, last });
+  return { sequence, reason: cut.text };
+}

@@ -1,0 +1,98 @@
+/** Which operation a captured request is, by the routes of the legacy door, and its request in the parts that the tables translate. */
+
+import { readQuery } from '../../contract/legacy-body.ts';
+import type { Operation, Tables } from '../../mapping/tables.ts';
+import type { CapturedMessages, Exchange } from '../../proxy/evidence/exchange.ts';
+import type { ShadowTask } from '../../proxy/runtime.ts';
+import type { askedOf, ShadowTools } from '../../proxy/shadow/shadow.ts';
+
+export interface Match {
+  operation: Operation;
+  /** Decoded parameters of its path. */
+  path: Record<string, string>;
+}
+
+/** @returns a function of method and path (without query); null for a request that Puente has no operation for. */
+export function matcherOf(operations: readonly Operation[]): (method: string, path: string) => Match | null {
+  const byShape = new Map<string, { operation: Operation; parts: string[] }[]>();
+  for (const operation of operations) {
+    for (const path of pathsOf(operation)) {
+      const parts = path.split('/');
+      const shape = `${operation.method} ${parts.length}`;
+      byShape.set(shape, [...(byShape.get(shape) ?? []), { operation, parts }]);
+    }
+  }
+  return (method, path) => {
+    const given = path.split('/');
+    // The door answers HEAD as GET, without the body.
+    const shape = `${method === 'HEAD' ? 'GET' : method} ${given.length}`;
+    for (const { operation, parts } of byShape.get(shape) ?? []) {
+      const found = fill(parts, given);
+      if (found !== null) return { operation, path: found };
+    }
+    return null;
+  };
+}
+
+/** Legacy took some paths with a slash at the end (`legacy-qr.md` §2, §3). */
+function pathsOf({ family, path }: Operation): string[] {
+  const mayEndSo = family === 'payments' || /^\/merchant_orders\/./.test(path);
+  return mayEndSo ? [path, `${path}/`] : [path];
+}
+
+function fill(parts: readonly string[], given: readonly string[]): Record<string, string> | null {
+  const found: Record<string, string> = {};
+  for (const [index, part] of parts.entries()) {
+    const value = given[index] ?? '';
+    if (!part.startsWith(':')) {
+      if (part !== value) return null;
+      continue;
+    }
+    const text = decoded(value);
+    if (text === null || text === '') return null;
+    found[part.slice(1)] = text;
+  }
+  return found;
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
+// A captured request in the parts that the tables translate.
+
+/** @returns null for a request that Puente has no operation for. */
+export function requestOf(
+  match: ReturnType<typeof matcherOf>,
+  { method, target, headers, body }: CapturedMessages['request'],
+): ShadowTask['request'] | null {
+  const mark = target.indexOf('?');
+  const path = mark === -1 ? target : target.slice(0, mark);
+  const found = match(method, path);
+  if (found === null) return null;
+  const query = Object.fromEntries(readQuery(mark === -1 ? '' : target.slice(mark + 1)));
+  return { path: found.path, query, headers, body: body ?? undefined };
+}
+
+// A captured exchange with everything that is needed to do it again on paper.
+
+export interface ReplayTools extends ShadowTools {
+  /** Those that would do the work now. */
+  tables: Tables;
+}
+
+export interface ExchangeTools extends ReplayTools {
+  match: ReturnType<typeof matcherOf>;
+}
+
+export interface Again {
+  tools: ExchangeTools;
+  exchange: Exchange;
+  messages: CapturedMessages;
+  task: ShadowTask;
+  asked: ReturnType<typeof askedOf>;
+}

@@ -1,0 +1,221 @@
+/** One captured call done again with today’s tables: its request upstream, and the answer to the till. */
+import { errorBody, legacyError } from '../../contract/legacy-errors.ts';
+import { intentStates } from '../../contract/legacy-point.ts';
+import { order } from '../../contract/orders.ts';
+import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
+import { type UpstreamCallName, upstreamRoutes } from '../../contract/upstream.ts';
+import { PuenteError } from '../../error.ts';
+import { askedAmount, minorUnits } from '../../mapping/amount.ts';
+import type { MappingContext, Translated } from '../../mapping/tables.ts';
+import type { CapturedMessages } from '../../proxy/evidence/exchange.ts';
+import { referenceOf } from '../../proxy/qr/held-body.ts';
+import { type Change, changeOf, changesIn, lossChanges } from './changes.ts';
+import type { Again } from './operation-of.ts';
+
+type Sent = CapturedMessages['upstream'][number];
+
+/** What is sent now against what was sent then; ids that were given out then are given again. */
+export function requestChanges(again: Again): Change[] {
+  const { exchange, messages, asked } = again;
+  const { operation } = asked;
+  const sent = operation.upstream === null ? null : sentCall(messages, operation.upstream);
+  const now = translated(again, sent);
+  const told = `${messages.answer.status} ${exchange.error ?? ''}`.trim();
+  if (now.kind === 'refused')
+    return sent === null && told === now.told ? [] : changeOf('refusal', thenWords(sent, told), now.told);
+  if (sent === null) return wasTranslated(again, now.value) ? [] : changeOf('refusal', told, 'translated');
+  const { path, query, body } = now.value.value;
+  const target = targetOf(operation.upstream ?? 'get', path ?? {}, query ?? {});
+  return [
+    ...changeOf('upstream', sent.path, target),
+    ...changesIn('upstream', sent.body, again.tools.redact(body)),
+    ...(exchange.fired.length === 0 ? [] : lossChanges(exchange.losses, now.value.losses)),
+  ];
+}
+
+/** The last call of a name that an exchange made; null when it made none. */
+export function sentCall({ upstream }: CapturedMessages, name: UpstreamCallName): Sent | null {
+  const { method, path } = upstreamRoutes[name];
+  const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[^/?]+')}(?:\\?|$)`);
+  return upstream.findLast((call) => call.method === method && pattern.test(call.path)) ?? null;
+}
+
+type Translation = { kind: 'translated'; value: Translated } | { kind: 'refused'; told: string };
+
+function translated({ tools, asked }: Again, sent: Sent | null): Translation {
+  const { operation, source, context } = asked;
+  try {
+    const given = { ...context, ...givenThen(asked, sent) };
+    return { kind: 'translated', value: tools.tables.request(operation, source, given) };
+  } catch (error) {
+    if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
+    const { error: name, detail } = error.facts;
+    const entry = legacyError(operation.family, String(name)) ?? legacyError(operation.family, 'internal');
+    if (entry === null) throw error;
+    const { error: word } = errorBody(operation.family, entry, String(detail ?? ''));
+    return { kind: 'refused', told: `${entry.status} ${String(word)}` };
+  }
+}
+
+interface SentBody {
+  external_reference?: unknown;
+  config?: { qr?: { external_pos_id?: string } };
+  transactions?: { id?: unknown }[];
+}
+
+/** Stands in for the order of a call that was answered before anything was sent; it has the form of one. */
+const SOME_ORDER = `ORD${'0'.repeat(26)}`;
+
+/** What only the store knew: the reference that went, the order that was meant, the part that was refunded. */
+function givenThen({ operation, source, context }: Again['asked'], sent: Sent | null): MappingContext {
+  const body = (sent?.body ?? {}) as SentBody; // Puente's own JSON
+  const given: MappingContext = operation.upstream === 'create' ? {} : { order_id: SOME_ORDER };
+  if (typeof body.external_reference === 'string') given.reference = body.external_reference;
+  // A till that its call names by a number alone was looked up.
+  const till = source.path.external_pos_id ?? body.config?.qr?.external_pos_id;
+  if (till !== undefined) given.external_pos_id = till;
+  const order_id = /^\/v1\/orders\/([^/?]+)/.exec(sent?.path ?? '')?.[1];
+  if (order_id !== undefined) given.order_id = order_id;
+  if (operation.upstream !== 'refund' || sent?.body === undefined || sent.body === null) return given;
+  const { amount } = Object(source.body) as { amount?: unknown }; // any JSON; its table has the last word
+  const refund_minor = askedAmount(amount, Number(context.exponent));
+  return refund_minor === null ? given : { ...given, refund_minor, transaction_id: body.transactions?.[0]?.id };
+}
+
+/** Answered from what Puente had, or refused by the state of things, once the tables had taken it. */
+function wasTranslated({ exchange }: Again, now: Translated): boolean {
+  return exchange.status < 400 || exchange.fired.length > 1 || now.fired.length <= 1 || isOfState(exchange.error);
+}
+
+/** The till was told of something that no request table says: no such intent, no such order. */
+function isOfState(error: string | null): boolean {
+  return error !== null && /not_found|^404$|^101$|^111$|unauthorized|^401$|forbidden|^403$/.test(error);
+}
+
+function thenWords(sent: Sent | null, told: string): string {
+  return sent === null ? told : 'translated';
+}
+
+function targetOf(name: UpstreamCallName, path: Record<string, string>, query: Record<string, string>): string {
+  const filled = upstreamRoutes[name].path.replaceAll(/:(\w+)/g, (_, key: string) => path[key] ?? `:${key}`);
+  const text = new URLSearchParams(query).toString();
+  return text === '' ? filled : `${filled}?${text}`;
+}
+
+// The answer of a call on the orders lane, made again of what the service had said.
+
+export interface AnswerChanges {
+  changes: Change[];
+  /** Why the answer could not be made again. */
+  not_compared: string[];
+}
+
+const SAME: AnswerChanges = { changes: [], not_compared: [] };
+
+export function answerChanges(again: Again): AnswerChanges {
+  const { messages, exchange, asked } = again;
+  const { answer: table } = asked.operation;
+  if (messages.answer.status >= 400) return errorChanges(again);
+  if (table === null) return SAME;
+  // A table that did not fire then had no part in the answer.
+  if (!exchange.fired.some((row) => row.startsWith(`${table}#`))) return SAME;
+  const source = sourceOf(again);
+  if (source === null)
+    return {
+      changes: [],
+      not_compared: [`answers by ${table}: made of what was stored, which a capture does not have`],
+    };
+  const { value } = again.tools.tables.answer(asked.operation, source, contextOf(again, source));
+  return { changes: changesIn('answer', messages.answer.body, again.tools.redact(value.body)), not_compared: [] };
+}
+
+/** An error row had spoken then; the same error of the service is told by today's row. */
+function errorChanges({ tools, messages, exchange, asked }: Again): AnswerChanges {
+  const { operation, context } = asked;
+  const sent = operation.upstream === null ? null : sentCall(messages, operation.upstream);
+  const spoke = exchange.fired.some((row) => /\.errors#/.test(row));
+  if (!spoke || operation.upstream === null || sent === null || sent.status === null || sent.status < 400) return SAME;
+  const row = tools.tables.error(operation.family, operation.upstream, sent.status, sent.answer, context);
+  const entry = legacyError(operation.family, row.error) ?? legacyError(operation.family, 'internal');
+  if (entry === null) return SAME;
+  const body = tools.redact(errorBody(operation.family, entry, row.detail ?? ''));
+  const changes = [
+    ...changeOf('answer', String(messages.answer.status), String(entry.status)),
+    ...changesIn('answer', messages.answer.body, body),
+  ];
+  return { changes, not_compared: [] };
+}
+
+/** What the answer was made of; null when it came out of the store. */
+function sourceOf({ messages, asked }: Again): unknown {
+  const { operation } = asked;
+  if (operation.story === 'last_status' || operation.story === 'list_events') return {};
+  if (operation.family === 'payments' || operation.family === 'merchant_orders') return null;
+  if (operation.upstream === 'terminals_list')
+    return parsedBy(listTerminalsAnswer, sentCall(messages, 'terminals_list')?.answer);
+  if (operation.upstream === 'terminals_setup')
+    return parseSetupAnswer(sentCall(messages, 'terminals_setup')?.answer).data ?? null;
+  // A sale may have taken another one away first: its own order counts, or what a look at it said.
+  const own = operation.upstream === null ? undefined : sentCall(messages, operation.upstream);
+  const made = own?.status !== undefined && own.status !== null && own.status < 300 ? own : sentCall(messages, 'get');
+  return parsedBy(order, made?.answer);
+}
+
+function parsedBy(schema: typeof order | typeof listTerminalsAnswer, value: unknown): unknown {
+  const parsed = schema.safeParse(value);
+  return parsed.success ? parsed.data : null;
+}
+
+/**
+ * What the stories give their answer tables. What the store knew is read from the answer of then: ids, states and texts
+ * that were only handed through.
+ */
+function contextOf({ exchange, messages, asked, tools, task }: Again, source: unknown): MappingContext {
+  const { path, body } = task.request;
+  const told = record(messages.answer.body);
+  const said = record(body);
+  const isCreate = asked.operation.upstream === 'create';
+  const { currency, exponent } = tools.tables.site(task.site);
+  const state = [told.state, told.status].find((one) => intentStates.some((known) => known === one));
+  const { additional_info, payment, description } = isCreate ? said : told;
+  const held = Object.fromEntries(
+    Object.entries({ additional_info, payment, description }).filter(([, value]) => value !== undefined),
+  );
+  return {
+    ...asked.context,
+    currency,
+    exponent,
+    intent_id: exchange.legacy_id ?? told.in_store_order_id ?? told.id ?? path.intent_id,
+    device_id: path.device_id ?? told.device_id,
+    held,
+    state,
+    state_at: momentOf(told.created_on),
+    events: eventsOf(told.events),
+    amount_minor:
+      typeof told.amount === 'number' && asked.operation.family === 'point' ? told.amount : totalOf(source, exponent),
+    merchant_id: Number(exchange.merchant_id ?? Number.NaN),
+    preference_id: told.id,
+    client_reference: isCreate ? referenceOf(said) : told.external_reference,
+    request: isCreate ? said : told,
+  };
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> & { [name: string]: unknown } {
+  return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}; // an object, keys unknown
+}
+
+function totalOf(source: unknown, exponent: number): number | undefined {
+  const { total_amount } = record(source);
+  const minor = typeof total_amount === 'string' ? minorUnits(total_amount, exponent) : undefined;
+  return minor === undefined ? undefined : Number(minor);
+}
+
+function momentOf(text: unknown): number | undefined {
+  const ms = typeof text === 'string' ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+function eventsOf(events: unknown): unknown[] | undefined {
+  if (!Array.isArray(events)) return undefined;
+  return events.map((event) => ({ ...record(event), created_on: momentOf(record(event).created_on) }));
+}

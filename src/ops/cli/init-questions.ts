@@ -1,0 +1,240 @@
+/** The questions of `puente init`: each answer is checked as it is given, and what options have said is not asked. */
+import { cancel, confirm, intro, isCancel, log, note, password, select, text } from '@clack/prompts';
+import { PuenteError } from '../../error.ts';
+import { type Role, roles } from '../api/person.ts';
+
+const NEEDED = 'It is needed.';
+const ROLE_HINTS: Readonly<Record<Role, string>> = {
+  viewer: 'looks',
+  operator: 'also changes and moves merchants',
+  approver: 'also approves, and does without missing evidence',
+};
+
+/**
+ * Fills the order with answers of a person at this terminal.
+ * @param order what options have said already; it is not changed.
+ * @throws PuenteError refused when the person leaves.
+ */
+export async function ask(order: InitOrder, installer: Installer): Promise<InitOrder> {
+  intro('puente init: a configuration for a real installation');
+  note(
+    `It goes to ${order.into}. Nothing is written before the last question; Ctrl-C leaves.\nEvery answer can be changed in the file afterwards.`,
+    'Before you begin',
+  );
+  const settings = { ...order.settings };
+  const asked: Asked = { settings, installer };
+  await askServices(asked);
+  await askDoor(asked);
+  const webhook_secret = order.webhook_secret ?? (await askWebhookSecret(asked));
+  await setting(asked, 'merchants.notice_url', {
+    message:
+      'Where do notices go of merchants that have no URL of their own? (empty: they are held back until there is one)',
+    optional: true,
+  });
+  const postgres_url = order.postgres_url ?? (await askStore(asked));
+  const people = order.people.length > 0 ? order.people : await askPeople(asked);
+  const summary = Object.entries(settings).map(([name, value]) => `${name}: ${value}`);
+  note(summary.join('\n'), 'Settings');
+  if (!(await answered(confirm({ message: 'Write them?' })))) leave();
+  return { ...order, settings, webhook_secret, postgres_url, people };
+}
+
+interface Asked {
+  settings: Record<string, string>;
+  installer: Installer;
+}
+
+interface Question {
+  message: string;
+  initial?: string;
+  optional?: boolean;
+  /** What is wrong beyond the setting itself; undefined when nothing is. */
+  also?: (value: string) => string | undefined;
+}
+
+async function askServices(asked: Asked): Promise<void> {
+  await setting(asked, 'upstream', { message: 'Base URL of the orders API?', initial: VENDOR_URL });
+  const initial = asked.settings.upstream ?? VENDOR_URL;
+  await setting(asked, 'legacy_upstream', { message: 'Base URL of the legacy API, where all else goes?', initial });
+}
+
+async function askDoor(asked: Asked): Promise<void> {
+  const { settings, installer } = asked;
+  await setting(asked, 'public.url', {
+    message: 'How do tills and the vendor reach Puente, such as https://puente.shop.example?',
+  });
+  const certificate = 'public.tls.certificate_file';
+  if (settings[certificate] === undefined && (await answered(confirm({ message: CERTIFICATE_QUESTION })))) {
+    await setting(asked, certificate, { message: 'File of the certificate chain, PEM?' });
+  }
+  const chain = settings[certificate];
+  if (chain !== undefined)
+    await setting(asked, 'public.tls.key_file', {
+      message: 'File of its private key, PEM?',
+      also: (key) => installer.checkPair(chain, key) ?? undefined,
+    });
+  const usual = usualAddress(chain !== undefined);
+  await setting(asked, 'public.host', { message: 'Address to listen on (0.0.0.0: all)?', initial: usual.host });
+  await setting(asked, 'public.port', { message: 'Port to listen on?', initial: usual.port });
+}
+
+const CERTIFICATE_QUESTION =
+  'Shall Puente speak TLS itself? (no: something in front of it does; tills that hard-code the vendor need a certificate for its name)';
+
+async function askWebhookSecret({ settings, installer }: Asked): Promise<string | null> {
+  if (isNamed(settings, 'webhook.secret_file')) return null;
+  return hidden({
+    message: "Secret of the application's order webhook, from the vendor's panel? (empty: later)",
+    complaint: (value) => installer.check('webhook.secret', value),
+  });
+}
+
+async function askStore(asked: Asked): Promise<string | null> {
+  if (isNamed(asked.settings, 'postgres.url_file')) return null;
+  const engine = await answered(
+    select({
+      message: 'Where does Puente keep what it knows?',
+      options: [
+        { value: 'sqlite', label: 'In a file', hint: 'one process on one host; move to a server later at any time' },
+        { value: 'postgres', label: 'On a PostgreSQL server', hint: 'any number of processes and hosts' },
+      ],
+    }),
+  );
+  if (engine === 'sqlite') {
+    await setting(asked, 'data_dir', {
+      message: 'Folder of the file (empty: beside the configuration)?',
+      optional: true,
+    });
+    return null;
+  }
+  return hidden({
+    message: 'Address of the database, such as postgres://puente:password@db.example:5432/puente?sslmode=verify-full',
+    complaint: (value) => (value === '' ? NEEDED : asked.installer.check('postgres.url', value)),
+  });
+}
+
+async function askPeople({ settings, installer }: Asked): Promise<InitOrder['people']> {
+  if (isNamed(settings, 'ops.token_file')) return [];
+  const many = await answered(
+    select({
+      message: 'Who works with it?',
+      options: [
+        { value: false, label: 'One person, or one team with one token' },
+        {
+          value: true,
+          label: 'Several people',
+          hint: 'each with a name in the audit, a role, and a token of their own',
+        },
+      ],
+    }),
+  );
+  const people: InitOrder['people'] = [];
+  while (many && (people.length === 0 || (await answered(confirm({ message: 'Somebody else?' }))))) {
+    const name = await answered(text({ message: 'Name?', validate: (value) => wrongName(value, people, installer) }));
+    const options = roles.map((value) => ({ value, label: value, hint: ROLE_HINTS[value] }));
+    people.push({ name, role: await answered(select({ message: `Role of ${name}?`, options })) });
+  }
+  return people;
+}
+
+function wrongName(name: string | undefined, people: InitOrder['people'], installer: Installer): string | undefined {
+  if (people.some((one) => one.name === name)) return `${name} is named already.`;
+  return installer.check('ops.tokens', JSON.stringify({ [name ?? '']: SOMEBODY })) ?? undefined;
+}
+
+/** A person whose name alone is to be checked. */
+const SOMEBODY = { role: roles[0], token: 'x'.repeat(32) };
+
+/** Whether an option has named the file of a secret, so that nobody is asked for it. */
+function isNamed(settings: Asked['settings'], file: string): boolean {
+  const path = settings[file];
+  if (path === undefined) return false;
+  log.info(`${file}: ${path}`);
+  return true;
+}
+
+/** Asks for a setting, unless it is there; nothing said leaves an optional one as it is. */
+async function setting({ settings, installer }: Asked, name: string, question: Question): Promise<void> {
+  if (settings[name] !== undefined) return log.info(`${name}: ${settings[name]}`);
+  const { message, initial, optional, also } = question;
+  const complaint = (value: string): string | undefined =>
+    value === '' ? (optional ? undefined : NEEDED) : (installer.check(name, value) ?? also?.(value));
+  const value = await answered(
+    text({
+      message,
+      ...(initial === undefined ? {} : { initialValue: initial }),
+      validate: (given) => complaint(given?.trim() ?? ''),
+    }),
+  );
+  if ((value ?? '').trim() !== '') settings[name] = value.trim();
+}
+
+/** A secret, which does not show; null when nothing was said. */
+async function hidden(question: {
+  message: string;
+  complaint: (value: string) => string | null;
+}): Promise<string | null> {
+  const { message, complaint } = question;
+  const value = await answered(password({ message, validate: (given) => complaint(given ?? '') ?? undefined }));
+  return value === undefined || value === '' ? null : value;
+}
+
+async function answered<Value>(asked: Promise<Value>): Promise<Exclude<Value, symbol>> {
+  const value = await asked;
+  if (isCancel(value)) leave();
+  return value as Exclude<Value, symbol>; // the only symbol is the one that was asked for above
+}
+
+function leave(): never {
+  cancel('Left.');
+  throw new PuenteError('refused', 'Nothing was written.');
+}
+
+// What `puente init` has to know, from options, the environment and answers; and what the process does with it.
+
+/** As the process takes it: every text was checked. */
+export interface InitOrder {
+  into: string;
+  force: boolean;
+  /** Texts by setting, such as `public.port`. */
+  settings: Record<string, string>;
+  webhook_secret: string | null;
+  postgres_url: string | null;
+  people: { name: string; role: Role }[];
+}
+
+export interface InitOutcome {
+  config: string;
+  secrets: { path: string; about: string }[];
+  kept: string[];
+  token_file: string;
+  missing: string[];
+}
+
+/** What only the process can do: it knows the settings, and touches files. */
+export interface Installer {
+  /** What is wrong with a text for a setting; null when it holds. */
+  check(setting: string, text: string): string | null;
+  isSecret(setting: string): boolean;
+  /** What is wrong with a certificate chain and its key; null when they belong together. */
+  checkPair(certificate_file: string, key_file: string): string | null;
+  /** @throws PuenteError refused when a configuration is there already. */
+  refuseOverwriting(order: Pick<InitOrder, 'into' | 'force'>): void;
+  /** @throws PuenteError refused or bad_setting; then nothing new is there. */
+  write(order: InitOrder): InitOutcome;
+}
+
+/** Only `puente init` waits for what it takes to know all settings. */
+export type LoadInstaller = () => Promise<Installer>;
+
+/** The service that tills were written for. */
+export const VENDOR_URL = 'https://api.mercadopago.com';
+
+/** A certificate is served to tills; without one something in front of Puente speaks TLS, mostly on the same machine. */
+export function usualAddress(has_certificate: boolean): { host: string; port: string } {
+  return has_certificate ? { host: '0.0.0.0', port: '443' } : { host: '127.0.0.1', port: '8080' };
+}
+
+export function isRole(text: string): text is Role {
+  return roles.some((role) => role === text);
+}

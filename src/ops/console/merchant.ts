@@ -1,0 +1,377 @@
+/** The merchant page: what is asked most stands first; every part can be reached by a link. */
+
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import type { Words } from '../../locales/words.ts';
+import { coverageView, differencesView, lossesView, readinessView } from '../api/evidence.ts';
+import { auditView, fleetView } from '../api/fleet.ts';
+import { merchantView } from '../api/merchants.ts';
+import { drainView, moveView, proposalsView, safetyView } from '../api/moves.ts';
+import { noticesView } from '../api/notices.ts';
+import { type FleetLine, pulse } from './board.ts';
+import {
+  type Content,
+  type Fields,
+  type Form,
+  type Html,
+  html,
+  linkTo,
+  merchantPath,
+  type Page,
+  says,
+  saysAll,
+  type Visit,
+  written,
+} from './kit.ts';
+import { noticeTable } from './notices.ts';
+import { badge, changeForm, decisionTable, hidden, options, row, section, table, timeOf } from './parts.ts';
+import { chartSlot, merchantCharts } from './reports.ts';
+import { readiness, safety, stageControl, targetIn, waitingMoves } from './stage-control.ts';
+
+/** Of lists that grow: the newest, and a link to all. */
+const SHOWN = 15;
+
+export const merchantPage: Page = {
+  path: '/merchants/:id',
+  async show(visit) {
+    const { words, path } = visit;
+    const { t } = words;
+    const id = path.id ?? '';
+    const known = await allOf(visit, id);
+    const { view, verdict, line, drain, stop, moves, found } = known;
+    const content = html`${onward(visit)}
+${facts(visit, view, line)}
+${chartSlot(words, merchantCharts(id))}
+<div class="grid">${await stageControl(visit, view)}${readiness(words, verdict)}</div>
+${waitingMoves(visit, moves.moves)}
+${lanes(visit, line, drain)}
+${safety(visit, stop)}
+${losses(words, found.losses.losses)}
+${differences(visit, found.differences.differences)}
+${coverage(words, found.coverage.cells)}
+${section('notices', t('nav.notices'), html`${noticeTable(words, found.notices.notices)}<p><a href="${linkTo('/notices', { merchant: id })}">${t('merchant.all_notices')}</a></p>`)}
+${section('decisions', t('merchant.decisions'), html`${decisionTable(words, found.audit.lines)}<p><a href="${linkTo('/audit', { subject: id })}">${t('merchant.all_decisions')}</a></p>`)}`;
+    return { title: t('merchant.title', { id }), content };
+  },
+};
+
+/** What changes by itself, for whoever watches a drain: a part of the page above, under a path of its own. */
+export const merchantLanes: Page = {
+  path: '/merchants/:id/lanes',
+  async show(visit) {
+    const id = visit.path.id ?? '';
+    const drain = await visit.ask('GET /api/merchants/:id/drain', drainView, { path: { id } });
+    const content = lanes(visit, await lineOf(visit, id), drain);
+    return { title: visit.words.t('merchant.title', { id }), content };
+  },
+};
+
+/** Everything that is known of a merchant, asked for together. */
+async function allOf(visit: Visit, id: string) {
+  const path = { id };
+  const query = { merchant: id };
+  const newest = { limit: SHOWN };
+  const [view, verdict, line, drain, stop, moves, ...rest] = await Promise.all([
+    visit.ask('GET /api/merchants/:id', merchantView, { path }),
+    visit.ask('GET /api/merchants/:id/readiness', readinessView, { path }),
+    lineOf(visit, id),
+    visit.ask('GET /api/merchants/:id/drain', drainView, { path }),
+    visit.ask('GET /api/merchants/:id/safety', safetyView, { path }),
+    visit.ask('GET /api/moves', proposalsView, { query: { ...query, state: 'waiting' } }),
+    visit.ask('GET /api/losses', lossesView, { query }),
+    visit.ask('GET /api/differences', differencesView, { query }),
+    visit.ask('GET /api/merchants/:id/coverage', coverageView, { path }),
+    visit.ask('GET /api/notices', noticesView, { query: { ...query, ...newest } }),
+    visit.ask('GET /api/audit', auditView, { query: { subject: id, ...newest } }),
+  ]);
+  const [losses, differences, coverage, notices, audit] = rest;
+  return { view, verdict, line, drain, stop, moves, found: { losses, differences, coverage, notices, audit } };
+}
+
+/** As the board shows it; null for a merchant that nobody has seen yet. */
+async function lineOf(visit: Visit, id: string): Promise<FleetLine | null> {
+  const { merchants } = await visit
+    .ask('GET /api/fleet', fleetView, { query: { search: id, sort: 'merchant', per_page: 500 } })
+    .catch((error: unknown) => {
+      if (error instanceof PuenteError) return { merchants: [] };
+      throw error;
+    });
+  return merchants.find(({ merchant_id }) => merchant_id === id) ?? null;
+}
+
+function onward({ words: { t }, path }: Visit): Html {
+  const parts = [
+    ['stage', 'merchant.stage'],
+    ['readiness', 'merchant.why'],
+    ['charts', 'charts.title'],
+    ['lanes', 'merchant.lanes'],
+    ['losses', 'merchant.losses'],
+    ['differences', 'merchant.differences'],
+    ['coverage', 'merchant.coverage'],
+    ['notices', 'nav.notices'],
+    ['decisions', 'merchant.decisions'],
+  ] as const;
+  const links = parts.map(([id, key]) => html`<li><a href="#${id}">${t(key)}</a></li>`);
+  const report = html`<li><a href="${linkTo('/reports', { merchant: path.id })}">${t('merchant.report')}</a></li>`;
+  return html`<nav aria-label="${t('merchant.parts')}"><ul class="onward">${links}${report}</ul></nav>`;
+}
+
+// What operators do on the merchant page: each form is one operation of the API.
+
+const DONE = z.unknown();
+
+const move: Form = {
+  path: '/merchants/:id/stage',
+  page: merchantPage,
+  async send(visit, fields) {
+    const id = idOf(visit);
+    const body = { ...targetOf(visit, fields), reason: fields.reason, revision: Number(fields.revision) };
+    const { result } = await visit.ask('PUT /api/merchants/:id/stage', moveView, { path: { id }, body });
+    return done(visit, result);
+  },
+};
+
+const rollBack: Form = {
+  path: '/merchants/:id/rollback',
+  page: merchantPage,
+  async send(visit, { reason }) {
+    await visit.ask('POST /api/merchants/:id/rollback', DONE, { path: { id: idOf(visit) }, body: { reason } });
+    return done(visit, 'rolled_back');
+  },
+};
+
+const resetStop: Form = {
+  path: '/merchants/:id/safety',
+  page: merchantPage,
+  async send(visit, { kind, reason, revision }) {
+    const body = { kind, reason, revision: Number(revision) };
+    await visit.ask('POST /api/merchants/:id/safety/reset', DONE, { path: { id: idOf(visit) }, body });
+    return done(visit, 'reset');
+  },
+};
+
+const judge: Form = {
+  path: '/merchants/:id/differences/:signature',
+  page: merchantPage,
+  async send(visit, { state, until = '', note, revision }) {
+    const accepted_until = state === 'accepted' && until !== '' ? `${until}T00:00:00Z` : null;
+    await visit.ask('PUT /api/differences/:merchant/:signature', DONE, {
+      path: { merchant: idOf(visit), signature: visit.path.signature ?? '' },
+      body: { state, accepted_until, note, revision: Number(revision) },
+    });
+    return done(visit, 'judged');
+  },
+};
+
+const approve: Form = {
+  path: '/merchants/:id/moves/:move/approve',
+  page: merchantPage,
+  async send(visit, { reason }) {
+    await visit.ask('POST /api/moves/:id/approve', DONE, { path: { id: visit.path.move ?? '' }, body: { reason } });
+    return done(visit, 'approved');
+  },
+};
+
+const decline: Form = {
+  path: '/merchants/:id/moves/:move/decline',
+  page: merchantPage,
+  async send(visit, { reason }) {
+    await visit.ask('POST /api/moves/:id/decline', DONE, { path: { id: visit.path.move ?? '' }, body: { reason } });
+    return done(visit, 'declined');
+  },
+};
+
+export const merchantForms: readonly Form[] = [move, rollBack, resetStop, judge, approve, decline];
+
+/** The body of a move, of the same fields as its preview. */
+function targetOf({ query }: Visit, sent: Fields): Record<string, unknown> {
+  const { stage, share, kind, units_in, units_out, override } = targetIn({ query, sent });
+  return {
+    stage: stage === 'follow' ? null : stage,
+    ...(share === undefined ? {} : { share: Number(share) }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(units_in === undefined ? {} : { units_in: slotsOf(units_in) }),
+    ...(units_out === undefined ? {} : { units_out: slotsOf(units_out) }),
+    override: override === 'true',
+  };
+}
+
+function slotsOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((slot) => slot.trim())
+    .filter((slot) => slot !== '');
+}
+
+function idOf({ path }: Visit): string {
+  return path.id ?? '';
+}
+
+function done(visit: Visit, what: string): string {
+  return `${merchantPath(idOf(visit))}?done=${what}`;
+}
+
+// The head of the merchant page: where it stands now, kind by kind.
+
+type MerchantView = z.infer<typeof merchantView>;
+
+const KINDS = ['devices', 'intents', 'qr'] as const;
+
+export function facts({ words }: Visit, view: MerchantView, line: FleetLine | null): Html {
+  const { t } = words;
+  const seen = line === null ? html`<p class="notice warn">${t('merchant.unseen')}</p>` : '';
+  const set = (value: 'set' | 'not set'): string => t(value === 'set' ? 'merchant.set' : 'merchant.not_set');
+  return html`${seen}<dl class="facts">
+${KINDS.map((kind) => html`<dt>${t(`kind.${kind}`)}</dt><dd>${stageOf(words, view, kind)}</dd>`)}
+<dt>${t('merchant.site')}</dt><dd>${view.site ?? t('merchant.not_known')}</dd>
+<dt>${t('merchant.revision')}</dt><dd>${view.revision}${view.updated_at === null ? '' : html`, ${timeOf(words, view.updated_at)}`}</dd>
+<dt>${t('merchant.notice_url')}</dt><dd>${shown(view.settings.notice_url?.value) ?? t('merchant.not_set')}</dd>
+<dt>${t('merchant.credential')}</dt><dd>${set(view.credential)}</dd>
+</dl>`;
+}
+
+/** What holds, and what was meant where a safety stop lies over it. */
+function stageOf({ t, number }: Words, { in_force }: MerchantView, kind: (typeof KINDS)[number]): Content {
+  const { stage, intended, share } = in_force[kind];
+  const name = stage === 'canary' ? `${t('stage.canary')} ${number(share)} %` : t(`stage.${stage}`);
+  const meant =
+    stage === intended ? '' : html` ${badge('bad', t('merchant.stopped_at', { stage: t(`stage.${intended}`) }))}`;
+  return html`${badge(stage, name)}${meant}`;
+}
+
+function shown(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+// Both lanes of a merchant: how they do, and what is still open on each, unit by unit; kept fresh while it is looked
+// at.
+
+type DrainView = z.infer<typeof drainView>;
+
+export function lanes({ words, path }: Visit, line: FleetLine | null, drain: DrainView): Html {
+  const { t } = words;
+  const { orders, legacy, safe_to_close_at } = drain;
+  const rows = [
+    ...orders.units.map((unit) => unitRow('orders', unit, unit.notices_pending)),
+    ...legacy.units.map((unit) => unitRow('legacy', unit, null)),
+  ];
+  function unitRow(
+    lane: 'orders' | 'legacy',
+    unit: DrainView['legacy']['units'][number],
+    waiting: number | null,
+  ): Html {
+    const doubt: Content = unit.in_doubt === 0 ? '0' : badge('warn', String(unit.in_doubt));
+    return row(
+      unit.unit,
+      badge(lane, t(`stage.${lane}`)),
+      unit.open,
+      timeOf(words, unit.oldest_at),
+      timeOf(words, unit.latest_end_at),
+      doubt,
+      waiting,
+    );
+  }
+  const head = ['unit', 'lane', 'open', 'oldest', 'latest_end', 'in_doubt', 'notices'].map((key) => t(`lanes.${key}`));
+  // What lives on beyond its lifetime has no end that could be told.
+  const end =
+    safe_to_close_at === null
+      ? saysAll(words, drain.says, drain.said)
+      : orders.open === 0
+        ? null
+        : html`${t('lanes.safe')} ${timeOf(words, safe_to_close_at)}.`;
+  return html`<section id="lanes" aria-labelledby="lanes-title" hx-get="${merchantPath(path.id ?? '', '/lanes')}" hx-trigger="every 5s" hx-select="#lanes" hx-swap="outerMorph">
+<h2 id="lanes-title">${t('merchant.lanes')}</h2>
+<div class="two"><div><h3>${t('board.legacy')}</h3>${pulse(words, 'legacy', line?.health.legacy ?? null)}</div>
+<div><h3>${t('board.orders')}</h3>${pulse(words, 'orders', line?.health.orders ?? null)}</div></div>
+<h3>${t('lanes.open_now')}</h3>
+<p>${t('lanes.counts', { orders: orders.open, legacy: legacy.open })} ${end}</p>
+${rows.length === 0 ? '' : table(t('lanes.open_now'), head, rows, '')}
+</section>`;
+}
+
+// What evidence says of a merchant: the loss ledger, the inbox of differences, the coverage matrix.
+
+type Loss = z.infer<typeof lossesView>['losses'][number];
+type Difference = z.infer<typeof differencesView>['differences'][number];
+type Cell = z.infer<typeof coverageView>['cells'][number];
+
+const JUDGEMENTS = ['explained', 'accepted', 'fixed'] as const;
+const STATES = ['equal', 'different', 'seen', 'carried', 'never_seen'] as const;
+
+export function losses(words: Words, found: readonly Loss[]): Html {
+  const { t } = words;
+  const rows = found.map(
+    ({ field, operation, weight, real_count, would_be_count, last_at, why, advice, advice_said }) =>
+      row(
+        html`<code>${field}</code>`,
+        badge(weight === 'other' ? 'shadow' : 'warn', t(`weight.${weight}`)),
+        operation,
+        real_count,
+        would_be_count,
+        timeOf(words, last_at),
+        html`${written(words, why)}<details><summary>${t('losses.advice')}</summary>${says(words, advice, advice_said)}</details>`,
+      ),
+  );
+  const head = ['field', 'weight', 'operation', 'real', 'paper', 'last', 'why'].map((key) => t(`losses.${key}`));
+  return section(
+    'losses',
+    t('merchant.losses'),
+    table(t('merchant.losses'), head, rows, t('losses.none')),
+    t('losses.lead'),
+  );
+}
+
+export function differences(visit: Visit, found: readonly Difference[]): Html {
+  const { words } = visit;
+  const { t } = words;
+  const rows = found.map((one) => {
+    const { operation, path, legacy, orders, state, count, last_at, note, sample, accepted_until } = one;
+    return row(
+      html`${operation}<br><code>${path === '' ? t('differences.whole') : path}</code>`,
+      html`<div class="lines"><span>${t('stage.legacy')}: <code>${legacy}</code></span><span>${t('stage.orders')}: <code>${orders}</code></span></div>`,
+      html`${count}<br><a href="/trace?id=${encodeURIComponent(sample)}">${t('finding.sample')}</a>`,
+      timeOf(words, last_at),
+      html`${badge(state === 'new' ? 'bad' : 'good', t(`difference.${state}`))} ${timeOf(words, accepted_until)} ${note}`,
+      judgeForm(visit, one),
+    );
+  });
+  const head = ['where', 'sides', 'count', 'last', 'state', 'judge'].map((key) => t(`differences.${key}`));
+  const shown = table(t('merchant.differences'), head, rows, t('differences.none'));
+  return section('differences', t('merchant.differences'), shown, t('differences.lead'));
+}
+
+function judgeForm(visit: Visit, { merchant_id, signature, revision, operation }: Difference): Html {
+  const { t } = visit.words;
+  const states = JUDGEMENTS.map((one) => [one, t(`difference.${one}`)] as const);
+  const name = (field: string): string => `${field}-${signature}`;
+  const path = merchantPath(merchant_id, `/differences/${encodeURIComponent(signature)}`);
+  return html`<details><summary>${t('differences.judge')}<span class="unseen"> ${operation}</span></summary>${changeForm(
+    visit,
+    path,
+    html`${hidden('revision', revision)}
+<label for="${name('state')}">${t('differences.state')}</label><select id="${name('state')}" name="state">${options(states, 'explained')}</select>
+<label for="${name('until')}">${t('differences.until')}</label><input id="${name('until')}" name="until" type="date">
+<label for="${name('note')}">${t('differences.note')}</label><input id="${name('note')}" name="note" type="text" minlength="3" maxlength="500" required>
+<button>${t('differences.save')}</button>`,
+  )}</details>`;
+}
+
+/** Operation by operation, so that a merchant with hundreds of fields stays readable. */
+export function coverage(words: Words, cells: readonly Cell[]): Html {
+  const { t } = words;
+  const operations = [...new Set(cells.map(({ operation }) => operation))];
+  const head = ['field', 'state', 'equal', 'different', 'last'].map((key) => t(`coverage.${key}`));
+  const parts = operations.map((name) => {
+    const own = cells.filter(({ operation }) => operation === name);
+    const counts = STATES.map((state) => [state, own.filter((one) => one.state === state).length] as const);
+    const rows = own.map(({ field, state, equal, different, last_at }) =>
+      row(html`<code>${field}</code>`, badge(state, t(`coverage.${state}`)), equal, different, timeOf(words, last_at)),
+    );
+    const sums = counts
+      .filter(([, count]) => count > 0)
+      .map(([state, count]) => html` ${badge(state, `${t(`coverage.${state}`)} ${count}`)}`);
+    return html`<details><summary><strong>${name}</strong>${sums}</summary>${table(name, head, rows, '')}</details>`;
+  });
+  const content = parts.length === 0 ? html`<p class="none">${t('coverage.none')}</p>` : html`${parts}`;
+  return section('coverage', t('merchant.coverage'), content, t('coverage.lead'));
+}

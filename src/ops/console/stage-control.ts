@@ -1,0 +1,224 @@
+/** The stage control of the merchant page: where it can go, what a move would touch, what is missing, and the safety stop. */
+import type { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import type { Words } from '../../locales/words.ts';
+import type { finding, readinessView } from '../api/evidence.ts';
+import type { merchantView } from '../api/merchants.ts';
+import { type judgementView, previewView, type proposalView, type safetyView } from '../api/moves.ts';
+import { type Content, type Fields, type Html, html, merchantPath, says, saysAll, type Visit } from './kit.ts';
+import { refusal } from './layout.ts';
+import { badge, changeForm, hidden, options, reasonField, row, section, table, timeOf } from './parts.ts';
+
+type MerchantView = z.infer<typeof merchantView>;
+type ProposalView = z.infer<typeof proposalView>;
+
+const STAGES = ['legacy', 'shadow', 'canary', 'orders'] as const;
+const KINDS = ['devices', 'intents', 'qr'] as const;
+/** What a move is asked for with, as the API's preview takes it. */
+const ASKED = ['stage', 'share', 'kind', 'units_in', 'units_out', 'override'] as const;
+
+/** @param view the merchant as it is; its revision is the precondition of what is sent from here. */
+export async function stageControl(visit: Visit, view: MerchantView): Promise<Html> {
+  const { t } = visit.words;
+  const asked = targetIn(visit);
+  const content = html`${targetForm(visit, view, asked)}
+<div id="preview" aria-live="polite">${asked.stage === undefined ? html`<p class="hint">${t('stage.look_first')}</p>` : await preview(visit, view, asked)}</div>
+<h3>${t('rollback.title')}</h3>
+<p class="lead">${t('rollback.lead')}</p>
+${changeForm(visit, merchantPath(view.id, '/rollback'), html`${reasonField(visit, 'rollback-reason')}<button class="danger">${t('rollback.go')}</button>`)}`;
+  return section('stage', t('merchant.stage'), content);
+}
+
+/** Moves that wait for a second person; nothing when none does. */
+export function waitingMoves(visit: Visit, moves: readonly ProposalView[]): Content {
+  const { t } = visit.words;
+  if (moves.length === 0) return null;
+  const items = moves.map(
+    ({ id, merchant_id, move, reason, proposed_by, expires_at }) => html`<li>
+<p><strong>${targetText(visit, move)}</strong>: ${reason} · ${t('moves.by', { name: proposed_by })}, ${t('moves.until')} ${timeOf(visit.words, expires_at)}</p>
+${changeForm(visit, merchantPath(merchant_id, `/moves/${id}/approve`), html`${reasonField(visit, `approve-${id}`)}<button>${t('moves.approve')}</button>`)}
+${changeForm(visit, merchantPath(merchant_id, `/moves/${id}/decline`), html`${reasonField(visit, `decline-${id}`)}<button class="quiet">${t('moves.decline')}</button>`)}
+</li>`,
+  );
+  return section('moves', t('moves.title'), html`<ul class="findings">${items}</ul>`);
+}
+
+/** The target that was asked for, in the address or in a form that was refused; without the fields that are empty. */
+export function targetIn({ query, sent }: Pick<Visit, 'query' | 'sent'>): Partial<Fields> {
+  const from = sent.stage === undefined ? query : sent;
+  const named = ASKED.filter((name) => (from[name] ?? '') !== '').map((name) => [name, from[name]]);
+  const asked: Partial<Fields> = Object.fromEntries(named);
+  if (asked.stage === 'canary') return asked;
+  // A share and named units belong to a canary alone; the fields keep theirs while another stage is tried.
+  const { share: _share, units_in: _in, units_out: _out, ...rest } = asked;
+  return rest;
+}
+
+function targetForm({ words: { t } }: Visit, view: MerchantView, asked: Partial<Fields>): Html {
+  const stages = [...STAGES, 'follow'].map((one) => [one, t(`stage.${one}`)] as const);
+  const kinds = KINDS.map((one) => [one, t(`kind.${one}`)] as const);
+  const path = merchantPath(view.id);
+  const now = view.in_force.intents;
+  return html`<form class="target" action="${path}#stage" method="get" hx-get="${path}" hx-trigger="change delay:200ms" hx-target="#preview" hx-select="#preview" hx-swap="outerHTML">
+<p><label for="to">${t('stage.to')}</label><select id="to" name="stage">${options(stages, asked.stage ?? now.intended)}</select></p>
+<p><label for="kind">${t('stage.kind')}</label><select id="kind" name="kind">${options([['', t('stage.all_kinds')], ...kinds], asked.kind ?? '')}</select></p>
+<p><label for="share">${t('stage.share')}</label><input id="share" name="share" type="number" min="0" max="100" step="0.01" inputmode="decimal" value="${asked.share ?? ''}"></p>
+<p><label for="units_in">${t('stage.units_in')}</label><input id="units_in" name="units_in" type="text" placeholder="point:…,qr:…" value="${asked.units_in ?? ''}" autocomplete="off"></p>
+<p><label for="units_out">${t('stage.units_out')}</label><input id="units_out" name="units_out" type="text" placeholder="point:…,qr:…" value="${asked.units_out ?? ''}" autocomplete="off"></p>
+<p class="tick"><input id="override" name="override" type="checkbox" value="true"${asked.override === 'true' ? html` checked` : ''}><label for="override">${t('stage.override')}</label></p>
+<p><button>${t('stage.preview')}</button></p>
+</form>`;
+}
+
+/** What the move would be told and touch, and the form that makes it; a target that makes no sense is told here. */
+async function preview(visit: Visit, view: MerchantView, asked: Partial<Fields>): Promise<Html> {
+  const { words } = visit;
+  try {
+    const { judgement } = await visit.ask('GET /api/merchants/:id/stage/preview', previewView, {
+      path: { id: view.id },
+      query: asked,
+    });
+    const fields = Object.entries(asked).map(([name, value]) => hidden(name, value ?? ''));
+    const go = judgement.needs === 'approval' ? 'stage.propose' : 'stage.move';
+    const form = changeForm(
+      visit,
+      merchantPath(view.id, '/stage'),
+      html`${fields}${hidden('revision', view.revision)}${reasonField(visit, 'stage-reason')}<button>${words.t(go)}</button>`,
+    );
+    return html`${previewOf(words, judgement)}${form}`;
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+    return refusal(words, error);
+  }
+}
+
+/** `canary 10 %, intents` of a proposed move. */
+function targetText({ words: { t, named } }: Visit, move: Record<string, unknown>): Content {
+  const stage = typeof move.stage === 'string' ? named(`stage.${move.stage}`, move.stage) : t('stage.follow');
+  const share = typeof move.share === 'number' ? ` ${move.share} %` : '';
+  const kind = typeof move.kind === 'string' ? `, ${named(`kind.${move.kind}`, move.kind)}` : '';
+  return html`${stage}${share}${kind}`;
+}
+
+// What a move would be told, and what it would touch.
+
+type Judgement = z.infer<typeof judgementView>;
+
+/** Units that are named; the counts hold all. */
+const SHOWN_UNITS = 20;
+
+export function previewOf(words: Words, judgement: Judgement): Html {
+  const { t, number } = words;
+  const { preview, missing } = judgement;
+  const { changes, changes_said, units_seen, units_now, units_later, calls_a_day, calls_a_day_touched } = preview;
+  return html`<p>${verdictOf(words, judgement)} ${saysAll(words, changes.join('; '), changes_said, '; ')}</p>
+${missing.length === 0 ? '' : html`<h3>${t('preview.missing')}</h3>${findingList(words, missing, judgement.allowed ? 'unproven' : 'blocked')}`}
+<dl class="facts">
+<dt>${t('preview.units')}</dt><dd>${t('preview.units_of', { now: units_now, later: units_later, seen: units_seen })}</dd>
+<dt>${t('preview.calls')}</dt><dd>${t('preview.calls_of', { touched: number(calls_a_day_touched), all: number(calls_a_day) })}</dd>
+</dl>
+${units(words, judgement)}`;
+}
+
+function verdictOf({ t }: Words, { allowed, kind, needs, overridden }: Judgement): Content {
+  if (!allowed) return badge('bad', t(needs === 'override' ? 'preview.needs_override' : 'preview.refused'));
+  if (needs === 'approval') return badge('warn', t('preview.needs_approval'));
+  if (overridden) return badge('warn', t('preview.overridden'));
+  return badge('good', t(`preview.${kind}`));
+}
+
+function units(words: Words, { preview }: Judgement): Content {
+  const { t } = words;
+  if (preview.units.length === 0) return null;
+  const rows = preview.units
+    .slice(0, SHOWN_UNITS)
+    .map(({ slot, to, when, why, why_said, until }) =>
+      row(
+        slot,
+        badge(to, t(`stage.${to}`)),
+        t(`preview.${when}`),
+        html`${says(words, why, why_said)} ${timeOf(words, until)}`,
+      ),
+    );
+  const head = [t('preview.unit'), t('preview.to'), t('preview.when'), t('preview.why')];
+  return html`<details><summary>${t('preview.unit_list')}</summary>${table(t('preview.unit_list'), head, rows, '')}</details>`;
+}
+
+// Why a merchant is not green: what blocks, what is not proven, and the next step for each.
+
+type Finding = z.infer<typeof finding>;
+type Readiness = z.infer<typeof readinessView>;
+
+/** Where the page itself has what a finding is about. */
+const PLACES: Readonly<Partial<Record<string, string>>> = {
+  open_difference: '#differences',
+  error_difference: '#differences',
+  never_seen: '#coverage',
+  too_few_calls: '#coverage',
+  not_used: '#coverage',
+  in_doubt: '#lanes',
+  safety_stop: '#safety',
+};
+
+export function readiness(words: Words, { verdict, blockers, unproven, remarks, judged_at }: Readiness): Html {
+  const { t } = words;
+  const part = (key: string, findings: readonly Finding[], kind: string): Content =>
+    findings.length === 0 ? null : html`<h3>${t(key)}</h3>${findingList(words, findings, kind)}`;
+  const content = html`<p>${badge(verdict, t(`verdict.${verdict}`))} ${t(`readiness.${verdict}`)} <span class="small">${timeOf(words, judged_at)}</span></p>
+${part('readiness.blockers', blockers, 'blocked')}
+${part('readiness.unproven', unproven, 'unproven')}
+${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { count: remarks.length })}</summary>${findingList(words, remarks, 'remark')}</details>`}`;
+  return section('readiness', t('merchant.why'), content);
+}
+
+/** Each with its name, the API's sentence, and what shows, mends or proves it. */
+export function findingList(words: Words, findings: readonly Finding[], kind: string): Html {
+  const items = findings.map(
+    (one) =>
+      html`<li class="${kind}"><strong>${words.t(`finding.${one.code}`)}</strong><br>${says(words, one.what, one.said)}${nextStep(words, one)}</li>`,
+  );
+  return html`<ul class="findings">${items}</ul>`;
+}
+
+function nextStep({ t }: Words, { code, command, sample }: Finding): Content {
+  const place = PLACES[code];
+  const steps = [
+    command === null ? null : html`<code>${command}</code>`,
+    place === undefined ? null : html`<a href="${place}">${t('finding.here')}</a>`,
+    sample === null ? null : html`<a href="/trace?id=${encodeURIComponent(sample)}">${t('finding.sample')}</a>`,
+  ].filter((one) => one !== null);
+  return steps.length === 0
+    ? null
+    : html`<br><span class="small">${t('finding.next')}</span> ${steps.map((one) => html`${one} `)}`;
+}
+
+// The safety stop of a merchant: what stands, what is counted, and the reset by hand.
+
+type SafetyView = z.infer<typeof safetyView>;
+
+export function safety(visit: Visit, { merchant_id, mode, trips, now, history, revision }: SafetyView): Html {
+  const { words } = visit;
+  const { t, named } = words;
+  const stops = trips.map(
+    ({
+      kind,
+      at,
+      why,
+      said,
+    }) => html`<div class="notice bad"><p><strong>${t('safety.stands', { kind: t(`kind.${kind}`) })}</strong> ${timeOf(words, at)}</p><p>${says(words, why, said)}</p>
+${changeForm(visit, merchantPath(merchant_id, '/safety'), html`${hidden('kind', kind)}${hidden('revision', revision)}${reasonField(visit, `reset-${kind}`)}<button>${t('safety.reset')}</button>`)}</div>`,
+  );
+  const counted = now.map(({ kind, calls, faults, slow }) => row(t(`kind.${kind}`), calls, faults, slow));
+  const past = history.map(({ at, kind, stopped, why, said }) =>
+    row(
+      timeOf(words, at),
+      named(`kind.${kind}`, kind),
+      t(stopped ? 'safety.stopped' : 'safety.would'),
+      says(words, why, said),
+    ),
+  );
+  const content = html`<p>${t(`safety.${mode}`)}</p>${stops}
+${table(t('safety.now'), [t('safety.kind'), t('safety.calls'), t('safety.faults'), t('safety.slow')], counted, t('safety.nothing'))}
+${past.length === 0 ? '' : html`<details><summary>${t('safety.past', { count: past.length })}</summary>${table(t('safety.title'), [t('safety.at'), t('safety.kind'), t('safety.what'), t('preview.why')], past, '')}</details>`}`;
+  return section('safety', t('safety.title'), content);
+}

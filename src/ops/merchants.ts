@@ -1,0 +1,258 @@
+/** What operators do with merchants: look and set; each change with a reason, a revision and an audit line. Moves are in `moves/`. */
+import { z } from 'zod';
+import { USER_ID } from '../contract/identifiers.ts';
+import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import { shownUrl } from '../proxy/notices/guard.ts';
+import { merchantUrl } from '../proxy/notices/request.ts';
+import {
+  dialects,
+  type Merchant,
+  type MerchantSettings,
+  merchantSettings,
+  pointPaymentNotices,
+  qrNotices,
+  type RoutedKind,
+  routedKinds,
+  type Stage,
+  safetyModes,
+  unknownPolicies,
+} from '../proxy/routing/merchant.ts';
+import { stageInForce } from '../proxy/routing/stage.ts';
+import type { Runtime } from '../proxy/runtime.ts';
+import { Secret } from '../proxy/secret.ts';
+import { reason } from './api/person.ts';
+
+/** The precondition of a change: the merchant as the operator saw it. */
+export const revision = z.int().nonnegative();
+const unknown = z.enum(unknownPolicies).nullable().optional();
+
+/** Refuses to be printed from the moment that it is read. */
+function secretText(shortest: number, longest: number) {
+  return z
+    .string()
+    .min(shortest)
+    .max(longest)
+    .transform((text) => new Secret(text));
+}
+
+/** The body of `PUT /api/merchants/:id`: only what is named changes; `null` goes back to the default. */
+export const merchantChange = z.strictObject({
+  reason,
+  revision,
+  /** Kept sealed; shown again without its path and query. */
+  notice_url: secretText(0, 2048).nullable().optional(),
+  dialect: z.enum(dialects).nullable().optional(),
+  /** How QR sales are told from now on; what waits already keeps its form. */
+  qr_notices: z.enum(qrNotices).nullable().optional(),
+  /** Whether its Point sales are told by topic `payment` too, from now on; what waits already goes on. */
+  point_payment_notices: z.enum(pointPaymentNotices).nullable().optional(),
+  declined: z.enum(['error', 'finished']).nullable().optional(),
+  cancel_on_terminal: z.boolean().nullable().optional(),
+  voucher: z.enum(['refuse', 'drop']).nullable().optional(),
+  /** Whether its safety stop judges, and acts. */
+  safety_stop: z.enum(safetyModes).nullable().optional(),
+  unknown_endpoint: unknown,
+  unknown_field: unknown,
+  unknown_header: unknown,
+  /** Keep its exchanges with their redacted messages, for replay. */
+  capture: z.boolean().nullable().optional(),
+  /** Headers that tell the makers of its tills; what it leaves out is not told. */
+  deprecation: merchantSettings.shape.deprecation
+    .unwrap()
+    .refine(endsAfterItStarts, 'the sunset must not be before the deprecation (RFC 9745)')
+    .optional(),
+  /** Signs this merchant's `point_integration_wh` notices and the webhooks of its QR sales; kept sealed, never shown again. */
+  notice_secret: secretText(8, 512).nullable().optional(),
+  /** Token for work after the call has ended; kept sealed, never shown again. */
+  credential: secretText(8, 512).nullable().optional(),
+});
+export type MerchantChange = z.infer<typeof merchantChange>;
+
+export async function viewMerchants(runtime: Runtime): Promise<MerchantView[]> {
+  return (await knownMerchants(runtime)).map((merchant) => merchantView(runtime, merchant));
+}
+
+/** Those with a row, and those whose calls were carried though nothing was ever set for them, in order of their ids. */
+export async function knownMerchants({ store }: Runtime): Promise<Merchant[]> {
+  const stored = await store.merchants();
+  const have = new Set(stored.map(({ id }) => id));
+  const called = (await store.calledMerchants()).filter((id) => !have.has(id)).map(newMerchant);
+  return [...stored, ...called].toSorted((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+/** A merchant nobody has seen yet is shown with the defaults and revision 0. */
+export async function viewMerchant(runtime: Runtime, id: string): Promise<MerchantView> {
+  return merchantView(runtime, (await runtime.store.merchant(checkedId(id))) ?? newMerchant(id));
+}
+
+/**
+ * Changes a merchant's settings.
+ * @param checkUrl refuses a notice URL that the outbound guard would refuse.
+ * @throws PuenteError conflict when the revision is not the stored one, bad_request for a bad id, blocked_address for the URL.
+ */
+export async function changeMerchant(
+  runtime: Runtime,
+  id: string,
+  change: MerchantChange,
+  who: string,
+  checkUrl: (url: string) => void,
+): Promise<MerchantView> {
+  const { reason, revision, notice_url, notice_secret, credential, ...settings } = change;
+  if (notice_url) checkUrl(notice_url.reveal());
+  const before = await merchantToChange(runtime, id);
+  const saved = await runtime.store.saveMerchant(
+    {
+      ...before,
+      settings: merchantSettings.parse({ ...before.settings, ...settings }),
+      sealed_notice_url: sealedOr(runtime, notice_url, 'notice-url', before.sealed_notice_url),
+      sealed_notice_secret: sealedOr(runtime, notice_secret, 'notice-secret', before.sealed_notice_secret),
+      sealed_credential: sealedOr(runtime, credential, 'credential', before.sealed_credential),
+    },
+    revision,
+    {
+      at: runtime.clock.now(),
+      who,
+      action: 'merchant settings',
+      subject: id,
+      reason,
+      detail: {
+        before: {
+          ...pick(before.settings, settings),
+          ...shownAs(notice_url, shownOrNull(merchantUrl(runtime, before))),
+        },
+        after: { ...settings, ...shownAs(notice_url, shownOrNull(notice_url?.reveal() ?? null)) },
+        secrets: [
+          ...(notice_secret === undefined ? [] : ['notice_secret']),
+          ...(credential === undefined ? [] : ['credential']),
+        ],
+      },
+    },
+  );
+  if (notice_url !== undefined || notice_secret !== undefined || settings.dialect !== undefined) {
+    await runtime.store.hastenNotices(id, runtime.clock.now());
+    runtime.noticesWaiting();
+  }
+  return merchantView(runtime, saved);
+}
+
+/**
+ * The merchant as it is saved again; one that nobody has seen yet has revision 0.
+ * @throws PuenteError bad_request for an id that is none.
+ */
+export async function merchantToChange({ store }: Runtime, id: string): Promise<Merchant> {
+  return (await store.merchant(checkedId(id))) ?? newMerchant(id);
+}
+
+/** What the audit says of the URL, when the change names it. */
+function shownAs(named: Secret | null | undefined, shown: string | null): { notice_url?: string | null } {
+  return named === undefined ? {} : { notice_url: shown };
+}
+
+function endsAfterItStarts(dates: MerchantSettings['deprecation']): boolean {
+  const { deprecated_at = null, sunset_at = null } = dates ?? {};
+  return deprecated_at === null || sunset_at === null || sunset_at >= deprecated_at;
+}
+
+function newMerchant(id: string): Merchant {
+  return {
+    id,
+    site: null,
+    settings: merchantSettings.parse({}),
+    sealed_notice_url: null,
+    sealed_notice_secret: null,
+    sealed_credential: null,
+    trips: {},
+    revision: 0,
+    updated_at: 0,
+  };
+}
+
+function checkedId(id: string): string {
+  if (!USER_ID.test(id)) throw new PuenteError('bad_request', say('refusal.merchant_id', { id: id.slice(0, 40) }));
+  return id;
+}
+
+function sealedOr(
+  runtime: Runtime,
+  secret: Secret | null | undefined,
+  purpose: string,
+  before: Uint8Array | null,
+): Uint8Array | null {
+  if (secret === undefined) return before;
+  return secret === null ? null : runtime.vault.seal(secret.reveal(), purpose);
+}
+
+function pick(settings: Record<string, unknown>, named: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.keys(named).map((name) => [name, settings[name] ?? null]));
+}
+
+// A merchant as operators see it: the stage in force, the settings with where each comes from, and no secret.
+
+/** The stage of one kind: what the operator set, and what holds. */
+export interface StageView {
+  /** Where new work goes now; never above shadow while a safety stop stands. */
+  stage: Stage;
+  intended: Stage;
+  /** Percent of the units, on canary. */
+  share: number;
+  /** The safety stop that stands; null when there is none. */
+  trip: { at: string; why: string } | null;
+}
+
+/** Of its notice URL only where it goes. */
+export interface MerchantView {
+  id: string;
+  site: string | null;
+  revision: number;
+  updated_at: string | null;
+  in_force: Record<RoutedKind, StageView>;
+  settings: Record<string, { value: unknown; from: 'merchant' | 'default' }>;
+  notice_secret: 'set' | 'not set';
+  credential: 'set' | 'not set';
+}
+
+export function merchantView(runtime: Runtime, merchant: Merchant): MerchantView {
+  return {
+    id: merchant.id,
+    site: merchant.site,
+    revision: merchant.revision,
+    updated_at: merchant.updated_at === 0 ? null : iso(merchant.updated_at),
+    in_force: inForce(runtime, merchant),
+    settings: settingsView(runtime, merchant),
+    notice_secret: merchant.sealed_notice_secret === null ? 'not set' : 'set',
+    credential: merchant.sealed_credential === null ? 'not set' : 'set',
+  };
+}
+
+export function inForce(runtime: Runtime, merchant: Merchant): Record<RoutedKind, StageView> {
+  const of = (kind: RoutedKind): StageView => {
+    const { stage, intended, share, trip } = stageInForce(runtime.settings, merchant, kind);
+    const shown = trip === null ? null : { at: iso(trip.at), why: trip.why };
+    return { stage, intended, share: intended === 'canary' ? share : 0, trip: shown };
+  };
+  const [devices, intents, qr] = routedKinds;
+  return { devices: of(devices), intents: of(intents), qr: of(qr) };
+}
+
+export function shownOrNull(url: string | null | undefined): string | null {
+  return url === null || url === undefined ? null : shownUrl(url);
+}
+
+/** A setting that is as in a merchant nobody has touched comes from the default, whether that is null or not. */
+function settingsView(runtime: Runtime, merchant: Merchant): MerchantView['settings'] {
+  const fallback = runtime.settings.merchants;
+  const defaults: Record<string, unknown> = { ...fallback, notice_url: shownOrNull(fallback.notice_url) };
+  const untouched: Record<string, unknown> = merchantSettings.parse({});
+  const own = { ...merchant.settings, notice_url: shownOrNull(merchantUrl(runtime, merchant)) };
+  const settings = Object.entries(own).map(([name, value]): [string, MerchantView['settings'][string]] => {
+    if (value === null) return [name, { value: defaults[name] ?? null, from: 'default' }];
+    const same = JSON.stringify(value) === JSON.stringify(untouched[name]);
+    return [name, { value, from: same ? 'default' : 'merchant' }];
+  });
+  return Object.fromEntries(settings);
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

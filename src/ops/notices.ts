@@ -1,0 +1,196 @@
+/** What operators do with notices: look them up, and have them told again; each replay with a reason and an audit line. */
+
+import { z } from 'zod';
+import { USER_ID } from '../contract/identifiers.ts';
+import { PuenteError, type Said } from '../error.ts';
+import { heard, say } from '../locales/sentences.ts';
+import { noticeTopics } from '../mapping/schema.ts';
+import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../proxy/records/notices.ts';
+import type { Runtime } from '../proxy/runtime.ts';
+import { reason } from './api/person.ts';
+
+const DEFAULT_LIMIT = 50;
+/** More rows than anybody reads at once; `until` reaches the older ones. */
+const MOST_LISTED = 500;
+/** Replayed by one call: a bound on one commit, and on what a slip of the keyboard can send. */
+const MOST_REPLAYED = 10_000;
+
+export const noticeStates = [
+  'pending',
+  'delivered',
+  'dead',
+  'superseded',
+] as const satisfies readonly Notice['state'][];
+
+const instant = z.iso
+  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
+  .transform((text) => Date.parse(text));
+const merchant = z.string().regex(USER_ID, "the vendor's user id is needed, digits only");
+const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed; reach older notices with until`;
+
+/** The query of `GET /api/notices`; `since` and `until` are when a notice was made, [since, until). */
+export const noticeQuery = z.strictObject({
+  merchant: merchant.exactOptional(),
+  state: z.enum(noticeStates).exactOptional(),
+  topic: z.enum(noticeTopics).exactOptional(),
+  since: instant.exactOptional(),
+  until: instant.exactOptional(),
+  limit: z.coerce.number({ error: LIMIT }).int(LIMIT).min(1, LIMIT).max(MOST_LISTED, LIMIT).default(DEFAULT_LIMIT),
+});
+export type NoticeQuery = z.infer<typeof noticeQuery>;
+
+/** The body of `POST /api/notices/:id/replay`. */
+export const replayOne = z.strictObject({ reason });
+
+/** The body of `POST /api/notices/replay`. Without `states` what was not delivered is meant. */
+export const replayMany = z.strictObject({
+  merchant: merchant.exactOptional(),
+  topic: z.enum(noticeTopics).exactOptional(),
+  since: instant,
+  until: instant,
+  states: z.array(z.enum(noticeStates)).min(1).default(['pending', 'dead']),
+  reason,
+  /** Only says how many there are, and how many were delivered and are left out. */
+  dry_run: z.boolean().default(false),
+  /** What a dry run said: another number by now is refused. */
+  expected: z.int().min(0).exactOptional(),
+});
+export type ReplayMany = z.infer<typeof replayMany>;
+
+/** A notice as operators see it; instants in ISO 8601, and of its URL only where it went. */
+export interface NoticeView {
+  id: string;
+  merchant: string;
+  legacy_id: string;
+  topic: Notice['topic'];
+  form: Notice['form'];
+  subject: string;
+  sequence: number;
+  state: Notice['state'];
+  replayed: boolean;
+  attempts: number;
+  created_at: string;
+  /** Null when it is over. */
+  next_attempt_at: string | null;
+  last_attempt: AttemptView | null;
+}
+
+/** The detail by its code, too, where it has one. */
+export type AttemptView = Omit<Attempt, 'at'> & { at: string; said: Said | null };
+
+export async function viewNotices(runtime: Runtime, query: NoticeQuery): Promise<NoticeView[]> {
+  const { state, limit, ...named } = query;
+  const filter = filterOf({ ...named, ...(state === undefined ? {} : { states: [state] }) });
+  return (await runtime.store.notices(filter, limit)).map(viewOf);
+}
+
+/** @throws PuenteError not_found. */
+export async function viewNotice(runtime: Runtime, id: string): Promise<NoticeView & { tries: AttemptView[] }> {
+  const found = await runtime.store.notice(id);
+  if (found === null) throw noSuchNotice(id);
+  return { ...viewOf(found.notice), tries: found.attempts.map(attemptOf) };
+}
+
+/**
+ * Makes one notice due now, delivered or not: the same bytes once more, with the same request id.
+ * @throws PuenteError not_found.
+ */
+export async function replayNotice(runtime: Runtime, id: string, why: string, who: string): Promise<NoticeView> {
+  const found = await runtime.store.notice(id);
+  if (found === null) throw noSuchNotice(id);
+  const { legacy_id, topic, form, subject, state } = found.notice;
+  const now = runtime.clock.now();
+  await runtime.store.replayNotices([id], now, {
+    at: now,
+    who,
+    action: 'replay notice',
+    subject: legacy_id,
+    reason: why,
+    detail: { notice: id, topic, form, about: subject, state },
+  });
+  const again = await runtime.store.notice(id);
+  runtime.noticesWaiting();
+  return viewOf((again ?? found).notice);
+}
+
+/**
+ * Makes every notice of a window due now.
+ * @returns how many, also for a dry run, which changes nothing; and how many delivered ones of the window nobody asked for.
+ * @throws PuenteError bad_request for a window that ends before it begins, refused when there are more than one call may replay,
+ * conflict when there are not as many as were expected.
+ */
+export async function replayWindow(
+  runtime: Runtime,
+  window: ReplayMany,
+  who: string,
+): Promise<{ notices: number; dry_run: boolean; delivered_left_out: number }> {
+  const { reason: why, dry_run, expected, ...asked } = window;
+  if (asked.until <= asked.since) throw emptyWindow(asked.since, asked.until);
+  const filter = filterOf(asked);
+  const delivered_left_out = asked.states.includes('delivered')
+    ? 0
+    : await runtime.store.countNotices({ ...filter, states: ['delivered'] });
+  if (dry_run) return { notices: await runtime.store.countNotices(filter), dry_run, delivered_left_out };
+  const found = await runtime.store.notices(filter, MOST_REPLAYED + 1);
+  if (found.length > MOST_REPLAYED) throw tooMany();
+  if (expected !== undefined && found.length !== expected) throw otherNumber(expected, found.length);
+  if (found.length === 0) return { notices: 0, dry_run, delivered_left_out };
+  const now = runtime.clock.now();
+  const detail = { ...asked, since: isoOf(asked.since), until: isoOf(asked.until), notices: found.length };
+  await runtime.store.replayNotices(
+    found.map(({ id }) => id),
+    now,
+    { at: now, who, action: 'replay notices', subject: asked.merchant ?? 'all merchants', reason: why, detail },
+  );
+  runtime.noticesWaiting();
+  return { notices: found.length, dry_run, delivered_left_out };
+}
+
+function emptyWindow(since: number, until: number): PuenteError {
+  const window = { since_at: isoOf(since), until_at: isoOf(until) };
+  return new PuenteError('bad_request', say('refusal.empty_window', window));
+}
+
+function filterOf({ merchant, ...rest }: Omit<NoticeFilter, 'merchant_id'> & { merchant?: string }): NoticeFilter {
+  return { ...rest, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
+}
+
+function viewOf(notice: LoggedNotice): NoticeView {
+  const { id, merchant_id, legacy_id, topic, form, subject, sequence, state, replayed, tries, last_attempt } = notice;
+  return {
+    id,
+    merchant: merchant_id,
+    legacy_id,
+    topic,
+    form,
+    subject,
+    sequence,
+    state,
+    replayed,
+    attempts: tries,
+    created_at: isoOf(notice.created_at),
+    next_attempt_at: state === 'pending' ? isoOf(notice.next_attempt_at) : null,
+    last_attempt: last_attempt === null ? null : attemptOf(last_attempt),
+  };
+}
+
+function attemptOf({ at, ...rest }: Attempt): AttemptView {
+  return { at: isoOf(at), ...rest, said: heard(rest.detail).said };
+}
+
+function isoOf(instant_ms: number): string {
+  return new Date(instant_ms).toISOString();
+}
+
+function noSuchNotice(id: string): PuenteError {
+  return new PuenteError('not_found', say('refusal.no_notice', { id: id.slice(0, 40) }));
+}
+
+function otherNumber(expected: number, found: number): PuenteError {
+  const counts = { expected, notices: found };
+  return new PuenteError('conflict', say('refusal.other_count', counts), { facts: counts });
+}
+
+function tooMany(): PuenteError {
+  return new PuenteError('refused', say('refusal.too_many_notices', { most: MOST_REPLAYED }));
+}

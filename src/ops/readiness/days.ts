@@ -1,0 +1,125 @@
+/** Readiness day by day: the verdict on each merchant is kept once a UTC day, because nothing else could tell it later. */
+import { createHash } from 'node:crypto';
+import type { Verdict } from '../../proxy/records/evidence.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { VerdictCounts } from '../charts/figures.ts';
+import { knownMerchants } from '../merchants.ts';
+import { merchantReadiness, mismatchesOnce } from './readiness.ts';
+
+const DAY_MS = 86_400_000;
+/** Between two verdicts others have the thread for longer than one takes: payments come first. */
+const PAUSE_MS = 20;
+
+/** Whom another process has judged meanwhile is looked at after so many. */
+const LOOKED_AT = 25;
+
+/**
+ * Judges every merchant that has no verdict of today, one after the other, for as long as `mayGoOn` says so: as it is when
+ * the day begins. One that can't be judged is left for the next time. Each process begins at a place of its own.
+ * @returns how many were judged.
+ */
+export async function keepReadiness(runtime: Runtime, mayGoOn: () => boolean): Promise<number> {
+  const { store, clock, log } = runtime;
+  const day = Math.floor(clock.now() / DAY_MS);
+  const mismatches = mismatchesOnce(runtime);
+  const all = await knownMerchants(runtime);
+  const first = createHash('sha256').update(runtime.boot_id).digest().readUInt32BE(0) % Math.max(1, all.length);
+  let judged: ReadonlySet<string> = new Set();
+  let count = 0;
+  for (const [index, { id }] of [...all.slice(first), ...all.slice(0, first)].entries()) {
+    if (index % LOOKED_AT === 0) judged = new Set(await store.judgedOn(day));
+    if (judged.has(id)) continue;
+    if (!mayGoOn()) break;
+    try {
+      const { verdict } = await merchantReadiness(runtime, id, mismatches);
+      await store.keepReadiness([{ merchant_id: id, day, verdict }]);
+      count++;
+    } catch (error) {
+      log.debug('the verdict of a day could not be kept', { merchant: id, cause: String(error) });
+    }
+    await clock.sleep(PAUSE_MS);
+  }
+  return count;
+}
+
+/** [since, until), epoch ms, of one merchant or, for null, of all. */
+interface Period {
+  merchant_id: string | null;
+  since: number;
+  until: number;
+}
+
+/**
+ * Days with a verdict, oldest first. A merchant's own are the newest that are known: of this moment, else of its last
+ * decision of the day, else as kept. Of all merchants they are as kept, because only then each of them counts.
+ * @param decided what decisions rested on.
+ * @param today the verdict of this moment on the merchant; null for all.
+ */
+export async function readinessDays(
+  { store, clock }: Pick<Runtime, 'store' | 'clock'>,
+  { merchant_id, since, until }: Period,
+  decided: readonly VerdictCounts[],
+  today: Record<Verdict, number> | null,
+): Promise<VerdictCounts[]> {
+  const this_day = Math.floor(clock.now() / DAY_MS);
+  const [since_day, until_day] = [Math.floor(since / DAY_MS), Math.ceil(until / DAY_MS)];
+  const kept = new Map<string, VerdictCounts>();
+  const whose = merchant_id === null ? {} : { merchant_id };
+  for (const { day, verdict, merchants } of await store.readinessDays({ ...whose, since_day, until_day })) {
+    const date = dateOf(day);
+    const line = kept.get(date) ?? { day: date, ready: 0, inconclusive: 0, blocked: 0 };
+    kept.set(date, { ...line, [verdict]: merchants });
+  }
+  const by_day = decided.map((line) => [line.day, line] as const);
+  const is_asked_for = this_day >= since_day && this_day < until_day;
+  const live = today === null || !is_asked_for ? null : { day: dateOf(this_day), ...today };
+  const days = new Map(merchant_id === null ? [...by_day, ...kept] : [...kept, ...by_day]);
+  if (live !== null) days.set(live.day, live);
+  return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
+}
+
+/** The first day that a verdict was kept of, ISO 8601; null for none. */
+export async function readinessSince({ store }: Pick<Runtime, 'store'>): Promise<string | null> {
+  const day = await store.readinessSince();
+  return day === null ? null : dateOf(day);
+}
+
+function dateOf(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}
+
+// Keeps the verdict of each merchant once a UTC day; whatever fails is logged and comes again.
+
+/** Merchants that are new, or of a new day, are looked for this often. */
+const LOOK_EVERY_MS = 10 * 60_000;
+
+export interface Judging {
+  /** Judges no further merchant, and waits until the last one is. */
+  stop(): Promise<void>;
+}
+
+/** Looks by itself, for the first time after a pause: a start has enough to do. */
+export function startJudging(runtime: Runtime, every_ms = LOOK_EVERY_MS): Judging {
+  let stopped = false;
+  let working: Promise<void> | null = null;
+  const mayGoOn = (): boolean => !stopped && runtime.store.healthy();
+  const round = async (): Promise<void> => {
+    if (!mayGoOn()) return;
+    await keepReadiness(runtime, mayGoOn).catch((error: unknown) =>
+      runtime.log.warn('readiness of the day: left for later', { cause: String(error) }),
+    );
+  };
+  const timer = setInterval(() => {
+    // One round may take longer than the pause between two.
+    working ??= round().finally(() => {
+      working = null;
+    });
+  }, every_ms).unref();
+  return {
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await working;
+    },
+  };
+}

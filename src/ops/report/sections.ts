@@ -1,0 +1,291 @@
+/** Sections of a report: the fleet, notices, losses and differences, limitations met, and assumptions in force. */
+
+import type { Spoken } from '../../error.ts';
+import { noticeTopics } from '../../mapping/schema.ts';
+import type { Limitation, Tables } from '../../mapping/tables.ts';
+import type { Verdict } from '../../proxy/records/evidence.ts';
+import type { NoticeSum } from '../../proxy/records/notices.ts';
+import type { Merchant } from '../../proxy/routing/merchant.ts';
+import { stageInForce } from '../../proxy/routing/stage.ts';
+import type { Runtime } from '../../proxy/runtime.ts';
+import type { NoticeDay } from '../charts/figures.ts';
+import { adviceOn } from '../readiness/coverage.ts';
+import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
+import type { Readiness } from '../readiness/verdict.ts';
+import type { ReportAsk } from './gather.ts';
+import type {
+  Assumption,
+  DifferenceLine,
+  FleetFinding,
+  LimitationLine,
+  LossLine,
+  MerchantLine,
+  NoticeLine,
+} from './report.ts';
+import type { MerchantSums, Tally } from './tally.ts';
+
+/** Blockers of one merchant that a fleet's report tells, so that no few fill it; the line of each has their number. */
+const MOST_OF_ONE = 5;
+/** Blockers that one report tells: those of a thousand merchants. */
+const MOST_FINDINGS = 5_000;
+
+export interface Fleet {
+  merchants: MerchantLine[];
+  verdicts: Record<Verdict, number>;
+  findings: FleetFinding[];
+  left_out: number;
+}
+
+/**
+ * Merchants in order of their ids: those that Puente has a row of, and those whose calls it carried; between two of them
+ * others have their turn.
+ */
+export async function fleetOf(
+  runtime: Runtime,
+  merchant_id: string | null,
+  tally: Tally,
+  signal: AbortSignal | null,
+): Promise<Fleet> {
+  const known = new Map((await knownTo(runtime, merchant_id)).map((merchant) => [merchant.id, merchant]));
+  const called = [...tally.merchants].filter(([, { calls, refused }]) => calls > refused).map(([id]) => id);
+  const ids = merchant_id === null ? [...new Set([...known.keys(), ...called])].toSorted() : [merchant_id];
+  const open = await openDifferences(runtime, merchant_id);
+  const fleet: Fleet = {
+    merchants: [],
+    verdicts: { ready: 0, blocked: 0, inconclusive: 0 },
+    findings: [],
+    left_out: 0,
+  };
+  const mismatches = mismatchesOnce(runtime);
+  for (const id of ids) {
+    signal?.throwIfAborted();
+    const readiness = await merchantReadiness(runtime, id, mismatches);
+    const sums = tally.merchants.get(id) ?? { calls: 0, refused: 0, faults: 0, losses: 0 };
+    fleet.merchants.push(lineOf(runtime, id, known.get(id) ?? null, readiness, sums, open.get(id) ?? 0));
+    fleet.verdicts[readiness.verdict]++;
+    const room = Math.min(merchant_id === null ? MOST_OF_ONE : MOST_FINDINGS, MOST_FINDINGS - fleet.findings.length);
+    fleet.findings.push(...readiness.blockers.slice(0, room).map((one) => ({ merchant_id: id, ...one })));
+    fleet.left_out += Math.max(0, readiness.blockers.length - room);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return fleet;
+}
+
+async function knownTo({ store }: Runtime, merchant_id: string | null): Promise<Merchant[]> {
+  if (merchant_id === null) return store.merchants();
+  const merchant = await store.merchant(merchant_id);
+  return merchant === null ? [] : [merchant];
+}
+
+function lineOf(
+  { settings }: Runtime,
+  merchant_id: string,
+  merchant: Merchant | null,
+  { verdict, blockers }: Readiness,
+  { calls, faults, losses }: MerchantSums,
+  open_differences: number,
+): MerchantLine {
+  const { intended, share } = stageInForce(settings, merchant, null);
+  return {
+    merchant_id,
+    site: merchant?.site ?? null,
+    stage: intended,
+    share,
+    stopped: Object.keys(merchant?.trips ?? {}).length > 0,
+    verdict,
+    blockers: blockers.length,
+    calls,
+    faults,
+    losses,
+    open_differences,
+  };
+}
+
+/** Groups that nobody has decided on, by merchant. */
+async function openDifferences({ store, clock }: Runtime, merchant_id: string | null): Promise<Map<string, number>> {
+  const filter = { states: ['new'] as const, ...(merchant_id === null ? {} : { merchant_id }) };
+  const counts = new Map<string, number>();
+  for (const group of await store.differences(filter, clock.now())) {
+    counts.set(group.merchant_id, (counts.get(group.merchant_id) ?? 0) + 1);
+  }
+  return counts;
+}
+
+// Notices of a period, by topic and by day: sent, retried, stuck.
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** The store counts a slice of an hour in a few ms; only a period of more than two years has longer ones. */
+const MOST_SLICES = 20_000;
+/** No Puente has run before. */
+const FIRST_INSTANT = Date.UTC(2026, 0, 1);
+/** Legacy tried again after 15 minutes: what still waits then, or was refused before, is stuck. */
+const STUCK_AFTER_MS = 15 * 60_000;
+
+/** Notices delivered, by form. */
+export type NoticeTotals = Record<NoticeSum['form'], number>;
+
+/** Topics with a notice, in the order of the topics; days on which one was made; and how many of each form were delivered. */
+export async function noticeLines(
+  runtime: Runtime,
+  ask: ReportAsk,
+  signal: AbortSignal | null,
+): Promise<{ lines: NoticeLine[]; days: NoticeDay[]; totals: NoticeTotals }> {
+  const { since, until, merchant_id } = ask;
+  const fresh_since = runtime.clock.now() - STUCK_AFTER_MS;
+  const lines = new Map(noticeTopics.map((topic) => [topic, emptyLine(topic)]));
+  const days = new Map<string, NoticeDay>();
+  const totals: NoticeTotals = { point: 0, ipn: 0, webhook: 0 };
+  const last = Math.min(until, runtime.clock.now() + HOUR_MS);
+  for (const [from, to] of slices(Math.max(since, FIRST_INSTANT), last, fresh_since)) {
+    signal?.throwIfAborted();
+    const period = { since: from, until: to, ...(merchant_id === null ? {} : { merchant_id }) };
+    for (const sum of await runtime.store.sumNotices(period)) {
+      add(lines.get(sum.topic), sum, from >= fresh_since);
+      addToDay(days, from, sum, from >= fresh_since);
+      if (sum.state === 'delivered') totals[sum.form] += sum.count;
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { lines: [...lines.values()].filter(({ made }) => made > 0), days: [...days.values()], totals };
+}
+
+function add(line: NoticeLine | undefined, { state, attempts, count }: NoticeSum, is_fresh: boolean): void {
+  if (line === undefined) return;
+  line.made += count;
+  line[state] += count;
+  if (attempts === 2) line.retried += count;
+  if (isStuck({ state, attempts }, is_fresh)) line.stuck += count;
+}
+
+function addToDay(days: Map<string, NoticeDay>, at: number, sum: NoticeSum, is_fresh: boolean): void {
+  const day = new Date(at).toISOString().slice(0, 10);
+  const line = days.get(day) ?? { day, made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
+  line.made += sum.count;
+  line[sum.state] += sum.count;
+  if (isStuck(sum, is_fresh)) line.stuck += sum.count;
+  days.set(day, line);
+}
+
+function isStuck({ state, attempts }: Pick<NoticeSum, 'state' | 'attempts'>, is_fresh: boolean): boolean {
+  return state === 'pending' && (attempts > 0 || !is_fresh);
+}
+
+/** [from, to) one after the other; none of them has both fresh notices and older ones, nor a part of two UTC days. */
+function* slices(since: number, until: number, fresh_since: number): Generator<[number, number]> {
+  const size = Math.max(HOUR_MS, (until - since) / MOST_SLICES);
+  for (let from = since; from < until; ) {
+    const next = Math.min(until, from + size, (Math.floor(from / DAY_MS) + 1) * DAY_MS);
+    const to = from < fresh_since && fresh_since < next ? fresh_since : next;
+    yield [from, to];
+    from = to;
+  }
+}
+
+function emptyLine(topic: string): NoticeLine {
+  return { topic, made: 0, delivered: 0, retried: 0, pending: 0, stuck: 0, dead: 0 };
+}
+
+// Losses and differences of a period: how often from its exchanges, what they are from the tables and the inbox.
+
+const WEIGHTS: readonly LossLine['weight'][] = ['money', 'identity', 'other'];
+/** Groups that people can read in one report. */
+const MOST_DIFFERENCES = 5_000;
+
+/** Money first, then who and what it was for, then by count. */
+export function lossLines({ tables }: Pick<Runtime, 'tables'>, tally: Tally): LossLine[] {
+  return [...tally.losses.values()]
+    .map((loss) => ({ ...loss, advice: adviceFor(tables, loss).text }))
+    .toSorted(
+      (a, b) =>
+        WEIGHTS.indexOf(a.weight) - WEIGHTS.indexOf(b.weight) ||
+        b.count + b.would_be_count - (a.count + a.would_be_count),
+    );
+}
+
+/** What to tell the till's maker of a loss, really and on paper. */
+export function adviceFor(tables: Tables, loss: Omit<LossLine, 'advice'>): Spoken {
+  return adviceOn(tables, { ...loss, count: loss.count + loss.would_be_count });
+}
+
+/** Groups that were seen in the period, the most frequent first. */
+export async function differenceLines(
+  runtime: Runtime,
+  merchant_id: string | null,
+  tally: Tally,
+): Promise<{ lines: DifferenceLine[]; left_out: number }> {
+  const filter = merchant_id === null ? {} : { merchant_id };
+  const groups = await runtime.store.differences(filter, runtime.clock.now());
+  const lines = groups
+    .map((group) => ({ group, count: tally.signatures.get(`${group.merchant_id} ${group.signature}`) ?? 0 }))
+    .filter(({ count }) => count > 0)
+    .map(({ group, count }) => ({
+      merchant_id: group.merchant_id,
+      signature: group.signature,
+      operation: group.operation,
+      what: group.what,
+      path: group.path,
+      legacy: group.legacy,
+      orders: group.orders,
+      state: group.state,
+      count,
+      first_at: new Date(group.first_at).toISOString(),
+      last_at: new Date(group.last_at).toISOString(),
+    }))
+    .toSorted((a, b) => b.count - a.count);
+  return { lines: lines.slice(0, MOST_DIFFERENCES), left_out: Math.max(0, lines.length - MOST_DIFFERENCES) };
+}
+
+// Which numbered limitations tills met in the period: those that are counted, by hits, and those that nobody can
+// count.
+
+/** What hits of notices are counted by. */
+interface NoticesSent {
+  /** Made in the period, and delivered. */
+  totals: NoticeTotals;
+  /** `notices.user_agent` as it is set now. */
+  notice_agent: string;
+}
+
+/** Those with hits, the most frequent first; then those that can't be counted and whose operations were called on orders. */
+export function limitationLines(limitations: readonly Limitation[], tally: Tally, sent: NoticesSent): LimitationLine[] {
+  const lines = limitations.map((one): LimitationLine => {
+    const { id, title, effect, workaround, operations, counted } = one;
+    const unseen = 'unseen' in counted ? counted.unseen : null;
+    const hits = unseen === null ? hitsOf(one, tally, sent) : null;
+    return { id, title, effect, workaround, hits, calls: callsOf(tally, operations), unseen };
+  });
+  return [
+    ...lines.filter(({ hits }) => hits !== null && hits > 0).toSorted((a, b) => (b.hits ?? 0) - (a.hits ?? 0)),
+    ...lines.filter(({ hits, calls }) => hits === null && calls > 0).toSorted((a, b) => b.calls - a.calls),
+  ];
+}
+
+function hitsOf({ id, counted }: Limitation, tally: Tally, { totals, notice_agent }: NoticesSent): number {
+  if (!('notices' in counted)) return tally.limitations.get(id) ?? 0;
+  return counted.agent === undefined || counted.agent === notice_agent ? totals[counted.notices] : 0;
+}
+
+function callsOf(tally: Tally, operations: readonly string[]): number {
+  return operations.reduce((calls, name) => calls + (tally.traffic.get(`${name} orders`)?.calls ?? 0), 0);
+}
+
+// The assumptions in force for whom a report is about: a merchant's own settings stand over the defaults.
+
+const DEFAULTS = 'merchants.';
+/** Behind a value that is a merchant's own. */
+export const OWN_VALUE = ' (of this merchant)';
+
+/** @param merchant null: the fleet, or a merchant without settings. */
+export function assumptionsFor(assumptions: readonly Assumption[], merchant: Merchant | null): Assumption[] {
+  if (merchant === null) return [...assumptions];
+  const own = new Map<string, unknown>(
+    Object.entries(merchant.settings).map(([key, value]) => [DEFAULTS + key, value]),
+  );
+  // Where its notices go is sealed; that it has somewhere of its own is what counts.
+  own.set(`${DEFAULTS}notice_url`, merchant.sealed_notice_url === null ? null : 'set');
+  return assumptions.map((one) => {
+    const value = own.get(one.name) ?? null;
+    return value === null ? one : { ...one, value: `${value}${OWN_VALUE}` };
+  });
+}

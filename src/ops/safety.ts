@@ -1,0 +1,116 @@
+/** What operators do with safety stops: see what stands and what would have tripped, and reset by hand. */
+import { z } from 'zod';
+import { PuenteError, type Said } from '../error.ts';
+import { heard, say } from '../locales/sentences.ts';
+import { type Merchant, type RoutedKind, routedKinds, type SafetyMode, type Trip } from '../proxy/routing/merchant.ts';
+import { stageInForce } from '../proxy/routing/stage.ts';
+import type { Runtime } from '../proxy/runtime.ts';
+import { modeOf, STOPPED, type Watched, WOULD_STOP } from '../proxy/safety/stop.ts';
+import { reason } from './api/person.ts';
+import { type MerchantView, merchantToChange, merchantView, revision } from './merchants.ts';
+
+/** The audit action of a reset, for those who look for it. */
+export const RESET = 'safety reset';
+
+/** Stops and would-be stops that are listed, newest first. */
+const MOST_LISTED = 50;
+
+/** The body of `POST /api/merchants/:id/safety/reset`. */
+export const resetAsk = z.strictObject({ kind: z.enum(routedKinds), reason, revision });
+export type ResetAsk = z.infer<typeof resetAsk>;
+
+/** A safety stop that stands. */
+export interface TripView {
+  kind: RoutedKind;
+  at: string;
+  why: string;
+  said: Said | null;
+  evidence: Trip['evidence'];
+  /** Where the operator wants the kind to be. */
+  intended: string;
+}
+
+export interface SafetyView {
+  merchant_id: string;
+  revision: number;
+  mode: SafetyMode;
+  trips: TripView[];
+  /** What the watch counts now. */
+  now: Omit<Watched, 'merchant_id'>[];
+  /** Stops, and what would have stopped while it only observes; newest first. */
+  history: { at: string; kind: string; stopped: boolean; why: string; said: Said | null }[];
+}
+
+export async function viewSafety(runtime: Runtime, id: string): Promise<SafetyView> {
+  const merchant = await merchantToChange(runtime, id);
+  const lines = await Promise.all(
+    [STOPPED, WOULD_STOP].map((action) => runtime.store.auditsOf({ subject: id, action }, MOST_LISTED)),
+  );
+  return {
+    merchant_id: id,
+    revision: merchant.revision,
+    mode: modeOf(runtime, merchant),
+    trips: tripsOf(runtime, merchant),
+    now: runtime.safety.view(id).map(({ merchant_id: _id, ...one }) => one),
+    history: lines
+      .flat()
+      .toSorted((one, other) => other.sequence - one.sequence)
+      .map(({ at, action, reason: why, detail }) => ({
+        at: new Date(at).toISOString(),
+        kind: String(detail.kind),
+        stopped: action === STOPPED,
+        why,
+        said: heard(why).said,
+      })),
+  };
+}
+
+/** All stops that stand. */
+export async function viewStops(runtime: Runtime): Promise<(TripView & { merchant_id: string })[]> {
+  const merchants = await runtime.store.merchants();
+  return merchants.flatMap((merchant) =>
+    tripsOf(runtime, merchant).map((trip) => ({ merchant_id: merchant.id, ...trip })),
+  );
+}
+
+/**
+ * Takes a stop away: new work of the kind follows the operator's stage again.
+ * @throws PuenteError refused when none stands, conflict when the revision is another.
+ */
+export async function resetStop(runtime: Runtime, id: string, ask: ResetAsk, who: string): Promise<MerchantView> {
+  const merchant = await merchantToChange(runtime, id);
+  const trip = merchant.trips[ask.kind];
+  if (trip === undefined) throw new PuenteError('refused', say('refusal.no_stop', { kind: ask.kind, merchant: id }));
+  const saved = await runtime.store.saveTrips(id, { [ask.kind]: null }, ask.revision, {
+    at: runtime.clock.now(),
+    who,
+    action: RESET,
+    subject: id,
+    reason: ask.reason,
+    detail: {
+      kind: ask.kind,
+      before: { stage: stageInForce(runtime.settings, merchant, ask.kind).stage, trip },
+      after: { stage: stageInForce(runtime.settings, merchant, ask.kind).intended },
+    },
+  });
+  runtime.log.info('safety stop reset', { merchant: id, action: ask.kind });
+  return merchantView(runtime, saved);
+}
+
+function tripsOf(runtime: Runtime, merchant: Merchant): TripView[] {
+  return routedKinds.flatMap((kind) => {
+    const trip = merchant.trips[kind];
+    if (trip === undefined) return [];
+    const { intended } = stageInForce(runtime.settings, merchant, kind);
+    return [
+      {
+        kind,
+        at: new Date(trip.at).toISOString(),
+        why: trip.why,
+        said: heard(trip.why).said,
+        evidence: trip.evidence,
+        intended,
+      },
+    ];
+  });
+}

@@ -1,0 +1,253 @@
+/** `GET /authorized_payments/search` and `/{id}`: the invoices of subscriptions. Source: `interface.md` Endpoints, `orders-api.md` §9. */
+import { type Request, Router } from 'express';
+import { z } from 'zod';
+import { type Answer, json, readBody, send } from './answer.ts';
+import type { Settings } from './assumptions.ts';
+import type { Merchant } from './cast.ts';
+import { merchantOf, parse } from './control-call.ts';
+import { offsetDate } from './dates.ts';
+import { amountNumber, amountText, type Payment } from './money.ts';
+import { type OlderCall, type OlderHandler, olderRouter, paged, pageOf, refuse, refuseWith } from './older-call.ts';
+import type { World } from './world.ts';
+
+/** As in the sample of the page. */
+const DEFAULT_LIMIT = 20;
+
+/** The search stands before the invoice whose id could read `search`. */
+export function invoicesRouter(world: World): Router {
+  const fill = (): void => {
+    for (const invoice of castInvoices(world)) world.invoices.set(invoice.id, invoice);
+  };
+  fill();
+  world.onReset(fill);
+  return olderRouter(world, [
+    ['get', '/authorized_payments/search', searchInvoices],
+    ['get', '/authorized_payments/:id', getInvoice],
+  ]);
+}
+
+/** All parameters travel in the query, and none is mandatory (`orders-api.md` §9). */
+const searchInvoices: OlderHandler = (call) => {
+  const page = pageOf(call.query, DEFAULT_LIMIT, (name) => refuse('invalid_property', name));
+  const wanted = Object.entries(filters).flatMap(([name, read]) => {
+    const value = call.query.get(name);
+    if (value === null || value === '') return [];
+    if (name !== 'preapproval_id' && !/^\d{1,18}$/.test(value)) throw refuse('invalid_property', name);
+    return [{ read, value }];
+  });
+  const found = [...call.world.invoices.values()].filter(
+    (invoice) => isOwn(call, invoice) && wanted.every(({ read, value }) => read(invoice) === value),
+  );
+  return paged(found, page, (invoice) => render(call, invoice));
+};
+
+const getInvoice: OlderHandler = (call) => {
+  const id = call.path('id');
+  if (!/^\d{1,15}$/.test(id)) throw refuse('invalid_property', 'id');
+  const invoice = call.world.invoices.get(Number(id));
+  if (invoice === undefined || !isOwn(call, invoice)) throw refuseWith(invoiceNotFound);
+  return json(200, render(call, invoice));
+};
+
+const filters: Readonly<Record<string, (invoice: Invoice) => string | null>> = {
+  id: ({ id }) => String(id),
+  preapproval_id: ({ preapproval_id }) => preapproval_id,
+  payment_id: ({ payment }) => (payment === null ? null : String(payment.id)),
+  payer_id: ({ payer_id }) => String(payer_id),
+};
+
+/** No answer is published for a number that no invoice has. */
+const invoiceNotFound = { status: 404, error: 'not_found', message: 'Invoice not found' };
+
+function isOwn({ merchant }: OlderCall, invoice: Invoice): boolean {
+  return invoice.merchant_id === merchant.user_id;
+}
+
+function render({ merchant, world }: OlderCall, invoice: Invoice): object {
+  return renderInvoice(invoice, merchant, world.settings);
+}
+
+// A subscription invoice ("authorized payment") as the sandbox keeps it and shows it. Source: `interface.md` Invoice,
+// `orders-api.md` §9.
+
+export const invoiceStatuses = ['scheduled', 'processed', 'recycling', 'canceled'] as const;
+export const summaries = ['pending', 'done'] as const;
+export const invoicePaymentStatuses = [
+  'pending',
+  'approved',
+  'authorized',
+  'in_process',
+  'in_mediation',
+  'rejected',
+  'canceled',
+  'refunded',
+  'charged_back',
+] as const;
+
+export interface Invoice {
+  id: number;
+  merchant_id: string;
+  status: (typeof invoiceStatuses)[number];
+  summarized: (typeof summaries)[number];
+  preapproval_id: string;
+  reason: string;
+  external_reference: string;
+  /** Minor units of the site's currency. */
+  amount_minor: number;
+  payer_id: number;
+  retry_attempt: number;
+  created_at_ms: number;
+  modified_at_ms: number;
+  debit_at_ms: number;
+  /** Null before the first attempt. */
+  payment: { id: number; status: (typeof invoicePaymentStatuses)[number]; status_detail: string } | null;
+}
+
+/** Every field of the table; where the pages contradict themselves, the settings decide. */
+export function renderInvoice(invoice: Invoice, { site }: Merchant, settings: Settings): object {
+  const spelled = (status: string): string => (status === 'canceled' ? settings.invoice_canceled : status);
+  const { external_reference, payment } = invoice;
+  const isNumber = settings.invoice_external_reference === 'number' && /^[1-9]\d{0,14}$/.test(external_reference);
+  return {
+    id: invoice.id,
+    type: 'scheduled',
+    date_created: offsetDate(invoice.created_at_ms),
+    last_modified: offsetDate(invoice.modified_at_ms),
+    preapproval_id: invoice.preapproval_id,
+    reason: invoice.reason,
+    external_reference: isNumber ? Number(external_reference) : external_reference,
+    currency_id: site.currency,
+    transaction_amount:
+      settings.invoice_amount === 'number'
+        ? amountNumber(invoice.amount_minor, site)
+        : amountText(invoice.amount_minor, site.exponent),
+    debit_date: offsetDate(invoice.debit_at_ms),
+    retry_attempt: invoice.retry_attempt,
+    status: spelled(invoice.status),
+    summarized: invoice.summarized,
+    payer_id: invoice.payer_id,
+    ...(payment !== null && { payment: { ...payment, status: spelled(payment.status) } }),
+  };
+}
+
+// The payment behind an invoice: listeners are told of it and the payments API reads it (`interface.md` Events, topic
+// `payment`).
+
+/** Keeps the payment of this attempt, if there is one, as the payments API knows it, and tells of it. */
+export function recordAttempt(world: World, invoice: Invoice): void {
+  if (invoice.payment === null) return;
+  const { id, status, status_detail } = invoice.payment;
+  const now_ms = world.clock.now();
+  const payment: Payment = {
+    id,
+    merchant_id: invoice.merchant_id,
+    // The payments API spells it with two l (`legacy-qr.md` §3).
+    status: status === 'canceled' ? 'cancelled' : status,
+    status_detail,
+    amount_minor: invoice.amount_minor,
+    tip_minor: 0,
+    refunded_minor: status === 'refunded' ? invoice.amount_minor : 0,
+    external_reference: invoice.external_reference,
+    description: invoice.reason,
+    payment_type_id: 'credit_card',
+    payment_method_id: 'master',
+    installments: 1,
+    created_at_ms: world.payments.get(id)?.created_at_ms ?? now_ms,
+    updated_at_ms: now_ms,
+    refunds: [],
+    pos: null,
+    origin: { kind: 'invoice', id: String(invoice.id) },
+    merchant_order_id: null,
+  };
+  world.payments.set(id, payment);
+  world.paymentChanged(payment);
+}
+
+// The invoices every merchant starts with, and `POST /_sandbox/invoices/{merchant}`, which makes more.
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Invoice numbers of the cast: ten digits, as in published examples. */
+const FIRST_INVOICE_ID = 6_100_000_001;
+const FIRST_INVOICE_PAYMENT_ID = 19_800_000_001;
+const INVENTED_PAYER_ID = 700_900_001;
+
+/** Every field may be given; the rest is invented. */
+const wantedInvoice = z.strictObject({
+  id: z.int().positive().optional(),
+  status: z.enum(invoiceStatuses).default('processed'),
+  summarized: z.enum(summaries).default('done'),
+  preapproval_id: z.string().min(1).optional(),
+  reason: z.string().default('Monthly plan'),
+  external_reference: z.string().default('2301'),
+  amount_minor: z.int().positive().default(150_000),
+  payer_id: z.int().positive().default(INVENTED_PAYER_ID),
+  retry_attempt: z.int().min(0).default(1),
+  debit_date: z.iso.datetime({ offset: true }).optional(),
+  /** Null before the first attempt. */
+  payment: z
+    .strictObject({
+      id: z.int().positive().optional(),
+      status: z.enum(invoicePaymentStatuses).default('approved'),
+      status_detail: z.string().default('accredited'),
+    })
+    .nullable()
+    .default({ status: 'approved', status_detail: 'accredited' }),
+});
+
+/** A collected, a coming, a retried and a canceled one for each merchant. */
+export function castInvoices(world: World): Invoice[] {
+  const rejected = { status: 'rejected', status_detail: 'cc_rejected_insufficient_amount' } as const;
+  const wanted: readonly z.input<typeof wantedInvoice>[] = [
+    {},
+    { status: 'scheduled', summarized: 'pending', retry_attempt: 0, payment: null },
+    { status: 'recycling', summarized: 'pending', retry_attempt: 2, payment: rejected },
+    { status: 'canceled', retry_attempt: 4, payment: { status: 'canceled', status_detail: 'expired' } },
+  ];
+  return [...world.merchants.values()].flatMap((merchant, place) =>
+    wanted.map((fields, index) =>
+      makeInvoice(world, merchant, place * wanted.length + index, wantedInvoice.parse(fields)),
+    ),
+  );
+}
+
+/** Part of the control door. An id that is there already changes its invoice, as another collection attempt does. */
+export function invoiceControl(world: World): Router {
+  const router = Router();
+  router.post('/_sandbox/invoices/:merchant', readBody, (request, response) =>
+    send(response, createInvoice(world, request)),
+  );
+  return router;
+}
+
+function createInvoice(world: World, request: Request): Answer {
+  const merchant = merchantOf(world, request);
+  const wanted = parse(wantedInvoice, request);
+  const made = makeInvoice(world, merchant, world.invoices.size, wanted);
+  const before = world.invoices.get(made.id);
+  const invoice = before === undefined ? made : { ...made, created_at_ms: before.created_at_ms };
+  world.invoices.set(invoice.id, invoice);
+  recordAttempt(world, invoice);
+  return json(201, renderInvoice(invoice, merchant, world.settings));
+}
+
+/** @param ordinal makes the invented numbers differ. */
+function makeInvoice(
+  world: World,
+  merchant: Merchant,
+  ordinal: number,
+  { debit_date, payment, ...fields }: z.output<typeof wantedInvoice>,
+): Invoice {
+  const now_ms = world.clock.now();
+  const created_at_ms = now_ms - DAY_MS;
+  const usual_debit_ms = fields.status === 'scheduled' ? now_ms + DAY_MS : created_at_ms;
+  return {
+    ...fields,
+    id: fields.id ?? FIRST_INVOICE_ID + ordinal,
+    merchant_id: merchant.user_id,
+    preapproval_id: fields.preapproval_id ?? `2c93808400000000000000000${merchant.user_id.slice(-7)}`,
+    created_at_ms,
+    modified_at_ms: now_ms,
+    debit_at_ms: debit_date === undefined ? usual_debit_ms : Date.parse(debit_date),
+    payment: payment === null ? null : { ...payment, id: payment.id ?? FIRST_INVOICE_PAYMENT_ID + ordinal },
+  };
+}

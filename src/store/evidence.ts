@@ -1,0 +1,230 @@
+/** Evidence as it is kept: exchanges recorded once with their sums, the findings, verdicts by day, and traffic. */
+import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import type {
+  CoverageRow,
+  DifferenceGroup,
+  LedgerRow,
+  ReadinessDay,
+  RecordedExchange,
+  SeenUnit,
+  Traffic,
+  UnknownRow,
+  VerdictRow,
+} from '../proxy/records/evidence.ts';
+import type { Room } from '../proxy/records/upkeep.ts';
+import type { Store } from '../proxy/store.ts';
+import {
+  type CommitResult,
+  filteredReads,
+  listOf,
+  type Reader,
+  type Step,
+  storeFailed,
+  type Value,
+  type Writer,
+  whereOf,
+} from './engine.ts';
+import { EXCHANGES_LOCK, merchantLock } from './locks.ts';
+import { type NameKeeper, nameKeeper } from './names.ts';
+import { sumSteps } from './sums.ts';
+
+/** One that is told again has the same time: where rows lie by their time, only those of a batch's own are looked at. */
+export const KNOWN_IDS = `SELECT id FROM exchanges INDEXED BY sqlite_autoindex_exchanges_1
+  WHERE id IN (SELECT value FROM json_each(?)) AND at >= (SELECT ?) AND at <= (SELECT ?)`;
+
+/**
+ * Calls where no token told whose they are, and calls of no operation, count in no sum but the unknown names.
+ * @param rowsOf what writes the rows of a batch, in the engine's own way, and notes where they lie.
+ */
+export function recordingMethods(
+  reader: Reader,
+  writer: Writer,
+  room: () => Room,
+  rowsOf: (batch: readonly RecordedExchange[]) => Step[],
+): Pick<Store, 'recordExchanges'> {
+  const knownIds = reader.prepare<[string, number, number], { id: string }>(KNOWN_IDS);
+  const keepNames = nameKeeper(reader);
+  let writing: Promise<void> = Promise.resolve();
+
+  /** Each once. A batch that is told again is the exception: what is known of it is only looked for when a rule was broken. */
+  async function record(batch: readonly RecordedExchange[]): Promise<void> {
+    const once = [...new Map(batch.map((exchange) => [exchange.id, exchange])).values()];
+    if ((await add(once)).kind === 'done') return;
+    const known = await knownOf(once);
+    const fresh = once.filter((exchange) => !known.has(exchange.id));
+    const result = await add(fresh);
+    if (result.kind === 'done') return;
+    const cause = result.kind === 'constraint' ? result.text : result.kind;
+    throw new PuenteError('store_failed', `${fresh.length} exchanges were not recorded (${cause}): record them again.`);
+  }
+
+  /** All in one unit. An id that is there already breaks the rule that ids are unique: no sum counts it twice. */
+  async function add(batch: readonly RecordedExchange[]): Promise<CommitResult> {
+    if (batch.length === 0) return { kind: 'done' };
+    const names = await keepNames(batch);
+    const named = batch.map((one) => withDifferences(one, names));
+    return writer.commit({
+      steps: [...rowsOf(named), ...sumSteps(named, names)],
+      locks: { alone: [EXCHANGES_LOCK] },
+    });
+  }
+
+  async function knownOf(batch: readonly RecordedExchange[]): Promise<Set<string>> {
+    const ids = JSON.stringify(batch.map((exchange) => exchange.id));
+    const times = batch.map((exchange) => exchange.at).sort((one, other) => one - other);
+    const rows = await knownIds.all(ids, times[0] ?? 0, times.at(-1) ?? 0);
+    return new Set(rows.map((row) => row.id));
+  }
+
+  return {
+    recordExchanges(batch) {
+      // What is left of the disk is for payments: evidence waits, and is left out and counted when it waits for too long.
+      if (room().level !== 'enough') return Promise.reject(storeFailed('full', 'the disk is nearly full'));
+      // One after the other, because which names are kept already is read before a batch is summed.
+      const written = writing.then(() => record(batch));
+      writing = written.catch(() => undefined);
+      return written;
+    },
+  };
+}
+
+/** Its row names the groups under which its differences are counted, so that reports find them. */
+function withDifferences(one: RecordedExchange, names: NameKeeper): RecordedExchange {
+  const { merchant_id, differences } = one;
+  if (merchant_id === null || differences.length === 0) return one;
+  return { ...one, differences: differences.map((difference) => names.difference(merchant_id, difference)) };
+}
+
+// What was found in exchanges: the loss ledger, coverage, differences, unknown names and shadow verdicts.
+
+type FindingMethods = Pick<Store, 'ledger' | 'coverage' | 'differences' | 'unknowns' | 'verdicts' | 'saveDifference'>;
+
+export function findingMethods(reader: Reader, writer: Writer): FindingMethods {
+  const run = filteredReads(reader);
+  const of = <Row>(table: string, merchant_id: string | undefined, order: string) => {
+    const { where, values } = whereOf([['merchant_id = ?', merchant_id]]);
+    return run<Row>(`SELECT * FROM ${table} WHERE ${where} ORDER BY ${order}`, values);
+  };
+  const difference = reader.prepare<[string, string], DifferenceGroup>(
+    'SELECT * FROM differences WHERE merchant_id = ? AND signature = ?',
+  );
+  return {
+    ledger: async (merchant_id) => of<LedgerRow>('ledger', merchant_id, MONEY_FIRST),
+    coverage: async (merchant_id) => of<CoverageRow>('coverage', merchant_id, 'merchant_id, operation, field'),
+    unknowns: async (merchant_id) => of<UnknownRow>('unknowns', merchant_id, 'count DESC, merchant_id, what, name'),
+    async verdicts(merchant_id) {
+      const order = 'merchant_id, operation, count DESC, verdict, code, error, detail';
+      return (await of<VerdictRow>('verdicts', merchant_id, order)).map(verdictOf);
+    },
+    async differences(filter, now) {
+      const { where, values } = whereOf([
+        ['merchant_id = ?', filter.merchant_id],
+        ['state IN (SELECT value FROM json_each(?))', listOf(filter.states)],
+      ]);
+      const sql = `SELECT * FROM (${SHOWN}) AS shown WHERE ${where} ORDER BY last_at DESC, merchant_id, signature`;
+      return run<DifferenceGroup>(sql, [now, ...values]);
+    },
+    async saveDifference(merchant_id, signature, change, revision, audit) {
+      const { state, accepted_until, note, who } = change;
+      const values: Value[] = [state, accepted_until, note, who, merchant_id, signature, revision];
+      const result = await writer.commit({ steps: [{ write: 'save_difference', values, changes: 1 }], audit });
+      const group = await difference.get(merchant_id, signature);
+      if (group === undefined) {
+        throw new PuenteError('not_found', `The merchant ${merchant_id} has no difference ${signature}.`);
+      }
+      if (result.kind === 'done') return group;
+      throw new PuenteError('conflict', say('refusal.difference_changed', { signature, expected: revision }));
+    },
+  };
+}
+
+const MONEY_FIRST = `CASE weight WHEN 'money' THEN 0 WHEN 'identity' THEN 1 ELSE 2 END, count DESC, merchant_id, operation, path`;
+
+/** An acceptance that has ended is shown as new, with the date it ended. */
+const SHOWN = `SELECT merchant_id, signature, operation, what, path, legacy, orders,
+  CASE WHEN state = 'accepted' AND accepted_until <= (SELECT ?) THEN 'new' ELSE state END AS state,
+  accepted_until, note, who, count, first_at, last_at, sample, tables_revision, revision FROM differences`;
+
+/** '' stands for none in the key. */
+function verdictOf(row: VerdictRow): VerdictRow {
+  const orNull = (text: string | null) => (text === '' ? null : text);
+  return { ...row, code: orNull(row.code), error: orNull(row.error), detail: orNull(row.detail) };
+}
+
+// Verdicts by day: what was judged, and how many merchants had which.
+
+/** Days are half open: [since, until). */
+export function readinessDayMethods(
+  reader: Reader,
+  writer: Writer,
+): Pick<Store, 'keepReadiness' | 'readinessDays' | 'readinessSince' | 'judgedOn'> {
+  const run = filteredReads(reader);
+  const first = reader.prepare<[], { day: number | null }>('SELECT min(day) AS day FROM readiness_days');
+  const judged = reader.prepare<[number], { merchant_id: string }>(
+    'SELECT merchant_id FROM readiness_days WHERE day = ? ORDER BY merchant_id',
+  );
+  return {
+    async keepReadiness(rows) {
+      const values = JSON.stringify(rows.map(({ merchant_id, day, verdict }) => [merchant_id, day, verdict]));
+      const shared = rows.map(({ merchant_id }) => merchantLock(merchant_id));
+      await writer.commit({ steps: [{ write: 'keep_readiness', values: [values] }], locks: { shared } });
+    },
+    async readinessDays({ merchant_id, since_day, until_day }) {
+      const { where, values } = whereOf([
+        ['merchant_id = ?', merchant_id],
+        ['day >= ?', since_day],
+        ['day < ?', until_day],
+      ]);
+      return run<ReadinessDay>(
+        `SELECT day, verdict, count(*) AS merchants FROM readiness_days WHERE ${where} GROUP BY day, verdict ORDER BY day, verdict`,
+        values,
+      );
+    },
+    readinessSince: async () => (await first.get())?.day ?? null,
+    judgedOn: async (day) => (await judged.all(day)).map(({ merchant_id }) => merchant_id),
+  };
+}
+
+// What was called: calls by day, the units that were named, and what could not be kept.
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** From one merchant to the next by the key, so that it costs as much as there are merchants, not as there is traffic. */
+const CALLED = `WITH RECURSIVE called (id) AS (
+    SELECT min(merchant_id) FROM traffic
+    UNION ALL SELECT (SELECT min(merchant_id) FROM traffic WHERE merchant_id > called.id) FROM called WHERE id IS NOT NULL
+  ) SELECT id FROM called WHERE id IS NOT NULL`;
+
+/** Days are half open: [since, until). */
+export function trafficMethods(
+  reader: Reader,
+  writer: Writer,
+): Pick<Store, 'traffic' | 'calledMerchants' | 'units' | 'noteShed' | 'shed'> {
+  const run = filteredReads(reader);
+  const called = reader.prepare<[], { id: string }>(CALLED);
+  const units = reader.prepare<[string], SeenUnit>('SELECT * FROM seen_units WHERE merchant_id = ? ORDER BY slot');
+  const shed = reader.prepare<[number, number], { shadow: number; evidence: number }>(
+    `SELECT coalesce(sum(count) FILTER (WHERE reason = 'shadow'), 0) AS shadow,
+       coalesce(sum(count) FILTER (WHERE reason = 'evidence'), 0) AS evidence FROM shed WHERE day >= ? AND day < ?`,
+  );
+  return {
+    async traffic(filter) {
+      const { where, values } = whereOf([
+        ['merchant_id = ?', filter.merchant_id],
+        ['day >= ?', filter.since_day],
+        ['day < ?', filter.until_day],
+      ]);
+      return run<Traffic>(
+        `SELECT * FROM traffic WHERE ${where} ORDER BY merchant_id, day, operation, lane, outcome`,
+        values,
+      );
+    },
+    calledMerchants: async () => (await called.all()).map(({ id }) => id),
+    units: async (merchant_id) => units.all(merchant_id),
+    async noteShed(reason, count, at) {
+      await writer.commit({ steps: [{ write: 'add_shed', values: [Math.floor(at / DAY_MS), reason, count] }] });
+    },
+    shed: async (since_day, until_day) => (await shed.get(since_day, until_day)) ?? { shadow: 0, evidence: 0 },
+  };
+}

@@ -1,0 +1,198 @@
+/** What moving merchants needs: sales on legacy, proposed moves and bulk moves. */
+import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import {
+  type BulkMove,
+  LATE_EFFECT_MS,
+  type LegacySale,
+  type LegacySaleChange,
+  type Proposal,
+} from '../proxy/records/routing.ts';
+import type { AuditEntry, Store } from '../proxy/store.ts';
+import { filteredReads, type Reader, type Step, type Unit, type Value, type Writer, whereOf } from './engine.ts';
+import { rowLock } from './locks.ts';
+import { HOLDING } from './writes.ts';
+
+/** The columns of a LegacySale; `sequence` stays with the store. */
+export const SALE = `id, merchant_id, family, work, unit, slot, legacy_id, client_reference, state, unproven_token,
+  ends_at, created_at, updated_at`;
+
+type SaleMethods = Pick<
+  Store,
+  'saveLegacySale' | 'legacySale' | 'openLegacySales' | 'legacySalesByReference' | 'tidyLegacySales'
+>;
+
+/** @returns until when legacy may hold a unit of a merchant, by what is written now; epoch ms, 0 for a merchant that has nothing there. */
+export function heldUntilRead(reader: Reader): (merchant_id: string) => Promise<number> {
+  const read = reader.prepare<[string], { ends_at: number }>(
+    `SELECT ends_at FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
+       AND ${HOLDING} ORDER BY ends_at DESC LIMIT 1`,
+  );
+  return async (merchant_id) => (await read.get(merchant_id))?.ends_at ?? 0;
+}
+
+export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number): SaleMethods {
+  const byLegacy = reader.prepare<[string], LegacySale>(
+    `SELECT ${SALE} FROM legacy_sales WHERE legacy_id = (SELECT ?) ORDER BY sequence DESC LIMIT 1`,
+  );
+  const open = reader.prepare<[string, number, number], LegacySale>(
+    `SELECT ${SALE} FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
+       AND ${HOLDING} AND ends_at > (SELECT ?) ORDER BY sequence LIMIT (SELECT ?)`,
+  );
+  const byReference = reader.prepare<[string, string, number], LegacySale>(
+    `SELECT ${SALE} FROM legacy_sales WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
+       ORDER BY sequence DESC LIMIT (SELECT ?)`,
+  );
+  const old = reader.prepare<[number, number, number], { sequence: number }>(
+    `SELECT sequence FROM legacy_sales INDEXED BY legacy_sales_by_age WHERE created_at < (SELECT ?)
+       AND NOT (${HOLDING} AND ends_at > (SELECT ?)) ORDER BY created_at LIMIT ?`,
+  );
+  return {
+    async saveLegacySale(id, change) {
+      const at = now();
+      const steps: Step[] = [{ write: 'update_legacy_sale', values: [...valuesOfChange(change, at), id], changes: 1 }];
+      if (change.state === 'OPEN' || change.slot !== undefined)
+        steps.push({ write: 'end_earlier_legacy_sales', values: [at, id, at - LATE_EFFECT_MS] });
+      const result = await writer.commit({ steps });
+      if (result.kind === 'done') return;
+      throw new PuenteError('not_found', `There is no sale ${id} born on legacy: nothing was changed.`);
+    },
+    legacySale: async (legacy_id) => (await byLegacy.get(legacy_id)) ?? null,
+    openLegacySales: async (merchant_id, at, limit) => await open.all(merchant_id, at, limit),
+    legacySalesByReference: async (merchant_id, reference, limit) =>
+      await byReference.all(merchant_id, reference, limit),
+    async tidyLegacySales(before, at, limit) {
+      const gone = (await old.all(before, at, limit)).map(({ sequence }) => sequence);
+      if (gone.length === 0) return 0;
+      const values = [JSON.stringify(gone)];
+      const result = await writer.commit({ steps: [{ write: 'delete_legacy_sales', values }] });
+      if (result.kind === 'done') return gone.length;
+      throw new PuenteError('store_failed', 'Old sales born on legacy were not deleted: try again.');
+    },
+  };
+}
+
+/** What was being carried when the last process ended is in doubt. @param now epoch ms. */
+export function doubtLegacySales(now: number): Unit {
+  return { steps: [{ write: 'doubt_legacy_sales', values: [now] }] };
+}
+
+/** The values of `update_legacy_sale`, in its order and before its id. */
+function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
+  const given = (value: string | null | undefined): Value[] => (value === undefined ? [0, null] : [1, value]);
+  return [
+    change.state ?? null,
+    ...given(change.legacy_id),
+    change.unit ?? null,
+    ...given(change.slot),
+    change.unproven_token === null ? 1 : 0,
+    change.ends_at ?? null,
+    change.state === undefined ? null : (change.at ?? now),
+  ];
+}
+
+/** The values of `insert_legacy_sale`, in its order and before its guard. */
+export function valuesOfSale(sale: LegacySale): Value[] {
+  return [
+    sale.id,
+    sale.merchant_id,
+    sale.family,
+    sale.work,
+    sale.unit,
+    sale.slot,
+    sale.legacy_id,
+    sale.client_reference,
+    sale.state,
+    sale.unproven_token,
+    sale.ends_at,
+    sale.created_at,
+    sale.updated_at,
+  ];
+}
+
+// Moves of merchants: those that wait for a second person, and many in a row.
+
+type MoveMethods = Pick<Store, 'saveProposal' | 'proposal' | 'proposals' | 'saveBulkMove' | 'bulkMove' | 'bulkMoves'>;
+
+export function moveMethods(reader: Reader, writer: Writer, now: () => number): MoveMethods {
+  const run = filteredReads(reader);
+  const proposal = reader.prepare<[string], ProposalRow>(`SELECT ${PROPOSAL} FROM proposals WHERE id = ?`);
+  const bulk = reader.prepare<[string], BulkRow>(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`);
+  const bulks = reader.prepare<[string, number], BulkRow>(
+    `SELECT ${BULK} FROM bulk_moves WHERE state IN (SELECT value FROM json_each(?)) ORDER BY sequence DESC LIMIT ?`,
+  );
+  return {
+    async saveProposal(one, audit) {
+      const { id, merchant_id, reason, proposed_by, proposed_at, expires_at, state, decided_by, decided_at } = one;
+      const move = JSON.stringify(one.move);
+      const values = [
+        id,
+        merchant_id,
+        move,
+        reason,
+        proposed_by,
+        proposed_at,
+        expires_at,
+        state,
+        decided_by,
+        decided_at,
+      ];
+      const result = await writer.commit(unitOf({ write: 'save_proposal', values, changes: 1 }, audit, id));
+      if (result.kind === 'done') return;
+      throw new PuenteError('conflict', say('refusal.proposal_decided', { id }));
+    },
+    proposal: async (id) => (await proposal.all(id)).map(proposalOf)[0] ?? null,
+    async proposals(filter, limit) {
+      const { where, values } = whereOf([
+        ['merchant_id = ?', filter.merchant_id],
+        ['state = ?', filter.state],
+      ]);
+      const sql = `SELECT ${PROPOSAL} FROM proposals WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
+      return (await run<ProposalRow>(sql, [...values, limit])).map(proposalOf);
+    },
+    async saveBulkMove(one, expected_revision, audit) {
+      const updated_at = now();
+      const result = await writer.commit(unitOf(bulkStep(one, expected_revision, updated_at), audit, one.id));
+      if (result.kind === 'done') return { ...one, revision: expected_revision + 1, updated_at };
+      throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected: expected_revision }));
+    },
+    bulkMove: async (id) => (await bulk.all(id)).map(bulkOf)[0] ?? null,
+    bulkMoves: async (states, limit) => (await bulks.all(JSON.stringify(states), limit)).map(bulkOf),
+  };
+}
+
+const PROPOSAL = 'id, merchant_id, move, reason, proposed_by, proposed_at, expires_at, state, decided_by, decided_at';
+interface ProposalRow extends Omit<Proposal, 'move'> {
+  move: string;
+}
+
+function proposalOf(row: ProposalRow): Proposal {
+  return { ...row, move: JSON.parse(row.move) };
+}
+
+const BULK = 'id, move, reason, who, per_day, items, state, detail, created_at, updated_at, revision';
+interface BulkRow extends Omit<BulkMove, 'move' | 'items'> {
+  move: string;
+  items: string;
+}
+
+function bulkOf(row: BulkRow): BulkMove {
+  return { ...row, move: JSON.parse(row.move), items: JSON.parse(row.items) };
+}
+
+function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
+  const { id, reason, who, per_day, state, detail, created_at } = one;
+  const [move, items] = [JSON.stringify(one.move), JSON.stringify(one.items)];
+  if (expected_revision === 0) {
+    const values = [id, move, reason, who, per_day, items, state, detail, created_at, updated_at];
+    return { write: 'insert_bulk_move', values, changes: 1 };
+  }
+  const values = [per_day, items, state, detail, updated_at, id, expected_revision];
+  return { write: 'update_bulk_move', values, changes: 1 };
+}
+
+/** Of two that change one row at a time the one that asked first is the one that did. */
+function unitOf(step: Step, audit: AuditEntry | null, id: string): Unit {
+  const locks = { alone: [rowLock(id)] };
+  return audit === null ? { steps: [step], locks } : { steps: [step], audit, locks };
+}

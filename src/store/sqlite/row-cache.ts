@@ -1,0 +1,226 @@
+/** Rows that are kept as they were read: every call looks at its merchant and token several times, tills poll the same sale, and all of them change rarely. */
+import { createPassing, createRecent } from '../../proxy/lru.ts';
+import type { Link } from '../../proxy/sales/link.ts';
+import type { Store } from '../../proxy/store.ts';
+import { LINK } from '../columns.ts';
+import type { Step, Unit } from '../engine.ts';
+import { type WriteName, writes } from '../writes.ts';
+
+/** Rows, and what is told by them: which link a merchant order is, which a reference names, until when legacy may hold a unit of a merchant. */
+export type KnownKind = 'merchant' | 'token' | 'link' | 'merchant_order' | 'reference' | 'held_until';
+
+export interface KnownRows {
+  /** What was read last, while nothing that is being written could have changed it. That somebody is not there is kept of merchants and tokens alone. */
+  get<Row>(kind: KnownKind, key: string, read: () => Promise<Row | null>): Promise<Row | null>;
+  /** Hands on the commit of a unit; until one that may change such rows has ended, they are read from the file. */
+  during<Result>(unit: Unit, commit: Promise<Result>): Promise<Result>;
+}
+
+/** So many are kept of each, those in use lately; of links fewer, because an order hangs on each of them, or many ids on a reference. */
+const LIMITS: Readonly<Record<KnownKind, number>> = {
+  merchant: 10_000,
+  token: 10_000,
+  link: 1_000,
+  merchant_order: 10_000,
+  reference: 1_000,
+  held_until: 10_000,
+};
+
+/** Right only where all writing goes by one queue, as the instance lock makes sure. */
+export function createKnownRows(): KnownRows {
+  const kept = {
+    merchant: keptRows(LIMITS.merchant),
+    token: keptRows(LIMITS.token),
+    link: keptRows(LIMITS.link),
+    merchant_order: keptRows(LIMITS.merchant_order),
+    reference: keptRows(LIMITS.reference),
+    held_until: keptRows(LIMITS.held_until),
+  };
+  return {
+    get<Row>(kind: KnownKind, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
+      const rows = kept[kind];
+      if (rows.isChanging(key)) return read();
+      // A kind's rows are all of one form; kept as the promise that is answered, none has to be made for each read.
+      const known = rows.get(key) as Promise<Row | null> | undefined;
+      return known ?? readAnew(kind, rows, key, read);
+    },
+    during(unit, commit) {
+      const changes: Change[] = [];
+      for (const step of unit.steps) changes.push(...changesOf(step)); // `flatMap` takes three times as long
+      if (changes.length === 0) return commit;
+      for (const { kind, key } of changes) kept[kind].begin(key);
+      const end = (): void => {
+        for (const { kind, key } of changes) kept[kind].end(key);
+      };
+      // Before whoever waits for the commit goes on: they wait for it from now on at the earliest.
+      commit.then(end, end);
+      return commit;
+    },
+  };
+}
+
+async function readAnew<Row>(
+  kind: KnownKind,
+  rows: Kept,
+  key: string,
+  read: () => Promise<Row | null>,
+): Promise<Row | null> {
+  const before = rows.changes();
+  const row = await read();
+  if (rows.changes() !== before || !isKept(kind, row)) return row;
+  rows.set(key, Promise.resolve(row === null ? null : Object.freeze(row)));
+  return row;
+}
+
+/** Openings of links are many, and none of them would find a link known that was missing. */
+function isKept(kind: KnownKind, row: unknown): boolean {
+  return row !== null || kind === 'merchant' || kind === 'token';
+}
+
+/** Rows that a step may change; a null key means any of the kind. */
+interface Change {
+  kind: KnownKind;
+  key: string | null;
+}
+
+const ANY: readonly (readonly [RegExp, Change])[] = [
+  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) (?:merchants|tokens)\b/, { kind: 'merchant', key: null }],
+  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) (?:merchants|tokens)\b/, { kind: 'token', key: null }],
+  // A new one has never been read.
+  [/\b(?:UPDATE|DELETE FROM) links\b/, { kind: 'link', key: null }],
+  [/\b(?:UPDATE|DELETE FROM) links\b/, { kind: 'merchant_order', key: null }],
+  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) links\b/, { kind: 'reference', key: null }],
+  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) legacy_sales\b/, { kind: 'held_until', key: null }],
+];
+const LINK_COLUMNS = LINK.split(/,\s*/);
+const MERCHANT_AT = LINK_COLUMNS.indexOf('merchant_id');
+const REFERENCE_AT = LINK_COLUMNS.indexOf('client_reference');
+const byWrite = new Map(
+  Object.entries(writes).map(([name, sql]) => [
+    name as WriteName, // the keys are those of `writes`
+    ANY.filter(([changes]) => changes.test(sql)).map(([, change]) => change),
+  ]),
+);
+
+function changesOf({ write, values }: Step): readonly Change[] {
+  // By far the commonest, once or twice for each sale: it ends in `WHERE legacy_id = ? AND revision = ?`. No reference changes.
+  if (write === 'update_link') return [{ kind: 'link', key: String(values.at(-2)) }];
+  if (write === 'hear_notice') return [{ kind: 'link', key: String(values[0]) }];
+  if (write === 'insert_link')
+    return [{ kind: 'reference', key: referenceKey(values[MERCHANT_AT], values[REFERENCE_AT]) }];
+  return byWrite.get(write) ?? [];
+}
+
+/** Rows of one kind, and which of them are being changed. */
+function keptRows(limit: number) {
+  let rows = createRecent<Promise<unknown>>(limit);
+  /** Changes under way, by key; '' is every key. */
+  const changing = createPassing<number>();
+  /** Rises with each change, so that nothing is kept that was read before it. */
+  let changes = 0;
+  const forget = (key: string | null): void => {
+    if (key === null) rows = createRecent(limit);
+    else rows.delete(key);
+  };
+  const count = (key: string | null, by: number): void => {
+    const left = (changing.get(key ?? '') ?? 0) + by;
+    if (left === 0) changing.delete(key ?? '');
+    else changing.set(key ?? '', left);
+  };
+  return {
+    get: (key: string) => rows.get(key),
+    set: (key: string, row: Promise<unknown>) => rows.set(key, row),
+    changes: () => changes,
+    isChanging: (key: string) => changing.size > 0 && (changing.has('') || changing.has(key)),
+    begin(key: string | null) {
+      changes++;
+      count(key, 1);
+      forget(key);
+    },
+    // Nothing to forget: what is read while a change is under way is not kept, and what was read before it neither.
+    end: (key: string | null) => count(key, -1),
+  };
+}
+
+type Kept = ReturnType<typeof keptRows>;
+
+/** A merchant's id has no blank in it; of a reference the file holds what UTF-8 can. */
+export function referenceKey(merchant_id: unknown, reference: unknown): string {
+  return `${merchant_id} ${String(reference).toWellFormed()}`;
+}
+
+// The reads that tills repeat, done in the file only when what they tell is not known.
+
+/** A search shows fifty; who gives all sales one reference must not fill the memory, nor drive the links of others out of it. */
+const KEPT_LINKS = 51;
+
+type KnownReads = Pick<
+  Store,
+  'merchant' | 'token' | 'link' | 'linkByMerchantOrder' | 'linksByClientReference' | 'heldByLegacy'
+>;
+
+/**
+ * The same methods, which read from the file only what is not known.
+ * @param heldUntil until when legacy may hold a unit of a merchant, in epoch ms.
+ */
+export function withKnownRows<Methods extends KnownReads>(
+  methods: Methods,
+  heldUntil: (merchant_id: string) => Promise<number>,
+  known: () => KnownRows,
+): Methods {
+  const link: Store['link'] = (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id));
+  const merchant: Store['merchant'] = (id) => known().get('merchant', id, () => methods.merchant(id));
+  const token: Store['token'] = (fingerprint) => known().get('token', fingerprint, () => methods.token(fingerprint));
+  const merchantWithToken: Store['merchantWithToken'] = async (merchant_id, fingerprint) => {
+    // The token first: the merchant that is read after it has the site that it was accepted with.
+    const accepted = await token(fingerprint);
+    const its = await merchant(merchant_id);
+    if (its === null) return null;
+    const accepted_until = accepted?.merchant_id === merchant_id ? accepted.accepted_until : null;
+    // A look of its own is no slower here, and most of those who name a unit need none.
+    return { merchant: its, accepted_until, is_free: false };
+  };
+  return {
+    ...methods,
+    merchant,
+    token,
+    merchantWithToken,
+    link,
+    linkByMerchantOrder: async (id) => {
+      const read: { link?: Link | null } = {};
+      const legacy_id = await known().get('merchant_order', String(id), async () => {
+        read.link = await methods.linkByMerchantOrder(id);
+        return read.link === null ? null : read.link.legacy_id;
+      });
+      return read.link !== undefined || legacy_id === null ? (read.link ?? null) : link(legacy_id);
+    },
+    linksByClientReference: async (merchant_id, reference, limit) => {
+      const read: { links?: Link[] } = {};
+      const look = async (): Promise<Referenced | null> => {
+        read.links = await methods.linksByClientReference(merchant_id, reference, limit);
+        if (read.links.length > KEPT_LINKS) return null;
+        return { ids: read.links.map(({ legacy_id }) => legacy_id), is_all: read.links.length < limit };
+      };
+      const found = await known().get('reference', referenceKey(merchant_id, reference), look);
+      if (read.links !== undefined || found === null) return read.links ?? [];
+      if (!found.is_all && found.ids.length < limit)
+        return methods.linksByClientReference(merchant_id, reference, limit);
+      return (await Promise.all(found.ids.slice(0, limit).map(link))).filter((one) => one !== null);
+    },
+    heldByLegacy: async (merchant_id, slot, now, which) => {
+      // Known of the merchant, not of its units: most merchants have nothing there, and one has thousands of units.
+      const known_until = await known().get('held_until', merchant_id, async () => ({
+        at: await heldUntil(merchant_id),
+      }));
+      const is_free = known_until !== null && now >= known_until.at;
+      return is_free ? null : methods.heldByLegacy(merchant_id, slot, now, which);
+    },
+  };
+}
+
+/** Links that a reference names, newest first. */
+interface Referenced {
+  ids: readonly string[];
+  /** Nobody who asks for more would be told more. */
+  is_all: boolean;
+}
