@@ -11,8 +11,7 @@ import { type NotifierParts, startNotifier } from '../proxy/notices/notifier.ts'
 import { targetOf } from '../proxy/notices/request.ts';
 import type { Notice } from '../proxy/records/notices.ts';
 import type { Runtime } from '../proxy/runtime.ts';
-import { startReconciler } from '../proxy/sales/events.ts';
-import { startCompleter } from '../proxy/sales/recover.ts';
+import { startCompleter, startReconciler } from '../proxy/sales/workers.ts';
 import { Secret } from '../proxy/secret.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
 import type { Telemetry } from '../proxy/telemetry/telemetry.ts';

@@ -1,7 +1,7 @@
 /** What the tests of the signature and of the vault leave open: odd headers, and what stores hold already. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type SignedDelivery, verifyOrderSignature } from '../../src/proxy/http/webhooks.ts';
+import { type SignedDelivery, verifyOrderSignature } from '../../src/proxy/http/signature.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import { createVault } from '../../src/proxy/vault.ts';
 

@@ -8,7 +8,7 @@ import { createIntent } from '../../src/proxy/point/create.ts';
 import { getIntent } from '../../src/proxy/point/read.ts';
 import { createDynamicCode } from '../../src/proxy/qr/create.ts';
 import type { Merchant, Stage } from '../../src/proxy/routing/merchant.ts';
-import { openSale, type Sale } from '../../src/proxy/sales/create.ts';
+import { noteOwnDoubt, openSale, type Sale } from '../../src/proxy/sales/create.ts';
 import type { Link, LinkChange } from '../../src/proxy/sales/link.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
 import { Secret } from '../../src/proxy/secret.ts';
@@ -445,6 +445,19 @@ describe('a terminal that has something', () => {
     const draft = newDraft();
     expect(told(await stand.runtime.inExchange(draft, () => open(OTHER))).status).toBe(409);
     expect(draft.by_doubt).toBe(true);
+  });
+
+  it.each<[string, LinkChange | null, number, boolean]>([
+    ['being sent, by another till that is busy', { state: 'SENDING' }, 0, false],
+    ['being sent, later than its till waits', { state: 'SENDING' }, 60_000, true],
+    ['gone, erased meanwhile', null, 0, false],
+  ])('a refusal because of a create that is %s', async (_what, change, later_ms, is_doubt) => {
+    const link = await live(change ?? {});
+    stand.now += later_ms;
+    const draft = newDraft();
+    const holder = change === null ? { ...link, legacy_id: '00000000-0000-7000-8000-000000000000' } : link;
+    await stand.runtime.inExchange(draft, () => noteOwnDoubt(stand.runtime, holder));
+    expect(draft.by_doubt ?? false).toBe(is_doubt);
   });
 
   it('another sale finds it over, and goes on', async () => {

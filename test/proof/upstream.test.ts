@@ -2,7 +2,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { Client, type Dispatcher } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Reception, type SentMark, type SentWatch, watchSending } from '../../src/proxy/upstream/client.ts';
+import { Reception, type SentMark, type SentWatch, watchSending } from '../../src/proxy/upstream/reception.ts';
 import { answer, onRequest, startPeer } from '../proxy/upstream/peer.ts';
 
 const MAX_BYTES = 64;

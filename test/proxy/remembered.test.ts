@@ -62,3 +62,12 @@ it.each<[string, () => Memory, number]>([
   expect(known).toBeLessThanOrEqual(capacity);
   expect([memory.knows(`key ${MANY - 1}`), memory.knows('key 0')]).toEqual([true, false]);
 });
+
+it('a read that began later than the clock now says counts as none [F47]', () => {
+  const clock = { now: 10 };
+  const reads = createRecentReads(() => clock.now);
+  reads.mark('order', 10, reads.begin());
+  expect(reads.last('order')).toBe(10);
+  clock.now = 9;
+  expect(reads.last('order')).toBe(0);
+});

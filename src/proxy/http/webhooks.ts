@@ -1,6 +1,3 @@
-/** The door for `order` webhooks: raw bytes, signature, inbox commit, and only then 200 (DESIGN decision 7). */
-
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
 import { type OrderEvent, orderEvent } from '../../contract/events.ts';
 import { ORDER_ID, ORDER_REFERENCE, USER_ID } from '../../contract/identifiers.ts';
@@ -10,6 +7,7 @@ import type { Secret } from '../secret.ts';
 import { sendAnswer } from './answer.ts';
 import { answered } from './legacy-answer.ts';
 import { peekBody, singleHeaders } from './request.ts';
+import { verifyOrderSignature } from './signature.ts';
 
 /** A real event is below 4 KiB. */
 const MAX_EVENT_BYTES = 65_536;
@@ -179,86 +177,4 @@ function jsonOrNothing(body: Buffer): unknown {
   } catch {
     return {};
   }
-}
-
-// Checks the signature of an `order` webhook over every casing and time unit in use. Source: `orders-api.md` §4.2.
-
-export interface SignedDelivery {
-  /** `data.id` of the query string, as it came; the signature is over this one. */
-  query_id: string | null;
-  /** `data.id` of the body, which nothing signs. */
-  body_id: string | null;
-  /** `X-Request-Id`. */
-  request_id: string | null;
-  /** `X-Signature`: `ts=…,v1=…`. */
-  signature_header: string | null;
-  secret: Secret;
-}
-
-/**
- * Checks a delivery. `timestamp_ms` is the sender's time, epoch ms, also when the check fails; null when unreadable.
- * The body is not part of what is signed, so a body that names another order than the query is not verified.
- * There is no time window: a replay is only a hint to read again (`reliability.md` §3.11.6). Never throws.
- */
-export function verifyOrderSignature(delivery: SignedDelivery): { verified: boolean; timestamp_ms: number | null } {
-  const parts = readHeader(delivery.signature_header);
-  if (parts === null) return { verified: false, timestamp_ms: null };
-  const timestamp_ms = readTimestamp_ms(parts.ts);
-  const secret = delivery.secret.reveal();
-  if (timestamp_ms === null || secret === '' || !DIGEST.test(parts.v1) || namesAnother(delivery)) {
-    return { verified: false, timestamp_ms };
-  }
-  const given = Buffer.from(parts.v1, 'hex');
-  let verified = false;
-  for (const id of castings(delivery.query_id)) {
-    const expected = createHmac('sha256', secret)
-      .update(manifest(id, delivery.request_id, parts.ts))
-      .digest();
-    // No early end: every casting is tried, whichever fits.
-    verified = timingSafeEqual(given, expected) || verified;
-  }
-  return { verified, timestamp_ms };
-}
-
-/** SHA-256 as hex; another length would make the constant-time comparison throw (F103). */
-const DIGEST = /^[0-9a-f]{64}$/i;
-/** Far above any real header; longer ones are not even split. */
-const MAX_HEADER_CHARACTERS = 1024;
-
-/** The header's two parts in any order and spacing; null when one is missing or given twice. */
-function readHeader(header: string | null): { ts: string; v1: string } | null {
-  if (header === null || header.length > MAX_HEADER_CHARACTERS) return null;
-  const found = new Map<string, string>();
-  for (const part of header.split(',')) {
-    const at = part.indexOf('=');
-    const name = part.slice(0, Math.max(at, 0)).trim().toLowerCase();
-    if (name !== 'ts' && name !== 'v1') continue;
-    if (found.has(name)) return null;
-    found.set(name, part.slice(at + 1).trim());
-  }
-  const ts = found.get('ts');
-  const v1 = found.get('v1');
-  return ts === undefined || v1 === undefined ? null : { ts, v1 };
-}
-
-/** Seconds (10 digits) and milliseconds (13) are both live; the number of digits decides. */
-function readTimestamp_ms(ts: string): number | null {
-  if (/^\d{10}$/.test(ts)) return Number(ts) * 1000;
-  return /^\d{13}$/.test(ts) ? Number(ts) : null;
-}
-
-function namesAnother({ query_id, body_id }: SignedDelivery): boolean {
-  return query_id !== null && body_id !== null && query_id.toLowerCase() !== body_id.toLowerCase();
-}
-
-/** The vendor's libraries disagree on the id's case, so each one is tried, once. */
-function castings(id: string | null): Iterable<string | null> {
-  return id === null || id === '' ? [null] : new Set([id, id.toLowerCase(), id.toUpperCase()]);
-}
-
-/** Parts that are absent are left out, with their name. */
-function manifest(id: string | null, request_id: string | null, ts: string): string {
-  const idPart = id === null ? '' : `id:${id};`;
-  const requestPart = request_id === null || request_id === '' ? '' : `request-id:${request_id};`;
-  return `${idPart}${requestPart}ts:${ts};`;
 }

@@ -12,7 +12,7 @@ import type { Runtime } from '../runtime.ts';
 import { openSale } from '../sales/create.ts';
 import { isPaid, type Link, slotOf } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
-import { clearPointOfSale, inTurn } from './cancel.ts';
+import { clearPointOfSale, inTurn } from './clear.ts';
 import { keepCall, keptBody } from './held-body.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 

@@ -1,10 +1,8 @@
 /** Events: hints to look at an order, never the truth themselves (DESIGN decision 7, `reliability.md` §3.11). */
 import { ORDER_ID } from '../../contract/identifiers.ts';
-import { type Loop, startLoop, workOn } from '../loop.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';
 import { type InboxEvent, LONGEST_EVENT_WAIT_MS, PARKED_FOR_MS } from '../store.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
 import { noteId } from './create.ts';
 import type { Link, LinkState } from './link.ts';
 import { adoptLost } from './orphans.ts';
@@ -157,40 +155,4 @@ async function done(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
   runtime.count('events', 'done');
   await runtime.store.saveEvent(event.sequence, { state: 'done', attempts: event.attempts + 1 });
   return 'done';
-}
-
-// Reads the orders that events point at: the inbox, taken from the store.
-
-const POLL_MS = 250;
-
-/**
- * Events of one order are handled one after the other.
- * @param rests true while the service asked for fewer calls.
- */
-export function startReconciler(
-  runtime: Runtime,
-  concurrency: number,
-  rests: () => boolean,
-  telemetry: Telemetry | null,
-): Loop {
-  return startLoop({
-    rests,
-    name: 'reconciler',
-    poll_ms: POLL_MS,
-    concurrency,
-    take: (limit) => runtime.store.dueEvents(runtime.clock.now(), limit),
-    key: (event) => event.order_id ?? event.reference ?? String(event.sequence),
-    about: (event) => (event.order_id === null ? {} : { order_id: event.order_id }),
-    handle: (event) =>
-      workOn(runtime, telemetry, { name: 'event', legacy_id: null, merchant_id: event.user_id }, () =>
-        follow(runtime, event),
-      ),
-    log: runtime.log,
-  });
-}
-
-/** An event that only waits for its turn came to nothing yet. */
-async function follow(runtime: Runtime, event: InboxEvent): Promise<string | null> {
-  const end = await handleEvent(runtime, event);
-  return end === 'in_turn' ? null : end;
 }

@@ -1,14 +1,11 @@
 /** Recovery of sales that no request is waiting for: finish, settle, look at, or give up (`reliability.md` §3.7, §3.8). */
 import { say } from '../../locales/sentences.ts';
 import { tickOf } from '../clock.ts';
-import { type Loop, startLoop, workOn } from '../loop.ts';
-import { createPassing } from '../lru.ts';
-import { lookAfterRefunds } from '../payments/refund-recovery.ts';
+import { lookAfterRefunds } from '../payments/refund-follow-up.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import { PARKED_FOR_MS } from '../store.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Link, LinkChange } from './link.ts';
 import { endOfMerchantOrder } from './order-transition.ts';
 import { lookAtLink, markSent, readableOrder, refreshLink, sendCancel } from './refresh.ts';
@@ -214,99 +211,4 @@ async function reportUnclaimed(runtime: Runtime, link: Link, what: string, chang
 async function postpone(runtime: Runtime, link: Link, change: { state?: 'IN_DOUBT' }): Promise<void> {
   const next_check_at = runtime.clock.now() + LATER_MS;
   await changeLink(runtime, link, () => ({ change: { ...change, next_check_at } }));
-}
-
-// Finishes creates in doubt and settles links nobody claimed: due links, taken from the store, fair by merchant.
-
-const POLL_MS = 250;
-/** One merchant's backlog takes a quarter of the places while others have work, and leaves a quarter free while nobody has. */
-const SHARE = 4;
-
-/** Read together, so that a backlog of thousands is not asked for once for every link of it. */
-const PAGE = 64;
-
-/**
- * @param concurrency how many links are worked on at once (`reliability.md` §3.7: 8).
- * @param rests true while the service asked for fewer calls.
- */
-export function startCompleter(
-  runtime: Runtime,
-  concurrency: number,
-  rests: () => boolean,
-  telemetry: Telemetry | null,
-): Loop {
-  const share = Math.max(1, Math.floor(concurrency / SHARE));
-  const running = new Map<string, number>();
-  const count = (merchant_id: string, change: number): void => {
-    const next = (running.get(merchant_id) ?? 0) + change;
-    if (next > 0) running.set(merchant_id, next);
-    else running.delete(merchant_id);
-  };
-  const isFull = (merchant_id: string): boolean => {
-    const isAlone = running.size === 0 || (running.size === 1 && running.has(merchant_id));
-    return (running.get(merchant_id) ?? 0) >= (isAlone ? Math.max(share, concurrency - share) : share);
-  };
-  const mayStart = (link: Link): boolean => !isFull(link.merchant_id);
-  const full = (): string[] => [...running.keys()].filter(isFull);
-  const pages = createPages(runtime, mayStart, full);
-  return startLoop({
-    name: 'completer',
-    poll_ms: POLL_MS,
-    concurrency,
-    take: pages.take,
-    rests,
-    mayStart,
-    key: (link) => link.legacy_id,
-    handle: async (link) => {
-      count(link.merchant_id, 1);
-      pages.started(link);
-      const { legacy_id, merchant_id } = link;
-      try {
-        await workOn(runtime, telemetry, { name: 'recovery', legacy_id, merchant_id }, async () => {
-          await lookAfter(runtime, link);
-          return null;
-        });
-      } finally {
-        count(link.merchant_id, -1);
-        pages.ended(link);
-      }
-    },
-    about: ({ legacy_id, merchant_id }) => ({ merchant: merchant_id, legacy_id }),
-    log: runtime.log,
-  });
-}
-
-interface Pages {
-  take(limit: number): Promise<Link[]>;
-  /** It is being worked on, and no more to be given out. */
-  started(link: Link): void;
-  ended(link: Link): void;
-}
-
-/**
- * Gives out a page of due links before the next one is read; while nothing of it may start, it is read again once per poll.
- * A page that is a little old does no harm: whoever looks after a link reads it first, and leaves it when it is not due.
- * @param full merchants of which no more may start.
- */
-function createPages(runtime: Runtime, mayStart: (link: Link) => boolean, full: () => string[]): Pages {
-  const underWay = createPassing<true>();
-  let page: Link[] = [];
-  let read_at = Number.NEGATIVE_INFINITY;
-  const ready = (): Link[] => page.filter(mayStart);
-  return {
-    async take(limit) {
-      const now = runtime.clock.now();
-      if (ready().length === 0 && (page.length === 0 || Math.abs(now - read_at) >= POLL_MS)) {
-        read_at = now;
-        const due = await runtime.store.dueLinks(now, Math.max(limit, PAGE), full());
-        page = due.filter(({ legacy_id }) => !underWay.has(legacy_id));
-      }
-      return ready().slice(0, limit);
-    },
-    started(link) {
-      underWay.set(link.legacy_id, true);
-      page = page.filter(({ legacy_id }) => legacy_id !== link.legacy_id);
-    },
-    ended: (link) => underWay.delete(link.legacy_id),
-  };
 }

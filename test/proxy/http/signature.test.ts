@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type SignedDelivery, verifyOrderSignature } from '../../../src/proxy/http/webhooks.ts';
+import { type SignedDelivery, verifyOrderSignature } from '../../../src/proxy/http/signature.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import { whenComparisonsSay } from '../../constant-time.ts';
 

@@ -1,7 +1,7 @@
 /** Whose creates in doubt are finished first: everybody's, and many of one merchant while nobody else has any. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Loop } from '../../../src/proxy/loop.ts';
-import { startCompleter } from '../../../src/proxy/sales/recover.ts';
+import { startCompleter } from '../../../src/proxy/sales/workers.ts';
 import { BROKEN, createStand, TOKEN } from '../../proof/stand.ts';
 
 const stand = createStand();

@@ -1,0 +1,184 @@
+/** Receives the answer of one upstream call and decides what the call came to when it ends, breaks or is cut; and proves whether its bytes left (`reliability.md` §3.5). */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import { decodeUtf8, parseJson } from '../../contract/json.ts';
+import { PuenteError } from '../../error.ts';
+import { sideBySide } from '../side-by-side.ts';
+import type { UpstreamOutcome } from './upstream.ts';
+
+/** Whoever waits for answers goes on together, whatever client they came by. */
+const goOn = sideBySide<() => void>((tell) => tell());
+
+/** A class because undici drives it step by step and a timeout may end it at every one of them. */
+export class Reception {
+  /** Settles once: with the outcome, or with PuenteError bad_request when undici refused to write the request. */
+  readonly outcome: Promise<UpstreamOutcome>;
+  /** Resolves when undici has let go of the request. */
+  readonly released: Promise<void>;
+  readonly handler: Dispatcher.DispatchHandler;
+  readonly #mark: SentMark;
+  readonly #settle: PromiseWithResolvers<UpstreamOutcome>;
+  #controller: Dispatcher.DispatchController | null = null;
+  #isCut = false;
+  /** The answer has come whole, and is told in this very turn. */
+  #isWhole = false;
+
+  constructor(mark: SentMark, max_bytes: number, readRetryAfter: (header: string | undefined) => number | null) {
+    this.#mark = mark;
+    this.#settle = Promise.withResolvers();
+    this.outcome = this.#settle.promise;
+    const release = Promise.withResolvers<void>();
+    this.released = release.promise;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let status = 0;
+    let headers: IncomingHttpHeaders = {};
+    this.handler = {
+      // Comes before the head is written; a call that was cut while it waited ends here and is never sent.
+      onRequestStart: (controller) => {
+        this.#controller = controller;
+        if (this.#isCut) controller.abort(new Error('cut'));
+      },
+      onResponseStart: (_controller, statusCode, received) => {
+        status = statusCode;
+        headers = received;
+      },
+      onResponseData: (controller, chunk) => {
+        bytes += chunk.length;
+        if (bytes > max_bytes) controller.abort(new Error(`the answer is larger than ${max_bytes} bytes`));
+        else chunks.push(chunk);
+      },
+      onResponseEnd: () => {
+        this.#isWhole = true;
+        goOn(() => {
+          try {
+            const retry_after_ms = readRetryAfter(first(headers['retry-after']));
+            this.#settle.resolve(judge(status, headers, Buffer.concat(chunks), retry_after_ms));
+          } catch (error) {
+            this.#settle.resolve({ kind: 'broken', cause: `the answer could not be read: ${String(error)}` });
+          }
+          release.resolve();
+        });
+      },
+      onResponseError: (_controller, error) => {
+        this.#fail(error);
+        release.resolve();
+      },
+    };
+  }
+
+  /** Ends the call because its time is over; bound, so that it can be a listener. */
+  readonly cut = (): void => {
+    if (this.#isWhole) return;
+    this.#isCut = true;
+    this.#settle.resolve({ kind: this.#failure(), cause: 'timeout' });
+    this.#controller?.abort(new Error('timeout'));
+  };
+
+  #fail(error: Error): void {
+    if (!this.#mark.sent && codeOf(error) === 'UND_ERR_INVALID_ARG') {
+      // undici's message names the header or the path, never the value.
+      this.#settle.reject(
+        new PuenteError(
+          'bad_request',
+          `The upstream call can't be written as HTTP: ${error.message}; nothing was sent.`,
+        ),
+      );
+    } else this.#settle.resolve({ kind: this.#failure(), cause: codeOf(error) });
+  }
+
+  #failure(): 'broken' | 'not_sent' {
+    return this.#mark.sent ? 'broken' : 'not_sent';
+  }
+}
+
+/**
+ * What a complete answer is worth: a success must be JSON, since an order is made of it; an error is an error whatever
+ * its body says. Compressed answers were asked not to come (`reliability.md` §3.5).
+ */
+function judge(
+  status: number,
+  headers: IncomingHttpHeaders,
+  bytes: Buffer,
+  retry_after_ms: number | null,
+): UpstreamOutcome {
+  const encoding = first(headers['content-encoding'])?.toLowerCase() ?? 'identity';
+  if (encoding !== 'identity') return { kind: 'broken', cause: 'the answer is compressed' };
+  const body = isJson(headers) ? readJson(bytes) : undefined;
+  if (status < 300 && body === undefined) return { kind: 'broken', cause: `${status} without a JSON body` };
+  return { kind: 'answered', status, retry_after_ms, body };
+}
+
+/** A missing content type is let through to the parser; another one is not. */
+function isJson(headers: IncomingHttpHeaders): boolean {
+  const type = first(headers['content-type']);
+  return type === undefined || /^\s*application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type);
+}
+
+function readJson(bytes: Buffer): unknown {
+  try {
+    return parseJson(decodeUtf8(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+export function first(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}
+
+/** The code says enough; messages may carry parts of what was received. */
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
+}
+
+// Proves whether the bytes of one request left this process, through undici's diagnostics channels (`reliability.md`
+// §3.5).
+
+/** `sent` turns true just before undici hands the request's head to the socket, and never back. */
+export interface SentMark {
+  sent: boolean;
+}
+
+export interface SentWatch {
+  /** Runs `dispatch`; the one request it makes writes into `mark`. */
+  follow(mark: SentMark, dispatch: () => void): void;
+  stop(): void;
+}
+
+/**
+ * Ties each channel message to its call: undici makes its request object inside `dispatch`, also when the pool had queued
+ * it (it restores the caller's async context then), and names that same object when it writes it.
+ */
+export function watchSending(): SentWatch {
+  const context = new AsyncLocalStorage<SentMark>();
+  const created = (message: unknown): void => {
+    const mark = context.getStore();
+    const request = requestOf(message);
+    if (mark !== undefined && request !== null) request[MARK] = mark;
+  };
+  const writing = (message: unknown): void => {
+    const mark = requestOf(message)?.[MARK];
+    if (mark !== undefined) mark.sent = true;
+  };
+  subscribe('undici:request:create', created);
+  subscribe('undici:client:sendHeaders', writing);
+  return {
+    follow: (mark, dispatch) => context.run(mark, dispatch),
+    stop() {
+      unsubscribe('undici:request:create', created);
+      unsubscribe('undici:client:sendHeaders', writing);
+    },
+  };
+}
+
+/** On undici's own object, because a WeakMap holds on to what is long over (`proxy/http/ongoing.ts`). */
+const MARK = Symbol('mark');
+type Marked = object & { [MARK]?: SentMark };
+
+function requestOf(message: unknown): Marked | null {
+  if (typeof message !== 'object' || message === null || !('request' in message)) return null;
+  return typeof message.request === 'object' ? message.request : null;
+}
