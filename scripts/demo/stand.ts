@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { type App, startApp } from '../../src/app/app.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import type { Clock } from '../../src/proxy/runtime.ts';
+import type { Clock } from '../../src/proxy/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 
 export interface Stand {

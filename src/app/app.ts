@@ -10,14 +10,14 @@ import { loadedLate } from '../proxy/http/loaded-late.ts';
 import { createPassthrough } from '../proxy/http/passthrough.ts';
 import { type Listening, listen } from '../proxy/http/server.ts';
 import { checkUrl, type OutboundPolicy } from '../proxy/notices/guard.ts';
-import type { Runtime } from '../proxy/runtime.ts';
+import type { Ports } from '../proxy/ports.ts';
 import { Secret } from '../proxy/secret.ts';
 import { createMetrics, type Metrics } from '../proxy/telemetry/metrics.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 import { type AppParts, type Inside, observe, openInside } from './inside.ts';
 import { installationOf } from './installation.ts';
+import { closeLeftovers } from './ports.ts';
 import { doorUrl, openPublicDoor } from './public.ts';
-import { closeLeftovers } from './runtime.ts';
 import type { Started } from './welcome.ts';
 import { startWork } from './work.ts';
 import type { WorkerSide } from './workers.ts';
@@ -42,16 +42,16 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const metrics = createMetrics();
   const admission = createAdmission(config.limits, () => performance.now(), metrics.count);
   const inside = await openInside(config, parts, metrics, admission, remarks);
-  const { runtime, sandbox } = inside;
-  const readings = () => metrics.read(runtime.store, admission);
+  const { ports, sandbox } = inside;
+  const readings = () => metrics.read(ports.store, admission);
   const telemetry = await observe(config, parts, inside, readings, remarks);
   const worker = parts.joinWorkers?.(readings) ?? null;
   const policy = outboundPolicy(config);
-  const passthrough = createPassthrough(inside.legacy_url, config.limits.calls, runtime.log);
+  const passthrough = createPassthrough(inside.legacy_url, config.limits.calls, ports.log);
   const webhook_secret = config.webhook.secret ?? (sandbox === null ? null : new Secret(randomUUID()));
   let eventsWaiting = (): void => undefined; // what comes before the work has started is in the inbox
   const publicDoor = await openPublicDoor({
-    runtime,
+    ports,
     config,
     metrics,
     passthrough,
@@ -64,11 +64,11 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   policy.own_hosts.push(new URL(public_url).host);
   if (!config.outbound.allow_private) policy.own_hosts.push(...ownAddresses());
   if (sandbox === null && config.public.url === null) remarks.push(urlNotSet(public_url));
-  const work = startWork(runtime, config, metrics, policy, public_url, telemetry);
+  const work = startWork(ports, config, metrics, policy, public_url, telemetry);
   inside.onNotices(work.notices);
   eventsWaiting = work.events;
   const state = { ready: true };
-  if (sandbox !== null) attachSandbox(sandbox, runtime, webhook_secret, publicDoor.own_url, () => state.ready);
+  if (sandbox !== null) attachSandbox(sandbox, ports, webhook_secret, publicDoor.own_url, () => state.ready);
   // A made token has to be printed, and what is printed is kept in logs: that is for a first try-out alone.
   const ops_token_made = sandbox !== null && hasNoPeople(config.ops);
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
@@ -91,10 +91,10 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       passthrough.close();
       admission.stop();
       await work.stop();
-      await runtime.safety.settled();
+      await ports.evidence.safety.settled();
       await inside.settle();
       await telemetry?.stop();
-      await runtime.store.close();
+      await ports.store.close();
       await sandbox?.close();
     },
   };
@@ -136,7 +136,7 @@ async function closeDoors(
 /** The sandbox tells its events to our own door; a reset empties it, and what pointed there is closed. */
 function attachSandbox(
   { world }: Sandbox,
-  runtime: Runtime,
+  ports: Ports,
   secret: Secret | null,
   own_url: string,
   isRunning: () => boolean,
@@ -147,8 +147,8 @@ function attachSandbox(
     if (!isRunning()) return;
     world.configure(webhooks);
     // A create that is under way ends by itself; what has its order has lost it.
-    closeLeftovers(runtime, (link) => link.order_id !== null).catch((error: unknown) =>
-      runtime.log.error('open payments could not be closed after a reset', { cause: String(error) }),
+    closeLeftovers(ports, (link) => link.order_id !== null).catch((error: unknown) =>
+      ports.log.error('open payments could not be closed after a reset', { cause: String(error) }),
     );
   });
 }
@@ -171,7 +171,7 @@ const opsLimits = {
 
 function opsAppOf(
   config: Config,
-  { runtime, sandbox, legacy_url }: Inside,
+  { ports, sandbox, legacy_url }: Inside,
   metrics: Metrics,
   admission: Admission,
   token: Secret | null,
@@ -180,17 +180,13 @@ function opsAppOf(
 ): OpsApp {
   const { host, hosts, tokens } = config.ops;
   return opsApp({
-    runtime,
+    ports,
     people: { token, tokens },
     hosts: [...hosts, host],
     metrics,
     admission,
     ready,
-    installation: installationOf(
-      config,
-      { orders: sandbox?.url ?? config.upstream, legacy: legacy_url },
-      runtime.clock,
-    ),
+    installation: installationOf(config, { orders: sandbox?.url ?? config.upstream, legacy: legacy_url }, ports.clock),
     report_facts: {
       get assumptions() {
         return assumptionsOf(config);

@@ -1,4 +1,4 @@
-/** Everything behind the doors: tables, store, upstreams, evidence, and the runtime that is made of them. */
+/** Everything behind the doors: tables, store, upstreams, evidence, and the ports that is made of them. */
 import { mkdirSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
@@ -6,11 +6,13 @@ import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
 import { loadTables } from '../mapping/load.ts';
 import type { Tables } from '../mapping/tables.ts';
+import type { Clock } from '../proxy/clock.ts';
 import { type EvidenceSettings, startEvidence } from '../proxy/evidence/recorder.ts';
 import type { Failpoint } from '../proxy/failpoint.ts';
 import type { Admission } from '../proxy/http/admission.ts';
+import type { Log } from '../proxy/log.ts';
+import type { Ports } from '../proxy/ports.ts';
 import { identify } from '../proxy/routing/merchant-identity.ts';
-import type { Clock, Log, Runtime } from '../proxy/runtime.ts';
 import type { Secret } from '../proxy/secret.ts';
 import { createLog } from '../proxy/telemetry/log.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
@@ -22,8 +24,8 @@ import { createVault } from '../proxy/vault.ts';
 import type { Sandbox, SandboxOptions } from '../sandbox/server.ts';
 import { version } from '../version.ts';
 import { openStore } from './open-store.ts';
+import { closeLeftovers, createPorts, secretKey, systemClock } from './ports.ts';
 import { readTls } from './public.ts';
-import { closeLeftovers, createRuntime, secretKey, systemClock } from './runtime.ts';
 import type { StartStep } from './welcome.ts';
 import type { joinWorkers } from './workers.ts';
 
@@ -53,8 +55,8 @@ export interface AppParts {
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 
 export interface Inside {
-  runtime: Runtime;
-  /** For what is about no call: the runtime's own names the sale of the call that something was started in. */
+  ports: Ports;
+  /** For what is about no call: the ports's own names the sale of the call that something was started in. */
   log: Log;
   sandbox: Sandbox | null;
   /** Base URL of the legacy API. */
@@ -101,14 +103,13 @@ export async function openInside(
     settings: evidenceSettings(config),
     isBusy: () => admission.level() !== 'nothing',
     // The runtime has the evidence as a part, and is there before anything is shadowed.
-    identify: (token) => sellerOf(runtime, token),
+    identify: (token) => sellerOf(ports, token),
     fingerprint: (token) => vault.fingerprint(token),
   });
   let wake = (): void => undefined;
-  const runtime = createRuntime(config, {
+  const ports = createPorts(config, {
     store,
-    upstream,
-    legacy_upstream,
+    upstreams: { orders: upstream, legacy: legacy_upstream },
     tables,
     vault,
     clock,
@@ -119,12 +120,12 @@ export async function openInside(
     noticesWaiting: () => wake(),
     failpoint: parts.failpoint ?? (() => undefined),
   });
-  const leftovers = sandbox === null ? 0 : await closeLeftovers(runtime);
+  const leftovers = sandbox === null ? 0 : await closeLeftovers(ports);
   if (leftovers > 0)
     remarks.push(`${leftovers} open payments of an earlier sandbox were closed: the sandbox starts empty.`);
   if (sandbox !== null) parts.onStep?.('sandbox');
   return {
-    runtime,
+    ports,
     log,
     sandbox,
     legacy_url,
@@ -139,8 +140,8 @@ export async function openInside(
 }
 
 /** Calls that are carried don't tell the seller's site, on which the rules of orders hang. */
-async function sellerOf(runtime: Runtime, token: Secret): Promise<{ merchant_id: string; site: string | null } | null> {
-  const identity = await identify(runtime, token);
+async function sellerOf(ports: Ports, token: Secret): Promise<{ merchant_id: string; site: string | null } | null> {
+  const identity = await identify(ports, token);
   return identity.kind === 'accepted' ? { merchant_id: identity.merchant.id, site: identity.merchant.site } : null;
 }
 
@@ -217,18 +218,18 @@ function outcomeLabel(kind: string, status: number | null): string {
 export function observe(
   config: Config,
   { environment = {} }: AppParts,
-  { runtime, log, legacy_url, sandbox }: Inside,
+  { ports, log, legacy_url, sandbox }: Inside,
   readings: () => Promise<Reading[]>,
   remarks: string[],
 ): Promise<RunningTelemetry | null> {
-  const { tables, boot_id } = runtime;
+  const { tables, memory } = ports;
   const parts = {
     log,
     clock: { monotonic: () => performance.now() },
     operations: tables.operations,
     hosts: { orders: hostOf(sandbox?.url ?? config.upstream), legacy: hostOf(legacy_url) },
     readings,
-    instance: boot_id,
+    instance: memory.ids.boot,
     version,
   };
   return startTelemetry(environment, parts, remarks);

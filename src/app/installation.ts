@@ -13,7 +13,7 @@ import { offlineFindings, worstOf } from '../ops/doctor/doctor.ts';
 import { type Certificate, type Doors, doorFindings } from '../ops/doctor/doors.ts';
 import { type Finding, fine, found, type Installation, type SettingInForce } from '../ops/doctor/finding.ts';
 import { probeUpstream } from '../ops/doctor/probe.ts';
-import type { Clock } from '../proxy/runtime.ts';
+import type { Clock } from '../proxy/clock.ts';
 import { examineServer } from '../store/postgres/upkeep.ts';
 import { examineFile } from '../store/sqlite/examine.ts';
 import { version } from '../version.ts';

@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, loadConfig } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
+import type { Clock } from '../proxy/clock.ts';
+import type { Log } from '../proxy/log.ts';
 import type { Room } from '../proxy/records/upkeep.ts';
-import type { Clock, Log } from '../proxy/runtime.ts';
 import type { Store } from '../proxy/store.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
 import { createVault, type Vault } from '../proxy/vault.ts';
@@ -12,7 +13,7 @@ import { openSqliteStore } from '../store/sqlite/store.ts';
 import { type TransferNews, type TransferOutcome, transferStore } from '../store/transfer/transfer.ts';
 import { armedFailpoint } from './armed.ts';
 import type { AppParts } from './inside.ts';
-import { secretKey } from './runtime.ts';
+import { secretKey } from './ports.ts';
 
 interface StoreParts {
   clock: Clock;

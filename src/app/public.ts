@@ -15,13 +15,13 @@ import { unknownEndpoints } from '../proxy/http/proxy-legacy.ts';
 import { readToken } from '../proxy/http/request.ts';
 import { type Listening, listen } from '../proxy/http/server.ts';
 import { webhookRouter } from '../proxy/http/webhooks.ts';
-import type { Runtime } from '../proxy/runtime.ts';
+import type { Ports } from '../proxy/ports.ts';
 import type { Secret } from '../proxy/secret.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
 import type { Telemetry } from '../proxy/telemetry/telemetry.ts';
 
 export interface PublicParts {
-  runtime: Runtime;
+  ports: Ports;
   config: Config;
   metrics: Metrics;
   passthrough: Passthrough;
@@ -38,7 +38,7 @@ export interface PublicParts {
 export async function openPublicDoor(parts: PublicParts): Promise<Listening & { own_url: string }> {
   const door = parts.config.public;
   const tls = readTls(parts.config);
-  const exchanges = createExchanges(parts.runtime, createAfter(parts.runtime, parts.admission, parts.telemetry));
+  const exchanges = createExchanges(parts.ports, createAfter(parts.admission, parts.telemetry));
   const listening = await listen(publicApp(parts, exchanges), {
     name: 'public.port',
     host: door.host,
@@ -51,14 +51,14 @@ export async function openPublicDoor(parts: PublicParts): Promise<Listening & { 
     max_connections: door.max_connections,
     max_requests_per_connection: door.max_requests_per_connection,
     refuse(request, response, fault) {
-      parts.runtime.count('refused_heads', fault);
+      parts.ports.count('refused_heads', fault);
       sendAnswer(response, refused(familyOf(request.url ?? ''), 'bad_request'));
     },
     mayHoldBack(request) {
       const token = readToken(request);
-      return token !== null && parts.admission.isKnown(parts.runtime.vault.fingerprint(token));
+      return token !== null && parts.admission.isKnown(parts.ports.vault.fingerprint(token));
     },
-    dropped: () => parts.runtime.count('connections', 'dropped'),
+    dropped: () => parts.ports.count('connections', 'dropped'),
     ...(tls === null ? {} : { tls }),
   });
   return {
@@ -81,19 +81,19 @@ export function doorUrl(scheme: string, host: string, port: number): string {
 const notSupported = refused('point', 'action_not_supported');
 
 function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
-  const { runtime, passthrough } = parts;
+  const { ports, passthrough } = parts;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
-  app.use(admissionGate(runtime, parts.admission));
+  app.use(admissionGate(ports, parts.admission));
   const { unverified, waiting_limit } = parts.config.webhook;
   const { webhook_secret: secret, eventsWaiting } = parts;
-  app.use(webhookRouter({ runtime, secret, unverified, waiting_limit, eventsWaiting }));
+  app.use(webhookRouter({ ports, secret, unverified, waiting_limit, eventsWaiting }));
   app.use(exchanges.open);
   app.use(
     legacyRouter({
-      runtime,
+      ports,
       carry: passthrough.handler,
       body_limit_bytes: parts.config.public.body_limit_bytes,
       observe: parts.metrics.observe,
@@ -101,9 +101,9 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
   );
   // The sandbox's control door shows tokens and asks for none: it is reached on its own port alone.
   app.use('/_sandbox', (_request, response) => sendAnswer(response, notSupported));
-  app.use(unknownEndpoints({ runtime, carry: passthrough.handler }));
+  app.use(unknownEndpoints({ carry: passthrough.handler }));
   const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {
-    sendAnswer(response, errorAnswer(familyOf(request.url), error, request, runtime.log));
+    sendAnswer(response, errorAnswer(familyOf(request.url), error, request, ports.log));
   };
   app.use(tell);
   return app;

@@ -9,8 +9,8 @@ import { createSender, type Sender } from '../proxy/notices/delivery.ts';
 import type { OutboundPolicy } from '../proxy/notices/guard.ts';
 import { type NotifierParts, startNotifier } from '../proxy/notices/notifier.ts';
 import { targetOf } from '../proxy/notices/request.ts';
+import type { Ports } from '../proxy/ports.ts';
 import type { Notice } from '../proxy/records/notices.ts';
-import type { Runtime } from '../proxy/runtime.ts';
 import { startCompleter, startReconciler } from '../proxy/sales/workers.ts';
 import { Secret } from '../proxy/secret.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
@@ -28,7 +28,7 @@ export interface Work {
 
 /** @param public_url how the public door is reached from outside; it is open by now, because receivers read from it. */
 export function startWork(
-  runtime: Runtime,
+  ports: Ports,
   config: Config,
   metrics: Metrics,
   policy: OutboundPolicy,
@@ -36,14 +36,14 @@ export function startWork(
   telemetry: Telemetry | null,
 ): Work {
   const sender = createSender({ policy, userAgent: config.notices.user_agent, timeout_ms: config.notices.timeout_ms });
-  const loops = startLoops(runtime, config, metrics, sender, public_url, telemetry);
+  const loops = startLoops(ports, config, metrics, sender, public_url, telemetry);
   const { backup, retention, tokens } = config;
-  const chores = startChores(runtime, {
+  const chores = startChores(ports, {
     backup_every_ms: backupEvery_ms(config),
     backup_keep: backup.keep,
     retention: { ...retention, tokens_ms: tokens.kept_for_ms },
   });
-  const judging = startJudging(runtime);
+  const judging = startJudging(ports);
   return {
     ...loops,
     async stop() {
@@ -54,7 +54,7 @@ export function startWork(
 
 /** The same with the sender handed in: a simulation has receivers without sockets. */
 export function startLoops(
-  runtime: Runtime,
+  ports: Ports,
   config: Config,
   metrics: Pick<Metrics, 'notice'>,
   sender: Sender,
@@ -62,33 +62,33 @@ export function startLoops(
   telemetry: Telemetry | null,
 ): Work {
   const notifier = startNotifier({
-    store: runtime.store,
+    store: ports.store,
     sender: {
       async send(request) {
         const result = await sender.send(request);
-        runtime.failpoint('notice.sent');
+        ports.memory.failpoint('notice.sent');
         return result;
       },
     },
-    clock: { now: runtime.clock.now, sleep: interruptibleSleep },
-    random: runtime.random,
+    clock: { now: ports.clock.now, sleep: interruptibleSleep },
+    random: ports.memory.ids.random,
     horizon_ms: config.notices.horizon_ms,
     concurrency: config.notices.concurrency,
     per_host: config.notices.per_host,
     public_url,
-    receiver: (notice) => receiverOf(runtime, notice),
-    onAttempt: noteAttempt(runtime, metrics, telemetry),
+    receiver: (notice) => receiverOf(ports, notice),
+    onAttempt: noteAttempt(ports, metrics, telemetry),
     onFault: (error, notice) =>
-      runtime.log.error('notifier failed', {
+      ports.log.error('notifier failed', {
         ...(notice === undefined ? {} : { legacy_id: notice.legacy_id, merchant: notice.merchant_id }),
         cause: error instanceof Error ? error.message : 'unknown',
       }),
   });
-  const paced = paceUpstream(runtime.upstream, config.reconcile.calls_per_second, runtime.clock);
-  const background: Runtime = { ...runtime, upstream: paced };
+  const paced = paceUpstream(ports.upstreams.orders, config.reconcile.calls_per_second, ports.clock);
+  const background: Ports = { ...ports, upstreams: { ...ports.upstreams, orders: paced } };
   const events = startReconciler(background, config.reconcile.concurrency, paced.rests, telemetry);
   const links = startCompleter(background, config.reconcile.concurrency, paced.rests, telemetry);
-  const others = [startBulkMoves(runtime), startSweep(background, paced.rests), ...watchClock(runtime)];
+  const others = [startBulkMoves(ports), startSweep(background, paced.rests), ...watchClock(ports)];
   return {
     notices: notifier.wake,
     events: events.wake,
@@ -100,19 +100,19 @@ export function startLoops(
 }
 
 /** Where a notice goes now, and how it is signed. */
-async function receiverOf(runtime: Runtime, notice: Notice): ReturnType<NotifierParts['receiver']> {
-  const merchant = await runtime.store.merchant(notice.merchant_id);
-  const link = notice.form === 'point' ? null : await runtime.store.link(notice.legacy_id);
+async function receiverOf(ports: Ports, notice: Notice): ReturnType<NotifierParts['receiver']> {
+  const merchant = await ports.store.merchant(notice.merchant_id);
+  const link = notice.form === 'point' ? null : await ports.store.link(notice.legacy_id);
   const sealed = merchant?.sealed_notice_secret ?? null;
   return {
-    url: targetOf(runtime, link, merchant),
-    dialect: merchant?.settings.dialect ?? runtime.settings.merchants.dialect,
-    secret: sealed === null ? null : new Secret(runtime.vault.open(sealed, 'notice-secret').toString('utf8')),
+    url: targetOf(ports, link, merchant),
+    dialect: merchant?.settings.dialect ?? ports.settings.merchants.dialect,
+    secret: sealed === null ? null : new Secret(ports.vault.open(sealed, 'notice-secret').toString('utf8')),
   };
 }
 
 function noteAttempt(
-  runtime: Runtime,
+  ports: Ports,
   metrics: Pick<Metrics, 'notice'>,
   telemetry: Telemetry | null,
 ): NonNullable<NotifierParts['onAttempt']> {
@@ -125,9 +125,9 @@ function noteAttempt(
       action: attempt.outcome,
       cause: attempt.detail,
     };
-    if (attempt.outcome === 'delivered') runtime.log.info('notice delivered', fields);
-    else runtime.log.warn('notice not delivered', fields);
-    runtime.failpoint('notice.recorded');
+    if (attempt.outcome === 'delivered') ports.log.info('notice delivered', fields);
+    else ports.log.warn('notice not delivered', fields);
+    ports.memory.failpoint('notice.recorded');
   };
 }
 

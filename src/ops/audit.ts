@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
 import { type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
-import type { Runtime } from '../proxy/runtime.ts';
+import type { Ports } from '../proxy/ports.ts';
 import type { AuditLine, Store } from '../proxy/store.ts';
 import { BY_ITSELF } from './api/person.ts';
 
@@ -65,18 +65,18 @@ export interface ChainReport {
 }
 
 /** Newest first. @throws PuenteError bad_request for a window that ends before it begins. */
-export async function viewAudit(runtime: Runtime, { limit, ...filter }: AuditQuery): Promise<AuditView[]> {
+export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery): Promise<AuditView[]> {
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
     throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
-  const lines = await runtime.store.auditsOf(filter, limit);
+  const lines = await ports.store.auditsOf(filter, limit);
   return lines.map((line) => ({ ...line, at: new Date(line.at).toISOString(), said: reasonSaid(line) }));
 }
 
 /** Checks the whole chain, and that an expected line is still in it. */
-export async function viewChain(runtime: Runtime, query: VerifyQuery): Promise<ChainView> {
+export async function viewChain(ports: Ports, query: VerifyQuery): Promise<ChainView> {
   const { expect_sequence: sequence, expect_hash: hash } = query;
   const expected = sequence === undefined || hash === undefined ? null : { sequence, hash };
-  const { broken, ...report } = await verifyAuditStream(runtime.store, expected);
+  const { broken, ...report } = await verifyAuditStream(ports.store, expected);
   return { ...report, broken: broken === null ? null : { ...broken, said: heard(broken.reason).said } };
 }
 

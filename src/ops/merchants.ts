@@ -5,6 +5,7 @@ import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import { shownUrl } from '../proxy/notices/guard.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
+import type { Ports } from '../proxy/ports.ts';
 import {
   dialects,
   type Merchant,
@@ -19,7 +20,6 @@ import {
   unknownPolicies,
 } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
-import type { Runtime } from '../proxy/runtime.ts';
 import { Secret } from '../proxy/secret.ts';
 import { reason } from './api/person.ts';
 
@@ -69,12 +69,12 @@ export const merchantChange = z.strictObject({
 });
 export type MerchantChange = z.infer<typeof merchantChange>;
 
-export async function viewMerchants(runtime: Runtime): Promise<MerchantView[]> {
-  return (await knownMerchants(runtime)).map((merchant) => merchantView(runtime, merchant));
+export async function viewMerchants(ports: Ports): Promise<MerchantView[]> {
+  return (await knownMerchants(ports)).map((merchant) => merchantView(ports, merchant));
 }
 
 /** Those with a row, and those whose calls were carried though nothing was ever set for them, in order of their ids. */
-export async function knownMerchants({ store }: Runtime): Promise<Merchant[]> {
+export async function knownMerchants({ store }: Ports): Promise<Merchant[]> {
   const stored = await store.merchants();
   const have = new Set(stored.map(({ id }) => id));
   const called = (await store.calledMerchants()).filter((id) => !have.has(id)).map(newMerchant);
@@ -82,8 +82,8 @@ export async function knownMerchants({ store }: Runtime): Promise<Merchant[]> {
 }
 
 /** A merchant nobody has seen yet is shown with the defaults and revision 0. */
-export async function viewMerchant(runtime: Runtime, id: string): Promise<MerchantView> {
-  return merchantView(runtime, (await runtime.store.merchant(checkedId(id))) ?? newMerchant(id));
+export async function viewMerchant(ports: Ports, id: string): Promise<MerchantView> {
+  return merchantView(ports, (await ports.store.merchant(checkedId(id))) ?? newMerchant(id));
 }
 
 /**
@@ -92,7 +92,7 @@ export async function viewMerchant(runtime: Runtime, id: string): Promise<Mercha
  * @throws PuenteError conflict when the revision is not the stored one, bad_request for a bad id, blocked_address for the URL.
  */
 export async function changeMerchant(
-  runtime: Runtime,
+  ports: Ports,
   id: string,
   change: MerchantChange,
   who: string,
@@ -100,18 +100,18 @@ export async function changeMerchant(
 ): Promise<MerchantView> {
   const { reason, revision, notice_url, notice_secret, credential, ...settings } = change;
   if (notice_url) checkUrl(notice_url.reveal());
-  const before = await merchantToChange(runtime, id);
-  const saved = await runtime.store.saveMerchant(
+  const before = await merchantToChange(ports, id);
+  const saved = await ports.store.saveMerchant(
     {
       ...before,
       settings: merchantSettings.parse({ ...before.settings, ...settings }),
-      sealed_notice_url: sealedOr(runtime, notice_url, 'notice-url', before.sealed_notice_url),
-      sealed_notice_secret: sealedOr(runtime, notice_secret, 'notice-secret', before.sealed_notice_secret),
-      sealed_credential: sealedOr(runtime, credential, 'credential', before.sealed_credential),
+      sealed_notice_url: sealedOr(ports, notice_url, 'notice-url', before.sealed_notice_url),
+      sealed_notice_secret: sealedOr(ports, notice_secret, 'notice-secret', before.sealed_notice_secret),
+      sealed_credential: sealedOr(ports, credential, 'credential', before.sealed_credential),
     },
     revision,
     {
-      at: runtime.clock.now(),
+      at: ports.clock.now(),
       who,
       action: 'merchant settings',
       subject: id,
@@ -119,7 +119,7 @@ export async function changeMerchant(
       detail: {
         before: {
           ...pick(before.settings, settings),
-          ...shownAs(notice_url, shownOrNull(merchantUrl(runtime, before))),
+          ...shownAs(notice_url, shownOrNull(merchantUrl(ports, before))),
         },
         after: { ...settings, ...shownAs(notice_url, shownOrNull(notice_url?.reveal() ?? null)) },
         secrets: [
@@ -130,17 +130,17 @@ export async function changeMerchant(
     },
   );
   if (notice_url !== undefined || notice_secret !== undefined || settings.dialect !== undefined) {
-    await runtime.store.hastenNotices(id, runtime.clock.now());
-    runtime.noticesWaiting();
+    await ports.store.hastenNotices(id, ports.clock.now());
+    ports.notices.waiting();
   }
-  return merchantView(runtime, saved);
+  return merchantView(ports, saved);
 }
 
 /**
  * The merchant as it is saved again; one that nobody has seen yet has revision 0.
  * @throws PuenteError bad_request for an id that is none.
  */
-export async function merchantToChange({ store }: Runtime, id: string): Promise<Merchant> {
+export async function merchantToChange({ store }: Ports, id: string): Promise<Merchant> {
   return (await store.merchant(checkedId(id))) ?? newMerchant(id);
 }
 
@@ -174,13 +174,13 @@ function checkedId(id: string): string {
 }
 
 function sealedOr(
-  runtime: Runtime,
+  ports: Ports,
   secret: Secret | null | undefined,
   purpose: string,
   before: Uint8Array | null,
 ): Uint8Array | null {
   if (secret === undefined) return before;
-  return secret === null ? null : runtime.vault.seal(secret.reveal(), purpose);
+  return secret === null ? null : ports.vault.seal(secret.reveal(), purpose);
 }
 
 function pick(settings: Record<string, unknown>, named: Record<string, unknown>): Record<string, unknown> {
@@ -212,22 +212,22 @@ export interface MerchantView {
   credential: 'set' | 'not set';
 }
 
-export function merchantView(runtime: Runtime, merchant: Merchant): MerchantView {
+export function merchantView(ports: Ports, merchant: Merchant): MerchantView {
   return {
     id: merchant.id,
     site: merchant.site,
     revision: merchant.revision,
     updated_at: merchant.updated_at === 0 ? null : iso(merchant.updated_at),
-    in_force: inForce(runtime, merchant),
-    settings: settingsView(runtime, merchant),
+    in_force: inForce(ports, merchant),
+    settings: settingsView(ports, merchant),
     notice_secret: merchant.sealed_notice_secret === null ? 'not set' : 'set',
     credential: merchant.sealed_credential === null ? 'not set' : 'set',
   };
 }
 
-export function inForce(runtime: Runtime, merchant: Merchant): Record<RoutedKind, StageView> {
+export function inForce(ports: Ports, merchant: Merchant): Record<RoutedKind, StageView> {
   const of = (kind: RoutedKind): StageView => {
-    const { stage, intended, share, trip } = stageInForce(runtime.settings, merchant, kind);
+    const { stage, intended, share, trip } = stageInForce(ports.settings, merchant, kind);
     const shown = trip === null ? null : { at: iso(trip.at), why: trip.why };
     return { stage, intended, share: intended === 'canary' ? share : 0, trip: shown };
   };
@@ -240,11 +240,11 @@ export function shownOrNull(url: string | null | undefined): string | null {
 }
 
 /** A setting that is as in a merchant nobody has touched comes from the default, whether that is null or not. */
-function settingsView(runtime: Runtime, merchant: Merchant): MerchantView['settings'] {
-  const fallback = runtime.settings.merchants;
+function settingsView(ports: Ports, merchant: Merchant): MerchantView['settings'] {
+  const fallback = ports.settings.merchants;
   const defaults: Record<string, unknown> = { ...fallback, notice_url: shownOrNull(fallback.notice_url) };
   const untouched: Record<string, unknown> = merchantSettings.parse({});
-  const own = { ...merchant.settings, notice_url: shownOrNull(merchantUrl(runtime, merchant)) };
+  const own = { ...merchant.settings, notice_url: shownOrNull(merchantUrl(ports, merchant)) };
   const settings = Object.entries(own).map(([name, value]): [string, MerchantView['settings'][string]] => {
     if (value === null) return [name, { value: defaults[name] ?? null, from: 'default' }];
     const same = JSON.stringify(value) === JSON.stringify(untouched[name]);

@@ -5,8 +5,8 @@ import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
 import { noticeTopics } from '../mapping/schema.ts';
+import type { Ports } from '../proxy/ports.ts';
 import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../proxy/records/notices.ts';
-import type { Runtime } from '../proxy/runtime.ts';
 import { reason } from './api/person.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -78,15 +78,15 @@ export interface NoticeView {
 /** The detail by its code, too, where it has one. */
 export type AttemptView = Omit<Attempt, 'at'> & { at: string; said: Said | null };
 
-export async function viewNotices(runtime: Runtime, query: NoticeQuery): Promise<NoticeView[]> {
+export async function viewNotices(ports: Ports, query: NoticeQuery): Promise<NoticeView[]> {
   const { state, limit, ...named } = query;
   const filter = filterOf({ ...named, ...(state === undefined ? {} : { states: [state] }) });
-  return (await runtime.store.notices(filter, limit)).map(viewOf);
+  return (await ports.store.notices(filter, limit)).map(viewOf);
 }
 
 /** @throws PuenteError not_found. */
-export async function viewNotice(runtime: Runtime, id: string): Promise<NoticeView & { tries: AttemptView[] }> {
-  const found = await runtime.store.notice(id);
+export async function viewNotice(ports: Ports, id: string): Promise<NoticeView & { tries: AttemptView[] }> {
+  const found = await ports.store.notice(id);
   if (found === null) throw noSuchNotice(id);
   return { ...viewOf(found.notice), tries: found.attempts.map(attemptOf) };
 }
@@ -95,12 +95,12 @@ export async function viewNotice(runtime: Runtime, id: string): Promise<NoticeVi
  * Makes one notice due now, delivered or not: the same bytes once more, with the same request id.
  * @throws PuenteError not_found.
  */
-export async function replayNotice(runtime: Runtime, id: string, why: string, who: string): Promise<NoticeView> {
-  const found = await runtime.store.notice(id);
+export async function replayNotice(ports: Ports, id: string, why: string, who: string): Promise<NoticeView> {
+  const found = await ports.store.notice(id);
   if (found === null) throw noSuchNotice(id);
   const { legacy_id, topic, form, subject, state } = found.notice;
-  const now = runtime.clock.now();
-  await runtime.store.replayNotices([id], now, {
+  const now = ports.clock.now();
+  await ports.store.replayNotices([id], now, {
     at: now,
     who,
     action: 'replay notice',
@@ -108,8 +108,8 @@ export async function replayNotice(runtime: Runtime, id: string, why: string, wh
     reason: why,
     detail: { notice: id, topic, form, about: subject, state },
   });
-  const again = await runtime.store.notice(id);
-  runtime.noticesWaiting();
+  const again = await ports.store.notice(id);
+  ports.notices.waiting();
   return viewOf((again ?? found).notice);
 }
 
@@ -120,7 +120,7 @@ export async function replayNotice(runtime: Runtime, id: string, why: string, wh
  * conflict when there are not as many as were expected.
  */
 export async function replayWindow(
-  runtime: Runtime,
+  ports: Ports,
   window: ReplayMany,
   who: string,
 ): Promise<{ notices: number; dry_run: boolean; delivered_left_out: number }> {
@@ -129,20 +129,20 @@ export async function replayWindow(
   const filter = filterOf(asked);
   const delivered_left_out = asked.states.includes('delivered')
     ? 0
-    : await runtime.store.countNotices({ ...filter, states: ['delivered'] });
-  if (dry_run) return { notices: await runtime.store.countNotices(filter), dry_run, delivered_left_out };
-  const found = await runtime.store.notices(filter, MOST_REPLAYED + 1);
+    : await ports.store.countNotices({ ...filter, states: ['delivered'] });
+  if (dry_run) return { notices: await ports.store.countNotices(filter), dry_run, delivered_left_out };
+  const found = await ports.store.notices(filter, MOST_REPLAYED + 1);
   if (found.length > MOST_REPLAYED) throw tooMany();
   if (expected !== undefined && found.length !== expected) throw otherNumber(expected, found.length);
   if (found.length === 0) return { notices: 0, dry_run, delivered_left_out };
-  const now = runtime.clock.now();
+  const now = ports.clock.now();
   const detail = { ...asked, since: isoOf(asked.since), until: isoOf(asked.until), notices: found.length };
-  await runtime.store.replayNotices(
+  await ports.store.replayNotices(
     found.map(({ id }) => id),
     now,
     { at: now, who, action: 'replay notices', subject: asked.merchant ?? 'all merchants', reason: why, detail },
   );
-  runtime.noticesWaiting();
+  ports.notices.waiting();
   return { notices: found.length, dry_run, delivered_left_out };
 }
 

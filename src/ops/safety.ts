@@ -2,10 +2,11 @@
 import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
+import type { Watched } from '../proxy/evidence/exchange.ts';
+import type { Ports } from '../proxy/ports.ts';
 import { type Merchant, type RoutedKind, routedKinds, type SafetyMode, type Trip } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
-import type { Runtime } from '../proxy/runtime.ts';
-import { modeOf, STOPPED, type Watched, WOULD_STOP } from '../proxy/safety/stop.ts';
+import { modeOf, STOPPED, WOULD_STOP } from '../proxy/safety/stop.ts';
 import { reason } from './api/person.ts';
 import { type MerchantView, merchantToChange, merchantView, revision } from './merchants.ts';
 
@@ -41,17 +42,17 @@ export interface SafetyView {
   history: { at: string; kind: string; stopped: boolean; why: string; said: Said | null }[];
 }
 
-export async function viewSafety(runtime: Runtime, id: string): Promise<SafetyView> {
-  const merchant = await merchantToChange(runtime, id);
+export async function viewSafety(ports: Ports, id: string): Promise<SafetyView> {
+  const merchant = await merchantToChange(ports, id);
   const lines = await Promise.all(
-    [STOPPED, WOULD_STOP].map((action) => runtime.store.auditsOf({ subject: id, action }, MOST_LISTED)),
+    [STOPPED, WOULD_STOP].map((action) => ports.store.auditsOf({ subject: id, action }, MOST_LISTED)),
   );
   return {
     merchant_id: id,
     revision: merchant.revision,
-    mode: modeOf(runtime, merchant),
-    trips: tripsOf(runtime, merchant),
-    now: runtime.safety.view(id).map(({ merchant_id: _id, ...one }) => one),
+    mode: modeOf(ports, merchant),
+    trips: tripsOf(ports, merchant),
+    now: ports.evidence.safety.view(id).map(({ merchant_id: _id, ...one }) => one),
     history: lines
       .flat()
       .toSorted((one, other) => other.sequence - one.sequence)
@@ -66,10 +67,10 @@ export async function viewSafety(runtime: Runtime, id: string): Promise<SafetyVi
 }
 
 /** All stops that stand. */
-export async function viewStops(runtime: Runtime): Promise<(TripView & { merchant_id: string })[]> {
-  const merchants = await runtime.store.merchants();
+export async function viewStops(ports: Ports): Promise<(TripView & { merchant_id: string })[]> {
+  const merchants = await ports.store.merchants();
   return merchants.flatMap((merchant) =>
-    tripsOf(runtime, merchant).map((trip) => ({ merchant_id: merchant.id, ...trip })),
+    tripsOf(ports, merchant).map((trip) => ({ merchant_id: merchant.id, ...trip })),
   );
 }
 
@@ -77,31 +78,31 @@ export async function viewStops(runtime: Runtime): Promise<(TripView & { merchan
  * Takes a stop away: new work of the kind follows the operator's stage again.
  * @throws PuenteError refused when none stands, conflict when the revision is another.
  */
-export async function resetStop(runtime: Runtime, id: string, ask: ResetAsk, who: string): Promise<MerchantView> {
-  const merchant = await merchantToChange(runtime, id);
+export async function resetStop(ports: Ports, id: string, ask: ResetAsk, who: string): Promise<MerchantView> {
+  const merchant = await merchantToChange(ports, id);
   const trip = merchant.trips[ask.kind];
   if (trip === undefined) throw new PuenteError('refused', say('refusal.no_stop', { kind: ask.kind, merchant: id }));
-  const saved = await runtime.store.saveTrips(id, { [ask.kind]: null }, ask.revision, {
-    at: runtime.clock.now(),
+  const saved = await ports.store.saveTrips(id, { [ask.kind]: null }, ask.revision, {
+    at: ports.clock.now(),
     who,
     action: RESET,
     subject: id,
     reason: ask.reason,
     detail: {
       kind: ask.kind,
-      before: { stage: stageInForce(runtime.settings, merchant, ask.kind).stage, trip },
-      after: { stage: stageInForce(runtime.settings, merchant, ask.kind).intended },
+      before: { stage: stageInForce(ports.settings, merchant, ask.kind).stage, trip },
+      after: { stage: stageInForce(ports.settings, merchant, ask.kind).intended },
     },
   });
-  runtime.log.info('safety stop reset', { merchant: id, action: ask.kind });
-  return merchantView(runtime, saved);
+  ports.log.info('safety stop reset', { merchant: id, action: ask.kind });
+  return merchantView(ports, saved);
 }
 
-function tripsOf(runtime: Runtime, merchant: Merchant): TripView[] {
+function tripsOf(ports: Ports, merchant: Merchant): TripView[] {
   return routedKinds.flatMap((kind) => {
     const trip = merchant.trips[kind];
     if (trip === undefined) return [];
-    const { intended } = stageInForce(runtime.settings, merchant, kind);
+    const { intended } = stageInForce(ports.settings, merchant, kind);
     return [
       {
         kind,

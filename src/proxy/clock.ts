@@ -1,8 +1,18 @@
 /** A clock that remembers how far ahead it was read: what was put off by such a reading has to be pulled forward. */
 
 import { type Loop, startLoop } from './loop.ts';
-import type { Clock, Runtime } from './runtime.ts';
+import type { Ports } from './ports.ts';
 import type { Store } from './store.ts';
+
+export interface Clock {
+  /** Wall clock, epoch ms. */
+  now(): number;
+  sleep(duration_ms: number): Promise<void>;
+  /** Ms of a clock that nobody can set; without it nobody watches for the wall clock being set back. */
+  monotonic?(): number;
+  /** How far `now` was read ahead of `monotonic` at most, ms, since this was asked before; -Infinity without a reading. */
+  furthest?(): number;
+}
 
 /** @returns the same clock; without a monotonic one nobody can tell, and it is left as it is. */
 export function rememberingClock(clock: Clock): Clock {
@@ -41,7 +51,7 @@ const TOLERANCE_MS = 10_000;
  * makes everything due at once, each thing once, and needs no help. One that was set back while Puente did not run is seen
  * by what was written before, as far as that goes.
  */
-export function watchClock({ store, clock, log }: Pick<Runtime, 'store' | 'clock' | 'log'>): Loop[] {
+export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>): Loop[] {
   const { monotonic } = clock;
   if (monotonic === undefined) return [];
   const offset = (): number => clock.now() - monotonic();

@@ -1,8 +1,10 @@
 /** A loop over due work: polls the store, works on a bounded number of items at once, never twice on one at a time. */
 
 import { openDraft } from './evidence/exchange.ts';
+import { forExchange } from './evidence/noting.ts';
+import type { Log, LogFields } from './log.ts';
 import { createPassing } from './lru.ts';
-import type { Log, LogFields, Runtime } from './runtime.ts';
+import type { Ports } from './ports.ts';
 import type { Telemetry, Worked } from './telemetry/telemetry.ts';
 
 export interface Loop {
@@ -106,22 +108,22 @@ function describe(error: unknown): string {
 // sale.
 
 /**
- * Runs the work, and tells of it when it has asked upstream or come to an end.
+ * Runs the work with ports of its own, and tells of it when it has asked upstream or come to an end.
  * @param work resolves with how it came out; null when there was nothing to do.
  * @throws what the work throws.
  */
 export async function workOn(
-  runtime: Pick<Runtime, 'clock' | 'inExchange'>,
+  ports: Ports,
   telemetry: Telemetry | null,
   about: Pick<Worked, 'name' | 'legacy_id' | 'merchant_id'>,
-  work: () => Promise<string | null>,
+  work: (ports: Ports) => Promise<string | null>,
 ): Promise<void> {
-  const at = runtime.clock.now();
+  const at = ports.clock.now();
   const draft = openDraft(performance.now());
   draft.legacy_id = about.legacy_id;
   let outcome: string | null = 'failed';
   try {
-    outcome = await runtime.inExchange(draft, work);
+    outcome = await work(forExchange(ports, draft));
   } finally {
     if (telemetry !== null && (outcome !== null || draft.upstream.length > 0)) {
       telemetry.worked({

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { startApp } from '../../src/app/app.ts';
-import { systemClock } from '../../src/app/runtime.ts';
+import { systemClock } from '../../src/app/ports.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';

@@ -8,8 +8,8 @@ import { PuenteError } from '../../src/error.ts';
 import type { MappingContext, Operation, Tables } from '../../src/mapping/tables.ts';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
 import { noticeRequest } from '../../src/proxy/notices/request.ts';
+import type { Ports } from '../../src/proxy/ports.ts';
 import { saleContext } from '../../src/proxy/qr/create.ts';
-import type { Runtime } from '../../src/proxy/runtime.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import { prepare, QR_CREATES, type Run, translate } from './engine-run.ts';
@@ -155,7 +155,7 @@ function qrContext({ tables, exchange, link }: Run): MappingContext {
   const merchant = { id: link.merchant_id, site: exchange.merchant.site, settings: {} };
   // They ask for the site's row, the merchant's settings and the vault alone.
   return saleContext(
-    { tables, settings, vault: VAULT } as unknown as Runtime,
+    { tables, settings, vault: VAULT } as unknown as Ports,
     { merchant } as unknown as LegacyCall,
     link,
   );

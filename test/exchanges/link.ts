@@ -3,8 +3,8 @@ import { order as orderSchema } from '../../src/contract/orders.ts';
 import { minorUnits } from '../../src/mapping/amount.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
 import type { News } from '../../src/proxy/notices/forms.ts';
+import type { Ports } from '../../src/proxy/ports.ts';
 import { keepCall, referenceOf } from '../../src/proxy/qr/held-body.ts';
-import type { Runtime } from '../../src/proxy/runtime.ts';
 import { type Link, slotOf } from '../../src/proxy/sales/link.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
 import { type AdvanceRules, advance } from '../../src/proxy/sales/order-transition.ts';
@@ -97,7 +97,7 @@ export function holdSale(link: Link, body: Record<string, unknown>, asked: Asked
   link.unit = asked.config?.qr?.external_pos_id ?? '';
   link.slot = asked.config?.qr?.mode === 'dynamic' ? null : slotOf('qr', link.unit);
   link.client_reference = referenceOf(body);
-  link.held = { body: keepCall({ vault: VAULT } as Runtime, body).body }; // it asks for the vault alone
+  link.held = { body: keepCall({ vault: VAULT } as Ports, body).body }; // it asks for the vault alone
   link.amount_minor = minorUnits(asked.total_amount, exponent) ?? 0;
   link.merchant_order_id = FIRST_MERCHANT_ORDER + Number(link.order_id?.slice(-6));
   link.legacy_state = 'payment_required';

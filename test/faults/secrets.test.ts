@@ -11,7 +11,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lastWords, refuseOnlookers } from '../../src/app/discretion.ts';
 import { createCover } from '../../src/proxy/cover.ts';
-import type { LogFields } from '../../src/proxy/runtime.ts';
+import type { LogFields } from '../../src/proxy/log.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import { createLog } from '../../src/proxy/telemetry/log.ts';
 import { HOUSE } from '../run-cli.ts';

@@ -1,6 +1,6 @@
 /** Puente on an upstream made of the fault server: it remembers orders by key, and does to each call what a test says. */
 import type { AppParts } from '../../src/app/app.ts';
-import type { Log, LogFields } from '../../src/proxy/runtime.ts';
+import type { Log, LogFields } from '../../src/proxy/log.ts';
 import { type Answer, ARGENTINA, POINT } from '../kit.ts';
 import { type Row, rowsOf } from '../proxy/http/till.ts';
 import { type Outside, orderFor, startOutside } from '../proxy/http/unruly.ts';

@@ -3,12 +3,12 @@ import { expect } from 'vitest';
 import type { WrittenLimitation } from '../../src/mapping/limitations.ts';
 import { gatherReport } from '../../src/ops/report/gather.ts';
 import type { Report } from '../../src/ops/report/report.ts';
-import type { Clock } from '../../src/proxy/runtime.ts';
+import type { Clock } from '../../src/proxy/clock.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { createVault } from '../../src/proxy/vault.ts';
 import { usualKeeping } from '../engines/keeping.ts';
-import { laneRuntime } from '../proxy/routing/lane-runtime.ts';
+import { lanePorts } from '../proxy/routing/lane-ports.ts';
 
 const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 
@@ -23,9 +23,9 @@ export async function reportOnClosed(
   const vault = createVault(new Secret(WORLD_KEY));
   const store = await usualKeeping().open(data_dir, vault.coverKey());
   try {
-    const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock, vault });
+    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock, vault });
     const ask = { merchant_id: null, since, until: clock.now() + 1 };
-    return await gatherReport(runtime, ask, { assumptions: [], notice_agent });
+    return await gatherReport(ports, ask, { assumptions: [], notice_agent });
   } finally {
     await store.close();
   }

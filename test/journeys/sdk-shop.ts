@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, startApp } from '../../src/app/app.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import type { Clock } from '../../src/proxy/runtime.ts';
+import type { Clock } from '../../src/proxy/clock.ts';
 import { createFault, faultSchema } from '../../src/sandbox/control.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { usualKeeping } from '../engines/keeping.ts';

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../src/app/runtime.ts';
-import type { Clock } from '../../src/proxy/runtime.ts';
+import { systemClock } from '../../src/app/ports.ts';
+import type { Clock } from '../../src/proxy/clock.ts';
 import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { type Bench, call, type Receiver, startBench, startReceiver } from '../kit.ts';

@@ -73,7 +73,7 @@ const call = (change: Partial<LegacyCall> = {}): LegacyCall =>
   callOf(stand, 'payments.create_refund', { path: { payment_id: PAYMENT }, body: {}, ...change });
 const keyed = (key: string): LegacyCall => call({ headers: { 'x-idempotency-key': key } });
 const refund = (link: Link, asked_minor: number | null, asked = call()): Promise<Made> =>
-  makeRefund(stand.runtime, asked, link, asked_minor);
+  makeRefund(stand.ports, asked, link, asked_minor);
 const rows = (link: Link): Promise<Refund[]> => stand.store.refunds(link.legacy_id);
 const posts = () => stand.asked.filter(({ name }) => name === 'refund');
 const names = () => stand.asked.map(({ name }) => name);
@@ -172,9 +172,9 @@ describe('a refund', () => {
     stand.answers = [seen(), makes('REF1', '5.00'), seen(['REF1', '5.00'])];
     const first = await refund(link, 500);
     if (first.kind !== 'made') throw new Error('it was not made');
-    await tellRefund(stand.runtime, first.refund, { kind: 'answer', status: 201, body: {} }).over?.(true);
+    await tellRefund(stand.ports, first.refund, { kind: 'answer', status: 201, body: {} }).over?.(true);
     const draft = newDraft();
-    const again = await stand.runtime.inExchange(draft, async () => refund(await stand.stored(link), 500));
+    const again = await stand.within(draft, async () => refund(await stand.stored(link), 500));
     expect(again).toMatchObject({ kind: 'made', refund: { id: first.refund.id } });
     expect([draft.limitations, posts().length]).toEqual([['LIM-59'], 1]);
   });
@@ -184,7 +184,7 @@ describe('a refund', () => {
     stand.answers = [seen(), makes('REF1', '5.00')];
     await refund(link, 500, keyed('till-key-1'));
     const { client_key, idempotency_key } = await last(link);
-    expect(client_key).toBe(stand.runtime.vault.keyed('client-key', 'till-key-1'));
+    expect(client_key).toBe(stand.ports.vault.keyed('client-key', 'till-key-1'));
     expect(idempotency_key).not.toContain('till-key-1');
     expect(posts()[0]?.idempotency_key).toBe(idempotency_key);
   });
@@ -203,7 +203,7 @@ describe('a refund', () => {
   });
 
   it('with less than 250 ms left is not begun', async () => {
-    const { deadline_ms } = stand.runtime.settings.create;
+    const { deadline_ms } = stand.ports.settings.create;
     const link = await paid();
     const late = call();
     stand.now = NOON + deadline_ms - 249;
@@ -216,7 +216,7 @@ describe('a refund', () => {
   });
 
   it('has the time of an attempt, and no more than is left of its call', async () => {
-    const { deadline_ms, attempt_timeout_ms } = stand.runtime.settings.create;
+    const { deadline_ms, attempt_timeout_ms } = stand.ports.settings.create;
     const link = await paid();
     stand.answers = [seen(), makes('REF1', '1.00')];
     await refund(link, 100);
@@ -342,7 +342,7 @@ describe('an outcome that is not known', () => {
   it('is not sent again when the key may have been forgotten upstream', async () => {
     const link = await paid();
     await doubt(link, 500);
-    stand.now = NOON + stand.runtime.settings.create.replay_window_ms;
+    stand.now = NOON + stand.ports.settings.create.replay_window_ms;
     stand.answers = [BROKEN];
     expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
     expect(names()).toEqual(['get']);
@@ -408,7 +408,7 @@ describe('an outcome that is not known', () => {
     await doubt(link, 500);
     stand.answers = [seen(), refusal(401, 'unauthorized'), seen()];
     expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
-    const fingerprint = stand.runtime.vault.fingerprint(TOKEN);
+    const fingerprint = stand.ports.vault.fingerprint(TOKEN);
     expect(await stand.store.token(fingerprint)).toMatchObject({ accepted_until: 0 });
   });
 
@@ -420,7 +420,7 @@ describe('an outcome that is not known', () => {
     await doubt(link, 500);
     stand.answers = [seen(), answer, BROKEN];
     await refund(link, 500);
-    const fingerprint = stand.runtime.vault.fingerprint(TOKEN);
+    const fingerprint = stand.ports.vault.fingerprint(TOKEN);
     expect((await stand.store.token(fingerprint))?.accepted_until).toBeGreaterThan(NOON);
   });
 });
@@ -507,7 +507,7 @@ describe('a refund that is told', () => {
 
   it('is marked as told when its answer has left', async () => {
     const { link, refund } = await made();
-    const answer = tellRefund(stand.runtime, refund, ANSWER);
+    const answer = tellRefund(stand.ports, refund, ANSWER);
     expect(answer).toMatchObject(ANSWER);
     stand.now += 7;
     await answer.over?.(true);
@@ -516,20 +516,20 @@ describe('a refund that is told', () => {
 
   it('is not when nobody waited for it: the same call is a repetition', async () => {
     const { link, refund } = await made();
-    await tellRefund(stand.runtime, refund, ANSWER).over?.(false);
+    await tellRefund(stand.ports, refund, ANSWER).over?.(false);
     expect(await last(link)).toMatchObject({ told_at: null });
   });
 
   it('keeps the time at which it was first told', async () => {
     const { link, refund } = await made();
     const told = await stand.store.saveRefund(refund, { told_at: NOON - 1 });
-    await tellRefund(stand.runtime, told, ANSWER).over?.(true);
+    await tellRefund(stand.ports, told, ANSWER).over?.(true);
     expect(await last(link)).toMatchObject({ told_at: NOON - 1, revision: told.revision });
   });
 
   it('twice at once is told once', async () => {
     const { link, refund } = await made();
-    const answers = [1, 2].map(() => tellRefund(stand.runtime, refund, ANSWER));
+    const answers = [1, 2].map(() => tellRefund(stand.ports, refund, ANSWER));
     for (const { over } of answers) await over?.(true);
     expect(await last(link)).toMatchObject({ told_at: NOON, revision: refund.revision + 1 });
   });
@@ -538,8 +538,8 @@ describe('a refund that is told', () => {
     'and could not be marked: %s',
     async (error) => {
       const { refund } = await made();
-      const runtime = { ...stand.runtime, store: { ...stand.store, saveRefund: () => Promise.reject(error) } };
-      const { over } = tellRefund(runtime, refund, ANSWER);
+      const ports = { ...stand.ports, store: { ...stand.store, saveRefund: () => Promise.reject(error) } };
+      const { over } = tellRefund(ports, refund, ANSWER);
       await expect(over?.(true)).rejects.toBe(error);
     },
   );
@@ -552,13 +552,13 @@ describe('a clock that is set forward between a refund and its repetition [F47]'
   ])('makes no second one, %s', async (_how, headers) => {
     const link = await paid();
     let tick = 0;
-    stand.runtime.clock = { ...stand.runtime.clock, monotonic: () => tick };
+    stand.ports.clock = { ...stand.ports.clock, monotonic: () => tick };
     stand.answers = [seen(), makes('REF1', '5.00'), seen(['REF1', '5.00']), seen(['REF1', '5.00'])];
     const asked = (): LegacyCall => call({ headers, received_at: stand.now });
-    const first = await makeRefund(stand.runtime, asked(), link, 500);
+    const first = await makeRefund(stand.ports, asked(), link, 500);
     stand.now += 86_400_000;
     tick += 1_000;
-    const again = await makeRefund(stand.runtime, asked(), await stand.stored(link), 500);
+    const again = await makeRefund(stand.ports, asked(), await stand.stored(link), 500);
     expect(again).toMatchObject({ kind: 'made', refund: { id: (first as { refund: Refund }).refund.id } });
     expect(stand.asked.filter(({ name }) => name === 'refund')).toHaveLength(1);
   });
@@ -566,7 +566,7 @@ describe('a clock that is set forward between a refund and its repetition [F47]'
 
 describe('a look', () => {
   const plan = { token: TOKEN, exponent: 2, deadline: NOON + 9_000 };
-  const look = (link: Link) => lookAtOrder(stand.runtime, link, plan);
+  const look = (link: Link) => lookAtOrder(stand.ports, link, plan);
 
   it('at a link without an order is none', async () => {
     const link = await stand.link();
@@ -593,7 +593,7 @@ describe('a look', () => {
   it('that reads it moves the link, within the time of its caller', async () => {
     const link = await paid();
     stand.answers = [seen(['REF1', '15.00'])];
-    const found = await lookAtOrder(stand.runtime, link, { ...plan, deadline: NOON + 400 });
+    const found = await lookAtOrder(stand.ports, link, { ...plan, deadline: NOON + 400 });
     expect(found).toMatchObject({ link: { order: { status: 'refunded' } }, order: { status: 'refunded' } });
     expect(found.settled).toBeNull();
     expect(stand.asked[0]?.timeout_ms).toBe(400);
@@ -617,9 +617,9 @@ describe('a look', () => {
   it('gives up what its order never showed while it could be repeated', async () => {
     const link = await paid();
     const row = await doubt(link, 500);
-    expect(await hasDoubt(stand.runtime, link)).toBe(true);
-    expect(await hasDoubt(stand.runtime, await stand.link())).toBe(false);
-    stand.now = row.created_at + stand.runtime.settings.create.replay_window_ms - 1;
+    expect(await hasDoubt(stand.ports, link)).toBe(true);
+    expect(await hasDoubt(stand.ports, await stand.link())).toBe(false);
+    stand.now = row.created_at + stand.ports.settings.create.replay_window_ms - 1;
     stand.answers = [seen()];
     expect((await look(link)).settled).toBeNull();
     stand.now++;
@@ -628,7 +628,7 @@ describe('a look', () => {
     stand.now += LATE_EFFECT_MS;
     stand.answers = [seen()];
     expect((await look(link)).settled).toMatchObject({ id: row.id, state: 'REFUSED' });
-    expect(await hasDoubt(stand.runtime, link)).toBe(false);
+    expect(await hasDoubt(stand.ports, link)).toBe(false);
     expect(stand.log).toContainEqual(
       `warn a refund in doubt never showed on its order {"legacy_id":"${link.legacy_id}","order_id":"${orderId(1)}"}`,
     );
@@ -638,8 +638,8 @@ describe('a look', () => {
     const link = await paid();
     const row = await doubt(link, 500);
     stand.now = row.created_at;
-    expect(mayRepeat(stand.runtime, row)).toBe(true);
+    expect(mayRepeat(stand.ports, row)).toBe(true);
     stand.now--;
-    expect(mayRepeat(stand.runtime, row)).toBe(false);
+    expect(mayRepeat(stand.ports, row)).toBe(false);
   });
 });

@@ -46,27 +46,27 @@ describe('a change', () => {
   it('writes what was decided, and when', async () => {
     const link = await stand.link();
     stand.now += 5;
-    const saved = await changeLink(stand.runtime, link, () => ({ change: { attempts: 7 } }));
+    const saved = await changeLink(stand.ports, link, () => ({ change: { attempts: 7 } }));
     expect(saved).toMatchObject({ attempts: 7, updated_at: NOON + 5, revision: 2 });
     expect([stand.notices, stand.points]).toEqual([0, []]);
   });
 
   it('of nothing writes nothing', async () => {
     const link = await stand.link();
-    expect(await changeLink(stand.runtime, link, () => null)).toBe(link);
+    expect(await changeLink(stand.ports, link, () => null)).toBe(link);
   });
 
   it('decides again on what is stored when another was faster', async () => {
     const link = await stand.link();
     await stand.store.saveLink(link, { attempts: 3 });
-    const saved = await changeLink(stand.runtime, link, ({ attempts }) => ({ change: { attempts: attempts + 1 } }));
+    const saved = await changeLink(stand.ports, link, ({ attempts }) => ({ change: { attempts: attempts + 1 } }));
     expect(saved.attempts).toBe(4);
   });
 
   it('gives up after eight lost races', async () => {
     const link = await stand.link();
     let decided = 0;
-    const racing = changeLink(stand.runtime, link, (current) => {
+    const racing = changeLink(stand.ports, link, (current) => {
       decided++;
       void stand.store.saveLink(current, { attempts: decided });
       return { change: { attempts: 100 } };
@@ -81,7 +81,7 @@ describe('a change', () => {
   it('of a link that is gone is decided on what was known of it', async () => {
     const gone = newLink();
     let decided = 0;
-    const changing = changeLink(stand.runtime, gone, (current) => {
+    const changing = changeLink(stand.ports, gone, (current) => {
       expect(current).toBe(gone);
       decided++;
       return { change: {} };
@@ -96,7 +96,7 @@ describe('a change', () => {
       const link = await stand.link();
       stand.restart({ store: { ...stand.store, saveLink: () => Promise.reject(failure) } });
       let decided = 0;
-      const changing = changeLink(stand.runtime, link, () => {
+      const changing = changeLink(stand.ports, link, () => {
         decided++;
         return { change: {} };
       });
@@ -108,7 +108,7 @@ describe('a change', () => {
   it('brings its notices and its audit line along, and says that there are notices', async () => {
     const link = await stand.link();
     const audit = { at: NOON, who: 'ana', action: 'settle' as const, subject: MERCHANT, reason: 'why', detail: {} };
-    await changeLink(stand.runtime, link, () => ({ change: {}, notices: [newNotice(link, '{}')], audit }));
+    await changeLink(stand.ports, link, () => ({ change: {}, notices: [newNotice(link, '{}')], audit }));
     expect(await stand.store.countNotices({ legacy_id: link.legacy_id })).toBe(1);
     expect(await stand.store.audits(1)).toMatchObject([{ action: 'settle' }]);
     expect([stand.notices, stand.points]).toEqual([1, ['notices.committed']]);
@@ -118,7 +118,7 @@ describe('a change', () => {
 describe('an order that was read', () => {
   it('moves its link with its notices, in one commit', async () => {
     const link = await live();
-    const moved = await applyOrder(stand.runtime, link, order(PAID, 5));
+    const moved = await applyOrder(stand.ports, link, order(PAID, 5));
     expect(moved).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED', next_check_at: null, revision: 3 });
     expect(await stand.store.notices({ legacy_id: link.legacy_id }, 9)).toMatchObject([
       { topic: 'payment' },
@@ -130,39 +130,39 @@ describe('an order that was read', () => {
   it('that contradicts its sale changes nothing, and stands in the way of reads until one agrees again', async () => {
     const link = await live();
     const wrong = order({ ...PAID, transactions: { payments: [{ id: 'PAY1', amount: '99.00' }] } }, 5);
-    expect(await applyOrder(stand.runtime, link, wrong)).toBe(link);
+    expect(await applyOrder(stand.ports, link, wrong)).toBe(link);
     expect(await stand.store.notices({ legacy_id: link.legacy_id }, 9)).toEqual([]);
     stand.answers = [answered(200, wrong), answered(200, order({}, 6))];
     stand.now += 1_500;
     const unknown = { code: 'refused', facts: { error: 'outcome_unknown' } };
-    await expect(readLink(stand.runtime, link, TOKEN), 'read').rejects.toMatchObject(unknown);
-    await expect(readLink(stand.runtime, link, TOKEN), 'not read again so soon').rejects.toMatchObject(unknown);
+    await expect(readLink(stand.ports, link, TOKEN), 'read').rejects.toMatchObject(unknown);
+    await expect(readLink(stand.ports, link, TOKEN), 'not read again so soon').rejects.toMatchObject(unknown);
     expect(stand.asked).toHaveLength(1);
     stand.now += 1_500;
-    expect((await readLink(stand.runtime, link, TOKEN)).state).toBe('LIVE');
+    expect((await readLink(stand.ports, link, TOKEN)).state).toBe('LIVE');
   });
 
   it('of a merchant that was erased is told as the installation tells it', async () => {
     const link = await live();
     stand.restart({ store: { ...stand.store, merchant: async () => null } });
-    await applyOrder(stand.runtime, link, order(PAID, 5));
+    await applyOrder(stand.ports, link, order(PAID, 5));
     const told = await stand.store.notices({ legacy_id: link.legacy_id }, 9);
     expect(told.map(({ topic }) => topic)).toEqual(['payment', 'point']);
   });
 
   it('that says nothing new writes nothing', async () => {
     const link = await live();
-    expect(await applyOrder(stand.runtime, link, order())).toBe(link);
+    expect(await applyOrder(stand.ports, link, order())).toBe(link);
     expect(stand.points).toEqual(['order.applied']);
   });
 
   it('that says nothing new brings along what came with it', async () => {
     const link = await live();
     const audit = { at: NOON, who: 'ana', action: 'reconcile' as const, subject: MERCHANT, reason: 'why', detail: {} };
-    await applyOrder(stand.runtime, link, order(), { extra: () => ({ change: {}, audit }) });
+    await applyOrder(stand.ports, link, order(), { extra: () => ({ change: {}, audit }) });
     expect(await stand.store.audits(1)).toMatchObject([{ action: 'reconcile' }]);
     const again = await stand.stored(link);
-    await applyOrder(stand.runtime, again, order(), {
+    await applyOrder(stand.ports, again, order(), {
       extra: () => ({ change: {}, notices: [newNotice(link, '{}')] }),
     });
     expect(await stand.store.countNotices({ legacy_id: link.legacy_id })).toBe(1);
@@ -175,15 +175,15 @@ describe('an order that was read', () => {
       seen.push(current.state);
       return { change: { cancel: 'acknowledged' } };
     };
-    await applyOrder(stand.runtime, link, order(PAID, 5), { extra });
+    await applyOrder(stand.ports, link, order(PAID, 5), { extra });
     expect(seen).toEqual(['DONE']);
     expect(await stand.stored(link)).toMatchObject({ cancel: 'acknowledged', state: 'DONE' });
   });
 
   it('of an unknown status, or of the past, is counted and told', async () => {
     const link = await live();
-    await applyOrder(stand.runtime, link, order({ status: 'teleported' }, 5));
-    await applyOrder(stand.runtime, await stand.stored(link), order({ status: 'created' }, 1));
+    await applyOrder(stand.ports, link, order({ status: 'teleported' }, 5));
+    await applyOrder(stand.ports, await stand.stored(link), order({ status: 'created' }, 1));
     expect(stand.counts).toEqual(['unknown_states', 'stale_versions']);
     const facts = (code: string) => JSON.stringify({ legacy_id: link.legacy_id, order_id: orderId(1), code });
     expect(stand.log).toEqual([
@@ -212,7 +212,7 @@ describe('an order that was read', () => {
     ['as it was', { client_answer: 'none' }, { status: 'created', description: 'other' }, null],
   ])('of a link that nobody was told of: %s', async (_what, change, said, expected) => {
     const link = await live(change);
-    await applyOrder(stand.runtime, link, order(said, 5));
+    await applyOrder(stand.ports, link, order(said, 5));
     const lines = (await stand.store.audits(10))
       .filter(({ action }) => action === 'settle')
       .map(({ reason }) => reason);
@@ -224,16 +224,16 @@ describe('an order that was read', () => {
   it('of a QR sale that is refunded after it was paid is no news to the audit', async () => {
     const link = await stand.link({ family: 'qr', unit: 'TILL1', merchant_order_id: 8_000_000_000_000_001 });
     const paid = { ...PAID, type: 'qr' };
-    const sold = await applyOrder(stand.runtime, { ...link, client_answer: 'maybe' }, order(paid, 5));
+    const sold = await applyOrder(stand.ports, { ...link, client_answer: 'maybe' }, order(paid, 5));
     stand.counts.length = 0;
     const untold = await stand.store.saveLink(sold, { client_answer: 'none' });
-    await applyOrder(stand.runtime, untold, order({ ...paid, status: 'refunded' }, 9));
+    await applyOrder(stand.ports, untold, order({ ...paid, status: 'refunded' }, 9));
     expect([stand.counts, (await stand.stored(link)).legacy_state]).toEqual([[], 'reverted']);
   });
 
   it('of an approval after a cancel is counted', async () => {
     const link = await live({ state: 'DONE', legacy_state: 'CANCELED', order: order({ status: 'canceled' }) });
-    await applyOrder(stand.runtime, link, order(PAID, 5));
+    await applyOrder(stand.ports, link, order(PAID, 5));
     expect(stand.counts).toEqual(['late_approvals']);
   });
 });
@@ -247,17 +247,17 @@ describe('an order that waits for a person', () => {
     ['is not when nothing is known of it', { order: null }, false],
     ['is not when it is shown as over', { order: waiting, state: 'DONE' }, false],
   ])('%s', (_what, change, expected) => {
-    expect(isHeld(stand.runtime, newLink({ state: 'LIVE', ...change }))).toBe(expected);
+    expect(isHeld(stand.ports, newLink({ state: 'LIVE', ...change }))).toBe(expected);
   });
 
   it('is shown as final when its terminal is wanted', async () => {
     const link = await live({ order: waiting, legacy_state: 'ON_TERMINAL' });
-    expect(await releaseHeld(stand.runtime, link)).toMatchObject({
+    expect(await releaseHeld(stand.ports, link)).toMatchObject({
       state: 'DONE',
       legacy_state: 'CONFIRMATION_REQUIRED',
     });
     const unknown = newLink();
-    expect(await releaseHeld(stand.runtime, unknown)).toBe(unknown);
+    expect(await releaseHeld(stand.ports, unknown)).toBe(unknown);
   });
 });
 
@@ -271,10 +271,10 @@ describe('the next look', () => {
       expires_at: NOON + 1e10,
       ...change,
     });
-    const { next_check_at } = nextLook(stand.runtime, link);
+    const { next_check_at } = nextLook(stand.ports, link);
     return next_check_at === null ? null : next_check_at - stand.now;
   };
-  const rules = () => stand.runtime.settings.reconcile;
+  const rules = () => stand.ports.settings.reconcile;
 
   it('is none for what is over', () => {
     for (const state of ['DONE', 'SENDING', 'LOST'] as const) expect(at({ state }, 0)).toBeNull();
@@ -301,7 +301,7 @@ describe('the next look', () => {
   });
 
   it('comes when a wait for a person at the terminal is over', () => {
-    stand.runtime.settings.reconcile.action_required_grace_ms = 3_000;
+    stand.ports.settings.reconcile.action_required_grace_ms = 3_000;
     const waiting = order({ status: 'action_required' }, 1);
     expect(at({ order: waiting }, 1_500)).toBe(2_500);
     expect(at({ order: waiting }, 4_000)).toBe(rules().point_interval_ms);
@@ -312,7 +312,7 @@ describe('the next look', () => {
     expect(at({ client_answer: 'none' }, 38_999)).toBe(1);
     expect(at({ client_answer: 'maybe' }, 38_999)).toBeGreaterThan(1);
     expect(at({ client_answer: 'error' }, 39_000)).toBeGreaterThan(1);
-    expect(settlementTime(stand.runtime, newLink({ created_at: NOON }))).toBe(NOON + 39_000);
+    expect(settlementTime(stand.ports, newLink({ created_at: NOON }))).toBe(NOON + 39_000);
     expect(
       ['none', 'error', 'maybe'].map((client_answer) => unclaimed(newLink({ client_answer } as Partial<Link>))),
     ).toEqual([true, true, false]);
@@ -324,14 +324,14 @@ describe('what an order is judged by', () => {
     const merchant = await stand.store.merchant(MERCHANT);
     if (merchant === null) throw new Error('the merchant is gone');
     const settings = { ...merchant.settings, declined: 'finished' as const };
-    expect(advanceRules(stand.runtime, null)).toEqual({
+    expect(advanceRules(stand.ports, null)).toEqual({
       now: NOON,
       declined: 'error',
-      action_required_grace_ms: stand.runtime.settings.reconcile.action_required_grace_ms,
+      action_required_grace_ms: stand.ports.settings.reconcile.action_required_grace_ms,
       default_lifetime_ms: 900_000,
       exponent: 2,
     });
-    expect(advanceRules(stand.runtime, { ...merchant, site: 'MLC', settings })).toMatchObject({
+    expect(advanceRules(stand.ports, { ...merchant, site: 'MLC', settings })).toMatchObject({
       declined: 'finished',
       exponent: 0,
     });
@@ -343,31 +343,31 @@ describe('a read', () => {
 
   it('of a link without an order is none', async () => {
     const link = await stand.link();
-    expect(await refreshLink(stand.runtime, link, TOKEN)).toBe(link);
+    expect(await refreshLink(stand.ports, link, TOKEN)).toBe(link);
     expect(stand.asked).toEqual([]);
   });
 
   it('moves the link, and is not repeated while it is fresh', async () => {
     const link = await live();
     stand.answers = [answers('at_terminal', 3), answers('at_terminal', 4)];
-    expect(await refreshLink(stand.runtime, link, TOKEN)).toMatchObject({ legacy_state: 'ON_TERMINAL' });
+    expect(await refreshLink(stand.ports, link, TOKEN)).toMatchObject({ legacy_state: 'ON_TERMINAL' });
     const draft = newDraft();
     stand.now += 899;
-    const again = await stand.runtime.inExchange(draft, () => refreshLink(stand.runtime, link, TOKEN));
+    const again = await stand.within(draft, () => refreshLink(stand.ports, link, TOKEN));
     expect(again.legacy_state).toBe('ON_TERMINAL');
     expect([stand.asked.length, draft.limitations]).toEqual([1, ['LIM-11']]);
     stand.now += 1;
-    await refreshLink(stand.runtime, link, TOKEN);
+    await refreshLink(stand.ports, link, TOKEN);
     expect(stand.asked).toHaveLength(2);
   });
 
   it('that is fresh of what is over keeps nothing from anybody', async () => {
     const link = await live();
     stand.answers = [answered(200, orderOf(PAID, 3))];
-    await refreshLink(stand.runtime, link, TOKEN);
+    await refreshLink(stand.ports, link, TOKEN);
     stand.now += 10;
     const draft = newDraft();
-    await stand.runtime.inExchange(draft, () => refreshLink(stand.runtime, link, TOKEN));
+    await stand.within(draft, () => refreshLink(stand.ports, link, TOKEN));
     expect([stand.asked.length, draft.limitations]).toEqual([1, []]);
   });
 
@@ -375,10 +375,10 @@ describe('a read', () => {
     const link = await live();
     stand.answers = [answers('at_terminal', 3), answers('at_terminal', 3)];
     const force = { force: true };
-    await Promise.all([refreshLink(stand.runtime, link, TOKEN, force), refreshLink(stand.runtime, link, TOKEN, force)]);
+    await Promise.all([refreshLink(stand.ports, link, TOKEN, force), refreshLink(stand.ports, link, TOKEN, force)]);
     expect(stand.asked).toHaveLength(1);
     stand.now += 1;
-    await refreshLink(stand.runtime, link, TOKEN, force);
+    await refreshLink(stand.ports, link, TOKEN, force);
     expect(stand.asked).toHaveLength(2);
   });
 
@@ -386,7 +386,7 @@ describe('a read', () => {
     const link = await live();
     for (const answer of [BROKEN, refusal(404, 'order_not_found')]) {
       stand.answers = [answer];
-      const kept = await refreshLink(stand.runtime, link, TOKEN);
+      const kept = await refreshLink(stand.ports, link, TOKEN);
       expect([kept.legacy_id, kept.revision]).toEqual([link.legacy_id, link.revision]);
     }
     expect(stand.asked, 'a failed read is not fresh').toHaveLength(2);
@@ -394,7 +394,7 @@ describe('a read', () => {
 
   it('of a link that the store has lost moves what was known', async () => {
     const link = newLink({ state: 'LIVE', order_id: orderId(1) });
-    expect(await refreshLink(stand.runtime, link, TOKEN)).toBe(link);
+    expect(await refreshLink(stand.ports, link, TOKEN)).toBe(link);
   });
 
   it.each([
@@ -405,7 +405,7 @@ describe('a read', () => {
     [NOON - 100, 250],
   ])('with the deadline %s waits for %d ms', async (deadline, timeout_ms) => {
     const link = await live();
-    await refreshLink(stand.runtime, link, TOKEN, deadline === undefined ? {} : { deadline });
+    await refreshLink(stand.ports, link, TOKEN, deadline === undefined ? {} : { deadline });
     expect(stand.asked[0]).toMatchObject({ method: 'GET', path: `/v1/orders/${orderId(1)}`, timeout_ms });
   });
 
@@ -419,11 +419,11 @@ describe('a read', () => {
     ['it is not there', answered(404), 'missing', 'status 404'],
   ])('%s: nothing is known', async (_what, answer, expected, cause) => {
     stand.answers = [answer];
-    expect(await readOrder(stand.runtime, TOKEN, orderId(1))).toBe(expected);
+    expect(await readOrder(stand.ports, TOKEN, orderId(1))).toBe(expected);
     expect(stand.log).toEqual([
       `warn order could not be read; the stored state stands ${JSON.stringify({ order_id: orderId(1), cause })}`,
     ]);
-    expect(stand.runtime.reads.last(orderId(1))).toBe(0);
+    expect(stand.ports.memory.sales.reads.last(orderId(1))).toBe(0);
   });
 
   it('is remembered by when it began', async () => {
@@ -433,16 +433,16 @@ describe('a read', () => {
         return answered(200, orderOf());
       },
     ];
-    expect(await readOrder(stand.runtime, TOKEN, orderId(1))).toMatchObject({ id: orderId(1) });
-    expect(stand.runtime.reads.last(orderId(1))).toBe(NOON);
+    expect(await readOrder(stand.ports, TOKEN, orderId(1))).toMatchObject({ id: orderId(1) });
+    expect(stand.ports.memory.sales.reads.last(orderId(1))).toBe(NOON);
   });
 
   it('that says 401 makes the token be asked about, and no other does', async () => {
-    const accepted = async () => (await stand.store.token(stand.runtime.vault.fingerprint(TOKEN)))?.accepted_until ?? 0;
+    const accepted = async () => (await stand.store.token(stand.ports.vault.fingerprint(TOKEN)))?.accepted_until ?? 0;
     stand.answers = [answered(403), answered(401)];
-    await readOrder(stand.runtime, TOKEN, orderId(1));
+    await readOrder(stand.ports, TOKEN, orderId(1));
     expect(await accepted()).toBeGreaterThan(0);
-    await readOrder(stand.runtime, TOKEN, orderId(1));
+    await readOrder(stand.ports, TOKEN, orderId(1));
     expect(await accepted()).toBe(0);
   });
 
@@ -459,28 +459,28 @@ describe('a read', () => {
 describe('a cancel', () => {
   it('is written down once, before it is sent', async () => {
     const link = await live();
-    const marked = await markSent(stand.runtime, link);
+    const marked = await markSent(stand.ports, link);
     expect(marked).toMatchObject({ cancel: 'sent', revision: 3 });
-    expect(await markSent(stand.runtime, marked)).toBe(marked);
+    expect(await markSent(stand.ports, marked)).toBe(marked);
     const acknowledged = await stand.store.saveLink(marked, { cancel: 'acknowledged' });
-    expect(await markSent(stand.runtime, acknowledged)).toBe(acknowledged);
+    expect(await markSent(stand.ports, acknowledged)).toBe(acknowledged);
     expect(stand.points).toEqual(Array(3).fill('cancel.marked'));
   });
 
   it('of an order that is not known is a defect, and asks nothing', async () => {
     const link = await stand.link();
-    await expect(sendCancel(stand.runtime, link, TOKEN)).rejects.toThrow(`the link ${link.legacy_id} has no order`);
+    await expect(sendCancel(stand.ports, link, TOKEN)).rejects.toThrow(`the link ${link.legacy_id} has no order`);
     expect(stand.asked).toEqual([]);
   });
 
   it('has a key for each stored revision, and what it was given', async () => {
     const link = await live();
     stand.answers = [answered(200), answered(200), answered(200)];
-    await sendCancel(stand.runtime, link, TOKEN);
-    await sendCancel(stand.runtime, link, TOKEN, { 'x-allow': 'yes' }, stand.runtime.clock.now() + 77);
-    await sendCancel(stand.runtime, { ...link, revision: 9 }, TOKEN);
+    await sendCancel(stand.ports, link, TOKEN);
+    await sendCancel(stand.ports, link, TOKEN, { 'x-allow': 'yes' }, stand.ports.clock.now() + 77);
+    await sendCancel(stand.ports, { ...link, revision: 9 }, TOKEN);
     const keys = stand.asked.map(({ idempotency_key }) => idempotency_key);
-    expect(keys[0]).toBe(stand.runtime.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`));
+    expect(keys[0]).toBe(stand.ports.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`));
     expect([keys[1] === keys[0], keys[2] === keys[0]]).toEqual([true, false]);
     expect(stand.asked[0]).toMatchObject({ path: `/v1/orders/${orderId(1)}/cancel`, timeout_ms: 4_000, headers: {} });
     expect(stand.asked[1]).toMatchObject({ timeout_ms: 77, headers: { 'x-allow': 'yes' } });

@@ -34,7 +34,7 @@ async function live(): Promise<Link> {
 
 const clear = (link: Link, operation = 'qr.cancel_order_of_store', deadline = DEADLINE) => {
   const path = { user_id: MERCHANT, external_pos_id: 'TILL1', external_store_id: 'STORE1' };
-  return clearPointOfSale(stand.runtime, callOf(stand, operation, { path, body: {} }), link, deadline);
+  return clearPointOfSale(stand.ports, callOf(stand, operation, { path, body: {} }), link, deadline);
 };
 const told = (name: Parameters<typeof refused>[1]) => refused('qr', name);
 const names = () => stand.asked.map(({ name }) => name);
@@ -65,7 +65,7 @@ describe('a till is freed', () => {
     ['was answered with an order that is still open', says('created', 4)],
   ])('when the cancel %s, and the order says that it is over', async (_what, answer) => {
     const link = await live();
-    stand.runtime.reads.mark(orderId(1), NOON - 1, stand.runtime.reads.begin()); // what was read before the cancel is not good enough
+    stand.ports.memory.sales.reads.mark(orderId(1), NOON - 1, stand.ports.memory.sales.reads.begin()); // what was read before the cancel is not good enough
     stand.answers = [answer, says('expired', 5)];
     expect(await clear(link)).toBe('freed');
     expect(names()).toEqual(['cancel', 'get']);
@@ -123,7 +123,7 @@ describe('a till keeps its order', () => {
       says('created', 5),
     ];
     await clear(link);
-    const { attempt_timeout_ms } = stand.runtime.settings.create;
+    const { attempt_timeout_ms } = stand.ports.settings.create;
     expect(stand.asked.map(({ timeout_ms }) => timeout_ms)).toEqual([attempt_timeout_ms, 400]);
   });
 });
@@ -171,7 +171,7 @@ describe('what takes an order away', () => {
   });
 
   it('by the till itself goes with what its table makes of the cancel', async () => {
-    const { tables } = stand.runtime;
+    const { tables } = stand.ports;
     let headers: Record<string, string> | undefined = { 'x-of-the-table': 'yes' };
     const request: typeof tables.request = (...asked) => {
       const made = tables.request(...asked);
@@ -194,15 +194,15 @@ describe('what takes an order away', () => {
   it('goes in turn, for each till of each merchant', async () => {
     const done: string[] = [];
     let finish = (): void => undefined;
-    const first = inTurn(stand.runtime, MERCHANT, 'qr:TILL1', async () => {
+    const first = inTurn(stand.ports, MERCHANT, 'qr:TILL1', async () => {
       await new Promise<void>((resolve) => {
         finish = resolve;
       });
       done.push('first');
     });
-    const second = inTurn(stand.runtime, MERCHANT, 'qr:TILL1', async () => done.push('second'));
-    await inTurn(stand.runtime, MERCHANT, 'qr:TILL2', async () => done.push('other till'));
-    await inTurn(stand.runtime, '700100201', 'qr:TILL1', async () => done.push('other merchant'));
+    const second = inTurn(stand.ports, MERCHANT, 'qr:TILL1', async () => done.push('second'));
+    await inTurn(stand.ports, MERCHANT, 'qr:TILL2', async () => done.push('other till'));
+    await inTurn(stand.ports, '700100201', 'qr:TILL1', async () => done.push('other merchant'));
     finish();
     await Promise.all([first, second]);
     expect(done).toEqual(['other till', 'other merchant', 'first', 'second']);

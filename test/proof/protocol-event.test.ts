@@ -46,7 +46,7 @@ async function received(change: Partial<NewEvent> = {}): Promise<InboxEvent> {
 }
 
 async function handled(change: Partial<NewEvent> = {}): Promise<object[]> {
-  await handleEvent(stand.runtime, await received(change));
+  await handleEvent(stand.ports, await received(change));
   return saved;
 }
 
@@ -115,18 +115,18 @@ describe('an event of an order', () => {
 
   it('that was read after the event had come needs no other read', async () => {
     await live();
-    stand.runtime.reads.mark(orderId(1), NOON, stand.runtime.reads.begin());
+    stand.ports.memory.sales.reads.mark(orderId(1), NOON, stand.ports.memory.sales.reads.begin());
     const event = await received({ received_at: NOON - 1 });
-    await handleEvent(stand.runtime, event);
+    await handleEvent(stand.ports, event);
     expect([saved, stand.asked]).toEqual([[DONE], []]);
   });
 
   it('that was read as the event came is read again', async () => {
     await live();
-    stand.runtime.reads.mark(orderId(1), NOON, stand.runtime.reads.begin());
+    stand.ports.memory.sales.reads.mark(orderId(1), NOON, stand.ports.memory.sales.reads.begin());
     stand.now = NOON + 1;
     stand.answers = [reads()];
-    await handleEvent(stand.runtime, await received({ received_at: NOON }));
+    await handleEvent(stand.ports, await received({ received_at: NOON }));
     expect([saved, stand.asked.length]).toEqual([[DONE], 1]);
   });
 
@@ -135,13 +135,13 @@ describe('an event of an order', () => {
     ['a signed event of an order that is over', {}, { state: 'DONE', legacy_state: 'FINISHED' }],
   ])('%s waits for its turn: one read a second [F109]', async (_which, change, of) => {
     await live(of);
-    stand.runtime.reads.mark(orderId(1), NOON, stand.runtime.reads.begin());
+    stand.ports.memory.sales.reads.mark(orderId(1), NOON, stand.ports.memory.sales.reads.begin());
     stand.now = NOON + 999;
     expect(await handled({ received_at: NOON, ...change })).toEqual([{ next_attempt_at: NOON + 1_000 }]);
     expect(stand.asked).toEqual([]);
     stand.now = NOON + 1_000;
     stand.answers = [reads()];
-    await handleEvent(stand.runtime, await received({ received_at: NOON, ...change }));
+    await handleEvent(stand.ports, await received({ received_at: NOON, ...change }));
     expect([saved.at(-1), stand.asked.length]).toEqual([DONE, 1]);
   });
 
@@ -154,7 +154,7 @@ describe('an event of an order', () => {
 
   it('whose merchant has left no credential is tried later', async () => {
     await live();
-    await stand.store.forgetToken(stand.runtime.vault.fingerprint(TOKEN));
+    await stand.store.forgetToken(stand.ports.vault.fingerprint(TOKEN));
     expect(await handled()).toEqual([soon()]);
     expect(stand.asked).toEqual([]);
   });
@@ -169,7 +169,7 @@ describe('an event that is tried later', () => {
     [500, 60_000],
   ])('after %d attempts is after %d ms', async (attempts, pause_ms) => {
     await live();
-    await handleEvent(stand.runtime, { ...(await received()), attempts });
+    await handleEvent(stand.ports, { ...(await received()), attempts });
     expect(saved).toEqual([{ state: 'pending', attempts: attempts + 1, next_attempt_at: NOON + pause_ms }]);
   });
 
@@ -178,9 +178,9 @@ describe('an event that is tried later', () => {
     await handled({ received_at: NOON - PARKED_FOR_MS + 1 });
     expect(saved).toEqual([soon()]);
     const old = { ...(await received()), received_at: NOON - PARKED_FOR_MS };
-    await handleEvent(stand.runtime, { ...old, attempts: 59 });
+    await handleEvent(stand.ports, { ...old, attempts: 59 });
     expect(saved.at(-1)).toMatchObject({ state: 'pending', attempts: 60 }); // a clock may have jumped
-    await handleEvent(stand.runtime, { ...old, attempts: 60 });
+    await handleEvent(stand.ports, { ...old, attempts: 60 });
     expect(saved.at(-1)).toEqual({ state: 'expired', attempts: 61 });
     expect(stand.counts).toContain('events expired');
     expect(stand.log).toContainEqual(
@@ -204,11 +204,11 @@ describe('an event that is tried later', () => {
     const draft = newDraft();
     stand.answers = [BROKEN, reads()];
     const event = await received();
-    const end = (): Promise<string> => stand.runtime.inExchange(draft, () => handleEvent(stand.runtime, event));
+    const end = (): Promise<string> => stand.within(draft, () => handleEvent(stand.ports, event));
     expect(await end()).toBe('later');
     expect(draft.legacy_id).toBe(link.legacy_id);
     expect(await end()).toBe('done');
-    expect(await handleEvent(stand.runtime, await received({ order_id: orderId(9), reference: null }))).toBe('parked');
+    expect(await handleEvent(stand.ports, await received({ order_id: orderId(9), reference: null }))).toBe('parked');
   });
 
   it('because of a defect is told, and leaves the others their turn', async () => {
@@ -257,7 +257,7 @@ describe('an event ahead of the answer to its create', () => {
       const link = await open(state);
       expect(await handled()).toEqual([PARKED]);
       watched({ linkByReference: async () => ({ ...link, state: 'SENDING' }) });
-      await handleEvent(stand.runtime, await received());
+      await handleEvent(stand.ports, await received());
       expect(saved.at(-1)).toEqual(PARKED);
       expect([stand.asked, (await stand.stored(link)).order_id]).toEqual([[], null]);
     },
@@ -302,9 +302,9 @@ describe('an event ahead of the answer to its create', () => {
       await open('SENDING');
       const event = await received({ verified });
       stand.answers = [refusal(404, 'order_not_found'), refusal(404, 'order_not_found')];
-      await handleEvent(stand.runtime, { ...event, attempts: 9 });
+      await handleEvent(stand.ports, { ...event, attempts: 9 });
       expect(saved.at(-1)).toMatchObject({ state: 'pending', attempts: 10 });
-      await handleEvent(stand.runtime, { ...event, attempts: 10 });
+      await handleEvent(stand.ports, { ...event, attempts: 10 });
       expect(saved).toContainEqual({ state: 'parked', attempts: 11 });
     },
   );
@@ -318,7 +318,7 @@ describe('an event ahead of the answer to its create', () => {
     stand.answers = Array.from({ length: 3 }, () => refusal(404, 'order_not_found'));
     for (const event of [first, second, { ...first, attempts: 1 }]) {
       stand.now += 2_000;
-      await handleEvent(stand.runtime, event);
+      await handleEvent(stand.ports, event);
     }
     expect(saved.map((change) => Object(change).state)).toEqual(['pending', 'parked', 'pending']);
   });
@@ -350,7 +350,7 @@ describe('an event ahead of the answer to its create', () => {
 
   it('is read also when the order was read before for somebody else', async () => {
     await open('SENDING');
-    stand.runtime.reads.mark(orderId(1), NOON + 1, stand.runtime.reads.begin());
+    stand.ports.memory.sales.reads.mark(orderId(1), NOON + 1, stand.ports.memory.sales.reads.begin());
     stand.now = NOON + 2_000;
     stand.answers = [reads()];
     expect(await handled({ received_at: NOON })).toEqual([DONE]);
@@ -360,7 +360,7 @@ describe('an event ahead of the answer to its create', () => {
   it('waits for the create that is under way, and follows what it settled', async () => {
     const link = await open('SENDING');
     let finish = (): void => undefined;
-    const creating = stand.runtime.serial.run(link.legacy_id, async () => {
+    const creating = stand.ports.memory.mutex.run(link.legacy_id, async () => {
       await new Promise<void>((resolve) => {
         finish = resolve;
       });
@@ -380,13 +380,13 @@ describe('an event ahead of the answer to its create', () => {
 
   it('whose create ended with another order is not ours', async () => {
     const link = await open('SENDING');
-    const creating = stand.runtime.serial.run(link.legacy_id, () =>
+    const creating = stand.ports.memory.mutex.run(link.legacy_id, () =>
       stand.store.saveLink(link, { state: 'LIVE', order_id: orderId(7), client_answer: 'maybe' }),
     );
     const event = await received();
     watched({ linkByOrder: async () => null, linkByReference: async () => link });
-    const running = stand.runtime.serial.run(link.legacy_id, () => creating);
-    await handleEvent(stand.runtime, event);
+    const running = stand.ports.memory.mutex.run(link.legacy_id, () => creating);
+    await handleEvent(stand.ports, event);
     await running;
     expect(saved[0]).toEqual(PARKED);
     expect(stand.asked).toEqual([]);

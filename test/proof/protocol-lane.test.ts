@@ -14,7 +14,7 @@ import type { MerchantSettings, Stage } from '../../src/proxy/routing/merchant.t
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
-import { setMerchant } from '../proxy/routing/lane-runtime.ts';
+import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { auditOf, MERCHANT, NOON, newSale, opened, orderId, TERMINAL } from '../store/contract/harness.ts';
 import {
   type Answer,
@@ -46,7 +46,7 @@ const HISTORY = { kind: 'history' } as const;
 const LIST = { kind: 'merchant' } as const;
 
 const lane = (named: Named, kind: OperationKind = 'qr', token = TOKEN): Promise<Lane> =>
-  chooseLane(stand.runtime, token, named, kind);
+  chooseLane(stand.ports, token, named, kind);
 const set = (settings: Partial<MerchantSettings>) => setMerchant(stand.store, MERCHANT, settings);
 const names = () => stand.asked.map(({ name }) => name);
 const legacy = (stage: Stage, merchant_id: string | null = MERCHANT) => ({ lane: 'legacy', stage, merchant_id });
@@ -96,7 +96,7 @@ describe('a call on an id', () => {
     const link = await onTill();
     const noted = async (named: Named): Promise<string | null> => {
       const draft = { ...newDraft(), legacy_id: 'before' };
-      await stand.runtime.inExchange(draft, () => lane(named));
+      await stand.within(draft, () => lane(named));
       return draft.legacy_id;
     };
     expect(await noted({ kind: 'link', link, legacy_id: 'AS-WRITTEN' })).toBe(link.legacy_id);
@@ -112,9 +112,9 @@ describe('whose a call is', () => {
     expect(await lane(TILL, 'qr', FORGED)).toEqual(legacy('legacy'));
     await stand.store.acceptToken(
       {
-        fingerprint: stand.runtime.vault.fingerprint(BLANK),
+        fingerprint: stand.ports.vault.fingerprint(BLANK),
         merchant_id: MERCHANT,
-        sealed_token: stand.runtime.vault.seal(BLANK.reveal(), 'token'),
+        sealed_token: stand.ports.vault.seal(BLANK.reveal(), 'token'),
         accepted_until: 0,
         seen_at: NOON,
       },
@@ -232,7 +232,7 @@ describe('a unit with work on orders', () => {
 
   it('and what legacy is said to have there: the one on orders decides', async () => {
     await onTill();
-    stand.runtime.unrecorded.hold(MERCHANT, TILL.slot, NOON + 60_000);
+    stand.ports.memory.unrecorded.hold(MERCHANT, TILL.slot, NOON + 60_000);
     expect(await lane(TILL)).toMatchObject(orders('orders'));
     stand.answers = [UNAUTHORIZED, BROKEN];
     expect(await lane(TILL, 'qr', FORGED)).toEqual(refused('orders', 'unauthorized'));
@@ -246,7 +246,7 @@ describe('a unit with work on orders', () => {
     expect(await lane(TILL)).toEqual(legacy('legacy'));
     expect(await lane({ ...CODE, slot: 'qr:TILL2' })).toEqual(legacy('legacy'));
     // What stands beside a sale at a terminal is a setting.
-    const merchant_work = (kind: OperationKind) => hasOwnWork(stand.runtime, MERCHANT, CODE, kind);
+    const merchant_work = (kind: OperationKind) => hasOwnWork(stand.ports, MERCHANT, CODE, kind);
     expect([await merchant_work('qr'), await merchant_work('devices')]).toEqual([true, false]);
     await stand.store.saveLink(link, { state: 'LIVE', acknowledged_at: NOON, heard_by: 'till' });
     expect(await lane(CODE)).toEqual(legacy('legacy'));
@@ -275,7 +275,7 @@ describe('a unit with work on legacy', () => {
     expect(await lane(LOOK)).toEqual(legacy('orders'));
     expect(legacy_asked).toEqual([]);
     expect(await lane(TILL)).toMatchObject(orders('orders'));
-    expect(legacy_asked).toEqual([`legacy_till ${stand.runtime.settings.reads.timeout_ms}`]);
+    expect(legacy_asked).toEqual([`legacy_till ${stand.ports.settings.reads.timeout_ms}`]);
   });
 
   it('stays there when legacy shows it still', async () => {
@@ -299,7 +299,7 @@ describe('a unit with work on legacy', () => {
 
   it('that was seen free with its merchant is not looked at again, and what could not be written down counts all the same', async () => {
     tellsFree();
-    stand.runtime.unrecorded.hold(MERCHANT, TILL.slot, NOON + 60_000);
+    stand.ports.memory.unrecorded.hold(MERCHANT, TILL.slot, NOON + 60_000);
     for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy('orders'));
     stand.now = NOON + 60_000;
     for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject(orders('orders'));
@@ -309,13 +309,13 @@ describe('a unit with work on legacy', () => {
 
   it('that legacy took while it was asked whose the token is, is looked at again', async () => {
     tellsFree(() => onLegacy({ state: 'IN_DOUBT' }).catch(() => undefined));
-    await stand.store.forgetToken(stand.runtime.vault.fingerprint(TOKEN));
+    await stand.store.forgetToken(stand.ports.vault.fingerprint(TOKEN));
     stand.answers = [answered(200, { id: Number(MERCHANT), site_id: 'MLA' })];
     expect(await lane(LOOK)).toEqual(legacy('orders'));
   });
 
   it('that could not be written down stays there for as long as it may live', async () => {
-    stand.runtime.unrecorded.hold(MERCHANT, TILL.slot, NOON + 60_000);
+    stand.ports.memory.unrecorded.hold(MERCHANT, TILL.slot, NOON + 60_000);
     for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy('orders'));
     stand.now = NOON + 60_000;
     for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject(orders('orders'));
@@ -336,7 +336,7 @@ describe('a unit with work on legacy', () => {
     stand.answers = [UNAUTHORIZED];
     expect(await lane(TILL, 'qr', FORGED)).toEqual(refused('orders', 'unauthorized'));
     // What could not be written down is no proof either.
-    stand.runtime.unrecorded.hold(MERCHANT, DEVICE.slot, NOON + 60_000);
+    stand.ports.memory.unrecorded.hold(MERCHANT, DEVICE.slot, NOON + 60_000);
     stand.answers = [UNAUTHORIZED];
     expect(await lane(DEVICE, 'intents', FORGED)).toEqual(refused('orders', 'unauthorized'));
   });
@@ -345,7 +345,7 @@ describe('a unit with work on legacy', () => {
     await onLegacy({ state: 'OPEN', unproven_token: 'of nobody' });
     stand.answers = [BROKEN];
     expect(await lane(TILL, 'qr', FORGED)).toEqual({ ...legacy('orders'), is_token_refused: false });
-    stand.runtime.unrecorded.hold(MERCHANT, DEVICE.slot, NOON + 60_000);
+    stand.ports.memory.unrecorded.hold(MERCHANT, DEVICE.slot, NOON + 60_000);
     stand.answers = [BROKEN];
     expect(await lane(DEVICE, 'intents', FORGED)).toEqual({ ...legacy('orders'), is_token_refused: false });
     // A token of nobody has no unit there.
@@ -395,12 +395,12 @@ describe('a till by its number', () => {
     expect(await lane({ ...NUMBER, pos_id: '1000002' })).toMatchObject(orders('orders'));
     // What is wrong with the number is the story's to tell.
     expect(await lane({ ...NUMBER, pos_id: '1000003' })).toMatchObject(orders('orders'));
-    const { timeout_ms } = stand.runtime.settings.reads;
+    const { timeout_ms } = stand.ports.settings.reads;
     expect(stand.asked.map((call) => call.timeout_ms)).toEqual([timeout_ms, timeout_ms, timeout_ms]);
   });
 
   it('on orders is looked up too where a till of the merchant could not be written down', async () => {
-    stand.runtime.unrecorded.hold(MERCHANT, 'qr:TILL1', NOON + 60_000);
+    stand.ports.memory.unrecorded.hold(MERCHANT, 'qr:TILL1', NOON + 60_000);
     stand.answers = [pos('TILL1')];
     expect(await lane(NUMBER)).toEqual(legacy('orders'));
   });
@@ -464,7 +464,7 @@ describe('a payment that no link has', () => {
 });
 
 describe('a story whose unit turned out to be free', () => {
-  const still = (): Promise<boolean> => isStillOnOrders(stand.runtime, callOf(stand, 'qr.put_order'), 'qr:TILL1');
+  const still = (): Promise<boolean> => isStillOnOrders(stand.ports, callOf(stand, 'qr.put_order'), 'qr:TILL1');
 
   it('looks at the merchant as it is now', async () => {
     expect(await still()).toBe(true);
@@ -488,6 +488,6 @@ describe('a story whose unit turned out to be free', () => {
     expect(await still()).toBe(false);
     const merchant = await stand.store.merchant(MERCHANT);
     if (merchant === null) throw new Error('there is no merchant');
-    expect(await isUnitOnOrders(stand.runtime, merchant, TOKEN, DEVICE, 'intents')).toBe(true);
+    expect(await isUnitOnOrders(stand.ports, merchant, TOKEN, DEVICE, 'intents')).toBe(true);
   });
 });

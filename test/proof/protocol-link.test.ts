@@ -34,8 +34,8 @@ const SALE: Sale = {
 
 async function made(sale: Partial<Sale> = {}, change: Partial<LegacyCall> = {}, own = true) {
   const call = callOf(stand, 'point.create_intent', change);
-  const reference = own ? usableReference(stand.runtime, call.merchant.id, { ...SALE, ...sale }) : null;
-  return newLink(stand.runtime, call, { ...SALE, ...sale }, reference);
+  const reference = own ? usableReference(stand.ports, call.merchant.id, { ...SALE, ...sale }) : null;
+  return newLink(stand.ports, call, { ...SALE, ...sale }, reference);
 }
 
 describe('a link', () => {
@@ -55,8 +55,8 @@ describe('a link', () => {
       merchant_order_id: null,
       sealed_notice_url: null,
       legacy_state: 'OPEN',
-      boot_id: stand.runtime.boot_id,
-      tables_revision: stand.runtime.tables.revision,
+      boot_id: stand.ports.memory.ids.boot,
+      tables_revision: stand.ports.tables.revision,
       first_sent_at: NOON,
       created_at: NOON,
       expires_at: NOON + 900_000,
@@ -69,7 +69,7 @@ describe('a link', () => {
       revision: 1,
     });
     expect(link.sealed_body).not.toBeNull();
-    expect(stand.runtime.vault.open(link.sealed_body ?? new Uint8Array(), 'body').toString()).toBe(textOf(body));
+    expect(stand.ports.vault.open(link.sealed_body ?? new Uint8Array(), 'body').toString()).toBe(textOf(body));
     expect(JSON.parse(textOf(body))).toMatchObject({ external_reference: 'mesa-4' });
     expect(losses).toEqual([]);
   });
@@ -79,17 +79,17 @@ describe('a link', () => {
     expect(link).toMatchObject({ family: 'qr', slot: null, legacy_state: 'payment_required' });
     expect(link.merchant_order_id).toBeGreaterThan(8e15);
     const sealed = link.sealed_notice_url ?? new Uint8Array();
-    expect(stand.runtime.vault.open(sealed, 'notice-url').toString()).toBe('https://till.example/ipn?key=1');
+    expect(stand.ports.vault.open(sealed, 'notice-url').toString()).toBe('https://till.example/ipn?key=1');
   });
 
   it('keeps a client key only as something to recognise it by', async () => {
     const { link } = await made({}, { headers: { 'x-idempotency-key': 'k-1' } });
     expect(link.client_key).toMatch(/^[0-9a-f]{64}$/);
-    expect(link.client_key).toBe(stand.runtime.vault.keyed('client-key', 'k-1'));
+    expect(link.client_key).toBe(stand.ports.vault.keyed('client-key', 'k-1'));
   });
 
   it('lives as long as its order says', async () => {
-    const tables = { ...stand.runtime.tables, request: ask({ expiration_time: 'PT30S' }) };
+    const tables = { ...stand.ports.tables, request: ask({ expiration_time: 'PT30S' }) };
     stand.restart({ tables });
     expect((await made()).link.expires_at).toBe(NOON + 30_000);
   });
@@ -98,14 +98,14 @@ describe('a link', () => {
     [{ total_amount: '20.50', transactions: {} }, 2050],
     [{ transactions: { payments: [{ amount: '7.00' }] } }, 700],
   ])('has the amount of its order: %j', async (order, amount_minor) => {
-    stand.restart({ tables: { ...stand.runtime.tables, request: ask(order) } });
+    stand.restart({ tables: { ...stand.ports.tables, request: ask(order) } });
     expect((await made()).link.amount_minor).toBe(amount_minor);
   });
 
   it.each([{ transactions: {} }, { transactions: { payments: [] } }, { total_amount: 'free', transactions: {} }])(
     'without an amount is a defect of the tables: %j',
     async (order) => {
-      stand.restart({ tables: { ...stand.runtime.tables, request: ask(order) } });
+      stand.restart({ tables: { ...stand.ports.tables, request: ask(order) } });
       await expect(made()).rejects.toMatchObject({ code: 'bad_tables', message: expect.stringContaining('amount') });
     },
   );
@@ -128,10 +128,10 @@ describe('the reference that goes upstream is', () => {
   it('derived when its own was refused, or used before', async () => {
     const refused = await made({}, {}, false);
     expect(refused.link.reference_sent).toBe(derivedReference(refused.link.legacy_id));
-    spend(stand.runtime, MERCHANT, 'mesa-4');
+    spend(stand.ports, MERCHANT, 'mesa-4');
     const used = await made();
     expect(used.link.reference_sent).toBe(derivedReference(used.link.legacy_id));
-    spend(stand.runtime, OTHER_MERCHANT, 'mesa-5');
+    spend(stand.ports, OTHER_MERCHANT, 'mesa-5');
     expect((await made({ client_reference: 'mesa-5' })).link.reference_sent).toBe('mesa-5');
   });
 

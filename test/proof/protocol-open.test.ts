@@ -14,7 +14,7 @@ import { derivedReference } from '../../src/proxy/sales/new-link.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
 import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
-import { setMerchant } from '../proxy/routing/lane-runtime.ts';
+import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { MERCHANT, NOON, newSale, orderId, TERMINAL } from '../store/contract/harness.ts';
 import {
   answered,
@@ -36,7 +36,7 @@ beforeEach(() => stand.reset());
 
 const pointCall = (change: Partial<LegacyCall> = {}): LegacyCall => callOf(stand, 'point.create_intent', change);
 const open = async (change: Partial<LegacyCall> = {}): Promise<LegacyAnswer> =>
-  createIntent(stand.runtime, pointCall({ merchant: await shop(), ...change }));
+  createIntent(stand.ports, pointCall({ merchant: await shop(), ...change }));
 const said = (reference: string) => ({ amount: 1500, additional_info: { external_reference: reference } });
 const OTHER = { body: said('mesa-5') };
 
@@ -55,7 +55,7 @@ const QR_ORDER = {
 const codeCall = (change: Partial<LegacyCall> = {}): LegacyCall =>
   callOf(stand, 'qr.create_code', { body: CODE, ...change });
 const openCode = async (change: Partial<LegacyCall> = {}) =>
-  createDynamicCode(stand.runtime, codeCall({ merchant: await shop(), ...change }));
+  createDynamicCode(stand.ports, codeCall({ merchant: await shop(), ...change }));
 
 /** What the till is told. */
 function told(answer: LegacyAnswer): { status: number; error: unknown; headers: Record<string, string> } {
@@ -106,7 +106,7 @@ describe('a new sale', () => {
       },
     ];
     const draft = newDraft();
-    const answer = await stand.runtime.inExchange(draft, () => open());
+    const answer = await stand.within(draft, () => open());
     expect(seen).toMatchObject([
       { state: 'SENDING', client_answer: 'none', unit: TERMINAL, slot: `point:${TERMINAL}` },
     ]);
@@ -122,7 +122,7 @@ describe('a new sale', () => {
   it('whose reference orders do not take has another one, and the exchange says so', async () => {
     const draft = newDraft();
     stand.answers = [creates()];
-    await stand.runtime.inExchange(draft, () => open({ body: said('Mesa 4') }));
+    await stand.within(draft, () => open({ body: said('Mesa 4') }));
     const [link] = await links();
     expect(link?.reference_sent).toBe(derivedReference(link?.legacy_id ?? ''));
     expect(draft.limitations).toEqual(['LIM-08']);
@@ -131,7 +131,7 @@ describe('a new sale', () => {
   it('without a reference of its own misses none', async () => {
     const draft = newDraft();
     stand.answers = [creates()];
-    await stand.runtime.inExchange(draft, () => open({ body: { amount: 1500 } }));
+    await stand.within(draft, () => open({ body: { amount: 1500 } }));
     expect(draft.limitations).toEqual([]);
   });
 
@@ -164,7 +164,7 @@ describe('a new sale', () => {
     const call = pointCall();
     stand.now += late_ms;
     stand.answers = [creates()];
-    expect(told(await createIntent(stand.runtime, call)).status).toBe(status);
+    expect(told(await createIntent(stand.ports, call)).status).toBe(status);
     expect(await links()).toHaveLength(status === 201 ? 1 : 0);
     if (status === 503) expect(stand.counts).toEqual(['creates late']);
   });
@@ -246,7 +246,7 @@ describe('what upstream said', () => {
   });
 
   it('a token that died is asked about again; another refusal says nothing about it', async () => {
-    const accepted = async () => (await stand.store.token(stand.runtime.vault.fingerprint(TOKEN)))?.accepted_until ?? 0;
+    const accepted = async () => (await stand.store.token(stand.ports.vault.fingerprint(TOKEN)))?.accepted_until ?? 0;
     stand.answers = [refusal(403, 'forbidden_checking_terminal_owner')];
     await open();
     expect(await accepted()).toBeGreaterThan(NOON);
@@ -339,7 +339,7 @@ describe('a terminal that has something', () => {
   it('the same again is a retry, of the same order', async () => {
     const link = await live();
     const draft = newDraft();
-    expect(await stand.runtime.inExchange(draft, () => open())).toMatchObject({ body: { id: link.legacy_id } });
+    expect(await stand.within(draft, () => open())).toMatchObject({ body: { id: link.legacy_id } });
     expect(names()).toEqual([]);
     expect(draft).toMatchObject({ limitations: ['LIM-14'], legacy_id: link.legacy_id });
   });
@@ -349,7 +349,7 @@ describe('a terminal that has something', () => {
     stand.answers = [creates()];
     await open(keyed);
     const draft = newDraft();
-    await stand.runtime.inExchange(draft, () => open(keyed));
+    await stand.within(draft, () => open(keyed));
     expect(draft.limitations).toEqual([]);
     expect(await links()).toHaveLength(1);
   });
@@ -370,7 +370,7 @@ describe('a terminal that has something', () => {
 
   it('the same again is a new sale when its till has read the first one, paid', async () => {
     const link = await live(over);
-    await getIntent(stand.runtime, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
+    await getIntent(stand.ports, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
     stand.answers = [creates({}, 2)];
     expect(await open()).not.toMatchObject({ body: { id: link.legacy_id } });
     expect(await links()).toMatchObject([
@@ -386,7 +386,7 @@ describe('a terminal that has something', () => {
     stand.restart({ store: { ...stand.store, saveLink } });
     const link = await live(over);
     is_broken = true;
-    await getIntent(stand.runtime, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
+    await getIntent(stand.ports, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
     is_broken = false;
     stand.answers = [creates({}, 2)];
     expect(await open()).not.toMatchObject({ body: { id: link.legacy_id } });
@@ -409,7 +409,7 @@ describe('a terminal that has something', () => {
 
   it('a read of a sale whose till was answered an error is somebody else’s: its till does not know the id', async () => {
     const link = await live({ ...over, ...untold });
-    await getIntent(stand.runtime, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
+    await getIntent(stand.ports, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
     expect(await links()).toMatchObject([{ heard_by: null }]);
     expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
   });
@@ -424,7 +424,7 @@ describe('a terminal that has something', () => {
     await live();
     stand.answers = [answered(200, orderOf({ external_reference: 'mesa-4', status: 'at_terminal' }, 2))];
     const draft = newDraft();
-    const answer = await stand.runtime.inExchange(draft, () => open(OTHER));
+    const answer = await stand.within(draft, () => open(OTHER));
     expect(told(answer)).toMatchObject({ status: 409, error: '2205' });
     expect(stand.counts).toEqual(['creates busy']);
     expect(draft.by_doubt).toBeUndefined();
@@ -443,7 +443,7 @@ describe('a terminal that has something', () => {
   it('another sale finds an order in doubt, which is nobody’s fault but ours', async () => {
     await open();
     const draft = newDraft();
-    expect(told(await stand.runtime.inExchange(draft, () => open(OTHER))).status).toBe(409);
+    expect(told(await stand.within(draft, () => open(OTHER))).status).toBe(409);
     expect(draft.by_doubt).toBe(true);
   });
 
@@ -456,7 +456,7 @@ describe('a terminal that has something', () => {
     stand.now += later_ms;
     const draft = newDraft();
     const holder = change === null ? { ...link, legacy_id: '00000000-0000-7000-8000-000000000000' } : link;
-    await stand.runtime.inExchange(draft, () => noteOwnDoubt(stand.runtime, holder));
+    await stand.within(draft, () => noteOwnDoubt(stand.ports, holder));
     expect(draft.by_doubt ?? false).toBe(is_doubt);
   });
 
@@ -499,7 +499,7 @@ describe('a terminal that has something', () => {
       },
       created: () => ({ kind: 'answer', status: 201, body: {} }),
     };
-    expect(told(await openSale(stand.runtime, pointCall(OTHER), sale)).status).toBe(409);
+    expect(told(await openSale(stand.ports, pointCall(OTHER), sale)).status).toBe(409);
     expect(asked).toBe(5);
     expect(stand.counts).toEqual(['creates busy']);
   });
@@ -530,7 +530,7 @@ describe('a terminal that has something', () => {
       const answers = await Promise.all(Array.from({ length: 6 }, () => once()));
       expect(answers.map((one) => told(one).status)).toEqual(answers.map(() => status));
       expect(names().filter((name) => name === 'create')).toHaveLength(sent);
-      expect(stand.runtime.flights.size).toBe(0);
+      expect(stand.ports.memory.sales.flights.size).toBe(0);
       stand.asked.length = 0;
     }
   });
@@ -640,7 +640,7 @@ describe('a sale of a merchant on legacy', () => {
       const request = () => {
         throw defect;
       };
-      stand.restart({ tables: { ...stand.runtime.tables, request } });
+      stand.restart({ tables: { ...stand.ports.tables, request } });
       await expect(open(OTHER)).rejects.toThrow('a defect');
     },
   );
@@ -677,11 +677,11 @@ describe('a terminal that legacy has something on', () => {
   });
 
   it('that could not be written down is left to legacy, unless there is work on orders', async () => {
-    stand.runtime.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
+    stand.ports.memory.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
     expect(await open()).toEqual({ kind: 'carry' });
     await stand.reset();
     const link = await live({ client_answer: 'error', acknowledged_at: null });
-    stand.runtime.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
+    stand.ports.memory.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
     expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
   });
 });
@@ -703,7 +703,7 @@ describe('a dynamic code', () => {
     stand.answers = [creates(order()), answered(200, orderOf(order()))];
     await openCode();
     const draft = newDraft();
-    await stand.runtime.inExchange(draft, () => openCode());
+    await stand.within(draft, () => openCode());
     expect(draft.limitations).toContain('LIM-29');
     expect(await links()).toHaveLength(1);
   });
@@ -715,13 +715,13 @@ describe('a dynamic code', () => {
     ['of an earlier process goes by the wall clock', true, 0, 60_000, 2],
   ])('the same again %s [F47]', async (_what, is_earlier, later_ms, set_ms, count) => {
     let tick_ms = 5_000;
-    const clock = () => ({ ...stand.runtime.clock, monotonic: () => tick_ms });
+    const clock = () => ({ ...stand.ports.clock, monotonic: () => tick_ms });
     stand.answers = [creates(order()), answered(200, orderOf(order())), creates(order(), 2)];
-    await createDynamicCode({ ...stand.runtime, clock: clock() }, codeCall());
+    await createDynamicCode({ ...stand.ports, clock: clock() }, codeCall());
     if (is_earlier) stand.restart();
     tick_ms += later_ms;
     stand.now += set_ms;
-    await createDynamicCode({ ...stand.runtime, clock: clock() }, codeCall());
+    await createDynamicCode({ ...stand.ports, clock: clock() }, codeCall());
     expect(await links()).toHaveLength(count);
   });
 

@@ -1,13 +1,13 @@
 /** What becomes of a link nobody waits for: finished, settled, looked at ever less often, or given up (`reliability.md` §3.7, §3.8). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
-import type { Runtime } from '../../src/proxy/runtime.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { isGone, lookAfter } from '../../src/proxy/sales/recover.ts';
 import { readOrder, refreshLink } from '../../src/proxy/sales/refresh.ts';
 import { releaseHeld } from '../../src/proxy/sales/settle.ts';
-import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
-import { setMerchant } from '../proxy/routing/lane-runtime.ts';
+import type { Store } from '../../src/proxy/store.ts';
+import type { Upstream, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
+import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { MERCHANT, NOON, newLink, orderId } from '../store/contract/harness.ts';
 import { answered, BROKEN, createStand, creates, orderOf, PAID, refusal, TOKEN, textOf, withCreate } from './stand.ts';
 
@@ -24,8 +24,8 @@ const HERE_WAITING = answered(200, orderOf({ status: 'action_required' }, 2));
 const UNREACHABLE: UpstreamOutcome = { kind: 'not_sent', cause: 'ECONNREFUSED' };
 
 /** Looks after the link at once, and gives it back as it is stored then. */
-async function looked(link: Link, runtime = stand.runtime): Promise<Link> {
-  await lookAfter(runtime, link);
+async function looked(link: Link, ports = stand.ports): Promise<Link> {
+  await lookAfter(ports, link);
   return stand.stored(link);
 }
 
@@ -61,7 +61,7 @@ const later = (outcome: UpstreamOutcome) => () => {
 };
 
 async function forgetToken(): Promise<void> {
-  await stand.store.forgetToken(stand.runtime.vault.fingerprint(TOKEN));
+  await stand.store.forgetToken(stand.ports.vault.fingerprint(TOKEN));
 }
 
 describe('a link is looked after', () => {
@@ -73,19 +73,19 @@ describe('a link is looked after', () => {
   ])('when it is due: %s', async (_when, next_check_at, expected) => {
     const link = await due({ next_check_at });
     stand.answers = [creates()];
-    await lookAfter(stand.runtime, link);
+    await lookAfter(stand.ports, link);
     expect(stand.asked.length > 0).toBe(expected);
   });
 
   it('as it is stored now, not as it was when somebody saw it', async () => {
     const link = await due();
     await stand.store.saveLink(link, { next_check_at: null });
-    await lookAfter(stand.runtime, link);
+    await lookAfter(stand.ports, link);
     expect(stand.asked).toEqual([]);
   });
 
   it('one that the store has lost makes no call, and its loss is told', async () => {
-    await expect(lookAfter(stand.runtime, newLink({ state: 'DONE', next_check_at: NOON }))).rejects.toThrow();
+    await expect(lookAfter(stand.ports, newLink({ state: 'DONE', next_check_at: NOON }))).rejects.toThrow();
     expect(stand.asked).toEqual([]);
   });
 
@@ -103,7 +103,7 @@ describe('a link is looked after', () => {
         throw new Error('a defect');
       },
     ];
-    await expect(lookAfter(stand.runtime, link)).rejects.toThrow('a defect');
+    await expect(lookAfter(stand.ports, link)).rejects.toThrow('a defect');
     expect((await stand.stored(link)).next_check_at).toBe(NOON + 30_000);
   });
 });
@@ -222,7 +222,7 @@ describe('an order that was let go because its terminal was wanted', () => {
   /** Shown as CONFIRMATION_REQUIRED, and due for its next look. */
   async function released(): Promise<Link> {
     const held = await live({ client_answer: 'maybe', expires_at: NOON + 900_000 }, waiting);
-    const link = await releaseHeld(stand.runtime, held);
+    const link = await releaseHeld(stand.ports, held);
     expect(link).toMatchObject({ state: 'DONE', legacy_state: 'CONFIRMATION_REQUIRED' });
     stand.now = link.next_check_at ?? 0;
     expect(stand.now).toBeGreaterThan(NOON);
@@ -252,14 +252,14 @@ describe('an order that was let go because its terminal was wanted', () => {
   it('is looked at for as long as one may go on unseen, whatever the wall clock says, and ever less often [F47]', async () => {
     const link = await released();
     let tick_ms = 5_000;
-    const runtime = { ...stand.runtime, clock: { ...stand.runtime.clock, monotonic: () => tick_ms } };
+    const ports = { ...stand.ports, clock: { ...stand.ports.clock, monotonic: () => tick_ms } };
     stand.now += DAY_MS;
     const waits: (number | null)[] = [];
     for (const later_ms of [0, 4 * MINUTE_MS, 11 * MINUTE_MS - 1, 1]) {
       tick_ms += later_ms;
       stand.answers = [answered(200, orderOf(waiting, 2))];
       await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
-      const { next_check_at } = await looked(link, runtime);
+      const { next_check_at } = await looked(link, ports);
       waits.push(next_check_at === null ? null : next_check_at - stand.now);
     }
     expect(waits).toEqual([5_000, MINUTE_MS, MINUTE_MS, null]);
@@ -304,14 +304,16 @@ describe('an order that was let go because its terminal was wanted', () => {
     const at = { next_check_at: stand.now };
     await looked(await stand.store.saveLink(await stand.stored(link), at));
     stand.now += DAY_MS;
-    const upstream: Runtime['upstream'] = {
+    const orders: Upstream = {
       send: async () => {
         await stand.store.saveLink(await stand.stored(link), { legacy_state: 'FINISHED', next_check_at: null });
         return UNREACHABLE;
       },
     };
     const due = await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
-    expect(await looked(due, { ...stand.runtime, upstream })).toMatchObject({ next_check_at: null });
+    expect(await looked(due, { ...stand.ports, upstreams: { ...stand.ports.upstreams, orders } })).toMatchObject({
+      next_check_at: null,
+    });
   });
 });
 
@@ -339,13 +341,13 @@ describe('a live order', () => {
   const over = (): Promise<Link> => live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
 
   /** What is left of it after each look, each with this answer, and so long after the one before. */
-  async function afterLooks(link: Link, looks: [number, UpstreamOutcome][], runtime = stand.runtime): Promise<Link[]> {
+  async function afterLooks(link: Link, looks: [number, UpstreamOutcome][], ports = stand.ports): Promise<Link[]> {
     const seen: Link[] = [];
     for (const [later_ms, answer] of looks) {
       stand.now += later_ms;
       stand.answers = [answer];
       await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
-      seen.push(await looked(link, runtime));
+      seen.push(await looked(link, ports));
     }
     return seen;
   }
@@ -378,12 +380,12 @@ describe('a live order', () => {
   });
 
   it('that upstream does not know is not given up because the wall clock has jumped [F47]', async () => {
-    const clock = { ...stand.runtime.clock, monotonic: () => 5_000 };
+    const clock = { ...stand.ports.clock, monotonic: () => 5_000 };
     const looks: [number, UpstreamOutcome][] = [
       [0, MISSING],
       [24 * 3_600_000, MISSING],
     ];
-    const seen = await afterLooks(await over(), looks, { ...stand.runtime, clock });
+    const seen = await afterLooks(await over(), looks, { ...stand.ports, clock });
     expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE']);
   });
 
@@ -406,7 +408,7 @@ describe('a live order', () => {
     const link = await over();
     await afterLooks(link, [[0, MISSING]]);
     stand.answers = [answered(200, orderOf())];
-    await refreshLink(stand.runtime, await stand.stored(link), TOKEN, { force: true });
+    await refreshLink(stand.ports, await stand.stored(link), TOKEN, { force: true });
     const seen = await afterLooks(link, [
       [10 * MINUTE_MS, MISSING],
       [10 * MINUTE_MS, MISSING],
@@ -435,17 +437,17 @@ describe('a live order', () => {
     ]);
     stand.asked.length = 0;
     // Between the look's own read and its writing down that it is lost.
-    const store: Runtime['store'] = {
+    const store: Store = {
       ...stand.store,
       merchant: async (id) => {
         if (stand.asked.length === 1) {
           stand.answers = [answered(200, orderOf({ status: 'at_terminal' }, 5))];
-          await refreshLink(stand.runtime, await stand.stored(link), TOKEN, { force: true });
+          await refreshLink(stand.ports, await stand.stored(link), TOKEN, { force: true });
         }
         return stand.store.merchant(id);
       },
     };
-    const [seen] = await afterLooks(link, [[10 * MINUTE_MS, MISSING]], { ...stand.runtime, store });
+    const [seen] = await afterLooks(link, [[10 * MINUTE_MS, MISSING]], { ...stand.ports, store });
     expect(stand.asked).toHaveLength(2);
     expect(seen).toMatchObject({ state: 'LIVE', legacy_state: 'ON_TERMINAL' });
   });
@@ -501,7 +503,7 @@ describe('a live order', () => {
     expect(seen?.state).toBe('LIVE');
     stand.now += 10 * MINUTE_MS;
     stand.answers = [answered(200, orderOf({ id: orderId(2) }))];
-    await readOrder(stand.runtime, TOKEN, orderId(2));
+    await readOrder(stand.ports, TOKEN, orderId(2));
     const [after] = await afterLooks(doubt, [[10 * MINUTE_MS, MISSING]]);
     expect(after?.state).toBe('LIVE');
   });
@@ -510,7 +512,7 @@ describe('a live order', () => {
     const link = await live({ ...TOLD, order_id: null, expires_at: NOON - LOST_AFTER_MS - 1 });
     expect(await looked(link)).toMatchObject({ state: 'LIVE' });
     expect(stand.asked).toEqual([]);
-    expect(isGone(stand.runtime, link)).toBe(false);
+    expect(isGone(stand.ports, link)).toBe(false);
   });
 });
 
@@ -609,8 +611,8 @@ describe('a live order that nobody was told of', () => {
     const link = await live();
     stand.now += SETTLED_MS;
     stand.answers = [answered(200, orderOf())];
-    const runtime = withCreate(stand.runtime, { unclaimed: 'adopt' });
-    expect(await looked(link, runtime)).toMatchObject({ state: 'LIVE', client_answer: 'maybe' });
+    const ports = withCreate(stand.ports, { unclaimed: 'adopt' });
+    expect(await looked(link, ports)).toMatchObject({ state: 'LIVE', client_answer: 'maybe' });
     expect(stand.counts).toEqual(['settlements unacknowledged_order_adopted']);
     expect(await stand.store.audits(1)).toMatchObject([{ reason: 'unacknowledged order adopted' }]);
   });
@@ -630,7 +632,7 @@ describe('a failing store', () => {
     const saveLink = () => Promise.reject(new PuenteError('store_failed', 'the disk is gone'));
     stand.restart({ store: { ...stand.store, saveLink } });
     stand.answers = [creates()];
-    await expect(lookAfter(stand.runtime, link)).rejects.toThrow('the disk is gone');
+    await expect(lookAfter(stand.ports, link)).rejects.toThrow('the disk is gone');
   });
 
   it('of a merchant whose credential is configured, that one is used', async () => {
@@ -638,7 +640,7 @@ describe('a failing store', () => {
     await setMerchant(stand.store, MERCHANT, {});
     const merchant = await stand.store.merchant(MERCHANT);
     if (merchant === null) throw new Error('the merchant is gone');
-    const sealed_credential = stand.runtime.vault.seal('APP_USR-configured', 'credential');
+    const sealed_credential = stand.ports.vault.seal('APP_USR-configured', 'credential');
     const line = {
       at: NOON,
       who: 'ana',

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
-import type { Runtime } from '../../src/proxy/runtime.ts';
+import type { Ports } from '../../src/proxy/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import {
   type AttemptPlan,
@@ -36,7 +36,7 @@ const DEADLINE = NOON + 9_000;
 const BODY = Buffer.from(JSON.stringify({ external_reference: REFERENCE }));
 
 function send(link: Pick<Link, 'legacy_id'>, plan: Partial<SendPlan> = {}) {
-  return sendLink(stand.runtime, link.legacy_id, { token: TOKEN, deadline: DEADLINE, body: null, ...plan });
+  return sendLink(stand.ports, link.legacy_id, { token: TOKEN, deadline: DEADLINE, body: null, ...plan });
 }
 
 /** A link whose order is known. */
@@ -52,8 +52,11 @@ describe('a retry that waited for a create', () => {
 
   it('is no refusal when that one was made, and canceled by us since: it is a new sale', async () => {
     const link = await known({ state: 'DONE', legacy_state: 'CANCELED', order: CANCELED, cancel: 'sent' });
-    stand.runtime.flights.set(link.legacy_id, { token: TOKEN, sent: Promise.resolve({ kind: 'created', link }) });
-    expect(await sendInTurn(stand.runtime, link, PLAN)).toMatchObject({ kind: 'over' });
+    stand.ports.memory.sales.flights.set(link.legacy_id, {
+      token: TOKEN,
+      sent: Promise.resolve({ kind: 'created', link }),
+    });
+    expect(await sendInTurn(stand.ports, link, PLAN)).toMatchObject({ kind: 'over' });
   });
 });
 
@@ -136,7 +139,7 @@ describe('the same bytes may go again', () => {
     ['not when it was never sent', { first_sent_at: null }, 0, false],
   ])('%s', (_when, change, after_ms, expected) => {
     stand.now = NOON + after_ms;
-    expect(mayReplay(stand.runtime, newLink({ first_sent_at: NOON, created_at: NOON, ...change }))).toBe(expected);
+    expect(mayReplay(stand.ports, newLink({ first_sent_at: NOON, created_at: NOON, ...change }))).toBe(expected);
   });
 });
 
@@ -144,7 +147,7 @@ describe('a row that may have been sent before', () => {
   const SENT_BEFORE: [string, (link: Link) => Promise<unknown> | unknown][] = [
     ['by another process', () => stand.restart()],
     ['by an attempt', (link) => stand.store.saveLink(link, { attempts: 1 })],
-    ['by a call that has not been heard of', (link) => stand.runtime.unsettled.set(link.legacy_id, true)],
+    ['by a call that has not been heard of', (link) => stand.ports.memory.sales.unsettled.set(link.legacy_id, true)],
   ];
 
   it.each(SENT_BEFORE)('%s: is not sent after the window', async (_how, sent) => {
@@ -224,7 +227,9 @@ describe('a success', () => {
   it('is live, told, and forgets its bytes', async () => {
     const link = await stand.link();
     stand.answers = [creates()];
-    stand.at.set('create.answer_read', () => expect(stand.runtime.unsettled.keys()).toContain(link.legacy_id));
+    stand.at.set('create.answer_read', () =>
+      expect(stand.ports.memory.sales.unsettled.keys()).toContain(link.legacy_id),
+    );
     expect((await send(link)).kind).toBe('created');
     expect(await stand.stored(link)).toMatchObject({
       state: 'LIVE',
@@ -233,7 +238,7 @@ describe('a success', () => {
       sealed_body: null,
       client_answer: 'maybe',
     });
-    expect(stand.runtime.unsettled.keys()).not.toContain(link.legacy_id);
+    expect(stand.ports.memory.sales.unsettled.keys()).not.toContain(link.legacy_id);
     expect(stand.points).toEqual(['create.before_send', 'create.answer_read', 'order.applied', 'create.settled']);
     expect(stand.asked).toHaveLength(1);
   });
@@ -285,7 +290,7 @@ describe('no outcome', () => {
         client_answer: 'none',
         next_check_at: stand.now + base_ms * (1 + 0.4 * luck),
       });
-      expect(stand.runtime.unsettled.keys()).not.toContain(link.legacy_id);
+      expect(stand.ports.memory.sales.unsettled.keys()).not.toContain(link.legacy_id);
     }
   });
 
@@ -327,7 +332,7 @@ describe('a refusal', () => {
       next_check_at: null,
       attempts: 1,
     });
-    expect(stand.runtime.unsettled.keys()).not.toContain(link.legacy_id);
+    expect(stand.ports.memory.sales.unsettled.keys()).not.toContain(link.legacy_id);
   });
 
   it('that nobody waits for is told to nobody', async () => {
@@ -354,7 +359,7 @@ describe('a refusal', () => {
 });
 
 describe('attempts', () => {
-  function attempt(plan: Partial<AttemptPlan> = {}, runtime: Runtime = stand.runtime) {
+  function attempt(plan: Partial<AttemptPlan> = {}, ports: Ports = stand.ports) {
     const link = newLink({ reference_sent: REFERENCE });
     const all = {
       link,
@@ -366,7 +371,7 @@ describe('attempts', () => {
       exponent: 2,
       ...plan,
     };
-    return attemptCreate(runtime, all);
+    return attemptCreate(ports, all);
   }
   const names = () => stand.log.map((line) => line.replace(/ \{.*/, ''));
 
@@ -466,7 +471,7 @@ describe('attempts', () => {
   });
 
   it('are paid for by the first ones of all sales', async () => {
-    while (stand.runtime.budget.spend());
+    while (stand.ports.memory.retries.spend());
     expect((await attempt({ sent_before: true })).attempts).toBe(1);
     for (let sale = 0; sale < 11; sale++) expect((await attempt({ attempts: 1 })).attempts).toBe(1);
     expect((await attempt({ sent_before: true })).attempts).toBe(2);
@@ -474,7 +479,7 @@ describe('attempts', () => {
   });
 
   it('know of the settings how long one may take', async () => {
-    await attempt({ attempts: 1 }, withCreate(stand.runtime, { attempt_timeout_ms: 1_234 }));
+    await attempt({ attempts: 1 }, withCreate(stand.ports, { attempt_timeout_ms: 1_234 }));
     expect(stand.asked[0]?.timeout_ms).toBe(1_234);
   });
 });

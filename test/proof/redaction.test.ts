@@ -13,7 +13,7 @@ import {
   redactValue,
 } from '../../src/proxy/evidence/redact.ts';
 import { hiddenIn, MASK, maskCards, maskText, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
-import type { LogFields } from '../../src/proxy/runtime.ts';
+import type { LogFields } from '../../src/proxy/log.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import { createLog } from '../../src/proxy/telemetry/log.ts';
 

@@ -1,10 +1,12 @@
 /** The create protocol without doors: its real stories and its real store, in memory; network, clock and luck are the test's. */
-import { createRuntime } from '../../src/app/runtime.ts';
+
+import { createPorts } from '../../src/app/ports.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { type ExchangeDraft, openDraft } from '../../src/proxy/evidence/exchange.ts';
+import { forExchange } from '../../src/proxy/evidence/noting.ts';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
-import type { Runtime } from '../../src/proxy/runtime.ts';
+import type { Ports } from '../../src/proxy/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
@@ -23,7 +25,7 @@ export const REFERENCE = 'sale-1';
 export type Answer = UpstreamOutcome | ((call: UpstreamCall) => UpstreamOutcome | Promise<UpstreamOutcome>);
 
 export interface Stand {
-  runtime: Runtime;
+  ports: Ports;
   store: Store;
   /** Epoch ms; sleeping moves it on. */
   now: number;
@@ -46,7 +48,9 @@ export interface Stand {
   /** Empties everything, and starts a new process at noon. */
   reset(): Promise<void>;
   /** Another process, with a store or tables of its own. */
-  restart(parts?: Partial<Pick<Runtime, 'store' | 'tables'>>): void;
+  restart(parts?: Partial<Pick<Ports, 'store' | 'tables'>>): void;
+  /** Work for the exchange of this draft. */
+  within<Made>(draft: ExchangeDraft, work: () => Made | Promise<Made>): Promise<Made>;
   /** A stored link that this process has written and not sent yet. */
   link(change?: Partial<Link>): Promise<Link>;
   stored(link: Pick<Link, 'legacy_id'>): Promise<Link>;
@@ -80,7 +84,7 @@ export function createStand(): Stand {
       stand.log.push(`${level} ${message} ${JSON.stringify(fields)}`);
     };
   const stand: Stand = {
-    runtime: null as unknown as Runtime, // `reset` makes it before anybody asks
+    ports: null as unknown as Ports, // `reset` makes it before anybody asks
     store: memory.store,
     now: NOON,
     luck: 0.5,
@@ -103,10 +107,9 @@ export function createStand(): Stand {
       await meetMerchant(stand);
     },
     restart(parts = {}) {
-      const made = createRuntime(config, {
+      const made = createPorts(config, {
         store: memory.store,
-        upstream: service(() => stand.answers),
-        legacy_upstream: service(() => stand.legacy_answers),
+        upstreams: { orders: service(() => stand.answers), legacy: service(() => stand.legacy_answers) },
         tables,
         ...parts,
         vault,
@@ -135,7 +138,17 @@ export function createStand(): Stand {
       });
       // Ids that rise, so that the rows of one moment have an order too.
       const legacyId = () => `019b8e07-4600-7000-8000-${String(++ids).padStart(12, '0')}`;
-      stand.runtime = { ...made, ids: { ...made.ids, legacyId } };
+      made.memory.ids = { ...made.memory.ids, legacyId };
+      stand.ports = made;
+    },
+    async within(draft, work) {
+      const { ports } = stand;
+      stand.ports = forExchange(ports, draft);
+      try {
+        return await work();
+      } finally {
+        stand.ports = ports;
+      }
     },
     async link(change = {}) {
       // What orders tell by default is the first; a reference goes upstream once.
@@ -144,7 +157,7 @@ export function createStand(): Stand {
       const link = newLink({
         reference_sent,
         sealed_body: vault.seal(JSON.stringify({ external_reference: reference_sent }), 'body'),
-        boot_id: stand.runtime.boot_id,
+        boot_id: stand.ports.memory.ids.boot,
         first_sent_at: stand.now,
         created_at: stand.now,
         expires_at: stand.now + 900_000,
@@ -177,7 +190,7 @@ async function refuseNotices(store: Store, now: number): Promise<void> {
 }
 
 /** A merchant on orders whose token the upstream has accepted. */
-export async function meetMerchant({ store, runtime, now }: Pick<Stand, 'store' | 'runtime' | 'now'>): Promise<void> {
+export async function meetMerchant({ store, ports, now }: Pick<Stand, 'store' | 'ports' | 'now'>): Promise<void> {
   const line = {
     at: now,
     who: 'ana',
@@ -189,9 +202,9 @@ export async function meetMerchant({ store, runtime, now }: Pick<Stand, 'store' 
   await store.saveMerchant(newMerchant({ sealed_notice_url: null, sealed_notice_secret: null }), 0, line);
   await store.acceptToken(
     {
-      fingerprint: runtime.vault.fingerprint(TOKEN),
+      fingerprint: ports.vault.fingerprint(TOKEN),
       merchant_id: MERCHANT,
-      sealed_token: runtime.vault.seal(TOKEN.reveal(), 'token'),
+      sealed_token: ports.vault.seal(TOKEN.reveal(), 'token'),
       accepted_until: now + 3_600_000,
       seen_at: now,
     },
@@ -200,9 +213,9 @@ export async function meetMerchant({ store, runtime, now }: Pick<Stand, 'store' 
 }
 
 /** The same process with other settings of creates. */
-export function withCreate(runtime: Runtime, change: Partial<Runtime['settings']['create']>): Runtime {
-  const { settings } = runtime;
-  return { ...runtime, settings: { ...settings, create: { ...settings.create, ...change } } };
+export function withCreate(ports: Ports, change: Partial<Ports['settings']['create']>): Ports {
+  const { settings } = ports;
+  return { ...ports, settings: { ...settings, create: { ...settings.create, ...change } } };
 }
 
 export function answered(status: number, body: unknown = {}, retry_after_ms: number | null = null): UpstreamOutcome {
@@ -251,7 +264,7 @@ export function textOf(body: Uint8Array | undefined): string {
 
 /** A till's call as the door hands it on. */
 export function callOf(stand: Stand, name: string, change: Partial<LegacyCall> = {}): LegacyCall {
-  const operation = stand.runtime.tables.operations.find((one) => one.name === name);
+  const operation = stand.ports.tables.operations.find((one) => one.name === name);
   if (operation === undefined) throw new Error(`there is no operation ${name}`);
   const path = { device_id: TERMINAL, user_id: MERCHANT, external_pos_id: 'TILL1', ...change.path };
   return {

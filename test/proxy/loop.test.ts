@@ -1,7 +1,7 @@
 /** The loop over due work: bounded, never twice at once, fair where it is asked to be, and awake while work is left. */
 import { afterEach, expect, it } from 'vitest';
+import type { Log } from '../../src/proxy/log.ts';
 import { type Loop, type LoopPlan, startLoop } from '../../src/proxy/loop.ts';
-import type { Log } from '../../src/proxy/runtime.ts';
 import { eventually } from '../kit.ts';
 
 interface Item {

@@ -1,9 +1,12 @@
 /** What is remembered by token, order, unit or answer: a hundred thousand of them leave no more than its capacity (F51). */
 import { expect, it } from 'vitest';
 import { createCache } from '../../src/proxy/cache.ts';
-import { createUnrecorded } from '../../src/proxy/routing/legacy-pending.ts';
-import { createProofs, createUnprovenTokens } from '../../src/proxy/routing/token-ownership.ts';
-import { createRecentReads } from '../../src/proxy/sales/refresh.ts';
+import {
+  createProofs,
+  createRecentReads,
+  createUnprovenTokens,
+  createUnrecorded,
+} from '../../src/proxy/process-memory.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 
 const MANY = 100_000;

@@ -105,11 +105,11 @@ function move(world: SimulatedWorld, step: Extract<Step, { do: 'move' }>): void 
   const id = merchantAt(step.merchant);
   if (life === null) return;
   const work = async (): Promise<void> => {
-    const revision = (await life.runtime.store.merchant(id))?.revision ?? 0;
+    const revision = (await life.ports.store.merchant(id))?.revision ?? 0;
     const share = step.stage === 'canary' ? { share: 50 } : {};
     const target = { stage: step.stage, ...share, override: true, reason: 'the simulation says so', revision };
     world.stages.push({ at: world.clock.now(), merchant_id: id, stage: step.stage });
-    await moveStage(life.runtime, id, target, SOLE_OWNER);
+    await moveStage(life.ports, id, target, SOLE_OWNER);
   };
   work().catch((error: unknown) => {
     if (error instanceof PuenteError || error instanceof Killed) return;

@@ -28,8 +28,8 @@ export function bookOf(world: SimulatedWorld): History {
     failures: run.failures,
     left: {
       under_way: world.underWay(),
-      unsettled: run.life?.runtime.unsettled.size ?? 0,
-      flights: run.life?.runtime.flights.size ?? 0,
+      unsettled: run.life?.ports.memory.sales.unsettled.size ?? 0,
+      flights: run.life?.ports.memory.sales.flights.size ?? 0,
     },
     steps: run.plan.steps,
     product: run.plan.product,

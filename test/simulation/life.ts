@@ -1,6 +1,7 @@
 /** One run of the product's process: its runtime, its loops and its door, until it is stopped or killed. */
+
 import type { RequestHandler } from 'express';
-import { createRuntime } from '../../src/app/runtime.ts';
+import { createPorts } from '../../src/app/ports.ts';
 import { startLoops, type Work } from '../../src/app/work.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
@@ -8,8 +9,10 @@ import { createAfter } from '../../src/proxy/http/after-answer.ts';
 import { createExchanges, type Exchanges } from '../../src/proxy/http/exchange.ts';
 import { legacyRouter } from '../../src/proxy/http/legacy.ts';
 import { webhookRouter } from '../../src/proxy/http/webhooks.ts';
+import type { Log } from '../../src/proxy/log.ts';
 import type { Sender } from '../../src/proxy/notices/delivery.ts';
-import type { Log, Runtime } from '../../src/proxy/runtime.ts';
+import type { Ports } from '../../src/proxy/ports.ts';
+import type { Ids } from '../../src/proxy/process-memory.ts';
 import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
 import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
@@ -45,7 +48,7 @@ export interface Surroundings {
 export interface Life {
   number: number;
   isAlive(): boolean;
-  runtime: Runtime;
+  ports: Ports;
   /** A call at the public door; `over` hears null when the process dies first. Returns what hangs up. */
   ask(ask: Ask, over: (reply: Reply | null) => void): () => void;
   kill(): void;
@@ -59,20 +62,20 @@ interface Doors {
 }
 
 /** The legacy door of one world: its routes are made once, and each call is served by the process that lives when it comes. */
-let shared: { world: Pick<Surroundings, 'tables' | 'carry'>; runtime: Runtime; router: RequestHandler } | null = null;
+let shared: { world: Pick<Surroundings, 'tables' | 'carry'>; ports: Ports; router: RequestHandler } | null = null;
 
-function legacyDoor({ tables, carry }: Surroundings, runtime: Runtime): RequestHandler {
+function legacyDoor({ tables, carry }: Surroundings, ports: Ports): RequestHandler {
   if (shared?.world.tables === tables && shared.world.carry === carry) {
-    shared.runtime = runtime;
+    shared.ports = ports;
     return shared.router;
   }
   const current = {
-    get runtime(): Runtime {
-      return shared?.runtime ?? runtime;
+    get ports(): Ports {
+      return shared?.ports ?? ports;
     },
   };
   const door = Object.assign(current, { carry, body_limit_bytes: 65_536, observe: () => undefined });
-  shared = { world: { tables, carry }, runtime, router: legacyRouter(door) };
+  shared = { world: { tables, carry }, ports, router: legacyRouter(door) };
   return shared.router;
 }
 
@@ -102,24 +105,24 @@ export async function startLife(number: number, world: Surroundings): Promise<Li
   const now = (): number => Math.floor(clock.now() + world.skew_ms());
   pen = memory.open({ now, random: world.random, failpoint });
   await pen.ready;
-  const runtime = runtimeOf(world, number, { now, life: life as Life, failpoint, notices: () => work?.notices() });
+  const ports = runtimeOf(world, number, { now, life: life as Life, failpoint, notices: () => work?.notices() });
   const doors: Doors = {
-    legacy: legacyDoor(world, runtime),
+    legacy: legacyDoor(world, ports),
     webhooks: webhookRouter({
-      runtime,
+      ports,
       secret: new Secret(WEBHOOK_SECRET),
       unverified: 'read',
       waiting_limit: 10_000,
       eventsWaiting: () => alive && work?.events(),
     }),
   };
-  const exchanges = createExchanges(runtime, createAfter(runtime));
+  const exchanges = createExchanges(ports, createAfter());
   const sender = world.sender(life as Life);
-  const started = startLoops(runtime, config, { notice: () => undefined }, sender, 'https://puente.example', null);
+  const started = startLoops(ports, config, { notice: () => undefined }, sender, 'https://puente.example', null);
   work = started;
   const whole: Life = {
     ...life,
-    runtime,
+    ports,
     ask: (ask, over) => (alive ? answer(doors, exchanges, world, open, ask, over) : refuse(over)),
     kill,
     async stop() {
@@ -184,15 +187,14 @@ interface Given {
   notices: () => void;
 }
 
-function runtimeOf(world: Surroundings, number: number, { now, life, failpoint, notices }: Given): Runtime {
+function runtimeOf(world: Surroundings, number: number, { now, life, failpoint, notices }: Given): Ports {
   const { clock, config, tables, log, random } = world;
   vault ??= createVault(KEY);
   const draw = (): number => random.between(0, 999_999) / 1_000_000;
   const upstream = world.upstream(life);
-  const runtime = createRuntime(config, {
+  const ports = createPorts(config, {
     store: mortal({ ...world.memory.store, ...unasked(world) }, life.isAlive),
-    upstream,
-    legacy_upstream: upstream,
+    upstreams: { orders: upstream, legacy: upstream },
     tables,
     vault,
     clock: {
@@ -212,11 +214,12 @@ function runtimeOf(world: Surroundings, number: number, { now, life, failpoint, 
     noticesWaiting: notices,
     failpoint,
   });
-  return { ...runtime, boot_id: `boot-${number}`, ids: seededIds(random) };
+  ports.memory.ids = { ...seededIds(random), boot: `boot-${number}`, random: draw };
+  return ports;
 }
 
 /** Ids in the same forms, from the run's own chance, so that a seed always gives the same. */
-function seededIds(random: Random): Runtime['ids'] {
+function seededIds(random: Random): Pick<Ids, 'legacyId' | 'number' | 'idempotencyKey'> {
   const hex = (digits: number): string => {
     let text = '';
     while (text.length < digits) text += random.between(0, 0xffff).toString(16).padStart(4, '0');

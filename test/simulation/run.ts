@@ -51,7 +51,7 @@ async function start(world: SimulatedWorld): Promise<void> {
 async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
   const { life } = world.run;
   if (life === null) throw new Error('the process did not start');
-  const { runtime } = life;
+  const { ports } = life;
   const saving = merchants.map((id, index) => {
     const stage = plan.stages[index] ?? 'orders';
     world.stages.push({ at: world.clock.now(), merchant_id: id, stage });
@@ -64,7 +64,7 @@ async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
         // Webhooks tell the state of a merchant order, IPN alone does not.
         qr_notices: index === 0 ? 'both' : null,
       }),
-      sealed_notice_url: runtime.vault.seal(`https://receiver.example/notices/${id}`, 'notice-url'),
+      sealed_notice_url: ports.vault.seal(`https://receiver.example/notices/${id}`, 'notice-url'),
       sealed_notice_secret: null,
       sealed_credential: null,
     };
@@ -76,7 +76,7 @@ async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
       reason: 'set up',
       detail: {},
     };
-    return runtime.store.saveMerchant(merchant, 0, line);
+    return ports.store.saveMerchant(merchant, 0, line);
   });
   await world.clock.run(world.clock.now() + 50, world.outside);
   await Promise.all(saving);

@@ -35,7 +35,7 @@ describe('the simulation', () => {
       edits: [
         {
           file: 'proxy/sales/open.ts',
-          from: "runtime.failpoint('create.before_row');",
+          from: "ports.memory.failpoint('create.before_row');",
           to: "void Promise.reject(new Error('nobody waits for this'));",
         },
       ],

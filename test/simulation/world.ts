@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import type { Log, LogFields } from '../../src/proxy/runtime.ts';
+import type { Log, LogFields } from '../../src/proxy/log.ts';
 import { withBreaker } from '../../src/proxy/upstream/breaker.ts';
 import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { type Random, seeded } from '../crash/random.ts';

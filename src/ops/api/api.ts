@@ -2,7 +2,7 @@
 import { Router } from 'express';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Log } from '../../proxy/runtime.ts';
+import type { Log } from '../../proxy/log.ts';
 import { version } from '../../version.ts';
 import { createFleet } from '../fleet/fleet.ts';
 import { createSessions, createSignIn, membersOf, type Sessions, type SignIn } from './access.ts';
@@ -47,15 +47,15 @@ const features: OpsRoute[] = [
 export const opsRoutes: readonly OpsRoute[] = [...features, openApiRoute(version, features)];
 
 export function operatorsRouter(door: OpsDoor): Router {
-  const { runtime } = door;
+  const { ports } = door;
   const router = Router();
   const members = membersOf(door.people);
-  const signIn = createSignIn(members, runtime.clock, runtime.log);
-  const parts: OpsParts = { ...door, fleet: createFleet(runtime) };
+  const signIn = createSignIn(members, ports.clock, ports.log);
+  const parts: OpsParts = { ...door, fleet: createFleet(ports) };
   router.use(opsRouter(opsRoutes, parts, signIn));
   if (door.console !== undefined) {
-    const sessions = createSessions(members, runtime.vault, runtime.clock);
-    router.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, log: runtime.log }));
+    const sessions = createSessions(members, ports.vault, ports.clock);
+    router.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, log: ports.log }));
   }
   return router;
 }

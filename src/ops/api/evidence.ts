@@ -93,7 +93,7 @@ export const evidenceRoutes: OpsRoute[] = [
     query: lossQuery,
     answer: lossesView,
     command: 'losses',
-    run: async ({ runtime }, { query }) => ({ losses: await viewLosses(runtime, query) }),
+    run: async ({ ports }, { query }) => ({ losses: await viewLosses(ports, query) }),
   }),
   opsRoute({
     method: 'GET',
@@ -103,7 +103,7 @@ export const evidenceRoutes: OpsRoute[] = [
     query: coverageQuery,
     answer: coverageView,
     command: 'coverage',
-    run: ({ runtime }, { path, query }) => viewCoverage(runtime, parsed(merchantId, path.id), query),
+    run: ({ ports }, { path, query }) => viewCoverage(ports, parsed(merchantId, path.id), query),
   }),
   opsRoute({
     method: 'GET',
@@ -113,7 +113,7 @@ export const evidenceRoutes: OpsRoute[] = [
     query: byMerchant,
     answer: z.object({ unknowns: z.array(unknown) }),
     command: 'unknowns',
-    run: async ({ runtime }, { query }) => ({ unknowns: await viewUnknowns(runtime, query) }),
+    run: async ({ ports }, { query }) => ({ unknowns: await viewUnknowns(ports, query) }),
   }),
   opsRoute({
     method: 'GET',
@@ -123,7 +123,7 @@ export const evidenceRoutes: OpsRoute[] = [
     query: byMerchant,
     answer: z.object({ verdicts: z.array(verdict) }),
     command: 'verdicts',
-    run: async ({ runtime }, { query }) => ({ verdicts: await viewVerdicts(runtime, query) }),
+    run: async ({ ports }, { query }) => ({ verdicts: await viewVerdicts(ports, query) }),
   }),
 ];
 
@@ -162,7 +162,7 @@ export const differencesRoutes: OpsRoute[] = [
     query: differenceQuery,
     answer: differencesView,
     command: 'differences list',
-    run: async ({ runtime }, { query }) => ({ differences: await viewDifferences(runtime, query) }),
+    run: async ({ ports }, { query }) => ({ differences: await viewDifferences(ports, query) }),
   }),
   opsRoute({
     method: 'GET',
@@ -171,7 +171,7 @@ export const differencesRoutes: OpsRoute[] = [
     summary: 'One difference, with what each side said.',
     answer: difference,
     command: 'differences show',
-    run: ({ runtime }, { path }) => viewDifference(runtime, parsed(merchantId, path.merchant), path.signature ?? ''),
+    run: ({ ports }, { path }) => viewDifference(ports, parsed(merchantId, path.merchant), path.signature ?? ''),
   }),
   opsRoute({
     method: 'PUT',
@@ -181,8 +181,8 @@ export const differencesRoutes: OpsRoute[] = [
     body: differenceJudgement,
     answer: difference,
     command: 'differences judge',
-    run: ({ runtime }, { path, body, person }) =>
-      judgeDifference(runtime, parsed(merchantId, path.merchant), path.signature ?? '', body, person.name),
+    run: ({ ports }, { path, body, person }) =>
+      judgeDifference(ports, parsed(merchantId, path.merchant), path.signature ?? '', body, person.name),
   }),
 ];
 
@@ -224,7 +224,7 @@ export const readinessRoutes: OpsRoute[] = [
     summary: 'The readiness verdict: what blocks the next move, what no traffic has proven, and what would prove it.',
     answer: readinessView,
     command: 'can-migrate',
-    run: ({ runtime }, { path }) => viewReadiness(runtime, parsed(merchantId, path.id)),
+    run: ({ ports }, { path }) => viewReadiness(ports, parsed(merchantId, path.id)),
   }),
 ];
 
@@ -241,11 +241,11 @@ export const captureRoutes: OpsRoute[] = [
     query: exchangesQuery,
     answer: { streams: [NDJSON] },
     command: 'capture export',
-    run: async ({ runtime }, { query }) =>
+    run: async ({ ports }, { query }) =>
       streamed({
         content_type: NDJSON,
         file_name: `puente-capture-${query.merchant ?? 'all-merchants'}.jsonl`,
-        parts: exchangeLines(runtime, query),
+        parts: exchangeLines(ports, query),
       } satisfies Streamed),
   }),
 ];
@@ -276,8 +276,8 @@ export const registerRoutes: OpsRoute[] = [
     summary: 'Where a till sees something else than the legacy API showed it: effect and workaround of each.',
     answer: limitationsView,
     command: 'limitations',
-    run: async ({ runtime }) => ({
-      limitations: runtime.tables.limitations.map(({ id, title, effect, workaround, operations }) => {
+    run: async ({ ports }) => ({
+      limitations: ports.tables.limitations.map(({ id, title, effect, workaround, operations }) => {
         return { id, title, effect, workaround, operations: [...operations] };
       }),
     }),

@@ -106,7 +106,7 @@ export const incidentRoutes: OpsRoute[] = [
     query: incidentQuery,
     answer: incidentsView,
     command: 'incidents',
-    run: ({ runtime }, { query, signal }) => viewIncidents(runtime, query, signal),
+    run: ({ ports }, { query, signal }) => viewIncidents(ports, query, signal),
   }),
 ];
 
@@ -148,7 +148,7 @@ export const auditRoutes: OpsRoute[] = [
     query: auditQuery,
     answer: auditView,
     command: 'audit list',
-    run: async ({ runtime }, { query }) => ({ lines: await viewAudit(runtime, query) }),
+    run: async ({ ports }, { query }) => ({ lines: await viewAudit(ports, query) }),
   }),
   opsRoute({
     method: 'GET',
@@ -158,6 +158,6 @@ export const auditRoutes: OpsRoute[] = [
     query: verifyQuery,
     answer: chainReport,
     command: 'audit verify',
-    run: ({ runtime }, { query }) => viewChain(runtime, query),
+    run: ({ ports }, { query }) => viewChain(ports, query),
   }),
 ];

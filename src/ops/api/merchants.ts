@@ -29,7 +29,7 @@ export const merchantRoutes: OpsRoute[] = [
     summary: 'Every merchant seen or set so far.',
     answer: z.object({ merchants: z.array(merchantView) }),
     command: 'merchants list',
-    run: async ({ runtime }) => ({ merchants: await viewMerchants(runtime) }),
+    run: async ({ ports }) => ({ merchants: await viewMerchants(ports) }),
   }),
   opsRoute({
     method: 'GET',
@@ -38,7 +38,7 @@ export const merchantRoutes: OpsRoute[] = [
     summary: 'One merchant, with where each setting comes from.',
     answer: merchantView,
     command: 'merchants show',
-    run: ({ runtime }, { path }) => viewMerchant(runtime, path.id ?? ''),
+    run: ({ ports }, { path }) => viewMerchant(ports, path.id ?? ''),
   }),
   opsRoute({
     method: 'PUT',
@@ -48,8 +48,8 @@ export const merchantRoutes: OpsRoute[] = [
     body: merchantChange,
     answer: merchantView,
     command: 'merchants set',
-    run: ({ runtime, checkUrl }, { path, body, person }) =>
-      changeMerchant(runtime, path.id ?? '', body, person.name, checkUrl),
+    run: ({ ports, checkUrl }, { path, body, person }) =>
+      changeMerchant(ports, path.id ?? '', body, person.name, checkUrl),
   }),
 ];
 
@@ -76,6 +76,6 @@ export const eraseRoutes: OpsRoute[] = [
       backups: z.array(z.string()).describe('Backups of before, which hold it still.'),
     }),
     command: 'erase',
-    run: ({ runtime }, { path, body, person }) => eraseMerchant(runtime, path.id ?? '', body, person.name),
+    run: ({ ports }, { path, body, person }) => eraseMerchant(ports, path.id ?? '', body, person.name),
   }),
 ];

@@ -87,7 +87,7 @@ export const moveRoutes: OpsRoute[] = [
     query: proposalQuery,
     answer: proposalsView,
     command: 'moves list',
-    run: async ({ runtime }, { query }) => ({ moves: await viewProposals(runtime, query) }),
+    run: async ({ ports }, { query }) => ({ moves: await viewProposals(ports, query) }),
   }),
   opsRoute({
     method: 'GET',
@@ -96,7 +96,7 @@ export const moveRoutes: OpsRoute[] = [
     summary: 'A proposed move, with what would be said of it now.',
     answer: proposalView.extend({ judgement: judgementView.nullable() }),
     command: 'moves show',
-    run: ({ runtime }, { path, person }) => viewProposal(runtime, path.id ?? '', person),
+    run: ({ ports }, { path, person }) => viewProposal(ports, path.id ?? '', person),
   }),
   opsRoute({
     method: 'POST',
@@ -106,7 +106,7 @@ export const moveRoutes: OpsRoute[] = [
     body: decision,
     answer: merchantView,
     command: 'moves approve',
-    run: ({ runtime }, { path, body, person }) => approveMove(runtime, path.id ?? '', body.reason, person),
+    run: ({ ports }, { path, body, person }) => approveMove(ports, path.id ?? '', body.reason, person),
   }),
   opsRoute({
     method: 'POST',
@@ -116,7 +116,7 @@ export const moveRoutes: OpsRoute[] = [
     body: decision,
     answer: proposalView,
     command: 'moves decline',
-    run: ({ runtime }, { path, body, person }) => declineMove(runtime, path.id ?? '', body.reason, person),
+    run: ({ ports }, { path, body, person }) => declineMove(ports, path.id ?? '', body.reason, person),
   }),
   opsRoute({
     method: 'GET',
@@ -125,7 +125,7 @@ export const moveRoutes: OpsRoute[] = [
     summary: 'Bulk moves, newest first.',
     answer: z.object({ bulk_moves: z.array(bulkLine) }),
     command: 'bulk list',
-    run: async ({ runtime }) => ({ bulk_moves: await viewBulks(runtime) }),
+    run: async ({ ports }) => ({ bulk_moves: await viewBulks(ports) }),
   }),
   opsRoute({
     method: 'POST',
@@ -135,7 +135,7 @@ export const moveRoutes: OpsRoute[] = [
     body: bulkAsk,
     answer: bulkView,
     command: 'bulk start',
-    run: ({ runtime }, { body, person }) => startBulk(runtime, body, person),
+    run: ({ ports }, { body, person }) => startBulk(ports, body, person),
   }),
   opsRoute({
     method: 'GET',
@@ -144,7 +144,7 @@ export const moveRoutes: OpsRoute[] = [
     summary: 'A bulk move, merchant by merchant.',
     answer: bulkView,
     command: 'bulk show',
-    run: ({ runtime }, { path }) => viewBulk(runtime, path.id ?? ''),
+    run: ({ ports }, { path }) => viewBulk(ports, path.id ?? ''),
   }),
   opsRoute({
     method: 'POST',
@@ -154,7 +154,7 @@ export const moveRoutes: OpsRoute[] = [
     body: bulkAbort,
     answer: bulkView,
     command: 'bulk abort',
-    run: ({ runtime }, { path, body, person }) => abortBulk(runtime, path.id ?? '', body.reason, person),
+    run: ({ ports }, { path, body, person }) => abortBulk(ports, path.id ?? '', body.reason, person),
   }),
 ];
 
@@ -201,7 +201,7 @@ export const stageRoutes: OpsRoute[] = [
     body: stageChange,
     answer: moveView,
     command: 'stage',
-    run: ({ runtime }, { path, body, person }) => moveStage(runtime, path.id ?? '', body, person),
+    run: ({ ports }, { path, body, person }) => moveStage(ports, path.id ?? '', body, person),
   }),
   opsRoute({
     method: 'GET',
@@ -211,7 +211,7 @@ export const stageRoutes: OpsRoute[] = [
     query: previewAsk,
     answer: previewView,
     command: 'stage --dry-run',
-    run: ({ runtime }, { path, query, person }) => previewStage(runtime, path.id ?? '', query, person),
+    run: ({ ports }, { path, query, person }) => previewStage(ports, path.id ?? '', query, person),
   }),
   opsRoute({
     method: 'POST',
@@ -221,7 +221,7 @@ export const stageRoutes: OpsRoute[] = [
     body: rollbackAsk,
     answer: drainView,
     command: 'rollback',
-    run: ({ runtime }, { path, body, person }) => rollBack(runtime, path.id ?? '', body.reason, person),
+    run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body.reason, person),
   }),
   opsRoute({
     method: 'GET',
@@ -230,7 +230,7 @@ export const stageRoutes: OpsRoute[] = [
     summary: 'What is still open on each side, unit by unit, and when it is over at the latest.',
     answer: drainView,
     command: 'drain',
-    run: ({ runtime }, { path }) => viewDrain(runtime, path.id ?? ''),
+    run: ({ ports }, { path }) => viewDrain(ports, path.id ?? ''),
   }),
 ];
 
@@ -254,7 +254,7 @@ export const brownoutRoutes: OpsRoute[] = [
     summary: 'Brown-outs, the latest window first.',
     answer: z.object({ brownouts: z.array(brownoutView) }),
     command: 'brownout list',
-    run: async ({ runtime }) => ({ brownouts: await viewBrownouts(runtime) }),
+    run: async ({ ports }) => ({ brownouts: await viewBrownouts(ports) }),
   }),
   opsRoute({
     method: 'POST',
@@ -264,7 +264,7 @@ export const brownoutRoutes: OpsRoute[] = [
     body: brownoutAsk,
     answer: brownoutView,
     command: 'brownout schedule',
-    run: ({ runtime }, { body, person }) => scheduleBrownout(runtime, body, person.name),
+    run: ({ ports }, { body, person }) => scheduleBrownout(ports, body, person.name),
   }),
   opsRoute({
     method: 'POST',
@@ -274,7 +274,7 @@ export const brownoutRoutes: OpsRoute[] = [
     body: brownoutAbort,
     answer: brownoutView,
     command: 'brownout abort',
-    run: ({ runtime }, { path, body, person }) => abortBrownout(runtime, path.id ?? '', body.reason, person.name),
+    run: ({ ports }, { path, body, person }) => abortBrownout(ports, path.id ?? '', body.reason, person.name),
   }),
 ];
 
@@ -317,7 +317,7 @@ export const safetyRoutes: OpsRoute[] = [
     summary: 'Every safety stop that stands.',
     answer: z.object({ stops: z.array(trip.extend({ merchant_id: z.string() })) }),
     command: 'safety show',
-    run: async ({ runtime }) => ({ stops: await viewStops(runtime) }),
+    run: async ({ ports }) => ({ stops: await viewStops(ports) }),
   }),
   opsRoute({
     method: 'GET',
@@ -327,7 +327,7 @@ export const safetyRoutes: OpsRoute[] = [
       'The safety stop of one merchant: its mode, what stands, what is counted now, and what it did or would have done.',
     answer: safetyView,
     command: 'safety show',
-    run: ({ runtime }, { path }) => viewSafety(runtime, path.id ?? ''),
+    run: ({ ports }, { path }) => viewSafety(ports, path.id ?? ''),
   }),
   opsRoute({
     method: 'POST',
@@ -337,6 +337,6 @@ export const safetyRoutes: OpsRoute[] = [
     body: resetAsk,
     answer: merchantView,
     command: 'safety reset',
-    run: ({ runtime }, { path, body, person }) => resetStop(runtime, path.id ?? '', body, person.name),
+    run: ({ ports }, { path, body, person }) => resetStop(ports, path.id ?? '', body, person.name),
   }),
 ];

@@ -53,7 +53,7 @@ export const noticeRoutes: OpsRoute[] = [
     query: noticeQuery,
     answer: noticesView,
     command: 'notices list',
-    run: async ({ runtime }, { query }) => ({ notices: await viewNotices(runtime, query) }),
+    run: async ({ ports }, { query }) => ({ notices: await viewNotices(ports, query) }),
   }),
   opsRoute({
     method: 'POST',
@@ -63,7 +63,7 @@ export const noticeRoutes: OpsRoute[] = [
     body: replayMany,
     answer: replayedView,
     command: 'notices replay',
-    run: ({ runtime }, { body, person }) => replayWindow(runtime, body, person.name),
+    run: ({ ports }, { body, person }) => replayWindow(ports, body, person.name),
   }),
   opsRoute({
     method: 'GET',
@@ -72,7 +72,7 @@ export const noticeRoutes: OpsRoute[] = [
     summary: 'One notice with all its attempts.',
     answer: noticeView,
     command: 'notices show',
-    run: ({ runtime }, { path }) => viewNotice(runtime, path.id ?? ''),
+    run: ({ ports }, { path }) => viewNotice(ports, path.id ?? ''),
   }),
   opsRoute({
     method: 'POST',
@@ -82,6 +82,6 @@ export const noticeRoutes: OpsRoute[] = [
     body: replayOne,
     answer: notice,
     command: 'notices replay',
-    run: ({ runtime }, { path, body, person }) => replayNotice(runtime, path.id ?? '', body.reason, person.name),
+    run: ({ ports }, { path, body, person }) => replayNotice(ports, path.id ?? '', body.reason, person.name),
   }),
 ];

@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import type { Said } from '../../error.ts';
 import type { Language, Words } from '../../locales/words.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { ExchangeFilter } from '../../proxy/records/evidence.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import { figuresQuery, viewFigures } from '../report/charts.ts';
 import { exchangeCsv, exchangesHeader, reportCsv } from '../report/csv.ts';
 import { compareQuery, compareReports } from '../report/diff.ts';
@@ -75,11 +75,11 @@ export const reportRoutes: OpsRoute[] = [
     query: reportQuery,
     answer: { streams: Object.values(CONTENT_TYPES) },
     command: 'report',
-    run: async ({ runtime, report_facts }, { query, signal }) =>
+    run: async ({ ports, report_facts }, { query, signal }) =>
       streamed({
         content_type: CONTENT_TYPES[query.format],
         file_name: fileName(query),
-        parts: partsOf(runtime, query, report_facts, signal),
+        parts: partsOf(ports, query, report_facts, signal),
       } satisfies Streamed),
   }),
   opsRoute({
@@ -91,7 +91,7 @@ export const reportRoutes: OpsRoute[] = [
     query: figuresQuery,
     answer: figuresView,
     command: 'report',
-    run: ({ runtime }, { query, signal }) => viewFigures(runtime, query, signal),
+    run: ({ ports }, { query, signal }) => viewFigures(ports, query, signal),
   }),
   opsRoute({
     method: 'GET',
@@ -102,20 +102,20 @@ export const reportRoutes: OpsRoute[] = [
     query: compareQuery,
     answer: comparisonView,
     command: 'report compare',
-    run: ({ runtime, report_facts }, { query, signal }) => compareReports(runtime, query, report_facts, signal),
+    run: ({ ports, report_facts }, { query, signal }) => compareReports(ports, query, report_facts, signal),
   }),
 ];
 
 async function* partsOf(
-  runtime: Runtime,
+  ports: Ports,
   query: ReportQuery,
   facts: ReportFacts,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const ask = askOf(runtime, query);
-  if (query.format === 'csv' && query.part === 'exchanges') return yield* exchangeLines(runtime, ask);
-  const report = await gatherReport(runtime, ask, facts, signal);
-  const advised = (loss: LossLine): Said => adviceFor(runtime.tables, loss).said;
+  const ask = askOf(ports, query);
+  if (query.format === 'csv' && query.part === 'exchanges') return yield* exchangeLines(ports, ask);
+  const report = await gatherReport(ports, ask, facts, signal);
+  const advised = (loss: LossLine): Said => adviceFor(ports.tables, loss).said;
   if (query.format === 'html') yield await reportHtml(report, await wordsOf(query.language), advised);
   else if (query.format === 'csv' && query.part !== 'exchanges') yield reportCsv(report, query.part);
   else yield `${printable(JSON.stringify(report, null, 2))}\n`;
@@ -133,14 +133,14 @@ function printable(json: string): string {
 }
 
 /** Every exchange of the period, a page in memory at a time. */
-async function* exchangeLines(runtime: Runtime, ask: ReturnType<typeof askOf>): AsyncGenerator<string> {
+async function* exchangeLines(ports: Ports, ask: ReturnType<typeof askOf>): AsyncGenerator<string> {
   const { merchant_id, since, until } = ask;
   const filter: ExchangeFilter = { since, until, ...(merchant_id === null ? {} : { merchant_id }) };
-  await runtime.evidence.settled();
-  const last = await runtime.store.lastExchange();
+  await ports.evidence.settled();
+  const last = await ports.store.lastExchange();
   yield exchangesHeader();
   for (let after = 0; ; ) {
-    const page = await runtime.store.exchanges(filter, after, PAGE);
+    const page = await ports.store.exchanges(filter, after, PAGE);
     const wanted = page.filter(({ sequence }) => sequence <= last);
     if (wanted.length > 0) yield wanted.map(exchangeCsv).join('');
     await new Promise((resolve) => setImmediate(resolve));

@@ -4,7 +4,7 @@ import express, { type Request, type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { heardOfInput, say } from '../../locales/sentences.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { Installation } from '../doctor/finding.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { ReportFacts } from '../report/gather.ts';
@@ -14,9 +14,9 @@ import { isStreamed, sendStream, untilGone } from './stream.ts';
 
 export type { Person, Role } from './person.ts';
 
-/** What the operations of the ops door are handed beside the runtime. */
+/** What the operations of the ops door are handed beside the ports. */
 export interface OpsParts {
-  runtime: Runtime;
+  ports: Ports;
   /** Throws PuenteError blocked_address for a URL that the outbound guard would refuse. */
   checkUrl(url: string): void;
   /** What reports say of the installation. */
@@ -223,7 +223,7 @@ function answerOf(row: OpsRoute, parts: OpsParts, signIn: SignIn): RequestHandle
       body: bodyOf(row, request),
       signal: untilGone(response),
     });
-    if (isStreamed(answer)) return sendStream(response, answer, parts.runtime.log);
+    if (isStreamed(answer)) return sendStream(response, answer, parts.ports.log);
     response.json(answer ?? {});
   };
 }

@@ -40,22 +40,22 @@ export interface OpsApp {
 }
 
 export function opsApp(door: OpsDoor): OpsApp {
-  const { runtime } = door;
+  const { ports } = door;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.use(doorGuard(door.hosts));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok', version }));
   app.get('/readyz', (_request, response) => {
-    const ready = door.ready() && runtime.store.healthy();
+    const ready = door.ready() && ports.store.healthy();
     response.status(ready ? 200 : 503).json({
       status: ready ? 'ready' : 'not ready',
       shedding: door.admission.level(),
-      disk: runtime.store.room().level,
+      disk: ports.store.room().level,
     });
   });
   app.get('/metrics', async (_request, response) => {
-    const { type, text } = await door.metrics.render(runtime.store, door.admission);
+    const { type, text } = await door.metrics.render(ports.store, door.admission);
     response.type(type).send(text);
   });
   app.use('/api', sameOriginOnly);
@@ -64,6 +64,6 @@ export function opsApp(door: OpsDoor): OpsApp {
   app.use(() => {
     throw new PuenteError('not_found', say('refusal.no_operation', {}));
   });
-  app.use(tellError(runtime.log));
+  app.use(tellError(ports.log));
   return { app, load };
 }

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
-import type { Log } from '../../proxy/runtime.ts';
+import type { Log } from '../../proxy/log.ts';
 import type { Streamed } from './router.ts';
 
 /** Whether `run` has marked its answer with `streamed()`. */

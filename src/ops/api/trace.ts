@@ -76,7 +76,7 @@ export const traceRoutes: OpsRoute[] = [
     }),
     answer: tracesView,
     command: 'trace',
-    run: async ({ runtime }, { query }) => ({ traces: await traceOf(runtime, query.id, query.merchant) }),
+    run: async ({ ports }, { query }) => ({ traces: await traceOf(ports, query.id, query.merchant) }),
   }),
   opsRoute({
     method: 'GET',
@@ -86,6 +86,6 @@ export const traceRoutes: OpsRoute[] = [
       'One call as it was kept, with its messages when they were captured: till, answer, upstream and what came back.',
     answer: callView,
     command: 'capture show',
-    run: ({ runtime }, { path }) => viewCall(runtime, path.id ?? ''),
+    run: ({ ports }, { path }) => viewCall(ports, path.id ?? ''),
   }),
 ];

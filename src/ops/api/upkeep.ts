@@ -26,7 +26,7 @@ export const backupRoutes: OpsRoute[] = [
     summary: 'The whole backups there are, newest first.',
     answer: z.object({ backups: z.array(backup) }),
     command: 'backups list',
-    run: async ({ runtime }) => ({ backups: await runtime.store.backups() }),
+    run: async ({ ports }) => ({ backups: await ports.store.backups() }),
   }),
   opsRoute({
     method: 'POST',
@@ -36,11 +36,11 @@ export const backupRoutes: OpsRoute[] = [
     body: backupAsk,
     answer: { streams: ['application/x-ndjson'] },
     command: 'backup',
-    run: async ({ runtime }, { body, person }) =>
+    run: async ({ ports }, { body, person }) =>
       streamed({
         content_type: 'application/x-ndjson',
         file_name: null,
-        parts: linesOf(makeBackup(runtime, body, person.name)),
+        parts: linesOf(makeBackup(ports, body, person.name)),
       }),
   }),
 ];
@@ -75,8 +75,8 @@ export const doctorRoutes: OpsRoute[] = [
       assumptions: z.array(z.looseObject({ name: z.string(), value: z.string() })),
     }),
     command: 'doctor',
-    run: ({ runtime, installation, checkUrl }) =>
-      runtime.serial.run('doctor', () => examine(runtime, installation, { checkUrl })),
+    run: ({ ports, installation, checkUrl }) =>
+      ports.memory.mutex.run('doctor', () => examine(ports, installation, { checkUrl })),
   }),
 ];
 
@@ -93,7 +93,7 @@ export const reconcileRoutes: OpsRoute[] = [
     body: reconcileAsk,
     answer: { streams: ['application/x-ndjson'] },
     command: 'reconcile',
-    run: async ({ runtime }, { body, person }) => {
+    run: async ({ ports }, { body, person }) => {
       if (body.apply && body.reason === undefined) {
         throw new PuenteError(
           'bad_request',
@@ -103,7 +103,7 @@ export const reconcileRoutes: OpsRoute[] = [
       return streamed({
         content_type: 'application/x-ndjson',
         file_name: null,
-        parts: reconciliationLines(reconcile(runtime, body, person.name)),
+        parts: reconciliationLines(reconcile(ports, body, person.name)),
       });
     },
   }),

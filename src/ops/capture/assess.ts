@@ -1,13 +1,12 @@
 /** Assesses a capture of legacy traffic: what orders would have made of every call, before a single one was routed. */
 import { fieldsThatCame } from '../../mapping/fields.ts';
 import type { Tables } from '../../mapping/tables.ts';
-import { type Exchange, endpointName, noteUnknown, outcomeOf } from '../../proxy/evidence/exchange.ts';
+import { type Exchange, endpointName, noteUnknown, outcomeOf, type ShadowTask } from '../../proxy/evidence/exchange.ts';
 import { nothingFound, recordedOf } from '../../proxy/evidence/findings.ts';
 import { redactMessages } from '../../proxy/evidence/redact.ts';
 import { unknownHeaderNames } from '../../proxy/http/unknown-headers.ts';
 import type { EvidenceReader } from '../../proxy/records/evidence.ts';
 import { claimedMerchant } from '../../proxy/routing/merchant-identity.ts';
-import type { ShadowTask } from '../../proxy/runtime.ts';
 import { slotOf } from '../../proxy/sales/link.ts';
 import { Secret } from '../../proxy/secret.ts';
 import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../../proxy/shadow/shadow.ts';

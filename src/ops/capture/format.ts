@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { parseJson, stringifyJson } from '../../contract/json.ts';
 import { type Exchange, outcomes } from '../../proxy/evidence/exchange.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { ExchangeFilter, StoredExchange } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 
 /** Rises when an older reader could misunderstand a file. */
 export const CAPTURE_VERSION = 1;
@@ -140,7 +140,7 @@ const PAGE = 200;
 
 /** A header, the exchanges in the order in which they were recorded, and the line that tells that these are all. */
 export async function* exchangeLines(
-  runtime: Runtime,
+  ports: Ports,
   { merchant, since, until, captured }: z.infer<typeof exchangesQuery>,
 ): AsyncGenerator<string, void, undefined> {
   const filter: ExchangeFilter = {
@@ -149,13 +149,13 @@ export async function* exchangeLines(
     ...(until === undefined ? {} : { until }),
     ...(captured ? { captured } : {}),
   };
-  await runtime.evidence.settled();
+  await ports.evidence.settled();
   // What comes while this is written belongs to the next export.
-  const last = await runtime.store.lastExchange();
-  yield headerLine(runtime.clock.now(), runtime.tables.revision, await merchantsOf(runtime, merchant));
+  const last = await ports.store.lastExchange();
+  yield headerLine(ports.clock.now(), ports.tables.revision, await merchantsOf(ports, merchant));
   let exchanges = 0;
   for (let after = 0; after < last; ) {
-    const page = await runtime.store.exchanges(filter, after, PAGE);
+    const page = await ports.store.exchanges(filter, after, PAGE);
     const wanted = page.filter(({ sequence }) => sequence <= last);
     yield wanted.map(exchangeLine).join('');
     exchanges += wanted.length;
@@ -164,8 +164,8 @@ export async function* exchangeLines(
   yield endLine(exchanges);
 }
 
-async function merchantsOf(runtime: Runtime, only: string | undefined): Promise<Record<string, CaptureMerchant>> {
-  const { store, settings } = runtime;
+async function merchantsOf(ports: Ports, only: string | undefined): Promise<Record<string, CaptureMerchant>> {
+  const { store, settings } = ports;
   const all = only === undefined ? await store.merchants() : [await store.merchant(only)];
   return Object.fromEntries(
     all.flatMap((merchant) => {

@@ -2,8 +2,7 @@
 
 import { readQuery } from '../../contract/legacy-body.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
-import type { CapturedMessages, Exchange } from '../../proxy/evidence/exchange.ts';
-import type { ShadowTask } from '../../proxy/runtime.ts';
+import type { CapturedMessages, Exchange, ShadowTask } from '../../proxy/evidence/exchange.ts';
 import type { askedOf, ShadowTools } from '../../proxy/shadow/shadow.ts';
 
 export interface Match {

@@ -1,6 +1,5 @@
 /** Table time travel: what the tables would do with captured calls, against what was done when the calls came. */
-import type { CapturedMessages, Exchange, ShadowFinding } from '../../proxy/evidence/exchange.ts';
-import type { ShadowTask } from '../../proxy/runtime.ts';
+import type { CapturedMessages, Exchange, ShadowFinding, ShadowTask } from '../../proxy/evidence/exchange.ts';
 import { Secret } from '../../proxy/secret.ts';
 import { askedOf, hasShadow, shadowOf } from '../../proxy/shadow/shadow.ts';
 import { type Change, type ChangeGroup, changeOf, changesIn, createChangeGroups, lossChanges } from './changes.ts';

@@ -1,9 +1,9 @@
 /** Checks of the doctor: merchants, upstreams, clock, webhook secret, and the store. */
 import { PuenteError } from '../../error.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import { bytesText, durationText, type Finding, fine, found, type Installation, type Probe } from './finding.ts';
 
 /** A token that ends within this long leaves work after the call without a credential soon. */
@@ -17,14 +17,11 @@ export interface MerchantCheck {
 }
 
 /** One finding for each thing that is wrong; one in all when nothing is. */
-export async function merchantFindings(runtime: Runtime, { checkUrl }: MerchantCheck): Promise<Finding[]> {
-  const merchants = await runtime.store.merchants();
+export async function merchantFindings(ports: Ports, { checkUrl }: MerchantCheck): Promise<Finding[]> {
+  const merchants = await ports.store.merchants();
   const findings: Finding[] = [];
   for (const merchant of merchants) {
-    findings.push(
-      ...(await credentialFinding(runtime, merchant)),
-      ...(await noticeFinding(runtime, merchant, checkUrl)),
-    );
+    findings.push(...(await credentialFinding(ports, merchant)), ...(await noticeFinding(ports, merchant, checkUrl)));
     // Thousands of merchants are looked at one after the other, and payments come first.
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -41,7 +38,7 @@ export async function merchantFindings(runtime: Runtime, { checkUrl }: MerchantC
 }
 
 /** The configured credential has no end that we know of; a token seen last is kept for a while, unless it was refused. */
-async function credentialFinding({ store, clock, settings }: Runtime, merchant: Merchant): Promise<Finding[]> {
+async function credentialFinding({ store, clock, settings }: Ports, merchant: Merchant): Promise<Finding[]> {
   if (merchant.sealed_credential !== null) return [];
   const name = `token of ${merchant.id}`;
   const repair = `Set a credential: puente merchants set ${merchant.id} --credential --reason … (from PUENTE_CREDENTIAL)`;
@@ -72,14 +69,10 @@ async function credentialFinding({ store, clock, settings }: Runtime, merchant: 
   return [];
 }
 
-async function noticeFinding(
-  runtime: Runtime,
-  merchant: Merchant,
-  checkUrl: (url: string) => void,
-): Promise<Finding[]> {
+async function noticeFinding(ports: Ports, merchant: Merchant, checkUrl: (url: string) => void): Promise<Finding[]> {
   const name = `notices of ${merchant.id}`;
-  const waiting = await runtime.store.countNotices({ merchant_id: merchant.id, states: ['pending'] });
-  const url = targetOf(runtime, null, merchant);
+  const waiting = await ports.store.countNotices({ merchant_id: merchant.id, states: ['pending'] });
+  const url = targetOf(ports, null, merchant);
   const set = `Name one: puente merchants set ${merchant.id} --notify URL --reason …`;
   const count = waiting === 1 ? '1 notice is' : `${waiting} notices are`;
   if (url === null) {

@@ -1,5 +1,5 @@
 /** `puente doctor`: looks at everything that promises rest on, and says what to repair. */
-import type { Runtime } from '../../proxy/runtime.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import type { Assumption } from '../report/report.ts';
 import { type MerchantCheck, merchantFindings, storageFindings, surroundingFindings } from './checks.ts';
@@ -25,12 +25,8 @@ export interface DoctorReport {
 }
 
 /** One look at everything; it reads the whole database file, and calls each upstream once. */
-export async function examine(
-  runtime: Runtime,
-  installation: Installation,
-  check: MerchantCheck,
-): Promise<DoctorReport> {
-  const { store, clock } = runtime;
+export async function examine(ports: Ports, installation: Installation, check: MerchantCheck): Promise<DoctorReport> {
+  const { store, clock } = ports;
   const [condition, integrity, backups, probes] = await Promise.all([
     store.condition(),
     store.integrity(),
@@ -53,7 +49,7 @@ export async function examine(
     ...storageFindings(facts, installation),
     ...surroundingFindings(probes, installation, now),
     ...doorFindings(installation.doors, now),
-    ...(await merchantFindings(runtime, check)),
+    ...(await merchantFindings(ports, check)),
   ];
   return {
     level: worstOf(findings),

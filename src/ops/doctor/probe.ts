@@ -2,7 +2,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { TLSSocket } from 'node:tls';
-import type { Clock } from '../../proxy/runtime.ts';
+import type { Clock } from '../../proxy/clock.ts';
 import type { Probe } from './finding.ts';
 
 /** An operator at a prompt should not wait longer. */

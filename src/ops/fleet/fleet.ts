@@ -1,7 +1,7 @@
 /** The whole fleet at a glance: one read of it is shared by everybody who looks, so that many viewers cost what one does. */
 
 import { INTENT_ID } from '../../contract/identifiers.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { AuditLine, Store } from '../../proxy/store.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { knownMerchants } from '../merchants.ts';
@@ -43,11 +43,11 @@ interface Read {
   lines: FleetLine[];
 }
 
-export function createFleet(runtime: Runtime): Fleet {
-  const reader = createReader(runtime);
+export function createFleet(ports: Ports): Fleet {
+  const reader = createReader(ports);
   let newest: { at: number; read: Promise<Read> } | null = null;
   const shared = (): Promise<Read> => {
-    const now = runtime.clock.now();
+    const now = ports.clock.now();
     if (newest !== null && now >= newest.at && now - newest.at < FRESH_MS) return newest.read;
     const mine = { at: now, read: reader.read(now) };
     newest = mine;
@@ -72,22 +72,22 @@ interface FleetReader {
   judge(shown: readonly FleetLine[], all: readonly FleetLine[]): void;
 }
 
-function createReader(runtime: Runtime): FleetReader {
-  const { store, settings } = runtime;
+function createReader(ports: Ports): FleetReader {
+  const { store, settings } = ports;
   const pulses = createPulses();
-  const catchUp = pulseReader(runtime, pulses);
+  const catchUp = pulseReader(ports, pulses);
   const incidents = createIncidents(store);
-  const judgements = createJudgements(runtime);
+  const judgements = createJudgements(ports);
   const ids = (lines: readonly FleetLine[]): string[] => lines.map(({ merchant_id }) => merchant_id);
   return {
     async read(now) {
-      await runtime.serial.run('fleet', async () => {
+      await ports.memory.mutex.run('fleet', async () => {
         await catchUp(now);
         await incidents.update(now);
       });
-      const merchants = await knownMerchants(runtime);
+      const merchants = await knownMerchants(ports);
       const open = new Map((await store.openCounts(now)).map((count) => [count.merchant_id, count]));
-      const waiting = await waitingMoves(runtime, now);
+      const waiting = await waitingMoves(ports, now);
       const lines = merchants.map((merchant) =>
         fleetLine(settings, merchant, {
           health: pulses.of(merchant.id, now),
@@ -107,7 +107,7 @@ function createReader(runtime: Runtime): FleetReader {
  * Reads the calls that were recorded since it was asked before; at first those of the last hour. None comes in behind: sequences
  * rise in the order in which they can be read, whichever process writes them (`EXCHANGES_LOCK` of the store).
  */
-function pulseReader({ store, evidence, clock }: Runtime, pulses: Pulses): (now: number) => Promise<void> {
+function pulseReader({ store, evidence, clock }: Ports, pulses: Pulses): (now: number) => Promise<void> {
   let after = 0;
   return async (now) => {
     // Who looks has often made a call a moment ago; but nobody waits for evidence that can't be written.
@@ -125,7 +125,7 @@ function pulseReader({ store, evidence, clock }: Runtime, pulses: Pulses): (now:
 
 const SETTLE_MS = 250;
 
-async function waitingMoves({ store }: Runtime, now: number): Promise<Map<string, number>> {
+async function waitingMoves({ store }: Ports, now: number): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const { merchant_id, expires_at } of await store.proposals({ state: 'waiting' }, MOST_PROPOSALS))
     if (expires_at > now) counts.set(merchant_id, (counts.get(merchant_id) ?? 0) + 1);
@@ -157,29 +157,29 @@ interface Kept {
   at: number;
 }
 
-export function createJudgements(runtime: Runtime): Judgements {
+export function createJudgements(ports: Ports): Judgements {
   const kept = new Map<string, Kept>();
   let shown_ids: readonly string[] = [];
   let all_ids: readonly string[] = [];
   let running = false;
   let looked_at = -Infinity;
   const next = (): string | undefined => {
-    const now = runtime.clock.now();
+    const now = ports.clock.now();
     if (now - looked_at >= LOOKED_AWAY_MS) return undefined;
     const isOld = (id: string, fresh_ms: number): boolean => now - (kept.get(id)?.at ?? -Infinity) >= fresh_ms;
     return shown_ids.find((id) => isOld(id, SHOWN_FRESH_MS)) ?? all_ids.find((id) => isOld(id, OTHERS_FRESH_MS));
   };
   const run = async (): Promise<void> => {
-    const mismatches = mismatchesOnce(runtime, MISMATCHES_FRESH_MS);
+    const mismatches = mismatchesOnce(ports, MISMATCHES_FRESH_MS);
     for (let id = next(); id !== undefined; id = next()) {
       // One that can't be judged must not keep the others from it; it is tried again when its turn comes.
-      const judged = await judge(runtime, id, mismatches).catch((error: unknown) => {
-        runtime.log.debug('a merchant of the fleet could not be judged', { merchant: id, cause: String(error) });
+      const judged = await judge(ports, id, mismatches).catch((error: unknown) => {
+        ports.log.debug('a merchant of the fleet could not be judged', { merchant: id, cause: String(error) });
         return null;
       });
-      if (!runtime.store.healthy()) return;
-      kept.set(id, { judged, at: runtime.clock.now() });
-      await runtime.clock.sleep(PAUSE_MS);
+      if (!ports.store.healthy()) return;
+      kept.set(id, { judged, at: ports.clock.now() });
+      await ports.clock.sleep(PAUSE_MS);
     }
   };
   return {
@@ -187,7 +187,7 @@ export function createJudgements(runtime: Runtime): Judgements {
     keepFresh(shown, all) {
       shown_ids = shown;
       all_ids = all;
-      looked_at = runtime.clock.now();
+      looked_at = ports.clock.now();
       forgetOthers(kept, all);
       if (running) return;
       running = true;
@@ -205,8 +205,8 @@ function forgetOthers(kept: Map<string, Kept>, all: readonly string[]): void {
   for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
 }
 
-async function judge(runtime: Runtime, merchant_id: string, mismatches: Mismatches): Promise<Judged> {
-  const { verdict, blockers, unproven, judged_at } = await merchantReadiness(runtime, merchant_id, mismatches);
+async function judge(ports: Ports, merchant_id: string, mismatches: Mismatches): Promise<Judged> {
+  const { verdict, blockers, unproven, judged_at } = await merchantReadiness(ports, merchant_id, mismatches);
   const first = blockers[0] ?? unproven[0];
   return {
     verdict,

@@ -5,8 +5,8 @@ import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import { reason } from '../api/person.ts';
 import { merchantToChange } from '../merchants.ts';
 
@@ -53,55 +53,55 @@ export interface BrownoutView {
  * @throws PuenteError bad_request for a window that ends before it begins, in the past, or is longer than a day; refused
  * where it overlaps another one of a merchant.
  */
-export async function scheduleBrownout(runtime: Runtime, ask: BrownoutAsk, who: string): Promise<BrownoutView> {
-  const now = runtime.clock.now();
+export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: string): Promise<BrownoutView> {
+  const now = ports.clock.now();
   refuseBadWindow(ask, now);
   const { from, until, reason: why } = ask;
-  const window: Brownout = { id: runtime.ids.legacyId(now), from, until, reason: why, aborted_at: null };
+  const window: Brownout = { id: ports.memory.ids.legacyId(now), from, until, reason: why, aborted_at: null };
   const ids = [...new Set(ask.merchants)];
-  for (const id of ids) refuseOverlap(await merchantToChange(runtime, id), window);
+  for (const id of ids) refuseOverlap(await merchantToChange(ports, id), window);
   for (const id of ids)
-    await changeWindows(runtime, id, { who, why, action: 'brown-out scheduled', window: window.id }, (merchant) => {
+    await changeWindows(ports, id, { who, why, action: 'brown-out scheduled', window: window.id }, (merchant) => {
       refuseOverlap(merchant, window);
       return [...roomFor(merchant.settings.brownouts), window];
     }).catch(async (error: unknown) => {
       // Somebody else was quicker with a window of this merchant: those before it must not be left in half a drill.
-      await abortBrownout(runtime, window.id, say('brownout.halved', {}).text, 'puente').catch(
+      await abortBrownout(ports, window.id, say('brownout.halved', {}).text, 'puente').catch(
         () => undefined, // none has it yet
       );
       throw error;
     });
-  runtime.log.info('brown-out scheduled', { action: window.id, count: ids.length });
+  ports.log.info('brown-out scheduled', { action: window.id, count: ids.length });
   return viewOf(window, ids, now);
 }
 
 /** Newest window first. */
-export async function viewBrownouts(runtime: Runtime): Promise<BrownoutView[]> {
+export async function viewBrownouts(ports: Ports): Promise<BrownoutView[]> {
   const found = new Map<string, { window: Brownout; merchants: string[] }>();
-  for (const { id, settings } of await runtime.store.merchants())
+  for (const { id, settings } of await ports.store.merchants())
     for (const window of settings.brownouts) {
       const known = found.get(window.id);
       if (known === undefined) found.set(window.id, { window, merchants: [id] });
       else known.merchants.push(id);
     }
   const all = [...found.values()].toSorted((one, other) => other.window.from - one.window.from);
-  return all.map(({ window, merchants }) => viewOf(window, merchants, runtime.clock.now()));
+  return all.map(({ window, merchants }) => viewOf(window, merchants, ports.clock.now()));
 }
 
 /** Ends a window at once, for all its merchants. @throws PuenteError not_found, refused when it is over already. */
-export async function abortBrownout(runtime: Runtime, id: string, why: string, who: string): Promise<BrownoutView> {
-  const found = (await viewBrownouts(runtime)).find((one) => one.id === id);
+export async function abortBrownout(ports: Ports, id: string, why: string, who: string): Promise<BrownoutView> {
+  const found = (await viewBrownouts(ports)).find((one) => one.id === id);
   if (found === undefined) throw new PuenteError('not_found', say('refusal.no_brownout', { id: id.slice(0, 60) }));
   if (found.state === 'over' || found.state === 'aborted')
     throw new PuenteError('refused', say('refusal.brownout_over', { id, state: found.state }));
-  const aborted_at = runtime.clock.now();
+  const aborted_at = ports.clock.now();
   const abort = (one: Brownout): Brownout =>
     one.id === id ? { ...one, aborted_at: one.aborted_at ?? aborted_at } : one;
   for (const merchant_id of found.merchants)
-    await changeWindows(runtime, merchant_id, { who, why, action: 'brown-out aborted', window: id }, (merchant) =>
+    await changeWindows(ports, merchant_id, { who, why, action: 'brown-out aborted', window: id }, (merchant) =>
       merchant.settings.brownouts.map(abort),
     );
-  runtime.log.info('brown-out aborted', { action: id, count: found.merchants.length });
+  ports.log.info('brown-out aborted', { action: id, count: found.merchants.length });
   return { ...found, state: 'aborted', aborted_at: iso(aborted_at) };
 }
 
@@ -114,19 +114,19 @@ interface Told {
 }
 
 async function changeWindows(
-  runtime: Runtime,
+  ports: Ports,
   id: string,
   { who, why, action, window }: Told,
   change: (merchant: Merchant) => Brownout[],
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const before = await merchantToChange(runtime, id);
+    const before = await merchantToChange(ports, id);
     const settings = { ...before.settings, brownouts: change(before) };
     const of = (windows: readonly Brownout[]): Brownout | null => windows.find((one) => one.id === window) ?? null;
     const detail = { brownout: window, before: of(before.settings.brownouts), after: of(settings.brownouts) };
-    const audit = { at: runtime.clock.now(), who, action, subject: id, reason: why, detail };
+    const audit = { at: ports.clock.now(), who, action, subject: id, reason: why, detail };
     try {
-      await runtime.store.saveMerchant({ ...before, settings }, before.revision, audit);
+      await ports.store.saveMerchant({ ...before, settings }, before.revision, audit);
       return;
     } catch (error) {
       if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;

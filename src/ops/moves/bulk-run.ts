@@ -2,8 +2,8 @@
 import { PuenteError } from '../../error.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { Person } from '../api/person.ts';
 import { bulkAudit, nextStep, type StopSeen, settled } from './bulk.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
@@ -17,36 +17,36 @@ const REST_MS = 1000;
  * One step. Does nothing when the bulk move was changed or ended by somebody else meanwhile.
  * @returns epoch ms before which another step is of no use; null: go on at once.
  */
-export function stepBulk(runtime: Runtime, id: string): Promise<number | null> {
-  return runtime.serial.run(`bulk ${id}`, async () => {
-    const bulk = await runtime.store.bulkMove(id);
+export function stepBulk(ports: Ports, id: string): Promise<number | null> {
+  return ports.memory.mutex.run(`bulk ${id}`, async () => {
+    const bulk = await ports.store.bulkMove(id);
     if (bulk === null || bulk.state !== 'running') return null;
-    const now = runtime.clock.now();
-    const step = nextStep(bulk, await stopsOf(runtime, bulk), now);
+    const now = ports.clock.now();
+    const step = nextStep(bulk, await stopsOf(ports, bulk), now);
     switch (step.kind) {
       case 'stop':
-        await end(runtime, { ...bulk, state: 'stopped', detail: step.why }, 'bulk move stopped');
+        await end(ports, { ...bulk, state: 'stopped', detail: step.why }, 'bulk move stopped');
         return null;
       case 'done':
-        await end(runtime, { ...bulk, state: 'done', detail: step.why }, 'bulk move done');
+        await end(ports, { ...bulk, state: 'done', detail: step.why }, 'bulk move done');
         return null;
       case 'wait':
-        await wait(runtime, bulk, step.why);
+        await wait(ports, bulk, step.why);
         return Math.min(step.until, now + REST_MS);
       case 'move':
-        return moveItem(runtime, bulk, step.item);
+        return moveItem(ports, bulk, step.item);
     }
   });
 }
 
-async function moveItem(runtime: Runtime, bulk: BulkMove, item: BulkItem): Promise<number | null> {
-  const done = await attempt(runtime, bulk, item).catch((error: unknown) => refusalOf(error));
-  const now = runtime.clock.now();
+async function moveItem(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<number | null> {
+  const done = await attempt(ports, bulk, item).catch((error: unknown) => refusalOf(error));
+  const now = ports.clock.now();
   if (done.state === 'waiting') {
-    await wait(runtime, bulk, done.detail);
+    await wait(ports, bulk, done.detail);
     return now + REST_MS;
   }
-  await runtime.store.saveBulkMove(settled(bulk, item, done.state, done.detail, now), bulk.revision, null);
+  await ports.store.saveBulkMove(settled(bulk, item, done.state, done.detail, now), bulk.revision, null);
   return null;
 }
 
@@ -56,15 +56,15 @@ interface Done {
   detail: string;
 }
 
-async function attempt(runtime: Runtime, bulk: BulkMove, item: BulkItem): Promise<Done> {
+async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Done> {
   const target = targetOf(bulk, item);
   // Who may start a bulk move may move each of its merchants; only an approver could start one with an override.
   const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
-  const judged = await judgeFor(runtime, item.merchant_id, target, person);
+  const judged = await judgeFor(ports, item.merchant_id, target, person);
   const { judgement } = judged;
   const changes = judgement.preview.changes.join(', ');
   if (judgement.kind === 'same')
-    return (await movedBefore(runtime, bulk, item))
+    return (await movedBefore(ports, bulk, item))
       ? { state: 'moved', detail: 'moved just before a restart' }
       : { state: 'skipped', detail: 'was there already' };
   const closed = judgement.missing.find(({ code }) => code === 'outside_window');
@@ -72,13 +72,13 @@ async function attempt(runtime: Runtime, bulk: BulkMove, item: BulkItem): Promis
     return { state: 'waiting', detail: closed.what };
   refuseUnlessAllowed(judged);
   if (judgement.needs === 'approval') {
-    const { id } = await propose(runtime, item.merchant_id, target, bulk.reason, person);
+    const { id } = await propose(ports, item.merchant_id, target, bulk.reason, person);
     return {
       state: 'proposed',
       detail: `${changes}: waits for a second person: puente moves approve ${id} --reason …`,
     };
   }
-  await makeMove(runtime, judged, bulk.reason, person, { bulk: bulk.id });
+  await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id });
   return { state: 'moved', detail: changes };
 }
 
@@ -95,25 +95,25 @@ function refusalOf(error: unknown): Done {
 }
 
 /** The process may have ended between the merchant's commit and ours. */
-async function movedBefore(runtime: Runtime, bulk: BulkMove, { merchant_id }: BulkItem): Promise<boolean> {
-  const [last] = await runtime.store.auditsOf({ subject: merchant_id, action: 'stage' }, 1);
+async function movedBefore(ports: Ports, bulk: BulkMove, { merchant_id }: BulkItem): Promise<boolean> {
+  const [last] = await ports.store.auditsOf({ subject: merchant_id, action: 'stage' }, 1);
   return last?.detail.bulk === bulk.id;
 }
 
-async function stopsOf(runtime: Runtime, { items }: BulkMove): Promise<StopSeen[]> {
+async function stopsOf(ports: Ports, { items }: BulkMove): Promise<StopSeen[]> {
   const mine = new Set(items.map(({ merchant_id }) => merchant_id));
-  const merchants = (await runtime.store.merchants()).filter(({ id }) => mine.has(id));
+  const merchants = (await ports.store.merchants()).filter(({ id }) => mine.has(id));
   return merchants.flatMap(({ id, trips }) => Object.values(trips).map((trip) => ({ merchant_id: id, trip })));
 }
 
-async function end(runtime: Runtime, bulk: BulkMove, action: AuditAction): Promise<void> {
-  await runtime.store.saveBulkMove(bulk, bulk.revision, bulkAudit(runtime, bulk, action, 'puente', bulk.detail));
-  runtime.log.info(action, { action: bulk.state, count: bulk.items.length });
+async function end(ports: Ports, bulk: BulkMove, action: AuditAction): Promise<void> {
+  await ports.store.saveBulkMove(bulk, bulk.revision, bulkAudit(ports, bulk, action, 'puente', bulk.detail));
+  ports.log.info(action, { action: bulk.state, count: bulk.items.length });
 }
 
 /** Tells why it stands still, once. */
-async function wait(runtime: Runtime, bulk: BulkMove, why: string): Promise<void> {
-  if (bulk.detail !== why) await runtime.store.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
+async function wait(ports: Ports, bulk: BulkMove, why: string): Promise<void> {
+  if (bulk.detail !== why) await ports.store.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
 }
 
 // Works off bulk moves, taken from the store: one merchant after the other, and again after a restart.
@@ -125,7 +125,7 @@ const CONCURRENCY = 1;
 /** Running at once; more wait for their turn. */
 const MOST_RUNNING = 100;
 
-export function startBulkMoves(runtime: Runtime): Loop {
+export function startBulkMoves(ports: Ports): Loop {
   /** Epoch ms before which a bulk move that waits for its window or its day is left alone. */
   const rests = new Map<string, number>();
   return startLoop({
@@ -133,16 +133,16 @@ export function startBulkMoves(runtime: Runtime): Loop {
     poll_ms: POLL_MS,
     concurrency: CONCURRENCY,
     take: async () => {
-      const now = runtime.clock.now();
-      const running = await runtime.store.bulkMoves(['running'], MOST_RUNNING);
+      const now = ports.clock.now();
+      const running = await ports.store.bulkMoves(['running'], MOST_RUNNING);
       return running.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
     },
     key: ({ id }) => id,
     handle: async ({ id }) => {
-      const rest = await stepBulk(runtime, id);
+      const rest = await stepBulk(ports, id);
       if (rest === null) rests.delete(id);
       else rests.set(id, rest);
     },
-    log: runtime.log,
+    log: ports.log,
   });
 }

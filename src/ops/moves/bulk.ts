@@ -4,11 +4,11 @@ import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { heard, say } from '../../locales/sentences.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import { verdicts } from '../../proxy/records/evidence.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { AuditEntry } from '../../proxy/store.ts';
 import { isEnough, type Person, reason } from '../api/person.ts';
 import { knownMerchants } from '../merchants.ts';
@@ -73,15 +73,15 @@ export type BulkView = Omit<BulkMove, 'created_at' | 'updated_at' | 'items'> & {
  * @throws PuenteError bad_request for a list with doubles or without a target, refused when nobody is selected, forbidden
  * for an override by somebody else than an approver.
  */
-export async function startBulk(runtime: Runtime, ask: BulkAsk, person: Person): Promise<BulkView> {
-  const { target, reason: why, per_day = runtime.settings.moves.bulk_per_day } = ask;
+export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Promise<BulkView> {
+  const { target, reason: why, per_day = ports.settings.moves.bulk_per_day } = ask;
   if (target.override && !isEnough(person.role, 'approver'))
     throw new PuenteError('forbidden', say('refusal.bulk_role', { name: person.name, role: person.role }));
-  const items = ask.items ?? (await selected(runtime, ask.where ?? {}));
+  const items = ask.items ?? (await selected(ports, ask.where ?? {}));
   refuseBadList(items, target);
-  const now = runtime.clock.now();
+  const now = ports.clock.now();
   const bulk: BulkMove = {
-    id: runtime.ids.legacyId(now),
+    id: ports.memory.ids.legacyId(now),
     move: target,
     reason: why,
     who: person.name,
@@ -93,38 +93,38 @@ export async function startBulk(runtime: Runtime, ask: BulkAsk, person: Person):
     updated_at: now,
     revision: 0,
   };
-  const saved = await runtime.store.saveBulkMove(
+  const saved = await ports.store.saveBulkMove(
     { ...bulk, detail: summary(bulk) },
     0,
-    bulkAudit(runtime, bulk, 'bulk move started', person.name, why),
+    bulkAudit(ports, bulk, 'bulk move started', person.name, why),
   );
   return bulkView(saved);
 }
 
 /** Newest first. */
-export async function viewBulks(runtime: Runtime): Promise<Omit<BulkView, 'items'>[]> {
-  const all = await runtime.store.bulkMoves(bulkStates, MOST_LISTED);
+export async function viewBulks(ports: Ports): Promise<Omit<BulkView, 'items'>[]> {
+  const all = await ports.store.bulkMoves(bulkStates, MOST_LISTED);
   return all.map((bulk) => {
     const { items: _items, ...view } = bulkView(bulk);
     return view;
   });
 }
 
-export async function viewBulk(runtime: Runtime, id: string): Promise<BulkView> {
-  return bulkView(await foundBulk(runtime, id));
+export async function viewBulk(ports: Ports, id: string): Promise<BulkView> {
+  return bulkView(await foundBulk(ports, id));
 }
 
 /** Ends a bulk move at once; who is moved stays moved. @throws PuenteError refused when it is over already. */
-export async function abortBulk(runtime: Runtime, id: string, why: string, person: Person): Promise<BulkView> {
-  return runtime.serial.run(`bulk ${id}`, async () => {
-    const bulk = await foundBulk(runtime, id);
+export async function abortBulk(ports: Ports, id: string, why: string, person: Person): Promise<BulkView> {
+  return ports.memory.mutex.run(`bulk ${id}`, async () => {
+    const bulk = await foundBulk(ports, id);
     if (bulk.state !== 'running')
       throw new PuenteError('refused', say('refusal.bulk_over', { id, state: bulk.state, why: heard(bulk.detail) }));
-    const items = skipWaiting(bulk.items, runtime.clock.now());
+    const items = skipWaiting(bulk.items, ports.clock.now());
     const detail = say('bulk.aborted', { name: person.name, reason: why }).text;
     const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
-    const audit = bulkAudit(runtime, aborted, 'bulk move aborted', person.name, why);
-    return bulkView(await runtime.store.saveBulkMove(aborted, bulk.revision, audit));
+    const audit = bulkAudit(ports, aborted, 'bulk move aborted', person.name, why);
+    return bulkView(await ports.store.saveBulkMove(aborted, bulk.revision, audit));
   });
 }
 
@@ -134,7 +134,7 @@ function skipWaiting(items: readonly BulkItem[], at: number): BulkItem[] {
   return items.map((one) => (one.state === 'waiting' ? { ...one, ...skipped } : one));
 }
 
-export function bulkAudit(runtime: Runtime, bulk: BulkMove, action: AuditAction, who: string, why: string): AuditEntry {
+export function bulkAudit(ports: Ports, bulk: BulkMove, action: AuditAction, who: string, why: string): AuditEntry {
   const detail = {
     bulk: bulk.id,
     target: bulk.move,
@@ -142,23 +142,23 @@ export function bulkAudit(runtime: Runtime, bulk: BulkMove, action: AuditAction,
     merchants: bulk.items.length,
     summary: summary(bulk),
   };
-  return { at: runtime.clock.now(), who, action, subject: bulk.id, reason: why, detail };
+  return { at: ports.clock.now(), who, action, subject: bulk.id, reason: why, detail };
 }
 
-async function foundBulk(runtime: Runtime, id: string): Promise<BulkMove> {
-  const bulk = await runtime.store.bulkMove(id);
+async function foundBulk(ports: Ports, id: string): Promise<BulkMove> {
+  const bulk = await ports.store.bulkMove(id);
   if (bulk === null) throw new PuenteError('not_found', say('refusal.no_bulk', { id: id.slice(0, 60) }));
   return bulk;
 }
 
 /** The cheap conditions first; the verdict is asked of those that are left. */
-async function selected(runtime: Runtime, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
+async function selected(ports: Ports, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
   const like = (merchant: Merchant): boolean =>
-    (where.stage === undefined || stageInForce(runtime.settings, merchant, null).intended === where.stage) &&
+    (where.stage === undefined || stageInForce(ports.settings, merchant, null).intended === where.stage) &&
     (where.site === undefined || merchant.site === where.site);
   const found: z.infer<typeof item>[] = [];
-  for (const merchant of (await knownMerchants(runtime)).filter(like)) {
-    const { verdict } = where.verdict === undefined ? {} : await merchantReadiness(runtime, merchant.id);
+  for (const merchant of (await knownMerchants(ports)).filter(like)) {
+    const { verdict } = where.verdict === undefined ? {} : await merchantReadiness(ports, merchant.id);
     if (verdict === where.verdict) found.push({ merchant_id: merchant.id });
   }
   if (found.length > 0) return found;

@@ -1,8 +1,8 @@
 /** A move judged on what the store knows, refused with what is missing, or written with the evidence in its audit line. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { Merchant, MerchantSettings } from '../../proxy/routing/merchant.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { AuditEntry } from '../../proxy/store.ts';
 import type { Person } from '../api/person.ts';
 import { type MerchantView, merchantToChange, merchantView } from '../merchants.ts';
@@ -21,9 +21,9 @@ export interface Judged {
 /** The merchant after a move, with what was said of it. */
 export type Moved = MerchantView & { judgement: Judgement };
 
-export async function judgeFor(runtime: Runtime, id: string, target: MoveTarget, person: Person): Promise<Judged> {
-  const before = await merchantToChange(runtime, id);
-  const situation = await situationOf(runtime, before, target, person);
+export async function judgeFor(ports: Ports, id: string, target: MoveTarget, person: Person): Promise<Judged> {
+  const before = await merchantToChange(ports, id);
+  const situation = await situationOf(ports, before, target, person);
   return { before, situation, ...judgeMove(situation) };
 }
 
@@ -47,27 +47,27 @@ export function refuseUnlessAllowed({ before, judgement }: Pick<Judged, 'before'
  * @throws PuenteError conflict when the merchant changed since it was judged.
  */
 export async function makeMove(
-  runtime: Runtime,
+  ports: Ports,
   judged: Judged,
   why: string,
   person: Person,
   extra: Record<string, unknown> = {},
 ): Promise<Moved> {
   const { before, after, judgement } = judged;
-  runtime.failpoint('stage.before_save');
-  const saved = await runtime.store.saveMerchant(
+  ports.memory.failpoint('stage.before_save');
+  const saved = await ports.store.saveMerchant(
     { ...before, settings: after },
     before.revision,
-    moveAudit(runtime, judged, why, person.name, extra),
+    moveAudit(ports, judged, why, person.name, extra),
   );
-  runtime.failpoint('stage.saved');
-  runtime.log.info('stage moved', { merchant: before.id, action: judgement.preview.changes.join(', ') || 'no change' });
-  return { ...merchantView(runtime, saved), judgement };
+  ports.memory.failpoint('stage.saved');
+  ports.log.info('stage moved', { merchant: before.id, action: judgement.preview.changes.join(', ') || 'no change' });
+  return { ...merchantView(ports, saved), judgement };
 }
 
 /** Who, why, before and after, what was said of it, and the evidence that it rests on. */
 function moveAudit(
-  runtime: Runtime,
+  ports: Ports,
   { before, situation, judgement, after }: Judged,
   why: string,
   who: string,
@@ -77,7 +77,7 @@ function moveAudit(
   const [from, to] = [routingOf(rules, before.settings), routingOf(rules, after)];
   const { kind, missing, overridden, preview } = judgement;
   return {
-    at: runtime.clock.now(),
+    at: ports.clock.now(),
     who,
     action: 'stage',
     subject: before.id,
@@ -90,7 +90,7 @@ function moveAudit(
         verdict: readiness.verdict,
         samples: facts.samples,
         exchange_sequence: facts.exchange_sequence,
-        tables_revision: runtime.tables.revision,
+        tables_revision: ports.tables.revision,
       },
       touched: {
         units_now: preview.units_now,

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, stages } from '../../proxy/routing/merchant.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import { type Person, reason } from '../api/person.ts';
 import { inForce, merchantToChange, revision, type StageView } from '../merchants.ts';
 import type { Judgement } from './judge.ts';
@@ -45,31 +45,26 @@ export type MoveAnswer =
  * Moves a merchant: the next create sees it; every open link stays where it was born.
  * @throws PuenteError refused with all that is missing, conflict when the revision is another, bad_request for a bad target.
  */
-export async function moveStage(
-  runtime: Runtime,
-  id: string,
-  change: StageChange,
-  person: Person,
-): Promise<MoveAnswer> {
+export async function moveStage(ports: Ports, id: string, change: StageChange, person: Person): Promise<MoveAnswer> {
   const { reason: why, revision: expected, ...target } = change;
-  const judged = await judgeFor(runtime, id, target, person);
+  const judged = await judgeFor(ports, id, target, person);
   if (judged.before.revision !== expected) throw movedOn(judged.before, expected);
   refuseUnlessAllowed(judged);
   if (judged.judgement.needs === 'approval') {
-    const proposed = await propose(runtime, id, target, why, person);
+    const proposed = await propose(ports, id, target, why, person);
     return { result: 'proposed', proposed, judgement: judged.judgement };
   }
-  return { result: 'moved', ...(await makeMove(runtime, judged, why, person)) };
+  return { result: 'moved', ...(await makeMove(ports, judged, why, person)) };
 }
 
 /** What the move would be told and touch, without making it. @throws PuenteError bad_request for a bad target. */
 export async function previewStage(
-  runtime: Runtime,
+  ports: Ports,
   id: string,
   target: MoveTarget,
   person: Person,
 ): Promise<{ merchant_id: string; revision: number; judgement: Judgement }> {
-  const { before, judgement } = await judgeFor(runtime, id, target, person);
+  const { before, judgement } = await judgeFor(ports, id, target, person);
   return { merchant_id: id, revision: before.revision, judgement };
 }
 
@@ -97,37 +92,37 @@ export interface RolledBack extends DrainView {
 }
 
 /** Needs no evidence, approver, window or revision. @throws PuenteError bad_request for an id that is none. */
-export async function rollBack(runtime: Runtime, id: string, why: string, person: Person): Promise<RolledBack> {
-  const { before, revision } = await saveLegacy(runtime, id, why, person);
-  runtime.log.info('rolled back', {
+export async function rollBack(ports: Ports, id: string, why: string, person: Person): Promise<RolledBack> {
+  const { before, revision } = await saveLegacy(ports, id, why, person);
+  ports.log.info('rolled back', {
     merchant: id,
-    action: `${routingOf(runtime.settings, before.settings).merchant.stage} to legacy`,
+    action: `${routingOf(ports.settings, before.settings).merchant.stage} to legacy`,
   });
-  await withdrawAll(runtime, id, why, person.name);
-  return { ...(await viewDrain(runtime, id)), before: inForce(runtime, before), revision };
+  await withdrawAll(ports, id, why, person.name);
+  return { ...(await viewDrain(ports, id)), before: inForce(ports, before), revision };
 }
 
 async function saveLegacy(
-  runtime: Runtime,
+  ports: Ports,
   id: string,
   why: string,
   person: Person,
 ): Promise<{ before: Merchant; revision: number }> {
   for (let attempt = 1; ; attempt++) {
-    const before = await merchantToChange(runtime, id);
+    const before = await merchantToChange(ports, id);
     const settings: MerchantSettings = { ...before.settings, stage: 'legacy', share: 0, units_in: [], kinds: {} };
-    const [from, to] = [routingOf(runtime.settings, before.settings), routingOf(runtime.settings, settings)];
+    const [from, to] = [routingOf(ports.settings, before.settings), routingOf(ports.settings, settings)];
     try {
-      runtime.failpoint('stage.before_save');
-      const saved = await runtime.store.saveMerchant({ ...before, settings }, before.revision, {
-        at: runtime.clock.now(),
+      ports.memory.failpoint('stage.before_save');
+      const saved = await ports.store.saveMerchant({ ...before, settings }, before.revision, {
+        at: ports.clock.now(),
         who: person.name,
         action: 'stage',
         subject: id,
         reason: why,
         detail: { ...routingChange(from, to), rollback: true },
       });
-      runtime.failpoint('stage.saved');
+      ports.memory.failpoint('stage.saved');
       return { before, revision: saved.revision };
     } catch (error) {
       if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;

@@ -1,10 +1,10 @@
 /** The blast radius of a move: which units change side now, which can't yet and why, and how many calls a day that is: pure. */
 import type { Said, Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules } from '../../proxy/routing/stage.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { type StageView, viewMerchant } from '../merchants.ts';
 import { type Facts, type OpenSale, type Routing, routeText, routingOf } from './target.ts';
@@ -186,15 +186,15 @@ export interface DrainView {
   said: Said[];
 }
 
-export async function viewDrain(runtime: Runtime, merchant_id: string): Promise<DrainView> {
-  const { in_force } = await viewMerchant(runtime, merchant_id);
-  const { store, clock, settings } = runtime;
+export async function viewDrain(ports: Ports, merchant_id: string): Promise<DrainView> {
+  const { in_force } = await viewMerchant(ports, merchant_id);
+  const { store, clock, settings } = ports;
   const now = clock.now();
   const [links, sales, notices_pending, waiting] = await Promise.all([
     store.liveLinks(merchant_id, MOST_OPEN),
     store.openLegacySales(merchant_id, now, MOST_OPEN),
     store.countNotices({ merchant_id, states: ['pending'] }),
-    noticesByUnit(runtime, merchant_id),
+    noticesByUnit(ports, merchant_id),
   ]);
   const orders = links.map(openOf);
   const legacy = sales.map(openSaleOf);
@@ -242,13 +242,13 @@ function unitName({ slot, family, unit }: Pick<Link, 'slot' | 'family' | 'unit'>
 }
 
 /** Notices that wait, by the unit of their sale; the first few hundred are enough to see where they hang. */
-async function noticesByUnit(runtime: Runtime, merchant_id: string): Promise<Map<string, number>> {
-  const pending = await runtime.store.notices({ merchant_id, states: ['pending'] }, MOST_NOTICES);
+async function noticesByUnit(ports: Ports, merchant_id: string): Promise<Map<string, number>> {
+  const pending = await ports.store.notices({ merchant_id, states: ['pending'] }, MOST_NOTICES);
   const units = new Map<string, string | null>();
   const counts = new Map<string, number>();
   for (const { legacy_id } of pending) {
     if (!units.has(legacy_id)) {
-      const link = await runtime.store.link(legacy_id);
+      const link = await ports.store.link(legacy_id);
       units.set(legacy_id, link === null ? null : unitName(link));
     }
     const unit = units.get(legacy_id) ?? null;

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { AuditEntry } from '../../proxy/store.ts';
 import { isEnough, type Person, reason } from '../api/person.ts';
 import type { Judgement } from './judge.ts';
@@ -44,21 +44,21 @@ export type ProposalView = Omit<Proposal, 'proposed_at' | 'expires_at' | 'decide
  * @throws PuenteError refused when the same move of the merchant waits already.
  */
 export function propose(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   target: MoveTarget,
   why: string,
   person: Person,
 ): Promise<ProposalView> {
-  return runtime.serial.run(`propose ${merchant_id}`, async () => {
-    await refuseSecond(runtime, merchant_id, target);
-    return writeDown(runtime, merchant_id, target, why, person);
+  return ports.memory.mutex.run(`propose ${merchant_id}`, async () => {
+    await refuseSecond(ports, merchant_id, target);
+    return writeDown(ports, merchant_id, target, why, person);
   });
 }
 
-async function refuseSecond(runtime: Runtime, merchant_id: string, target: MoveTarget): Promise<void> {
+async function refuseSecond(ports: Ports, merchant_id: string, target: MoveTarget): Promise<void> {
   const wanted = JSON.stringify(moveTarget.parse(target));
-  const open = await viewProposals(runtime, { merchant: merchant_id, state: 'waiting' });
+  const open = await viewProposals(ports, { merchant: merchant_id, state: 'waiting' });
   const first = open.find(({ move }) => JSON.stringify(moveTarget.parse(move)) === wanted);
   if (first === undefined) return;
   const { id, proposed_by: name, expires_at: until_at } = first;
@@ -66,50 +66,50 @@ async function refuseSecond(runtime: Runtime, merchant_id: string, target: MoveT
 }
 
 async function writeDown(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   target: MoveTarget,
   why: string,
   person: Person,
 ): Promise<ProposalView> {
-  const now = runtime.clock.now();
+  const now = ports.clock.now();
   const proposal: Proposal = {
-    id: runtime.ids.legacyId(now),
+    id: ports.memory.ids.legacyId(now),
     merchant_id,
     move: target,
     reason: why,
     proposed_by: person.name,
     proposed_at: now,
-    expires_at: now + runtime.settings.moves.proposal_kept_ms,
+    expires_at: now + ports.settings.moves.proposal_kept_ms,
     state: 'waiting',
     decided_by: null,
     decided_at: null,
   };
-  await runtime.store.saveProposal(proposal, audit(runtime, proposal, 'move proposed', person.name, why));
-  return view(runtime, proposal);
+  await ports.store.saveProposal(proposal, audit(ports, proposal, 'move proposed', person.name, why));
+  return view(ports, proposal);
 }
 
 /** Newest first. */
 export async function viewProposals(
-  runtime: Runtime,
+  ports: Ports,
   { merchant, state }: z.infer<typeof proposalQuery>,
 ): Promise<ProposalView[]> {
   // One that waits for too long is over by the clock; the row may not know yet.
   const stored = state === 'expired' ? {} : { ...(state === undefined ? {} : { state }) };
   const filter = { ...stored, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
-  const all = (await runtime.store.proposals(filter, MOST_LISTED)).map((proposal) => view(runtime, proposal));
+  const all = (await ports.store.proposals(filter, MOST_LISTED)).map((proposal) => view(ports, proposal));
   return state === undefined ? all : all.filter((proposal) => proposal.state === state);
 }
 
 /** With what would be said of the move now. */
 export async function viewProposal(
-  runtime: Runtime,
+  ports: Ports,
   id: string,
   person: Person,
 ): Promise<ProposalView & { judgement: Judgement | null }> {
-  const proposal = view(runtime, await found(runtime, id));
+  const proposal = view(ports, await found(ports, id));
   if (proposal.state !== 'waiting') return { ...proposal, judgement: null };
-  const { judgement } = await judgeFor(runtime, proposal.merchant_id, moveTarget.parse(proposal.move), person);
+  const { judgement } = await judgeFor(ports, proposal.merchant_id, moveTarget.parse(proposal.move), person);
   return { ...proposal, judgement };
 }
 
@@ -117,64 +117,64 @@ export async function viewProposal(
  * Makes the proposed move, judged again on what holds now.
  * @throws PuenteError forbidden for the proposer or a lower role, refused when it is over or not allowed any more, not_found.
  */
-export function approveMove(runtime: Runtime, id: string, why: string, person: Person): Promise<Moved> {
-  return runtime.serial.run(`proposal ${id}`, async () => {
-    const proposal = await waiting(runtime, id);
+export function approveMove(ports: Ports, id: string, why: string, person: Person): Promise<Moved> {
+  return ports.memory.mutex.run(`proposal ${id}`, async () => {
+    const proposal = await waiting(ports, id);
     refuseUnlessApprover(person);
     if (proposal.proposed_by === person.name)
       throw new PuenteError('forbidden', say('refusal.own_proposal', { name: person.name }));
-    const judged = await judgeFor(runtime, proposal.merchant_id, moveTarget.parse(proposal.move), person);
+    const judged = await judgeFor(ports, proposal.merchant_id, moveTarget.parse(proposal.move), person);
     refuseUnlessAllowed(judged);
     const { proposed_by, reason: proposed_because } = proposal;
-    const moved = await makeMove(runtime, judged, why, person, { proposal: id, proposed_by, proposed_because });
-    await decide(runtime, proposal, 'approved', person.name, null);
+    const moved = await makeMove(ports, judged, why, person, { proposal: id, proposed_by, proposed_because });
+    await decide(ports, proposal, 'approved', person.name, null);
     return moved;
   });
 }
 
 /** Declines a move; its own proposer withdraws it. @throws PuenteError forbidden for anybody else but an approver. */
-export function declineMove(runtime: Runtime, id: string, why: string, person: Person): Promise<ProposalView> {
-  return runtime.serial.run(`proposal ${id}`, async () => {
-    const proposal = await waiting(runtime, id);
+export function declineMove(ports: Ports, id: string, why: string, person: Person): Promise<ProposalView> {
+  return ports.memory.mutex.run(`proposal ${id}`, async () => {
+    const proposal = await waiting(ports, id);
     const own = proposal.proposed_by === person.name;
     if (!own) refuseUnlessApprover(person);
-    return decide(runtime, proposal, own ? 'withdrawn' : 'declined', person.name, why);
+    return decide(ports, proposal, own ? 'withdrawn' : 'declined', person.name, why);
   });
 }
 
 /** Withdraws what still waits for a merchant: a rollback is the last word. */
-export async function withdrawAll(runtime: Runtime, merchant_id: string, why: string, who: string): Promise<void> {
-  for (const proposal of await runtime.store.proposals({ merchant_id, state: 'waiting' }, MOST_LISTED))
-    await runtime.serial.run(`proposal ${proposal.id}`, async () => {
-      const now = await runtime.store.proposal(proposal.id);
-      if (now?.state === 'waiting') await decide(runtime, now, 'withdrawn', who, why);
+export async function withdrawAll(ports: Ports, merchant_id: string, why: string, who: string): Promise<void> {
+  for (const proposal of await ports.store.proposals({ merchant_id, state: 'waiting' }, MOST_LISTED))
+    await ports.memory.mutex.run(`proposal ${proposal.id}`, async () => {
+      const now = await ports.store.proposal(proposal.id);
+      if (now?.state === 'waiting') await decide(ports, now, 'withdrawn', who, why);
     });
 }
 
 /** @param why null: another audit line tells it already. */
 async function decide(
-  runtime: Runtime,
+  ports: Ports,
   proposal: Proposal,
   state: Exclude<Proposal['state'], 'waiting'>,
   who: string,
   why: string | null,
 ): Promise<ProposalView> {
-  const decided: Proposal = { ...proposal, state, decided_by: who, decided_at: runtime.clock.now() };
-  await runtime.store.saveProposal(decided, why === null ? null : audit(runtime, decided, `move ${state}`, who, why));
-  return view(runtime, decided);
+  const decided: Proposal = { ...proposal, state, decided_by: who, decided_at: ports.clock.now() };
+  await ports.store.saveProposal(decided, why === null ? null : audit(ports, decided, `move ${state}`, who, why));
+  return view(ports, decided);
 }
 
-async function waiting(runtime: Runtime, id: string): Promise<Proposal> {
-  const proposal = await found(runtime, id);
-  if (proposal.state === 'waiting' && proposal.expires_at <= runtime.clock.now())
-    await decide(runtime, proposal, 'expired', 'puente', say('move.expired', {}).text);
-  const { state } = view(runtime, proposal);
+async function waiting(ports: Ports, id: string): Promise<Proposal> {
+  const proposal = await found(ports, id);
+  if (proposal.state === 'waiting' && proposal.expires_at <= ports.clock.now())
+    await decide(ports, proposal, 'expired', 'puente', say('move.expired', {}).text);
+  const { state } = view(ports, proposal);
   if (state === 'waiting') return proposal;
   throw new PuenteError('refused', say('refusal.move_over', { id, state, merchant: proposal.merchant_id }));
 }
 
-async function found(runtime: Runtime, id: string): Promise<Proposal> {
-  const proposal = await runtime.store.proposal(id);
+async function found(ports: Ports, id: string): Promise<Proposal> {
+  const proposal = await ports.store.proposal(id);
   if (proposal === null) throw new PuenteError('not_found', say('refusal.no_move', { id: id.slice(0, 60) }));
   return proposal;
 }
@@ -185,14 +185,14 @@ function refuseUnlessApprover(person: Person): void {
   throw new PuenteError('forbidden', say('refusal.second_role', { name, role }));
 }
 
-function audit(runtime: Runtime, proposal: Proposal, action: AuditAction, who: string, why: string): AuditEntry {
+function audit(ports: Ports, proposal: Proposal, action: AuditAction, who: string, why: string): AuditEntry {
   const { id, merchant_id, move, proposed_by } = proposal;
   const detail = { proposal: id, target: move, proposed_by };
-  return { at: runtime.clock.now(), who, action, subject: merchant_id, reason: why, detail };
+  return { at: ports.clock.now(), who, action, subject: merchant_id, reason: why, detail };
 }
 
-function view(runtime: Runtime, proposal: Proposal): ProposalView {
-  const over = proposal.state === 'waiting' && proposal.expires_at <= runtime.clock.now();
+function view(ports: Ports, proposal: Proposal): ProposalView {
+  const over = proposal.state === 'waiting' && proposal.expires_at <= ports.clock.now();
   return {
     ...proposal,
     state: over ? 'expired' : proposal.state,

@@ -1,8 +1,8 @@
 /** Gathers what decides a move of one merchant from the store. */
 
+import type { Ports } from '../../proxy/ports.ts';
 import type { CoverageRow, DifferenceGroup, Traffic, VerdictRow } from '../../proxy/records/evidence.ts';
 import type { Merchant, RoutedKind } from '../../proxy/routing/merchant.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { Person } from '../api/person.ts';
 import { sumOf } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
@@ -15,26 +15,26 @@ const DAYS = 7;
 const MOST_OPEN = 10_000;
 
 export async function situationOf(
-  runtime: Runtime,
+  ports: Ports,
   merchant: Merchant,
   target: MoveTarget,
   person: Person,
 ): Promise<Situation> {
-  const { settings } = runtime;
+  const { settings } = ports;
   return {
     merchant,
     target,
     person,
-    now: runtime.clock.now(),
+    now: ports.clock.now(),
     rules: settings,
     settings: settings.moves,
-    readiness: await merchantReadiness(runtime, merchant.id),
-    facts: await gatherFacts(runtime, merchant.id),
+    readiness: await merchantReadiness(ports, merchant.id),
+    facts: await gatherFacts(ports, merchant.id),
   };
 }
 
-async function gatherFacts(runtime: Runtime, merchant_id: string): Promise<Facts> {
-  const { store, clock } = runtime;
+async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
+  const { store, clock } = ports;
   const now = clock.now();
   const [traffic, coverage, verdicts, units, differences, open, exchange_sequence] = await Promise.all([
     store.traffic({ merchant_id }),
@@ -42,10 +42,10 @@ async function gatherFacts(runtime: Runtime, merchant_id: string): Promise<Facts
     store.verdicts(merchant_id),
     store.units(merchant_id),
     store.differences({ merchant_id, states: ['new'] }, now),
-    openSales(runtime, merchant_id),
+    openSales(ports, merchant_id),
     store.lastExchange(),
   ]);
-  const { operations } = runtime.tables;
+  const { operations } = ports.tables;
   const kinds = new Map(operations.map(({ name, kind }) => [name, kind]));
   const creates = new Set(operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
   const today = Math.floor(now / DAY_MS);
@@ -77,8 +77,8 @@ async function gatherFacts(runtime: Runtime, merchant_id: string): Promise<Facts
 }
 
 /** Sales that hold a unit, or a till's attention, on either side. */
-export async function openSales(runtime: Runtime, merchant_id: string): Promise<OpenSale[]> {
-  const { store, clock } = runtime;
+export async function openSales(ports: Ports, merchant_id: string): Promise<OpenSale[]> {
+  const { store, clock } = ports;
   const [links, sales] = await Promise.all([
     store.liveLinks(merchant_id, MOST_OPEN),
     store.openLegacySales(merchant_id, clock.now(), MOST_OPEN),

@@ -14,7 +14,7 @@ import {
   stages,
 } from '../../proxy/routing/merchant.ts';
 import type { RoutingRules } from '../../proxy/routing/stage.ts';
-import type { CoreSettings } from '../../proxy/runtime.ts';
+import type { CoreSettings } from '../../proxy/settings.ts';
 import type { Person } from '../api/person.ts';
 import type { Readiness } from '../readiness/verdict.ts';
 

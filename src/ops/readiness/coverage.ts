@@ -47,11 +47,11 @@ export interface CoverageView {
  * never called are listed with 0 calls and without their fields.
  */
 export async function viewCoverage(
-  runtime: EvidenceSource,
+  ports: EvidenceSource,
   merchant_id: string,
   query: CoverageQuery,
 ): Promise<CoverageView> {
-  const { store, tables } = runtime;
+  const { store, tables } = ports;
   const [merchant, rows, traffic] = await Promise.all([
     store.merchant(merchant_id),
     store.coverage(merchant_id),
@@ -63,7 +63,7 @@ export async function viewCoverage(
     const is_used = seen.length > 0 || callsOf(traffic, operation) > 0;
     const site = merchant?.site ?? null;
     const unseen = unseenState(traffic, operation, seen);
-    return is_used || query.operation !== undefined ? cellsOf(runtime, operation, site, seen, unseen) : [];
+    return is_used || query.operation !== undefined ? cellsOf(ports, operation, site, seen, unseen) : [];
   });
   return {
     merchant_id,
@@ -161,15 +161,15 @@ export interface LossView {
 }
 
 /** Money first, then who and what a sale was for, then the rest; the most frequent first in each. */
-export async function viewLosses(runtime: EvidenceSource, query: LossQuery): Promise<LossView[]> {
-  const rows = await runtime.store.ledger(query.merchant);
+export async function viewLosses(ports: EvidenceSource, query: LossQuery): Promise<LossView[]> {
+  const rows = await ports.store.ledger(query.merchant);
   return rows
     .filter((row) => query.weight === undefined || row.weight === query.weight)
     .filter((row) => query.operation === undefined || row.operation === query.operation)
     .toSorted(
       (one, other) => lossWeights.indexOf(one.weight) - lossWeights.indexOf(other.weight) || other.count - one.count,
     )
-    .map((row) => viewOf(runtime, row));
+    .map((row) => viewOf(ports, row));
 }
 
 function viewOf({ tables }: EvidenceSource, row: LedgerRow): LossView {

@@ -1,7 +1,7 @@
 /** Readiness day by day: the verdict on each merchant is kept once a UTC day, because nothing else could tell it later. */
 import { createHash } from 'node:crypto';
+import type { Ports } from '../../proxy/ports.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { VerdictCounts } from '../charts/figures.ts';
 import { knownMerchants } from '../merchants.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
@@ -18,12 +18,12 @@ const LOOKED_AT = 25;
  * the day begins. One that can't be judged is left for the next time. Each process begins at a place of its own.
  * @returns how many were judged.
  */
-export async function keepReadiness(runtime: Runtime, mayGoOn: () => boolean): Promise<number> {
-  const { store, clock, log } = runtime;
+export async function keepReadiness(ports: Ports, mayGoOn: () => boolean): Promise<number> {
+  const { store, clock, log } = ports;
   const day = Math.floor(clock.now() / DAY_MS);
-  const mismatches = mismatchesOnce(runtime);
-  const all = await knownMerchants(runtime);
-  const first = createHash('sha256').update(runtime.boot_id).digest().readUInt32BE(0) % Math.max(1, all.length);
+  const mismatches = mismatchesOnce(ports);
+  const all = await knownMerchants(ports);
+  const first = createHash('sha256').update(ports.memory.ids.boot).digest().readUInt32BE(0) % Math.max(1, all.length);
   let judged: ReadonlySet<string> = new Set();
   let count = 0;
   for (const [index, { id }] of [...all.slice(first), ...all.slice(0, first)].entries()) {
@@ -31,7 +31,7 @@ export async function keepReadiness(runtime: Runtime, mayGoOn: () => boolean): P
     if (judged.has(id)) continue;
     if (!mayGoOn()) break;
     try {
-      const { verdict } = await merchantReadiness(runtime, id, mismatches);
+      const { verdict } = await merchantReadiness(ports, id, mismatches);
       await store.keepReadiness([{ merchant_id: id, day, verdict }]);
       count++;
     } catch (error) {
@@ -56,7 +56,7 @@ interface Period {
  * @param today the verdict of this moment on the merchant; null for all.
  */
 export async function readinessDays(
-  { store, clock }: Pick<Runtime, 'store' | 'clock'>,
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { merchant_id, since, until }: Period,
   decided: readonly VerdictCounts[],
   today: Record<Verdict, number> | null,
@@ -79,7 +79,7 @@ export async function readinessDays(
 }
 
 /** The first day that a verdict was kept of, ISO 8601; null for none. */
-export async function readinessSince({ store }: Pick<Runtime, 'store'>): Promise<string | null> {
+export async function readinessSince({ store }: Pick<Ports, 'store'>): Promise<string | null> {
   const day = await store.readinessSince();
   return day === null ? null : dateOf(day);
 }
@@ -99,14 +99,14 @@ export interface Judging {
 }
 
 /** Looks by itself, for the first time after a pause: a start has enough to do. */
-export function startJudging(runtime: Runtime, every_ms = LOOK_EVERY_MS): Judging {
+export function startJudging(ports: Ports, every_ms = LOOK_EVERY_MS): Judging {
   let stopped = false;
   let working: Promise<void> | null = null;
-  const mayGoOn = (): boolean => !stopped && runtime.store.healthy();
+  const mayGoOn = (): boolean => !stopped && ports.store.healthy();
   const round = async (): Promise<void> => {
     if (!mayGoOn()) return;
-    await keepReadiness(runtime, mayGoOn).catch((error: unknown) =>
-      runtime.log.warn('readiness of the day: left for later', { cause: String(error) }),
+    await keepReadiness(ports, mayGoOn).catch((error: unknown) =>
+      ports.log.warn('readiness of the day: left for later', { cause: String(error) }),
     );
   };
   const timer = setInterval(() => {

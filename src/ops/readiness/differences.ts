@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import { reason } from '../api/person.ts';
 import { DAY_MS } from './facts.ts';
 import type { EvidenceSource } from './readiness.ts';
@@ -54,13 +54,13 @@ export type DifferenceView = Omit<DifferenceGroup, 'first_at' | 'last_at' | 'acc
 };
 
 /** Those that nobody has judged first, then the most frequent. */
-export async function viewDifferences(runtime: EvidenceSource, query: DifferenceQuery): Promise<DifferenceView[]> {
+export async function viewDifferences(ports: EvidenceSource, query: DifferenceQuery): Promise<DifferenceView[]> {
   const { merchant, state, what, operation, limit } = query;
   const filter = {
     ...(merchant === undefined ? {} : { merchant_id: merchant }),
     ...(state === undefined ? {} : { states: [state] }),
   };
-  const groups = await runtime.store.differences(filter, runtime.clock.now());
+  const groups = await ports.store.differences(filter, ports.clock.now());
   return groups
     .filter(
       (one) => (what === undefined || one.what === what) && (operation === undefined || one.operation === operation),
@@ -71,12 +71,8 @@ export async function viewDifferences(runtime: EvidenceSource, query: Difference
 }
 
 /** @throws PuenteError not_found. */
-export async function viewDifference(
-  runtime: Runtime,
-  merchant_id: string,
-  signature: string,
-): Promise<DifferenceView> {
-  return viewOf(await groupOf(runtime, merchant_id, signature));
+export async function viewDifference(ports: Ports, merchant_id: string, signature: string): Promise<DifferenceView> {
+  return viewOf(await groupOf(ports, merchant_id, signature));
 }
 
 /**
@@ -84,18 +80,18 @@ export async function viewDifference(
  * @throws PuenteError not_found; conflict when the stored revision is another; bad_request for an end that is missing, over, or too far.
  */
 export async function judgeDifference(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   signature: string,
   judgement: DifferenceJudgement,
   who: string,
 ): Promise<DifferenceView> {
-  const now = runtime.clock.now();
+  const now = ports.clock.now();
   const { state, note, revision } = judgement;
   const accepted_until = checkedEnd(judgement, now);
-  const before = await groupOf(runtime, merchant_id, signature);
+  const before = await groupOf(ports, merchant_id, signature);
   const change = { state, accepted_until, note, who };
-  const saved = await runtime.store.saveDifference(merchant_id, signature, change, revision, {
+  const saved = await ports.store.saveDifference(merchant_id, signature, change, revision, {
     at: now,
     who,
     action: 'judge difference',
@@ -126,8 +122,8 @@ function checkedEnd({ state, accepted_until }: DifferenceJudgement, now: number)
   return accepted_until;
 }
 
-async function groupOf(runtime: Runtime, merchant_id: string, signature: string): Promise<DifferenceGroup> {
-  const groups = await runtime.store.differences({ merchant_id }, runtime.clock.now());
+async function groupOf(ports: Ports, merchant_id: string, signature: string): Promise<DifferenceGroup> {
+  const groups = await ports.store.differences({ merchant_id }, ports.clock.now());
   const group = groups.find((one) => one.signature === signature);
   if (group !== undefined) return group;
   const named = { merchant: merchant_id.slice(0, 20), signature: signature.slice(0, 20) };

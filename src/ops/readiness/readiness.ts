@@ -2,11 +2,11 @@
 
 import type { Tables } from '../../mapping/tables.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { EvidenceReader, Verdict } from '../../proxy/records/evidence.ts';
 import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { MismatchKind } from '../../proxy/sales/mismatch.ts';
 import { RESET } from '../safety.ts';
 import { blockersOf, remarksOf } from './blockers.ts';
@@ -49,33 +49,33 @@ export async function readinessOf(
  * @param mismatches handed in where many merchants are judged one after the other.
  */
 export async function merchantReadiness(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
-  mismatches = mismatchesOnce(runtime),
+  mismatches = mismatchesOnce(ports),
 ): Promise<Readiness> {
-  const { store, settings } = runtime;
-  const facts = await factsOf(runtime, merchant_id, mismatches);
+  const { store, settings } = ports;
+  const facts = await factsOf(ports, merchant_id, mismatches);
   return readinessOf(store, facts, { min_sample: settings.moves.min_sample });
 }
 
 /** The verdict as people see it. */
 export type ReadinessView = Omit<Readiness, 'judged_at'> & { judged_at: string };
 
-export async function viewReadiness(runtime: Runtime, merchant_id: string): Promise<ReadinessView> {
-  const readiness = await merchantReadiness(runtime, merchant_id);
+export async function viewReadiness(ports: Ports, merchant_id: string): Promise<ReadinessView> {
+  const readiness = await merchantReadiness(ports, merchant_id);
   return { ...readiness, judged_at: new Date(readiness.judged_at).toISOString() };
 }
 
-async function factsOf(runtime: Runtime, merchant_id: string, mismatchesOf: Mismatches): Promise<ReadinessFacts> {
-  const { store, settings, tables, clock } = runtime;
+async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatches): Promise<ReadinessFacts> {
+  const { store, settings, tables, clock } = ports;
   const now = clock.now();
   const today = Math.floor(now / DAY_MS);
   const [merchant, credential, in_doubt, shed, reset_at, mismatches] = await Promise.all([
     store.merchant(merchant_id),
-    credentialOf(runtime, merchant_id),
-    doubtful(runtime, merchant_id, now),
+    credentialOf(ports, merchant_id),
+    doubtful(ports, merchant_id, now),
     store.shed(today - OLD_AFTER_DAYS, today + 1),
-    resetsOf(runtime, merchant_id),
+    resetsOf(ports, merchant_id),
     mismatchesOf(merchant_id),
   ]);
   const stageOf = (kind: RoutedKind | null) => stageInForce(settings, merchant, kind).intended;
@@ -87,8 +87,8 @@ async function factsOf(runtime: Runtime, merchant_id: string, mismatchesOf: Mism
     isCarried: tables.isCarried,
     stage: stageInForce(settings, merchant, null).stage,
     on_orders: routedKinds.filter((kind) => ['canary', 'orders'].includes(stageOf(kind))),
-    unknown: policiesOf(runtime, merchant),
-    notice_url: targetOf(runtime, null, merchant) !== null,
+    unknown: policiesOf(ports, merchant),
+    notice_url: targetOf(ports, null, merchant) !== null,
     credential: credential !== null,
     trips: merchant?.trips ?? {},
     in_doubt,
@@ -100,7 +100,7 @@ async function factsOf(runtime: Runtime, merchant_id: string, mismatchesOf: Mism
 }
 
 /** The last reset of each kind's safety stop. */
-async function resetsOf({ store }: Runtime, merchant_id: string): Promise<ReadinessFacts['reset_at']> {
+async function resetsOf({ store }: Ports, merchant_id: string): Promise<ReadinessFacts['reset_at']> {
   const lines = await store.auditsOf({ subject: merchant_id, action: RESET }, MOST_LINES); // newest first
   return Object.fromEntries(lines.map(({ detail, at }) => [String(detail.kind), at] as const).toReversed());
 }
@@ -115,13 +115,13 @@ export type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismat
  * Read once for all who are judged together, because the lines of all merchants lie among one another.
  * @param fresh_ms for so long, where some are judged for as long as somebody looks. What could not be read is read again.
  */
-export function mismatchesOnce(runtime: Runtime, fresh_ms = Number.POSITIVE_INFINITY): Mismatches {
+export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY): Mismatches {
   let read: ReturnType<typeof readMismatches> | null = null;
   let read_at = 0;
   return async (merchant_id) => {
-    const now = runtime.clock.now();
+    const now = ports.clock.now();
     if (read === null || now - read_at >= fresh_ms) {
-      read = readMismatches(runtime);
+      read = readMismatches(ports);
       read_at = now;
     }
     const reading = read;
@@ -134,7 +134,7 @@ export function mismatchesOnce(runtime: Runtime, fresh_ms = Number.POSITIVE_INFI
   };
 }
 
-async function readMismatches({ store, clock }: Runtime): Promise<ReadonlyMap<string, ReadinessFacts['mismatches']>> {
+async function readMismatches({ store, clock }: Ports): Promise<ReadonlyMap<string, ReadinessFacts['mismatches']>> {
   const since = clock.now() - RECENT_DAYS * DAY_MS;
   const lines = await Promise.all(
     GRAVE.map((kind) => store.auditsOf({ action: `mismatch ${kind}`, since }, MOST_LINES)),
@@ -146,7 +146,7 @@ async function readMismatches({ store, clock }: Runtime): Promise<ReadonlyMap<st
   return new Map(groups.map(([merchant, own]) => [merchant, own.map(({ kind, subject }) => ({ kind, subject }))]));
 }
 
-function policiesOf({ settings }: Runtime, merchant: Merchant | null): ReadinessFacts['unknown'] {
+function policiesOf({ settings }: Ports, merchant: Merchant | null): ReadinessFacts['unknown'] {
   const own = merchant?.settings;
   return {
     endpoint: own?.unknown_endpoint ?? settings.merchants.unknown_endpoint,
@@ -156,7 +156,7 @@ function policiesOf({ settings }: Runtime, merchant: Merchant | null): Readiness
   };
 }
 
-async function doubtful({ store }: Runtime, merchant_id: string, now: number): Promise<number> {
+async function doubtful({ store }: Ports, merchant_id: string, now: number): Promise<number> {
   const [links, sales] = await Promise.all([
     store.liveLinks(merchant_id, MOST_OPEN),
     store.openLegacySales(merchant_id, now, MOST_OPEN),
@@ -210,7 +210,7 @@ function has(findings: readonly Finding[], name: string): boolean {
 
 // What views of evidence are made from: a running Puente, or a file that `puente assess` has read.
 
-/** A `Runtime` is one. */
+/** A `Ports` is one. */
 export interface EvidenceSource {
   store: EvidenceReader & {
     /** Null for a merchant of whom nothing is known. */

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { judgeLink, judgeUnknown, type Known, type Mismatch } from '../../proxy/sales/mismatch.ts';
 import type { AdvanceRules } from '../../proxy/sales/order-transition.ts';
@@ -51,58 +51,58 @@ interface Tally {
  * Runs one reconciliation, telling as it goes; a consumer that stops reading ends it, and what was repaired until then is
  * in the audit trail all the same.
  */
-export async function* reconcile(runtime: Runtime, ask: ReconcileAsk, who: string): AsyncGenerator<ReconcileNews> {
+export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): AsyncGenerator<ReconcileNews> {
   const tally: Tally = { checked: 0, unreadable: 0, mismatches: 0, repaired: 0, left_out: false };
   let is_through = false;
   try {
-    yield* compareAll(runtime, ask, tally);
-    yield* adoptAll(runtime, ask, tally);
+    yield* compareAll(ports, ask, tally);
+    yield* adoptAll(ports, ask, tally);
     is_through = true;
   } finally {
-    if (ask.apply) await noteRun(runtime, ask, { ...tally, is_through }, who);
+    if (ask.apply) await noteRun(ports, ask, { ...tally, is_through }, who);
   }
   yield { news: 'done', ...tally };
 }
 
-async function* compareAll(runtime: Runtime, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
-  const since = ask.since === undefined ? runtime.clock.now() - DEFAULT_SINCE_MS : Date.parse(ask.since);
+async function* compareAll(ports: Ports, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
+  const since = ask.since === undefined ? ports.clock.now() - DEFAULT_SINCE_MS : Date.parse(ask.since);
   const seen = new Set<string>();
-  const merchants = ask.merchant === undefined ? (await runtime.store.merchants()).map(({ id }) => id) : [ask.merchant];
+  const merchants = ask.merchant === undefined ? (await ports.store.merchants()).map(({ id }) => id) : [ask.merchant];
   for (const merchant of merchants) {
-    const live = await runtime.store.liveLinks(merchant, MOST_LIVE);
+    const live = await ports.store.liveLinks(merchant, MOST_LIVE);
     if (live.length >= MOST_LIVE) tally.left_out = true;
     for (const link of live) {
       seen.add(link.legacy_id);
-      yield* told(tally, await compare(runtime, link, ask.apply));
+      yield* told(tally, await compare(ports, link, ask.apply));
     }
   }
-  for await (const link of changedSince(runtime, since, ask.merchant)) {
-    if (!seen.has(link.legacy_id)) yield* told(tally, await compare(runtime, link, ask.apply));
+  for await (const link of changedSince(ports, since, ask.merchant)) {
+    if (!seen.has(link.legacy_id)) yield* told(tally, await compare(ports, link, ask.apply));
   }
 }
 
 /** Each order once, however many events tell of it. */
-async function* adoptAll(runtime: Runtime, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
+async function* adoptAll(ports: Ports, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
   const looked_at = new Set<string | null>();
-  for (const event of await runtime.store.unmatchedEvents(PARKED_EVENTS_LIMIT)) {
+  for (const event of await ports.store.unmatchedEvents(PARKED_EVENTS_LIMIT)) {
     if (looked_at.has(event.order_id) || (ask.merchant !== undefined && event.user_id !== ask.merchant)) continue;
     looked_at.add(event.order_id);
-    const orphan = await findOrphan(runtime, event);
+    const orphan = await findOrphan(ports, event);
     if (orphan === 'unread') yield* told(tally, 'unread');
     else if (orphan !== null) {
-      const repaired = ask.apply && (await adopt(runtime, orphan));
+      const repaired = ask.apply && (await adopt(ports, orphan));
       const { order: _order, link: _link, ...mismatch } = orphan;
       yield* told(tally, { mismatch, repaired });
     }
   }
 }
 
-async function* changedSince(runtime: Runtime, since: number, merchant?: string): AsyncGenerator<Link> {
+async function* changedSince(ports: Ports, since: number, merchant?: string): AsyncGenerator<Link> {
   let after: { updated_at: number; legacy_id: string } | null = null;
   // What is repaired on the way changes again and would come back for ever.
-  const until = runtime.clock.now();
+  const until = ports.clock.now();
   for (;;) {
-    const page: Link[] = await runtime.store.linksChangedSince(since, after, PAGE);
+    const page: Link[] = await ports.store.linksChangedSince(since, after, PAGE);
     // Somebody else's links are passed over without a wait for the upstream.
     await new Promise((resolve) => setImmediate(resolve));
     for (const link of page) {
@@ -130,13 +130,13 @@ function* told(tally: Tally, compared: Compared): Generator<ReconcileNews> {
 }
 
 async function noteRun(
-  runtime: Runtime,
+  ports: Ports,
   ask: ReconcileAsk,
   sums: Tally & { is_through: boolean },
   who: string,
 ): Promise<void> {
-  await runtime.store.appendAudit({
-    at: runtime.clock.now(),
+  await ports.store.appendAudit({
+    at: ports.clock.now(),
     who,
     action: 'reconcile',
     subject: ask.merchant ?? 'all merchants',
@@ -151,20 +151,20 @@ async function noteRun(
 export type Compared = { mismatch: Mismatch; repaired: boolean } | 'unread' | null;
 
 /** Compares one link with its order, and repairs it when asked to and when that is safe. @param earlier may be of a moment ago. */
-export async function compare(runtime: Runtime, earlier: Link, apply: boolean): Promise<Compared> {
-  const link = (await runtime.store.link(earlier.legacy_id)) ?? earlier;
-  const unknown = judgeUnknown(link, runtime.clock.now(), runtime.settings.create.replay_window_ms);
-  if (unknown !== null) return finish(runtime, link, { mismatch: unknown, order: null }, apply);
+export async function compare(ports: Ports, earlier: Link, apply: boolean): Promise<Compared> {
+  const link = (await ports.store.link(earlier.legacy_id)) ?? earlier;
+  const unknown = judgeUnknown(link, ports.clock.now(), ports.settings.create.replay_window_ms);
+  if (unknown !== null) return finish(ports, link, { mismatch: unknown, order: null }, apply);
   if (link.order_id === null) return null;
-  const token = await credentialOf(runtime, link.merchant_id);
+  const token = await credentialOf(ports, link.merchant_id);
   if (token === null) return 'unread';
-  const order = await readOrder(runtime, token, link.order_id);
+  const order = await readOrder(ports, token, link.order_id);
   if (order === null) return 'unread';
   // An event may have moved it while the order was being read.
-  const current = (await runtime.store.link(link.legacy_id)) ?? link;
-  const known = order === 'missing' && isGone(runtime, current) ? 'gone' : order;
-  const mismatch = judgeLink(current, known, runtime.tables, await rulesFor(runtime, link.merchant_id));
-  return mismatch === null ? null : finish(runtime, current, { mismatch, order: known }, apply);
+  const current = (await ports.store.link(link.legacy_id)) ?? link;
+  const known = order === 'missing' && isGone(ports, current) ? 'gone' : order;
+  const mismatch = judgeLink(current, known, ports.tables, await rulesFor(ports, link.merchant_id));
+  return mismatch === null ? null : finish(ports, current, { mismatch, order: known }, apply);
 }
 
 interface Found {
@@ -172,29 +172,29 @@ interface Found {
   order: Known | null;
 }
 
-async function finish(runtime: Runtime, link: Link, found: Found, apply: boolean): Promise<Compared> {
+async function finish(ports: Ports, link: Link, found: Found, apply: boolean): Promise<Compared> {
   const { mismatch } = found;
-  runtime.count('reconciled', mismatch.kind);
+  ports.count('reconciled', mismatch.kind);
   if (!apply || mismatch.repair === 'none') return { mismatch, repaired: false };
   try {
     // Never beside a till's own call on the same sale.
-    const repaired = await runtime.serial.run(link.legacy_id, () => repair(runtime, link, found));
+    const repaired = await ports.memory.mutex.run(link.legacy_id, () => repair(ports, link, found));
     return { mismatch, repaired };
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
-    runtime.log.error('a mismatch could not be repaired', { legacy_id: link.legacy_id, cause: error.message });
+    ports.log.error('a mismatch could not be repaired', { legacy_id: link.legacy_id, cause: error.message });
     return { mismatch, repaired: false };
   }
 }
 
 /** @returns true when both agree afterwards. */
-async function repair(runtime: Runtime, link: Link, { mismatch, order }: Found): Promise<boolean> {
-  if (mismatch.repair === 'give_up') return giveUp(runtime, link, say('settled.given_up', { why: mismatch.what }).text);
+async function repair(ports: Ports, link: Link, { mismatch, order }: Found): Promise<boolean> {
+  if (mismatch.repair === 'give_up') return giveUp(ports, link, say('settled.given_up', { why: mismatch.what }).text);
   if (mismatch.repair !== 'read' || order === null || order === 'missing' || order === 'gone') return false;
-  const after = await applyOrder(runtime, link, order);
-  return judgeLink(after, order, runtime.tables, await rulesFor(runtime, link.merchant_id)) === null;
+  const after = await applyOrder(ports, link, order);
+  return judgeLink(after, order, ports.tables, await rulesFor(ports, link.merchant_id)) === null;
 }
 
-async function rulesFor(runtime: Runtime, merchant_id: string): Promise<AdvanceRules> {
-  return { ...advanceRules(runtime, await runtime.store.merchant(merchant_id)), released: false };
+async function rulesFor(ports: Ports, merchant_id: string): Promise<AdvanceRules> {
+  return { ...advanceRules(ports, await ports.store.merchant(merchant_id)), released: false };
 }

@@ -1,6 +1,6 @@
 /** The continuous reconciliation: recent links, and events that nobody matched, compared with the upstream one by one at a bounded rate. */
 import { type Loop, startLoop } from '../../proxy/loop.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import type { Mismatch } from '../../proxy/sales/mismatch.ts';
 import { adopt, findOrphan } from '../../proxy/sales/orphans.ts';
@@ -18,13 +18,13 @@ const REST_MS = 60_000;
  * else is told in the log, in the counters, and once in the audit trail.
  * @param rests true while the service asked for fewer calls.
  */
-export function startSweep(runtime: Runtime, rests: () => boolean): Loop {
-  const { per_second } = runtime.settings.sweep;
-  const round = createRound(runtime);
+export function startSweep(ports: Ports, rests: () => boolean): Loop {
+  const { per_second } = ports.settings.sweep;
+  const round = createRound(ports);
   let waiting: Candidate[] = [];
   let resume_at = 0;
   const take = async (): Promise<Candidate[]> => {
-    const now = runtime.clock.now();
+    const now = ports.clock.now();
     // A clock that was set back must not silence it for longer than a rest.
     if (per_second === 0 || (now < resume_at && resume_at - now <= REST_MS)) return [];
     if (waiting.length === 0) waiting = await round.next();
@@ -40,34 +40,34 @@ export function startSweep(runtime: Runtime, rests: () => boolean): Loop {
     take,
     key: (candidate) => (candidate.kind === 'link' ? candidate.link.legacy_id : `event ${candidate.event.sequence}`),
     handle: (candidate) =>
-      candidate.kind === 'link' ? lookAtLink(runtime, candidate.link) : lookAtEvent(runtime, candidate.event, round),
-    log: runtime.log,
+      candidate.kind === 'link' ? lookAtLink(ports, candidate.link) : lookAtEvent(ports, candidate.event, round),
+    log: ports.log,
   });
 }
 
-async function lookAtLink(runtime: Runtime, link: Link): Promise<void> {
-  const compared = await compare(runtime, link, true);
+async function lookAtLink(ports: Ports, link: Link): Promise<void> {
+  const compared = await compare(ports, link, true);
   if (compared === null || compared === 'unread' || compared.repaired) return;
-  await report(runtime, compared.mismatch);
+  await report(ports, compared.mismatch);
 }
 
-async function lookAtEvent(runtime: Runtime, event: InboxEvent, round: Round): Promise<void> {
-  const orphan = await findOrphan(runtime, event);
+async function lookAtEvent(ports: Ports, event: InboxEvent, round: Round): Promise<void> {
+  const orphan = await findOrphan(ports, event);
   if (orphan === 'unread') round.leave(event);
   if (orphan === null || orphan === 'unread') return;
-  await report(runtime, orphan);
-  await adopt(runtime, orphan);
+  await report(ports, orphan);
+  await adopt(ports, orphan);
 }
 
 /** Told once for each kind and sale, however often the sweep comes by. */
-async function report(runtime: Runtime, mismatch: Mismatch): Promise<void> {
+async function report(ports: Ports, mismatch: Mismatch): Promise<void> {
   const { kind, legacy_id, merchant_id, order_id, what, unit } = mismatch;
   const subject = legacy_id ?? order_id ?? merchant_id;
-  const told = await runtime.store.auditsOf({ subject, action: `mismatch ${kind}` }, 1);
+  const told = await ports.store.auditsOf({ subject, action: `mismatch ${kind}` }, 1);
   if (told.length > 0) return;
-  runtime.log.error(`reconciliation: ${what}`, { merchant: merchant_id, legacy_id: legacy_id ?? '', action: kind });
-  await runtime.store.appendAudit({
-    at: runtime.clock.now(),
+  ports.log.error(`reconciliation: ${what}`, { merchant: merchant_id, legacy_id: legacy_id ?? '', action: kind });
+  await ports.store.appendAudit({
+    at: ports.clock.now(),
     who: 'puente',
     action: `mismatch ${kind}`,
     subject,
@@ -99,8 +99,8 @@ export interface Round {
   leave(event: InboxEvent): void;
 }
 
-export function createRound(runtime: Runtime): Round {
-  const { store, clock, settings } = runtime;
+export function createRound(ports: Ports): Round {
+  const { store, clock, settings } = ports;
   let after: { updated_at: number; legacy_id: string } | null = null;
   let began_at = clock.now();
   let looked_at = new Set<number>();

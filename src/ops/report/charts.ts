@@ -2,8 +2,8 @@
 
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import { chartWords } from '../charts/chart-words.ts';
 import { type Chart, type ChartName, chartNames, chartsOf } from '../charts/charts.ts';
 import type { ChartData } from '../charts/draw.ts';
@@ -92,38 +92,38 @@ export interface FiguresView extends Figures {
  * @param signal aborted when nobody waits for it any more; then it rejects with the signal's reason.
  * @throws PuenteError bad_request when the period is empty.
  */
-export function viewFigures(runtime: Runtime, query: FiguresQuery, signal: AbortSignal): Promise<FiguresView> {
-  const ask = askOf(runtime, query);
+export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal): Promise<FiguresView> {
+  const ask = askOf(ports, query);
   requirePeriod(ask);
-  return runtime.serial.run('report', () => gatherFigures(runtime, ask, signal));
+  return ports.memory.mutex.run('report', () => gatherFigures(ports, ask, signal));
 }
 
-async function gatherFigures(runtime: Runtime, ask: ReportAsk, signal: AbortSignal): Promise<FiguresView> {
+async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal): Promise<FiguresView> {
   signal.throwIfAborted();
-  await runtime.evidence.settled();
-  const tally = await tallyOf(runtime.store, ask, signal);
-  const notices = await noticeLines(runtime, ask, signal);
-  const { decisions } = await decisionLines(runtime, ask, signal);
-  const today = await verdictNow(runtime, ask.merchant_id);
-  const [oldest] = await runtime.store.exchanges({}, 0, 1);
+  await ports.evidence.settled();
+  const tally = await tallyOf(ports.store, ask, signal);
+  const notices = await noticeLines(ports, ask, signal);
+  const { decisions } = await decisionLines(ports, ask, signal);
+  const today = await verdictNow(ports, ask.merchant_id);
+  const [oldest] = await ports.store.exchanges({}, 0, 1);
   return {
     merchant_id: ask.merchant_id,
-    made_at: new Date(runtime.clock.now()).toISOString(),
+    made_at: new Date(ports.clock.now()).toISOString(),
     period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
     calls_since: oldest === undefined ? null : new Date(oldest.at).toISOString(),
-    readiness_since: await readinessSince(runtime),
+    readiness_since: await readinessSince(ports),
     days: dayLines(tally),
     waits: waitLines(tally),
-    losses: lossLines(runtime, tally).map(({ operation, path, count, would_be_count }) => {
+    losses: lossLines(ports, tally).map(({ operation, path, count, would_be_count }) => {
       return { operation, path, count, would_be_count };
     }),
     notice_days: notices.days,
-    readiness_days: await readinessDays(runtime, ask, verdictDays(decisions.lines), today),
+    readiness_days: await readinessDays(ports, ask, verdictDays(decisions.lines), today),
   };
 }
 
 /** Null for all: thousands take too long to judge while somebody waits for a page. */
-async function verdictNow(runtime: Runtime, merchant_id: string | null): Promise<Record<Verdict, number> | null> {
+async function verdictNow(ports: Ports, merchant_id: string | null): Promise<Record<Verdict, number> | null> {
   if (merchant_id === null) return null;
-  return { ready: 0, blocked: 0, inconclusive: 0, [(await merchantReadiness(runtime, merchant_id)).verdict]: 1 };
+  return { ready: 0, blocked: 0, inconclusive: 0, [(await merchantReadiness(ports, merchant_id)).verdict]: 1 };
 }

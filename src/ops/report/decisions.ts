@@ -5,7 +5,7 @@ import { INTENT_ID, USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { shownUrl } from '../../proxy/notices/guard.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { AuditLine, Store } from '../../proxy/store.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonSaid } from '../audit.ts';
@@ -28,16 +28,16 @@ export interface Decided {
 
 /** What Puente wrote by itself (safety stops, settlements, mismatches) is an incident, the rest a decision. */
 export async function decisionLines(
-  runtime: Runtime,
+  ports: Ports,
   ask: ReportAsk,
   signal: AbortSignal | null,
 ): Promise<{ incidents: Decided; decisions: Decided }> {
   const incidents = newestOf();
   const decisions = newestOf();
   const owners = new Map<string, string | null>();
-  for await (const line of linesBetween(runtime.store, ask.since, ask.until)) {
+  for await (const line of linesBetween(ports.store, ask.since, ask.until)) {
     signal?.throwIfAborted();
-    if (ask.merchant_id !== null && !(await concerns(runtime.store, owners, line, ask.merchant_id))) continue;
+    if (ask.merchant_id !== null && !(await concerns(ports.store, owners, line, ask.merchant_id))) continue;
     (line.who === BY_ITSELF ? incidents : decisions).add(shown(line));
   }
   return { incidents: incidents.decided(), decisions: decisions.decided() };
@@ -140,18 +140,14 @@ export const incidentQuery = z.strictObject({
 
 /** Newest first, and how many older ones of the period are not listed. @throws PuenteError bad_request for an empty period. */
 export async function viewIncidents(
-  runtime: Runtime,
+  ports: Ports,
   { merchant, since, until, limit }: z.infer<typeof incidentQuery>,
   signal: AbortSignal | null = null,
 ): Promise<{ incidents: DecisionLine[]; left_out: number }> {
-  const end = until ?? runtime.clock.now() + 1;
+  const end = until ?? ports.clock.now() + 1;
   const start = since ?? end - DEFAULT_PERIOD_MS;
   if (end <= start) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
-  const { incidents } = await decisionLines(
-    runtime,
-    { merchant_id: merchant ?? null, since: start, until: end },
-    signal,
-  );
+  const { incidents } = await decisionLines(ports, { merchant_id: merchant ?? null, since: start, until: end }, signal);
   const left_out = incidents.left_out + Math.max(0, incidents.lines.length - limit);
   return { incidents: incidents.lines.slice(0, limit), left_out };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import { lastBefore } from './decisions.ts';
 import { gatherReport, type ReportFacts } from './gather.ts';
 import { type DecisionLine, REPORT_SCHEMA, type Report } from './report.ts';
@@ -179,19 +179,19 @@ export const compareQuery = z.strictObject({
 
 /** Both are made now: verdicts and stages are those of today on both sides. @throws PuenteError bad_request for an empty period. */
 export async function compareReports(
-  runtime: Runtime,
+  ports: Ports,
   query: z.infer<typeof compareQuery>,
   facts: ReportFacts,
   signal: AbortSignal | null = null,
 ): Promise<ReportDiff> {
   const merchant_id = query.merchant ?? null;
-  const until = query.until ?? runtime.clock.now() + 1;
+  const until = query.until ?? ports.clock.now() + 1;
   const since = query.since ?? until - DEFAULT_PERIOD_MS;
   const before_until = query.before_until ?? since;
   const before_since = query.before_since ?? before_until - (until - since);
-  const before = await gatherReport(runtime, { merchant_id, since: before_since, until: before_until }, facts, signal);
-  const after = await gatherReport(runtime, { merchant_id, since, until }, facts, signal);
+  const before = await gatherReport(ports, { merchant_id, since: before_since, until: before_until }, facts, signal);
+  const after = await gatherReport(ports, { merchant_id, since, until }, facts, signal);
   // The chain as it stood when the first period ended: what came later was decided in between.
-  const sequence = await lastBefore(runtime.store, before_until);
+  const sequence = await lastBefore(ports.store, before_until);
   return diffReports({ ...before, audit_head: { ...before.audit_head, sequence } }, after);
 }

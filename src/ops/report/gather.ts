@@ -1,8 +1,8 @@
 /** Makes a report: one pass over the exchanges of the period in pages, and what the store knows beside. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import { type EvidenceStore, type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import { verifyAuditStream } from '../audit.ts';
 import type { VerdictCounts } from '../charts/figures.ts';
 import { readinessDays } from '../readiness/days.ts';
@@ -37,13 +37,13 @@ export interface ReportFacts {
  * @throws PuenteError bad_request when the period is empty.
  */
 export async function gatherReport(
-  runtime: Runtime,
+  ports: Ports,
   ask: ReportAsk,
   facts: ReportFacts,
   signal: AbortSignal | null = null,
 ): Promise<Report> {
   requirePeriod(ask);
-  return runtime.serial.run('report', () => gather(runtime, ask, facts, signal));
+  return ports.memory.mutex.run('report', () => gather(ports, ask, facts, signal));
 }
 
 /** @throws PuenteError bad_request when the period is empty. */
@@ -51,25 +51,20 @@ export function requirePeriod({ since, until }: ReportAsk): void {
   if (until <= since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
 }
 
-async function gather(
-  runtime: Runtime,
-  ask: ReportAsk,
-  facts: ReportFacts,
-  signal: AbortSignal | null,
-): Promise<Report> {
+async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: AbortSignal | null): Promise<Report> {
   signal?.throwIfAborted();
-  await runtime.evidence.settled();
-  const tally = await tallyOf(runtime.store, ask, signal);
-  const { store, tables } = runtime;
+  await ports.evidence.settled();
+  const tally = await tallyOf(ports.store, ask, signal);
+  const { store, tables } = ports;
   const { merchant_id } = ask;
-  const { incidents, decisions } = await decisionLines(runtime, ask, signal);
-  const differences = await differenceLines(runtime, merchant_id, tally);
-  const notices = await noticeLines(runtime, ask, signal);
-  const fleet = await fleetOf(runtime, merchant_id, tally, signal);
+  const { incidents, decisions } = await decisionLines(ports, ask, signal);
+  const differences = await differenceLines(ports, merchant_id, tally);
+  const notices = await noticeLines(ports, ask, signal);
+  const fleet = await fleetOf(ports, merchant_id, tally, signal);
   const head = (await store.audits(1))[0];
   return {
     schema: REPORT_SCHEMA,
-    made_at: new Date(runtime.clock.now()).toISOString(),
+    made_at: new Date(ports.clock.now()).toISOString(),
     merchant_id,
     period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
     tables_revision: tables.revision,
@@ -81,7 +76,7 @@ async function gather(
       uncounted: tally.uncounted,
       shed: await store.shed(Math.floor(ask.since / DAY_MS), Math.ceil(ask.until / DAY_MS)),
     },
-    ...sumsOf(runtime, tally),
+    ...sumsOf(ports, tally),
     limitations: limitationLines(tables.limitations, tally, {
       totals: notices.totals,
       notice_agent: facts.notice_agent,
@@ -92,11 +87,11 @@ async function gather(
     incidents: incidents.lines,
     decisions: decisions.lines,
     assumptions: assumptionsFor(facts.assumptions, merchant_id === null ? null : await store.merchant(merchant_id)),
-    readiness: merchant_id === null ? null : await viewReadiness(runtime, merchant_id),
+    readiness: merchant_id === null ? null : await viewReadiness(ports, merchant_id),
     merchants: fleet.merchants,
     verdicts: fleet.verdicts,
     readiness_days: await readinessDays(
-      runtime,
+      ports,
       ask,
       verdictDays(decisions.lines),
       merchant_id === null ? null : fleet.verdicts,
@@ -109,19 +104,19 @@ async function gather(
       findings: fleet.left_out,
     },
     audit_head: { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' },
-    audit: await proofOf(runtime),
+    audit: await proofOf(ports),
   };
 }
 
 /** From the first line to the last, whatever the period: one that was changed earlier puts the later ones in doubt. */
-async function proofOf({ store }: Runtime): Promise<AuditProof> {
+async function proofOf({ store }: Ports): Promise<AuditProof> {
   const { intact, lines, head, broken } = await verifyAuditStream(store);
   return { intact, lines, head, broken };
 }
 
 /** What the exchanges alone tell. */
 function sumsOf(
-  runtime: Runtime,
+  ports: Ports,
   tally: Tally,
 ): Pick<Report, 'traffic' | 'latency' | 'waits' | 'errors' | 'days' | 'losses' | 'shadow'> {
   return {
@@ -130,7 +125,7 @@ function sumsOf(
     waits: waitLines(tally),
     errors: [...tally.errors.values()].toSorted((a, b) => b.calls - a.calls),
     days: dayLines(tally),
-    losses: lossLines(runtime, tally),
+    losses: lossLines(ports, tally),
     shadow: [...tally.shadow.values()].toSorted((a, b) => b.count - a.count),
   };
 }

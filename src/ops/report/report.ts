@@ -5,9 +5,9 @@ import { USER_ID } from '../../contract/identifiers.ts';
 import type { Said } from '../../error.ts';
 import { languages } from '../../locales/words.ts';
 import type { Exchange, Outcome } from '../../proxy/evidence/exchange.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { DifferenceState, LossSeen, Verdict } from '../../proxy/records/evidence.ts';
 import type { Stage } from '../../proxy/routing/merchant.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { NoticeDay, VerdictCounts } from '../charts/figures.ts';
 import type { ReadinessView } from '../readiness/readiness.ts';
 import type { Finding } from '../readiness/verdict.ts';
@@ -255,9 +255,9 @@ export const reportQuery = z.strictObject({
 export type ReportQuery = z.infer<typeof reportQuery>;
 
 export function askOf(
-  runtime: Runtime,
+  ports: Ports,
   { merchant, since, until }: Pick<ReportQuery, 'merchant' | 'since' | 'until'>,
 ): ReportAsk {
-  const end = until ?? runtime.clock.now() + 1;
+  const end = until ?? ports.clock.now() + 1;
   return { merchant_id: merchant ?? null, since: since ?? end - DEFAULT_PERIOD_MS, until: end };
 }

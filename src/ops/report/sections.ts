@@ -3,11 +3,11 @@
 import type { Spoken } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import type { Limitation, Tables } from '../../mapping/tables.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { NoticeDay } from '../charts/figures.ts';
 import { adviceOn } from '../readiness/coverage.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
@@ -41,27 +41,27 @@ export interface Fleet {
  * others have their turn.
  */
 export async function fleetOf(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string | null,
   tally: Tally,
   signal: AbortSignal | null,
 ): Promise<Fleet> {
-  const known = new Map((await knownTo(runtime, merchant_id)).map((merchant) => [merchant.id, merchant]));
+  const known = new Map((await knownTo(ports, merchant_id)).map((merchant) => [merchant.id, merchant]));
   const called = [...tally.merchants].filter(([, { calls, refused }]) => calls > refused).map(([id]) => id);
   const ids = merchant_id === null ? [...new Set([...known.keys(), ...called])].toSorted() : [merchant_id];
-  const open = await openDifferences(runtime, merchant_id);
+  const open = await openDifferences(ports, merchant_id);
   const fleet: Fleet = {
     merchants: [],
     verdicts: { ready: 0, blocked: 0, inconclusive: 0 },
     findings: [],
     left_out: 0,
   };
-  const mismatches = mismatchesOnce(runtime);
+  const mismatches = mismatchesOnce(ports);
   for (const id of ids) {
     signal?.throwIfAborted();
-    const readiness = await merchantReadiness(runtime, id, mismatches);
+    const readiness = await merchantReadiness(ports, id, mismatches);
     const sums = tally.merchants.get(id) ?? { calls: 0, refused: 0, faults: 0, losses: 0 };
-    fleet.merchants.push(lineOf(runtime, id, known.get(id) ?? null, readiness, sums, open.get(id) ?? 0));
+    fleet.merchants.push(lineOf(ports, id, known.get(id) ?? null, readiness, sums, open.get(id) ?? 0));
     fleet.verdicts[readiness.verdict]++;
     const room = Math.min(merchant_id === null ? MOST_OF_ONE : MOST_FINDINGS, MOST_FINDINGS - fleet.findings.length);
     fleet.findings.push(...readiness.blockers.slice(0, room).map((one) => ({ merchant_id: id, ...one })));
@@ -71,14 +71,14 @@ export async function fleetOf(
   return fleet;
 }
 
-async function knownTo({ store }: Runtime, merchant_id: string | null): Promise<Merchant[]> {
+async function knownTo({ store }: Ports, merchant_id: string | null): Promise<Merchant[]> {
   if (merchant_id === null) return store.merchants();
   const merchant = await store.merchant(merchant_id);
   return merchant === null ? [] : [merchant];
 }
 
 function lineOf(
-  { settings }: Runtime,
+  { settings }: Ports,
   merchant_id: string,
   merchant: Merchant | null,
   { verdict, blockers }: Readiness,
@@ -102,7 +102,7 @@ function lineOf(
 }
 
 /** Groups that nobody has decided on, by merchant. */
-async function openDifferences({ store, clock }: Runtime, merchant_id: string | null): Promise<Map<string, number>> {
+async function openDifferences({ store, clock }: Ports, merchant_id: string | null): Promise<Map<string, number>> {
   const filter = { states: ['new'] as const, ...(merchant_id === null ? {} : { merchant_id }) };
   const counts = new Map<string, number>();
   for (const group of await store.differences(filter, clock.now())) {
@@ -127,20 +127,20 @@ export type NoticeTotals = Record<NoticeSum['form'], number>;
 
 /** Topics with a notice, in the order of the topics; days on which one was made; and how many of each form were delivered. */
 export async function noticeLines(
-  runtime: Runtime,
+  ports: Ports,
   ask: ReportAsk,
   signal: AbortSignal | null,
 ): Promise<{ lines: NoticeLine[]; days: NoticeDay[]; totals: NoticeTotals }> {
   const { since, until, merchant_id } = ask;
-  const fresh_since = runtime.clock.now() - STUCK_AFTER_MS;
+  const fresh_since = ports.clock.now() - STUCK_AFTER_MS;
   const lines = new Map(noticeTopics.map((topic) => [topic, emptyLine(topic)]));
   const days = new Map<string, NoticeDay>();
   const totals: NoticeTotals = { point: 0, ipn: 0, webhook: 0 };
-  const last = Math.min(until, runtime.clock.now() + HOUR_MS);
+  const last = Math.min(until, ports.clock.now() + HOUR_MS);
   for (const [from, to] of slices(Math.max(since, FIRST_INSTANT), last, fresh_since)) {
     signal?.throwIfAborted();
     const period = { since: from, until: to, ...(merchant_id === null ? {} : { merchant_id }) };
-    for (const sum of await runtime.store.sumNotices(period)) {
+    for (const sum of await ports.store.sumNotices(period)) {
       add(lines.get(sum.topic), sum, from >= fresh_since);
       addToDay(days, from, sum, from >= fresh_since);
       if (sum.state === 'delivered') totals[sum.form] += sum.count;
@@ -193,7 +193,7 @@ const WEIGHTS: readonly LossLine['weight'][] = ['money', 'identity', 'other'];
 const MOST_DIFFERENCES = 5_000;
 
 /** Money first, then who and what it was for, then by count. */
-export function lossLines({ tables }: Pick<Runtime, 'tables'>, tally: Tally): LossLine[] {
+export function lossLines({ tables }: Pick<Ports, 'tables'>, tally: Tally): LossLine[] {
   return [...tally.losses.values()]
     .map((loss) => ({ ...loss, advice: adviceFor(tables, loss).text }))
     .toSorted(
@@ -210,12 +210,12 @@ export function adviceFor(tables: Tables, loss: Omit<LossLine, 'advice'>): Spoke
 
 /** Groups that were seen in the period, the most frequent first. */
 export async function differenceLines(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string | null,
   tally: Tally,
 ): Promise<{ lines: DifferenceLine[]; left_out: number }> {
   const filter = merchant_id === null ? {} : { merchant_id };
-  const groups = await runtime.store.differences(filter, runtime.clock.now());
+  const groups = await ports.store.differences(filter, ports.clock.now());
   const lines = groups
     .map((group) => ({ group, count: tally.signatures.get(`${group.merchant_id} ${group.signature}`) ?? 0 }))
     .filter(({ count }) => count > 0)

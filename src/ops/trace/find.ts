@@ -1,8 +1,8 @@
 /** From any id that a person may have to the sales it means: legacy id, order, payment, merchant order, reference, refund, notice, exchange. */
 
+import type { Ports } from '../../proxy/ports.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { derivedReference } from '../../proxy/sales/new-link.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/sales/synthetic-ids.ts';
@@ -38,26 +38,23 @@ const LONGEST_ASKED = 256;
 const MOST_CALLS = 500;
 
 /** The sales that an id means, newest first of each kind of id, each once; empty when nothing is known of it. */
-export async function findSubjects(runtime: Runtime, asked: string, merchant_id?: string): Promise<Subject[]> {
+export async function findSubjects(ports: Ports, asked: string, merchant_id?: string): Promise<Subject[]> {
   const whole = asked.slice(0, LONGEST_ASKED);
   const text = whole.trim();
   const found = [
-    ...(await byLegacyId(runtime, text)),
-    ...asLink(
-      'order',
-      (await runtime.store.linkByOrder(text)) ?? (await runtime.store.linkByOrder(text.toUpperCase())),
-    ),
-    ...(await byNumber(runtime, text)),
+    ...(await byLegacyId(ports, text)),
+    ...asLink('order', (await ports.store.linkByOrder(text)) ?? (await ports.store.linkByOrder(text.toUpperCase()))),
+    ...(await byNumber(ports, text)),
     // A till's own text: the spaces around it are part of it.
-    ...(await byReference(runtime, whole, merchant_id)),
-    ...(text === whole ? [] : await byReference(runtime, text, merchant_id)),
-    ...(await byRefund(runtime, text)),
-    ...(await byNotice(runtime, text)),
-    ...(await byExchange(runtime, text)),
+    ...(await byReference(ports, whole, merchant_id)),
+    ...(text === whole ? [] : await byReference(ports, text, merchant_id)),
+    ...(await byRefund(ports, text)),
+    ...(await byNotice(ports, text)),
+    ...(await byExchange(ports, text)),
   ].filter((one) => merchant_id === undefined || merchantOf(one) === merchant_id);
   const known = onceEach(found).slice(0, MOST_SUBJECTS);
   if (known.length > 0) return known;
-  const calls = await callsOf(runtime, text);
+  const calls = await callsOf(ports, text);
   return calls.filter((one) => merchant_id === undefined || merchantOf(one) === merchant_id);
 }
 
@@ -82,28 +79,28 @@ function asSale(found_as: IdKind, sale: LegacySale | null): Subject[] {
 }
 
 /** Ids of intents and sales on orders are lower-case; a preference is called as legacy wrote it. */
-async function byLegacyId(runtime: Runtime, id: string, found_as: IdKind = 'legacy id'): Promise<Subject[]> {
-  const { store } = runtime;
+async function byLegacyId(ports: Ports, id: string, found_as: IdKind = 'legacy id'): Promise<Subject[]> {
+  const { store } = ports;
   const link = await store.link(id.toLowerCase());
   if (link !== null) return asLink(found_as, link);
   return asSale(found_as, (await store.legacySale(id)) ?? (await store.legacySale(id.toLowerCase())));
 }
 
 /** Payments and merchant orders are both numbers; a minted one says which it is. */
-async function byNumber(runtime: Runtime, text: string): Promise<Subject[]> {
+async function byNumber(ports: Ports, text: string): Promise<Subject[]> {
   if (!/^[1-9]\d{0,17}$/.test(text)) return [];
   const number = Number(text);
   const is_order = isMintedMerchantOrder(number);
-  const payment = is_order ? [] : asLink('payment', await runtime.store.linkByPayment(text));
+  const payment = is_order ? [] : asLink('payment', await ports.store.linkByPayment(text));
   const minted = is_order ? number : merchantOrderOfPayment(text);
   if (minted === null || !Number.isSafeInteger(minted)) return payment;
-  const link = await runtime.store.linkByMerchantOrder(minted);
+  const link = await ports.store.linkByMerchantOrder(minted);
   return [...payment, ...asLink(is_order ? 'merchant order' : 'payment', link)];
 }
 
 /** A till's own reference, of one merchant or of all; or the one that Puente made of an id and sent upstream. */
-async function byReference(runtime: Runtime, reference: string, merchant_id?: string): Promise<Subject[]> {
-  const { store } = runtime;
+async function byReference(ports: Ports, reference: string, merchant_id?: string): Promise<Subject[]> {
+  const { store } = ports;
   const [links, sales] = await Promise.all(
     merchant_id === undefined
       ? [store.linksByAnyReference(reference, MOST_SUBJECTS), store.legacySalesByAnyReference(reference, MOST_SUBJECTS)]
@@ -133,23 +130,23 @@ function bornAt({ link, sale }: Subject): number {
   return link?.created_at ?? sale?.created_at ?? 0;
 }
 
-async function byRefund(runtime: Runtime, id: string): Promise<Subject[]> {
-  const found = (await runtime.store.refund(id)) ?? (await runtime.store.refund(id.toUpperCase()));
-  return found === null ? [] : byLegacyId(runtime, found.legacy_id, 'refund');
+async function byRefund(ports: Ports, id: string): Promise<Subject[]> {
+  const found = (await ports.store.refund(id)) ?? (await ports.store.refund(id.toUpperCase()));
+  return found === null ? [] : byLegacyId(ports, found.legacy_id, 'refund');
 }
 
-async function byNotice(runtime: Runtime, id: string): Promise<Subject[]> {
-  const found = await runtime.store.notice(id.toLowerCase());
-  return found === null ? [] : byLegacyId(runtime, found.notice.legacy_id, 'notice');
+async function byNotice(ports: Ports, id: string): Promise<Subject[]> {
+  const found = await ports.store.notice(id.toLowerCase());
+  return found === null ? [] : byLegacyId(ports, found.notice.legacy_id, 'notice');
 }
 
-async function byExchange(runtime: Runtime, id: string): Promise<Subject[]> {
-  const legacy_id = (await runtime.store.exchange(id.toLowerCase()))?.legacy_id ?? null;
-  return legacy_id === null ? [] : byLegacyId(runtime, legacy_id, 'exchange');
+async function byExchange(ports: Ports, id: string): Promise<Subject[]> {
+  const legacy_id = (await ports.store.exchange(id.toLowerCase()))?.legacy_id ?? null;
+  return legacy_id === null ? [] : byLegacyId(ports, legacy_id, 'exchange');
 }
 
 /** What is no sale that Puente knows: a call by its own id, or the calls that named this one. */
-async function callsOf({ store }: Runtime, text: string): Promise<Subject[]> {
+async function callsOf({ store }: Ports, text: string): Promise<Subject[]> {
   const one = await store.exchange(text.toLowerCase());
   if (one !== null) return [{ found_as: 'exchange', link: null, sale: null, calls: [one] }];
   const naming = await store.exchanges({ legacy_id: text.toLowerCase() }, 0, MOST_CALLS);

@@ -5,10 +5,10 @@ import { heard, quoted, say } from '../../locales/sentences.ts';
 import { decimalText } from '../../mapping/amount.ts';
 import { TILL_LEFT, type UpstreamNote } from '../../proxy/evidence/exchange.ts';
 import type { Refund } from '../../proxy/payments/refund-decisions.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { Attempt, LoggedNotice } from '../../proxy/records/notices.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import { type Link, slotOf } from '../../proxy/sales/link.ts';
 import type { AuditLine, InboxEvent } from '../../proxy/store.ts';
 import { BY_ITSELF } from '../api/person.ts';
@@ -28,8 +28,8 @@ export interface Story {
 }
 
 /** A sale born on orders. */
-export async function storyOfLink(runtime: Runtime, link: Link): Promise<Story> {
-  const { store } = runtime;
+export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
+  const { store } = ports;
   const { legacy_id } = link;
   const exchanges = await store.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
   const notices = await store.notices({ legacy_id }, MOST_NOTICES);
@@ -37,14 +37,14 @@ export async function storyOfLink(runtime: Runtime, link: Link): Promise<Story> 
   const decisions = await store.auditsOf({ subject: legacy_id }, MOST_DECISIONS);
   const states = await store.linkHistory(legacy_id);
   const refunds = await store.refunds(legacy_id);
-  const site = runtime.tables.site((await store.merchant(link.merchant_id))?.site ?? null);
+  const site = ports.tables.site((await store.merchant(link.merchant_id))?.site ?? null);
   const written = { create: [link.created_at], refund: refunds.map(({ created_at }) => created_at) };
   const state_times = states.map(({ at }) => at);
   const steps: Step[] = [
     ...exchanges.flatMap((exchange) => stepsOfExchange(exchange, written)),
     ...states.map(stepOfState),
     ...events.filter((event) => isAbout(event, link)).map(stepOfEvent),
-    ...(await Promise.all(notices.map((notice) => withAttempts(runtime, notice)))).flatMap((notice) =>
+    ...(await Promise.all(notices.map((notice) => withAttempts(ports, notice)))).flatMap((notice) =>
       stepsOfNotice(notice, state_times),
     ),
     ...refunds.flatMap((refund) => stepsOfRefund(refund, site)),
@@ -60,8 +60,8 @@ export async function storyOfLink(runtime: Runtime, link: Link): Promise<Story> 
 }
 
 /** A sale born on legacy: what was carried for it, and what became of it as far as Puente could see. */
-export async function storyOfSale(runtime: Runtime, sale: LegacySale): Promise<Story> {
-  const exchanges = await callsOfSale(runtime, sale);
+export async function storyOfSale(ports: Ports, sale: LegacySale): Promise<Story> {
+  const exchanges = await callsOfSale(ports, sale);
   const { id, work, state, created_at, updated_at } = sale;
   const known = updated_at === created_at && state === 'SENDING' ? [] : [stepOfEnd(sale)];
   const born: Step = {
@@ -82,7 +82,7 @@ export function storyOfCalls(calls: readonly StoredExchange[]): Story {
 }
 
 /** Of one that legacy gave no id, those that named its unit from its create until it was over. */
-async function callsOfSale({ store, clock }: Runtime, sale: LegacySale): Promise<StoredExchange[]> {
+async function callsOfSale({ store, clock }: Ports, sale: LegacySale): Promise<StoredExchange[]> {
   const { legacy_id, merchant_id, family, unit, slot, state, created_at, updated_at, ends_at } = sale;
   if (legacy_id !== null) return store.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
   const is_over = state === 'ENDED' || state === 'REFUSED';
@@ -111,8 +111,8 @@ function isAbout({ order_id, user_id }: InboxEvent, link: Link): boolean {
   return user_id === null || user_id === link.merchant_id;
 }
 
-async function withAttempts(runtime: Runtime, notice: NoticeWithAttempts['notice']): Promise<NoticeWithAttempts> {
-  return (await runtime.store.notice(notice.id)) ?? { notice, attempts: [] };
+async function withAttempts(ports: Ports, notice: NoticeWithAttempts['notice']): Promise<NoticeWithAttempts> {
+  return (await ports.store.notice(notice.id)) ?? { notice, attempts: [] };
 }
 
 function firedIn(exchanges: readonly StoredExchange[]): string[] {

@@ -4,9 +4,9 @@ import { say } from '../../locales/sentences.ts';
 import { decimalText } from '../../mapping/amount.ts';
 import type { RowWords } from '../../mapping/render.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { findSubjects, type IdKind, type Subject } from './find.ts';
 import { storyOfCalls, storyOfLink, storyOfSale, type TraceStep } from './steps.ts';
@@ -57,10 +57,10 @@ export interface SaleView {
  * @param merchant_id looks at this merchant's alone.
  * @throws PuenteError not_found, when nothing is known of it.
  */
-export async function traceOf(runtime: Runtime, asked: string, merchant_id?: string): Promise<Trace[]> {
+export async function traceOf(ports: Ports, asked: string, merchant_id?: string): Promise<Trace[]> {
   // Who asks has often seen the call a moment ago; but what is told never waits for evidence that can't be written.
-  await Promise.race([runtime.evidence.settled(), runtime.clock.sleep(SETTLE_MS)]);
-  const subjects = await findSubjects(runtime, asked, merchant_id);
+  await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
+  const subjects = await findSubjects(ports, asked, merchant_id);
   if (subjects.length === 0) {
     const id = maskText(asked.slice(0, LONGEST_SHOWN), true);
     const of = { id, merchant: merchant_id ?? '' };
@@ -69,39 +69,39 @@ export async function traceOf(runtime: Runtime, asked: string, merchant_id?: str
       merchant_id === undefined ? say('refusal.unknown_id', { id }) : say('refusal.unknown_id_of', of),
     );
   }
-  return Promise.all(subjects.map((subject) => storyOf(runtime, subject)));
+  return Promise.all(subjects.map((subject) => storyOf(ports, subject)));
 }
 
 const SETTLE_MS = 500;
 /** More of what was asked for is not said back. */
 const LONGEST_SHOWN = 80;
 
-async function storyOf(runtime: Runtime, { found_as, link, sale, calls }: Subject): Promise<Trace> {
-  const { revision } = runtime.tables;
+async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): Promise<Trace> {
+  const { revision } = ports.tables;
   if (link !== null) {
-    const { steps, fired } = await storyOfLink(runtime, link);
+    const { steps, fired } = await storyOfLink(ports, link);
     const tables_changed = link.tables_revision !== revision;
     return {
       found_as,
-      sale: await viewOfLink(runtime, link),
+      sale: await viewOfLink(ports, link),
       ...promised(promiseOf(link)),
       steps,
-      rules: rulesOf(runtime, fired),
+      rules: rulesOf(ports, fired),
       tables_changed,
     };
   }
-  const { steps, fired } = sale === null ? storyOfCalls(calls) : await storyOfSale(runtime, sale);
+  const { steps, fired } = sale === null ? storyOfCalls(calls) : await storyOfSale(ports, sale);
   return {
     found_as,
-    sale: sale === null ? null : await viewOfSale(runtime, sale),
+    sale: sale === null ? null : await viewOfSale(ports, sale),
     ...promised(sale === null ? 'promise.unknown' : 'promise.legacy'),
     steps,
-    rules: rulesOf(runtime, fired),
+    rules: rulesOf(ports, fired),
     tables_changed: calls.some(({ tables_revision }) => tables_revision !== revision),
   };
 }
 
-function rulesOf({ tables }: Runtime, fired: readonly string[]): Trace['rules'] {
+function rulesOf({ tables }: Ports, fired: readonly string[]): Trace['rules'] {
   return tables.describe(fired).map(({ row, why, parts }) => {
     const { text, said } = say('rule', parts);
     return { row, says: text, says_said: said, why };
@@ -120,8 +120,8 @@ function promiseOf(link: Link): PromiseCode {
   return open ? 'promise.open' : 'promise.orders';
 }
 
-async function viewOfLink(runtime: Runtime, link: Link): Promise<SaleView> {
-  const site = runtime.tables.site((await runtime.store.merchant(link.merchant_id))?.site ?? null);
+async function viewOfLink(ports: Ports, link: Link): Promise<SaleView> {
+  const site = ports.tables.site((await ports.store.merchant(link.merchant_id))?.site ?? null);
   const open = link.state === 'SENDING' || link.state === 'IN_DOUBT' || link.state === 'LIVE';
   return {
     merchant: link.merchant_id,
@@ -144,8 +144,8 @@ async function viewOfLink(runtime: Runtime, link: Link): Promise<SaleView> {
   };
 }
 
-async function viewOfSale(runtime: Runtime, sale: LegacySale): Promise<SaleView> {
-  const site = runtime.tables.site((await runtime.store.merchant(sale.merchant_id))?.site ?? null);
+async function viewOfSale(ports: Ports, sale: LegacySale): Promise<SaleView> {
+  const site = ports.tables.site((await ports.store.merchant(sale.merchant_id))?.site ?? null);
   const open = sale.state === 'SENDING' || sale.state === 'IN_DOUBT' || sale.state === 'OPEN';
   return {
     merchant: sale.merchant_id,
@@ -182,8 +182,8 @@ export type CallView = Omit<StoredExchange, 'at' | 'lost'> & {
 };
 
 /** @throws PuenteError not_found. */
-export async function viewCall(runtime: Runtime, id: string): Promise<CallView> {
-  const found = await runtime.store.exchange(id);
+export async function viewCall(ports: Ports, id: string): Promise<CallView> {
+  const found = await ports.store.exchange(id);
   if (found === null) throw new PuenteError('not_found', say('refusal.no_call', { id: id.slice(0, 40) }));
   const { at, lost, ...rest } = found;
   return {

@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { steadyTime } from '../../proxy/clock.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import type { Store } from '../../proxy/store.ts';
 import { reason } from '../api/person.ts';
 
@@ -26,25 +26,25 @@ export interface Chores {
   stop(): Promise<void>;
 }
 
-type ChoreParts = Pick<Runtime, 'store' | 'clock' | 'log' | 'count'>;
+type ChoreParts = Pick<Ports, 'store' | 'clock' | 'log' | 'count'>;
 
 /** Looks by itself, for the first time after a pause: a start has enough to do. Whatever fails is logged and comes again. */
-export function startChores(runtime: ChoreParts, settings: ChoreSettings): Chores {
-  const { log, clock } = runtime;
-  const steady = steadyTime(runtime);
+export function startChores(ports: ChoreParts, settings: ChoreSettings): Chores {
+  const { log, clock } = ports;
+  const steady = steadyTime(ports);
   const state = { stopped: false, tidied_at: Number.NEGATIVE_INFINITY, tried_at: Number.NEGATIVE_INFINITY };
   const round = async (): Promise<void> => {
     const now = clock.now();
     if (settings.backup_every_ms !== null && now - state.tried_at >= RETRY_MS) {
-      const due_at = await backupDue(runtime, settings.backup_every_ms);
+      const due_at = await backupDue(ports, settings.backup_every_ms);
       if (due_at <= now) {
         state.tried_at = now;
-        if (await backUp(runtime, settings.backup_keep, () => state.stopped)) state.tried_at = Number.NEGATIVE_INFINITY;
+        if (await backUp(ports, settings.backup_keep, () => state.stopped)) state.tried_at = Number.NEGATIVE_INFINITY;
       }
     }
     // A clock that was set back must not silence it.
     if (Math.abs(now - state.tidied_at) < TIDY_EVERY_MS) return;
-    const rows = await tidyRound(runtime.store, limitsOf(settings.retention, await steady()), () => !state.stopped);
+    const rows = await tidyRound(ports.store, limitsOf(settings.retention, await steady()), () => !state.stopped);
     state.tidied_at = now;
     for (const [kind, count] of Object.entries(rows))
       if (count > 0) log.info('old records deleted', { action: kind, count });
@@ -75,8 +75,8 @@ async function backupDue({ store, clock }: ChoreParts, every_ms: number): Promis
 }
 
 /** @returns false when it was ended before it was through, or failed. */
-async function backUp(runtime: ChoreParts, keep: number, isStopped: () => boolean): Promise<boolean> {
-  const { store, log, count } = runtime;
+async function backUp(ports: ChoreParts, keep: number, isStopped: () => boolean): Promise<boolean> {
+  const { store, log, count } = ports;
   try {
     const making = store.backup();
     for (let step = await making.next(); ; step = await making.next()) {
@@ -94,7 +94,7 @@ async function backUp(runtime: ChoreParts, keep: number, isStopped: () => boolea
     log.error('no backup was made', { cause: causeOf(error) });
     return false;
   }
-  await trim(runtime, keep);
+  await trim(ports, keep);
   return true;
 }
 
@@ -174,8 +174,8 @@ export type BackupProgress = ({ news: 'progress' } & BackupNews) | { news: 'done
  * Makes one backup, and the audit line of it. Whoever stops reading ends it, and nothing is left of it.
  * @throws PuenteError conflict while another one runs, store_failed when it could not be made.
  */
-export async function* makeBackup(runtime: Runtime, ask: BackupAsk, who: string): AsyncGenerator<BackupProgress> {
-  const making = runtime.store.backup();
+export async function* makeBackup(ports: Ports, ask: BackupAsk, who: string): AsyncGenerator<BackupProgress> {
+  const making = ports.store.backup();
   try {
     for (;;) {
       const step = await making.next();
@@ -184,8 +184,8 @@ export async function* makeBackup(runtime: Runtime, ask: BackupAsk, who: string)
         continue;
       }
       const { file, bytes, sha256 } = step.value;
-      await runtime.store.appendAudit({
-        at: runtime.clock.now(),
+      await ports.store.appendAudit({
+        at: ports.clock.now(),
         who,
         action: 'backup',
         subject: 'puente',

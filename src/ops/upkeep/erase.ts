@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { heardOfInput, say } from '../../locales/sentences.ts';
+import type { Ports } from '../../proxy/ports.ts';
 import type { Holdings, OpenWork } from '../../proxy/records/upkeep.ts';
-import type { Runtime } from '../../proxy/runtime.ts';
 import { reason, SAY_WHY } from '../api/person.ts';
 
 /** The action of the audit line, whose subject is the merchant. */
@@ -37,13 +37,8 @@ export interface Erasure {
  * @throws PuenteError not_found for a merchant of whom there is nothing, bad_request without a reason, conflict while work
  * is open.
  */
-export async function eraseMerchant(
-  runtime: Runtime,
-  merchant_id: string,
-  ask: EraseAsk,
-  who: string,
-): Promise<Erasure> {
-  const { store, clock } = runtime;
+export async function eraseMerchant(ports: Ports, merchant_id: string, ask: EraseAsk, who: string): Promise<Erasure> {
+  const { store, clock } = ports;
   const holdings = await store.holdings(merchant_id);
   const is_known = (await store.merchant(merchant_id)) !== null;
   if (!is_known && Object.values(holdings).every((rows) => rows === 0))
@@ -60,8 +55,8 @@ export async function eraseMerchant(
   if (reason === undefined)
     throw new PuenteError('bad_request', say('input.at', { where: 'reason', wrong: heardOfInput(SAY_WHY) }));
   if (obstacles.length > 0) throw new PuenteError('conflict', [say('refusal.not_erased', {}), ...obstacles]);
-  await runtime.evidence.settled();
-  const gone = await runtime.serial.run(`erase:${merchant_id}`, () =>
+  await ports.evidence.settled();
+  const gone = await ports.memory.mutex.run(`erase:${merchant_id}`, () =>
     store.eraseMerchant(merchant_id, (erased) => ({
       at: clock.now(),
       who,

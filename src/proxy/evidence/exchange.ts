@@ -3,7 +3,8 @@
 import type { MarkedLimitation } from '../../mapping/limitations.ts';
 import type { Loss, Operation } from '../../mapping/tables.ts';
 import { createRecent } from '../lru.ts';
-import type { Stage, UnknownPolicy } from '../routing/merchant.ts';
+import type { RoutedKind, Stage, UnknownPolicy } from '../routing/merchant.ts';
+import type { Secret } from '../secret.ts';
 import { redactName } from './redact.ts';
 
 export type OperationKind = Operation['kind'];
@@ -201,4 +202,60 @@ export function endpointName(method: string, target: string): string {
 /** Once for a call. Whether the mark counts is the entry's to say: its operations, and what else must hold (`evidence/limits.ts`). */
 export function markLimitation(draft: Pick<ExchangeDraft, 'limitations'> | null, id: MarkedLimitation): void {
   if (draft !== null && !draft.limitations.includes(id)) draft.limitations.push(id);
+}
+
+/** A call that legacy has answered, or is about to be compared with: what a shadow may look at. */
+export interface ShadowTask {
+  exchange: Exchange;
+  request: {
+    path: Record<string, string>;
+    query: Record<string, string>;
+    headers: Record<string, string>;
+    body: unknown;
+  };
+  /** Parsed legacy answer; null when it could not be read. */
+  legacy_body: unknown;
+  /** For double reads alone. */
+  token: Secret;
+  site: string | null;
+  voucher: 'refuse' | 'drop';
+  messages: CapturedMessages | null;
+}
+
+/** What the watch sees of one merchant and kind now. */
+export interface Watched {
+  merchant_id: string;
+  kind: RoutedKind;
+  calls: number;
+  faults: number;
+  slow: number;
+  /** Faults since the last good call. */
+  in_a_row: number;
+  /** The exchange that showed the last fault or slow call. */
+  sample: string | null;
+  /** Why it would trip at this moment; null while it wouldn't. */
+  why: string | null;
+}
+
+export interface SafetyWatch {
+  /** Takes note of a finished exchange. Cheap, never throws, never waits. */
+  note(exchange: Exchange): void;
+  /** Windows with calls in them; of one merchant, or of all. */
+  view(merchant_id?: string): Watched[];
+  /** Until what was decided so far is in the store. */
+  settled(): Promise<void>;
+}
+
+/** Takes finished exchanges off the request path. Never throws, never waits; sheds and counts when it is full. */
+export interface Evidence {
+  /** Watches finished exchanges for faults of the orders lane. */
+  safety: SafetyWatch;
+  /** @param came fields that the call had, as `Found` in `evidence/findings.ts` says. */
+  finished(exchange: Exchange, came?: readonly string[]): void;
+  /** The same, with the shadow computed first; when that is shed, the exchange is kept without it. */
+  shadowed(task: ShadowTask): void;
+  /** A call whose answer has left is being brought to one of the two above; `work` never rejects. */
+  coming(work: Promise<void>): void;
+  /** Until everything that was answered or handed over so far is in the store. */
+  settled(): Promise<void>;
 }

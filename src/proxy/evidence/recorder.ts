@@ -1,7 +1,6 @@
 /** Takes finished exchanges off the request path: shadows them, evaluates them, writes them; under load the shadow goes first. */
 import { createRounds, nextTurn } from '../rounds.ts';
-import type { Evidence, ShadowTask } from '../runtime.ts';
-import type { Exchange } from './exchange.ts';
+import type { Evidence, Exchange, ShadowTask } from './exchange.ts';
 import { type Found, nothingFound } from './findings.ts';
 import { createShadow, exchangeOf, foundOf, type ShadowParts } from './shadow-worker.ts';
 import { startWriter, type WriterParts } from './writer.ts';
@@ -30,7 +29,7 @@ export type EvidenceParts = Omit<WriterParts, 'settings'> &
     isBusy?: () => boolean;
   };
 
-export interface RunningEvidence extends Evidence {
+export interface RunningEvidence extends Omit<Evidence, 'safety'> {
   /** Takes nothing more, leaves out the shadows that wait, and writes what is left within a bounded time. */
   stop(): Promise<void>;
 }

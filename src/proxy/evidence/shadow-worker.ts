@@ -3,13 +3,14 @@
 import { upstreamRoutes } from '../../contract/upstream.ts';
 import { fieldsThatCame } from '../../mapping/fields.ts';
 import type { Tables } from '../../mapping/tables.ts';
+import type { Clock } from '../clock.ts';
+import type { Count, Log } from '../log.ts';
 import { createGauge } from '../rounds.ts';
-import type { Clock, Count, Log, ShadowTask } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import { type DoubleReadTools, doubleRead, isDoubleRead, readOnly } from '../shadow/double-read.ts';
 import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../shadow/shadow.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { type CapturedMessages, type Exchange, noteUnknown, type ShadowFinding } from './exchange.ts';
+import { type CapturedMessages, type Exchange, noteUnknown, type ShadowFinding, type ShadowTask } from './exchange.ts';
 import { type Found, nothingFound } from './findings.ts';
 import { redactValue } from './redact.ts';
 import { aboutExchange, causeOf } from './writer.ts';

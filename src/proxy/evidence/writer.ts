@@ -2,11 +2,11 @@
 
 import { PuenteError } from '../../error.ts';
 import type { Tables } from '../../mapping/tables.ts';
-import { steadyTime } from '../clock.ts';
+import { type Clock, steadyTime } from '../clock.ts';
+import type { Count, Log, LogFields } from '../log.ts';
 import type { EvidenceStore, RecordedExchange } from '../records/evidence.ts';
 import type { RoutingStore } from '../records/routing.ts';
 import { nextTurn } from '../rounds.ts';
-import type { Clock, Count, Log, LogFields } from '../runtime.ts';
 import type { Store } from '../store.ts';
 import type { Exchange } from './exchange.ts';
 import { createEvaluation, type Found } from './findings.ts';

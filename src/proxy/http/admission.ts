@@ -3,8 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import { matchPath } from '../../mapping/path.ts';
 import type { Operation } from '../../mapping/tables.ts';
+import type { Count } from '../log.ts';
 import { createRecent } from '../lru.ts';
-import type { Count, Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import type { Store } from '../store.ts';
 import { sendAnswer } from './answer.ts';
 import { workOf } from './exchange.ts';
@@ -22,11 +23,8 @@ const WEBHOOK_PATH = '/webhooks/orders';
  * Whose call it is is told by its token alone: addresses and `X-Forwarded-For` are anybody's to choose, and are never
  * looked at (`reliability.md` F99, F100).
  */
-export function admissionGate(
-  runtime: Pick<Runtime, 'tables' | 'vault' | 'store'>,
-  admission: Admission,
-): RequestHandler {
-  const classOf = callClasses(runtime.tables.operations);
+export function admissionGate(ports: Pick<Ports, 'tables' | 'vault' | 'store'>, admission: Admission): RequestHandler {
+  const classOf = callClasses(ports.tables.operations);
   const admit = (fingerprint: string | null, ...[request, response, next]: Handled): void => {
     if (response.closed) return;
     const kind = classOf(request.method, request.url);
@@ -46,9 +44,9 @@ export function admissionGate(
   };
   return (...handled) => {
     const token = readToken(handled[0]);
-    const fingerprint = token === null ? null : runtime.vault.fingerprint(token);
+    const fingerprint = token === null ? null : ports.vault.fingerprint(token);
     if (fingerprint === null || !admission.isCrowdedOut(fingerprint)) return admit(fingerprint, ...handled);
-    void recognise(runtime.store, admission, fingerprint).finally(() => admit(fingerprint, ...handled));
+    void recognise(ports.store, admission, fingerprint).finally(() => admit(fingerprint, ...handled));
   };
 }
 

@@ -2,13 +2,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readQuery } from '../../contract/legacy-body.ts';
 import { fieldsThatCame } from '../../mapping/fields.ts';
-import { type CapturedMessages, type Exchange, outcomeOf, TILL_LEFT } from '../evidence/exchange.ts';
+import { type CapturedMessages, type Exchange, outcomeOf, type ShadowTask, TILL_LEFT } from '../evidence/exchange.ts';
 import { redactMessages } from '../evidence/redact.ts';
+import type { Ports } from '../ports.ts';
 import { endCarried, noteCarriedEnd } from '../routing/legacy-ledger.ts';
 import type { Stage } from '../routing/merchant.ts';
 import { isShadowed, stageInForce } from '../routing/stage.ts';
 import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
-import type { Runtime, ShadowTask } from '../runtime.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Admission } from './admission.ts';
 import { toldOf } from './answer.ts';
@@ -18,26 +18,26 @@ import { scrubbedTarget, singleHeaders } from './request.ts';
 
 /** What `createExchanges` runs once a call is over. @param admission told of tokens that were proven. @param telemetry told of every call. */
 export function createAfter(
-  runtime: Runtime,
   admission: Pick<Admission, 'noteKnown'> | null = null,
   telemetry: Telemetry | null = null,
 ): (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (call, request, response) => {
-    const closed_at = call.closed_at ?? runtime.clock.now();
+    const { ports } = call;
+    const closed_at = call.closed_at ?? ports.clock.now();
     const closed_tick_ms = call.closed_tick_ms ?? performance.now();
     const told =
       call.carried_at === null
         ? toldBy(response)
-        : await followCarried(runtime, call, response, { closed_at, closed_tick_ms });
-    if (call.proven_id === null) call.proven_id = await proved(runtime, call);
-    if (call.proven_id !== null && call.token !== null) admission?.noteKnown(runtime.vault.fingerprint(call.token));
-    noteUnknowns(runtime, call);
+        : await followCarried(ports, call, response, { closed_at, closed_tick_ms });
+    if (call.proven_id === null) call.proven_id = await proved(ports, call);
+    if (call.proven_id !== null && call.token !== null) admission?.noteKnown(ports.vault.fingerprint(call.token));
+    noteUnknowns(ports, call);
     const messages = messagesOf(call, request, told);
-    const exchange = exchangeOf(runtime, call, told, closed_tick_ms - call.draft.started_tick_ms, messages);
-    const task = shadowOf(runtime, call, exchange, request, told, messages);
-    if (task === null) runtime.evidence.finished(exchange, fieldsOf(runtime, call, request));
-    else runtime.evidence.shadowed(task);
-    if (exchange.lane === 'orders') runtime.safety.note(exchange);
+    const exchange = exchangeOf(ports, call, told, closed_tick_ms - call.draft.started_tick_ms, messages);
+    const task = shadowOf(ports, call, exchange, request, told, messages);
+    if (task === null) ports.evidence.finished(exchange, fieldsOf(ports, call, request));
+    else ports.evidence.shadowed(task);
+    if (exchange.lane === 'orders') ports.evidence.safety.note(exchange);
     telemetry?.called(exchange, {
       method: request.method ?? '',
       traceparent: singleHeaders(request).traceparent ?? null,
@@ -47,16 +47,16 @@ export function createAfter(
 
 /** What legacy answered, once what it says of sales is written down. */
 function followCarried(
-  runtime: Runtime,
+  ports: Ports,
   call: Ongoing,
   response: ServerResponse,
   { closed_at, closed_tick_ms }: { closed_at: number; closed_tick_ms: number },
 ): Promise<Told> {
   noteCarried(call, closed_tick_ms);
-  return inTurn(runtime, call, async () => {
-    const told = await carriedBy(call, response, isBodyOfUse(runtime, call));
-    await endSale(runtime, call, told, closed_at);
-    await noteEnd(runtime, call, told);
+  return inTurn(ports, call, async () => {
+    const told = await carriedBy(call, response, isBodyOfUse(ports, call));
+    await endSale(ports, call, told, closed_at);
+    await noteEnd(ports, call, told);
     return told;
   });
 }
@@ -66,51 +66,51 @@ function followCarried(
  * once must find it written down as open. Tokens don't wait for each other, so that invented ones hold up nobody's till.
  */
 function inTurn<Result>(
-  runtime: Runtime,
+  ports: Ports,
   { carried_at, token, unit, path }: Ongoing,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const where = unit ?? path.pos_id ?? null;
   if (carried_at === null || token === null || where === null) return work();
-  return runtime.serial.run(`after:${runtime.vault.fingerprint(token)}:${where}`, work);
+  return ports.memory.mutex.run(`after:${ports.vault.fingerprint(token)}:${where}`, work);
 }
 
 /** Whose the call was for certain, by what is known of its token or by what legacy has just done for it. Never throws. */
-async function proved(runtime: Runtime, { operation, token, watched, merchant_id }: Ongoing): Promise<string | null> {
+async function proved(ports: Ports, { operation, token, watched, merchant_id }: Ongoing): Promise<string | null> {
   if (token === null) return null;
   try {
-    const known = await provenMerchant(runtime, token);
+    const known = await provenMerchant(ports, token);
     if (known !== null || merchant_id === null || operation === null || watched === null) return known;
     if (!watched.whole || watched.status < 200 || watched.status > 299) return null;
-    noteTaken(runtime, token, merchant_id);
+    noteTaken(ports, token, merchant_id);
     return merchant_id;
   } catch (error) {
     const cause = error instanceof Error ? error.message : 'unknown';
-    runtime.log.warn('nobody could say whose a call was', { merchant: merchant_id ?? 'none', cause });
+    ports.log.warn('nobody could say whose a call was', { merchant: merchant_id ?? 'none', cause });
     return null;
   }
 }
 
 /** A carried answer is only unpacked and parsed where somebody reads it. */
-function isBodyOfUse(runtime: Runtime, call: Ongoing): boolean {
+function isBodyOfUse(ports: Ports, call: Ongoing): boolean {
   const { watched } = call;
   if (watched === null || watched.status >= 400 || call.sale !== null) return true;
   if (call.draft.rules?.captured === true) return true;
-  return isShadowed(stageOf(runtime, call));
+  return isShadowed(stageOf(ports, call));
 }
 
 /** What is not known to have come whole may have happened or not, whoever broke off. */
-async function endSale(runtime: Runtime, call: Ongoing, told: Told, closed_at: number): Promise<void> {
+async function endSale(ports: Ports, call: Ongoing, told: Told, closed_at: number): Promise<void> {
   if (call.sale === null) return;
   const whole = call.watched?.whole === true;
-  await endCarried(runtime, call.sale, whole ? { status: told.status, body: told.body } : null, closed_at);
+  await endCarried(ports, call.sale, whole ? { status: told.status, body: told.body } : null, closed_at);
 }
 
 /** A carried cancel, or a read that shows an end, frees the unit of the sale that it is about. */
-async function noteEnd(runtime: Runtime, call: Ongoing, { status, body }: Told): Promise<void> {
+async function noteEnd(ports: Ports, call: Ongoing, { status, body }: Told): Promise<void> {
   const { operation, token, watched, merchant_id, path } = call;
   if (operation === null || token === null || call.sale !== null || watched?.whole !== true) return;
-  await noteCarriedEnd(runtime, { operation, token, merchant_id, path }, { status, body }, call.at);
+  await noteCarriedEnd(ports, { operation, token, merchant_id, path }, { status, body }, call.at);
 }
 
 function noteCarried(call: Ongoing, closed_tick_ms: number): void {
@@ -126,12 +126,12 @@ function noteCarried(call: Ongoing, closed_tick_ms: number): void {
 }
 
 /** Every hit is counted, whatever the policy; `note` is also logged, with whom the token names. */
-function noteUnknowns(runtime: Runtime, call: Ongoing): void {
+function noteUnknowns(ports: Ports, call: Ongoing): void {
   for (const { what, name } of call.draft.unknown) {
-    runtime.count('unknown', what);
-    if (policyOf(runtime, call.merchant, `unknown_${what}`) !== 'note') continue;
+    ports.count('unknown', what);
+    if (policyOf(ports, call.merchant, `unknown_${what}`) !== 'note') continue;
     const merchant = call.merchant_id ?? 'none';
-    runtime.log.info(`unknown ${what}`, { merchant, operation: call.operation?.name ?? 'none', path: name });
+    ports.log.info(`unknown ${what}`, { merchant, operation: call.operation?.name ?? 'none', path: name });
   }
 }
 
@@ -164,7 +164,7 @@ export async function carriedBy({ watched }: Ongoing, response: ServerResponse, 
  * no sum of whom it names. @param duration_ms the till's wait. @param messages redacted; null unless captured.
  */
 export function exchangeOf(
-  runtime: Runtime,
+  ports: Ports,
   call: Ongoing,
   told: Told,
   duration_ms: number,
@@ -178,14 +178,14 @@ export function exchangeOf(
     operation: operation?.name ?? null,
     kind: operation?.kind ?? null,
     lane: call.lane,
-    stage: stageOf(runtime, call),
+    stage: stageOf(ports, call),
     unit: call.unit,
     legacy_id: draft.legacy_id,
     status: told.status,
     error: told.status < 400 ? null : errorNamed(told.body),
     outcome: call.is_drill ? 'business' : outcomeOf(told.status, draft.upstream, draft.by_doubt),
     duration_ms,
-    tables_revision: runtime.tables.revision,
+    tables_revision: ports.tables.revision,
     // Copies: what still runs for the call must not change what was handed over.
     upstream: [...draft.upstream],
     fired: [...draft.fired],
@@ -198,8 +198,8 @@ export function exchangeOf(
 }
 
 /** As the lane saw it; a call of no lane has its merchant's. */
-export function stageOf(runtime: Runtime, call: Ongoing): Stage {
-  return call.stage ?? stageInForce(runtime.settings, call.merchant, call.operation?.kind ?? null).stage;
+export function stageOf(ports: Ports, call: Ongoing): Stage {
+  return call.stage ?? stageInForce(ports.settings, call.merchant, call.operation?.kind ?? null).stage;
 }
 
 /**
@@ -207,7 +207,7 @@ export function stageOf(runtime: Runtime, call: Ongoing): Stage {
  * its token is only proven by the shadow.
  */
 export function shadowOf(
-  runtime: Runtime,
+  ports: Ports,
   call: Ongoing,
   exchange: Exchange,
   request: IncomingMessage,
@@ -223,13 +223,13 @@ export function shadowOf(
     legacy_body: call.watched?.whole === true ? told.body : null,
     token,
     site: merchant?.site ?? null,
-    voucher: merchant?.settings.voucher ?? runtime.settings.merchants.voucher,
+    voucher: merchant?.settings.voucher ?? ports.settings.merchants.voucher,
     messages,
   };
 }
 
 /** What coverage asks of a call that the tables have translated: fields that it had; the others are proven by the rows that fired. */
-export function fieldsOf({ tables }: Runtime, call: Ongoing, request: IncomingMessage): string[] {
+export function fieldsOf({ tables }: Ports, call: Ongoing, request: IncomingMessage): string[] {
   const { operation, draft } = call;
   if (operation === null || draft.fired.length === 0) return [];
   return fieldsThatCame(tables, operation.name, askedIn(call, request));

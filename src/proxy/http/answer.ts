@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { stringifyJson } from '../../contract/json.ts';
 import type { Family } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
-import type { Log } from '../runtime.ts';
+import type { Log } from '../log.ts';
 import { callIdOf } from './exchange.ts';
 import { type Answered, refusalOf, refused } from './legacy-answer.ts';
 

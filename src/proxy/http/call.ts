@@ -2,9 +2,9 @@
 import type { UpstreamCallName } from '../../contract/upstream.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
+import type { Ports } from '../ports.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Link } from '../sales/link.ts';
 import { isNotYet } from '../sales/not-yet.ts';
 import type { Secret } from '../secret.ts';
@@ -31,14 +31,14 @@ export interface LegacyCall {
 }
 
 /** A story runs one operation from the parsed call to the legacy answer. */
-export type Story = (runtime: Runtime, call: LegacyCall) => Promise<LegacyAnswer>;
+export type Story = (ports: Ports, call: LegacyCall) => Promise<LegacyAnswer>;
 
 /** What every table may want to know of the merchant. */
-export function merchantContext(runtime: Runtime, merchant: Merchant): MappingContext {
+export function merchantContext(ports: Ports, merchant: Merchant): MappingContext {
   return {
     site: merchant.site ?? undefined,
-    exponent: runtime.tables.site(merchant.site).exponent,
-    voucher: merchant.settings.voucher ?? runtime.settings.merchants.voucher,
+    exponent: ports.tables.site(merchant.site).exponent,
+    voucher: merchant.settings.voucher ?? ports.settings.merchants.voucher,
   };
 }
 
@@ -47,15 +47,15 @@ export function merchantContext(runtime: Runtime, merchant: Merchant): MappingCo
  * a 401 makes the token be asked about again.
  */
 export async function upstreamRefusal(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   name: UpstreamCallName,
   outcome: UpstreamOutcome,
 ): Promise<Answered> {
   if (outcome.kind === 'not_sent') return refused(call.operation.family, 'bad_gateway');
   if (outcome.kind === 'broken') return refused(call.operation.family, 'outcome_unknown');
-  if (outcome.status === 401) await distrust(runtime, call.token);
-  return errorAnswer(runtime, call, name, outcome.status, outcome.body, outcome.retry_after_ms);
+  if (outcome.status === 401) await distrust(ports, call.token);
+  return errorAnswer(ports, call, name, outcome.status, outcome.body, outcome.retry_after_ms);
 }
 
 /**
@@ -63,20 +63,20 @@ export async function upstreamRefusal(
  * whether its code is documented or not: official clients repeat a 503 by themselves.
  */
 export function errorAnswer(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   name: UpstreamCallName,
   status: number,
   body: unknown,
   retry_after_ms: number | null = null,
 ): Answered {
-  const row = runtime.tables.error(call.operation.family, name, status, body, merchantContext(runtime, call.merchant));
+  const row = ports.tables.error(call.operation.family, name, status, body, merchantContext(ports, call.merchant));
   // Legacy's limits were others, and nobody knows which of these amounts it would have refused as well.
-  if (row.error === 'amount_minimum' || row.error === 'amount_maximum') markLimitation(runtime.exchange(), 'LIM-12');
+  if (row.error === 'amount_minimum' || row.error === 'amount_maximum') markLimitation(ports.exchange, 'LIM-12');
   const passes = isNotYet(status, errorCode(body));
   if (row.default && !passes) {
-    runtime.count('default_rows', name);
-    runtime.log.warn('error table: default row used', {
+    ports.count('default_rows', name);
+    ports.log.warn('error table: default row used', {
       operation: call.operation.name,
       status,
       merchant: call.merchant.id,

@@ -1,4 +1,5 @@
 /** The exchange of a call: opened when the request arrives, closed when its answer has left. An answer of the legacy API is watched as it passes, untouched and undelayed. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
@@ -6,10 +7,11 @@ import type { RequestHandler } from 'express';
 import { decodeUtf8, parseJson } from '../../contract/json.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { type ExchangeDraft, openDraft } from '../evidence/exchange.ts';
+import { forExchange } from '../evidence/noting.ts';
+import type { Ports } from '../ports.ts';
 import { createRounds } from '../rounds.ts';
 import type { CarriedSale } from '../routing/legacy-ledger.ts';
 import type { Merchant, Stage } from '../routing/merchant.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import { singleHeaders } from './request.ts';
 
@@ -19,6 +21,8 @@ export interface Ongoing {
   /** Epoch ms when the call came in. */
   readonly at: number;
   readonly draft: ExchangeDraft;
+  /** What work for this call uses: it is noted in the draft. */
+  readonly ports: Ports;
   operation: Operation | null;
   token: Secret | null;
   /** As the lane told it, which may be on the word of the token alone. */
@@ -63,7 +67,7 @@ export interface Exchanges {
 
 /** @param over does what follows an answer that has left, off the request path. It may throw: that is logged. */
 export function createExchanges(
-  runtime: Runtime,
+  ports: Ports,
   over: (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Exchanges {
   const following = createRounds();
@@ -73,11 +77,11 @@ export function createExchanges(
       await call.work;
       // Nobody waits for what is asked from here on.
       call.draft.is_payment = false;
-      await runtime.inExchange(call.draft, () => over(call, request, response));
+      await over(call, request, response);
     } catch (error) {
       const cause = error instanceof Error ? error.message : 'unknown';
       const { legacy_id } = call.draft;
-      runtime.log.error('what follows an answer failed', {
+      ports.log.error('what follows an answer failed', {
         ...(legacy_id === null ? {} : { legacy_id }),
         operation: call.operation?.name ?? 'none',
         cause,
@@ -88,16 +92,16 @@ export function createExchanges(
   };
   return {
     open: (request, response, next) => {
-      const call = openCall(runtime);
+      const call = openCall(ports);
       (request as Called)[CALL] = call;
       response.once('close', () => {
-        call.closed_at = runtime.clock.now();
+        call.closed_at = ports.clock.now();
         call.closed_tick_ms = performance.now();
         const done = follow(call, request, response);
         // A till that has left early may leave work behind that takes its time; nobody counts that call yet.
-        if (response.writableFinished) runtime.evidence.coming(done);
+        if (response.writableFinished) ports.evidence.coming(done);
       });
-      runtime.inExchange(call.draft, () => next());
+      next();
     },
     settled: following.settled,
   };
@@ -135,12 +139,14 @@ export function watchCall(request: IncomingMessage, answer: IncomingMessage): vo
 
 const NOTHING_YET = Promise.resolve();
 
-function openCall(runtime: Runtime): Ongoing {
-  const at = runtime.clock.now();
+function openCall(ports: Ports): Ongoing {
+  const at = ports.clock.now();
+  const draft = openDraft(performance.now());
   return {
-    id: runtime.ids.legacyId(at),
+    id: ports.memory.ids.legacyId(at),
     at,
-    draft: openDraft(performance.now()),
+    draft,
+    ports: forExchange(ports, draft),
     operation: null,
     token: null,
     merchant_id: null,

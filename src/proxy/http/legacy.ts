@@ -5,12 +5,12 @@ import { PuenteError } from '../../error.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { type ExchangeDraft, markLimitation, noteUnknown } from '../evidence/exchange.ts';
 import { stories } from '../operations.ts';
+import type { Ports } from '../ports.ts';
 import { chooseLane, type Lane } from '../routing/lane.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import { namedBy, namings } from '../routing/named.ts';
 import { isShadowed } from '../routing/stage.ts';
 import { provenMerchant } from '../routing/token-ownership.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import type { Observe } from '../telemetry/metrics.ts';
 import { isPayment } from './admission.ts';
@@ -35,7 +35,7 @@ import { unknownHeaders } from './unknown-headers.ts';
 const MAX_CHOICES = 4;
 
 export interface LegacyDoor {
-  runtime: Runtime;
+  ports: Ports;
   /** Carries the request to the legacy upstream, untouched. */
   carry: RequestHandler;
   body_limit_bytes: number;
@@ -48,7 +48,7 @@ export interface LegacyDoor {
  */
 export function legacyRouter(door: LegacyDoor): RequestHandler {
   const routers = narrowRouters();
-  for (const operation of door.runtime.tables.operations) {
+  for (const operation of door.ports.tables.operations) {
     if (stories[operation.story] === undefined || namings[operation.story] === undefined) {
       throw new PuenteError(
         'bad_tables',
@@ -57,10 +57,12 @@ export function legacyRouter(door: LegacyDoor): RequestHandler {
     }
     routers.add(operation, (request, response, next) => {
       const call = ongoingOf(request);
-      call.work = serve(door, operation, call, request, response, next).catch((error: unknown) => {
-        door.observe(operation.name, 'error', 0);
-        sendAnswer(response, errorAnswer(operation.family, error, request, door.runtime.log));
-      });
+      call.work = serve({ ...door, ports: call.ports }, operation, call, request, response, next).catch(
+        (error: unknown) => {
+          door.observe(operation.name, 'error', 0);
+          sendAnswer(response, errorAnswer(operation.family, error, request, door.ports.log));
+        },
+      );
     });
   }
   return routers.handle;
@@ -68,7 +70,7 @@ export function legacyRouter(door: LegacyDoor): RequestHandler {
 
 /** One call: token, lane, and then the story or the carrier; once more when the lane was overtaken by another call. */
 async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...handled: Handled): Promise<void> {
-  const { runtime } = door;
+  const { ports } = door;
   const [request, response] = handled;
   const { family } = operation;
   const tell = (answer: Answered): void => finish(door, operation, response, answer, call);
@@ -78,15 +80,15 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
   const { token } = call;
   if (token === null) {
     // Nobody's call: where merchants start on legacy, legacy says what it thinks of it.
-    if (runtime.settings.merchants.stage === 'legacy') return carryBytes(door, call, handled);
+    if (ports.settings.merchants.stage === 'legacy') return carryBytes(door, call, handled);
     call.lane = 'orders';
     return tell(refused(family, family === 'payments' ? 'token_missing' : 'unauthorized'));
   }
   call.path = pathValues(request.params);
   for (let choice = 0; choice < MAX_CHOICES; choice++) {
-    const lane = await chooseLaneOf(runtime, operation, call, token);
+    const lane = await chooseLaneOf(ports, operation, call, token);
     if (lane.lane === 'refused') return tell(refused(family, lane.error));
-    if (isDeprecated(call.merchant)) await tellDeprecation(runtime, call, call.merchant, operation, token, response);
+    if (isDeprecated(call.merchant)) await tellDeprecation(ports, call, call.merchant, operation, token, response);
     if (lane.lane === 'orders') {
       const answer = await translate(door, operation, call, lane, token, request);
       if (answer.kind === 'answer') return tell(answer);
@@ -104,14 +106,14 @@ function isDeprecated(merchant: Merchant | null): merchant is Merchant {
 
 /** To whoever has the merchant's token alone: what is planned for its tills is nobody else's affair. */
 async function tellDeprecation(
-  runtime: Runtime,
+  ports: Ports,
   call: Ongoing,
   merchant: Merchant,
   operation: Operation,
   token: Secret,
   response: Handled[1],
 ): Promise<void> {
-  if (call.proven_id !== merchant.id && (await provenMerchant(runtime, token)) !== merchant.id) return;
+  if (call.proven_id !== merchant.id && (await provenMerchant(ports, token)) !== merchant.id) return;
   markDeprecated(response, merchant, operation);
 }
 
@@ -119,18 +121,18 @@ type Handled = Parameters<RequestHandler>;
 type OnOrders = Extract<Lane, { lane: 'orders' }>;
 
 /** The lane, with what it tells of the call's merchant, unit and id. */
-async function chooseLaneOf(runtime: Runtime, operation: Operation, call: Ongoing, token: Secret): Promise<Lane> {
-  const lane = await chooseLane(runtime, token, namedBy(runtime, operation, call.path), operation.kind);
+async function chooseLaneOf(ports: Ports, operation: Operation, call: Ongoing, token: Secret): Promise<Lane> {
+  const lane = await chooseLane(ports, token, namedBy(ports, operation, call.path), operation.kind);
   call.lane = lane.lane === 'legacy' ? 'legacy' : 'orders';
   call.is_token_refused = lane.lane === 'legacy' && lane.is_token_refused === true;
   call.stage = lane.stage;
   call.unit = slotNamed(call.path);
   if (lane.lane === 'orders') {
-    setMerchant(runtime, call, lane.merchant);
+    setMerchant(ports, call, lane.merchant);
     call.proven_id = lane.merchant.id;
     call.unit ??= lane.link?.slot ?? null;
     call.draft.legacy_id ??= lane.link?.legacy_id ?? null;
-  } else await nameMerchant(runtime, call, lane.merchant_id);
+  } else await nameMerchant(ports, call, lane.merchant_id);
   return lane;
 }
 
@@ -152,11 +154,11 @@ async function translate(
     if (!isPathValue(call.path[name] ?? '')) return refused(family, 'invalid_property', name);
   }
   const [invented] = noteHeaders(call, request);
-  if (invented !== undefined && policyOf(door.runtime, lane.merchant, 'unknown_header') === 'refuse')
+  if (invented !== undefined && policyOf(door.ports, lane.merchant, 'unknown_header') === 'refuse')
     return refused(family, 'additional_property', invented);
   const body = operation.body === 'dropped' ? undefined : await readJson(door, operation, request);
   call.body = body;
-  return await storyOf(operation)(door.runtime, {
+  return await storyOf(operation)(door.ports, {
     operation,
     received_at: call.at,
     target: scrubbedTarget(request),
@@ -197,7 +199,7 @@ async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, r
 // The end of a translated call: counted, logged, answered, and followed up.
 
 interface Door {
-  runtime: Runtime;
+  ports: Ports;
   observe: Observe;
 }
 
@@ -211,7 +213,7 @@ export function finish(
 ): void {
   const duration_ms = performance.now() - draft.started_tick_ms;
   door.observe(operation.name, `${Math.floor(answer.status / 100)}xx`, duration_ms);
-  door.runtime.log.info('call', {
+  door.ports.log.info('call', {
     operation: operation.name,
     status: answer.status,
     lane: 'orders',
@@ -219,7 +221,7 @@ export function finish(
   });
   if (answer.over !== undefined) afterwards(door, operation, response, answer.over, draft);
   sendAnswer(response, answer);
-  door.runtime.failpoint('answer.sent');
+  door.ports.memory.failpoint('answer.sent');
 }
 
 /** A client that has gone already is told nothing, and what follows knows it. */
@@ -232,7 +234,7 @@ function afterwards(
 ): void {
   const settle = (): void => {
     over(response.writableFinished).catch((error: unknown) =>
-      door.runtime.log.error('what follows an answer failed', {
+      door.ports.log.error('what follows an answer failed', {
         ...(legacy_id === null ? {} : { legacy_id }),
         operation: operation.name,
         cause: String(error),

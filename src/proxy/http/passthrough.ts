@@ -10,7 +10,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import type { RequestHandler } from 'express';
 import { createProxyMiddleware, debugProxyErrorsPlugin, proxyEventsPlugin } from 'http-proxy-middleware';
 import type { Family } from '../../contract/legacy-errors.ts';
-import type { Log } from '../runtime.ts';
+import type { Log } from '../log.ts';
 import { sendAnswer } from './answer.ts';
 import { watchCall } from './exchange.ts';
 import { refused } from './legacy-answer.ts';

@@ -4,12 +4,12 @@ import type { RequestHandler } from 'express';
 import { decodeText, readLegacyBody } from '../../contract/legacy-body.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { endpointName, noteUnknown } from '../evidence/exchange.ts';
+import type { Ports } from '../ports.ts';
 import { chooseLane, type Named } from '../routing/lane.ts';
 import { beginCarried, isTerminalRefund } from '../routing/legacy-ledger.ts';
 import { type Merchant, routedKinds } from '../routing/merchant.ts';
 import { brownoutOf, brownoutWait_s } from '../routing/stage.ts';
 import { askWhose } from '../routing/token-ownership.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import { errorAnswer, sendAnswer } from './answer.ts';
 import { nameCaller, policyOf } from './caller.ts';
@@ -20,7 +20,7 @@ import { familyOf } from './passthrough.ts';
 import { peekUpTo, readToken, singleHeaders } from './request.ts';
 
 export interface Carrier {
-  runtime: Runtime;
+  ports: Ports;
   /** Carries the request to the legacy upstream, untouched. */
   carry: RequestHandler;
   /** A longer body is carried without being looked at. */
@@ -43,13 +43,13 @@ export async function carryOperation(
 ): Promise<boolean> {
   const [request, response] = handled;
   call.lane = 'legacy';
-  if (await isBrownedOut(carrier.runtime, call, operation, token, response)) return true;
+  if (await isBrownedOut(carrier.ports, call, operation, token, response)) return true;
   const is_create = operation.upstream === 'create' || isTerminalRefund(operation);
   const is_captured = call.draft.rules?.captured === true && operation.body !== 'dropped';
   if (is_create || is_captured) call.body = await lookAtBody(request, carrier.body_limit_bytes);
   if (response.closed) return true; // nobody waits, and nothing was sent
   if (is_create) {
-    const begun = await beginCarried(carrier.runtime, {
+    const begun = await beginCarried(carrier.ports, {
       merchant_id: call.merchant_id,
       operation,
       path: call.path,
@@ -66,28 +66,28 @@ export async function carryOperation(
 }
 
 /** Carries whatever it is, and remembers when. */
-export function carryBytes(carrier: Pick<Carrier, 'runtime' | 'carry'>, call: Ongoing, handled: Handled): void {
+export function carryBytes(carrier: Pick<Carrier, 'ports' | 'carry'>, call: Ongoing, handled: Handled): void {
   call.lane = 'legacy';
-  call.carried_at = carrier.runtime.clock.now();
+  call.carried_at = carrier.ports.clock.now();
   call.carried_tick_ms = performance.now();
   void carrier.carry(...handled);
 }
 
 /** Refuses the call while a brown-out of its merchant asks for it; each call looks anew, so an abort holds at once. */
 async function isBrownedOut(
-  runtime: Runtime,
+  ports: Ports,
   call: Ongoing,
   operation: Operation,
   token: Secret,
   response: Handled[1],
 ): Promise<boolean> {
-  const now = runtime.clock.now();
+  const now = ports.clock.now();
   const window = brownoutOf(call.merchant, operation, now);
   if (window === null) return false;
   // An invented token must not learn of it, and on legacy nobody was asked so far: then legacy judges the token itself.
-  if ((await askWhose(runtime, token)) !== call.merchant?.id) return false;
+  if ((await askWhose(ports, token)) !== call.merchant?.id) return false;
   call.is_drill = true;
-  runtime.count('brownouts', operation.name);
+  ports.count('brownouts', operation.name);
   const wait = { 'retry-after': String(brownoutWait_s(window, now)) };
   sendAnswer(response, refused(operation.family, 'unavailable', null, wait));
   return true;
@@ -107,21 +107,22 @@ async function lookAtBody(request: IncomingMessage, limit_bytes: number): Promis
  * The last handler of the door. A merchant's word to refuse holds for calls with a token of its own, and an invented one
  * learns nothing of it. A call of nobody, such as the one for a new token, has no merchant, and is carried.
  */
-export function unknownEndpoints(carrier: Pick<Carrier, 'runtime' | 'carry'>): RequestHandler {
+export function unknownEndpoints({ carry }: Pick<Carrier, 'carry'>): RequestHandler {
   return (request, response, next) => {
     const call = ongoingOf(request);
+    const carrier = { ports: call.ports, carry };
     const serve = async (): Promise<void> => {
-      await nameCaller(carrier.runtime, call, readToken(request));
+      await nameCaller(carrier.ports, call, readToken(request));
       noteUnknown(call.draft, 'endpoint', endpointName(request.method, request.originalUrl));
-      const guarded = await guard(carrier.runtime, call, request.method, request.originalUrl);
+      const guarded = await guard(carrier.ports, call, request.method, request.originalUrl);
       if (guarded !== null) {
         sendAnswer(response, guarded);
-      } else if (await isRefused(carrier.runtime, call)) {
+      } else if (await isRefused(carrier.ports, call)) {
         sendAnswer(response, refused(familyOf(request.originalUrl), 'action_not_supported'));
       } else if (!response.closed) carryBytes(carrier, call, [request, response, next]);
     };
     call.work = serve().catch((error: unknown) => {
-      sendAnswer(response, errorAnswer(familyOf(request.originalUrl), error, request, carrier.runtime.log));
+      sendAnswer(response, errorAnswer(familyOf(request.originalUrl), error, request, carrier.ports.log));
     });
   };
 }
@@ -135,26 +136,25 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * server than ours could take for a call of the tables. The lane is chosen as for a call that the tables know.
  * @returns null for what may be carried.
  */
-async function guard(runtime: Runtime, call: Ongoing, method: string, target: string): Promise<Answered | null> {
-  const unrouted = method === 'OPTIONS' ? null : unroutedOf(runtime.tables.operations, target);
+async function guard(ports: Ports, call: Ongoing, method: string, target: string): Promise<Answered | null> {
+  const unrouted = method === 'OPTIONS' ? null : unroutedOf(ports.tables.operations, target);
   if (unrouted === null) return null;
   const { is_odd, is_of_sales, slot, kind, path } = unrouted;
-  if (!is_odd && runtime.tables.isCarried(method, plainTarget(target).split('?', 1)[0] ?? '')) return null;
+  if (!is_odd && ports.tables.isCarried(method, plainTarget(target).split('?', 1)[0] ?? '')) return null;
   const family = familyOf(`${path}/`);
   const is_write = is_of_sales && !SAFE.has(method);
-  if (!is_odd && (!is_write || runtime.settings.merchants.unknown_write === 'carry')) return null;
+  if (!is_odd && (!is_write || ports.settings.merchants.unknown_write === 'carry')) return null;
   // Nobody's call: where merchants start on legacy, legacy says what it thinks of it.
-  if (call.token === null)
-    return runtime.settings.merchants.stage === 'legacy' ? null : refused(family, 'unauthorized');
+  if (call.token === null) return ports.settings.merchants.stage === 'legacy' ? null : refused(family, 'unauthorized');
   const named: Named = slot === null ? { kind: 'merchant' } : { kind: 'slot', slot, work: 'look' };
-  const lane = await chooseLane(runtime, call.token, named, kind);
+  const lane = await chooseLane(ports, call.token, named, kind);
   call.unit = slot;
   if (lane.lane === 'refused') return refused(family, lane.error);
   // Of a canary's work that names no unit nobody can tell whose sale it would be.
   if (lane.lane === 'legacy' && !(slot === null && lane.stage === 'canary')) return null;
   call.lane = 'orders';
-  runtime.count('refused_writes', is_odd ? 'spelling' : 'endpoint');
-  runtime.log.warn('a call that could make a sale on legacy was refused', {
+  ports.count('refused_writes', is_odd ? 'spelling' : 'endpoint');
+  ports.log.warn('a call that could make a sale on legacy was refused', {
     merchant: call.merchant_id ?? 'none',
     path: endpointName(method, target),
     cause: is_odd ? 'its path is spelled oddly' : 'no table knows it',
@@ -162,11 +162,11 @@ async function guard(runtime: Runtime, call: Ongoing, method: string, target: st
   return is_odd ? refused(family, 'bad_request') : refused(family, 'action_not_supported');
 }
 
-async function isRefused(runtime: Runtime, call: Ongoing): Promise<boolean> {
+async function isRefused(ports: Ports, call: Ongoing): Promise<boolean> {
   const { token, merchant, merchant_id } = call;
   if (token === null || merchant_id === null) return false;
-  if (policyOf(runtime, merchant, 'unknown_endpoint') !== 'refuse') return false;
-  return (await askWhose(runtime, token)) === merchant_id;
+  if (policyOf(ports, merchant, 'unknown_endpoint') !== 'refuse') return false;
+  return (await askWhose(ports, token)) === merchant_id;
 }
 
 // `Deprecation`, `Sunset` and `Link` headers for the makers of a merchant's tills, where its setting asks for them.

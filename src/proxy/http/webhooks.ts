@@ -2,7 +2,7 @@ import { type RequestHandler, Router } from 'express';
 import { type OrderEvent, orderEvent } from '../../contract/events.ts';
 import { ORDER_ID, ORDER_REFERENCE, USER_ID } from '../../contract/identifiers.ts';
 import { decodeUtf8 } from '../../contract/json.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import type { Secret } from '../secret.ts';
 import { sendAnswer } from './answer.ts';
 import { answered } from './legacy-answer.ts';
@@ -20,7 +20,7 @@ const COUNT_KEPT_MS = 1_000;
 const RETRY_AFTER_S = '60';
 
 export interface WebhookDoor {
-  runtime: Runtime;
+  ports: Ports;
   /** The secret that signs events; null: every event is unverified, and still leads to a read. */
   secret: Secret | null;
   /** What becomes of an unverified event while there is a secret. */
@@ -46,35 +46,35 @@ export function webhookRouter(door: WebhookDoor): RequestHandler {
     const headers = singleHeaders(request);
     const event = readEvent(body, query);
     if (event === null) {
-      door.runtime.count('events', 'unreadable');
-      door.runtime.log.warn('an event was not understood', { cause: shapeOf(body) });
+      door.ports.count('events', 'unreadable');
+      door.ports.log.warn('an event was not understood', { cause: shapeOf(body) });
       tell(400, { error: 'bad_request', message: 'No order id or external reference was found' });
       return;
     }
     if (event.type !== undefined && event.type !== 'order' && event.type !== 'orders') {
-      door.runtime.count('events', 'other_topic');
+      door.ports.count('events', 'other_topic');
       tell(200, { received: true });
       return;
     }
     const verified = isVerified(door, event, query, headers);
     if (!verified && door.secret !== null && door.unverified === 'refuse') {
-      door.runtime.count('events', 'refused');
+      door.ports.count('events', 'refused');
       tell(401, { error: 'unauthorized', message: 'The signature is missing or wrong' });
       return;
     }
     if (event.data?.id === undefined && event.data?.external_reference === undefined) {
-      door.runtime.count('events', 'no_order');
+      door.ports.count('events', 'no_order');
       tell(200, { received: true });
       return;
     }
     if (!verified && (await isFull())) {
-      door.runtime.count('events', 'shed');
+      door.ports.count('events', 'shed');
       const message = 'Too many events wait; send it again later';
       tell(503, { error: 'unavailable', message }, { 'retry-after': RETRY_AFTER_S });
       return;
     }
     await keep(door, event, verified);
-    door.runtime.failpoint('event.received');
+    door.ports.memory.failpoint('event.received');
     tell(200, { received: true });
     door.eventsWaiting();
   });
@@ -102,11 +102,11 @@ function isVerified(
   return verified;
 }
 
-async function keep({ runtime }: WebhookDoor, event: OrderEvent, verified: boolean): Promise<void> {
-  runtime.count('events', verified ? 'verified' : 'unverified');
-  runtime.failpoint('event.before_inbox');
-  await runtime.store.receiveEvent({
-    received_at: runtime.clock.now(),
+async function keep({ ports }: WebhookDoor, event: OrderEvent, verified: boolean): Promise<void> {
+  ports.count('events', verified ? 'verified' : 'unverified');
+  ports.memory.failpoint('event.before_inbox');
+  await ports.store.receiveEvent({
+    received_at: ports.clock.now(),
     order_id: event.data?.id ?? null,
     reference: event.data?.external_reference ?? null,
     user_id: event.user_id ?? null,
@@ -116,14 +116,14 @@ async function keep({ runtime }: WebhookDoor, event: OrderEvent, verified: boole
 }
 
 /** Whether more wait than may; parked events count, because they wait for their order. */
-function watchInbox({ runtime, waiting_limit }: WebhookDoor): () => Promise<boolean> {
+function watchInbox({ ports, waiting_limit }: WebhookDoor): () => Promise<boolean> {
   let full = false;
   let counted_at = Number.NEGATIVE_INFINITY;
   return async () => {
-    const now = runtime.clock.now();
+    const now = ports.clock.now();
     if (Math.abs(now - counted_at) < COUNT_KEPT_MS) return full;
     counted_at = now;
-    full = (await runtime.store.counts()).events_waiting >= waiting_limit;
+    full = (await ports.store.counts()).events_waiting >= waiting_limit;
     return full;
   };
 }

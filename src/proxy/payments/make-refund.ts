@@ -7,7 +7,7 @@ import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import { type Answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import { markHeard } from '../sales/acknowledgement.ts';
 import { reportContradiction } from '../sales/contradiction.ts';
 import type { Link } from '../sales/link.ts';
@@ -36,19 +36,19 @@ const SHORTEST_REFUND_MS = 250;
  * @param asked_minor minor units.
  * @throws PuenteError refused, while there is no room for its row; Error for a link whose order is not known, a defect.
  */
-export function makeRefund(runtime: Runtime, call: LegacyCall, link: Link, asked_minor: number | null): Promise<Made> {
-  return runtime.serial.run(link.legacy_id, () => refundNow(runtime, call, link, asked_minor));
+export function makeRefund(ports: Ports, call: LegacyCall, link: Link, asked_minor: number | null): Promise<Made> {
+  return ports.memory.mutex.run(link.legacy_id, () => refundNow(ports, call, link, asked_minor));
 }
 
 /**
  * An answer about a made refund, and the mark that it has left whole: without it the same call is the repetition of one whose answer
  * was lost for longer (`reliability.md` §3.9).
  */
-export function tellRefund(runtime: Runtime, refund: Refund, answer: Answered): Answered {
+export function tellRefund(ports: Ports, refund: Refund, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     try {
       if (whole && refund.told_at === null) {
-        await runtime.store.saveRefund(refund, { told_at: runtime.clock.now() });
+        await ports.store.saveRefund(refund, { told_at: ports.clock.now() });
       }
     } catch (error) {
       // Another answer about the same refund has left meanwhile, and said so.
@@ -58,43 +58,43 @@ export function tellRefund(runtime: Runtime, refund: Refund, answer: Answered): 
   return { ...answer, over };
 }
 
-async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_minor: number | null): Promise<Made> {
-  const deadline = call.received_at + runtime.settings.create.deadline_ms;
-  if (deadline - runtime.clock.now() < SHORTEST_REFUND_MS) return told(call, 'unavailable');
+async function refundNow(ports: Ports, call: LegacyCall, named: Link, asked_minor: number | null): Promise<Made> {
+  const deadline = call.received_at + ports.settings.create.deadline_ms;
+  if (deadline - ports.clock.now() < SHORTEST_REFUND_MS) return told(call, 'unavailable');
   const { order_id } = named;
-  const { join_window_ms } = runtime.settings.create;
+  const { join_window_ms } = ports.settings.create;
   if (order_id === null) throw new Error(`the link ${named.legacy_id} has no order to refund`);
-  const { exponent } = runtime.tables.site(call.merchant.site);
+  const { exponent } = ports.tables.site(call.merchant.site);
   const plan = { token: call.token, exponent, deadline };
   // What was refunded before must be known, or an unknown outcome could not be told from it afterwards.
-  const { link: seen_link, settled } = await lookAtOrder(runtime, named, plan);
-  const link = await markHeard(runtime, seen_link);
+  const { link: seen_link, settled } = await lookAtOrder(ports, named, plan);
+  const link = await markHeard(ports, seen_link);
   // What is stored never goes back, as a read that lags does.
   const sums = sumsOf(link.order, link.amount_minor, exponent);
-  const asked = newRefund(runtime, call, link, asked_minor, sums);
+  const asked = newRefund(ports, call, link, asked_minor, sums);
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
-  await expectRefund(runtime, link);
-  const { opened, refund } = await runtime.store.openRefund(asked, (earlier) => {
-    seen.recognised = recognise(earlier, asked, settled?.id ?? null, join_window_ms, (one) => ageOf(runtime, one));
+  await expectRefund(ports, link);
+  const { opened, refund } = await ports.store.openRefund(asked, (earlier) => {
+    seen.recognised = recognise(earlier, asked, settled?.id ?? null, join_window_ms, (one) => ageOf(ports, one));
     if (seen.recognised.kind !== 'new') return seen.recognised.refund;
-    needRoom(runtime);
+    needRoom(ports);
     return 'open';
   });
-  if (opened) runtime.asked.set(refund.id, tickOf(runtime.clock));
+  if (opened) ports.memory.asked.set(refund.id, tickOf(ports.clock));
   const { recognised } = seen;
   if (recognised.kind === 'key_reused') return told(call, 'key_reused');
   if (recognised.kind === 'in_progress') return told(call, 'refund_in_progress');
   if (refund.state === 'DONE' && refund.told_at !== null && refund.client_key === null)
-    markLimitation(runtime.exchange(), 'LIM-59');
+    markLimitation(ports.exchange, 'LIM-59');
   if (refund.state === 'DONE') return { kind: 'made', refund, link };
-  if (!opened && !mayRepeat(runtime, refund)) return told(call, 'outcome_unknown');
-  runtime.failpoint('refund.row_written');
+  if (!opened && !mayRepeat(ports, refund)) return told(call, 'outcome_unknown');
+  ports.memory.failpoint('refund.row_written');
   try {
-    return await sendRefund(runtime, call, { refund, link, order_id, plan, repeated: !opened });
+    return await sendRefund(ports, call, { refund, link, order_id, plan, repeated: !opened });
   } catch (error) {
     // The bytes may have left, and the row is durable: the next look at the order finds what became of it.
     if (!(error instanceof PuenteError) || error.code === 'refused') throw error;
-    runtime.log.error('refund: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
+    ports.log.error('refund: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
     return told(call, 'outcome_unknown');
   }
 }
@@ -103,10 +103,10 @@ async function refundNow(runtime: Runtime, call: LegacyCall, named: Link, asked_
  * How long ago a refund was asked for: of one that this process was asked for, by the clock that nobody can set. One set
  * forward would make a new refund of a repetition (`reliability.md` F47).
  */
-function ageOf(runtime: Runtime, { id, created_at }: Refund): number {
-  const age_ms = runtime.clock.now() - created_at;
-  const asked_ms = runtime.asked.get(id);
-  return asked_ms === undefined ? age_ms : Math.min(age_ms, tickOf(runtime.clock) - asked_ms);
+function ageOf(ports: Ports, { id, created_at }: Refund): number {
+  const age_ms = ports.clock.now() - created_at;
+  const asked_ms = ports.memory.asked.get(id);
+  return asked_ms === undefined ? age_ms : Math.min(age_ms, tickOf(ports.clock) - asked_ms);
 }
 
 interface Sending {
@@ -118,91 +118,91 @@ interface Sending {
 }
 
 /** Sends it once, and commits what came of it before the till is told. */
-async function sendRefund(runtime: Runtime, call: LegacyCall, sending: Sending): Promise<Made> {
+async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Promise<Made> {
   const { refund, link, order_id, plan, repeated } = sending;
-  const outcome = await post(runtime, call, sending);
-  runtime.failpoint('refund.answer_read');
+  const outcome = await post(ports, call, sending);
+  ports.memory.failpoint('refund.answer_read');
   const asked = { amount_minor: refund.amount_minor, transaction_id: link.order?.transactions?.payments?.[0]?.id };
   const verdict = judgeRefund(outcome, order_id, asked, plan.exponent, repeated);
   if (verdict.kind === 'made') {
-    const saved = await runtime.store.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
-    runtime.failpoint('refund.settled');
+    const saved = await ports.store.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
+    ports.memory.failpoint('refund.settled');
     // Merchant orders and notices follow the order.
-    const seen = await lookAtOrder(runtime, link, plan);
+    const seen = await lookAtOrder(ports, link, plan);
     return { kind: 'made', refund: saved, link: seen.link };
   }
   if (verdict.kind !== 'unknown') {
     const state = verdict.kind === 'refused' ? 'REFUSED' : 'NOT_SENT';
-    await runtime.store.saveRefund(refund, { state });
-    return { kind: 'answer', answer: await upstreamRefusal(runtime, call, 'refund', outcome) };
+    await ports.store.saveRefund(refund, { state });
+    return { kind: 'answer', answer: await upstreamRefusal(ports, call, 'refund', outcome) };
   }
   if (verdict.other) {
     const contradiction = { what: 'refund', said: say('contradiction.refund', {}) } as const;
-    await reportContradiction(runtime, link, order_id, contradiction, `refund ${refund.id}`);
+    await reportContradiction(ports, link, order_id, contradiction, `refund ${refund.id}`);
   }
-  return findOut(runtime, call, sending, outcome, verdict.contradicted);
+  return findOut(ports, call, sending, outcome, verdict.contradicted);
 }
 
 /** The order decides; what it doesn't show may still happen, and is left in doubt. */
 async function findOut(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   { refund, link, plan }: Sending,
   outcome: UpstreamOutcome,
   contradicted: boolean,
 ): Promise<Made> {
   const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
-  runtime.log.warn('refund: outcome not known', { legacy_id: link.legacy_id, cause });
-  if (outcome.kind === 'answered' && outcome.status === 401) await upstreamRefusal(runtime, call, 'refund', outcome);
-  const seen = await lookAtOrder(runtime, link, plan);
+  ports.log.warn('refund: outcome not known', { legacy_id: link.legacy_id, cause });
+  if (outcome.kind === 'answered' && outcome.status === 401) await upstreamRefusal(ports, call, 'refund', outcome);
+  const seen = await lookAtOrder(ports, link, plan);
   if (seen.settled?.state === 'DONE') return { kind: 'made', refund: seen.settled, link: seen.link };
   if (contradicted && seen.order !== null && seen.settled === null) {
-    await runtime.store.saveRefund(refund, { state: 'REFUSED' });
-    return { kind: 'answer', answer: await upstreamRefusal(runtime, call, 'refund', outcome) };
+    await ports.store.saveRefund(refund, { state: 'REFUSED' });
+    return { kind: 'answer', answer: await upstreamRefusal(ports, call, 'refund', outcome) };
   }
-  if (seen.settled === null) await runtime.store.saveRefund(refund, { state: 'IN_DOUBT' });
+  if (seen.settled === null) await ports.store.saveRefund(refund, { state: 'IN_DOUBT' });
   return told(call, 'outcome_unknown');
 }
 
 /** `POST /v1/orders/{id}/refund` with the key and the bytes of the row, the same at every repeat, until upstream can do it. */
-function post(runtime: Runtime, call: LegacyCall, sending: Sending): Promise<UpstreamOutcome> {
+function post(ports: Ports, call: LegacyCall, sending: Sending): Promise<UpstreamOutcome> {
   const { refund, link, order_id, plan } = sending;
   const { amount_minor, idempotency_key } = refund;
   const transaction_id = link.order?.transactions?.payments?.[0]?.id;
   const part = amount_minor === null ? {} : { refund_minor: amount_minor, transaction_id };
-  const { value } = runtime.tables.request(
+  const { value } = ports.tables.request(
     call.operation,
     { path: call.path, query: call.query, headers: call.headers, body: call.body },
-    { ...merchantContext(runtime, call.merchant), order_id, ...part },
+    { ...merchantContext(ports, call.merchant), order_id, ...part },
   );
   const body = value.body === undefined ? {} : { body: Buffer.from(stringifyJson(value.body), 'utf8') };
-  return sendUntilReady(runtime, plan.deadline, () => {
-    const left_ms = Math.max(plan.deadline - runtime.clock.now(), SHORTEST_REFUND_MS);
-    return runtime.upstream.send({
+  return sendUntilReady(ports, plan.deadline, () => {
+    const left_ms = Math.max(plan.deadline - ports.clock.now(), SHORTEST_REFUND_MS);
+    return ports.upstreams.orders.send({
       ...routeOf('refund', order_id),
       ...body,
       token: call.token,
       idempotency_key,
-      timeout_ms: Math.min(left_ms, runtime.settings.create.attempt_timeout_ms),
+      timeout_ms: Math.min(left_ms, ports.settings.create.attempt_timeout_ms),
     });
   });
 }
 
-function newRefund(runtime: Runtime, call: LegacyCall, link: Link, asked_minor: number | null, sums: Sums): Refund {
-  const now = runtime.clock.now();
+function newRefund(ports: Ports, call: LegacyCall, link: Link, asked_minor: number | null, sums: Sums): Refund {
+  const now = ports.clock.now();
   const client_key = call.headers['x-idempotency-key'];
   const payment_id = link.payment_id ?? '';
   return {
-    id: runtime.ids.legacyId(now),
-    number: runtime.ids.number(now),
+    id: ports.memory.ids.legacyId(now),
+    number: ports.memory.ids.number(now),
     legacy_id: link.legacy_id,
     merchant_id: link.merchant_id,
     payment_id,
-    client_key: client_key === undefined ? null : runtime.vault.keyed('client-key', client_key),
+    client_key: client_key === undefined ? null : ports.vault.keyed('client-key', client_key),
     fingerprint: createHash('sha256').update(`refund ${payment_id} ${asked_minor}`).digest('base64url'),
     amount_minor: asked_minor === null || isEverything(asked_minor, sums) ? null : asked_minor,
     refunded_before_minor: sums.refunded_minor,
-    idempotency_key: runtime.ids.idempotencyKey(),
+    idempotency_key: ports.memory.ids.idempotencyKey(),
     state: 'SENDING',
     upstream_id: null,
     reference_id: null,

@@ -1,7 +1,7 @@
 /** Whose a payment is that the service names: that of one of our links, also before the link has seen it. */
 import { payment as paymentSchema } from '../../contract/payments.ts';
+import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Link } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
 import type { Secret } from '../secret.ts';
@@ -22,29 +22,29 @@ const TRAITS_FRESH_MS = 60 * 60_000;
  * @param token accepted as this merchant's. @param payment_id digits.
  */
 export async function findUnseenPayment(
-  runtime: Runtime,
+  ports: Ports,
   token: Secret,
   merchant_id: string,
   payment_id: string,
 ): Promise<Link | null> {
-  const { at, traits } = await readTraits(runtime, token, merchant_id, payment_id);
-  const seen = traits === null ? null : await linkOfPayment(runtime, token, merchant_id, traits, at);
+  const { at, traits } = await readTraits(ports, token, merchant_id, payment_id);
+  const seen = traits === null ? null : await linkOfPayment(ports, token, merchant_id, traits, at);
   if (seen === null) return null;
-  const link = seen.payment_id === payment_id ? seen : await refreshLink(runtime, seen, token);
+  const link = seen.payment_id === payment_id ? seen : await refreshLink(ports, seen, token);
   // Of several attempts at one sale only the one that its order names is the sale's.
   return link.payment_id === payment_id ? link : null;
 }
 
 async function readTraits(
-  runtime: Runtime,
+  ports: Ports,
   token: Secret,
   merchant_id: string,
   payment_id: string,
 ): Promise<{ at: number; traits: PaymentTraits | null }> {
-  const { reads } = runtime.settings;
-  const at = runtime.clock.now();
+  const { reads } = ports.settings;
+  const at = ports.clock.now();
   const ask = async (): Promise<{ at: number; status: number | null; traits: PaymentTraits | null }> => {
-    const outcome = await runtime.upstream.send({
+    const outcome = await ports.upstreams.orders.send({
       name: 'payment',
       method: 'GET',
       path: `/v1/payments/${payment_id}`,
@@ -52,12 +52,12 @@ async function readTraits(
       timeout_ms: reads.timeout_ms,
     });
     if (outcome.kind !== 'answered') return { at, status: null, traits: null };
-    if (outcome.status === 401) await distrust(runtime, token);
+    if (outcome.status === 401) await distrust(ports, token);
     const parsed = outcome.status === 200 ? paymentSchema.safeParse(outcome.body) : null;
     const isIt = parsed?.success === true && String(parsed.data.id) === payment_id;
     return { at, status: outcome.status, traits: isIt ? traitsOf(parsed.data) : null };
   };
-  return runtime.cache.get(`payment owner ${merchant_id} ${payment_id}`, at, TRAITS_FRESH_MS, ask, (one) =>
+  return ports.memory.cache.get(`payment owner ${merchant_id} ${payment_id}`, at, TRAITS_FRESH_MS, ask, (one) =>
     one.status === 404 ? reads.search_fresh_ms : one.traits !== null,
   );
 }
@@ -76,18 +76,18 @@ function orderIdOf(order: unknown): unknown {
  * @param known_at epoch ms when the payment was asked for: an order read since then has told what there is.
  */
 export async function linkOfPayment(
-  runtime: Runtime,
+  ports: Ports,
   token: Secret,
   merchant_id: string,
   payment: PaymentTraits,
   known_at: number,
 ): Promise<Link | null> {
-  const { store } = runtime;
+  const { store } = ports;
   const paid = await store.linkByPayment(String(payment.id));
   if (paid !== null) return paid.merchant_id === merchant_id ? paid : null;
   const order_id = orderIdOf(payment.order);
   const ordered = typeof order_id === 'string' ? await store.linkByOrder(order_id) : null;
-  if (ordered?.merchant_id === merchant_id) return withPayment(runtime, token, ordered, payment, known_at);
+  if (ordered?.merchant_id === merchant_id) return withPayment(ports, token, ordered, payment, known_at);
   const { external_reference } = payment;
   if (typeof external_reference !== 'string') return null;
   const link = await store.linkByReference(merchant_id, external_reference);
@@ -95,17 +95,18 @@ export async function linkOfPayment(
   const isDerived = external_reference !== link.client_reference;
   // A reference of the client's own may have been used elsewhere before: then the order has to name this payment.
   if (!isDerived && (link.state !== 'LIVE' || link.payment_id !== null)) return null;
-  const seen = await withPayment(runtime, token, link, payment, known_at);
+  const seen = await withPayment(ports, token, link, payment, known_at);
   return isDerived || seen.payment_id === String(payment.id) ? seen : null;
 }
 
 async function withPayment(
-  runtime: Runtime,
+  ports: Ports,
   token: Secret,
   link: Link,
   payment: PaymentTraits,
   known_at: number,
 ): Promise<Link> {
-  if (link.payment_id === String(payment.id) || runtime.reads.last(link.order_id ?? '') >= known_at) return link;
-  return refreshLink(runtime, link, token, { force: true });
+  if (link.payment_id === String(payment.id) || ports.memory.sales.reads.last(link.order_id ?? '') >= known_at)
+    return link;
+  return refreshLink(ports, link, token, { force: true });
 }

@@ -5,8 +5,8 @@ import type { MappingContext } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import { noteRead } from '../sales/acknowledgement.ts';
 import { paymentContradictionIn, reportContradiction } from '../sales/contradiction.ts';
 import type { Link } from '../sales/link.ts';
@@ -17,14 +17,14 @@ import { hasDoubt, lookAtOrder } from './refund-recovery.ts';
 import { refundsOfOrder, withOwnDates } from './refund-view.ts';
 
 /** `GET /v1/payments/{id}`; the service's errors are told as they came. */
-export async function getPayment(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+export async function getPayment(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   if (call.link === null) return { kind: 'carry' };
-  const link = await settledLink(runtime, call, call.link);
-  const read = await readPayment(runtime, call, link, runtime.settings.reads.fresh_ms);
+  const link = await settledLink(ports, call, call.link);
+  const read = await readPayment(ports, call, link, ports.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;
-  await noteRead(runtime, link);
-  if (read.kind === 'missing') return answered(200, await tellFromOrder(runtime, call, link));
-  return answered(200, await ownView(runtime, call, link, read.payment));
+  await noteRead(ports, link);
+  if (read.kind === 'missing') return answered(200, await tellFromOrder(ports, call, link));
+  return answered(200, await ownView(ports, call, link, read.payment));
 }
 
 // A payment of ours as the till sees it: the real one with the till's own reference, or else what its order says.
@@ -36,35 +36,30 @@ export type PaymentRead =
   | { kind: 'failed'; answer: Answered };
 
 /** The payment for a caller who needs it, whatever can be read: the real one, or told from its order. */
-export async function showPayment(runtime: Runtime, call: LegacyCall, link: Link, fresh_ms: number): Promise<unknown> {
-  const read = await readPayment(runtime, call, link, fresh_ms);
-  return read.kind === 'real' ? ownView(runtime, call, link, read.payment) : tellFromOrder(runtime, call, link);
+export async function showPayment(ports: Ports, call: LegacyCall, link: Link, fresh_ms: number): Promise<unknown> {
+  const read = await readPayment(ports, call, link, fresh_ms);
+  return read.kind === 'real' ? ownView(ports, call, link, read.payment) : tellFromOrder(ports, call, link);
 }
 
 /**
  * `GET /v1/payments/{id}` upstream; kept for each state of the order, so that what an event tells is read anew.
  * @param fresh_ms how old an answer may be.
  */
-export async function readPayment(
-  runtime: Runtime,
-  call: LegacyCall,
-  link: Link,
-  fresh_ms: number,
-): Promise<PaymentRead> {
+export async function readPayment(ports: Ports, call: LegacyCall, link: Link, fresh_ms: number): Promise<PaymentRead> {
   const { payment_id, order_version } = link;
   if (payment_id === null || isMintedPayment(payment_id)) return { kind: 'missing' };
   const ask = (): Promise<UpstreamOutcome> =>
-    runtime.upstream.send({
+    ports.upstreams.orders.send({
       name: 'payment',
       method: 'GET',
       path: `/v1/payments/${payment_id}`,
       token: call.token,
-      timeout_ms: runtime.settings.reads.timeout_ms,
+      timeout_ms: ports.settings.reads.timeout_ms,
     });
   const isKept = (one: UpstreamOutcome): boolean =>
     one.kind === 'answered' && (one.status === 200 || one.status === 404);
   const key = `payment ${link.merchant_id} ${payment_id} ${order_version}`;
-  const outcome = await runtime.cache.get(key, runtime.clock.now(), fresh_ms, ask, isKept);
+  const outcome = await ports.memory.cache.get(key, ports.clock.now(), fresh_ms, ask, isKept);
   if (outcome.kind === 'answered' && outcome.status === 404) return { kind: 'missing' };
   if (outcome.kind === 'answered' && outcome.status === 200) {
     const parsed = paymentSchema.safeParse(outcome.body);
@@ -72,28 +67,28 @@ export async function readPayment(
     // The body itself is told on, so that its keys keep their order and its numbers their text.
     if (!isIt) return { kind: 'failed', answer: refused(call.operation.family, 'unavailable') };
     const payment = outcome.body as Record<string, unknown>;
-    if (!(await isContradicting(runtime, link, payment))) return { kind: 'real', payment };
+    if (!(await isContradicting(ports, link, payment))) return { kind: 'real', payment };
     return { kind: 'failed', answer: refused(call.operation.family, 'outcome_unknown') };
   }
-  return { kind: 'failed', answer: await asUpstreamSays(runtime, call, outcome) };
+  return { kind: 'failed', answer: await asUpstreamSays(ports, call, outcome) };
 }
 
 /** True for a payment that is another sale's, although it has the number of this one's: reported, and not shown. */
-async function isContradicting(runtime: Runtime, link: Link, payment: Record<string, unknown>): Promise<boolean> {
+async function isContradicting(ports: Ports, link: Link, payment: Record<string, unknown>): Promise<boolean> {
   const key = `payment ${link.legacy_id}`;
   const contradiction = paymentContradictionIn(link, payment);
-  if (contradiction === null) runtime.contradicted.delete(key);
-  else await reportContradiction(runtime, link, link.order_id, contradiction, key);
+  if (contradiction === null) ports.memory.sales.contradicted.delete(key);
+  else await reportContradiction(ports, link, link.order_id, contradiction, key);
   return contradiction !== null;
 }
 
 /** The service's own error, in its own words: both sides of Puente speak the same family here. */
-export async function asUpstreamSays(runtime: Runtime, call: LegacyCall, outcome: UpstreamOutcome): Promise<Answered> {
+export async function asUpstreamSays(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<Answered> {
   const { family } = call.operation;
   if (outcome.kind === 'not_sent') return refused(family, 'bad_gateway');
   if (outcome.kind === 'broken' || outcome.status < 400) return refused(family, 'unavailable');
   const { status, body, retry_after_ms } = outcome;
-  if (status === 401) await distrust(runtime, call.token);
+  if (status === 401) await distrust(ports, call.token);
   if (body === undefined) return refused(family, 'unavailable');
   if (retry_after_ms === null) return answered(status, body);
   return answered(status, body, { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) });
@@ -101,48 +96,48 @@ export async function asUpstreamSays(runtime: Runtime, call: LegacyCall, outcome
 
 /** A real payment with what is the till's own instead of what went upstream; key order kept. */
 export async function ownView(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   link: Link,
   real: Record<string, unknown>,
 ): Promise<Record<string, unknown>> {
   // Its `order` has a number that is no merchant order; that of a QR sale is one.
-  if (link.family === 'point') markLimitation(runtime.exchange(), 'LIM-08');
+  if (link.family === 'point') markLimitation(ports.exchange, 'LIM-08');
   const { id } = (real.order ?? {}) as { id?: unknown }; // any JSON object, or null
-  const context = paymentContext(runtime, call, link, id);
-  const { value } = runtime.tables.answer(call.operation, real, context);
+  const context = paymentContext(ports, call, link, id);
+  const { value } = ports.tables.answer(call.operation, real, context);
   const own = { ...real, ...(value.body as Record<string, unknown>) }; // the table has just checked it
-  if (real.refunds !== undefined) own.refunds = await withOwnDates(runtime, call, link, real.refunds);
+  if (real.refunds !== undefined) own.refunds = await withOwnDates(ports, call, link, real.refunds);
   return own;
 }
 
 /** Where the service has no such payment: the order's word for it. */
-export async function tellFromOrder(runtime: Runtime, call: LegacyCall, link: Link): Promise<unknown> {
-  const current = link.state === 'LIVE' ? await readLink(runtime, link, call.token) : link;
-  const refunds = await refundsOfOrder(runtime, call, current);
-  const context = { ...paymentContext(runtime, call, current), refunds };
-  return runtime.tables.payment(current.order ?? {}, context).value.body;
+export async function tellFromOrder(ports: Ports, call: LegacyCall, link: Link): Promise<unknown> {
+  const current = link.state === 'LIVE' ? await readLink(ports, link, call.token) : link;
+  const refunds = await refundsOfOrder(ports, call, current);
+  const context = { ...paymentContext(ports, call, current), refunds };
+  return ports.tables.payment(current.order ?? {}, context).value.body;
 }
 
 /** The link, with a refund in doubt settled by a look at its order; not while one is being made. */
-export async function settledLink(runtime: Runtime, call: LegacyCall, link: Link): Promise<Link> {
-  if (runtime.serial.busy(link.legacy_id) || !(await hasDoubt(runtime, link))) return link;
-  const { exponent } = runtime.tables.site(call.merchant.site);
-  const deadline = call.received_at + runtime.settings.create.deadline_ms;
-  return runtime.serial.run(link.legacy_id, async () => {
-    const seen = await lookAtOrder(runtime, link, { token: call.token, exponent, deadline });
+export async function settledLink(ports: Ports, call: LegacyCall, link: Link): Promise<Link> {
+  if (ports.memory.mutex.busy(link.legacy_id) || !(await hasDoubt(ports, link))) return link;
+  const { exponent } = ports.tables.site(call.merchant.site);
+  const deadline = call.received_at + ports.settings.create.deadline_ms;
+  return ports.memory.mutex.run(link.legacy_id, async () => {
+    const seen = await lookAtOrder(ports, link, { token: call.token, exponent, deadline });
     return seen.link;
   });
 }
 
 /** @param real_id `order.id` of the real payment. */
-function paymentContext(runtime: Runtime, call: LegacyCall, link: Link, real_id?: unknown): MappingContext {
+function paymentContext(ports: Ports, call: LegacyCall, link: Link, real_id?: unknown): MappingContext {
   return {
-    ...merchantContext(runtime, call.merchant),
+    ...merchantContext(ports, call.merchant),
     merchant_id: Number(link.merchant_id),
     payment_id: Number(link.payment_id),
     client_reference: link.client_reference,
-    currency: runtime.tables.site(call.merchant.site).currency,
+    currency: ports.tables.site(call.merchant.site).currency,
     amount_minor: link.amount_minor,
     created_at: link.created_at,
     payment_order: { type: 'mercadopago', id: orderNumberOf(link, real_id) },

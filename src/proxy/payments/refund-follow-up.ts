@@ -1,5 +1,5 @@
+import type { Ports } from '../ports.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Link } from '../sales/link.ts';
 import { changeLink } from '../sales/settle.ts';
 import { isOpen, type Refund, sumsOf } from './refund-decisions.ts';
@@ -12,31 +12,31 @@ const LONGEST_PAUSE_MS = 15 * 60_000;
 const GIVEN_UP_AFTER_MS = 24 * 60 * 60_000;
 
 /** Before a refund is written down: its order is looked at later, whatever becomes of this call and this process. */
-export async function expectRefund(runtime: Runtime, link: Link): Promise<void> {
-  await changeLink(runtime, link, () => ({ change: { next_check_at: runtime.clock.now() + FIRST_LOOK_MS } }));
+export async function expectRefund(ports: Ports, link: Link): Promise<void> {
+  await changeLink(ports, link, () => ({ change: { next_check_at: ports.clock.now() + FIRST_LOOK_MS } }));
 }
 
 /** Looks at the order of a link that is over, until it shows what was refunded. The caller holds the link's serial. */
-export async function lookAfterRefunds(runtime: Runtime, link: Link): Promise<void> {
-  const token = await credentialOf(runtime, link.merchant_id);
-  const { exponent } = runtime.tables.site((await runtime.store.merchant(link.merchant_id))?.site ?? null);
-  const deadline = runtime.clock.now() + runtime.settings.create.deadline_ms;
-  const isDue = (await unseenRefunds(runtime, link, exponent)).length > 0;
+export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> {
+  const token = await credentialOf(ports, link.merchant_id);
+  const { exponent } = ports.tables.site((await ports.store.merchant(link.merchant_id))?.site ?? null);
+  const deadline = ports.clock.now() + ports.settings.create.deadline_ms;
+  const isDue = (await unseenRefunds(ports, link, exponent)).length > 0;
   const seen =
-    isDue && token !== null ? await lookAtOrder(runtime, link, { token, exponent, deadline }) : { link, order: null };
-  const left = isDue ? await unseenRefunds(runtime, seen.link, exponent) : [];
-  const age_ms = runtime.clock.now() - Math.max(...left.map(({ created_at }) => created_at));
+    isDue && token !== null ? await lookAtOrder(ports, link, { token, exponent, deadline }) : { link, order: null };
+  const left = isDue ? await unseenRefunds(ports, seen.link, exponent) : [];
+  const age_ms = ports.clock.now() - Math.max(...left.map(({ created_at }) => created_at));
   // Its age alone may be a clock that was set forward, and what is in doubt holds its payment.
   const isOver = age_ms >= GIVEN_UP_AFTER_MS && seen.order !== null && !left.some(isOpen);
-  const next_check_at = left.length === 0 || isOver ? null : runtime.clock.now() + pauseAfter(age_ms);
-  await changeLink(runtime, seen.link, () => ({ change: { next_check_at } }));
+  const next_check_at = left.length === 0 || isOver ? null : ports.clock.now() + pauseAfter(age_ms);
+  await changeLink(ports, seen.link, () => ({ change: { next_check_at } }));
 }
 
 /** Refunds without an outcome, and those that were made and don't show yet. */
-async function unseenRefunds(runtime: Runtime, link: Link, exponent: number): Promise<Refund[]> {
+async function unseenRefunds(ports: Ports, link: Link, exponent: number): Promise<Refund[]> {
   const { refunded_minor } = sumsOf(link.order, link.amount_minor, exponent);
   const isShown = (one: Refund): boolean => refunded_minor >= one.refunded_before_minor + (one.refunded_minor ?? 0);
-  return (await runtime.store.refunds(link.legacy_id)).filter(
+  return (await ports.store.refunds(link.legacy_id)).filter(
     (one) => isOpen(one) || (one.state === 'DONE' && !isShown(one)),
   );
 }

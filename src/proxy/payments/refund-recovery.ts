@@ -1,8 +1,8 @@
 /** Settling refunds in doubt by reading their order (`reliability.md` §3.9). */
 import type { Order } from '../../contract/orders.ts';
 import { tickOf } from '../clock.ts';
+import type { Ports } from '../ports.ts';
 import { LATE_EFFECT_MS } from '../records/routing.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Link } from '../sales/link.ts';
 import { readOrder } from '../sales/refresh.ts';
 import { applyOrder } from '../sales/settle.ts';
@@ -26,61 +26,56 @@ export interface LookPlan {
 }
 
 /** Reads the order now, moves the link to it, and settles a refund in doubt that the order shows, or never showed. */
-export async function lookAtOrder(runtime: Runtime, link: Link, plan: LookPlan): Promise<Look> {
+export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Promise<Look> {
   const { order_id } = link;
   if (order_id === null) return { link, order: null, settled: null };
-  const seen = await runtime.serial.run(`order:${order_id}`, async () => {
-    const current = (await runtime.store.link(link.legacy_id)) ?? link;
-    const order = await readOrder(runtime, plan.token, order_id, plan.deadline);
+  const seen = await ports.memory.mutex.run(`order:${order_id}`, async () => {
+    const current = (await ports.store.link(link.legacy_id)) ?? link;
+    const order = await readOrder(ports, plan.token, order_id, plan.deadline);
     if (order === null || order === 'missing') return { link: current, order: null };
-    return { link: await applyOrder(runtime, current, order), order };
+    return { link: await applyOrder(ports, current, order), order };
   });
   if (seen.order === null) return { ...seen, settled: null };
-  return { ...seen, settled: await settleDoubt(runtime, link.legacy_id, seen.order, plan.exponent) };
+  return { ...seen, settled: await settleDoubt(ports, link.legacy_id, seen.order, plan.exponent) };
 }
 
 /** True while a refund of the link has no outcome. */
-export async function hasDoubt(runtime: Runtime, link: Link): Promise<boolean> {
-  return (await runtime.store.refunds(link.legacy_id)).some(isOpen);
+export async function hasDoubt(ports: Ports, link: Link): Promise<boolean> {
+  return (await ports.store.refunds(link.legacy_id)).some(isOpen);
 }
 
 /**
  * One that the order still doesn't show when it may not be repeated any more, and has not for a while, never happened: were
  * it held on, the payment could never be refunded again.
  */
-async function settleDoubt(
-  runtime: Runtime,
-  legacy_id: string,
-  order: Order,
-  exponent: number,
-): Promise<Refund | null> {
-  const refunds = await runtime.store.refunds(legacy_id);
+async function settleDoubt(ports: Ports, legacy_id: string, order: Order, exponent: number): Promise<Refund | null> {
+  const refunds = await ports.store.refunds(legacy_id);
   const doubtful = refunds.find(isOpen);
   if (doubtful === undefined) return null;
   const claimed = refunds.map((one) => one.upstream_id);
   const facts = findRefund(order, doubtful, claimed, exponent);
-  const unseen_ms = facts === null ? unseenFor(runtime, doubtful) : 0;
-  if (facts !== null) return runtime.store.saveRefund(doubtful, { ...facts, state: 'DONE' });
+  const unseen_ms = facts === null ? unseenFor(ports, doubtful) : 0;
+  if (facts !== null) return ports.store.saveRefund(doubtful, { ...facts, state: 'DONE' });
   // Where nothing is left, it neither happened nor can.
-  const isOver = !mayRepeat(runtime, doubtful) && unseen_ms >= LATE_EFFECT_MS;
+  const isOver = !mayRepeat(ports, doubtful) && unseen_ms >= LATE_EFFECT_MS;
   if (!isOver && order.status !== 'refunded') return null;
-  runtime.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
-  return runtime.store.saveRefund(doubtful, { state: 'REFUSED' });
+  ports.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
+  return ports.store.saveRefund(doubtful, { state: 'REFUSED' });
 }
 
 /**
  * How long looks of this process have not shown it, by the clock that nobody can set: one that was set forward or back
  * closes the window at once, while the refund itself may still be on its way (`reliability.md` F47).
  */
-function unseenFor({ clock, missing }: Runtime, { id }: Refund): number {
+function unseenFor({ clock, memory }: Ports, { id }: Refund): number {
   const tick_ms = tickOf(clock);
-  const since_ms = missing.get(id);
-  if (since_ms === undefined) missing.set(id, tick_ms);
+  const since_ms = memory.sales.missing.get(id);
+  if (since_ms === undefined) memory.sales.missing.set(id, tick_ms);
   return tick_ms - (since_ms ?? tick_ms);
 }
 
 /** The same key may be sent again for as long as upstream surely remembers it (`reliability.md` §3.5, retry rules). */
-export function mayRepeat(runtime: Runtime, refund: Refund): boolean {
-  const age_ms = runtime.clock.now() - refund.created_at;
-  return age_ms >= 0 && age_ms < runtime.settings.create.replay_window_ms;
+export function mayRepeat(ports: Ports, refund: Refund): boolean {
+  const age_ms = ports.clock.now() - refund.created_at;
+  return age_ms >= 0 && age_ms < ports.settings.create.replay_window_ms;
 }

@@ -4,27 +4,27 @@ import { decimalText, minorUnits, offsetTime } from '../../mapping/amount.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
+import type { Ports } from '../ports.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Link } from '../sales/link.ts';
 import { factsOf, findRefund, isOpen, nodesOf, type Refund, type RefundFacts } from './refund-decisions.ts';
 
 /** The refunds of the stored order, oldest first, whoever asked for them. */
-export async function refundsOfOrder(runtime: Runtime, call: LegacyCall, link: Link): Promise<unknown[]> {
-  const { exponent } = runtime.tables.site(call.merchant.site);
+export async function refundsOfOrder(ports: Ports, call: LegacyCall, link: Link): Promise<unknown[]> {
+  const { exponent } = ports.tables.site(call.merchant.site);
   const nodes = nodesOf(link.order);
-  const operation = runtime.tables.operations.find((one) => one.story === 'create_refund');
+  const operation = ports.tables.operations.find((one) => one.story === 'create_refund');
   if (nodes.length === 0 || operation === undefined) return [];
-  const own = await ownRefunds(runtime, link, exponent);
-  const shared = refundContext(runtime, call, link, await nicknameOf(runtime, call));
+  const own = await ownRefunds(ports, link, exponent);
+  const shared = refundContext(ports, call, link, await nicknameOf(ports, call));
   const ownOf = ({ id }: { id?: string | undefined }) =>
     own.find((one) => one.upstream_id !== null && one.upstream_id === id);
-  const others_at = nodes.every(ownOf) ? link.legacy_state_at : await firstRefundedAt(runtime, link);
+  const others_at = nodes.every(ownOf) ? link.legacy_state_at : await firstRefundedAt(ports, link);
   return nodes.map((node) => {
     const row = ownOf(node);
     const number = row?.number ?? mintedNumber(node.id ?? '');
     const at = row?.created_at ?? others_at;
-    return refundBody(runtime, operation, link, { ...factsOf(node, exponent), number, at }, shared);
+    return refundBody(ports, operation, link, { ...factsOf(node, exponent), number, at }, shared);
   });
 }
 
@@ -34,8 +34,8 @@ const REFUNDED: readonly string[] = ['partially_reverted', 'reverted'];
  * When the sale was first seen with a refund, epoch ms: an order gives its refunds no time, and that of its present state moves with
  * the next refund.
  */
-async function firstRefundedAt(runtime: Runtime, link: Link): Promise<number> {
-  const history = await runtime.store.linkHistory(link.legacy_id);
+async function firstRefundedAt(ports: Ports, link: Link): Promise<number> {
+  const history = await ports.store.linkHistory(link.legacy_id);
   return history.find(({ legacy_state }) => REFUNDED.includes(legacy_state))?.at ?? link.legacy_state_at;
 }
 
@@ -44,10 +44,10 @@ async function firstRefundedAt(runtime: Runtime, link: Link): Promise<number> {
  * since it was asked later, or by another clock.
  * @param refunds as the service says them; what is no list stays as it is.
  */
-export async function withOwnDates(runtime: Runtime, call: LegacyCall, link: Link, refunds: unknown): Promise<unknown> {
+export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, refunds: unknown): Promise<unknown> {
   if (!Array.isArray(refunds) || refunds.length === 0) return refunds;
-  const { exponent } = runtime.tables.site(call.merchant.site);
-  const own = await ownRefunds(runtime, link, exponent);
+  const { exponent } = ports.tables.site(call.merchant.site);
+  const own = await ownRefunds(ports, link, exponent);
   const amountOf = (refund: unknown): number =>
     minorUnits(String((refund as { amount?: unknown } | null)?.amount), exponent) ?? 0; // any JSON
   const rows = refunds.map((refund) => {
@@ -69,8 +69,8 @@ export async function withOwnDates(runtime: Runtime, call: LegacyCall, link: Lin
 }
 
 /** The refunds that tills asked for, with the names that upstream has for them, where its order says so before its answer does. */
-async function ownRefunds(runtime: Runtime, link: Link, exponent: number): Promise<Refund[]> {
-  const rows = await runtime.store.refunds(link.legacy_id);
+async function ownRefunds(ports: Ports, link: Link, exponent: number): Promise<Refund[]> {
+  const rows = await ports.store.refunds(link.legacy_id);
   const claimed = rows.map((one) => one.upstream_id);
   return rows.map((row) => {
     const found = isOpen(row) && link.order !== null ? findRefund(link.order, row, claimed, exponent) : null;
@@ -82,14 +82,14 @@ async function ownRefunds(runtime: Runtime, link: Link, exponent: number): Promi
 
 /** @param refund `number`: shown where the service gives none; `at`: epoch ms. */
 export function refundBody(
-  runtime: Runtime,
+  ports: Ports,
   operation: Operation,
   link: Link,
   refund: RefundFacts & { number: number; at: number },
   shared: MappingContext,
 ): unknown {
   const { upstream_id, reference_id, refunded_minor, upstream_status, number, at } = refund;
-  if (upstream_status === 'processing') markLimitation(runtime.exchange(), 'LIM-42');
+  if (upstream_status === 'processing') markLimitation(ports.exchange, 'LIM-42');
   const { exponent } = shared;
   const amount = typeof exponent === 'number' ? decimalText(refunded_minor, exponent) : undefined;
   const node = {
@@ -108,13 +108,13 @@ export function refundBody(
     // An answer that names no amount was one about everything.
     amount_minor: refunded_minor ?? link.amount_minor,
   };
-  return runtime.tables.answer(operation, source, context).value.body;
+  return ports.tables.answer(operation, source, context).value.body;
 }
 
 /** What every refund of a payment is told with. */
-export function refundContext(runtime: Runtime, call: LegacyCall, link: Link, nickname: string): MappingContext {
+export function refundContext(ports: Ports, call: LegacyCall, link: Link, nickname: string): MappingContext {
   return {
-    ...merchantContext(runtime, call.merchant),
+    ...merchantContext(ports, call.merchant),
     merchant_id: Number(link.merchant_id),
     nickname,
     payment_id: Number(link.payment_id),

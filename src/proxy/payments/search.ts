@@ -5,7 +5,7 @@ import { paymentSearch } from '../../contract/payments.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { answered, type LegacyAnswer } from '../http/legacy-answer.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import { noteFound } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
@@ -27,22 +27,22 @@ const DEFAULT_LIMIT = 30;
  * `GET /v1/payments/search`: what legacy finds, each payment of ours in the till's words, and those that legacy can't
  * find because upstream has another reference. Ours stand alone when legacy fails.
  */
-export async function searchPayments(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const search = readPaymentSearch(call.query, runtime.clock.now());
-  const links = search.reference === null ? [] : await ourLinks(runtime, call, search.reference);
+export async function searchPayments(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  const search = readPaymentSearch(call.query, ports.clock.now());
+  const links = search.reference === null ? [] : await ourLinks(ports, call, search.reference);
   const widened = links.length > 0 && search.offset > 0;
-  const asked = await askLegacy(runtime, call, widened ? fromTheFirst(call.query, search) : call.query);
+  const asked = await askLegacy(ports, call, widened ? fromTheFirst(call.query, search) : call.query);
   const found = foundBy(asked.outcome);
-  if (found === null && isRefusal(asked.outcome)) return asUpstreamSays(runtime, call, asked.outcome);
+  if (found === null && isRefusal(asked.outcome)) return asUpstreamSays(ports, call, asked.outcome);
   if (found === null) {
     const cause = asked.outcome.kind === 'answered' ? `status ${asked.outcome.status}` : asked.outcome.cause;
-    runtime.log.warn('search: legacy could not be asked', { merchant: call.merchant.id, cause });
+    ports.log.warn('search: legacy could not be asked', { merchant: call.merchant.id, cause });
   }
-  const theirs = await Promise.all((found?.results ?? []).map((result) => inOurWords(runtime, call, result, asked.at)));
-  await Promise.all(links.map((link) => noteFound(runtime, link)));
+  const theirs = await Promise.all((found?.results ?? []).map((result) => inOurWords(ports, call, result, asked.at)));
+  await Promise.all(links.map((link) => noteFound(ports, link)));
   const missing = links.filter((link) => !theirs.some((one) => String(one.id) === link.payment_id));
-  const ours = await showMissing(runtime, call, search, missing, { found, at: asked.at });
-  if (found === null) return ours.length === 0 ? failure(runtime, call, asked.outcome) : alone(search, ours);
+  const ours = await showMissing(ports, call, search, missing, { found, at: asked.at });
+  if (found === null) return ours.length === 0 ? failure(ports, call, asked.outcome) : alone(search, ours);
   if (ours.length === 0 && !widened) return answered(200, { ...found.body, results: theirs });
   const limit = widened ? (search.limit ?? DEFAULT_LIMIT) : found.paging.limit;
   const { offset } = search;
@@ -52,16 +52,16 @@ export async function searchPayments(runtime: Runtime, call: LegacyCall): Promis
 }
 
 /** Our paid sales with the reference, newest first; the newest live ones are read again, for a poll once in a while. */
-async function ourLinks(runtime: Runtime, call: LegacyCall, reference: string): Promise<Link[]> {
-  const found = await runtime.store.linksByClientReference(call.merchant.id, reference, OURS_AT_MOST + 1);
-  if (found.length > OURS_AT_MOST) markLimitation(runtime.exchange(), 'LIM-45');
+async function ourLinks(ports: Ports, call: LegacyCall, reference: string): Promise<Link[]> {
+  const found = await ports.store.linksByClientReference(call.merchant.id, reference, OURS_AT_MOST + 1);
+  if (found.length > OURS_AT_MOST) markLimitation(ports.exchange, 'LIM-45');
   const links = found.slice(0, OURS_AT_MOST);
-  const fresh_since = runtime.clock.now() - runtime.settings.reads.search_fresh_ms;
+  const fresh_since = ports.clock.now() - ports.settings.reads.search_fresh_ms;
   const stale = links
-    .filter((link) => link.state === 'LIVE' && runtime.reads.last(link.order_id ?? '') <= fresh_since)
+    .filter((link) => link.state === 'LIVE' && ports.memory.sales.reads.last(link.order_id ?? '') <= fresh_since)
     .slice(0, READ_AT_MOST);
   const read = new Map<string, Link>();
-  await Promise.all(stale.map(async (link) => read.set(link.legacy_id, await refreshLink(runtime, link, call.token))));
+  await Promise.all(stale.map(async (link) => read.set(link.legacy_id, await refreshLink(ports, link, call.token))));
   return links.map((link) => read.get(link.legacy_id) ?? link).filter((link) => link.payment_id !== null);
 }
 
@@ -75,19 +75,19 @@ const MOMENTS = ['begin_date', 'end_date'];
 
 /** What legacy says, and when it was asked, epoch ms: kept for each merchant and query, because tills ask every second. */
 function askLegacy(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   query: Record<string, string>,
 ): Promise<{ at: number; outcome: UpstreamOutcome }> {
-  const { reads } = runtime.settings;
-  const at = runtime.clock.now();
-  return runtime.cache.get(
+  const { reads } = ports.settings;
+  const at = ports.clock.now();
+  return ports.memory.cache.get(
     `payments ${call.merchant.id} ${searchKey(query, MOMENTS, reads.search_fresh_ms)}`,
     at,
     reads.search_fresh_ms,
     async () => ({
       at,
-      outcome: await runtime.legacy_upstream.send({
+      outcome: await ports.upstreams.legacy.send({
         name: 'payment_search',
         method: 'GET',
         path: '/v1/payments/search',
@@ -123,21 +123,21 @@ function isRefusal(outcome: UpstreamOutcome): boolean {
 
 /** A result of legacy; one of ours as the till knows it, and as it is now when its order has changed since. */
 async function inOurWords(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   result: ShownPayment,
   asked_at: number,
 ): Promise<ShownPayment> {
-  const link = await linkOfPayment(runtime, call.token, call.merchant.id, result, asked_at);
+  const link = await linkOfPayment(ports, call.token, call.merchant.id, result, asked_at);
   if (link === null) return result;
-  if (link.payment_id !== String(result.id) || link.updated_at < asked_at) return ownView(runtime, call, link, result);
-  const read = await readPayment(runtime, call, link, freshFor(runtime, link));
-  return ownView(runtime, call, link, read.kind === 'real' ? read.payment : result);
+  if (link.payment_id !== String(result.id) || link.updated_at < asked_at) return ownView(ports, call, link, result);
+  const read = await readPayment(ports, call, link, freshFor(ports, link));
+  return ownView(ports, call, link, read.kind === 'real' ? read.payment : result);
 }
 
 /** The payments of ours that the search means and legacy does not list. */
 async function showMissing(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   search: PaymentSearch,
   links: readonly Link[],
@@ -146,21 +146,21 @@ async function showMissing(
   const isWhole = found === null || found.paging.total <= found.results.length;
   const shown = await Promise.all(
     links.map(async (link): Promise<ShownPayment[]> => {
-      const read = await readPayment(runtime, call, link, freshFor(runtime, link));
+      const read = await readPayment(ports, call, link, freshFor(ports, link));
       const isReal = read.kind === 'real';
       const elsewhere = isReal && link.reference_sent === search.reference && link.updated_at < at;
       // Legacy knows it by the same reference, so it stands on another page.
       if (elsewhere && !isWhole) return [];
-      const payment = await (isReal ? ownView(runtime, call, link, read.payment) : tellFromOrder(runtime, call, link));
+      const payment = await (isReal ? ownView(ports, call, link, read.payment) : tellFromOrder(ports, call, link));
       return search.finds(payment as ShownPayment) ? [payment as ShownPayment] : []; // both are objects
     }),
   );
   return shown.flat();
 }
 
-function freshFor(runtime: Runtime, link: Link): number {
-  const age_ms = runtime.clock.now() - link.created_at;
-  return Math.max(runtime.settings.reads.search_fresh_ms, age_ms / FRESH_PART_OF_AGE);
+function freshFor(ports: Ports, link: Link): number {
+  const age_ms = ports.clock.now() - link.created_at;
+  return Math.max(ports.settings.reads.search_fresh_ms, age_ms / FRESH_PART_OF_AGE);
 }
 
 /** Legacy is away or fails: what we know is more than nothing. */
@@ -172,9 +172,9 @@ function alone(search: PaymentSearch, ours: ShownPayment[]): LegacyAnswer {
 }
 
 /** Nothing of ours: legacy's failure reaches the till; what could not be taken in here, such as a huge page, is carried. */
-function failure(runtime: Runtime, call: LegacyCall, outcome: UpstreamOutcome): Promise<LegacyAnswer> | LegacyAnswer {
+function failure(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<LegacyAnswer> | LegacyAnswer {
   const isError = outcome.kind === 'answered' && outcome.status >= 400;
-  return isError ? asUpstreamSays(runtime, call, outcome) : { kind: 'carry' };
+  return isError ? asUpstreamSays(ports, call, outcome) : { kind: 'carry' };
 }
 
 // What a search of payments asks for, and whether a payment of ours is meant: pure (`legacy-qr.md` §3, used filters).
@@ -267,22 +267,22 @@ function rankOf(value: unknown): number | string {
 // The stories of the oldest SDKs' reads: a payment, and a search of payments, as collections (`legacy-qr.md` §3).
 
 /** `GET /collections/{id}` and `/collections/notifications/{id}`: the payment; errors as `/v1/payments/{id}` tells them. */
-export async function getCollection(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const answer = await getPayment(runtime, call);
+export async function getCollection(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  const answer = await getPayment(ports, call);
   if (answer.kind !== 'answer' || answer.status !== 200) return answer;
-  return { ...answer, body: asCollection(runtime, call, answer.body) };
+  return { ...answer, body: asCollection(ports, call, answer.body) };
 }
 
 /** `GET /collections/search`: the search of payments, asked of legacy by its newer path, whose answer has the same page. */
-export async function searchCollections(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const answer = await searchPayments(runtime, call);
+export async function searchCollections(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  const answer = await searchPayments(ports, call);
   if (answer.kind !== 'answer' || answer.status !== 200) return answer;
   const body = answer.body as { results: unknown[] }; // the story has put it together
-  return { ...answer, body: { ...body, results: body.results.map((one) => asCollection(runtime, call, one)) } };
+  return { ...answer, body: { ...body, results: body.results.map((one) => asCollection(ports, call, one)) } };
 }
 
 /** Every field of the payment, and beside them what a collection calls otherwise. */
-function asCollection(runtime: Runtime, call: LegacyCall, payment: unknown): { collection: object } {
-  const { value } = runtime.tables.collection(payment, merchantContext(runtime, call.merchant));
+function asCollection(ports: Ports, call: LegacyCall, payment: unknown): { collection: object } {
+  const { value } = ports.tables.collection(payment, merchantContext(ports, call.merchant));
   return { collection: { ...(payment as object), ...(value.body as object) } }; // the table has just read and written them
 }

@@ -3,7 +3,7 @@ import type { Order } from '../../contract/orders.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import { markHeard } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';
 import { saysNotYet } from '../sales/not-yet.ts';
@@ -17,48 +17,48 @@ const SHORTEST_CANCEL_MS = 250;
 const TERMINAL_PAUSE_MS = 500;
 
 /** `DELETE …/devices/{device}/payment-intents/{id}`. Waits for a create that is still running, then cancels. */
-export async function cancelIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+export async function cancelIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { link } = call;
   if (link === null || link.unit !== call.path.device_id) return refused('point', 'intent_not_cancelable');
-  return runtime.serial.run(link.legacy_id, () => cancelNow(runtime, call, link.legacy_id));
+  return ports.memory.mutex.run(link.legacy_id, () => cancelNow(ports, call, link.legacy_id));
 }
 
 /**
  * `DELETE …/payment-intents/{id}` without the device: no legacy route, but a client calls it and puts up with 404 alone
  * (`legacy-point.md` §1.5). It cancels what can be canceled and answers 404 otherwise (LIM-05).
  */
-export async function cancelWithoutDevice(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+export async function cancelWithoutDevice(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { link } = call;
   if (link === null) return refused('point', 'action_not_supported');
-  const answer = await runtime.serial.run(link.legacy_id, () => cancelNow(runtime, call, link.legacy_id));
+  const answer = await ports.memory.mutex.run(link.legacy_id, () => cancelNow(ports, call, link.legacy_id));
   return answer.kind === 'answer' && answer.status >= 400 && answer.status < 500
     ? refused('point', 'action_not_supported')
     : answer;
 }
 
-async function cancelNow(runtime: Runtime, call: LegacyCall, legacy_id: string): Promise<LegacyAnswer> {
-  const stored = await runtime.store.link(legacy_id);
+async function cancelNow(ports: Ports, call: LegacyCall, legacy_id: string): Promise<LegacyAnswer> {
+  const stored = await ports.store.link(legacy_id);
   if (stored === null) return refused('point', 'intent_not_cancelable');
-  const link = stored.state === 'LIVE' ? await markHeard(runtime, stored) : stored;
+  const link = stored.state === 'LIVE' ? await markHeard(ports, stored) : stored;
   if (link.state === 'SENDING' || link.state === 'IN_DOUBT') return refused('point', 'cancel_blocked');
-  if (link.state !== 'LIVE') return finalAnswer(runtime, call, link);
-  const deadline = call.received_at + runtime.settings.create.deadline_ms;
-  const left_ms = deadline - runtime.clock.now();
+  if (link.state !== 'LIVE') return finalAnswer(ports, call, link);
+  const deadline = call.received_at + ports.settings.create.deadline_ms;
+  const left_ms = deadline - ports.clock.now();
   // A create that took all the time came first: an answer after the till's own limit would reach nobody.
   if (left_ms < SHORTEST_CANCEL_MS) return refused('point', 'unavailable');
-  const allow = call.merchant.settings.cancel_on_terminal ?? runtime.settings.merchants.cancel_on_terminal;
-  const marked = await markSent(runtime, link);
-  const { value } = runtime.tables.request(
+  const allow = call.merchant.settings.cancel_on_terminal ?? ports.settings.merchants.cancel_on_terminal;
+  const marked = await markSent(ports, link);
+  const { value } = ports.tables.request(
     call.operation,
     { path: call.path, query: call.query, headers: call.headers },
     {
-      ...merchantContext(runtime, call.merchant),
+      ...merchantContext(ports, call.merchant),
       order_id: link.order_id,
       ...(allow ? { cancelable_status: 'at_terminal' } : {}),
     },
   );
-  const outcome = await sendCancel(runtime, marked, call.token, value.headers ?? {}, deadline);
-  return judgeCancel(runtime, call, { link: marked, sent_before: link.cancel === 'sent' }, outcome);
+  const outcome = await sendCancel(ports, marked, call.token, value.headers ?? {}, deadline);
+  return judgeCancel(ports, call, { link: marked, sent_before: link.cancel === 'sent' }, outcome);
 }
 
 /**
@@ -66,14 +66,14 @@ async function cancelNow(runtime: Runtime, call: LegacyCall, legacy_id: string):
  * was our doing when an earlier cancel was never acknowledged, or when this one got no clear refusal.
  */
 async function judgeCancel(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   { link, sent_before }: { link: Link; sent_before: boolean },
   outcome: UpstreamOutcome,
 ): Promise<LegacyAnswer> {
   if (outcome.kind === 'answered' && (outcome.status === 200 || outcome.status === 202)) {
     const order = readableOrder(outcome, link.order_id);
-    if (order !== null) return accepted(runtime, call, link, order);
+    if (order !== null) return accepted(ports, call, link, order);
   }
   const known =
     outcome.kind === 'answered' &&
@@ -83,17 +83,17 @@ async function judgeCancel(
     !saysNotYet(outcome);
   const already = outcome.kind === 'answered' && errorCode(outcome.body) === 'order_already_canceled';
   // One call has one deadline: the cancel took its part, and the till doesn't wait longer for the read.
-  const deadline = call.received_at + runtime.settings.create.deadline_ms;
-  const seen = await refreshLink(runtime, link, call.token, { force: true, deadline });
+  const deadline = call.received_at + ports.settings.create.deadline_ms;
+  const seen = await refreshLink(ports, link, call.token, { force: true, deadline });
   const canceled = already || seen.legacy_state === 'CANCELED';
-  if (canceled && (sent_before || !known)) return acknowledged(runtime, call, seen);
+  if (canceled && (sent_before || !known)) return acknowledged(ports, call, seen);
   if (known) {
     // Nothing of ours is under way any more: a later cancel at the terminal is not our doing.
-    await changeLink(runtime, seen, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
-    return upstreamRefusal(runtime, call, 'cancel', outcome);
+    await changeLink(ports, seen, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
+    return upstreamRefusal(ports, call, 'cancel', outcome);
   }
   // The cancel may yet be done, and stays marked as sent: found canceled, it was our doing.
-  if (saysNotYet(outcome)) return upstreamRefusal(runtime, call, 'cancel', outcome);
+  if (saysNotYet(outcome)) return upstreamRefusal(ports, call, 'cancel', outcome);
   if (outcome.kind === 'answered' && outcome.status === 409) return refused('point', 'cancel_blocked');
   return outcome.kind === 'not_sent' ? refused('point', 'bad_gateway') : refused('point', 'outcome_unknown');
 }
@@ -103,14 +103,14 @@ async function judgeCancel(
  * (`orders-api.md` §3.1). The till is told what the order says in the end, and that it is not known where the end does not
  * come in time.
  */
-async function accepted(runtime: Runtime, call: LegacyCall, link: Link, order: Order): Promise<LegacyAnswer> {
-  const deadline = call.received_at + runtime.settings.create.deadline_ms;
-  let seen = await applyOrder(runtime, link, order);
-  while (seen.state === 'LIVE' && runtime.clock.now() + TERMINAL_PAUSE_MS + SHORTEST_CANCEL_MS < deadline) {
-    await runtime.clock.sleep(TERMINAL_PAUSE_MS);
-    seen = await refreshLink(runtime, seen, call.token, { force: true, deadline });
+async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order): Promise<LegacyAnswer> {
+  const deadline = call.received_at + ports.settings.create.deadline_ms;
+  let seen = await applyOrder(ports, link, order);
+  while (seen.state === 'LIVE' && ports.clock.now() + TERMINAL_PAUSE_MS + SHORTEST_CANCEL_MS < deadline) {
+    await ports.clock.sleep(TERMINAL_PAUSE_MS);
+    seen = await refreshLink(ports, seen, call.token, { force: true, deadline });
   }
-  if (seen.legacy_state === 'CANCELED') return acknowledged(runtime, call, seen);
+  if (seen.legacy_state === 'CANCELED') return acknowledged(ports, call, seen);
   return refused('point', seen.state === 'DONE' ? 'cancel_blocked' : 'outcome_unknown');
 }
 
@@ -118,27 +118,27 @@ async function accepted(runtime: Runtime, call: LegacyCall, link: Link, order: O
  * A link that can't be canceled any more; a cancel of ours is a success while its till has not shown that it knows of it: the answer
  * may have been lost (`reliability.md` §3.9, F29).
  */
-async function finalAnswer(runtime: Runtime, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
+async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   if (link.legacy_state === 'CANCELED') {
-    if (link.cancel === 'sent') return acknowledged(runtime, call, link);
+    if (link.cancel === 'sent') return acknowledged(ports, call, link);
     if (link.cancel === null || link.heard_by !== null) return refused('point', 'intent_not_cancelable');
-    markLimitation(runtime.exchange(), 'LIM-90');
-    return canceledAnswer(runtime, call, link);
+    markLimitation(ports.exchange, 'LIM-90');
+    return canceledAnswer(ports, call, link);
   }
   return refused('point', link.state === 'DONE' ? 'cancel_blocked' : 'intent_not_cancelable');
 }
 
-async function acknowledged(runtime: Runtime, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
-  const saved = await changeLink(runtime, link, () => ({ change: CANCEL_TOLD }));
-  return canceledAnswer(runtime, call, saved);
+async function acknowledged(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
+  const saved = await changeLink(ports, link, () => ({ change: CANCEL_TOLD }));
+  return canceledAnswer(ports, call, saved);
 }
 
 /** The till is about to be answered that the sale is canceled, which it knows as soon as it reads it. */
 const CANCEL_TOLD = { cancel: 'acknowledged', heard_by: null } as const;
 
-function canceledAnswer(runtime: Runtime, call: LegacyCall, link: Link): LegacyAnswer {
-  const { value } = runtime.tables.answer(call.operation, link.order ?? {}, {
-    ...merchantContext(runtime, call.merchant),
+function canceledAnswer(ports: Ports, call: LegacyCall, link: Link): LegacyAnswer {
+  const { value } = ports.tables.answer(call.operation, link.order ?? {}, {
+    ...merchantContext(ports, call.merchant),
     intent_id: link.legacy_id,
   });
   return answered(200, value.body);

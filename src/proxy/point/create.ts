@@ -3,7 +3,7 @@
 import { tickOf } from '../clock.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import { openSale } from '../sales/create.ts';
 import type { HeldFields, Link } from '../sales/link.ts';
 import { lookAtLink } from '../sales/refresh.ts';
@@ -13,10 +13,10 @@ import { isHeld, releaseHeld } from '../sales/settle.ts';
  * `POST …/devices/{device}/payment-intents` on the orders lane.
  * @throws PuenteError refused, for a request the tables refuse.
  */
-export function createIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+export function createIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const body = call.body as CreateBody; // only read here; the request table checks the shape before anything is used
   const said = body.additional_info?.external_reference;
-  return openSale(runtime, call, {
+  return openSale(ports, call, {
     family: 'point',
     unit: call.path.device_id ?? '',
     holds_unit: true,
@@ -25,8 +25,8 @@ export function createIntent(runtime: Runtime, call: LegacyCall): Promise<Legacy
     notice_url: null,
     context: {},
     busy_error: 'queued_intent',
-    makeRoom: (holder, deadline) => makeRoom(runtime, call, holder, deadline),
-    created: (link) => createdAnswer(runtime, call, link),
+    makeRoom: (holder, deadline) => makeRoom(ports, call, holder, deadline),
+    created: (link) => createdAnswer(ports, call, link),
   });
 }
 
@@ -49,18 +49,18 @@ function heldFields(body: CreateBody): HeldFields {
  * to be none at that is told so, as its create would have been: nobody has said that the terminal is busy.
  */
 export async function makeRoom(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   holder: Link,
   deadline: number,
 ): Promise<'freed' | Answered> {
   const busy = refused('point', 'queued_intent');
   if (holder.order_id === null) return busy;
-  const { link: read, found } = await lookAtLink(runtime, holder, call.token, { force: true, deadline });
-  const seen = isHeld(runtime, read) ? await releaseHeld(runtime, read) : read;
+  const { link: read, found } = await lookAtLink(ports, holder, call.token, { force: true, deadline });
+  const seen = isHeld(ports, read) ? await releaseHeld(ports, read) : read;
   const holds = seen.state === 'LIVE' || seen.state === 'SENDING' || seen.state === 'IN_DOUBT';
   if (holds) return found === 'refused' ? refused('point', 'unauthorized') : busy;
-  return (await isNotified(runtime, seen, deadline)) ? 'freed' : busy;
+  return (await isNotified(ports, seen, deadline)) ? 'freed' : busy;
 }
 
 /** How long a create waits for the notice of the sale before it, and how often it looks. */
@@ -73,7 +73,7 @@ const MOST_NOTICES = 20;
  * True when every notice of an ended sale was tried once. Tills such as Odoo's take any notice as one of the sale that they
  * wait for: one that this call has just caused must not arrive after the next sale was answered, or that one is given up.
  */
-async function isNotified({ store, clock }: Runtime, { legacy_id }: Link, deadline: number): Promise<boolean> {
+async function isNotified({ store, clock }: Ports, { legacy_id }: Link, deadline: number): Promise<boolean> {
   const until_tick = tickOf(clock) + Math.min(NOTIFIED_WITHIN_MS, deadline - clock.now());
   for (;;) {
     const pending = await store.notices({ legacy_id, states: ['pending'], topic: 'point' }, MOST_NOTICES);
@@ -87,9 +87,9 @@ async function isNotified({ store, clock }: Runtime, { legacy_id }: Link, deadli
  * What the till sees of a created intent: no `state`, the fields as it sent them (`legacy-point.md` §1.3). 201 as the
  * official SDKs' live tests want it, for a retry that is joined too; every other Point call is answered 200.
  */
-function createdAnswer(runtime: Runtime, call: LegacyCall, link: Link): Answered {
-  const { value } = runtime.tables.answer(call.operation, link.order ?? {}, {
-    ...merchantContext(runtime, call.merchant),
+function createdAnswer(ports: Ports, call: LegacyCall, link: Link): Answered {
+  const { value } = ports.tables.answer(call.operation, link.order ?? {}, {
+    ...merchantContext(ports, call.merchant),
     intent_id: link.legacy_id,
     device_id: link.unit,
     held: link.held,

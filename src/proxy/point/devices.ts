@@ -4,7 +4,7 @@ import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import { sendUntilReady } from '../sales/not-yet.ts';
 import { routeOf, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
 
@@ -12,22 +12,22 @@ import { routeOf, type UpstreamCall, type UpstreamOutcome } from '../upstream/up
 const ATTEMPTS = 2;
 
 /** `GET …/devices`: `GET /terminals/v1/list` with the same paging and filters (`legacy-point.md` §1.1). */
-export async function listDevices(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const { value } = translate(runtime, call);
-  const outcome = await send(runtime, call, {
+export async function listDevices(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  const { value } = translate(ports, call);
+  const outcome = await send(ports, call, {
     ...routeOf('terminals_list'),
     query: value.query ?? {},
     token: call.token,
-    timeout_ms: runtime.settings.reads.timeout_ms,
+    timeout_ms: ports.settings.reads.timeout_ms,
   });
   const list =
     outcome.kind === 'answered' && outcome.status === 200 ? listTerminalsAnswer.safeParse(outcome.body) : null;
-  if (!list?.success) return upstreamRefusal(runtime, call, 'terminals_list', unreadable(outcome));
+  if (!list?.success) return upstreamRefusal(ports, call, 'terminals_list', unreadable(outcome));
   for (const { operating_mode } of list.data.data.terminals) {
-    if (operating_mode === 'SELF_SERVICE') markLimitation(runtime.exchange(), 'LIM-71');
-    else if (operating_mode === 'UNDEFINED') markLimitation(runtime.exchange(), 'LIM-72');
+    if (operating_mode === 'SELF_SERVICE') markLimitation(ports.exchange, 'LIM-71');
+    else if (operating_mode === 'UNDEFINED') markLimitation(ports.exchange, 'LIM-72');
   }
-  return answerWith(runtime, call, list.data);
+  return answerWith(ports, call, list.data);
 }
 
 /**
@@ -35,26 +35,26 @@ export async function listDevices(runtime: Runtime, call: LegacyCall): Promise<L
  * without being asked (Odoo does at every start), and the service would take a kiosk's terminal out of SELF_SERVICE for them: its
  * mode is looked up first, and kept (LIM-71).
  */
-export async function changeMode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const { value } = translate(runtime, call);
-  const mode = await modeOf(runtime, call);
+export async function changeMode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  const { value } = translate(ports, call);
+  const mode = await modeOf(ports, call);
   if (mode !== null && typeof mode === 'object')
-    return upstreamRefusal(runtime, call, 'terminals_list', unreadable(mode));
+    return upstreamRefusal(ports, call, 'terminals_list', unreadable(mode));
   if (mode === 'SELF_SERVICE') {
-    markLimitation(runtime.exchange(), 'LIM-71');
+    markLimitation(ports.exchange, 'LIM-71');
     const path = 'terminals[0].operating_mode';
-    runtime.exchange()?.losses.push({ table: call.operation.answer ?? '', path, why: SELF_SERVICE_SHOWN });
+    ports.exchange?.losses.push({ table: call.operation.answer ?? '', path, why: SELF_SERVICE_SHOWN });
     return refused('point', 'self_service');
   }
-  const outcome = await send(runtime, call, {
+  const outcome = await send(ports, call, {
     ...routeOf('terminals_setup'),
     body: Buffer.from(JSON.stringify(value.body), 'utf8'),
     token: call.token,
-    timeout_ms: runtime.settings.create.attempt_timeout_ms,
+    timeout_ms: ports.settings.create.attempt_timeout_ms,
   });
   const setup = outcome.kind === 'answered' && outcome.status === 200 ? parseSetupAnswer(outcome.body) : null;
-  if (!setup?.success) return upstreamRefusal(runtime, call, 'terminals_setup', unreadable(outcome));
-  return answerWith(runtime, call, setup.data);
+  if (!setup?.success) return upstreamRefusal(ports, call, 'terminals_setup', unreadable(outcome));
+  return answerWith(ports, call, setup.data);
 }
 
 /** The longest page, and how many are read: more terminals than one merchant has. */
@@ -62,13 +62,13 @@ const PAGE = 50;
 const MOST_PAGES = 40;
 
 /** @returns null for a terminal that is not listed; the outcome of a list that could not be read. */
-async function modeOf(runtime: Runtime, call: LegacyCall): Promise<string | null | UpstreamOutcome> {
+async function modeOf(ports: Ports, call: LegacyCall): Promise<string | null | UpstreamOutcome> {
   for (let page = 0; page < MOST_PAGES; page++) {
-    const outcome = await send(runtime, call, {
+    const outcome = await send(ports, call, {
       ...routeOf('terminals_list'),
       query: { limit: String(PAGE), offset: String(page * PAGE) },
       token: call.token,
-      timeout_ms: runtime.settings.reads.timeout_ms,
+      timeout_ms: ports.settings.reads.timeout_ms,
     });
     const list =
       outcome.kind === 'answered' && outcome.status === 200 ? listTerminalsAnswer.safeParse(outcome.body) : null;
@@ -81,34 +81,30 @@ async function modeOf(runtime: Runtime, call: LegacyCall): Promise<string | null
   return null;
 }
 
-function translate(runtime: Runtime, call: LegacyCall): ReturnType<Runtime['tables']['request']> {
+function translate(ports: Ports, call: LegacyCall): ReturnType<Ports['tables']['request']> {
   const { path, query, headers, body } = call;
-  return runtime.tables.request(
-    call.operation,
-    { path, query, headers, body },
-    merchantContext(runtime, call.merchant),
-  );
+  return ports.tables.request(call.operation, { path, query, headers, body }, merchantContext(ports, call.merchant));
 }
 
-function answerWith(runtime: Runtime, call: LegacyCall, source: unknown): LegacyAnswer {
-  const { value, losses } = runtime.tables.answer(call.operation, source, {
-    ...merchantContext(runtime, call.merchant),
+function answerWith(ports: Ports, call: LegacyCall, source: unknown): LegacyAnswer {
+  const { value, losses } = ports.tables.answer(call.operation, source, {
+    ...merchantContext(ports, call.merchant),
     device_id: call.path.device_id,
   });
-  runtime.exchange()?.losses.push(...losses);
+  ports.exchange?.losses.push(...losses);
   return answered(200, value.body);
 }
 
 /** Again while upstream says "not yet" and the till waits; a lost or failed answer is asked for once more. */
-function send(runtime: Runtime, { received_at }: LegacyCall, request: UpstreamCall): Promise<UpstreamOutcome> {
-  const deadline = received_at + runtime.settings.create.deadline_ms;
-  return sendUntilReady(runtime, deadline, () => sendTwice(runtime, request));
+function send(ports: Ports, { received_at }: LegacyCall, request: UpstreamCall): Promise<UpstreamOutcome> {
+  const deadline = received_at + ports.settings.create.deadline_ms;
+  return sendUntilReady(ports, deadline, () => sendTwice(ports, request));
 }
 
-async function sendTwice(runtime: Runtime, call: UpstreamCall): Promise<UpstreamOutcome> {
-  let outcome = await runtime.upstream.send(call);
-  for (let attempt = 1; attempt < ATTEMPTS && worthRepeating(outcome) && runtime.budget.spend(); attempt++) {
-    outcome = await runtime.upstream.send(call);
+async function sendTwice(ports: Ports, call: UpstreamCall): Promise<UpstreamOutcome> {
+  let outcome = await ports.upstreams.orders.send(call);
+  for (let attempt = 1; attempt < ATTEMPTS && worthRepeating(outcome) && ports.memory.retries.spend(); attempt++) {
+    outcome = await ports.upstreams.orders.send(call);
   }
   return outcome;
 }

@@ -4,7 +4,7 @@ import { listEventsRequest } from '../../contract/legacy-point.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import { asUpstreamSays } from '../payments/read.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import { markShown } from './read.ts';
 
@@ -18,17 +18,17 @@ const MAX_EVENTS = 10_000;
  * `GET …/payment-intents/events`: newest first, whichever side an intent was born on. While legacy can't be asked ours
  * stand alone when there are any; otherwise its error is told.
  */
-export async function listEvents(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+export async function listEvents(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const asked = listEventsRequest.safeParse({ query: call.query });
   const from = asked.success ? dayStart(asked.data.query.startDate) : null;
   const last = asked.success ? dayStart(asked.data.query.endDate) : null;
   if (from === null || last === null || last < from || last - from > MAX_EVENT_DAYS * DAY_MS)
     return refused('point', 'bad_request');
-  const [ours, outcome] = await Promise.all([ourEvents(runtime, call, from, last + DAY_MS), askLegacy(runtime, call)]);
+  const [ours, outcome] = await Promise.all([ourEvents(ports, call, from, last + DAY_MS), askLegacy(ports, call)]);
   const theirs = foundBy(outcome);
   if (theirs !== null) return answered(200, { events: newestFirst([...ours, ...theirs]) });
-  if (ours.length === 0) return asUpstreamSays(runtime, call, outcome);
-  runtime.log.warn('history: legacy could not be asked; our own intents stand alone', {
+  if (ours.length === 0) return asUpstreamSays(ports, call, outcome);
+  ports.log.warn('history: legacy could not be asked; our own intents stand alone', {
     operation: call.operation.name,
     merchant: call.merchant.id,
     cause: outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause,
@@ -41,27 +41,27 @@ interface HistoryEvent {
 }
 
 /** As the table writes them, newest first. @param to epoch ms, not included. */
-async function ourEvents(runtime: Runtime, call: LegacyCall, from: number, to: number): Promise<HistoryEvent[]> {
-  const links = await runtime.store.finishedLinks(call.merchant.id, from, to, MAX_EVENTS);
-  for (const link of links) markShown(runtime, link, false);
+async function ourEvents(ports: Ports, call: LegacyCall, from: number, to: number): Promise<HistoryEvent[]> {
+  const links = await ports.store.finishedLinks(call.merchant.id, from, to, MAX_EVENTS);
+  for (const link of links) markShown(ports, link, false);
   const events = links.map((link) => ({
     payment_intent_id: link.legacy_id,
     status: link.legacy_state,
     created_on: link.legacy_state_at,
   }));
-  const { value } = runtime.tables.answer(call.operation, {}, { ...merchantContext(runtime, call.merchant), events });
+  const { value } = ports.tables.answer(call.operation, {}, { ...merchantContext(ports, call.merchant), events });
   return (value.body as { events: HistoryEvent[] }).events; // the table has just checked it
 }
 
 /** Asked at most once in `reads.search_fresh_ms` for the same days. */
-function askLegacy(runtime: Runtime, call: LegacyCall): Promise<UpstreamOutcome> {
-  const { reads } = runtime.settings;
-  return runtime.cache.get(
+function askLegacy(ports: Ports, call: LegacyCall): Promise<UpstreamOutcome> {
+  const { reads } = ports.settings;
+  return ports.memory.cache.get(
     `intent events ${call.merchant.id} ${new URLSearchParams(call.query)}`,
-    runtime.clock.now(),
+    ports.clock.now(),
     reads.search_fresh_ms,
     () =>
-      runtime.legacy_upstream.send({
+      ports.upstreams.legacy.send({
         name: 'legacy_events',
         method: 'GET',
         path: '/point/integration-api/payment-intents/events',

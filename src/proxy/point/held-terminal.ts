@@ -2,7 +2,7 @@
 
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import type { Link } from '../sales/link.ts';
 import { isReleased } from '../sales/settle.ts';
 import { errorCode } from '../upstream/upstream.ts';
@@ -24,24 +24,24 @@ export function isTerminalHeld(status: number, body: unknown): boolean {
  * @param refused the sale that found no place; its row is REJECTED.
  * @throws PuenteError store_failed.
  */
-export async function reportHeldTerminal(runtime: Runtime, refused: Link): Promise<void> {
+export async function reportHeldTerminal(ports: Ports, refused: Link): Promise<void> {
   const { merchant_id, unit, legacy_id } = refused;
-  const holder = await holderOf(runtime, refused);
+  const holder = await holderOf(ports, refused);
   const { kind, sale } = holder;
-  runtime.count('held_terminals', kind);
-  runtime.log.warn('a terminal is held by something that is no open sale of ours', {
+  ports.count('held_terminals', kind);
+  ports.log.warn('a terminal is held by something that is no open sale of ours', {
     legacy_id,
     merchant: merchant_id,
     unit,
     cause: kind,
     ...(sale === null ? {} : { holder: sale }),
   });
-  const { held_terminals: known } = runtime;
+  const { held_terminals: known } = ports.memory.sales;
   const terminal = keyOf(refused);
   if (known.get(terminal) === kind) return;
   known.set(terminal, kind);
-  await runtime.store.appendAudit({
-    at: runtime.clock.now(),
+  await ports.store.appendAudit({
+    at: ports.clock.now(),
     who: 'puente',
     action: 'terminal held',
     subject: legacy_id,
@@ -51,8 +51,8 @@ export async function reportHeldTerminal(runtime: Runtime, refused: Link): Promi
 }
 
 /** A sale went well on the terminal: what held it is gone, and the next such thing is another. */
-export function noteFreeTerminal({ held_terminals }: Runtime, link: Link): void {
-  held_terminals.delete(keyOf(link));
+export function noteFreeTerminal({ memory }: Ports, link: Link): void {
+  memory.sales.held_terminals.delete(keyOf(link));
 }
 
 function keyOf({ merchant_id, unit }: Link): string {
@@ -66,12 +66,12 @@ function saidOf({ kind, sale }: Holder): Spoken {
 
 type Holder = { kind: 'late_order' | 'legacy_sale'; sale: string } | { kind: 'foreign'; sale: null };
 
-async function holderOf(runtime: Runtime, { merchant_id, slot, legacy_id }: Link): Promise<Holder> {
-  const { store, clock } = runtime;
+async function holderOf(ports: Ports, { merchant_id, slot, legacy_id }: Link): Promise<Holder> {
+  const { store, clock } = ports;
   const now = clock.now();
   const mine = await store.linksOf(merchant_id, now - LONGEST_LIFE_MS, now + 1, MOST_SALES);
   const earlier = mine.filter((link) => link.slot === slot && link.legacy_id !== legacy_id);
-  const late = earlier.find((link) => link.state === 'LOST' || isReleased(runtime, link));
+  const late = earlier.find((link) => link.state === 'LOST' || isReleased(ports, link));
   if (late !== undefined) return { kind: 'late_order', sale: late.legacy_id };
   // One whose end nobody saw: its time on the unit is over, and its intent may still be there.
   const legacy = slot === null ? null : await store.heldByLegacy(merchant_id, slot, now - LONGEST_LIFE_MS);

@@ -5,38 +5,38 @@ import type { MappingContext } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import type { Ports } from '../ports.ts';
 import type { Merchant } from '../routing/merchant.ts';
-import type { Runtime } from '../runtime.ts';
 import { markRead } from '../sales/acknowledgement.ts';
 import { type Link, slotOf } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
 import { makeRoom } from './create.ts';
 
 /** `GET …/payment-intents/{id}`: the higher of what is stored and what upstream says now, in legacy words. */
-export async function getIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const link = await currentLink(runtime, call);
+export async function getIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  const link = await currentLink(ports, call);
   if (link === null) return refused('point', 'intent_not_found');
-  markShown(runtime, link, true);
-  const { value } = runtime.tables.answer(call.operation, link.order ?? {}, intentContext(runtime, call, link));
+  markShown(ports, link, true);
+  const { value } = ports.tables.answer(call.operation, link.order ?? {}, intentContext(ports, call, link));
   return answered(200, value.body);
 }
 
 /** `GET …/payment-intents/{id}/events`: the last state under the name `status` (`legacy-point.md` §1.7). */
-export async function lastStatus(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  const link = await currentLink(runtime, call);
+export async function lastStatus(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  const link = await currentLink(ports, call);
   if (link === null) return refused('point', 'intent_not_found');
-  markShown(runtime, link, false);
-  const { value } = runtime.tables.answer(call.operation, NOTHING, intentContext(runtime, call, link));
+  markShown(ports, link, false);
+  const { value } = ports.tables.answer(call.operation, NOTHING, intentContext(ports, call, link));
   return answered(200, value.body);
 }
 
 /** The link of the call, refreshed while it can still change; null when the id has no intent a till may see. */
-async function currentLink(runtime: Runtime, call: LegacyCall): Promise<Link | null> {
+async function currentLink(ports: Ports, call: LegacyCall): Promise<Link | null> {
   const { link } = call;
   const { device_id = link?.unit } = call.path;
   if (link === null || link.unit !== device_id || !INTENT_ID.test(call.path.intent_id ?? '')) return null;
   if (link.state === 'REJECTED' || link.state === 'NOT_SENT') return null;
-  return markRead(runtime, link.state === 'LIVE' ? await readLink(runtime, link, call.token) : link);
+  return markRead(ports, link.state === 'LIVE' ? await readLink(ports, link, call.token) : link);
 }
 
 const NOTHING = {};
@@ -46,19 +46,19 @@ const contexts = new WeakMap<Link, { merchant: Merchant; context: MappingContext
  * The same object for rows that the store keeps as it read them, so that their answer need not be made for each poll: one
  * answer for a link, that of the question asked last.
  */
-function intentContext(runtime: Runtime, call: LegacyCall, link: Link): MappingContext {
+function intentContext(ports: Ports, call: LegacyCall, link: Link): MappingContext {
   const { merchant } = call;
   const before = contexts.get(link);
   if (before !== undefined && before.merchant === merchant) return before.context;
-  const context = contextOf(runtime, call, link);
+  const context = contextOf(ports, call, link);
   if (Object.isFrozen(link) && Object.isFrozen(merchant))
     contexts.set(link, { merchant, context: Object.freeze(context) });
   return context;
 }
 
-function contextOf(runtime: Runtime, call: LegacyCall, link: Link): MappingContext {
+function contextOf(ports: Ports, call: LegacyCall, link: Link): MappingContext {
   return {
-    ...merchantContext(runtime, call.merchant),
+    ...merchantContext(ports, call.merchant),
     intent_id: link.legacy_id,
     device_id: link.unit,
     state: link.legacy_state,
@@ -77,8 +77,8 @@ const BY_ERROR = 'processing_error';
  * An order that waits for a person is told late or not yet (LIM-09); one that failed with a payment, otherwise (LIM-01, LIM-10).
  * @param with_payment the till is shown the payment's number too, not the state alone.
  */
-export function markShown(runtime: Runtime, { order, legacy_state, payment_id }: Link, with_payment: boolean): void {
-  const draft = runtime.exchange();
+export function markShown(ports: Ports, { order, legacy_state, payment_id }: Link, with_payment: boolean): void {
+  const draft = ports.exchange;
   if (order === null) return;
   if (order.status === 'action_required') markLimitation(draft, 'LIM-09');
   if (order.status !== 'failed' || payment_id === null) return;
@@ -95,16 +95,16 @@ export function markShown(runtime: Runtime, { order, legacy_state, payment_id }:
  * `POST …/devices/{device}/refund`: refused with the way out for a payment that was made by an order, because orders
  * refund without the terminal; a payment that is not ours is carried to legacy (`legacy-point.md` §1.8).
  */
-export async function refundIntent(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+export async function refundIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const body = createRefundIntentBody.safeParse(call.body);
   if (!body.success) return { kind: 'carry' };
-  const link = await runtime.store.linkByPayment(String(body.data.payment_id));
+  const link = await ports.store.linkByPayment(String(body.data.payment_id));
   if (link?.merchant_id === call.merchant.id) {
     return refused('point', 'refund_on_terminal', String(body.data.payment_id));
   }
   // A terminal takes one thing at a time, whichever side it comes from.
-  const holder = await runtime.store.liveLink(call.merchant.id, slotOf('point', call.path.device_id ?? ''));
-  const deadline = call.received_at + runtime.settings.create.deadline_ms;
-  const room = holder === null ? 'freed' : await makeRoom(runtime, call, holder, deadline);
+  const holder = await ports.store.liveLink(call.merchant.id, slotOf('point', call.path.device_id ?? ''));
+  const deadline = call.received_at + ports.settings.create.deadline_ms;
+  const room = holder === null ? 'freed' : await makeRoom(ports, call, holder, deadline);
   return room === 'freed' ? { kind: 'carry' } : room;
 }

@@ -1,7 +1,7 @@
 /** Cancels the live order of a point of sale, for a cancel and before its next order: legacy replaced it, orders refuses. */
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import { type Answered, refused } from '../http/legacy-answer.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import type { Link } from '../sales/link.ts';
 import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refresh.ts';
 import { applyOrder } from '../sales/settle.ts';
@@ -17,68 +17,63 @@ const SHORTEST_CALL_MS = 250;
  * @param deadline epoch ms at which the till has to be answered.
  */
 export async function clearPointOfSale(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   holder: Link,
   deadline: number,
 ): Promise<'freed' | Answered> {
-  return runtime.serial.run(holder.legacy_id, async () => {
-    const link = await known(runtime, call, holder.legacy_id, deadline);
+  return ports.memory.mutex.run(holder.legacy_id, async () => {
+    const link = await known(ports, call, holder.legacy_id, deadline);
     if (link === null) return refused(call.operation.family, 'order_in_doubt');
     if (link.state !== 'LIVE') return 'freed';
-    return cancelLive(runtime, call, link, deadline);
+    return cancelLive(ports, call, link, deadline);
   });
 }
 
 /** Runs what changes a point of sale after whatever is changing it now. */
 export function inTurn<Result>(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   slot: string,
   change: () => Promise<Result>,
 ): Promise<Result> {
-  return runtime.serial.run(`slot:${merchant_id}:${slot}`, change);
+  return ports.memory.mutex.run(`slot:${merchant_id}:${slot}`, change);
 }
 
 /** The link with its order known, by finishing its create where that is needed; null while it can't be known. */
-async function known(runtime: Runtime, call: LegacyCall, legacy_id: string, deadline: number): Promise<Link | null> {
-  const link = await runtime.store.link(legacy_id);
+async function known(ports: Ports, call: LegacyCall, legacy_id: string, deadline: number): Promise<Link | null> {
+  const link = await ports.store.link(legacy_id);
   if (link === null || (link.state !== 'SENDING' && link.state !== 'IN_DOUBT')) return link;
-  const sent = await sendLink(runtime, legacy_id, { token: call.token, deadline, body: null, for_client: false });
+  const sent = await sendLink(ports, legacy_id, { token: call.token, deadline, body: null, for_client: false });
   return sent.kind === 'in_doubt' ? null : sent.link;
 }
 
-async function cancelLive(
-  runtime: Runtime,
-  call: LegacyCall,
-  link: Link,
-  deadline: number,
-): Promise<'freed' | Answered> {
+async function cancelLive(ports: Ports, call: LegacyCall, link: Link, deadline: number): Promise<'freed' | Answered> {
   const { family } = call.operation;
-  const left_ms = deadline - runtime.clock.now();
+  const left_ms = deadline - ports.clock.now();
   if (left_ms < SHORTEST_CALL_MS) return refused(family, 'unavailable');
-  const marked = await markSent(runtime, link);
-  const outcome = await sendCancel(runtime, marked, call.token, cancelHeaders(runtime, call, marked), deadline);
+  const marked = await markSent(ports, link);
+  const outcome = await sendCancel(ports, marked, call.token, cancelHeaders(ports, call, marked), deadline);
   const order = readableOrder(outcome, marked.order_id);
   if (order !== null) {
-    const applied = await applyOrder(runtime, marked, order, { extra: () => ({ change: { cancel: 'acknowledged' } }) });
+    const applied = await applyOrder(ports, marked, order, { extra: () => ({ change: { cancel: 'acknowledged' } }) });
     if (applied.state !== 'LIVE') return 'freed';
   }
   const locked = outcome.kind === 'answered' && errorCode(outcome.body) === 'instore_order_locked_error';
   if (locked) return refused(family, 'order_locked');
   // Whatever was said, the order itself decides: it may have been paid, canceled or over before the cancel came.
-  const seen = await refreshLink(runtime, marked, call.token, { force: true, deadline });
+  const seen = await refreshLink(ports, marked, call.token, { force: true, deadline });
   if (seen.state !== 'LIVE') return 'freed';
   if (outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500) {
-    return upstreamRefusal(runtime, call, 'cancel', outcome);
+    return upstreamRefusal(ports, call, 'cancel', outcome);
   }
   return refused(family, outcome.kind === 'not_sent' ? 'bad_gateway' : 'outcome_unknown');
 }
 
 /** A cancel of the till's own is what its table makes of it; one that makes room has no legacy call behind it. */
-function cancelHeaders(runtime: Runtime, call: LegacyCall, link: Link): Record<string, string> {
+function cancelHeaders(ports: Ports, call: LegacyCall, link: Link): Record<string, string> {
   if (call.operation.upstream !== 'cancel') return {};
   const source = { path: call.path, query: call.query, headers: call.headers };
-  const context = { ...merchantContext(runtime, call.merchant), order_id: link.order_id };
-  return runtime.tables.request(call.operation, source, context).value.headers ?? {};
+  const context = { ...merchantContext(ports, call.merchant), order_id: link.order_id };
+  return ports.tables.request(call.operation, source, context).value.headers ?? {};
 }

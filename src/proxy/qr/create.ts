@@ -8,7 +8,7 @@ import type { MappingContext } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import { openSale } from '../sales/create.ts';
 import { isPaid, type Link, slotOf } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
@@ -17,95 +17,94 @@ import { keepCall, keptBody } from './held-body.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 
 /** v1 `POST` and `PUT /mpmobile/instore/qr/…`: 200 with the object of a preference (`legacy-qr.md` §1.1). */
-export function createPreference(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  return createQr(runtime, call, 'static', (link) => answered(200, answerBody(runtime, call, link)));
+export function createPreference(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(ports, call, 'static', (link) => answered(200, answerBody(ports, call, link)));
 }
 
 /** v2 `PUT …/orders`: exactly 204 without a body (`legacy-qr.md` §0 row 2). */
-export function createStoreOrder(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  return createQr(runtime, call, 'static', () => answered(204, undefined));
+export function createStoreOrder(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(ports, call, 'static', () => answered(204, undefined));
 }
 
 /** `POST …/qrs`: 201 with the text to render (`legacy-qr.md` §1.3). */
-export function createDynamicCode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  return createQr(runtime, call, 'dynamic', (link) => {
+export function createDynamicCode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(ports, call, 'dynamic', (link) => {
     // Without its code nobody could ever pay it.
     if (!link.order?.type_response?.qr_data) return refused(call.operation.family, 'outcome_unknown');
-    return answered(201, answerBody(runtime, call, link));
+    return answered(201, answerBody(ports, call, link));
   });
 }
 
 /** `PUT …/qrs`: the same, and the sale shows on the fixed code of the point of sale as well. */
-export function createHybridCode(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
-  return createQr(runtime, call, 'hybrid', (link) => answered(201, answerBody(runtime, call, link)));
+export function createHybridCode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  return createQr(ports, call, 'hybrid', (link) => answered(201, answerBody(ports, call, link)));
 }
 
 async function createQr(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   mode: QrMode,
   created: (link: Link) => Answered,
 ): Promise<LegacyAnswer> {
-  const place = await pointOfSaleOf(runtime, call);
+  const place = await pointOfSaleOf(ports, call);
   if (place.kind === 'refused') return place.answer;
-  const { body, reference, notice_url } = keepCall(runtime, call.body);
-  markReference(runtime, call.body, reference);
-  markNoticeUrl(runtime, notice_url);
+  const { body, reference, notice_url } = keepCall(ports, call.body);
+  markReference(ports, call.body, reference);
+  markNoticeUrl(ports, notice_url);
   const holds_unit = mode !== 'dynamic';
   const slot = slotOf('qr', place.external_pos_id);
   const open = (): Promise<LegacyAnswer> =>
-    openSale(runtime, call, {
+    openSale(ports, call, {
       family: 'qr',
       unit: place.external_pos_id,
       holds_unit,
       client_reference: reference,
       held: { body },
       notice_url,
-      context: saleAsk(runtime, call, place.external_pos_id, mode),
+      context: saleAsk(ports, call, place.external_pos_id, mode),
       busy_error: 'order_in_doubt',
-      makeRoom: (holder, deadline) => clearPointOfSale(runtime, call, holder, deadline),
+      makeRoom: (holder, deadline) => clearPointOfSale(ports, call, holder, deadline),
       created,
     });
   // One after the other: of several that replace each other at once, the last one must stand.
-  return holds_unit ? inTurn(runtime, call.merchant.id, slot, open) : open();
+  return holds_unit ? inTurn(ports, call.merchant.id, slot, open) : open();
 }
 
 /** What a double can't hold was no reference to legacy, and half of a surrogate pair is none in UTF-8 (LIM-57). */
-function markReference(runtime: Runtime, body: unknown, reference: string | null): void {
+function markReference(ports: Ports, body: unknown, reference: string | null): void {
   const { external_reference: said } = body as { external_reference?: unknown }; // the door takes JSON objects only
   const is_long_number = typeof said !== 'string' && /^\d{16,}$/.test(reference ?? '');
-  if (is_long_number || reference?.isWellFormed() === false) markLimitation(runtime.exchange(), 'LIM-57');
+  if (is_long_number || reference?.isWellFormed() === false) markLimitation(ports.exchange, 'LIM-57');
 }
 
 /** The request table refuses what no URL can be made of; what the rules of outgoing calls hold back is taken (LIM-83). */
-function markNoticeUrl(runtime: Runtime, notice_url: string | null): void {
-  const url = callableUrl(notice_url ?? '', runtime.notice_urls.scheme);
-  if (url === null || (url !== undefined && !runtime.notice_urls.mayCall(url)))
-    markLimitation(runtime.exchange(), 'LIM-83');
+function markNoticeUrl(ports: Ports, notice_url: string | null): void {
+  const url = callableUrl(notice_url ?? '', ports.notices.scheme);
+  if (url === null || (url !== undefined && !ports.notices.mayCall(url))) markLimitation(ports.exchange, 'LIM-83');
 }
 
 /** What the request tables of QR sales may want to know. */
-function saleAsk(runtime: Runtime, call: LegacyCall, external_pos_id: string, mode: QrMode): MappingContext {
-  const { currency } = runtime.tables.site(call.merchant.site);
+function saleAsk(ports: Ports, call: LegacyCall, external_pos_id: string, mode: QrMode): MappingContext {
+  const { currency } = ports.tables.site(call.merchant.site);
   return { external_pos_id, mode, received_at: call.received_at, currency };
 }
 
-function answerBody(runtime: Runtime, call: LegacyCall, link: Link): unknown {
-  const { value } = runtime.tables.answer(call.operation, link.order ?? {}, saleContext(runtime, call, link));
+function answerBody(ports: Ports, call: LegacyCall, link: Link): unknown {
+  const { value } = ports.tables.answer(call.operation, link.order ?? {}, saleContext(ports, call, link));
   return value.body;
 }
 
 /** What the answer tables of QR sales may want to know. */
-export function saleContext(runtime: Runtime, call: LegacyCall, link: Link): Record<string, unknown> {
+export function saleContext(ports: Ports, call: LegacyCall, link: Link): Record<string, unknown> {
   return {
-    ...merchantContext(runtime, call.merchant),
+    ...merchantContext(ports, call.merchant),
     intent_id: link.legacy_id,
     merchant_id: Number(link.merchant_id),
     preference_id: `${link.merchant_id}-${link.legacy_id}`,
-    currency: runtime.tables.site(call.merchant.site).currency,
+    currency: ports.tables.site(call.merchant.site).currency,
     client_reference: link.client_reference,
     amount_minor: link.amount_minor,
-    request: keptBody(runtime, link),
+    request: keptBody(ports, link),
   };
 }
 
@@ -122,7 +121,7 @@ const detailsOf: Readonly<Record<string, readonly string[]>> = {
  * `POST /instore/orders/{merchant_order_id}/confirmation` of a merchant order of ours: 204 when the cash was handed
  * out, because the order is over when it is paid. To give the money back is a refund, which is told (LIM-28).
  */
-export async function confirmWithdrawal(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+export async function confirmWithdrawal(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { family } = call.operation;
   if (call.link === null) return { kind: 'carry' };
   const { status } = said(call.body);
@@ -134,16 +133,16 @@ export async function confirmWithdrawal(runtime: Runtime, call: LegacyCall): Pro
   if (status_detail !== undefined && !details.includes(status_detail)) {
     return refused(family, 'invalid_property', 'status_detail');
   }
-  const link = await refreshLink(runtime, call.link, call.token);
+  const link = await refreshLink(ports, call.link, call.token);
   if (!isPaid(link)) return refused(family, 'bad_request');
   if (status !== 'confirm') return refused(family, 'confirmation_refused');
-  if (isWithoutCash(runtime, call, link)) markLimitation(runtime.exchange(), 'LIM-28');
+  if (isWithoutCash(ports, call, link)) markLimitation(ports.exchange, 'LIM-28');
   return answered(204, undefined);
 }
 
 /** The payment of the order is the whole total: nothing of it was handed out. */
-function isWithoutCash(runtime: Runtime, call: LegacyCall, { order, amount_minor }: Link): boolean {
-  const { exponent } = runtime.tables.site(call.merchant.site);
+function isWithoutCash(ports: Ports, call: LegacyCall, { order, amount_minor }: Link): boolean {
+  const { exponent } = ports.tables.site(call.merchant.site);
   return minorUnits(order?.transactions?.payments?.[0]?.amount, exponent) === amount_minor;
 }
 

@@ -6,8 +6,8 @@ import { markLimitation } from '../evidence/exchange.ts';
 import type { LegacyCall } from '../http/call.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import { searchKey, searchMoment } from '../payments/search-moment.ts';
+import type { Ports } from '../ports.ts';
 import { distrust, nicknameOf } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import { noteFound, noteRead } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';
 import { readLink, refreshLink } from '../sales/refresh.ts';
@@ -17,23 +17,23 @@ import { saleContext } from './create.ts';
 export type MerchantOrder = z.infer<typeof merchantOrder>;
 
 /** `GET /merchant_orders/{id}`: the full shape, of a live sale as its order is now (`legacy-qr.md` §2). */
-export async function getMerchantOrder(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { link: named } = call;
   if (named === null) return { kind: 'carry' };
   const [link, nickname] = await Promise.all([
-    named.state === 'LIVE' ? readLink(runtime, named, call.token) : named,
-    nicknameOf(runtime, call),
+    named.state === 'LIVE' ? readLink(ports, named, call.token) : named,
+    nicknameOf(ports, call),
   ]);
   if (link.order === null) return refused(call.operation.family, 'not_found');
-  await noteRead(runtime, link);
-  const order = renderMerchantOrder(runtime, call, link, nickname);
-  markShown(runtime, order);
+  await noteRead(ports, link);
+  const order = renderMerchantOrder(ports, call, link, nickname);
+  markShown(ports, order);
   return answered(200, order);
 }
 
 /** None was made before it was paid or scanned (LIM-37); it tells no buyer (LIM-38), and one time for all changes (LIM-39). */
-export function markShown(runtime: Runtime, { payments }: MerchantOrder): void {
-  const draft = runtime.exchange();
+export function markShown(ports: Ports, { payments }: MerchantOrder): void {
+  const draft = ports.exchange;
   markLimitation(draft, 'LIM-37');
   if (payments.length > 0) markLimitation(draft, 'LIM-38');
   if (payments.some(({ amount_refunded }) => /[1-9]/.test(decimalOf(amount_refunded) ?? '')))
@@ -41,9 +41,9 @@ export function markShown(runtime: Runtime, { payments }: MerchantOrder): void {
 }
 
 /** @param link of a QR sale whose order is known; without one there is no merchant order. */
-export function renderMerchantOrder(runtime: Runtime, call: LegacyCall, link: Link, nickname: string): MerchantOrder {
-  const { value } = runtime.tables.answer(call.operation, link.order, {
-    ...saleContext(runtime, call, link),
+export function renderMerchantOrder(ports: Ports, call: LegacyCall, link: Link, nickname: string): MerchantOrder {
+  const { value } = ports.tables.answer(call.operation, link.order, {
+    ...saleContext(ports, call, link),
     site: call.merchant.site ?? '',
     client_reference: link.client_reference ?? '',
     merchant_order_id: link.merchant_order_id,
@@ -69,16 +69,16 @@ const CLOCKS_WITHIN_MS = 60_000;
  * `GET /merchant_orders/search?…`, `/merchant_orders?…` and `/merchant_orders/?…`. While legacy can't be asked ours
  * stand alone when there are any; otherwise its error is told.
  */
-export async function searchMerchantOrders(runtime: Runtime, call: LegacyCall): Promise<LegacyAnswer> {
+export async function searchMerchantOrders(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { family } = call.operation;
-  const search = readSearch(call.query, runtime.clock.now());
+  const search = readSearch(call.query, ports.clock.now());
   if (search === null) return refused(family, 'bad_request');
-  const ours = await findOurs(runtime, call, search);
-  const outcome = await askLegacy(runtime, call, ours.length === 0 ? call.query : fromTheFirst(call.query, search));
-  if (ours.length === 0) return asLegacySays(runtime, call, outcome);
+  const ours = await findOurs(ports, call, search);
+  const outcome = await askLegacy(ports, call, ours.length === 0 ? call.query : fromTheFirst(call.query, search));
+  if (ours.length === 0) return asLegacySays(ports, call, outcome);
   const theirs = foundBy(outcome);
   if (theirs === null) {
-    runtime.log.warn('search: legacy could not be asked; our own merchant orders stand alone', {
+    ports.log.warn('search: legacy could not be asked; our own merchant orders stand alone', {
       operation: call.operation.name,
       merchant: call.merchant.id,
       cause: outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause,
@@ -87,7 +87,7 @@ export async function searchMerchantOrders(runtime: Runtime, call: LegacyCall): 
   const merged = merge(ours, theirs?.elements ?? []);
   const page = merged.slice(search.offset, search.offset + search.limit);
   if (page.length === 0) return answered(200, NOTHING_FOUND);
-  for (const order of ours) if (page.includes(order)) markShown(runtime, order);
+  for (const order of ours) if (page.includes(order)) markShown(ports, order);
   const total = ours.length + (theirs?.total ?? 0);
   return answered(200, { elements: page, next_offset: search.offset + page.length, total });
 }
@@ -96,8 +96,8 @@ export async function searchMerchantOrders(runtime: Runtime, call: LegacyCall): 
 const NOTHING_FOUND = { elements: null, next_offset: 0, total: 0 };
 
 /** Our own sales that the search means, newest first. */
-async function findOurs(runtime: Runtime, call: LegacyCall, search: MerchantOrderSearch): Promise<MerchantOrder[]> {
-  const { store } = runtime;
+async function findOurs(ports: Ports, call: LegacyCall, search: MerchantOrderSearch): Promise<MerchantOrder[]> {
+  const { store } = ports;
   const { id } = call.merchant;
   const found =
     search.reference === null
@@ -108,27 +108,25 @@ async function findOurs(runtime: Runtime, call: LegacyCall, search: MerchantOrde
           OURS_AT_MOST + 1,
         )
       : await store.linksByClientReference(id, search.reference, OURS_AT_MOST + 1);
-  if (found.length > OURS_AT_MOST) markLimitation(runtime.exchange(), 'LIM-41');
+  if (found.length > OURS_AT_MOST) markLimitation(ports.exchange, 'LIM-41');
   const links = found.slice(0, OURS_AT_MOST);
   // A sale whose create was refused, or is not known yet, has no merchant order.
   const sales = links.filter((link) => link.family === 'qr' && link.order !== null);
   if (sales.length === 0) return [];
-  const [current, nickname] = await Promise.all([readAgain(runtime, call, sales), nicknameOf(runtime, call)]);
+  const [current, nickname] = await Promise.all([readAgain(ports, call, sales), nicknameOf(ports, call)]);
   // A till that asks by its own reference knows the sale, also where its create was answered without an id or not at all.
-  if (search.reference !== null) await Promise.all(current.map((link) => noteFound(runtime, link)));
-  return current
-    .map((link) => renderMerchantOrder(runtime, call, link, nickname))
-    .filter((order) => search.finds(order));
+  if (search.reference !== null) await Promise.all(current.map((link) => noteFound(ports, link)));
+  return current.map((link) => renderMerchantOrder(ports, call, link, nickname)).filter((order) => search.finds(order));
 }
 
 /** Tills poll a search every second: an order read within `reads.search_fresh_ms` is not read again. */
-async function readAgain(runtime: Runtime, call: LegacyCall, links: Link[]): Promise<Link[]> {
-  const fresh_since = runtime.clock.now() - runtime.settings.reads.search_fresh_ms;
+async function readAgain(ports: Ports, call: LegacyCall, links: Link[]): Promise<Link[]> {
+  const fresh_since = ports.clock.now() - ports.settings.reads.search_fresh_ms;
   const stale = links
-    .filter((link) => link.state === 'LIVE' && runtime.reads.last(link.order_id ?? '') <= fresh_since)
+    .filter((link) => link.state === 'LIVE' && ports.memory.sales.reads.last(link.order_id ?? '') <= fresh_since)
     .slice(0, READ_AT_MOST);
   const read = new Map<string, Link>();
-  await Promise.all(stale.map(async (link) => read.set(link.legacy_id, await refreshLink(runtime, link, call.token))));
+  await Promise.all(stale.map(async (link) => read.set(link.legacy_id, await refreshLink(ports, link, call.token))));
   return links.map((link) => read.get(link.legacy_id) ?? link);
 }
 
@@ -141,14 +139,14 @@ function fromTheFirst(query: Record<string, string>, { offset, limit }: Merchant
 
 const MOMENTS = ['date_created_from', 'date_created_to', 'last_updated_from', 'last_updated_to'];
 
-function askLegacy(runtime: Runtime, call: LegacyCall, query: Record<string, string>): Promise<UpstreamOutcome> {
-  const { reads } = runtime.settings;
-  return runtime.cache.get(
+function askLegacy(ports: Ports, call: LegacyCall, query: Record<string, string>): Promise<UpstreamOutcome> {
+  const { reads } = ports.settings;
+  return ports.memory.cache.get(
     `merchant_orders ${call.merchant.id} ${searchKey(query, MOMENTS, reads.search_fresh_ms)}`,
-    runtime.clock.now(),
+    ports.clock.now(),
     reads.search_fresh_ms,
     () =>
-      runtime.legacy_upstream.send({
+      ports.upstreams.legacy.send({
         name: 'merchant_order_search',
         method: 'GET',
         path: '/merchant_orders/search',
@@ -161,11 +159,11 @@ function askLegacy(runtime: Runtime, call: LegacyCall, query: Record<string, str
 }
 
 /** Nothing of ours is found: legacy's answer as it is, its errors too. */
-async function asLegacySays(runtime: Runtime, call: LegacyCall, outcome: UpstreamOutcome): Promise<Answered> {
+async function asLegacySays(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<Answered> {
   const { family } = call.operation;
   if (outcome.kind === 'not_sent') return refused(family, 'bad_gateway');
   if (outcome.kind === 'broken') return refused(family, 'outcome_unknown');
-  if (outcome.status === 401) await distrust(runtime, call.token);
+  if (outcome.status === 401) await distrust(ports, call.token);
   const { status, body, retry_after_ms } = outcome;
   if (retry_after_ms === null) return answered(status, body);
   return answered(status, body, { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) });

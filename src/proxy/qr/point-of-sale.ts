@@ -6,8 +6,8 @@ import type { Family, LegacyErrorName } from '../../contract/legacy-errors.ts';
 import { type ExchangeDraft, markLimitation } from '../evidence/exchange.ts';
 import type { LegacyCall } from '../http/call.ts';
 import { type Answered, refused } from '../http/legacy-answer.ts';
+import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 
 export type PointOfSale = { kind: 'known'; external_pos_id: string } | { kind: 'refused'; answer: Answered };
@@ -16,22 +16,22 @@ export type PointOfSale = { kind: 'known'; external_pos_id: string } | { kind: '
  * The external id of the point of sale in the path; an internal number is looked up. A path user that is not the
  * token's owner is refused as legacy did.
  */
-export async function pointOfSaleOf(runtime: Runtime, call: LegacyCall): Promise<PointOfSale> {
+export async function pointOfSaleOf(ports: Ports, call: LegacyCall): Promise<PointOfSale> {
   const { family } = call.operation;
   const { user_id, external_pos_id, pos_id } = call.path;
   if (user_id !== undefined && !USER_ID.test(user_id)) return refuse(refused(family, 'invalid_collector'));
   if (user_id !== undefined && user_id !== call.merchant.id) return refuse(refused(family, 'foreign_collector'));
-  if (external_pos_id !== undefined) return named(runtime, family, external_pos_id);
-  const lookup = await lookUpPos(runtime, call.merchant.id, call.token, pos_id ?? '');
+  if (external_pos_id !== undefined) return named(ports, family, external_pos_id);
+  const lookup = await lookUpPos(ports, call.merchant.id, call.token, pos_id ?? '');
   if (lookup.kind === 'known') return lookup;
-  if (lookup.error === 'pos_without_external_id') markLimitation(runtime.exchange(), 'LIM-24');
+  if (lookup.error === 'pos_without_external_id') markLimitation(ports.exchange, 'LIM-24');
   return refuse(refused(family, lookup.error));
 }
 
 /** v1 has one answer for whatever is not there; v2 has a code for an id that can't be one. */
-function named(runtime: Runtime, family: Family, external_pos_id: string): PointOfSale {
+function named(ports: Ports, family: Family, external_pos_id: string): PointOfSale {
   if (EXTERNAL_ID.test(external_pos_id)) return { kind: 'known', external_pos_id };
-  markLimitation(runtime.exchange(), 'LIM-24');
+  markLimitation(ports.exchange, 'LIM-24');
   if (family === 'qr_v1') return refuse(refused(family, 'pos_not_found'));
   return refuse(refused(family, 'invalid_property', 'external_pos_id'));
 }
@@ -63,37 +63,37 @@ const told = new WeakMap<ExchangeDraft, Map<string, PosLookup>>();
  * @param token accepted as the merchant's.
  */
 export async function lookUpPos(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   token: Secret,
   pos_id: string,
-  timeout_ms = runtime.settings.reads.timeout_ms,
+  timeout_ms = ports.settings.reads.timeout_ms,
 ): Promise<PosLookup> {
-  const before = await peekPos(runtime, merchant_id, pos_id);
+  const before = await peekPos(ports, merchant_id, pos_id);
   if (before !== null) return before;
   const key = keyOf(merchant_id, pos_id);
-  const { pos_fresh_ms } = runtime.settings.reads;
-  const lookup = await runtime.cache.get(
-    `${key} ${runtime.vault.fingerprint(token)}`,
-    runtime.clock.now(),
+  const { pos_fresh_ms } = ports.settings.reads;
+  const lookup = await ports.memory.cache.get(
+    `${key} ${ports.vault.fingerprint(token)}`,
+    ports.clock.now(),
     pos_fresh_ms,
-    () => ask(runtime, token, pos_id, timeout_ms),
+    () => ask(ports, token, pos_id, timeout_ms),
     () => false,
   );
   // The number is the merchant's whoever asked: the service has answered one of its tokens.
-  if (lookup.kind === 'known') await runtime.cache.get(key, runtime.clock.now(), pos_fresh_ms, async () => lookup);
-  const draft = runtime.exchange();
+  if (lookup.kind === 'known') await ports.memory.cache.get(key, ports.clock.now(), pos_fresh_ms, async () => lookup);
+  const draft = ports.exchange;
   if (draft !== null) told.set(draft, (told.get(draft) ?? new Map()).set(key, lookup));
   return lookup;
 }
 
 /** What is known of a number without asking anybody; null when nothing is. */
-export async function peekPos(runtime: Runtime, merchant_id: string, pos_id: string): Promise<PosLookup | null> {
+export async function peekPos(ports: Ports, merchant_id: string, pos_id: string): Promise<PosLookup | null> {
   if (!USER_ID.test(pos_id)) return { kind: 'failed', error: 'pos_not_found' };
   const key = keyOf(merchant_id, pos_id);
-  const { clock, settings } = runtime;
-  const known = await runtime.cache.peek<PosLookup>(key, clock.now(), settings.reads.pos_fresh_ms);
-  const draft = runtime.exchange();
+  const { clock, settings } = ports;
+  const known = await ports.memory.cache.peek<PosLookup>(key, clock.now(), settings.reads.pos_fresh_ms);
+  const draft = ports.exchange;
   return known ?? (draft === null ? null : (told.get(draft)?.get(key) ?? null));
 }
 
@@ -106,8 +106,8 @@ function keyOf(merchant_id: string, pos_id: string): string {
   return `pos ${merchant_id} ${pos_id}`;
 }
 
-async function ask(runtime: Runtime, token: Secret, pos_id: string, timeout_ms: number): Promise<PosLookup> {
-  const outcome = await runtime.upstream.send({
+async function ask(ports: Ports, token: Secret, pos_id: string, timeout_ms: number): Promise<PosLookup> {
+  const outcome = await ports.upstreams.orders.send({
     name: 'pos',
     method: 'GET',
     path: `/pos/${pos_id}`,
@@ -116,7 +116,7 @@ async function ask(runtime: Runtime, token: Secret, pos_id: string, timeout_ms: 
   });
   if (outcome.kind !== 'answered') return { kind: 'failed', error: 'unavailable' };
   if (outcome.status === 401) {
-    await distrust(runtime, token);
+    await distrust(ports, token);
     return { kind: 'failed', error: 'unauthorized' };
   }
   if (outcome.status === 404 || outcome.status === 403) return { kind: 'failed', error: 'pos_not_found' };

@@ -3,8 +3,8 @@ import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import type { OperationKind } from '../evidence/exchange.ts';
 import type { LegacyCall } from '../http/call.ts';
 import { findUnseenPayment } from '../payments/owner.ts';
+import type { Ports } from '../ports.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
-import type { Runtime } from '../runtime.ts';
 import { type Link, slotOf, unitOf } from '../sales/link.ts';
 import type { Secret } from '../secret.ts';
 import { isHeldByLegacy } from './legacy-sale-end.ts';
@@ -44,99 +44,98 @@ type NewWork = Exclude<Named, { kind: 'link' }>;
  * the retry of a create in doubt must not become a second charge (`reliability.md` §3.10, DESIGN decision 6).
  */
 export async function chooseLane(
-  runtime: Runtime,
+  ports: Ports,
   token: Secret,
   naming: Named | Promise<Named>,
   kind: OperationKind,
 ): Promise<Lane> {
   // In one round trip, where that is what a look takes.
-  const [named, { claimed, seen }] = await Promise.all([naming, seenBefore(runtime, token, naming)]);
+  const [named, { claimed, seen }] = await Promise.all([naming, seenBefore(ports, token, naming)]);
   const known = seen?.merchant ?? null;
-  const { stage } = stageInForce(runtime.settings, known, kind);
+  const { stage } = stageInForce(ports.settings, known, kind);
   const carried: Lane = { lane: 'legacy', stage, merchant_id: claimed };
-  noteId(runtime, named);
+  noteId(ports, named);
   if (named.kind === 'link' && named.link === null) return carried;
   const may_be_legacy =
-    claimed !== null && named.kind !== 'link' && !isMeantForOrders(runtime, claimed, known, named, kind);
-  if (may_be_legacy && !(await hasAnythingOnOrders(runtime, claimed, named, kind))) return carried;
-  const identity = await identify(runtime, token, seen);
+    claimed !== null && named.kind !== 'link' && !isMeantForOrders(ports, claimed, known, named, kind);
+  if (may_be_legacy && !(await hasAnythingOnOrders(ports, claimed, named, kind))) return carried;
+  const identity = await identify(ports, token, seen);
   if (identity.kind === 'accepted') {
     const { merchant } = identity;
     // Whoever had to be asked whose the token is took time, in which the unit may have been taken.
     const is_free = seen?.is_free === true && merchant === seen.merchant;
-    return await laneOfMerchant(runtime, merchant, token, named, kind, is_free);
+    return await laneOfMerchant(ports, merchant, token, named, kind, is_free);
   }
   // Most payments nobody here has seen are legacy's, and so is what it has on a unit: it judges the token itself.
   const is_token_refused = identity.error === 'unauthorized';
   const which = is_token_refused ? 'proven' : 'any';
   const has_unit = claimed !== null && named.kind === 'slot';
-  const judgesItself =
-    named.kind === 'payment' || (has_unit && (await isOnLegacyAlone(runtime, claimed, named, which)));
+  const judgesItself = named.kind === 'payment' || (has_unit && (await isOnLegacyAlone(ports, claimed, named, which)));
   if (judgesItself) return { ...carried, is_token_refused };
   return { lane: 'refused', stage, merchant_id: claimed, error: identity.error };
 }
 
 /** What is known before anybody is asked: the merchant, its token, and a unit that decides about the lane. */
 async function seenBefore(
-  runtime: Runtime,
+  ports: Ports,
   token: Secret,
   named: Named | Promise<Named>,
 ): Promise<{ claimed: string | null; seen: MerchantWithToken | null }> {
-  const claimed = claimedMerchant(token) ?? (await rememberedMerchant(runtime, token));
+  const claimed = claimedMerchant(token) ?? (await rememberedMerchant(ports, token));
   if (claimed === null) return { claimed, seen: null };
   const has_unit = !(named instanceof Promise) && named.kind === 'slot' && named.work !== 'beside';
-  const unit = has_unit ? { slot: named.slot, now: runtime.clock.now() } : null;
-  const seen = await runtime.store.merchantWithToken(claimed, runtime.vault.fingerprint(token), unit);
+  const unit = has_unit ? { slot: named.slot, now: ports.clock.now() } : null;
+  const seen = await ports.store.merchantWithToken(claimed, ports.vault.fingerprint(token), unit);
   return { claimed, seen };
 }
 
 /** The lane of a call whose token was accepted as this merchant's. @param is_free legacy holds nothing of the named unit. */
 async function laneOfMerchant(
-  runtime: Runtime,
+  ports: Ports,
   merchant: Merchant,
   token: Secret,
   named: Named,
   kind: OperationKind,
   is_free: boolean,
 ): Promise<Lane> {
-  const { stage } = stageInForce(runtime.settings, merchant, kind);
+  const { stage } = stageInForce(ports.settings, merchant, kind);
   const legacy: Lane = { lane: 'legacy', stage, merchant_id: merchant.id };
   const orders = (link: Link | null = null): Lane => ({ lane: 'orders', stage, merchant, link });
   switch (named.kind) {
     case 'link':
       return named.link?.merchant_id === merchant.id ? orders(named.link) : legacy;
     case 'payment': {
-      const link = await unseenPayment(runtime, merchant, token, named.payment_id);
+      const link = await unseenPayment(ports, merchant, token, named.payment_id);
       return link === null ? legacy : orders(link);
     }
     case 'slot':
-      return (await isUnitOnOrders(runtime, merchant, token, named, kind, is_free)) ? orders() : legacy;
+      return (await isUnitOnOrders(ports, merchant, token, named, kind, is_free)) ? orders() : legacy;
     case 'pos': {
       // With nothing of its tills on legacy the stage says it all, and the story asks what it needs.
-      if (stage === 'orders' && !(await mayHaveQrOnLegacy(runtime, merchant.id))) return orders();
+      if (stage === 'orders' && !(await mayHaveQrOnLegacy(ports, merchant.id))) return orders();
       // Its story needs the number anyway; everywhere else legacy may be the place for it.
-      const timeout_ms = stage === 'orders' ? runtime.settings.reads.timeout_ms : POS_LOOKUP_MS;
-      const lookup = await lookUpPos(runtime, merchant.id, token, named.pos_id, timeout_ms);
+      const timeout_ms = stage === 'orders' ? ports.settings.reads.timeout_ms : POS_LOOKUP_MS;
+      const lookup = await lookUpPos(ports, merchant.id, token, named.pos_id, timeout_ms);
       if (lookup.kind === 'known') {
         const slot = slotOf('qr', lookup.external_pos_id);
-        return (await isUnitOnOrders(runtime, merchant, token, { slot, work: named.work }, kind)) ? orders() : legacy;
+        return (await isUnitOnOrders(ports, merchant, token, { slot, work: named.work }, kind)) ? orders() : legacy;
       }
       // The story tells what is wrong with the number; on the way there legacy is the place for what can't be told …
       if (stage === 'orders') return orders();
-      if (isNoPosOfOrders(lookup) || !(await hasLiveQr(runtime, merchant.id))) return legacy;
+      if (isNoPosOfOrders(lookup) || !(await hasLiveQr(ports, merchant.id))) return legacy;
       // … unless it may be the one that has work on orders.
       return { lane: 'refused', stage, merchant_id: merchant.id, error: 'unavailable' };
     }
     case 'history':
-      return stage === 'orders' || (await hasHistory(runtime, merchant.id)) ? orders() : legacy;
+      return stage === 'orders' || (await hasHistory(ports, merchant.id)) ? orders() : legacy;
     case 'merchant':
-      return isOnOrders(runtime.settings, merchant, merchant.id, kind, null) ? orders() : legacy;
+      return isOnOrders(ports.settings, merchant, merchant.id, kind, null) ? orders() : legacy;
   }
 }
 
 /** By the stage, whatever is there. */
 function isMeantForOrders(
-  { settings }: Runtime,
+  { settings }: Ports,
   merchant_id: string,
   merchant: Merchant | null,
   named: NewWork,
@@ -159,7 +158,7 @@ function isMeantForOrders(
 
 /** What the stage says is legacy's may be on orders all the same; where nothing is, nobody has to be asked whose the token is. */
 async function hasAnythingOnOrders(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   named: NewWork,
   kind: OperationKind,
@@ -167,11 +166,11 @@ async function hasAnythingOnOrders(
   switch (named.kind) {
     case 'payment':
     case 'history':
-      return await hasHistory(runtime, merchant_id);
+      return await hasHistory(ports, merchant_id);
     case 'slot':
-      return await hasOwnWork(runtime, merchant_id, named, kind);
+      return await hasOwnWork(ports, merchant_id, named, kind);
     case 'pos':
-      return await hasLiveQr(runtime, merchant_id);
+      return await hasLiveQr(ports, merchant_id);
     case 'merchant':
       return false; // not of a unit, nor of the past
   }
@@ -179,37 +178,37 @@ async function hasAnythingOnOrders(
 
 /** Asks whose the payment is only where the merchant has had sales on orders. */
 async function unseenPayment(
-  runtime: Runtime,
+  ports: Ports,
   merchant: Merchant,
   token: Secret,
   payment_id: string,
 ): Promise<Link | null> {
-  if (!(await hasHistory(runtime, merchant.id))) return null;
-  return findUnseenPayment(runtime, token, merchant.id, payment_id);
+  if (!(await hasHistory(ports, merchant.id))) return null;
+  return findUnseenPayment(ports, token, merchant.id, payment_id);
 }
 
 /** More open sales than this are taken for one of QR among them. */
 const LOOKED_AT = 1_000;
 
-async function mayHaveQrOnLegacy(runtime: Runtime, merchant_id: string): Promise<boolean> {
-  const now = runtime.clock.now();
-  if (runtime.unrecorded.holdsAny(merchant_id, 'qr', now)) return true;
-  const open = await runtime.store.openLegacySales(merchant_id, now, LOOKED_AT);
+async function mayHaveQrOnLegacy(ports: Ports, merchant_id: string): Promise<boolean> {
+  const now = ports.clock.now();
+  if (ports.memory.unrecorded.holdsAny(merchant_id, 'qr', now)) return true;
+  const open = await ports.store.openLegacySales(merchant_id, now, LOOKED_AT);
   return open.length === LOOKED_AT || open.some(({ slot }) => slot?.startsWith(slotOf('qr', '')));
 }
 
-async function hasLiveQr(runtime: Runtime, merchant_id: string): Promise<boolean> {
-  return (await runtime.store.liveSlots(merchant_id)).some((slot) => slot.startsWith(slotOf('qr', '')));
+async function hasLiveQr(ports: Ports, merchant_id: string): Promise<boolean> {
+  return (await ports.store.liveSlots(merchant_id)).some((slot) => slot.startsWith(slotOf('qr', '')));
 }
 
 /** The merchant has had sales on orders. */
-async function hasHistory(runtime: Runtime, merchant_id: string): Promise<boolean> {
-  return (await runtime.store.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1)).length > 0;
+async function hasHistory(ports: Ports, merchant_id: string): Promise<boolean> {
+  return (await ports.store.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1)).length > 0;
 }
 
 /** For the exchange record: whose life the call belongs to. */
-function noteId(runtime: Runtime, named: Named): void {
-  const draft = runtime.exchange();
+function noteId(ports: Ports, named: Named): void {
+  const draft = ports.exchange;
   if (draft === null || named.kind !== 'link') return;
   draft.legacy_id = named.link?.legacy_id ?? named.legacy_id ?? null;
 }
@@ -230,7 +229,7 @@ export interface UnitWork {
  * @param is_free the store has just said that legacy holds nothing of the unit.
  */
 export async function isUnitOnOrders(
-  runtime: Runtime,
+  ports: Ports,
   merchant: Merchant,
   token: Secret,
   unit: UnitWork,
@@ -238,24 +237,24 @@ export async function isUnitOnOrders(
   is_free = false,
 ): Promise<boolean> {
   const { slot, work } = unit;
-  const is_by_stage = isOnOrders(runtime.settings, merchant, merchant.id, kind, slot);
+  const is_by_stage = isOnOrders(ports.settings, merchant, merchant.id, kind, slot);
   // The commonest: whatever is live on the unit is on orders as well, so that nobody has to look for it. A unit that legacy may
   // hold is looked at twice instead.
-  if (is_by_stage && (work === 'beside' || !(await mayBeHeld(runtime, merchant.id, slot, is_free)))) return true;
-  if (await hasOwnWork(runtime, merchant.id, unit, kind)) return true;
+  if (is_by_stage && (work === 'beside' || !(await mayBeHeld(ports, merchant.id, slot, is_free)))) return true;
+  if (await hasOwnWork(ports, merchant.id, unit, kind)) return true;
   // Legacy itself answers what is asked of its own; only a new sale is worth a question.
   if (!is_by_stage || work === 'look') return false;
-  const deadline = runtime.clock.now() + runtime.settings.reads.timeout_ms;
-  return !(await isHeldByLegacy(runtime, merchant.id, slot, token, deadline));
+  const deadline = ports.clock.now() + ports.settings.reads.timeout_ms;
+  return !(await isHeldByLegacy(ports, merchant.id, slot, token, deadline));
 }
 
 /**
  * For a story whose unit turned out to be free: the merchant may have been moved, or legacy have taken the unit, since the
  * lane was chosen.
  */
-export async function isStillOnOrders(runtime: Runtime, call: LegacyCall, slot: string): Promise<boolean> {
-  const merchant = (await runtime.store.merchant(call.merchant.id)) ?? call.merchant;
-  return isUnitOnOrders(runtime, merchant, call.token, { slot, work: 'look' }, call.operation.kind);
+export async function isStillOnOrders(ports: Ports, call: LegacyCall, slot: string): Promise<boolean> {
+  const merchant = (await ports.store.merchant(call.merchant.id)) ?? call.merchant;
+  return isUnitOnOrders(ports, merchant, call.token, { slot, work: 'look' }, call.operation.kind);
 }
 
 /** The longest lifetime of a Point order (`interface.md`, Limits); who repeats an unanswered QR sale does so far earlier. */
@@ -266,12 +265,12 @@ const LONGEST_LIFETIME_MS = 3 * 60 * 60_000;
  * must not be charged a second time on legacy.
  */
 export async function hasOwnWork(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   { slot, work }: UnitWork,
   kind: OperationKind,
 ): Promise<boolean> {
-  const { store, clock, settings } = runtime;
+  const { store, clock, settings } = ports;
   if (work === 'look') return (await store.liveLink(merchant_id, slot)) !== null;
   if (work === 'beside' && kind !== 'qr') return false;
   const { replay_window_ms, join_window_ms } = settings.create;
@@ -281,11 +280,11 @@ export async function hasOwnWork(
 }
 
 /** Legacy may have work on the unit, as far as can be told without asking it. */
-async function mayBeHeld(runtime: Runtime, merchant_id: string, slot: string, is_free = false): Promise<boolean> {
-  const now = runtime.clock.now();
-  if (runtime.unrecorded.holds(merchant_id, slot, now)) return true;
+async function mayBeHeld(ports: Ports, merchant_id: string, slot: string, is_free = false): Promise<boolean> {
+  const now = ports.clock.now();
+  if (ports.memory.unrecorded.holds(merchant_id, slot, now)) return true;
   if (is_free) return false;
-  return (await runtime.store.heldByLegacy(merchant_id, slot, now)) !== null;
+  return (await ports.store.heldByLegacy(merchant_id, slot, now)) !== null;
 }
 
 /**
@@ -293,12 +292,12 @@ async function mayBeHeld(runtime: Runtime, merchant_id: string, slot: string, is
  * invented ones could hold a unit there for one another.
  */
 export async function isOnLegacyAlone(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   { slot, work }: UnitWork,
   which: 'any' | 'proven',
 ): Promise<boolean> {
-  if (work === 'beside' || (await runtime.store.liveLink(merchant_id, slot)) !== null) return false;
-  if (which === 'any') return mayBeHeld(runtime, merchant_id, slot);
-  return (await runtime.store.heldByLegacy(merchant_id, slot, runtime.clock.now(), which)) !== null;
+  if (work === 'beside' || (await ports.store.liveLink(merchant_id, slot)) !== null) return false;
+  if (which === 'any') return mayBeHeld(ports, merchant_id, slot);
+  return (await ports.store.heldByLegacy(merchant_id, slot, ports.clock.now(), which)) !== null;
 }

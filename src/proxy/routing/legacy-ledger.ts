@@ -2,10 +2,10 @@
 import { EXTERNAL_ID, INTENT_ID } from '../../contract/identifiers.ts';
 import { finalIntentStates } from '../../contract/legacy-point.ts';
 import type { Operation } from '../../mapping/tables.ts';
+import type { Ports } from '../ports.ts';
 import { referenceOf } from '../qr/held-body.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS, peekPos } from '../qr/point-of-sale.ts';
 import { ANY_POINT_OF_SALE, LATE_EFFECT_MS, type LegacySale, type LegacySaleChange } from '../records/routing.ts';
-import type { Runtime } from '../runtime.ts';
 import { slotOf } from '../sales/link.ts';
 import type { Secret } from '../secret.ts';
 import { legacyDoubts } from './legacy-pending.ts';
@@ -42,34 +42,34 @@ export type CarriedAnswer = { status: number; body: unknown } | null;
  * Writes the row of a create before its bytes leave. Never throws for the store: a till is not refused because Puente
  * can't take a note; its unit is then held in memory, so that nothing of it goes to orders meanwhile.
  */
-export async function beginCarried(runtime: Runtime, call: CarriedCreate): Promise<Begun> {
+export async function beginCarried(ports: Ports, call: CarriedCreate): Promise<Begun> {
   const { merchant_id } = call;
-  const unit = merchant_id === null ? null : await unitOf(runtime, merchant_id, call);
-  if (merchant_id === null || unit === null) return unrecorded(runtime, call, 'nobody known, or no unit of orders');
+  const unit = merchant_id === null ? null : await unitOf(ports, merchant_id, call);
+  if (merchant_id === null || unit === null) return unrecorded(ports, call, 'nobody known, or no unit of orders');
   try {
-    const row = await newRow(runtime, merchant_id, call, unit);
+    const row = await newRow(ports, merchant_id, call, unit);
     if (call.is_token_refused) return { kind: 'begun', sale: { row, call } };
-    if ((await runtime.store.openLegacySale(row)) !== null) return elsewhere(runtime);
-    runtime.failpoint('carried.row_written');
-    runtime.count('legacy_sales', 'begun');
+    if ((await ports.store.openLegacySale(row)) !== null) return elsewhere(ports);
+    ports.memory.failpoint('carried.row_written');
+    ports.count('legacy_sales', 'begun');
     return { kind: 'begun', sale: { row, call } };
   } catch (error) {
-    if (unit.slot !== null) holdInMemory(runtime, merchant_id, unit.slot);
-    return unrecorded(runtime, call, String(error));
+    if (unit.slot !== null) holdInMemory(ports, merchant_id, unit.slot);
+    return unrecorded(ports, call, String(error));
   }
 }
 
 /** Holds its unit for long from the start, because a process that ends before the answer can't do it any more. */
 async function newRow(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   call: CarriedCreate,
   { family, unit, slot }: CarriedUnit,
 ): Promise<LegacySale> {
-  const now = runtime.clock.now();
-  const is_proven = (await provenMerchant(runtime, call.token)) === merchant_id;
+  const now = ports.clock.now();
+  const is_proven = (await provenMerchant(ports, call.token)) === merchant_id;
   return {
-    id: runtime.ids.legacyId(now),
+    id: ports.memory.ids.legacyId(now),
     merchant_id,
     family,
     work: isTerminalRefund(call.operation) ? 'refund' : 'sale',
@@ -78,8 +78,8 @@ async function newRow(
     legacy_id: null,
     client_reference: clientReference(family, call.body),
     state: 'SENDING',
-    unproven_token: is_proven ? null : runtime.vault.fingerprint(call.token),
-    ends_at: holdsUntil(runtime, call, is_proven),
+    unproven_token: is_proven ? null : ports.vault.fingerprint(call.token),
+    ends_at: holdsUntil(ports, call, is_proven),
     created_at: now,
     updated_at: now,
   };
@@ -92,26 +92,26 @@ async function newRow(
  * @param answered_at epoch ms when the answer was complete.
  */
 export async function endCarried(
-  runtime: Runtime,
+  ports: Ports,
   sale: CarriedSale,
   answer: CarriedAnswer,
-  answered_at = runtime.clock.now(),
+  answered_at = ports.clock.now(),
 ): Promise<void> {
   const { row, call } = sale;
-  const change = { ...judge(runtime, sale, answer), at: answered_at };
+  const change = { ...judge(ports, sale, answer), at: answered_at };
   // Legacy took the token, so it is a real one of whom it names.
   const taken = answer !== null && answer.status >= 200 && answer.status <= 299;
   if (call.is_token_refused && !taken) return;
   try {
-    if (call.is_token_refused) await runtime.store.openLegacySale(row);
-    await settle(runtime, row, taken ? { ...change, unproven_token: null } : change);
+    if (call.is_token_refused) await ports.store.openLegacySale(row);
+    await settle(ports, row, taken ? { ...change, unproven_token: null } : change);
     if (change.state === 'REFUSED') return;
     const is_doubtful = !taken && row.unproven_token !== null;
-    if (is_doubtful && (await judgeUnproven(runtime, row, call.token)) !== 'proven') return;
-    if (row.slot === ANY_POINT_OF_SALE) await narrow(runtime, row, call.token);
+    if (is_doubtful && (await judgeUnproven(ports, row, call.token)) !== 'proven') return;
+    if (row.slot === ANY_POINT_OF_SALE) await narrow(ports, row, call.token);
   } catch (error) {
-    if (change.state !== 'REFUSED' && row.slot !== null) holdInMemory(runtime, row.merchant_id, row.slot);
-    runtime.log.error('carried create: its outcome could not be stored', {
+    if (change.state !== 'REFUSED' && row.slot !== null) holdInMemory(ports, row.merchant_id, row.slot);
+    ports.log.error('carried create: its outcome could not be stored', {
       merchant: row.merchant_id,
       ...(change.legacy_id ? { legacy_id: change.legacy_id } : {}),
       cause: String(error),
@@ -119,10 +119,10 @@ export async function endCarried(
   }
 }
 
-function judge(runtime: Runtime, { row, call }: CarriedSale, answer: CarriedAnswer): LegacySaleChange {
+function judge(ports: Ports, { row, call }: CarriedSale, answer: CarriedAnswer): LegacySaleChange {
   const in_doubt: LegacySaleChange = {
     state: 'IN_DOUBT',
-    ends_at: holdsUntil(runtime, call, row.unproven_token === null),
+    ends_at: holdsUntil(ports, call, row.unproven_token === null),
   };
   if (answer === null) return in_doubt;
   const { status } = answer;
@@ -130,25 +130,25 @@ function judge(runtime: Runtime, { row, call }: CarriedSale, answer: CarriedAnsw
   if (status >= 400 && status < 500 && status !== 408) return { state: 'REFUSED' };
   if (status < 200 || status > 299) return in_doubt;
   const legacy_id = legacyIdOf(row, call, answer.body);
-  if (legacy_id === undefined) return { state: 'IN_DOUBT', ends_at: holdsUntil(runtime, call, true) };
-  return { state: 'OPEN', legacy_id, ends_at: holdsWhileOpen(runtime, call, { ...row, legacy_id }) };
+  if (legacy_id === undefined) return { state: 'IN_DOUBT', ends_at: holdsUntil(ports, call, true) };
+  return { state: 'OPEN', legacy_id, ends_at: holdsWhileOpen(ports, call, { ...row, legacy_id }) };
 }
 
-async function settle(runtime: Runtime, row: LegacySale, change: LegacySaleChange): Promise<void> {
-  await runtime.store.saveLegacySale(row.id, change);
-  runtime.count('legacy_sales', String(change.state).toLowerCase());
+async function settle(ports: Ports, row: LegacySale, change: LegacySaleChange): Promise<void> {
+  await ports.store.saveLegacySale(row.id, change);
+  ports.count('legacy_sales', String(change.state).toLowerCase());
   if (change.state !== 'OPEN') return;
-  const draft = runtime.exchange();
+  const draft = ports.exchange;
   if (draft !== null && change.legacy_id) draft.legacy_id = change.legacy_id;
-  if (row.slot === null) await endDoubtsBefore(runtime, row);
+  if (row.slot === null) await endDoubtsBefore(ports, row);
 }
 
 /** A dynamic code that was answered is what its retry waited for; an earlier try that may still be on its way stays. */
-async function endDoubtsBefore(runtime: Runtime, row: LegacySale): Promise<void> {
-  const arrived_by = runtime.clock.now() - LATE_EFFECT_MS;
-  for (const doubt of await legacyDoubts(runtime, row.merchant_id, row.unit, row.client_reference)) {
+async function endDoubtsBefore(ports: Ports, row: LegacySale): Promise<void> {
+  const arrived_by = ports.clock.now() - LATE_EFFECT_MS;
+  for (const doubt of await legacyDoubts(ports, row.merchant_id, row.unit, row.client_reference)) {
     if (doubt.id !== row.id && doubt.updated_at <= arrived_by) {
-      await runtime.store.saveLegacySale(doubt.id, { state: 'ENDED' });
+      await ports.store.saveLegacySale(doubt.id, { state: 'ENDED' });
     }
   }
 }
@@ -174,20 +174,20 @@ function objectOf(value: unknown): Record<string, unknown> {
   return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}; // any JSON object
 }
 
-function elsewhere(runtime: Runtime): Begun {
-  runtime.count('legacy_sales', 'elsewhere');
+function elsewhere(ports: Ports): Begun {
+  ports.count('legacy_sales', 'elsewhere');
   return { kind: 'elsewhere' };
 }
 
-function unrecorded(runtime: Runtime, { merchant_id, operation }: CarriedCreate, cause: string): Begun {
-  runtime.count('legacy_sales', 'unrecorded');
+function unrecorded(ports: Ports, { merchant_id, operation }: CarriedCreate, cause: string): Begun {
+  ports.count('legacy_sales', 'unrecorded');
   const merchant = merchant_id === null ? {} : { merchant: merchant_id };
-  runtime.log.warn('a carried create was not written down', { operation: operation.name, ...merchant, cause });
+  ports.log.warn('a carried create was not written down', { operation: operation.name, ...merchant, cause });
   return { kind: 'unrecorded' };
 }
 
-function holdInMemory(runtime: Runtime, merchant_id: string, slot: string): void {
-  runtime.unrecorded.hold(merchant_id, slot, runtime.clock.now() + runtime.settings.routing.legacy_hold_ms);
+function holdInMemory(ports: Ports, merchant_id: string, slot: string): void {
+  ports.memory.unrecorded.hold(merchant_id, slot, ports.clock.now() + ports.settings.routing.legacy_hold_ms);
 }
 
 // What carried calls tell of sales born on legacy: a cancel that worked, a read that shows an end.
@@ -199,7 +199,7 @@ function holdInMemory(runtime: Runtime, merchant_id: string, slot: string): void
  * @param received_at epoch ms when the call came in: a sale that was not open by then may be another one, or arrive later.
  */
 export async function noteCarriedEnd(
-  runtime: Runtime,
+  ports: Ports,
   call: CarriedCall,
   answer: CarriedAnswer,
   received_at: number,
@@ -207,12 +207,12 @@ export async function noteCarriedEnd(
   if (answer === null || answer.status < 200 || answer.status > 299) return;
   if (call.operation.method !== 'DELETE' && !showsFinalState(answer.body)) return;
   try {
-    const sale = await saleOf(runtime, call);
+    const sale = await saleOf(ports, call);
     if (sale?.state !== 'OPEN' || sale.merchant_id !== call.merchant_id || sale.updated_at > received_at) return;
-    await runtime.store.saveLegacySale(sale.id, { state: 'ENDED' });
-    runtime.count('legacy_sales', 'ended');
+    await ports.store.saveLegacySale(sale.id, { state: 'ENDED' });
+    ports.count('legacy_sales', 'ended');
   } catch (error) {
-    runtime.log.warn('the end of a carried sale was not written down', {
+    ports.log.warn('the end of a carried sale was not written down', {
       operation: call.operation.name,
       cause: String(error),
     });
@@ -220,26 +220,26 @@ export async function noteCarriedEnd(
 }
 
 /** By the intent in the path; otherwise what legacy has on the unit that a cancel names. */
-async function saleOf(runtime: Runtime, call: CarriedCall): Promise<LegacySale | null> {
-  const { store, clock } = runtime;
+async function saleOf(ports: Ports, call: CarriedCall): Promise<LegacySale | null> {
+  const { store, clock } = ports;
   const { intent_id } = call.path;
   if (intent_id !== undefined) return store.legacySale(intent_id.toLowerCase());
   if (call.merchant_id === null || call.operation.method !== 'DELETE') return null;
-  const unit = await unitOf(runtime, call.merchant_id, call);
+  const unit = await unitOf(ports, call.merchant_id, call);
   if (unit === null || unit.slot === null) return null;
-  const slot = unit.slot === ANY_POINT_OF_SALE ? await slotOfNumber(runtime, call.merchant_id, call, unit) : unit.slot;
+  const slot = unit.slot === ANY_POINT_OF_SALE ? await slotOfNumber(ports, call.merchant_id, call, unit) : unit.slot;
   const sale = await store.heldByLegacy(call.merchant_id, slot, clock.now());
   // What stands for any point of sale is this one's only by the same number.
   return sale?.slot === ANY_POINT_OF_SALE && sale.unit !== call.path.pos_id ? null : sale;
 }
 
 async function slotOfNumber(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   call: CarriedCall,
   { unit }: CarriedUnit,
 ): Promise<string> {
-  const lookup = await lookUpPos(runtime, merchant_id, call.token, unit, POS_LOOKUP_MS);
+  const lookup = await lookUpPos(ports, merchant_id, call.token, unit, POS_LOOKUP_MS);
   return lookup.kind === 'known' ? slotOf('qr', lookup.external_pos_id) : ANY_POINT_OF_SALE;
 }
 
@@ -270,12 +270,12 @@ export function isTerminalRefund({ story }: Operation): boolean {
 }
 
 /** Null where the call names no unit that orders could ever have. Asks nobody. */
-export async function unitOf(runtime: Runtime, merchant_id: string, call: CarriedCall): Promise<CarriedUnit | null> {
+export async function unitOf(ports: Ports, merchant_id: string, call: CarriedCall): Promise<CarriedUnit | null> {
   if (isTerminalRefund(call.operation)) return knownUnit(slotOf('point', call.path.device_id ?? ''), true);
-  const named = await namedBy(runtime, call.operation, call.path);
+  const named = await namedBy(ports, call.operation, call.path);
   if (named.kind === 'slot') return knownUnit(named.slot, named.work !== 'beside');
   if (named.kind !== 'pos') return null;
-  const lookup = await peekPos(runtime, merchant_id, named.pos_id);
+  const lookup = await peekPos(ports, merchant_id, named.pos_id);
   if (lookup?.kind === 'known') return knownUnit(slotOf('qr', lookup.external_pos_id), true);
   if (lookup !== null && isNoPosOfOrders(lookup)) return null;
   return { family: 'qr', unit: named.pos_id, slot: ANY_POINT_OF_SALE };

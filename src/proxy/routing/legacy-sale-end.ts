@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { finalIntentStates, intentStates } from '../../contract/legacy-point.ts';
 import { finalMerchantOrderStates } from '../../contract/merchant-orders.ts';
+import type { Ports } from '../ports.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../records/routing.ts';
-import type { Runtime } from '../runtime.ts';
 import { slotOf } from '../sales/link.ts';
 import type { Secret } from '../secret.ts';
 import type { UpstreamCall, UpstreamOutcome } from '../upstream/upstream.ts';
@@ -23,17 +23,17 @@ const SHORTEST_READ_MS = 250;
  * @param deadline epoch ms at which the caller has to answer.
  */
 export async function isHeldByLegacy(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   slot: string,
   token: Secret,
   deadline: number,
 ): Promise<boolean> {
-  if (runtime.unrecorded.holds(merchant_id, slot, runtime.clock.now())) return true;
+  if (ports.memory.unrecorded.holds(merchant_id, slot, ports.clock.now())) return true;
   for (let looked = 0; looked < LOOKED_AT; looked++) {
-    const sale = await runtime.store.heldByLegacy(merchant_id, slot, runtime.clock.now());
+    const sale = await ports.store.heldByLegacy(merchant_id, slot, ports.clock.now());
     if (sale === null) return false;
-    if (!(await isOver(runtime, sale, token, deadline))) return true;
+    if (!(await isOver(ports, sale, token, deadline))) return true;
   }
   return true;
 }
@@ -44,28 +44,28 @@ export async function isHeldByLegacy(
  * is not there yet may still come; unless its token turns out to be none.
  * @returns true also for a sale that stood for any point of sale and was found to be about one: the slot is looked at anew.
  */
-export async function isOver(runtime: Runtime, sale: LegacySale, token: Secret, deadline: number): Promise<boolean> {
-  const { clock, settings } = runtime;
+export async function isOver(ports: Ports, sale: LegacySale, token: Secret, deadline: number): Promise<boolean> {
+  const { clock, settings } = ports;
   if (sale.ends_at <= clock.now() || sale.state === 'ENDED' || sale.state === 'REFUSED') return true;
   const left_ms = deadline - clock.now();
   if (left_ms < SHORTEST_READ_MS) return false;
-  if (sale.slot === ANY_POINT_OF_SALE && (await narrow(runtime, sale, token))) return true;
-  if (sale.state !== 'OPEN') return isRefusedByNow(runtime, sale);
+  if (sale.slot === ANY_POINT_OF_SALE && (await narrow(ports, sale, token))) return true;
+  if (sale.state !== 'OPEN') return isRefusedByNow(ports, sale);
   const question = questionOf(sale);
   if (question === null) return false;
-  const over = await runtime.cache.get(
-    `legacy sale ${sale.id} ${runtime.vault.fingerprint(token)}`,
+  const over = await ports.memory.cache.get(
+    `legacy sale ${sale.id} ${ports.vault.fingerprint(token)}`,
     clock.now(),
     settings.reads.fresh_ms,
     async () => {
       const timeout_ms = Math.min(settings.reads.timeout_ms, left_ms);
-      const outcome = await runtime.legacy_upstream.send({ ...question.call, method: 'GET', token, timeout_ms });
+      const outcome = await ports.upstreams.legacy.send({ ...question.call, method: 'GET', token, timeout_ms });
       return question.saysOver(outcome);
     },
   );
   if (over) {
-    await runtime.store.saveLegacySale(sale.id, { state: 'ENDED' });
-    runtime.count('legacy_sales', 'ended');
+    await ports.store.saveLegacySale(sale.id, { state: 'ENDED' });
+    ports.count('legacy_sales', 'ended');
   }
   return over;
 }
@@ -154,15 +154,15 @@ export function isPreference(merchant_id: string, id: unknown): id is string {
  * can't know it.
  * @param token accepted as the merchant's, by orders or by legacy. @returns false while nobody can tell.
  */
-export async function narrow(runtime: Runtime, sale: LegacySale, token: Secret): Promise<boolean> {
-  const lookup = await lookUpPos(runtime, sale.merchant_id, token, sale.unit, POS_LOOKUP_MS);
+export async function narrow(ports: Ports, sale: LegacySale, token: Secret): Promise<boolean> {
+  const lookup = await lookUpPos(ports, sale.merchant_id, token, sale.unit, POS_LOOKUP_MS);
   if (lookup.kind === 'known') {
     const { external_pos_id } = lookup;
-    await runtime.store.saveLegacySale(sale.id, { unit: external_pos_id, slot: slotOf('qr', external_pos_id) });
+    await ports.store.saveLegacySale(sale.id, { unit: external_pos_id, slot: slotOf('qr', external_pos_id) });
     return true;
   }
   if (!isNoPosOfOrders(lookup)) return false;
-  await runtime.store.saveLegacySale(sale.id, { slot: null });
+  await ports.store.saveLegacySale(sale.id, { slot: null });
   return true;
 }
 
@@ -183,17 +183,17 @@ const ASKED_ABOUT_FOR_MS = 30 * 86_400_000;
 type Told = Pick<CarriedCreate, 'body' | 'headers' | 'operation'>;
 
 /** For the set time, and as long as the till wants it to live. @returns epoch ms. */
-export function holdsUntil(runtime: Runtime, call: Told, is_proven: boolean): number {
-  const now = runtime.clock.now();
+export function holdsUntil(ports: Ports, call: Told, is_proven: boolean): number {
+  const now = ports.clock.now();
   const lives_until = livesUntil(call, now);
   const believed = is_proven ? lives_until : Math.min(lives_until, now + UNPROVEN_LIFETIME_MS);
-  return Math.max(now + runtime.settings.routing.legacy_hold_ms, believed);
+  return Math.max(now + ports.settings.routing.legacy_hold_ms, believed);
 }
 
 /** The same for one that legacy has taken: where legacy tells of its end, its read ends it. */
-export function holdsWhileOpen(runtime: Runtime, call: Told, sale: LegacySale): number {
-  const held_until = holdsUntil(runtime, call, true);
-  return hasEnd(sale) ? Math.max(held_until, runtime.clock.now() + ASKED_ABOUT_FOR_MS) : held_until;
+export function holdsWhileOpen(ports: Ports, call: Told, sale: LegacySale): number {
+  const held_until = holdsUntil(ports, call, true);
+  return hasEnd(sale) ? Math.max(held_until, ports.clock.now() + ASKED_ABOUT_FOR_MS) : held_until;
 }
 
 /** By the header or the body; 0 where neither says anything. @returns epoch ms. */

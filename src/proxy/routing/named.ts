@@ -1,18 +1,18 @@
 /** What the path of an operation is about: looked up before the lane is chosen (DESIGN, Words: Lane). */
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { Operation } from '../../mapping/tables.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import { slotOf } from '../sales/link.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../sales/synthetic-ids.ts';
 import type { Named } from './lane.ts';
 
 type PathValues = Readonly<Record<string, string>>;
 /** Reads the map at most; asks nobody. */
-type Naming = (runtime: Runtime, path: PathValues) => Named | Promise<Named>;
+type Naming = (ports: Ports, path: PathValues) => Named | Promise<Named>;
 
-export const byIntent: Naming = async (runtime, { intent_id = '' }) => {
+export const byIntent: Naming = async (ports, { intent_id = '' }) => {
   const legacy_id = intent_id.toLowerCase();
-  const link = await runtime.store.link(legacy_id);
+  const link = await ports.store.link(legacy_id);
   return INTENT_ID.test(legacy_id) ? { kind: 'link', link, legacy_id } : { kind: 'link', link };
 };
 
@@ -48,18 +48,18 @@ function pointOfSale({ external_pos_id, pos_id = '' }: PathValues, work: 'sale' 
 const PAYMENT_NUMBER = /^[1-9]\d{0,17}$/;
 
 /** A minted number goes on naming its sale after the service has given a real one. */
-export const byPayment: Naming = async (runtime, { payment_id = '' }) => {
-  const link = await runtime.store.linkByPayment(payment_id);
+export const byPayment: Naming = async (ports, { payment_id = '' }) => {
+  const link = await ports.store.linkByPayment(payment_id);
   if (link !== null || !PAYMENT_NUMBER.test(payment_id)) return { kind: 'link', link };
   const merchant_order_id = merchantOrderOfPayment(payment_id);
   if (merchant_order_id === null) return { kind: 'payment', payment_id };
   if (!Number.isSafeInteger(merchant_order_id)) return { kind: 'link', link: null };
-  return { kind: 'link', link: await runtime.store.linkByMerchantOrder(merchant_order_id) };
+  return { kind: 'link', link: await ports.store.linkByMerchantOrder(merchant_order_id) };
 };
 
-export const byMerchantOrder: Naming = async (runtime, { merchant_order_id = '' }) => {
+export const byMerchantOrder: Naming = async (ports, { merchant_order_id = '' }) => {
   const id = /^\d{1,16}$/.test(merchant_order_id) ? Number(merchant_order_id) : 0;
-  return { kind: 'link', link: isMintedMerchantOrder(id) ? await runtime.store.linkByMerchantOrder(id) : null };
+  return { kind: 'link', link: isMintedMerchantOrder(id) ? await ports.store.linkByMerchantOrder(id) : null };
 };
 
 export const byHistory: Naming = () => ({ kind: 'history' });
@@ -97,6 +97,6 @@ export const namings: Readonly<Record<string, Naming>> = {
 };
 
 /** What a call is about, by its operation and the values of its path. May read the store; makes no network call. */
-export function namedBy(runtime: Runtime, { story }: Operation, path: PathValues): Named | Promise<Named> {
-  return namings[story]?.(runtime, path) ?? { kind: 'merchant' };
+export function namedBy(ports: Ports, { story }: Operation, path: PathValues): Named | Promise<Named> {
+  return namings[story]?.(ports, path) ?? { kind: 'merchant' };
 }

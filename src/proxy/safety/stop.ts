@@ -2,10 +2,11 @@
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { AuditAction } from '../audit.ts';
-import type { Exchange } from '../evidence/exchange.ts';
+import type { SafetyWatch, Watched } from '../evidence/exchange.ts';
+import type { Ports } from '../ports.ts';
 import type { Merchant, RoutedKind, SafetyMode, Trip } from '../routing/merchant.ts';
 import { stageInForce } from '../routing/stage.ts';
-import type { CoreSettings, Runtime } from '../runtime.ts';
+import type { CoreSettings } from '../settings.ts';
 import type { AuditEntry } from '../store.ts';
 import { type Class, classify, defaultRows } from './classify.ts';
 
@@ -30,18 +31,18 @@ interface Kept {
   told_at: number | null;
 }
 
-/** What the watch is handed of the runtime that it becomes a part of. */
-type Parts = Pick<Runtime, 'store' | 'tables' | 'clock' | 'settings' | 'log' | 'count'>;
+/** What the watch is handed of the ports that it becomes a part of. */
+type Parts = Pick<Ports, 'store' | 'tables' | 'clock' | 'settings' | 'log' | 'count'>;
 
-export function createSafetyWatch(runtime: Parts): SafetyWatch {
-  const rules = runtime.settings.safety;
-  const defaults = defaultRows(runtime.tables);
+export function createSafetyWatch(ports: Parts): SafetyWatch {
+  const rules = ports.settings.safety;
+  const defaults = defaultRows(ports.tables);
   const windows = new Map<string, Kept>();
   const deciding = new Set<Promise<void>>();
   const start = (kept: Kept, at: number): void => {
     kept.rest_until = at + sliceOf(rules);
-    const work = decide(runtime, kept).catch((error: unknown) =>
-      runtime.log.error('the safety stop could not decide', { merchant: kept.merchant_id, cause: String(error) }),
+    const work = decide(ports, kept).catch((error: unknown) =>
+      ports.log.error('the safety stop could not decide', { merchant: kept.merchant_id, cause: String(error) }),
     );
     deciding.add(work);
     void work.then(() => deciding.delete(work));
@@ -62,7 +63,7 @@ export function createSafetyWatch(runtime: Parts): SafetyWatch {
         (kept) => merchant_id === undefined || kept.merchant_id === merchant_id,
       );
       return mine
-        .map((kept) => watched(kept, rules, runtime.clock.now()))
+        .map((kept) => watched(kept, rules, ports.clock.now()))
         .filter(({ calls, in_a_row }) => calls + in_a_row > 0);
     },
     async settled() {
@@ -72,19 +73,19 @@ export function createSafetyWatch(runtime: Parts): SafetyWatch {
 }
 
 /** The merchant's mode decides; only work that is on orders can be stopped. */
-async function decide(runtime: Parts, kept: Kept): Promise<void> {
+async function decide(ports: Parts, kept: Kept): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const now = runtime.clock.now();
-    const merchant = await runtime.store.merchant(kept.merchant_id);
-    const sums = sumsOf(kept.window, runtime.settings.safety, now);
-    const why = tripReason(sums, runtime.settings.safety);
-    const mode = modeOf(runtime, merchant);
+    const now = ports.clock.now();
+    const merchant = await ports.store.merchant(kept.merchant_id);
+    const sums = sumsOf(kept.window, ports.settings.safety, now);
+    const why = tripReason(sums, ports.settings.safety);
+    const mode = modeOf(ports, merchant);
     if (merchant === null || why === null || mode === 'off') return;
-    const { stage, trip: standing } = stageInForce(runtime.settings, merchant, kept.kind);
+    const { stage, trip: standing } = stageInForce(ports.settings, merchant, kept.kind);
     if (standing !== null || (stage !== 'canary' && stage !== 'orders')) return;
-    const trip: Trip = { at: now, why, evidence: { ...sums, window_ms: runtime.settings.safety.window_ms } };
+    const trip: Trip = { at: now, why, evidence: { ...sums, window_ms: ports.settings.safety.window_ms } };
     try {
-      await (mode === 'armed' ? stop(runtime, kept, merchant, trip) : tell(runtime, kept, trip));
+      await (mode === 'armed' ? stop(ports, kept, merchant, trip) : tell(ports, kept, trip));
       return;
     } catch (error) {
       if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
@@ -93,32 +94,32 @@ async function decide(runtime: Parts, kept: Kept): Promise<void> {
 }
 
 /** The operator's stage stays as it is: the stop lies over it until somebody resets it. */
-async function stop(runtime: Parts, kept: Kept, merchant: Merchant, trip: Trip): Promise<void> {
-  const { intended } = stageInForce(runtime.settings, merchant, kept.kind);
+async function stop(ports: Parts, kept: Kept, merchant: Merchant, trip: Trip): Promise<void> {
+  const { intended } = stageInForce(ports.settings, merchant, kept.kind);
   const line = auditOf(kept, trip, STOPPED, 'armed');
   const audit = { ...line, detail: { ...line.detail, before: { stage: intended }, after: { stage: 'shadow' } } };
-  await runtime.store.saveTrips(merchant.id, { [kept.kind]: trip }, merchant.revision, audit);
+  await ports.store.saveTrips(merchant.id, { [kept.kind]: trip }, merchant.revision, audit);
   kept.window = emptyWindow();
-  kept.since = runtime.clock.now();
-  runtime.count('safety_stops', 'armed');
-  runtime.log.error('safety stop', { merchant: merchant.id, action: `${kept.kind} to shadow`, cause: trip.why });
+  kept.since = ports.clock.now();
+  ports.count('safety_stops', 'armed');
+  ports.log.error('safety stop', { merchant: merchant.id, action: `${kept.kind} to shadow`, cause: trip.why });
 }
 
 /** Once a window says what it would have done. */
-async function tell(runtime: Parts, kept: Kept, trip: Trip): Promise<void> {
-  if (kept.told_at !== null && trip.at < kept.told_at + runtime.settings.safety.window_ms) return;
+async function tell(ports: Parts, kept: Kept, trip: Trip): Promise<void> {
+  if (kept.told_at !== null && trip.at < kept.told_at + ports.settings.safety.window_ms) return;
   kept.told_at = trip.at;
-  await runtime.store.appendAudit(auditOf(kept, trip, WOULD_STOP, 'observe'));
-  runtime.count('safety_stops', 'observe');
-  runtime.log.warn('a safety stop would have tripped', {
+  await ports.store.appendAudit(auditOf(kept, trip, WOULD_STOP, 'observe'));
+  ports.count('safety_stops', 'observe');
+  ports.log.warn('a safety stop would have tripped', {
     merchant: kept.merchant_id,
     action: kept.kind,
     cause: trip.why,
   });
 }
 
-export function modeOf(runtime: Pick<Runtime, 'settings'>, merchant: Merchant | null): SafetyMode {
-  return merchant?.settings.safety_stop ?? runtime.settings.merchants.safety_stop;
+export function modeOf(ports: Pick<Ports, 'settings'>, merchant: Merchant | null): SafetyMode {
+  return merchant?.settings.safety_stop ?? ports.settings.merchants.safety_stop;
 }
 
 function auditOf(
@@ -142,35 +143,9 @@ function keptOf(
   return kept;
 }
 
-function watched({ merchant_id, kind, window }: Kept, rules: Runtime['settings']['safety'], now: number): Watched {
+function watched({ merchant_id, kind, window }: Kept, rules: Ports['settings']['safety'], now: number): Watched {
   const sums = sumsOf(window, rules, now);
   return { merchant_id, kind, ...sums, why: tripReason(sums, rules) };
-}
-
-// The safety stop as others see it: it is told of exchanges, and shows what it counts.
-
-/** What the watch sees of one merchant and kind now. */
-export interface Watched {
-  merchant_id: string;
-  kind: RoutedKind;
-  calls: number;
-  faults: number;
-  slow: number;
-  /** Faults since the last good call. */
-  in_a_row: number;
-  /** The exchange that showed the last fault or slow call. */
-  sample: string | null;
-  /** Why it would trip at this moment; null while it wouldn't. */
-  why: string | null;
-}
-
-export interface SafetyWatch {
-  /** Takes note of a finished exchange. Cheap, never throws, never waits. */
-  note(exchange: Exchange): void;
-  /** Windows with calls in them; of one merchant, or of all. */
-  view(merchant_id?: string): Watched[];
-  /** Until what was decided so far is in the store. */
-  settled(): Promise<void>;
 }
 
 // A sliding window over the calls of one merchant and kind: sums in slices, so that a busy merchant costs no more

@@ -1,7 +1,7 @@
 /** What shows that a till knows its sale, so that an equal create is a new one (`reliability.md` §3.9); notices: `store/notices.ts`. */
 import { PuenteError } from '../../error.ts';
 import { nodesOf } from '../payments/refund-decisions.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import type { Link } from './link.ts';
 import { changeLink } from './settle.ts';
 
@@ -10,13 +10,13 @@ import { changeLink } from './settle.ts';
  * the store can't write, a read is answered all the same, and this process alone remembers it.
  * @returns the link as stored afterwards.
  */
-export async function markHeard(runtime: Runtime, link: Link): Promise<Link> {
+export async function markHeard(ports: Ports, link: Link): Promise<Link> {
   if (link.heard_by === 'till') return link;
-  const marked = changeLink(runtime, link, (current) =>
+  const marked = changeLink(ports, link, (current) =>
     current.heard_by === 'till' ? null : { change: { heard_by: 'till' } },
   );
-  const written = await unlessUnwritten(runtime, link.legacy_id, marked);
-  if (written === null) runtime.known.set(link.legacy_id, true);
+  const written = await unlessUnwritten(ports, link.legacy_id, marked);
+  if (written === null) ports.memory.sales.known.set(link.legacy_id, true);
   return written ?? link;
 }
 
@@ -24,40 +24,39 @@ export async function markHeard(runtime: Runtime, link: Link): Promise<Link> {
  * The same for a read by the sale's own id. While the till was answered an error or nothing it can't know that id: who reads it then
  * is the receiver of a notice, or a person.
  */
-export function markRead(runtime: Runtime, link: Link): Promise<Link> | Link {
-  return link.acknowledged_at === null ? link : markHeard(runtime, link);
+export function markRead(ports: Ports, link: Link): Promise<Link> | Link {
+  return link.acknowledged_at === null ? link : markHeard(ports, link);
 }
 
 /**
  * A read of a sale's payment or merchant order by its number, and of the refunds that it shows. No answer to a create tells that number:
  * whoever reads has it from a notice, and shows as much as a receiver that acknowledges the notice of the end.
  */
-export async function noteRead(runtime: Runtime, link: Link): Promise<void> {
-  await Promise.all([hearNotice(runtime, link), hearRefunds(runtime, link)]);
+export async function noteRead(ports: Ports, link: Link): Promise<void> {
+  await Promise.all([hearNotice(ports, link), hearRefunds(ports, link)]);
 }
 
-async function hearNotice(runtime: Runtime, link: Link): Promise<void> {
-  const marked = changeLink(runtime, link, ({ heard_by, acknowledged_at, state }) =>
+async function hearNotice(ports: Ports, link: Link): Promise<void> {
+  const marked = changeLink(ports, link, ({ heard_by, acknowledged_at, state }) =>
     heard_by === null && acknowledged_at !== null && state === 'DONE' ? { change: { heard_by: 'notice' } } : null,
   );
-  await unlessUnwritten(runtime, link.legacy_id, marked);
+  await unlessUnwritten(ports, link.legacy_id, marked);
 }
 
 /** The same for a search by the till's own reference, which it knows whatever its create was answered. */
-export async function noteFound(runtime: Runtime, link: Link): Promise<void> {
-  await Promise.all([markHeard(runtime, link), hearRefunds(runtime, link)]);
+export async function noteFound(ports: Ports, link: Link): Promise<void> {
+  await Promise.all([markHeard(ports, link), hearRefunds(ports, link)]);
 }
 
 /** An equal refund that comes after this one was read is a new one (`reliability.md` §3.9). */
-async function hearRefunds(runtime: Runtime, { legacy_id, order }: Link): Promise<void> {
+async function hearRefunds(ports: Ports, { legacy_id, order }: Link): Promise<void> {
   const shows_refund = nodesOf(order).length > 0 || order?.transactions?.payments?.[0]?.refunded_amount !== undefined;
-  if (shows_refund)
-    await unlessUnwritten(runtime, legacy_id, runtime.store.hearRefunds(legacy_id, runtime.clock.now()));
+  if (shows_refund) await unlessUnwritten(ports, legacy_id, ports.store.hearRefunds(legacy_id, ports.clock.now()));
 }
 
 /** A read is answered all the same where the store can't write; null then. */
 async function unlessUnwritten<Result>(
-  { log }: Runtime,
+  { log }: Ports,
   legacy_id: string,
   written: Promise<Result>,
 ): Promise<Result | null> {

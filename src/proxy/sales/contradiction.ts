@@ -5,7 +5,7 @@ import { say } from '../../locales/sentences.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import { tickOf } from '../clock.ts';
 import { sumsOf } from '../payments/refund-decisions.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import type { Link } from './link.ts';
 
 /** What contradicts: a closed set, because it labels a counter. */
@@ -64,27 +64,28 @@ export function paymentContradictionIn(
  * @throws PuenteError store_failed.
  */
 export async function reportContradiction(
-  runtime: Runtime,
+  ports: Ports,
   link: Link,
   order_id: string | null,
   { what, said }: Contradiction,
   key: string = link.legacy_id,
 ): Promise<void> {
-  const { clock, contradicted } = runtime;
+  const { clock } = ports;
+  const { contradicted } = ports.memory.sales;
   const tick_ms = tickOf(clock);
   const known = contradicted.get(key);
   contradicted.set(key, { what, since_ms: known?.since_ms ?? tick_ms, last_ms: tick_ms });
   if (known?.what === what) return;
   const { legacy_id, merchant_id, unit } = link;
-  runtime.count('contradictions', what);
-  runtime.log.error('an answer contradicts its sale, and is not believed', {
+  ports.count('contradictions', what);
+  ports.log.error('an answer contradicts its sale, and is not believed', {
     legacy_id,
     order_id: order_id ?? 'none',
     merchant: merchant_id,
     unit,
     cause: what,
   });
-  await runtime.store.appendAudit({
+  await ports.store.appendAudit({
     at: clock.now(),
     who: 'puente',
     action: `mismatch ${mismatchKindOf({ what })}`,
@@ -100,8 +101,8 @@ export function mismatchKindOf({ what }: Pick<Contradiction, 'what'>): 'amount' 
 }
 
 /** True while what upstream last said of the sale contradicts it. */
-export function isContradicted({ contradicted }: Runtime, { legacy_id }: Pick<Link, 'legacy_id'>): boolean {
-  return contradicted.get(legacy_id) !== undefined;
+export function isContradicted({ memory }: Ports, { legacy_id }: Pick<Link, 'legacy_id'>): boolean {
+  return memory.sales.contradicted.get(legacy_id) !== undefined;
 }
 
 function found(what: 'merchant' | 'reference' | 'type' | 'unit'): Contradiction {

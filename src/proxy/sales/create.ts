@@ -9,19 +9,20 @@ import { markLimitation } from '../evidence/exchange.ts';
 import { errorAnswer, type LegacyCall } from '../http/call.ts';
 import { type Answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import { isTerminalHeld, noteFreeTerminal, reportHeldTerminal } from '../point/held-terminal.ts';
+import type { Ports } from '../ports.ts';
+import type { Sent } from '../process-memory.ts';
 import type { LegacySale } from '../records/routing.ts';
 import { hasOwnWork } from '../routing/lane.ts';
 import { legacyDoubts } from '../routing/legacy-pending.ts';
 import { isOver } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import { isOnOrders } from '../routing/stage.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Met, Opening } from '../store.ts';
 import { type HeldFields, type Link, slotOf, wasCanceledByUs } from './link.ts';
 import { derivedReference, newLink, spend, usableReference } from './new-link.ts';
 import { hasRoom, noRoom } from './room.ts';
 import { changeLink } from './settle.ts';
-import { type SendPlan, type Sent, sendInTurn } from './submit.ts';
+import { type SendPlan, sendInTurn } from './submit.ts';
 
 export interface Sale {
   family: LinkFamily;
@@ -70,17 +71,17 @@ type Tried = LegacyAnswer | 'again' | 'derived';
  * durable before a byte is sent, and the answer follows what was committed. A sale that is legacy's is carried.
  * @throws PuenteError refused, for a request the tables refuse.
  */
-export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): Promise<LegacyAnswer> {
+export async function openSale(ports: Ports, call: LegacyCall, sale: Sale): Promise<LegacyAnswer> {
   const { family } = call.operation;
-  const deadline = call.received_at + runtime.settings.create.deadline_ms;
+  const deadline = call.received_at + ports.settings.create.deadline_ms;
   // Asking whose token it is, or a slow client, took all the time: nothing is written that could not be sent.
-  if (runtime.clock.now() >= deadline) return counted(runtime, 'late', refused(family, 'unavailable'));
+  if (ports.clock.now() >= deadline) return counted(ports, 'late', refused(family, 'unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const reference = own_reference ? usableReference(runtime, call.merchant.id, sale) : null;
-    const place = await placeOf(runtime, call, sale);
+    const reference = own_reference ? usableReference(ports, call.merchant.id, sale) : null;
+    const place = await placeOf(ports, call, sale);
     if (place === 'legacy') return { kind: 'carry' };
-    const tried = await tryOpening(runtime, call, sale, {
+    const tried = await tryOpening(ports, call, sale, {
       deadline,
       own_reference,
       reference,
@@ -89,74 +90,72 @@ export async function openSale(runtime: Runtime, call: LegacyCall, sale: Sale): 
     if (tried === 'derived') own_reference = false;
     else if (tried !== 'again') return tried;
   }
-  return counted(runtime, 'busy', refused(family, sale.busy_error));
+  return counted(ports, 'busy', refused(family, sale.busy_error));
 }
 
-async function tryOpening(runtime: Runtime, call: LegacyCall, sale: Sale, round: Round): Promise<Tried> {
+async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Round): Promise<Tried> {
   const { deadline } = round;
-  const fresh = translated(runtime, call, sale, round);
-  if (fresh === null) return leaveToLegacy(runtime, call, sale, deadline);
-  runtime.failpoint('create.before_row');
-  const { opening, link: stored, elsewhere } = await openRow(runtime, call, fresh.link, round.on_orders);
+  const fresh = translated(ports, call, sale, round);
+  if (fresh === null) return leaveToLegacy(ports, call, sale, deadline);
+  ports.memory.failpoint('create.before_row');
+  const { opening, link: stored, elsewhere } = await openRow(ports, call, fresh.link, round.on_orders);
   if (opening.kind === 'left') return { kind: 'carry' };
   if (opening.kind === 'moved') return { kind: 'moved' };
   if (opening.kind === 'used') {
-    spend(runtime, stored.merchant_id, stored.reference_sent);
+    spend(ports, stored.merchant_id, stored.reference_sent);
     return 'again'; // with one that is derived
   }
-  if (opening.kind === 'shut')
-    return counted(runtime, 'shut', refused(call.operation.family, 'unavailable', null, SOON));
-  if (elsewhere !== null) return (await isOver(runtime, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
+  if (opening.kind === 'shut') return counted(ports, 'shut', refused(call.operation.family, 'unavailable', null, SOON));
+  if (elsewhere !== null) return (await isOver(ports, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
   if (opening.kind === 'busy') {
     const room = await sale.makeRoom(stored, deadline);
     if (room === 'freed') return 'again';
-    await noteOwnDoubt(runtime, stored);
-    return counted(runtime, 'busy', room);
+    await noteOwnDoubt(ports, stored);
+    return counted(ports, 'busy', room);
   }
   // Opened once more with another reference it is the same sale.
-  if (opening.kind === 'open' && round.own_reference) noteLosses(runtime, fresh.link, fresh.losses);
-  markOpening(runtime, opening, fresh.link);
-  noteId(runtime, stored);
-  runtime.failpoint('create.row_written');
+  if (opening.kind === 'open' && round.own_reference) noteLosses(ports, fresh.link, fresh.losses);
+  markOpening(ports, opening, fresh.link);
+  noteId(ports, stored);
+  ports.memory.failpoint('create.row_written');
   const plan: SendPlan =
     opening.kind === 'open'
       ? { token: call.token, deadline, body: fresh.body, merchant: call.merchant }
       : { token: call.token, deadline, body: null };
-  const sent = await sendOrDoubt(runtime, stored, plan);
+  const sent = await sendOrDoubt(ports, stored, plan);
   if (sent.kind === 'over') return 'again'; // the sale to repeat was refused, or canceled: this is a new sale
   if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) return 'derived';
-  return await answerOf(runtime, call, sale, sent);
+  return await answerOf(ports, call, sale, sent);
 }
 
 /**
  * Where a sale belongs by the merchant that its lane was chosen by. `unit`: legacy's by the stage, but its unit has work on
  * orders that may be this very sale, or is in its way; that may be over by now.
  */
-async function placeOf(runtime: Runtime, call: LegacyCall, sale: Sale): Promise<'orders' | 'unit' | 'legacy'> {
+async function placeOf(ports: Ports, call: LegacyCall, sale: Sale): Promise<'orders' | 'unit' | 'legacy'> {
   const { merchant } = call;
   const { id } = merchant;
   const { kind } = call.operation;
   const slot = slotOf(sale.family, sale.unit);
-  const own = (): Promise<boolean> =>
-    hasOwnWork(runtime, id, { slot, work: sale.holds_unit ? 'sale' : 'beside' }, kind);
-  if (!isOnOrders(runtime.settings, merchant, id, kind, slot)) return (await own()) ? 'unit' : 'legacy';
+  const own = (): Promise<boolean> => hasOwnWork(ports, id, { slot, work: sale.holds_unit ? 'sale' : 'beside' }, kind);
+  if (!isOnOrders(ports.settings, merchant, id, kind, slot)) return (await own()) ? 'unit' : 'legacy';
   if (!sale.holds_unit) {
-    const doubts = await legacyDoubts(runtime, id, sale.unit, sale.client_reference);
+    const doubts = await legacyDoubts(ports, id, sale.unit, sale.client_reference);
     return doubts.length === 0 ? 'orders' : 'legacy';
   }
-  const held = runtime.unrecorded.holds(id, slot, runtime.clock.now());
+  const held = ports.memory.unrecorded.holds(id, slot, ports.clock.now());
   return held && !(await own()) ? 'legacy' : 'orders';
 }
 
 /** Null for a request that orders refuse and legacy may take, where legacy is its place by the stage. */
 function translated(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   sale: Sale,
   { reference, on_orders }: Round,
 ): ReturnType<typeof newLink> | null {
   try {
-    return newLink(runtime, call, sale, reference);
+    return newLink(ports, call, sale, reference);
   } catch (error) {
     if (on_orders || !(error instanceof PuenteError) || error.code !== 'refused') throw error;
     return null;
@@ -164,20 +163,20 @@ function translated(
 }
 
 /** What orders could never take is no retry of what they took: it goes to legacy as soon as its unit is free. */
-async function leaveToLegacy(runtime: Runtime, call: LegacyCall, sale: Sale, deadline: number): Promise<Tried> {
+async function leaveToLegacy(ports: Ports, call: LegacyCall, sale: Sale, deadline: number): Promise<Tried> {
   const slot = slotOf(sale.family, sale.unit);
-  const holder = sale.holds_unit ? await runtime.store.liveLink(call.merchant.id, slot) : null;
+  const holder = sale.holds_unit ? await ports.store.liveLink(call.merchant.id, slot) : null;
   const room = holder === null ? 'freed' : await sale.makeRoom(holder, deadline);
-  return room === 'freed' ? { kind: 'carry' } : counted(runtime, 'busy', room);
+  return room === 'freed' ? { kind: 'carry' } : counted(ports, 'busy', room);
 }
 
 /** A store that fails after the bytes left means unknown: the row is durable, so recovery finds the truth. */
-async function sendOrDoubt(runtime: Runtime, link: Link, plan: SendPlan): Promise<Sent> {
+async function sendOrDoubt(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   try {
-    return await sendInTurn(runtime, link, plan);
+    return await sendInTurn(ports, link, plan);
   } catch (error) {
     if (!(error instanceof PuenteError) || error.code !== 'store_failed') throw error;
-    runtime.log.error('create: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
+    ports.log.error('create: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
     return { kind: 'in_doubt', link, busy: false };
   }
 }
@@ -206,34 +205,34 @@ export type Row = {
  * @throws PuenteError store_failed when it can't be proved that the row is durable; refused while the disk is low or full.
  */
 export async function openRow(
-  runtime: Runtime,
+  ports: Ports,
   { token, merchant }: LegacyCall,
   link: Link,
   on_orders: boolean,
 ): Promise<Row> {
-  const windows = windowsOf(runtime, link);
+  const windows = windowsOf(ports, link);
   let unwritten = 'left' as Unwritten['kind'] | 'no_room'; // the last word counts, in whatever call it was said
   const leave = (kind: typeof unwritten): Opening => {
     unwritten = kind;
     return { kind: 'unwanted' };
   };
-  const { opening, ...rest } = await runtime.store.openLink(
+  const { opening, ...rest } = await ports.store.openLink(
     link,
     (found) => {
-      const is_known = found.unheard !== null && runtime.known.get(found.unheard.legacy_id) === true;
+      const is_known = found.unheard !== null && ports.memory.sales.known.get(found.unheard.legacy_id) === true;
       const met = is_known ? { ...found, unheard: null } : found;
       const retried = retriedSale(met, link, windows);
       if (retried !== null) return { kind: 'join', link: retried };
       if (met.holder !== null) return { kind: 'busy', link: met.holder };
       if (!on_orders) return leave('left');
-      if (!hasRoom(runtime)) return leave('no_room');
-      return runtime.upstream.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
+      if (!hasRoom(ports)) return leave('no_room');
+      return ports.upstreams.orders.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
     },
     merchant.revision,
   );
-  if (opening.kind === 'open') runtime.opened.set(link.legacy_id, tickOf(runtime.clock));
+  if (opening.kind === 'open') ports.memory.sales.opened.set(link.legacy_id, tickOf(ports.clock));
   if (opening.kind !== 'unwanted') return { opening, ...rest };
-  if (unwritten === 'no_room') throw noRoom(runtime);
+  if (unwritten === 'no_room') throw noRoom(ports);
   return { opening: { kind: unwritten }, link, elsewhere: null };
 }
 
@@ -241,10 +240,10 @@ export async function openRow(
  * Ages by the wall clock, or by the one that nobody can set where this process opened the sale and that says less. By a wall clock
  * that was set forward, a retry would be a sale of its own (`reliability.md` F47).
  */
-function windowsOf({ opened, clock, settings }: Runtime, candidate: Link): RetryWindows {
+function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWindows {
   const since = ({ legacy_id }: Link, at: number): number => {
     const wall_ms = candidate.created_at - at;
-    const opened_at = opened.get(legacy_id);
+    const opened_at = memory.sales.opened.get(legacy_id);
     return opened_at === undefined ? wall_ms : Math.min(wall_ms, tickOf(clock) - opened_at);
   };
   const { join_window_ms, replay_window_ms } = settings.create;
@@ -315,7 +314,7 @@ function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
 
 /** The legacy answer for a create whose outcome has been committed. */
 export async function answerOf(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   sale: Sale,
   sent: Exclude<Sent, { kind: 'over' }>,
@@ -323,39 +322,35 @@ export async function answerOf(
   const { family } = call.operation;
   switch (sent.kind) {
     case 'created':
-      noteFreeTerminal(runtime, sent.link);
-      return counted(runtime, 'created', unlessLost(runtime, sent.link, sale.created(sent.link)));
+      noteFreeTerminal(ports, sent.link);
+      return counted(ports, 'created', unlessLost(ports, sent.link, sale.created(sent.link)));
     case 'refused': {
-      if (sent.status === 401) await distrust(runtime, call.token);
-      if (isTerminalHeld(sent.status, sent.body)) await reportHeldTerminal(runtime, sent.link);
-      return counted(
-        runtime,
-        'refused',
-        errorAnswer(runtime, call, 'create', sent.status, sent.body, sent.retry_after_ms),
-      );
+      if (sent.status === 401) await distrust(ports, call.token);
+      if (isTerminalHeld(sent.status, sent.body)) await reportHeldTerminal(ports, sent.link);
+      return counted(ports, 'refused', errorAnswer(ports, call, 'create', sent.status, sent.body, sent.retry_after_ms));
     }
     case 'not_sent':
-      return counted(runtime, 'not_sent', refused(family, 'bad_gateway'));
+      return counted(ports, 'not_sent', refused(family, 'bad_gateway'));
     case 'in_doubt': {
       const support = { 'x-puente-intent': sent.link.legacy_id };
       const error = sent.busy ? sale.busy_error : 'outcome_unknown';
-      await noteOwnDoubt(runtime, sent.link);
-      return counted(runtime, 'in_doubt', refused(family, error, null, support));
+      await noteOwnDoubt(ports, sent.link);
+      return counted(ports, 'in_doubt', refused(family, error, null, support));
     }
   }
 }
 
 /** An answer that did not leave whole has told nothing: the same create again is its retry, whatever happens meanwhile. */
-function unlessLost(runtime: Runtime, link: Link, answer: Answered): Answered {
+function unlessLost(ports: Ports, link: Link, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
-    if (!whole) await changeLink(runtime, link, () => ({ change: { acknowledged_at: null } }));
+    if (!whole) await changeLink(ports, link, () => ({ change: { acknowledged_at: null } }));
   };
   return { ...answer, over };
 }
 
 /** What the till asked for with its own reference has another one upstream; an equal sale was taken for a retry without its key. */
-export function markOpening(runtime: Runtime, opening: Row['opening'], asked: Link): void {
-  const draft = runtime.exchange();
+export function markOpening(ports: Ports, opening: Row['opening'], asked: Link): void {
+  const draft = ports.exchange;
   if (opening.kind === 'open' && asked.client_reference !== null && !isOwn(asked)) markLimitation(draft, 'LIM-08');
   if (opening.kind !== 'join') return;
   const is_keyed_retry = asked.client_key !== null && asked.client_key === opening.link.client_key;
@@ -368,26 +363,26 @@ export function isOwn(link: Link): boolean {
 }
 
 /** For the exchange record: whose life the call belongs to. */
-export function noteId(runtime: Runtime, { legacy_id }: Link): void {
-  const draft = runtime.exchange();
+export function noteId(ports: Ports, { legacy_id }: Link): void {
+  const draft = ports.exchange;
   if (draft !== null) draft.legacy_id = legacy_id;
 }
 
 /** Once for each sale that is opened, its retries lose nothing more; a field of a list is told once. */
-export function noteLosses(runtime: Runtime, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
+export function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
   const told = new Set<string>();
   for (const { table, path } of losses) {
-    runtime.count('losses', table);
+    ports.count('losses', table);
     const name = path.replaceAll(/\[\d+\]/g, '[]');
     if (!told.has(name))
-      runtime.log.info('a field did not reach the order', { merchant: merchant_id, legacy_id, table, path });
+      ports.log.info('a field did not reach the order', { merchant: merchant_id, legacy_id, table, path });
     told.add(name);
   }
 }
 
 /** @param outcome the label under which the create is counted. */
-export function counted(runtime: Runtime, outcome: string, answer: LegacyAnswer): LegacyAnswer {
-  runtime.count('creates', outcome);
+export function counted(ports: Ports, outcome: string, answer: LegacyAnswer): LegacyAnswer {
+  ports.count('creates', outcome);
   return answer;
 }
 
@@ -397,13 +392,13 @@ export function counted(runtime: Runtime, outcome: string, answer: LegacyAnswer)
  * Notes a refusal that no shop is to blame for: the unit is held by a create in doubt, or by one that nobody has ended
  * in time. One that is still being sent belongs to another till of the shop, which is busy as any is.
  */
-export async function noteOwnDoubt(runtime: Runtime, { legacy_id }: Link): Promise<void> {
-  const draft = runtime.exchange();
+export async function noteOwnDoubt(ports: Ports, { legacy_id }: Link): Promise<void> {
+  const draft = ports.exchange;
   // What the service says of a create counts as that.
   if (draft === null || draft.upstream.some(({ name }) => name === 'create')) return;
-  const holder = await runtime.store.link(legacy_id);
+  const holder = await ports.store.link(legacy_id);
   if (holder === null) return;
-  const late_at = holder.created_at + runtime.settings.create.deadline_ms;
-  const is_late = holder.state === 'SENDING' && runtime.clock.now() >= late_at;
+  const late_at = holder.created_at + ports.settings.create.deadline_ms;
+  const is_late = holder.state === 'SENDING' && ports.clock.now() >= late_at;
   if (holder.state === 'IN_DOUBT' || is_late) draft.by_doubt = true;
 }

@@ -1,7 +1,7 @@
 /** Events: hints to look at an order, never the truth themselves (DESIGN decision 7, `reliability.md` §3.11). */
 import { ORDER_ID } from '../../contract/identifiers.ts';
+import type { Ports } from '../ports.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import { type InboxEvent, LONGEST_EVENT_WAIT_MS, PARKED_FOR_MS } from '../store.ts';
 import { noteId } from './create.ts';
 import type { Link, LinkState } from './link.ts';
@@ -26,133 +26,128 @@ const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
 export type EventEnd = 'done' | 'parked' | 'expired' | 'later' | 'in_turn';
 
 /** Handles one inbox event: matched and read → done; nobody's yet → parked; unreadable now → later. */
-export async function handleEvent(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
+export async function handleEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   try {
-    return await followEvent(runtime, event);
+    return await followEvent(ports, event);
   } catch (error) {
     // Left due, it would be taken again at once, and enough of its kind would keep every other event waiting.
-    await later(runtime, event);
+    await later(ports, event);
     throw error;
   }
 }
 
-async function followEvent(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
-  const link = await matchingLink(runtime, event);
-  if (link === null)
-    return (await adoptLost(runtime, event)) ? done(runtime, event) : parkUnlessMatched(runtime, event);
-  noteId(runtime, link);
+async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
+  const link = await matchingLink(ports, event);
+  if (link === null) return (await adoptLost(ports, event)) ? done(ports, event) : parkUnlessMatched(ports, event);
+  noteId(ports, link);
   const order_id = link.order_id ?? event.order_id;
-  if (order_id === null) return later(runtime, event);
-  const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);
-  if (runtime.reads.last(order_id) > event.received_at && link.order_id !== null) return done(runtime, event);
+  if (order_id === null) return later(ports, event);
+  const since_read_ms = ports.clock.now() - ports.memory.sales.reads.last(order_id);
+  if (ports.memory.sales.reads.last(order_id) > event.received_at && link.order_id !== null) return done(ports, event);
   // A signed event of an open order is worth a read at once; anybody else's has to wait its turn.
   const urgent = event.verified && link.state === 'LIVE';
-  if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(runtime, event, READ_INTERVAL_MS - since_read_ms);
-  const read = await readFor(runtime, link, order_id);
+  if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(ports, event, READ_INTERVAL_MS - since_read_ms);
+  const read = await readFor(ports, link, order_id);
   // An order that upstream tells of and says not to have: one answer may be a mistake, and no other event may come (F28).
-  if (read === 'absent' && event.attempts < ABSENT_TRIES && deservesMore(runtime, event, link))
-    return later(runtime, event);
-  if (read === 'foreign' || read === 'absent') return park(runtime, event);
-  if (read === 'unread') return later(runtime, event);
-  return done(runtime, event);
+  if (read === 'absent' && event.attempts < ABSENT_TRIES && deservesMore(ports, event, link))
+    return later(ports, event);
+  if (read === 'foreign' || read === 'absent') return park(ports, event);
+  if (read === 'unread') return later(ports, event);
+  return done(ports, event);
 }
 
 /**
  * Signatures of in-store QR events don't fit (`orders-api.md` §4.2), so one unsigned event of each create in doubt is worth
  * more tries; any number of them can be forged, and the others wait for the create's end.
  */
-function deservesMore({ absent }: Runtime, { verified, sequence }: InboxEvent, { legacy_id, state }: Link): boolean {
+function deservesMore({ memory }: Ports, { verified, sequence }: InboxEvent, { legacy_id, state }: Link): boolean {
   if (verified) return true;
-  if (state === 'LOST' || (absent.get(legacy_id) ?? sequence) !== sequence) return false;
-  absent.set(legacy_id, sequence);
+  if (state === 'LOST' || (memory.sales.absent.get(legacy_id) ?? sequence) !== sequence) return false;
+  memory.sales.absent.set(legacy_id, sequence);
   return true;
 }
 
 /** By order id, then by the reference that was sent; never across merchants (`reliability.md` F108). */
-async function matchingLink(runtime: Runtime, event: InboxEvent): Promise<Link | null> {
-  const byOrder = event.order_id === null ? null : await runtime.store.linkByOrder(event.order_id);
+async function matchingLink(ports: Ports, event: InboxEvent): Promise<Link | null> {
+  const byOrder = event.order_id === null ? null : await ports.store.linkByOrder(event.order_id);
   if (byOrder !== null) return event.user_id === null || event.user_id === byOrder.merchant_id ? byOrder : null;
   if (event.reference === null || event.user_id === null) return null;
-  return runtime.store.linkByReference(event.user_id, event.reference);
+  return ports.store.linkByReference(event.user_id, event.reference);
 }
 
 /**
  * Reads the order an event points at. A create that is still running is waited for; if it ends without an order id,
  * the event's order is adopted, provided that it carries the reference this link sent.
  */
-async function readFor(
-  runtime: Runtime,
-  link: Link,
-  order_id: string,
-): Promise<'read' | 'unread' | 'absent' | 'foreign'> {
+async function readFor(ports: Ports, link: Link, order_id: string): Promise<'read' | 'unread' | 'absent' | 'foreign'> {
   if (!ORDER_ID.test(order_id)) return 'foreign';
-  const token = await credentialOf(runtime, link.merchant_id);
+  const token = await credentialOf(ports, link.merchant_id);
   if (token === null) return 'unread';
-  return runtime.serial.run(link.legacy_id, async () => {
-    const current = (await runtime.store.link(link.legacy_id)) ?? link;
+  return ports.memory.mutex.run(link.legacy_id, async () => {
+    const current = (await ports.store.link(link.legacy_id)) ?? link;
     if (current.order_id !== null) {
       if (current.order_id !== order_id) return 'foreign';
-      const before = runtime.reads.number(order_id);
-      await refreshLink(runtime, current, token, { force: true });
-      return runtime.reads.number(order_id) > before ? 'read' : 'unread';
+      const before = ports.memory.sales.reads.number(order_id);
+      await refreshLink(ports, current, token, { force: true });
+      return ports.memory.sales.reads.number(order_id) > before ? 'read' : 'unread';
     }
     // A create that was refused or never sent has no order: one with its reference was made by somebody else.
     if (!ADOPTING.includes(current.state)) return 'foreign';
-    const order = await readOrder(runtime, token, order_id);
+    const order = await readOrder(ports, token, order_id);
     if (order === 'missing') return 'absent';
     if (order === null) return 'unread';
     const { point, qr } = order.config ?? {};
     const unit = point?.terminal_id ?? qr?.external_pos_id ?? current.unit;
     if (order.external_reference !== current.reference_sent || unit !== current.unit) return 'foreign';
-    if ((await applyOrder(runtime, current, order)).order_id !== order.id) return 'foreign';
-    runtime.count('settlements', 'adopted_by_event');
+    if ((await applyOrder(ports, current, order)).order_id !== order.id) return 'foreign';
+    ports.count('settlements', 'adopted_by_event');
     return 'read';
   });
 }
 
 /** A create that settled between the look and the parking has already called for its events: look once more. */
-async function parkUnlessMatched(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
-  const end = await park(runtime, event);
-  if ((await matchingLink(runtime, event)) === null) return end;
-  await runtime.store.saveEvent(event.sequence, { state: 'pending', next_attempt_at: runtime.clock.now() });
+async function parkUnlessMatched(ports: Ports, event: InboxEvent): Promise<EventEnd> {
+  const end = await park(ports, event);
+  if ((await matchingLink(ports, event)) === null) return end;
+  await ports.store.saveEvent(event.sequence, { state: 'pending', next_attempt_at: ports.clock.now() });
   return 'in_turn';
 }
 
-async function park(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
-  const too_old = event.received_at + PARKED_FOR_MS <= runtime.clock.now();
-  runtime.count('events', too_old ? 'expired' : 'parked');
+async function park(ports: Ports, event: InboxEvent): Promise<EventEnd> {
+  const too_old = event.received_at + PARKED_FOR_MS <= ports.clock.now();
+  ports.count('events', too_old ? 'expired' : 'parked');
   if (too_old)
-    runtime.log.warn('an event matched no order until it expired', {
+    ports.log.warn('an event matched no order until it expired', {
       action: event.action,
       order_id: event.order_id ?? 'none',
     });
   const state = too_old ? 'expired' : 'parked';
-  await runtime.store.saveEvent(event.sequence, { state, attempts: event.attempts + 1 });
+  await ports.store.saveEvent(event.sequence, { state, attempts: event.attempts + 1 });
   return state;
 }
 
 /** Nothing was tried: the order was read a moment ago, and the next read has to wait. */
-async function inTurn(runtime: Runtime, event: InboxEvent, wait_ms: number): Promise<EventEnd> {
-  await runtime.store.saveEvent(event.sequence, { next_attempt_at: runtime.clock.now() + wait_ms });
+async function inTurn(ports: Ports, event: InboxEvent, wait_ms: number): Promise<EventEnd> {
+  await ports.store.saveEvent(event.sequence, { next_attempt_at: ports.clock.now() + wait_ms });
   return 'in_turn';
 }
 
 /** The order could not be read: again after a pause that grows with the attempts. */
-async function later(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
+async function later(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   // Without an end an order that can't be read any more (no token, too old) would be asked for every minute for ever.
-  const isOld = event.received_at + PARKED_FOR_MS <= runtime.clock.now();
-  if (isOld && event.attempts >= FEWEST_TRIES) return park(runtime, event);
+  const isOld = event.received_at + PARKED_FOR_MS <= ports.clock.now();
+  if (isOld && event.attempts >= FEWEST_TRIES) return park(ports, event);
   const pause_ms = Math.min(RETRY_MS * 2 ** event.attempts, LONGEST_EVENT_WAIT_MS);
-  await runtime.store.saveEvent(event.sequence, {
+  await ports.store.saveEvent(event.sequence, {
     state: 'pending',
     attempts: event.attempts + 1,
-    next_attempt_at: runtime.clock.now() + pause_ms,
+    next_attempt_at: ports.clock.now() + pause_ms,
   });
   return 'later';
 }
 
-async function done(runtime: Runtime, event: InboxEvent): Promise<EventEnd> {
-  runtime.count('events', 'done');
-  await runtime.store.saveEvent(event.sequence, { state: 'done', attempts: event.attempts + 1 });
+async function done(ports: Ports, event: InboxEvent): Promise<EventEnd> {
+  ports.count('events', 'done');
+  await ports.store.saveEvent(event.sequence, { state: 'done', attempts: event.attempts + 1 });
   return 'done';
 }

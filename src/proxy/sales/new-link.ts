@@ -7,7 +7,7 @@ import { PuenteError } from '../../error.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { Loss } from '../../mapping/tables.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import type { Sale } from './create.ts';
 import { type Link, slotOf } from './link.ts';
 
@@ -17,16 +17,16 @@ import { type Link, slotOf } from './link.ts';
  * @throws PuenteError refused, for a request the tables refuse.
  */
 export function newLink(
-  runtime: Runtime,
+  ports: Ports,
   call: LegacyCall,
   sale: Sale,
   own_reference: string | null,
 ): { link: Link; body: Uint8Array; losses: Loss[] } {
-  const now = runtime.clock.now();
-  const legacy_id = runtime.ids.legacyId(now);
+  const now = ports.clock.now();
+  const legacy_id = ports.memory.ids.legacyId(now);
   const reference = own_reference ?? derivedReference(legacy_id);
-  const context = { ...merchantContext(runtime, call.merchant), ...sale.context, reference };
-  const translated = runtime.tables.request(
+  const context = { ...merchantContext(ports, call.merchant), ...sale.context, reference };
+  const translated = ports.tables.request(
     call.operation,
     { path: call.path, query: call.query, headers: call.headers, body: call.body },
     context,
@@ -34,9 +34,9 @@ export function newLink(
   const order = translated.value.body as OrderBody; // the target schema has just been checked
   const bytes = Buffer.from(stringifyJson(order), 'utf8');
   const client_key = call.headers['x-idempotency-key'];
-  const { vault } = runtime;
+  const { vault } = ports;
   const link: Link = {
-    ...blankLink(runtime, now),
+    ...blankLink(ports, now),
     legacy_id,
     merchant_id: call.merchant.id,
     family: sale.family,
@@ -47,27 +47,27 @@ export function newLink(
     reference_sent: reference,
     client_reference: sale.client_reference,
     held: sale.held,
-    amount_minor: amountOf(order, runtime.tables.site(call.merchant.site).exponent),
-    merchant_order_id: sale.family === 'qr' ? runtime.ids.number(now) : null,
+    amount_minor: amountOf(order, ports.tables.site(call.merchant.site).exponent),
+    merchant_order_id: sale.family === 'qr' ? ports.memory.ids.number(now) : null,
     sealed_notice_url: sale.notice_url === null ? null : vault.seal(sale.notice_url, 'notice-url'),
     sealed_body: vault.seal(bytes, 'body'),
-    tables_revision: runtime.tables.revision,
+    tables_revision: ports.tables.revision,
     legacy_state: sale.family === 'qr' ? 'payment_required' : 'OPEN',
-    expires_at: now + (durationMs(order.expiration_time, now) ?? runtime.settings.create.default_lifetime_ms),
+    expires_at: now + (durationMs(order.expiration_time, now) ?? ports.settings.create.default_lifetime_ms),
   };
   return { link, body: bytes, losses: translated.losses };
 }
 
 /** What every new link begins with. */
-function blankLink(runtime: Runtime, now: number) {
-  const { deadline_ms, attempt_timeout_ms } = runtime.settings.create;
+function blankLink(ports: Ports, now: number) {
+  const { deadline_ms, attempt_timeout_ms } = ports.settings.create;
   return {
     lane: 'orders',
-    idempotency_key: runtime.ids.idempotencyKey(),
+    idempotency_key: ports.memory.ids.idempotencyKey(),
     state: 'SENDING',
     attempts: 0,
     first_sent_at: now,
-    boot_id: runtime.boot_id,
+    boot_id: ports.memory.ids.boot,
     client_answer: 'none',
     order_id: null,
     order: null,
@@ -103,14 +103,14 @@ function amountOf(order: OrderBody, exponent: number): number {
  * The client's reference when it fits the new rules and this process has not found it used; null otherwise. Whether it is used
  * is judged for good where the row is written (`Store.openLink`).
  */
-export function usableReference({ spent }: Runtime, merchant_id: string, { client_reference }: Sale): string | null {
+export function usableReference({ memory }: Ports, merchant_id: string, { client_reference }: Sale): string | null {
   if (client_reference === null || !fitsUpstream(client_reference)) return null;
-  return spent.get(`${merchant_id} ${client_reference}`) === true ? null : client_reference;
+  return memory.sales.spent.get(`${merchant_id} ${client_reference}`) === true ? null : client_reference;
 }
 
 /** Found used upstream by us: tills that give all their sales one reference find it so once. */
-export function spend({ spent }: Runtime, merchant_id: string, reference: string): void {
-  spent.set(`${merchant_id} ${reference}`, true);
+export function spend({ memory }: Ports, merchant_id: string, reference: string): void {
+  memory.sales.spent.set(`${merchant_id} ${reference}`, true);
 }
 
 /** Method, path and canonical body: what makes two calls the same request (`legacy-point.md` finding 11). */

@@ -1,6 +1,6 @@
 /** What upstream can not do yet: sent again with the same key for as long as the till waits, then told as worth another try. */
 import { notYetErrors } from '../../contract/upstream.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import { errorCode, type UpstreamOutcome } from '../upstream/upstream.ts';
 
 /** Money that was just paid is settled 1 to 5 s later, as clients have measured it; twice as long after each try. */
@@ -28,7 +28,7 @@ export function saysNotYet(outcome: UpstreamOutcome): boolean {
  * @returns the outcome of the last try.
  */
 export async function sendUntilReady(
-  runtime: Runtime,
+  ports: Ports,
   deadline: number,
   send: () => Promise<UpstreamOutcome>,
 ): Promise<UpstreamOutcome> {
@@ -36,8 +36,8 @@ export async function sendUntilReady(
     const outcome = await send();
     if (outcome.kind !== 'answered' || !saysNotYet(outcome)) return outcome;
     const wait_ms = Math.max(outcome.retry_after_ms ?? 0, pause_ms);
-    const isLate = runtime.clock.now() + wait_ms + RESERVE_MS > deadline;
-    if (isLate || !runtime.budget.spend()) return outcome;
-    await runtime.clock.sleep(wait_ms);
+    const isLate = ports.clock.now() + wait_ms + RESERVE_MS > deadline;
+    if (isLate || !ports.memory.retries.spend()) return outcome;
+    await ports.clock.sleep(wait_ms);
   }
 }

@@ -5,9 +5,9 @@ import { ORDER_ID } from '../../contract/identifiers.ts';
 import type { Order } from '../../contract/orders.ts';
 import { say } from '../../locales/sentences.ts';
 import { minorUnits } from '../../mapping/amount.ts';
+import type { Ports } from '../ports.ts';
 import type { RestoredGap } from '../records/upkeep.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import type { InboxEvent } from '../store.ts';
 import { noteId } from './create.ts';
 import { type Link, type LinkState, slotOf } from './link.ts';
@@ -29,23 +29,23 @@ export interface Orphan extends Mismatch {
  * else can know it. An order with any other reference is somebody else's, and none of our business.
  * @returns null when it is no orphan, `unread` when the order could not be read.
  */
-export async function findOrphan(runtime: Runtime, event: InboxEvent): Promise<Orphan | 'unread' | null> {
+export async function findOrphan(ports: Ports, event: InboxEvent): Promise<Orphan | 'unread' | null> {
   const { order_id, user_id } = event;
   if (order_id === null || user_id === null || !ORDER_ID.test(order_id)) return null;
-  if ((await runtime.store.linkByOrder(order_id)) !== null) return null;
-  const token = await credentialOf(runtime, user_id);
+  if ((await ports.store.linkByOrder(order_id)) !== null) return null;
+  const token = await credentialOf(ports, user_id);
   if (token === null) return 'unread';
-  const order = await readOrder(runtime, token, order_id);
+  const order = await readOrder(ports, token, order_id);
   if (order === null) return 'unread';
   if (order === 'missing' || order.external_reference === undefined) return null;
-  const known = await runtime.store.linkByReference(user_id, order.external_reference);
-  const link = known ?? (await lostLink(runtime, user_id, order));
+  const known = await ports.store.linkByReference(user_id, order.external_reference);
+  const link = known ?? (await lostLink(ports, user_id, order));
   if (link === null || order.external_reference !== derivedReference(link.legacy_id)) return null;
   const told =
     known === null
       ? say('mismatch.restored', { order_status: order.status })
       : say('mismatch.orphan', { order_status: order.status, state: link.state });
-  const in_the_way = await inTheWay(runtime, link, order, told.text);
+  const in_the_way = await inTheWay(ports, link, order, told.text);
   return {
     kind: 'orphan',
     merchant_id: user_id,
@@ -60,14 +60,14 @@ export async function findOrphan(runtime: Runtime, event: InboxEvent): Promise<O
 }
 
 /** A sale of the time that a restored backup lacks. An id that another merchant has is no such sale. */
-async function lostLink(runtime: Runtime, merchant_id: string, order: Order): Promise<Link | null> {
-  const legacy_id = lostInGap(order.external_reference, runtime.store.restoredGap());
-  if (legacy_id === null || (await runtime.store.link(legacy_id)) !== null) return null;
-  return rebuiltLink(runtime, merchant_id, legacy_id, order);
+async function lostLink(ports: Ports, merchant_id: string, order: Order): Promise<Link | null> {
+  const legacy_id = lostInGap(order.external_reference, ports.store.restoredGap());
+  if (legacy_id === null || (await ports.store.link(legacy_id)) !== null) return null;
+  return rebuiltLink(ports, merchant_id, legacy_id, order);
 }
 
 /** Why the link can't have its order; null when it can. */
-async function inTheWay({ store, tables }: Runtime, link: Link, order: Order, why: string): Promise<string | null> {
+async function inTheWay({ store, tables }: Ports, link: Link, order: Order, why: string): Promise<string | null> {
   if (link.order_id !== null || !ADOPTABLE.includes(link.state)) return say('mismatch.other_order', { why }).text;
   if (link.slot === null || tables.state(link.family, order, 'error').final) return null;
   const holder = await store.liveLink(link.merchant_id, link.slot);
@@ -79,22 +79,22 @@ async function inTheWay({ store, tables }: Runtime, link: Link, order: Order, wh
  * Gives an orphan its link again; its till was told of an error, so what becomes of it is settled as unclaimed.
  * @returns true when the link has it; false for one that can't.
  */
-export async function adopt(runtime: Runtime, { link, order, repair }: Orphan): Promise<boolean> {
+export async function adopt(ports: Ports, { link, order, repair }: Orphan): Promise<boolean> {
   if (link === null || repair !== 'adopt') return false;
-  const adopted = await runtime.serial.run(link.legacy_id, async () => {
-    const current = (await runtime.store.link(link.legacy_id)) ?? (await written(runtime, link));
-    if (current === null || (await inTheWay(runtime, current, order, '')) !== null) return false;
-    return (await applyOrder(runtime, current, order)).order_id === order.id;
+  const adopted = await ports.memory.mutex.run(link.legacy_id, async () => {
+    const current = (await ports.store.link(link.legacy_id)) ?? (await written(ports, link));
+    if (current === null || (await inTheWay(ports, current, order, '')) !== null) return false;
+    return (await applyOrder(ports, current, order)).order_id === order.id;
   });
   if (!adopted) return false;
-  noteId(runtime, link);
-  runtime.count('settlements', 'adopted_by_reconciliation');
+  noteId(ports, link);
+  ports.count('settlements', 'adopted_by_reconciliation');
   return true;
 }
 
 /** The row of a sale that was lost; null while legacy has a sale at its unit, and when another has its reference by now. */
-async function written(runtime: Runtime, link: Link): Promise<Link | null> {
-  const { opening, link: row } = await runtime.store.openLink(link, () => ({ kind: 'open' }));
+async function written(ports: Ports, link: Link): Promise<Link | null> {
+  const { opening, link: row } = await ports.store.openLink(link, () => ({ kind: 'open' }));
   return opening.kind === 'open' ? row : null;
 }
 
@@ -102,13 +102,13 @@ async function written(runtime: Runtime, link: Link): Promise<Link | null> {
  * Adopts the order of an event that no link has, when its reference says that it was lost with a restore: its till asks for
  * it, and must not wait for the next comparison.
  */
-export async function adoptLost(runtime: Runtime, event: InboxEvent): Promise<boolean> {
-  if (lostInGap(event.reference, runtime.store.restoredGap()) === null) return false;
-  const orphan = await findOrphan(runtime, event);
-  if (orphan === null || orphan === 'unread' || !(await adopt(runtime, orphan))) return false;
+export async function adoptLost(ports: Ports, event: InboxEvent): Promise<boolean> {
+  if (lostInGap(event.reference, ports.store.restoredGap()) === null) return false;
+  const orphan = await findOrphan(ports, event);
+  if (orphan === null || orphan === 'unread' || !(await adopt(ports, orphan))) return false;
   const { merchant_id, legacy_id, unit, order_id, what } = orphan;
-  await runtime.store.appendAudit({
-    at: runtime.clock.now(),
+  await ports.store.appendAudit({
+    at: ports.clock.now(),
     who: 'puente',
     action: 'restored sale',
     subject: legacy_id ?? merchant_id,
@@ -141,19 +141,19 @@ export function lostInGap(reference: string | null | undefined, gap: RestoredGap
  * @returns null for an order that does not say its unit or its amount.
  */
 export async function rebuiltLink(
-  runtime: Runtime,
+  ports: Ports,
   merchant_id: string,
   legacy_id: string,
   order: Order,
 ): Promise<Link | null> {
-  const site = (await runtime.store.merchant(merchant_id))?.site ?? null;
+  const site = (await ports.store.merchant(merchant_id))?.site ?? null;
   const amount = order.total_amount ?? order.transactions?.payments?.[0]?.amount;
-  const amount_minor = minorUnits(amount, runtime.tables.site(site).exponent);
+  const amount_minor = minorUnits(amount, ports.tables.site(site).exponent);
   const { point, qr } = order.config ?? {};
   const family = qr === undefined ? 'point' : 'qr';
   const unit = point?.terminal_id ?? qr?.external_pos_id;
   if (unit === undefined || amount_minor === undefined) return null;
-  const now = runtime.clock.now();
+  const now = ports.clock.now();
   return {
     legacy_id,
     merchant_id,
@@ -167,16 +167,16 @@ export async function rebuiltLink(
     client_reference: null,
     held: {},
     amount_minor,
-    merchant_order_id: family === 'qr' ? runtime.ids.number(now) : null,
+    merchant_order_id: family === 'qr' ? ports.memory.ids.number(now) : null,
     sealed_notice_url: null,
     // It was sent already, by a row that is gone: this key never goes anywhere.
-    idempotency_key: runtime.ids.idempotencyKey(),
+    idempotency_key: ports.memory.ids.idempotencyKey(),
     sealed_body: null,
-    tables_revision: runtime.tables.revision,
+    tables_revision: ports.tables.revision,
     state: 'LOST',
     attempts: 1,
     first_sent_at: null,
-    boot_id: runtime.boot_id,
+    boot_id: ports.memory.ids.boot,
     client_answer: 'maybe',
     order_id: null,
     order: null,
@@ -187,7 +187,7 @@ export async function rebuiltLink(
     cancel: null,
     acknowledged_at: now,
     heard_by: null,
-    expires_at: now + (durationMs(order.expiration_time, now) ?? runtime.settings.create.default_lifetime_ms),
+    expires_at: now + (durationMs(order.expiration_time, now) ?? ports.settings.create.default_lifetime_ms),
     next_check_at: null,
     created_at: now,
     updated_at: now,

@@ -2,8 +2,8 @@
 import { say } from '../../locales/sentences.ts';
 import { tickOf } from '../clock.ts';
 import { lookAfterRefunds } from '../payments/refund-follow-up.ts';
+import type { Ports } from '../ports.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import { PARKED_FOR_MS } from '../store.ts';
 import type { Link, LinkChange } from './link.ts';
@@ -34,58 +34,59 @@ const LONGEST_HOLD_MS = LONGEST_UNSEEN_MS + LOST_AFTER_MS;
 const UNFOUND_MS = 20 * 60_000;
 
 /** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
-export async function lookAfter(runtime: Runtime, link: Link): Promise<void> {
-  await runtime.serial.run(link.legacy_id, async () => {
-    const current = (await runtime.store.link(link.legacy_id)) ?? link;
+export async function lookAfter(ports: Ports, link: Link): Promise<void> {
+  await ports.memory.mutex.run(link.legacy_id, async () => {
+    const current = (await ports.store.link(link.legacy_id)) ?? link;
     const { next_check_at: due_at } = current;
-    if (due_at === null || due_at > runtime.clock.now()) return;
+    if (due_at === null || due_at > ports.clock.now()) return;
     try {
-      if (current.state === 'SENDING' || current.state === 'IN_DOUBT') await finish(runtime, current, due_at);
-      else if (current.state === 'LIVE') await look(runtime, current);
-      else if (isReleased(runtime, current)) await lookAtReleased(runtime, current);
-      else await lookAfterRefunds(runtime, current);
+      if (current.state === 'SENDING' || current.state === 'IN_DOUBT') await finish(ports, current, due_at);
+      else if (current.state === 'LIVE') await look(ports, current);
+      else if (isReleased(ports, current)) await lookAtReleased(ports, current);
+      else await lookAfterRefunds(ports, current);
     } catch (error) {
       // Left due, it would be taken again at once, and enough of its kind would keep every other link waiting.
-      await postpone(runtime, current, {});
+      await postpone(ports, current, {});
       throw error;
     }
   });
 }
 
 /** A create without an outcome: replayed inside the window, then left to an event, then reported as lost. */
-async function finish(runtime: Runtime, link: Link, due_at: number): Promise<void> {
-  const now = runtime.clock.now();
+async function finish(ports: Ports, link: Link, due_at: number): Promise<void> {
+  const now = ports.clock.now();
   if (now > link.expires_at + LOST_AFTER_MS) {
     const expires_at = unseenEnd(link, due_at, now);
-    return expires_at === null ? hearOut(runtime, link) : wait(runtime, link, { expires_at });
+    return expires_at === null ? hearOut(ports, link) : wait(ports, link, { expires_at });
   }
-  const token = mayReplay(runtime, link) ? await credentialOf(runtime, link.merchant_id) : null;
+  const token = mayReplay(ports, link) ? await credentialOf(ports, link.merchant_id) : null;
   if (token === null) {
-    await postpone(runtime, link, link.state === 'SENDING' ? { state: 'IN_DOUBT' } : {});
+    await postpone(ports, link, link.state === 'SENDING' ? { state: 'IN_DOUBT' } : {});
     return;
   }
-  const deadline = now + runtime.settings.create.deadline_ms;
-  const sent = await sendLink(runtime, link.legacy_id, { token, deadline, body: null, for_client: false });
-  runtime.log.info('create completed', { legacy_id: link.legacy_id, action: sent.kind });
+  const deadline = now + ports.settings.create.deadline_ms;
+  const sent = await sendLink(ports, link.legacy_id, { token, deadline, body: null, for_client: false });
+  ports.log.info('create completed', { legacy_id: link.legacy_id, action: sent.kind });
 }
 
 /**
  * Before a create is given up, the events that named its reference are looked at once more: their order may have been
  * missing for one read only, and nobody else will ask for it (`reliability.md` F28).
  */
-async function hearOut(runtime: Runtime, link: Link): Promise<void> {
-  const { clock, missing } = runtime;
+async function hearOut(ports: Ports, link: Link): Promise<void> {
+  const { clock } = ports;
+  const { missing } = ports.memory.sales;
   if (missing.get(link.legacy_id) !== undefined) {
     missing.delete(link.legacy_id);
-    return void (await giveUp(runtime, link, say('settled.lost', {}).text));
+    return void (await giveUp(ports, link, say('settled.lost', {}).text));
   }
   missing.set(link.legacy_id, tickOf(clock));
-  return wait(runtime, link, {});
+  return wait(ports, link, {});
 }
 
-async function wait(runtime: Runtime, link: Link, change: { expires_at?: number }): Promise<void> {
-  const next_check_at = runtime.clock.now() + LATER_MS;
-  await changeLink(runtime, link, () => ({
+async function wait(ports: Ports, link: Link, change: { expires_at?: number }): Promise<void> {
+  const next_check_at = ports.clock.now() + LATER_MS;
+  await changeLink(ports, link, () => ({
     change: { ...change, state: 'IN_DOUBT', next_check_at },
     recall_events: true,
   }));
@@ -102,19 +103,19 @@ function unseenEnd(link: Link, due_at: number, now: number): number | null {
 }
 
 /** A live order: settled when nobody was told of it, read otherwise, so that silence never hides an outcome. */
-async function look(runtime: Runtime, link: Link): Promise<void> {
-  const token = await credentialOf(runtime, link.merchant_id);
-  if (token === null) return postpone(runtime, link, {});
-  const { link: seen, found } = await lookAtLink(runtime, link, token, { force: true });
+async function look(ports: Ports, link: Link): Promise<void> {
+  const token = await credentialOf(ports, link.merchant_id);
+  if (token === null) return postpone(ports, link, {});
+  const { link: seen, found } = await lookAtLink(ports, link, token, { force: true });
   if (seen.state === 'DONE') {
-    runtime.count('silent_orders');
+    ports.count('silent_orders');
     return;
   }
-  if ((found === 'missing' || found === 'contradicted') && isGone(runtime, seen))
-    return void (await giveUp(runtime, seen, say('settled.lost', {}).text));
-  const due = runtime.clock.now() >= settlementTime(runtime, seen);
-  if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(runtime, seen, seen.order.id, token);
-  await changeLink(runtime, seen, (current) => ({ change: nextLook(runtime, current) }));
+  if ((found === 'missing' || found === 'contradicted') && isGone(ports, seen))
+    return void (await giveUp(ports, seen, say('settled.lost', {}).text));
+  const due = ports.clock.now() >= settlementTime(ports, seen);
+  if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(ports, seen, seen.order.id, token);
+  await changeLink(ports, seen, (current) => ({ change: nextLook(ports, current) }));
 }
 
 /**
@@ -122,7 +123,8 @@ async function look(runtime: Runtime, link: Link): Promise<void> {
  * again and again that upstream does not know it, or knows something else under its id. Some answers may be a mistake, and so may be the clock by which its time is
  * over (`reliability.md` F28, F47).
  */
-export function isGone({ clock, unfound, contradicted }: Runtime, link: Link): boolean {
+export function isGone({ clock, memory }: Ports, link: Link): boolean {
+  const { unfound, contradicted } = memory.sales;
   const known = link.order_id === null ? undefined : (unfound.get(link.order_id) ?? contradicted.get(link.legacy_id));
   if (known === undefined || clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
   return tickOf(clock) - known.since_ms >= UNFOUND_MS;
@@ -132,60 +134,61 @@ export function isGone({ clock, unfound, contradicted }: Runtime, link: Link): b
  * Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. While
  * nobody says where the order stands, payments are made as ever, so that the looks go on for as long as an event would wait.
  */
-async function lookAtReleased(runtime: Runtime, link: Link): Promise<void> {
-  const { awaited, clock, settings } = runtime;
+async function lookAtReleased(ports: Ports, link: Link): Promise<void> {
+  const { clock, settings } = ports;
+  const { awaited } = ports.memory.sales;
   const since_ms = awaited.get(link.legacy_id) ?? tickOf(clock);
   awaited.set(link.legacy_id, since_ms);
-  const token = await credentialOf(runtime, link.merchant_id);
+  const token = await credentialOf(ports, link.merchant_id);
   const { link: seen, found } =
-    token === null ? { link, found: null } : await lookAtLink(runtime, link, token, { force: true });
+    token === null ? { link, found: null } : await lookAtLink(ports, link, token, { force: true });
   const isHopeless = tickOf(clock) - since_ms >= PARKED_FOR_MS && clock.now() >= link.expires_at + PARKED_FOR_MS;
-  const isAnswered = found === 'order' || isGone(runtime, seen);
-  await changeLink(runtime, seen, (current) => {
-    const { next_check_at } = nextLook(runtime, current);
-    const goesOn = !isAnswered && !isHopeless && isReleased(runtime, current);
+  const isAnswered = found === 'order' || isGone(ports, seen);
+  await changeLink(ports, seen, (current) => {
+    const { next_check_at } = nextLook(ports, current);
+    const goesOn = !isAnswered && !isHopeless && isReleased(ports, current);
     const later = goesOn ? clock.now() + settings.reconcile.max_interval_ms : null;
     return { change: { next_check_at: next_check_at ?? later } };
   });
 }
 
 /** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */
-async function settle(runtime: Runtime, link: Link, order_id: string, token: Secret): Promise<void> {
-  if (runtime.settings.create.unclaimed === 'adopt') {
-    await reportUnclaimed(runtime, link, say('settled.adopted', {}).text, { client_answer: 'maybe' });
+async function settle(ports: Ports, link: Link, order_id: string, token: Secret): Promise<void> {
+  if (ports.settings.create.unclaimed === 'adopt') {
+    await reportUnclaimed(ports, link, say('settled.adopted', {}).text, { client_answer: 'maybe' });
     return;
   }
-  const marked = await markSent(runtime, link);
-  const order = readableOrder(await sendCancel(runtime, marked, token), order_id);
+  const marked = await markSent(ports, link);
+  const order = readableOrder(await sendCancel(ports, marked, token), order_id);
   const after = await (order === null
-    ? refreshLink(runtime, marked, token, { force: true })
-    : applyOrder(runtime, marked, order));
-  if (after.state === 'LIVE') await stays(runtime, after, link.cancel === null);
+    ? refreshLink(ports, marked, token, { force: true })
+    : applyOrder(ports, marked, order));
+  if (after.state === 'LIVE') await stays(ports, after, link.cancel === null);
 }
 
 /** A customer may have begun to pay. It is tried again and again; whoever answers for the shop learns of it once. */
-async function stays(runtime: Runtime, link: Link, is_first: boolean): Promise<void> {
-  if (is_first) await reportUnclaimed(runtime, link, say('settled.not_canceled', {}).text);
-  await changeLink(runtime, link, (current) => ({ change: nextLook(runtime, current) }));
+async function stays(ports: Ports, link: Link, is_first: boolean): Promise<void> {
+  if (is_first) await reportUnclaimed(ports, link, say('settled.not_canceled', {}).text);
+  await changeLink(ports, link, (current) => ({ change: nextLook(ports, current) }));
 }
 
 /**
  * Reports a link as lost and frees its unit; not when it was changed since it was read, as by a till's read that found its
  * order. @param why for the audit line. @returns true when it is lost now.
  */
-export async function giveUp(runtime: Runtime, link: Link, why: string): Promise<boolean> {
-  const now = runtime.clock.now();
-  const merchant = await runtime.store.merchant(link.merchant_id);
-  const after = await changeLink(runtime, link, (current) => {
+export async function giveUp(ports: Ports, link: Link, why: string): Promise<boolean> {
+  const now = ports.clock.now();
+  const merchant = await ports.store.merchant(link.merchant_id);
+  const after = await changeLink(ports, link, (current) => {
     if (current.revision !== link.revision) return null;
     const change = lost(current, now);
     const news = current.family === 'qr' ? endOfMerchantOrder(current, { ...current, ...change }, now) : [];
-    const notices = told(runtime, current, merchant, news);
-    return { change, notices, audit: settlementLine(runtime, current, why) };
+    const notices = told(ports, current, merchant, news);
+    return { change, notices, audit: settlementLine(ports, current, why) };
   });
   if (after.state !== 'LOST') return false;
-  runtime.count('lost_links');
-  runtime.log.error('order never resolved: reported as lost', {
+  ports.count('lost_links');
+  ports.log.error('order never resolved: reported as lost', {
     legacy_id: link.legacy_id,
     merchant: link.merchant_id,
   });
@@ -203,12 +206,12 @@ export function lost(link: Link, now: number): LinkChange {
   };
 }
 
-async function reportUnclaimed(runtime: Runtime, link: Link, what: string, change: LinkChange = {}): Promise<void> {
-  runtime.count('settlements', what.replaceAll(' ', '_'));
-  await changeLink(runtime, link, () => ({ change, audit: settlementLine(runtime, link, what) }));
+async function reportUnclaimed(ports: Ports, link: Link, what: string, change: LinkChange = {}): Promise<void> {
+  ports.count('settlements', what.replaceAll(' ', '_'));
+  await changeLink(ports, link, () => ({ change, audit: settlementLine(ports, link, what) }));
 }
 
-async function postpone(runtime: Runtime, link: Link, change: { state?: 'IN_DOUBT' }): Promise<void> {
-  const next_check_at = runtime.clock.now() + LATER_MS;
-  await changeLink(runtime, link, () => ({ change: { ...change, next_check_at } }));
+async function postpone(ports: Ports, link: Link, change: { state?: 'IN_DOUBT' }): Promise<void> {
+  const next_check_at = ports.clock.now() + LATER_MS;
+  await changeLink(ports, link, () => ({ change: { ...change, next_check_at } }));
 }

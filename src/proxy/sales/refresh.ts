@@ -3,9 +3,9 @@ import { type Order, order as orderSchema } from '../../contract/orders.ts';
 import { PuenteError } from '../../error.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { createRecent } from '../lru.ts';
+import type { LogFields } from '../log.ts';
+import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import type { LogFields, Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import { routeOf, type UpstreamOutcome } from '../upstream/upstream.ts';
 import { isContradicted } from './contradiction.ts';
@@ -17,13 +17,8 @@ import { applyOrder, changeLink } from './settle.ts';
  * Reads a live link's order and moves the link to it. One read per order at a time; a read younger than `fresh_ms`
  * is good enough unless `force` is set. What can't be read leaves the stored state standing (`reliability.md` F27, F28).
  */
-export async function refreshLink(
-  runtime: Runtime,
-  link: Link,
-  token: Secret,
-  options: ReadOptions = {},
-): Promise<Link> {
-  return (await lookAtLink(runtime, link, token, options)).link;
+export async function refreshLink(ports: Ports, link: Link, token: Secret, options: ReadOptions = {}): Promise<Link> {
+  return (await lookAtLink(ports, link, token, options)).link;
 }
 
 interface ReadOptions {
@@ -36,8 +31,8 @@ interface ReadOptions {
  * is stored must not be told for it.
  * @throws PuenteError refused.
  */
-export async function readLink(runtime: Runtime, link: Link, token: Secret): Promise<Link> {
-  const { link: seen, found } = await lookAtLink(runtime, link, token);
+export async function readLink(ports: Ports, link: Link, token: Secret): Promise<Link> {
+  const { link: seen, found } = await lookAtLink(ports, link, token);
   if (found !== 'contradicted') return seen;
   // For a till, which is answered in its family's words: no operator reads this text.
   const message = 'the order contradicts its sale';
@@ -49,31 +44,31 @@ export async function readLink(runtime: Runtime, link: Link, token: Secret): Pro
  * it; one that contradicts the sale; that the token is none (any more); or nothing, also where another read was good enough.
  */
 export async function lookAtLink(
-  runtime: Runtime,
+  ports: Ports,
   link: Link,
   token: Secret,
   options: ReadOptions = {},
 ): Promise<{ link: Link; found: 'order' | 'missing' | 'contradicted' | 'refused' | 'unread' }> {
   const { order_id } = link;
   if (order_id === null) return { link, found: 'unread' };
-  const asked_at = runtime.clock.now();
-  const begun_before = runtime.reads.begun();
-  return runtime.serial.run(`order:${order_id}`, async () => {
-    const current = (await runtime.store.link(link.legacy_id)) ?? link;
-    const last = runtime.reads.last(order_id);
-    const fresh_ms = options.force === true ? 0 : runtime.settings.reads.fresh_ms;
-    const known = (): 'contradicted' | 'unread' => (isContradicted(runtime, link) ? 'contradicted' : 'unread');
-    if (runtime.reads.number(order_id) > begun_before) return { link: current, found: known() };
+  const asked_at = ports.clock.now();
+  const begun_before = ports.memory.sales.reads.begun();
+  return ports.memory.mutex.run(`order:${order_id}`, async () => {
+    const current = (await ports.store.link(link.legacy_id)) ?? link;
+    const last = ports.memory.sales.reads.last(order_id);
+    const fresh_ms = options.force === true ? 0 : ports.settings.reads.fresh_ms;
+    const known = (): 'contradicted' | 'unread' => (isContradicted(ports, link) ? 'contradicted' : 'unread');
+    if (ports.memory.sales.reads.number(order_id) > begun_before) return { link: current, found: known() };
     if (last > 0 && asked_at - last < fresh_ms) {
-      if (current.state === 'LIVE') markLimitation(runtime.exchange(), 'LIM-11');
+      if (current.state === 'LIVE') markLimitation(ports.exchange, 'LIM-11');
       return { link: current, found: known() };
     }
-    const { order, status } = await askOrder(runtime, token, order_id, options.deadline, {
+    const { order, status } = await askOrder(ports, token, order_id, options.deadline, {
       legacy_id: link.legacy_id,
     });
     if (order !== null) {
-      const applied = await applyOrder(runtime, current, order);
-      return { link: applied, found: isContradicted(runtime, link) ? 'contradicted' : 'order' };
+      const applied = await applyOrder(ports, current, order);
+      return { link: applied, found: isContradicted(ports, link) ? 'contradicted' : 'order' };
     }
     return { link: current, found: status === 404 ? 'missing' : status === 401 ? 'refused' : 'unread' };
   });
@@ -87,38 +82,38 @@ const SHORTEST_READ_MS = 250;
  * @param deadline epoch ms at which the caller has to answer; the read is cut there.
  */
 export async function readOrder(
-  runtime: Runtime,
+  ports: Ports,
   token: Secret,
   order_id: string,
   deadline?: number,
 ): Promise<Order | 'missing' | null> {
-  const { order, status } = await askOrder(runtime, token, order_id, deadline);
+  const { order, status } = await askOrder(ports, token, order_id, deadline);
   return order === null && status === 404 ? 'missing' : order;
 }
 
 /** The order, null when it can't be read; and what was answered, null when nothing was. @param about for the log. */
 async function askOrder(
-  runtime: Runtime,
+  ports: Ports,
   token: Secret,
   order_id: string,
   deadline = Number.POSITIVE_INFINITY,
   about: LogFields = {},
 ): Promise<{ order: Order | null; status: number | null }> {
-  const started_at = runtime.clock.now();
-  const number = runtime.reads.begin();
-  const outcome = await runtime.upstream.send({
+  const started_at = ports.clock.now();
+  const number = ports.memory.sales.reads.begin();
+  const outcome = await ports.upstreams.orders.send({
     ...routeOf('get', order_id),
     token,
-    timeout_ms: Math.min(runtime.settings.reads.timeout_ms, Math.max(deadline - started_at, SHORTEST_READ_MS)),
+    timeout_ms: Math.min(ports.settings.reads.timeout_ms, Math.max(deadline - started_at, SHORTEST_READ_MS)),
   });
   const order = readableOrder(outcome, order_id);
   const status = outcome.kind === 'answered' ? outcome.status : null;
-  noteUnfound(runtime, order_id, order, status);
+  noteUnfound(ports, order_id, order, status);
   if (order === null) {
-    if (status === 401) await distrust(runtime, token);
+    if (status === 401) await distrust(ports, token);
     const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
-    runtime.log.warn('order could not be read; the stored state stands', { ...about, order_id, cause });
-  } else runtime.reads.mark(order_id, started_at, number);
+    ports.log.warn('order could not be read; the stored state stands', { ...about, order_id, cause });
+  } else ports.memory.sales.reads.mark(order_id, started_at, number);
   return { order, status };
 }
 
@@ -126,8 +121,9 @@ async function askOrder(
 const LONGEST_GAP_MS = 10 * 60_000;
 
 /** What can't be read at all says nothing of whether it is there. */
-function noteUnfound(runtime: Runtime, order_id: string, order: Order | null, status: number | null): void {
-  const { clock, unfound, settings } = runtime;
+function noteUnfound(ports: Ports, order_id: string, order: Order | null, status: number | null): void {
+  const { clock, settings } = ports;
+  const { unfound } = ports.memory.sales;
   if (order !== null) unfound.delete(order_id);
   else if (status === 404) {
     const last_ms = tickOf(clock);
@@ -147,47 +143,14 @@ export function readableOrder(outcome: UpstreamOutcome, order_id: string | null)
 
 // When each order was last read, so that polling tills and floods of events don't become upstream calls.
 
-/** Orders remembered; at most one entry per live order matters, and a forgotten one only costs a read. */
-const CAPACITY = 20_000;
-
-export interface RecentReads {
-  /** Epoch ms of the last completed read's start; 0 when none is remembered, or the clock was set back since (F47). */
-  last(order_id: string): number;
-  /** Reads begun so far: which of two things came first is told by it, since a clock may stand still (F48). */
-  begun(): number;
-  /** Counts a read that begins now; its number is for `mark`. */
-  begin(): number;
-  /** Number of the last completed read; 0 when none is remembered. */
-  number(order_id: string): number;
-  /** A read that began at `at` as number `number` is complete. */
-  mark(order_id: string, at: number, number: number): void;
-}
-
-/** @param now the wall clock, epoch ms. */
-export function createRecentReads(now: () => number): RecentReads {
-  const reads = createRecent<{ at: number; number: number }>(CAPACITY);
-  let begun = 0;
-  return {
-    last(order_id) {
-      const at = reads.get(order_id)?.at ?? 0;
-      // A read of the future would count as fresh until the clock has caught up, and its order would not be read till then.
-      return at > now() ? 0 : at;
-    },
-    begun: () => begun,
-    begin: () => ++begun,
-    number: (order_id) => reads.get(order_id)?.number ?? 0,
-    mark: (order_id, at, number) => reads.set(order_id, { at, number }),
-  };
-}
-
 // The cancel of an order upstream: written down, sent, and never repeated blindly (`reliability.md` §3.9).
 
 /** Written down before it is done: after a crash an already canceled order is known to be our doing. */
-export async function markSent(runtime: Runtime, link: Link): Promise<Link> {
-  const marked = await changeLink(runtime, link, (current) =>
+export async function markSent(ports: Ports, link: Link): Promise<Link> {
+  const marked = await changeLink(ports, link, (current) =>
     current.cancel === null ? { change: { cancel: 'sent' } } : null,
   );
-  runtime.failpoint('cancel.marked');
+  ports.memory.failpoint('cancel.marked');
   return marked;
 }
 
@@ -198,24 +161,24 @@ export async function markSent(runtime: Runtime, link: Link): Promise<Link> {
  * @throws Error for a link whose order is not known: a defect, because there is nothing to cancel yet.
  */
 export async function sendCancel(
-  runtime: Runtime,
+  ports: Ports,
   link: Link,
   token: Secret,
   headers: Record<string, string> = {},
   deadline = 0,
 ): Promise<UpstreamOutcome> {
   if (link.order_id === null) throw new Error(`the link ${link.legacy_id} has no order to cancel`);
-  const { attempt_timeout_ms } = runtime.settings.create;
+  const { attempt_timeout_ms } = ports.settings.create;
   const { order_id } = link;
-  const outcome = await sendUntilReady(runtime, deadline, () =>
-    runtime.upstream.send({
+  const outcome = await sendUntilReady(ports, deadline, () =>
+    ports.upstreams.orders.send({
       ...routeOf('cancel', order_id),
       headers,
       token,
-      idempotency_key: runtime.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`),
-      timeout_ms: deadline === 0 ? attempt_timeout_ms : Math.min(deadline - runtime.clock.now(), attempt_timeout_ms),
+      idempotency_key: ports.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`),
+      timeout_ms: deadline === 0 ? attempt_timeout_ms : Math.min(deadline - ports.clock.now(), attempt_timeout_ms),
     }),
   );
-  runtime.failpoint('cancel.sent');
+  ports.memory.failpoint('cancel.sent');
   return outcome;
 }

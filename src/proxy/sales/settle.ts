@@ -6,9 +6,9 @@ import { say } from '../../locales/sentences.ts';
 import { tickOf } from '../clock.ts';
 import { inForms, type News, pointPaymentForms, qrForms } from '../notices/forms.ts';
 import { targetOf } from '../notices/request.ts';
+import type { Ports } from '../ports.ts';
 import type { NewNotice } from '../records/notices.ts';
 import type { Merchant } from '../routing/merchant.ts';
-import type { Runtime } from '../runtime.ts';
 import type { AuditEntry, LinkExtra } from '../store.ts';
 import { contradictionIn, reportContradiction } from './contradiction.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
@@ -27,27 +27,23 @@ const MAX_RACES = 8;
  * @returns the link as stored afterwards.
  * @throws PuenteError store_failed when the commit can't be proved.
  */
-export async function changeLink(
-  runtime: Runtime,
-  link: Link,
-  decide: (current: Link) => Decision | null,
-): Promise<Link> {
+export async function changeLink(ports: Ports, link: Link, decide: (current: Link) => Decision | null): Promise<Link> {
   let current = link;
   for (let race = 0; race < MAX_RACES; race++) {
     const decision = decide(current);
     if (decision === null) return current;
     const { change: decided, ...extra } = decision;
-    const change = { ...decided, updated_at: runtime.clock.now() };
+    const change = { ...decided, updated_at: ports.clock.now() };
     try {
-      const saved = await runtime.store.saveLink(current, change, extra);
+      const saved = await ports.store.saveLink(current, change, extra);
       if (extra.notices !== undefined && extra.notices.length > 0) {
-        runtime.failpoint('notices.committed');
-        runtime.noticesWaiting();
+        ports.memory.failpoint('notices.committed');
+        ports.notices.waiting();
       }
       return saved;
     } catch (error) {
       if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
-      current = (await runtime.store.link(link.legacy_id)) ?? current;
+      current = (await ports.store.link(link.legacy_id)) ?? current;
     }
   }
   throw new PuenteError(
@@ -71,46 +67,46 @@ interface Applied {
  * The state is committed before any notice can be sent (DESIGN decision 7).
  */
 export async function applyOrder(
-  runtime: Runtime,
+  ports: Ports,
   link: Link,
   order: Order,
   { extra = noExtra, released = false, merchant: known }: Applied = {},
 ): Promise<Link> {
-  const merchant = known ?? (await runtime.store.merchant(link.merchant_id));
-  const rules = { ...advanceRules(runtime, merchant), released };
+  const merchant = known ?? (await ports.store.merchant(link.merchant_id));
+  const rules = { ...advanceRules(ports, merchant), released };
   const contradiction = contradictionIn(link, order, rules.exponent);
   if (contradiction !== null) {
-    await reportContradiction(runtime, link, order.id, contradiction);
+    await reportContradiction(ports, link, order.id, contradiction);
     return link;
   }
-  runtime.contradicted.delete(link.legacy_id);
+  ports.memory.sales.contradicted.delete(link.legacy_id);
   // However it was seen (event, read or replay), and whatever dies afterwards: the audit line is in the same commit.
   let settled = null as string | null; // set inside the decision, where the compiler doesn't look
-  const applied = await changeLink(runtime, link, (current) => {
-    const step = advance(current, order, runtime.tables, rules);
-    for (const remark of step.remarks) remember(runtime, remark, current, order);
+  const applied = await changeLink(ports, link, (current) => {
+    const step = advance(current, order, ports.tables, rules);
+    for (const remark of step.remarks) remember(ports, remark, current, order);
     const more = extra({ ...current, ...step.change });
     const change: LinkChange = { ...step.change, ...more.change };
-    const notices = [...told(runtime, current, merchant, step.notices), ...(more.notices ?? [])];
+    const notices = [...told(ports, current, merchant, step.notices), ...(more.notices ?? [])];
     const next = { ...current, ...change };
     settled = settlementOf(current, next);
-    const audit = settled === null ? more.audit : settlementLine(runtime, next, settled);
+    const audit = settled === null ? more.audit : settlementLine(ports, next, settled);
     if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;
-    return { change: { ...change, ...nextLook(runtime, next) }, notices, ...(audit === undefined ? {} : { audit }) };
+    return { change: { ...change, ...nextLook(ports, next) }, notices, ...(audit === undefined ? {} : { audit }) };
   });
-  if (settled !== null) runtime.count('settlements', settled.replaceAll(' ', '_'));
-  runtime.failpoint('order.applied');
+  if (settled !== null) ports.count('settlements', settled.replaceAll(' ', '_'));
+  ports.memory.failpoint('order.applied');
   return applied;
 }
 
 /** True while an order waits at the terminal for what only a person can see, and is not shown as final for that. */
-export function isHeld(runtime: Runtime, link: Link): boolean {
-  return link.state === 'LIVE' && link.order !== null && runtime.tables.state(link.family, link.order, 'error').held;
+export function isHeld(ports: Ports, link: Link): boolean {
+  return link.state === 'LIVE' && link.order !== null && ports.tables.state(link.family, link.order, 'error').held;
 }
 
 /** Shows a held order as CONFIRMATION_REQUIRED now, as legacy did at once: the till wants the terminal for a new sale. */
-export async function releaseHeld(runtime: Runtime, link: Link): Promise<Link> {
-  return link.order === null ? link : applyOrder(runtime, link, link.order, { released: true });
+export async function releaseHeld(ports: Ports, link: Link): Promise<Link> {
+  return link.order === null ? link : applyOrder(ports, link, link.order, { released: true });
 }
 
 /** What became of an order nobody was told of, in audit words; null when nothing did (`reliability.md` §3.8). */
@@ -124,40 +120,41 @@ function settlementOf(before: Link, after: Link): string | null {
  * True for an order that is shown as CONFIRMATION_REQUIRED because its terminal was wanted, or its time seemed over, and may
  * yet be paid there.
  */
-export function isReleased(runtime: Runtime, link: Link): boolean {
+export function isReleased(ports: Ports, link: Link): boolean {
   if (link.state !== 'DONE' || link.legacy_state !== 'CONFIRMATION_REQUIRED' || link.order === null) return false;
-  return runtime.tables.state(link.family, link.order, 'error').held;
+  return ports.tables.state(link.family, link.order, 'error').held;
 }
 
 /** What may still be paid is looked at again soon, then ever less often; the end of its lifetime is never slept through. */
-export function nextLook(runtime: Runtime, link: Link): { next_check_at: number | null } {
-  const now = runtime.clock.now();
-  const { point_interval_ms, qr_interval_ms, max_interval_ms, action_required_grace_ms } = runtime.settings.reconcile;
-  const since_ms = link.state === 'LIVE' ? Math.max(0, now - link.created_at) : awaitedFor(runtime, link);
+export function nextLook(ports: Ports, link: Link): { next_check_at: number | null } {
+  const now = ports.clock.now();
+  const { point_interval_ms, qr_interval_ms, max_interval_ms, action_required_grace_ms } = ports.settings.reconcile;
+  const since_ms = link.state === 'LIVE' ? Math.max(0, now - link.created_at) : awaitedFor(ports, link);
   if (since_ms === null) return { next_check_at: null };
   const first_ms = link.family === 'qr' ? qr_interval_ms : point_interval_ms;
   // A QR may live for months, so its looks go on growing apart; not when it is over and can't be found.
-  const grows = link.family === 'qr' && !(now > link.expires_at && isUnfound(runtime, link));
+  const grows = link.family === 'qr' && !(now > link.expires_at && isUnfound(ports, link));
   const longest_ms = grows ? Math.max(max_interval_ms, since_ms / 10) : max_interval_ms;
   const wait_ms = Math.round(Math.min(Math.max(first_ms, since_ms / 4), longest_ms));
   const ends = [link.expires_at + 1_000, link.expires_at + action_required_grace_ms];
-  if (unclaimed(link)) ends.push(settlementTime(runtime, link));
-  if (link.order !== null && isHeld(runtime, link))
+  if (unclaimed(link)) ends.push(settlementTime(ports, link));
+  if (link.order !== null && isHeld(ports, link))
     ends.push(heldUntil(link.order, link.expires_at, action_required_grace_ms));
   return { next_check_at: Math.min(now + wait_ms, ...ends.filter((end) => end > now)) };
 }
 
-function isUnfound({ unfound }: Runtime, { order_id }: Link): boolean {
-  return order_id !== null && unfound.get(order_id) !== undefined;
+function isUnfound({ memory }: Ports, { order_id }: Link): boolean {
+  return order_id !== null && memory.sales.unfound.get(order_id) !== undefined;
 }
 
 /**
  * For how long this process has looked at an order that is shown as CONFIRMATION_REQUIRED and may yet be paid, ms; null when
  * it has looked long enough. The wall clock alone doesn't say that: it may have been set forward (`reliability.md` F47).
  */
-function awaitedFor(runtime: Runtime, link: Link): number | null {
-  if (!isReleased(runtime, link)) return null;
-  const { clock, awaited, settings } = runtime;
+function awaitedFor(ports: Ports, link: Link): number | null {
+  if (!isReleased(ports, link)) return null;
+  const { clock, settings } = ports;
+  const { awaited } = ports.memory.sales;
   const first_look = awaited.get(link.legacy_id);
   const for_ms = first_look === undefined ? 0 : tickOf(clock) - first_look;
   const isOver = clock.now() >= link.expires_at + settings.reconcile.action_required_grace_ms;
@@ -170,42 +167,42 @@ export function unclaimed(link: Link): boolean {
 }
 
 /** When an unclaimed order is settled: the client's call is over by its deadline, and a retry had its time. */
-export function settlementTime(runtime: Runtime, link: Link): number {
-  const { deadline_ms, settle_after_ms } = runtime.settings.create;
+export function settlementTime(ports: Ports, link: Link): number {
+  const { deadline_ms, settle_after_ms } = ports.settings.create;
   return link.created_at + deadline_ms + settle_after_ms;
 }
 
 /** News in the forms that the receiver wants. */
-export function told(runtime: Runtime, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
+export function told(ports: Ports, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
   if (news.length === 0) return [];
-  const { merchants, notices } = runtime.settings;
+  const { merchants, notices } = ports.settings;
   const { qr_notices, point_payment_notices, dialect } = merchant?.settings ?? {};
   const forms =
     link.family === 'qr'
-      ? qrForms(targetOf(runtime, link, merchant), qr_notices ?? merchants.qr_notices, notices.source_news_ipn)
+      ? qrForms(targetOf(ports, link, merchant), qr_notices ?? merchants.qr_notices, notices.source_news_ipn)
       : pointPaymentForms(point_payment_notices ?? merchants.point_payment_notices, dialect ?? merchants.dialect);
   return inForms(news, forms);
 }
 
 /** What `advance` needs of settings and merchant, all but `released`. */
-export function advanceRules(runtime: Runtime, merchant: Merchant | null): Omit<AdvanceRules, 'released'> {
+export function advanceRules(ports: Ports, merchant: Merchant | null): Omit<AdvanceRules, 'released'> {
   return {
-    now: runtime.clock.now(),
-    declined: merchant?.settings.declined ?? runtime.settings.merchants.declined,
-    action_required_grace_ms: runtime.settings.reconcile.action_required_grace_ms,
-    default_lifetime_ms: runtime.settings.create.default_lifetime_ms,
-    exponent: runtime.tables.site(merchant?.site ?? null).exponent,
+    now: ports.clock.now(),
+    declined: merchant?.settings.declined ?? ports.settings.merchants.declined,
+    action_required_grace_ms: ports.settings.reconcile.action_required_grace_ms,
+    default_lifetime_ms: ports.settings.create.default_lifetime_ms,
+    exponent: ports.tables.site(merchant?.site ?? null).exponent,
   };
 }
 
 function remember(
-  runtime: Runtime,
+  ports: Ports,
   remark: 'unknown_states' | 'stale_versions' | 'late_approvals',
   link: Link,
   order: Order,
 ): void {
-  runtime.count(remark);
-  runtime.log.warn(`order: ${remark.replace('_', ' ')}`, {
+  ports.count(remark);
+  ports.log.warn(`order: ${remark.replace('_', ' ')}`, {
     legacy_id: link.legacy_id,
     order_id: order.id,
     code: order.status,
@@ -213,9 +210,9 @@ function remember(
 }
 
 /** The audit line of what became of an order nobody was told of (`reliability.md` §3.8). */
-export function settlementLine(runtime: Runtime, link: Link, what: string): AuditEntry {
+export function settlementLine(ports: Ports, link: Link, what: string): AuditEntry {
   return {
-    at: runtime.clock.now(),
+    at: ports.clock.now(),
     who: 'puente',
     action: 'settle',
     subject: link.legacy_id,

@@ -1,7 +1,9 @@
 /** Submitting a stored create to upstream: attempts with one key until the outcome is known, then its commit (`reliability.md` §3.5, §3.6). Requests and recovery share it. */
+
 import { type Order, order as orderSchema } from '../../contract/orders.ts';
+import type { Ports } from '../ports.ts';
+import type { Flight, Sent } from '../process-memory.ts';
 import type { Merchant } from '../routing/merchant.ts';
-import type { Runtime } from '../runtime.ts';
 import type { Secret } from '../secret.ts';
 import { errorCode, routeOf, type UpstreamOutcome } from '../upstream/upstream.ts';
 import {
@@ -16,15 +18,6 @@ import { saysNotYet, sendUntilReady } from './not-yet.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 import { applyOrder, changeLink, type Decision, unclaimed } from './settle.ts';
 
-export type Sent =
-  | { kind: 'created'; link: Link }
-  /** Upstream refused: for sure (REJECTED), or unexecuted by a rate limit (NOT_SENT). */
-  | { kind: 'refused'; link: Link; status: number; body: unknown; retry_after_ms: number | null }
-  | { kind: 'not_sent'; link: Link }
-  | { kind: 'in_doubt'; link: Link; busy: boolean }
-  /** The row had ended before; there was nothing to send. */
-  | { kind: 'over'; link: Link };
-
 export interface SendPlan {
   token: Secret;
   deadline: number;
@@ -37,42 +30,43 @@ export interface SendPlan {
 }
 
 /**
- * Runs a link's create to a committed outcome. Must be called inside `runtime.serial` for this link.
+ * Runs a link's create to a committed outcome. Must be called inside `runtime.memory.mutex` for this link.
  * What the client may be told is committed before it is told (`reliability.md` §3.3 e).
  * @param fresh the link, where nobody can have changed it since it was written; otherwise it is read.
  */
 export async function sendLink(
-  runtime: Runtime,
+  ports: Ports,
   legacy_id: string,
   plan: SendPlan,
   fresh: Link | null = null,
 ): Promise<Sent> {
-  const stored = fresh ?? (await runtime.store.link(legacy_id));
+  const stored = fresh ?? (await ports.store.link(legacy_id));
   if (stored === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
-  const link = isUnseen(stored) ? await seenSinceCancel(runtime, stored, plan) : stored;
+  const link = isUnseen(stored) ? await seenSinceCancel(ports, stored, plan) : stored;
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
-  if (link.state === 'LIVE') return await acknowledge(runtime, link, plan);
+  if (link.state === 'LIVE') return await acknowledge(ports, link, plan);
   // A retry is the same sale whatever became of it, paid included: a second order would charge twice (`reliability.md` §3.9).
-  if (link.state === 'DONE' && !wasCanceledByUs(link)) return await acknowledge(runtime, link, plan);
+  if (link.state === 'DONE' && !wasCanceledByUs(link)) return await acknowledge(ports, link, plan);
   if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };
-  const sent_before = link.boot_id !== runtime.boot_id || link.attempts > 0 || runtime.unsettled.has(legacy_id);
-  if (sent_before && !mayReplay(runtime, link)) return { kind: 'in_doubt', link, busy: true };
+  const sent_before =
+    link.boot_id !== ports.memory.ids.boot || link.attempts > 0 || ports.memory.sales.unsettled.has(legacy_id);
+  if (sent_before && !mayReplay(ports, link)) return { kind: 'in_doubt', link, busy: true };
   // Ten retries that waited in line must not each add an attempt of their own after the deadline.
-  if (sent_before && runtime.clock.now() >= plan.deadline) return { kind: 'in_doubt', link, busy: false };
-  const body = plan.body ?? storedBody(runtime, link);
-  runtime.unsettled.set(legacy_id, true);
-  const merchant = plan.merchant ?? (await runtime.store.merchant(link.merchant_id));
-  const result = await attemptCreate(runtime, {
+  if (sent_before && ports.clock.now() >= plan.deadline) return { kind: 'in_doubt', link, busy: false };
+  const body = plan.body ?? storedBody(ports, link);
+  ports.memory.sales.unsettled.set(legacy_id, true);
+  const merchant = plan.merchant ?? (await ports.store.merchant(link.merchant_id));
+  const result = await attemptCreate(ports, {
     link,
     body,
     token: plan.token,
     deadline: plan.deadline,
     sent_before,
-    exponent: runtime.tables.site(merchant?.site ?? null).exponent,
+    exponent: ports.tables.site(merchant?.site ?? null).exponent,
     // Nobody waits for what recovery sends: one try now, the next one at its own pace (F11, F12).
-    attempts: plan.for_client === false ? 1 : runtime.settings.create.attempts,
+    attempts: plan.for_client === false ? 1 : ports.settings.create.attempts,
   });
-  return await settle(runtime, link, result, plan);
+  return await settle(ports, link, result, plan);
 }
 
 type Ordered = Link & { order_id: string };
@@ -87,31 +81,31 @@ function isUnseen(link: Link): link is Ordered {
  * is told that it is there (`reliability.md` §3.8).
  * @returns the link as it is by now; null when its order can't be read.
  */
-async function seenSinceCancel(runtime: Runtime, link: Ordered, plan: SendPlan): Promise<Link | null> {
+async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Promise<Link | null> {
   const { order_id } = link;
-  const before = runtime.reads.number(order_id);
-  const seen = await refreshLink(runtime, link, plan.token, { force: true, deadline: plan.deadline });
-  return runtime.reads.number(order_id) > before ? seen : null;
+  const before = ports.memory.sales.reads.number(order_id);
+  const seen = await refreshLink(ports, link, plan.token, { force: true, deadline: plan.deadline });
+  return ports.memory.sales.reads.number(order_id) > before ? seen : null;
 }
 
 /**
  * True while the same key and bytes may be sent again: inside the replay window, before the order's own end, and
  * only when the wall clock can be believed (`reliability.md` §3.5, retry rules).
  */
-export function mayReplay(runtime: Runtime, link: Link): boolean {
-  const now = runtime.clock.now();
+export function mayReplay(ports: Ports, link: Link): boolean {
+  const now = ports.clock.now();
   if (link.sealed_body === null || link.first_sent_at === null || now < link.first_sent_at) return false;
-  const window_ms = Math.min(runtime.settings.create.replay_window_ms, link.expires_at - link.created_at);
+  const window_ms = Math.min(ports.settings.create.replay_window_ms, link.expires_at - link.created_at);
   return now - link.first_sent_at < window_ms;
 }
 
-async function settle(runtime: Runtime, link: Link, result: AttemptResult, plan: SendPlan): Promise<Sent> {
+async function settle(ports: Ports, link: Link, result: AttemptResult, plan: SendPlan): Promise<Sent> {
   const { verdict } = result;
   const attempts = link.attempts + result.attempts;
   if (verdict.kind === 'success') {
-    const fresh = result.replayed ? await readOrder(runtime, plan.token, verdict.order.id, plan.deadline) : null;
+    const fresh = result.replayed ? await readOrder(ports, plan.token, verdict.order.id, plan.deadline) : null;
     return await settleSuccess(
-      runtime,
+      ports,
       link,
       fresh === null || fresh === 'missing' ? verdict.order : fresh,
       attempts,
@@ -119,12 +113,12 @@ async function settle(runtime: Runtime, link: Link, result: AttemptResult, plan:
     );
   }
   const told = toldOfFailure(link, attempts, plan);
-  if (verdict.kind === 'ambiguous') return await settleDoubt(runtime, link, told, verdict.busy);
+  if (verdict.kind === 'ambiguous') return await settleDoubt(ports, link, told, verdict.busy);
   const state = verdict.kind === 'definite' ? 'REJECTED' : 'NOT_SENT';
-  const saved = await changeLink(runtime, link, () => ({
+  const saved = await changeLink(ports, link, () => ({
     change: { ...told, state, sealed_body: null, next_check_at: null },
   }));
-  runtime.unsettled.delete(link.legacy_id);
+  ports.memory.sales.unsettled.delete(link.legacy_id);
   if (verdict.kind === 'not_sent') return { kind: 'not_sent', link: saved };
   const retry_after_ms = verdict.kind === 'not_executed' ? verdict.retry_after_ms : null;
   return { kind: 'refused', link: saved, status: verdict.status, body: verdict.body, retry_after_ms };
@@ -136,99 +130,88 @@ function toldOfFailure(link: Link, attempts: number, plan: SendPlan): LinkChange
   return is_untold ? { attempts, client_answer: 'error' } : { attempts };
 }
 
-async function settleDoubt(runtime: Runtime, link: Link, told: LinkChange, busy: boolean): Promise<Sent> {
-  const saved = await changeLink(runtime, link, (current) => ({
+async function settleDoubt(ports: Ports, link: Link, told: LinkChange, busy: boolean): Promise<Sent> {
+  const saved = await changeLink(ports, link, (current) => ({
     change: {
       ...told,
       ...(current.order_id === null ? { state: 'IN_DOUBT' } : {}),
-      next_check_at: nextReplay(runtime, current),
+      next_check_at: nextReplay(ports, current),
     },
   }));
-  runtime.unsettled.delete(link.legacy_id);
+  ports.memory.sales.unsettled.delete(link.legacy_id);
   return { kind: 'in_doubt', link: saved, busy };
 }
 
 /** Order id, state, what the client will be told, and any notice: one transaction (`reliability.md` §3.3, step 3). */
-async function settleSuccess(
-  runtime: Runtime,
-  link: Link,
-  order: Order,
-  attempts: number,
-  plan: SendPlan,
-): Promise<Sent> {
+async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: number, plan: SendPlan): Promise<Sent> {
   const extra = (): Decision => ({
     change: {
       order_id: order.id,
       attempts,
       sealed_body: null,
-      ...(plan.for_client === false ? {} : acknowledgement(runtime, link)),
+      ...(plan.for_client === false ? {} : acknowledgement(ports, link)),
     },
   });
-  const saved = await applyOrder(runtime, link, order, { extra, merchant: plan.merchant });
+  const saved = await applyOrder(ports, link, order, { extra, merchant: plan.merchant });
   // What was read after a replay is not what was asked for.
-  if (isContradicted(runtime, link)) {
-    return await settleDoubt(runtime, saved, toldOfFailure(saved, attempts, plan), false);
+  if (isContradicted(ports, link)) {
+    return await settleDoubt(ports, saved, toldOfFailure(saved, attempts, plan), false);
   }
-  runtime.unsettled.delete(link.legacy_id);
-  runtime.failpoint('create.settled');
+  ports.memory.sales.unsettled.delete(link.legacy_id);
+  ports.memory.failpoint('create.settled');
   return { kind: 'created', link: saved };
 }
 
 /** The order is known already: only what the client is told is left to commit. */
-async function acknowledge(runtime: Runtime, link: Link, plan: SendPlan): Promise<Sent> {
+async function acknowledge(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   if (plan.for_client === false || link.acknowledged_at !== null) return { kind: 'created', link };
-  const saved = await changeLink(runtime, link, (current) => ({ change: acknowledgement(runtime, current) }));
+  const saved = await changeLink(ports, link, (current) => ({ change: acknowledgement(ports, current) }));
   return { kind: 'created', link: saved };
 }
 
 /** Its till is about to be answered a 2xx, for the first time or again. */
-function acknowledgement({ clock }: Runtime, { acknowledged_at }: Link): LinkChange {
+function acknowledgement({ clock }: Ports, { acknowledged_at }: Link): LinkChange {
   return { client_answer: 'maybe', acknowledged_at: acknowledged_at ?? clock.now() };
 }
 
-function storedBody(runtime: Runtime, link: Link): Uint8Array {
+function storedBody(ports: Ports, link: Link): Uint8Array {
   if (link.sealed_body === null) throw new Error(`the link ${link.legacy_id} has no body to replay`);
-  return runtime.vault.open(link.sealed_body, 'body');
+  return ports.vault.open(link.sealed_body, 'body');
 }
 
 /** When the completer tries next: 1, 2, 4, 8, 15, 30 s … and up to two fifths more, never sooner (`reliability.md` §3.5, F12). */
-function nextReplay(runtime: Runtime, link: Link): number {
+function nextReplay(ports: Ports, link: Link): number {
   const pauses_ms = [1_000, 2_000, 4_000, 8_000, 15_000];
-  const rounds = Math.max(0, link.attempts - runtime.settings.create.attempts + 1);
+  const rounds = Math.max(0, link.attempts - ports.settings.create.attempts + 1);
   const base_ms = pauses_ms[rounds] ?? 30_000;
-  return runtime.clock.now() + Math.round(base_ms * (1 + 0.4 * runtime.random()));
+  return ports.clock.now() + Math.round(base_ms * (1 + 0.4 * ports.memory.ids.random()));
 }
 
 // A create under way, and the retries that wait for it: what refuses it refuses all of them (`reliability.md` §3.9).
-
-export interface Flight {
-  token: Secret;
-  sent: Promise<Sent>;
-}
 
 /**
  * Runs a link's create, or waits for its turn. A retry that was waiting while upstream refused the sale is told the same:
  * one of its own would only be refused again, and of many at once the last would find no room to try.
  */
-export async function sendInTurn(runtime: Runtime, link: Link, plan: SendPlan): Promise<Sent> {
-  const { flights, serial } = runtime;
+export async function sendInTurn(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
+  const { mutex, sales } = ports.memory;
   const { legacy_id } = link;
   // Whoever has just written the row has it in hand, and nobody else was at it.
-  const fresh = plan.body !== null && !serial.busy(legacy_id) ? link : null;
-  const before = flights.get(legacy_id);
-  const sent = serial.run(legacy_id, () => sendLink(runtime, legacy_id, plan, fresh));
-  if (before === undefined) flights.set(legacy_id, { token: plan.token, sent });
+  const fresh = plan.body !== null && !mutex.busy(legacy_id) ? link : null;
+  const before = sales.flights.get(legacy_id);
+  const sent = mutex.run(legacy_id, () => sendLink(ports, legacy_id, plan, fresh));
+  if (before === undefined) sales.flights.set(legacy_id, { token: plan.token, sent });
   try {
     const mine = await sent;
-    return mine.kind === 'over' && before !== undefined ? await refusalOf(runtime, before, plan.token, mine) : mine;
+    return mine.kind === 'over' && before !== undefined ? await refusalOf(ports, before, plan.token, mine) : mine;
   } finally {
-    if (before === undefined) flights.delete(legacy_id);
+    if (before === undefined) sales.flights.delete(legacy_id);
   }
 }
 
 /** Another token may be good for what this one was refused. */
-async function refusalOf(runtime: Runtime, before: Flight, token: Secret, mine: Sent): Promise<Sent> {
-  const fingerprint = (one: Secret): string => runtime.vault.fingerprint(one);
+async function refusalOf(ports: Ports, before: Flight, token: Secret, mine: Sent): Promise<Sent> {
+  const fingerprint = (one: Secret): string => ports.vault.fingerprint(one);
   if (fingerprint(before.token) !== fingerprint(token)) return mine;
   const theirs = await before.sent.catch(() => mine);
   return theirs.kind === 'refused' || theirs.kind === 'not_sent' ? theirs : mine;
@@ -266,14 +249,14 @@ export interface AttemptResult {
  * Same key, same bytes, at most `attempts` times inside the deadline and the process-wide retry budget.
  * Once an attempt was ambiguous the whole stays ambiguous, unless a later one succeeds.
  */
-export async function attemptCreate(runtime: Runtime, plan: AttemptPlan): Promise<AttemptResult> {
+export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<AttemptResult> {
   let maybe_sent = plan.sent_before;
   let doubt: CreateVerdict | null = null;
   let attempts = 0;
   // What recovery repeats was paid for by its first attempt.
-  if (!plan.sent_before) runtime.budget.earn();
+  if (!plan.sent_before) ports.memory.retries.earn();
   for (;;) {
-    const verdict = await attemptOnce(runtime, plan, maybe_sent);
+    const verdict = await attemptOnce(ports, plan, maybe_sent);
     attempts++;
     if (verdict.kind === 'success') return { verdict, attempts, replayed: maybe_sent };
     if (verdict.kind === 'definite') return { verdict, attempts, replayed: false };
@@ -282,24 +265,24 @@ export async function attemptCreate(runtime: Runtime, plan: AttemptPlan): Promis
       doubt = verdict;
       if (!verdict.retry) return { verdict, attempts, replayed: false };
     }
-    const wait_ms = pause(runtime, attempts, verdict);
-    const late = runtime.clock.now() + wait_ms + SHORTEST_ATTEMPT_MS > plan.deadline;
+    const wait_ms = pause(ports, attempts, verdict);
+    const late = ports.clock.now() + wait_ms + SHORTEST_ATTEMPT_MS > plan.deadline;
     const kept_back = verdict.kind === 'not_sent' && verdict.kept_back === true;
-    if (attempts >= plan.attempts || late || kept_back || !runtime.budget.spend()) {
+    if (attempts >= plan.attempts || late || kept_back || !ports.memory.retries.spend()) {
       return { verdict: doubt ?? hold(verdict, plan), attempts, replayed: false };
     }
-    await runtime.clock.sleep(wait_ms);
+    await ports.clock.sleep(wait_ms);
   }
 }
 
-async function attemptOnce(runtime: Runtime, plan: AttemptPlan, replay: boolean): Promise<CreateVerdict> {
-  const { create } = runtime.settings;
-  const timeLeft = (): number => plan.deadline - runtime.clock.now();
+async function attemptOnce(ports: Ports, plan: AttemptPlan, replay: boolean): Promise<CreateVerdict> {
+  const { create } = ports.settings;
+  const timeLeft = (): number => plan.deadline - ports.clock.now();
   // Nobody waits for what recovery sends: it comes back by itself.
   const patient_until = plan.attempts > 1 ? plan.deadline : 0;
-  runtime.failpoint('create.before_send');
-  const outcome = await sendUntilReady(runtime, patient_until, () =>
-    runtime.upstream.send({
+  ports.memory.failpoint('create.before_send');
+  const outcome = await sendUntilReady(ports, patient_until, () =>
+    ports.upstreams.orders.send({
       ...routeOf('create'),
       body: plan.body,
       token: plan.token,
@@ -307,14 +290,14 @@ async function attemptOnce(runtime: Runtime, plan: AttemptPlan, replay: boolean)
       timeout_ms: Math.max(SHORTEST_ATTEMPT_MS, Math.min(create.attempt_timeout_ms, timeLeft())),
     }),
   );
-  runtime.failpoint('create.answer_read');
+  ports.memory.failpoint('create.answer_read');
   const verdict = judgeCreate(outcome, { sale: plan.link, exponent: plan.exponent, replay });
   if (verdict.kind === 'ambiguous' || verdict.kind === 'not_sent') {
-    runtime.log.warn(`create: ${verdict.kind}`, { legacy_id: plan.link.legacy_id, cause: verdict.cause });
+    ports.log.warn(`create: ${verdict.kind}`, { legacy_id: plan.link.legacy_id, cause: verdict.cause });
   }
   const contradicts = verdict.kind === 'ambiguous' ? verdict.contradicts : undefined;
   if (contradicts !== undefined) {
-    await reportContradiction(runtime, plan.link, contradicts.order_id, contradicts.contradiction);
+    await reportContradiction(ports, plan.link, contradicts.order_id, contradicts.contradiction);
   }
   return verdict;
 }
@@ -329,9 +312,9 @@ function hold(verdict: Undecided, plan: AttemptPlan): CreateVerdict {
   return { kind: 'ambiguous', cause, retry: true, busy: false };
 }
 
-function pause(runtime: Runtime, attempts: number, verdict: CreateVerdict): number {
+function pause(ports: Ports, attempts: number, verdict: CreateVerdict): number {
   if (verdict.kind === 'not_executed' && verdict.retry_after_ms !== null) return verdict.retry_after_ms;
-  return Math.ceil((attempts === 1 ? FIRST_PAUSE_MS : LATER_PAUSE_MS) * runtime.random());
+  return Math.ceil((attempts === 1 ? FIRST_PAUSE_MS : LATER_PAUSE_MS) * ports.memory.ids.random());
 }
 
 // What the outcome of one create attempt means (`reliability.md` §3.5): pure.
@@ -400,32 +383,4 @@ function ambiguous(cause: string, retry: boolean): Extract<CreateVerdict, { kind
 export function contradicting(order_id: string, contradiction: Contradiction): CreateVerdict {
   const { what } = contradiction;
   return { ...ambiguous(`order with another ${what}`, true), contradicts: { order_id, contradiction } };
-}
-
-// A process-wide cap on retries, so that Puente never makes an outage worse (`reliability.md` P12).
-
-/** Retries may be a tenth of first attempts … */
-const RETRY_RATIO = 0.1;
-/** … plus a small stock, so that a quiet shop's single failure is still retried. */
-const STOCK = 20;
-
-export interface RetryBudget {
-  /** A first attempt was made: earns a tenth of a retry. */
-  earn(): void;
-  /** True when a retry may be made now; takes it. */
-  spend(): boolean;
-}
-
-export function createRetryBudget(): RetryBudget {
-  let tokens = STOCK;
-  return {
-    earn() {
-      tokens = Math.min(STOCK, tokens + RETRY_RATIO);
-    },
-    spend() {
-      if (tokens < 1) return false;
-      tokens -= 1;
-      return true;
-    },
-  };
 }

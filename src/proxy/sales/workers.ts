@@ -1,6 +1,6 @@
 import { type Loop, startLoop, workOn } from '../loop.ts';
 import { createPassing } from '../lru.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Ports } from '../ports.ts';
 import type { InboxEvent } from '../store.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { handleEvent } from './events.ts';
@@ -19,7 +19,7 @@ const PAGE = 64;
  * @param rests true while the service asked for fewer calls.
  */
 export function startCompleter(
-  runtime: Runtime,
+  ports: Ports,
   concurrency: number,
   rests: () => boolean,
   telemetry: Telemetry | null,
@@ -37,7 +37,7 @@ export function startCompleter(
   };
   const mayStart = (link: Link): boolean => !isFull(link.merchant_id);
   const full = (): string[] => [...running.keys()].filter(isFull);
-  const pages = createPages(runtime, mayStart, full);
+  const pages = createPages(ports, mayStart, full);
   return startLoop({
     name: 'completer',
     poll_ms: POLL_MS,
@@ -51,8 +51,8 @@ export function startCompleter(
       pages.started(link);
       const { legacy_id, merchant_id } = link;
       try {
-        await workOn(runtime, telemetry, { name: 'recovery', legacy_id, merchant_id }, async () => {
-          await lookAfter(runtime, link);
+        await workOn(ports, telemetry, { name: 'recovery', legacy_id, merchant_id }, async (own) => {
+          await lookAfter(own, link);
           return null;
         });
       } finally {
@@ -61,7 +61,7 @@ export function startCompleter(
       }
     },
     about: ({ legacy_id, merchant_id }) => ({ merchant: merchant_id, legacy_id }),
-    log: runtime.log,
+    log: ports.log,
   });
 }
 
@@ -77,17 +77,17 @@ interface Pages {
  * A page that is a little old does no harm: whoever looks after a link reads it first, and leaves it when it is not due.
  * @param full merchants of which no more may start.
  */
-function createPages(runtime: Runtime, mayStart: (link: Link) => boolean, full: () => string[]): Pages {
+function createPages(ports: Ports, mayStart: (link: Link) => boolean, full: () => string[]): Pages {
   const underWay = createPassing<true>();
   let page: Link[] = [];
   let read_at = Number.NEGATIVE_INFINITY;
   const ready = (): Link[] => page.filter(mayStart);
   return {
     async take(limit) {
-      const now = runtime.clock.now();
+      const now = ports.clock.now();
       if (ready().length === 0 && (page.length === 0 || Math.abs(now - read_at) >= POLL_MS)) {
         read_at = now;
-        const due = await runtime.store.dueLinks(now, Math.max(limit, PAGE), full());
+        const due = await ports.store.dueLinks(now, Math.max(limit, PAGE), full());
         page = due.filter(({ legacy_id }) => !underWay.has(legacy_id));
       }
       return ready().slice(0, limit);
@@ -107,7 +107,7 @@ const EVENT_POLL_MS = 250;
  * @param rests true while the service asked for fewer calls.
  */
 export function startReconciler(
-  runtime: Runtime,
+  ports: Ports,
   concurrency: number,
   rests: () => boolean,
   telemetry: Telemetry | null,
@@ -117,19 +117,19 @@ export function startReconciler(
     name: 'reconciler',
     poll_ms: EVENT_POLL_MS,
     concurrency,
-    take: (limit) => runtime.store.dueEvents(runtime.clock.now(), limit),
+    take: (limit) => ports.store.dueEvents(ports.clock.now(), limit),
     key: (event) => event.order_id ?? event.reference ?? String(event.sequence),
     about: (event) => (event.order_id === null ? {} : { order_id: event.order_id }),
     handle: (event) =>
-      workOn(runtime, telemetry, { name: 'event', legacy_id: null, merchant_id: event.user_id }, () =>
-        follow(runtime, event),
+      workOn(ports, telemetry, { name: 'event', legacy_id: null, merchant_id: event.user_id }, (own) =>
+        follow(own, event),
       ),
-    log: runtime.log,
+    log: ports.log,
   });
 }
 
 /** An event that only waits for its turn came to nothing yet. */
-async function follow(runtime: Runtime, event: InboxEvent): Promise<string | null> {
-  const end = await handleEvent(runtime, event);
+async function follow(ports: Ports, event: InboxEvent): Promise<string | null> {
+  const end = await handleEvent(ports, event);
   return end === 'in_turn' ? null : end;
 }

@@ -6,10 +6,9 @@ import { stringifyJson } from '../../contract/json.ts';
 import { errorBody, type Family, type LegacyErrorName, legacyError } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
 import type { LegacyRequest, MappingContext, Operation, Tables, Translated } from '../../mapping/tables.ts';
-import type { ShadowFinding } from '../evidence/exchange.ts';
+import type { ShadowFinding, ShadowTask } from '../evidence/exchange.ts';
 import { redactLosses, redactName } from '../evidence/redact.ts';
 import type { DifferenceSeen } from '../records/evidence.ts';
-import type { ShadowTask } from '../runtime.ts';
 import { derivedReference, fitsUpstream } from '../sales/new-link.ts';
 import { type Prediction, predict, predictedBody } from './predict.ts';
 

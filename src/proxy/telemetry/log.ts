@@ -2,7 +2,7 @@
 import pino from 'pino';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { maskText } from '../evidence/redact-text.ts';
-import type { Log, LogFields } from '../runtime.ts';
+import type { Log, LogFields } from '../log.ts';
 
 const ALLOWED = [
   'merchant',

@@ -1,8 +1,8 @@
 /** Numbers for Prometheus; labels are closed sets, never ids (`reliability.md` F102). */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type Admission, sheddingLevels } from '../http/admission.ts';
+import type { Count } from '../log.ts';
 import { type Room, roomLevels } from '../records/upkeep.ts';
-import type { Count } from '../runtime.ts';
 import type { Store } from '../store.ts';
 
 /** Seconds; tills wait 10, and a local translation takes a few milliseconds. */

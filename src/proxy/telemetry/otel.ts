@@ -37,7 +37,8 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import type { Clock, Log } from '../runtime.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
 import { createIds, createSpans, createTell, type Tell } from './otel-spans.ts';
 import type { Exporter, Protocol, Reading, RunningTelemetry, TelemetryParts, TelemetrySettings } from './telemetry.ts';
 

@@ -1,9 +1,10 @@
 /** OpenTelemetry, off unless a standard variable asks for it; then, and only then, its packages are loaded. */
 import type { Registry } from 'prom-client';
 import type { Operation } from '../../mapping/tables.ts';
+import type { Clock } from '../clock.ts';
 import type { Exchange, UpstreamNote } from '../evidence/exchange.ts';
+import type { Log } from '../log.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
-import type { Clock, Log } from '../runtime.ts';
 
 /** A counter, gauge or histogram with its values. */
 export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];

@@ -1,7 +1,7 @@
 /** Bounds on calls to upstream: how many run at once, payments before reads; and the pace of recovery, so that a backlog does not crowd out payments (`reliability.md` F31, §3.11.4). */
 
+import type { Clock } from '../clock.ts';
 import { createQueue, type Queue } from '../keyed-mutex.ts';
-import type { Clock } from '../runtime.ts';
 import type { Upstream, UpstreamOutcome } from './upstream.ts';
 
 const SECOND_MS = 1_000;

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { membersOf, personOf } from '../../../src/ops/api/access.ts';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
-import type { Clock } from '../../../src/proxy/runtime.ts';
+import type { Clock } from '../../../src/proxy/clock.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';
 import { whenComparisonsSay } from '../../constant-time.ts';

@@ -38,7 +38,7 @@ async function open(parts: (call: OpsCall) => AsyncIterable<string>, file_name: 
   const log = createLog('info', { write: (line) => void lines.push(line) });
   const members = membersOf({ token: new Secret(OPS_TOKEN), tokens: {} });
   const app = express();
-  const handed = { runtime: { log } } as OpsParts; // of the parts, a streamed answer needs the log alone
+  const handed = { ports: { log } } as OpsParts; // of the parts, a streamed answer needs the log alone
   app.use(opsRouter([row], handed, createSignIn(members, { now: Date.now }, log)));
   app.use(tellError(log));
   server = createServer(app);

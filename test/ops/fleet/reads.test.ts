@@ -5,7 +5,7 @@ import { createIncidents, createJudgements, type Judgements } from '../../../src
 import type { Store } from '../../../src/proxy/store.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { eventually } from '../../kit.ts';
-import { laneRuntime } from '../../proxy/routing/lane-runtime.ts';
+import { lanePorts } from '../../proxy/routing/lane-ports.ts';
 import { auditOf, MERCHANT, NOON, newMerchant } from '../../store/contract/harness.ts';
 import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
 
@@ -32,8 +32,8 @@ describe('verdicts', () => {
       await setImmediate();
     };
     const clock = { now: () => now, sleep };
-    const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock });
-    const [watched, left] = [createJudgements(runtime), createJudgements(runtime)];
+    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+    const [watched, left] = [createJudgements(ports), createJudgements(ports)];
     const judgedBy = (one: Judgements): number => ids.filter((id) => one.of(id) !== null).length;
     left.keepFresh([], ids);
     await eventually(
@@ -69,8 +69,8 @@ describe('the mismatches of all', () => {
       await setImmediate();
     };
     const clock = { now: () => now, sleep };
-    const runtime = laneRuntime({ store: counting, upstream: silent, legacy_upstream: silent, clock });
-    const judgements = createJudgements(runtime);
+    const ports = lanePorts({ store: counting, upstreams: { orders: silent, legacy: silent }, clock });
+    const judgements = createJudgements(ports);
     judgements.keepFresh([], ids);
     await eventually(
       async () => reads,

@@ -1,10 +1,10 @@
 /** Readiness day by day on a real store: each merchant judged once a day, and the days that are told. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { keepReadiness, readinessDays, readinessSince, startJudging } from '../../../src/ops/readiness/days.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { eventually } from '../../kit.ts';
-import { laneRuntime, setMerchant } from '../../proxy/routing/lane-runtime.ts';
+import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, OTHER_MERCHANT } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
@@ -15,9 +15,14 @@ const nobody = { ready: 0, blocked: 0, inconclusive: 0 };
 describe('the verdict of a day', () => {
   let harness: Harness;
   let now: number;
-  const runtimeOn = (store: Store): Runtime => {
+  const runtimeOn = (store: Store): Ports => {
     const clock = { now: () => now, sleep: async () => undefined };
-    return laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock });
+    return lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+  };
+  const processOn = (store: Store, boot: string): Ports => {
+    const ports = runtimeOn(store);
+    ports.memory.ids.boot = boot;
+    return ports;
   };
   beforeEach(async () => {
     now = NOON;
@@ -28,15 +33,15 @@ describe('the verdict of a day', () => {
   afterEach(() => harness.dispose());
 
   it('is made once for each merchant, anew on the next day, and not when it is told to end', async () => {
-    const runtime = runtimeOn(harness.store);
-    expect(await readinessSince(runtime)).toBeNull();
+    const ports = runtimeOn(harness.store);
+    expect(await readinessSince(ports)).toBeNull();
     let turns = 0;
-    expect(await keepReadiness(runtime, () => turns++ < 1)).toBe(1);
-    expect(await keepReadiness(runtime, () => true)).toBe(1);
-    expect(await keepReadiness(runtime, () => true)).toBe(0);
+    expect(await keepReadiness(ports, () => turns++ < 1)).toBe(1);
+    expect(await keepReadiness(ports, () => true)).toBe(1);
+    expect(await keepReadiness(ports, () => true)).toBe(0);
     now += DAY_MS;
-    expect(await keepReadiness(runtime, () => true)).toBe(2);
-    expect(await readinessSince(runtime)).toBe(new Date(NOON).toISOString().slice(0, 10));
+    expect(await keepReadiness(ports, () => true)).toBe(2);
+    expect(await readinessSince(ports)).toBe(new Date(NOON).toISOString().slice(0, 10));
   });
 
   it('of a merchant that can’t be judged is left for the next time, and keeps no other from its own', async () => {
@@ -52,7 +57,7 @@ describe('the verdict of a day', () => {
 
   it('is told for the days of a period: of all as it was kept, else as decided', async () => {
     const { store } = harness;
-    const runtime = runtimeOn(store);
+    const ports = runtimeOn(store);
     await store.keepReadiness([
       { merchant_id: MERCHANT, day: DAY - 1, verdict: 'blocked' },
       { merchant_id: OTHER_MERCHANT, day: DAY - 1, verdict: 'ready' },
@@ -60,19 +65,19 @@ describe('the verdict of a day', () => {
     const on = (days_ago: number) => new Date(NOON - days_ago * DAY_MS).toISOString().slice(0, 10);
     const decided = [2, 1].map((days_ago) => ({ day: on(days_ago), ready: 0, inconclusive: 1, blocked: 0 }));
     const period = { merchant_id: null, since: NOON - 3 * DAY_MS, until: NOON + 1 };
-    expect(await readinessDays(runtime, period, decided, null)).toEqual([
+    expect(await readinessDays(ports, period, decided, null)).toEqual([
       { day: on(2), ready: 0, inconclusive: 1, blocked: 0 },
       { day: on(1), ready: 1, inconclusive: 0, blocked: 1 },
     ]);
     await store.keepReadiness([{ merchant_id: MERCHANT, day: DAY, verdict: 'blocked' }]);
-    expect((await readinessDays(runtime, period, decided, null)).at(-1)).toEqual({ day: on(0), ...nobody, blocked: 1 });
+    expect((await readinessDays(ports, period, decided, null)).at(-1)).toEqual({ day: on(0), ...nobody, blocked: 1 });
     const own = { ...period, merchant_id: OTHER_MERCHANT };
-    expect(await readinessDays(runtime, own, [], null)).toEqual([{ day: on(1), ...nobody, ready: 1 }]);
+    expect(await readinessDays(ports, own, [], null)).toEqual([{ day: on(1), ...nobody, ready: 1 }]);
     for (const [since, until] of [
       [NOON - 2 * DAY_MS, NOON - DAY_MS],
       [NOON + DAY_MS, NOON + 2 * DAY_MS],
     ] as const) {
-      const told = await readinessDays(runtime, { merchant_id: MERCHANT, since, until }, [], { ...nobody, ready: 1 });
+      const told = await readinessDays(ports, { merchant_id: MERCHANT, since, until }, [], { ...nobody, ready: 1 });
       expect(told.map(({ day }) => day)).not.toContain(on(0));
     }
   });
@@ -93,11 +98,11 @@ describe('the verdict of a day', () => {
 
   it('is not kept of a merchant that is erased while the others are judged', async () => {
     const { store } = harness;
-    const runtime = runtimeOn(store);
+    const ports = runtimeOn(store);
     const erasing = {
-      ...runtime,
+      ...ports,
       clock: {
-        ...runtime.clock,
+        ...ports.clock,
         // Between two of them.
         sleep: async () => {
           for (const id of [MERCHANT, OTHER_MERCHANT])
@@ -112,12 +117,12 @@ describe('the verdict of a day', () => {
   it('is made by one of several processes', async () => {
     const { store } = harness;
     for (let nth = 0; nth < 60; nth++) await setMerchant(store, String(9000 + nth), { declined: 'finished' });
-    const processes = ['first', 'second'].map((boot_id) => ({ ...runtimeOn(store), boot_id }));
-    const counts = await Promise.all(processes.map((runtime) => keepReadiness(runtime, () => true)));
+    const processes = ['first', 'second'].map((boot_id) => processOn(store, boot_id));
+    const counts = await Promise.all(processes.map((ports) => keepReadiness(ports, () => true)));
     expect(await store.judgedOn(DAY)).toHaveLength(62);
     // Where they meet each may have a few that the other has just judged.
     expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThan(2 * 62);
-    expect(await keepReadiness({ ...runtimeOn(store), boot_id: 'third' }, () => true)).toBe(0);
+    expect(await keepReadiness(processOn(store, 'third'), () => true)).toBe(0);
   });
 
   it('is looked for by no second look while one is under way, and by none once it is told to end', async () => {

@@ -10,7 +10,7 @@ import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import { browser, hasChromium, seriousFindings } from '../../chromium.ts';
-import { laneRuntime } from '../../proxy/routing/lane-runtime.ts';
+import { lanePorts } from '../../proxy/routing/lane-ports.ts';
 import { newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, finished, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
@@ -44,9 +44,9 @@ async function reportOfThreeDays(): Promise<Report> {
       newNotice(link, 'second', { created_at: NOON, subject: '2' }),
     ];
     await store.saveLink(link, {}, { notices: made });
-    const runtime = laneRuntime({ store, upstream: silent, legacy_upstream: silent, clock });
+    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
     const ask = { merchant_id: MERCHANT, since: NOON - 3 * DAY_MS, until: NOON + 1 };
-    return await gatherReport(runtime, ask, { assumptions: [], notice_agent: 'Puente' });
+    return await gatherReport(ports, ask, { assumptions: [], notice_agent: 'Puente' });
   } finally {
     await harness.dispose();
   }

@@ -2,11 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Attempt } from '../../../src/proxy/records/notices.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
 import type { AuditEntry } from '../../../src/proxy/store.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
-import { laneRuntime, setMerchant } from '../../proxy/routing/lane-runtime.ts';
+import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newDifference, newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
 import {
   auditOf,
@@ -30,18 +30,18 @@ const FACTS = {
   notice_agent: 'Puente',
 };
 let harness: Harness;
-let runtime: Runtime;
+let ports: Ports;
 let now = NOON;
 beforeEach(async () => {
   now = NOON;
   harness = await openHarness();
   const clock = { now: () => now, sleep: async () => undefined };
-  runtime = laneRuntime({ store: harness.store, upstream: silent, legacy_upstream: silent, clock });
+  ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
 });
 afterEach(() => harness.dispose());
 
 const report = (merchant_id: string | null = null, since = NOON - DAY_MS, until = NOON + 1): Promise<Report> =>
-  gatherReport(runtime, { merchant_id, since, until }, FACTS);
+  gatherReport(ports, { merchant_id, since, until }, FACTS);
 
 const line = (at: number, who: string, subject: string, reason: string, detail = {}): AuditEntry => ({
   ...auditOf('act', detail),
@@ -211,5 +211,5 @@ it('stops when nobody waits for it any more', async () => {
   const gone = new AbortController();
   gone.abort();
   const ask = { merchant_id: null, since: NOON - 1, until: NOON };
-  await expect(gatherReport(runtime, ask, FACTS, gone.signal)).rejects.toMatchObject({ name: 'AbortError' });
+  await expect(gatherReport(ports, ask, FACTS, gone.signal)).rejects.toMatchObject({ name: 'AbortError' });
 });

@@ -6,9 +6,9 @@ import { diffReports } from '../../../src/ops/report/diff.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
-import { laneRuntime } from '../../proxy/routing/lane-runtime.ts';
+import { lanePorts } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { attempt, DAY_MS, finished, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
@@ -16,11 +16,11 @@ import { openHarness } from '../../store/sqlite/kit.ts';
 const { en } = loadWords();
 const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 let harness: Harness;
-let runtime: Runtime;
+let ports: Ports;
 beforeEach(async () => {
   harness = await openHarness();
   const clock = { now: () => NOON, sleep: async () => undefined };
-  runtime = laneRuntime({ store: harness.store, upstream: silent, legacy_upstream: silent, clock });
+  ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
   const create = { lane: 'orders', operation: 'point.create_intent' } as const;
   await harness.store.recordExchanges([
     newExchange({ ...create, limitations: ['LIM-15', 'LIM-19'] }),
@@ -47,11 +47,7 @@ beforeEach(async () => {
 afterEach(() => harness.dispose());
 
 const report = (notice_agent = 'Puente'): Promise<Report> =>
-  gatherReport(
-    runtime,
-    { merchant_id: null, since: NOON - DAY_MS, until: NOON + 1 },
-    { assumptions: [], notice_agent },
-  );
+  gatherReport(ports, { merchant_id: null, since: NOON - DAY_MS, until: NOON + 1 }, { assumptions: [], notice_agent });
 
 it('those with hits stand first, the most frequent ahead; then those that nobody can count, with the reason', async () => {
   const { limitations } = await report();

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import type { Store } from '../../../src/proxy/store.ts';
-import { laneRuntime } from '../../proxy/routing/lane-runtime.ts';
+import { lanePorts } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, MERCHANT, NOON } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
@@ -36,9 +36,9 @@ it('is one snapshot: calls that are recorded during it change nothing in it, and
     const { store } = harness;
     await store.recordExchanges(calls(BEFORE));
     const reportOf = (from: Store) => {
-      const runtime = laneRuntime({ store: from, upstream: silent, legacy_upstream: silent, clock });
+      const ports = lanePorts({ store: from, upstreams: { orders: silent, legacy: silent }, clock });
       const ask = { merchant_id: MERCHANT, since: NOON - DAY_MS, until: NOON + 1 };
-      return gatherReport(runtime, ask, FACTS);
+      return gatherReport(ports, ask, FACTS);
     };
     const quiet = await reportOf(store);
     expect(quiet.exchanges.count).toBe(BEFORE);

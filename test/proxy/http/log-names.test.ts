@@ -1,6 +1,6 @@
 /** Every log line about a sale names it: its calls, what was asked upstream, its events and its notices. */
 import { afterEach, expect, it } from 'vitest';
-import type { Log, LogFields } from '../../../src/proxy/runtime.ts';
+import type { Log, LogFields } from '../../../src/proxy/log.ts';
 import { ARGENTINA, eventually, type Receiver, startReceiver } from '../../kit.ts';
 import { idOf, openShop, type Shop } from './till.ts';
 

@@ -1,6 +1,6 @@
 /** Reading an intent: few upstream calls, the last state when upstream is away, and never back in time (`reliability.md` §3.12). */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Clock } from '../../../src/proxy/runtime.ts';
+import type { Clock } from '../../../src/proxy/clock.ts';
 import { ARGENTINA, eventually, POINT, startReceiver } from '../../kit.ts';
 import { idOf, openShop, type Shop } from './till.ts';
 

@@ -1,6 +1,6 @@
 /** Refunds of which Puente doesn't learn at once what became: exactly one, or none, upstream (`reliability.md` §3.9). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Clock } from '../../../src/proxy/runtime.ts';
+import type { Clock } from '../../../src/proxy/clock.ts';
 import { eventually } from '../../kit.ts';
 import { openPayments, payment, type RefundShown, refund, refundsAsked, type Sale, sellByQr } from './payment-sale.ts';
 import type { QrShop } from './qr-till.ts';

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createCache } from '../../../src/proxy/cache.ts';
 import { findUnseenPayment } from '../../../src/proxy/payments/owner.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 
 const [NOW, HOUR_MS] = [Date.parse('2026-03-01T12:00:00Z'), 60 * 60_000];
@@ -17,14 +17,14 @@ it('is its number, its order and its reference, and nothing of its buyer', async
     order: { id: 'ORD1', type: 'mercadopago' },
     payer: { email: 'buyer@example.com' },
   };
-  const runtime = {
-    cache,
+  const ports = {
+    memory: { cache },
     clock: { now: () => NOW },
     settings: { reads: { timeout_ms: 1_000, search_fresh_ms: 1_000 } },
-    upstream: { send: async () => ({ kind: 'answered', status: 200, body }) },
+    upstreams: { orders: { send: async () => ({ kind: 'answered', status: 200, body }) } },
     store: { linkByPayment: async () => null, linkByOrder: async () => null, linkByReference: async () => null },
-  } as unknown as Runtime; // all that the question asks
-  expect(await findUnseenPayment(runtime, new Secret('a token'), MERCHANT, PAYMENT)).toBeNull();
+  } as unknown as Ports; // all that the question asks
+  expect(await findUnseenPayment(ports, new Secret('a token'), MERCHANT, PAYMENT)).toBeNull();
   expect(await cache.peek(`payment owner ${MERCHANT} ${PAYMENT}`, NOW, HOUR_MS)).toEqual({
     at: NOW,
     status: 200,

@@ -4,15 +4,15 @@ import { order } from '../../../src/contract/orders.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
 import type { LegacyCall } from '../../../src/proxy/http/call.ts';
 import { getIntent, lastStatus } from '../../../src/proxy/point/read.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Merchant } from '../../../src/proxy/routing/merchant.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import { orderId } from '../../exchanges/given.ts';
 import { newLink } from '../../exchanges/link.ts';
 import { operationOf, tablesDirectory } from '../../mapping/kit.ts';
 
 const tables = loadTables(tablesDirectory);
-const runtime = { tables, settings: { merchants: { voucher: 'refuse' } }, exchange: () => ({}) } as unknown as Runtime; // all that the question asks
+const ports = { tables, settings: { merchants: { voucher: 'refuse' } }, exchange: () => ({}) } as unknown as Ports; // all that the question asks
 
 const paid = order.parse({
   id: orderId(1),
@@ -36,7 +36,7 @@ function call(name: string, given: { link: Link; merchant: Merchant }): LegacyCa
 }
 
 async function read(given: { link: Link; merchant: Merchant }): Promise<unknown> {
-  const answer = await getIntent(runtime, call('point.get_intent', given));
+  const answer = await getIntent(ports, call('point.get_intent', given));
   return answer.kind === 'answer' ? answer.body : answer;
 }
 
@@ -58,7 +58,7 @@ describe('the answer to a poll', () => {
     await read({ link, merchant });
     const later = Object.freeze({ ...link, legacy_state: 'CANCELED' as const, legacy_state_at: link.created_at + 1 });
     expect(await read({ link: later, merchant })).toMatchObject({ state: 'CANCELED' });
-    const last = await lastStatus(runtime, call('point.last_status', { link: later, merchant }));
+    const last = await lastStatus(ports, call('point.last_status', { link: later, merchant }));
     expect(last).toMatchObject({ body: { status: 'CANCELED' } });
   });
 

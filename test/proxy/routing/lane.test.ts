@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../../src/proxy/evidence/exchange.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import { chooseLane, type Lane, type Named } from '../../../src/proxy/routing/lane.ts';
 import { type MerchantSettings, merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
 import {
@@ -18,7 +19,6 @@ import {
   byPayment,
   byPointOfSale,
 } from '../../../src/proxy/routing/named.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
@@ -27,7 +27,7 @@ import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { ARGENTINA, BRAZIL, tokenOf } from '../../kit.ts';
 import { auditOf, newSale, opened } from '../../store/contract/harness.ts';
-import { laneRuntime, setMerchant } from './lane-runtime.ts';
+import { lanePorts, setMerchant } from './lane-ports.ts';
 
 const MINTED = 8_030_388_800_000_001;
 const NOBODY = new Secret(tokenOf('799999999'));
@@ -66,24 +66,24 @@ afterAll(async () => {
 });
 
 /** A Puente without doors whose merchants start on legacy. */
-async function openRuntime(): Promise<Runtime> {
+async function openRuntime(): Promise<Ports> {
   const path = join(directory, `${++files}.db`);
   const store = await openSqliteStore({ path, create: true, now: Date.now });
-  return laneRuntime({ store, upstream, legacy_upstream: upstream });
+  return lanePorts({ store, upstreams: { orders: upstream, legacy: upstream } });
 }
 
-let runtime: Runtime;
+let ports: Ports;
 /** A store of its own for each test, because the merchants of the sandbox's cast are the same for all. */
 const withRuntime = (): void => {
   beforeEach(async () => {
-    runtime = await openRuntime();
-    return () => runtime.store.close();
+    ports = await openRuntime();
+    return () => ports.store.close();
   });
 };
 
-const lane = (token: Secret, named: Named, kind: OperationKind = 'qr') => chooseLane(runtime, token, named, kind);
+const lane = (token: Secret, named: Named, kind: OperationKind = 'qr') => chooseLane(ports, token, named, kind);
 const asked = (): number => sandbox.world.request_log.list().filter((one) => one.path === '/users/me').length;
-const argentinaIs = (settings: Partial<MerchantSettings>) => setMerchant(runtime.store, ARGENTINA, settings);
+const argentinaIs = (settings: Partial<MerchantSettings>) => setMerchant(ports.store, ARGENTINA, settings);
 const onLegacy = (stage: Stage, merchant_id: string = ARGENTINA): Lane => ({ lane: 'legacy', stage, merchant_id });
 const onOrders = (stage: Stage) => ({ lane: 'orders', stage, merchant: { id: ARGENTINA }, link: null });
 
@@ -91,17 +91,17 @@ describe('whose a call is', () => {
   withRuntime();
 
   it('has the site of a token that another call had accepted meanwhile', async () => {
-    const { store } = runtime;
+    const { store } = ports;
     const sealed = { sealed_notice_url: null, sealed_notice_secret: null, sealed_credential: null };
     const settings = merchantSettings.parse({ stage: 'orders' });
     await store.saveMerchant({ id: BRAZIL, site: null, settings, ...sealed }, 0, auditOf('stage'));
     const accept = async () => {
-      const [fingerprint, seen_at] = [runtime.vault.fingerprint(brazil), Date.now()];
-      const sealed_token = runtime.vault.seal(brazil.reveal(), 'token');
+      const [fingerprint, seen_at] = [ports.vault.fingerprint(brazil), Date.now()];
+      const sealed_token = ports.vault.seal(brazil.reveal(), 'token');
       const accepted_until = seen_at + 60_000;
       await store.acceptToken({ fingerprint, merchant_id: BRAZIL, sealed_token, accepted_until, seen_at }, 'MLB');
     };
-    runtime.store = {
+    ports.store = {
       ...store,
       merchantWithToken: async (...asked) => {
         const seen = await store.merchantWithToken(...asked);
@@ -124,26 +124,26 @@ describe('refused is', () => {
   });
 
   it('a token nobody has accepted that names an id born on orders', async () => {
-    const link = await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
+    const link = await opened(ports.store, { family: 'qr', unit: 'SUC001POS001' });
     expect(await lane(FORGED, { kind: 'link', link })).toMatchObject({ lane: 'refused', error: 'unauthorized' });
     expect(await lane(FORGED, TILL)).toMatchObject({ lane: 'refused', error: 'unauthorized' });
   });
 
   it("nothing of a token's own merchant, which is another's than the one its text names", async () => {
     await argentinaIs({ stage: 'orders' });
-    await setMerchant(runtime.store, BRAZIL, { stage: 'orders' });
-    const [fingerprint, seen_at] = [runtime.vault.fingerprint(FORGED), Date.now()];
-    const sealed_token = runtime.vault.seal(FORGED.reveal(), 'token');
+    await setMerchant(ports.store, BRAZIL, { stage: 'orders' });
+    const [fingerprint, seen_at] = [ports.vault.fingerprint(FORGED), Date.now()];
+    const sealed_token = ports.vault.seal(FORGED.reveal(), 'token');
     const token = { fingerprint, merchant_id: BRAZIL, sealed_token, accepted_until: seen_at + 60_000, seen_at };
-    await runtime.store.acceptToken(token, 'MLB');
-    const link = await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
+    await ports.store.acceptToken(token, 'MLB');
+    const link = await opened(ports.store, { family: 'qr', unit: 'SUC001POS001' });
     expect(await lane(FORGED, TERMINAL, 'intents')).toMatchObject({ lane: 'orders', merchant: { id: BRAZIL } });
     expect(await lane(FORGED, { kind: 'link', link })).toEqual(onLegacy('orders', BRAZIL));
   });
 
   it('a till by a number that nobody can look up, while a till of the merchant has work on orders', async () => {
     expect(await lane(argentina, NUMBER)).toEqual(onLegacy('legacy'));
-    await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
+    await opened(ports.store, { family: 'qr', unit: 'SUC001POS001' });
     const away = { method: 'GET', path: '/pos/1000001', kind: 'error', status: 503, code: 'internal_error' };
     sandbox.world.faults.push(createFault(faultSchema.parse(away)));
     expect(await lane(argentina, NUMBER)).toEqual({
@@ -164,13 +164,13 @@ describe('a unit that is on orders by its stage', () => {
     let looks = 0;
     const liveLink: Store['liveLink'] = (...about) => {
       looks++;
-      return runtime.store.liveLink(...about);
+      return ports.store.liveLink(...about);
     };
-    const watched = { ...runtime, store: { ...runtime.store, liveLink } };
+    const watched = { ...ports, store: { ...ports.store, liveLink } };
     const look = (named: Named) => chooseLane(watched, argentina, named, 'qr');
     for (const named of [TILL, LOOK, CODE]) expect(await look(named)).toMatchObject(onOrders('orders'));
     expect(looks).toBe(0);
-    await runtime.store.openLegacySale(
+    await ports.store.openLegacySale(
       newSale({ state: 'OPEN', unit: 'SUC001POS001', family: 'qr', ends_at: Date.now() + 60_000 }),
     );
     expect(await look(LOOK)).toEqual(onLegacy('orders'));
@@ -193,7 +193,7 @@ describe('an id', () => {
     'born on orders is orders on stage %s, and for its own merchant alone',
     async (stage) => {
       await argentinaIs({ stage });
-      const link = await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
+      const link = await opened(ports.store, { family: 'qr', unit: 'SUC001POS001' });
       expect(await lane(argentina, { kind: 'link', link })).toMatchObject({ lane: 'orders', stage, link });
       expect(await lane(brazil, { kind: 'link', link })).toEqual(onLegacy('legacy', BRAZIL));
     },
@@ -203,10 +203,10 @@ describe('an id', () => {
     const payment = { kind: 'payment', payment_id: '131772540988' } as const;
     const reads = (): number => sandbox.world.request_log.list().filter(({ path }) => path.endsWith('988')).length;
     const before = asked();
-    await setMerchant(runtime.store, BRAZIL, { stage: 'orders' });
+    await setMerchant(ports.store, BRAZIL, { stage: 'orders' });
     expect(await lane(brazil, payment)).toMatchObject({ lane: 'legacy' });
     expect([asked() - before, reads()]).toEqual([0, 0]);
-    await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
+    await opened(ports.store, { family: 'qr', unit: 'SUC001POS001' });
     expect(await lane(FORGED, payment)).toMatchObject({ lane: 'legacy' });
     expect(reads()).toBe(0);
     expect(await lane(argentina, payment)).toMatchObject({ lane: 'legacy' });
@@ -267,14 +267,14 @@ describe('new work', () => {
       why: 'half of the calls failed',
       evidence: { calls: 40, faults: 20, slow: 0, window_ms: 300_000, sample: null },
     };
-    await runtime.store.saveTrips(ARGENTINA, { intents: trip }, 1, auditOf('safety stop'));
+    await ports.store.saveTrips(ARGENTINA, { intents: trip }, 1, auditOf('safety stop'));
     expect(await lane(argentina, TERMINAL, 'intents')).toEqual(onLegacy('shadow'));
     expect(await lane(argentina, TILL, 'qr')).toMatchObject(onOrders('orders'));
   });
 
   it('of a search is orders for whoever has a past there, for ever', async () => {
-    const link = await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
-    await runtime.store.saveLink(link, { state: 'DONE', legacy_state: 'expired' });
+    const link = await opened(ports.store, { family: 'qr', unit: 'SUC001POS001' });
+    await ports.store.saveLink(link, { state: 'DONE', legacy_state: 'expired' });
     expect(await lane(argentina, { kind: 'history' }, 'payments')).toMatchObject(onOrders('legacy'));
     expect(await lane(argentina, { kind: 'merchant' }, 'devices')).toEqual(onLegacy('legacy'));
     expect(await lane(brazil, { kind: 'history' }, 'payments')).toEqual(onLegacy('legacy', BRAZIL));
@@ -288,14 +288,14 @@ describe('a unit with live work', () => {
     'on orders stays there on stage %s, until that is over',
     async (stage) => {
       await argentinaIs({ stage });
-      const link = await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001' });
+      const link = await opened(ports.store, { family: 'qr', unit: 'SUC001POS001' });
       expect(await lane(argentina, TILL)).toMatchObject(onOrders(stage));
       expect(await lane(argentina, NUMBER)).toMatchObject(onOrders(stage));
       expect(await lane(argentina, { ...TILL, slot: 'point:SUC001POS001' }, 'intents')).toEqual(onLegacy(stage));
       expect(await lane(argentina, { kind: 'pos', pos_id: '1000002', work: 'sale' })).toEqual(onLegacy(stage));
       expect(await lane(argentina, { kind: 'pos', pos_id: '999', work: 'sale' })).toEqual(onLegacy(stage));
       expect(await lane(brazil, TILL)).toEqual(onLegacy('legacy', BRAZIL));
-      await runtime.store.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
+      await ports.store.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
       expect(await lane(argentina, TILL)).toEqual(onLegacy(stage));
       expect(await lane(argentina, NUMBER)).toEqual(onLegacy(stage));
     },
@@ -306,7 +306,7 @@ describe('a unit with live work', () => {
     async (state) => {
       await argentinaIs({ stage: 'orders' });
       const soon = Date.now() + 60_000;
-      await runtime.store.openLegacySale(newSale({ state, unit: 'SUC001POS001', family: 'qr', ends_at: soon }));
+      await ports.store.openLegacySale(newSale({ state, unit: 'SUC001POS001', family: 'qr', ends_at: soon }));
       expect(await lane(argentina, TILL)).toEqual(onLegacy('orders'));
       expect(await lane(argentina, NUMBER)).toEqual(onLegacy('orders'));
       // The token is nobody's: legacy, where the unit is, tells its owner so.
@@ -320,7 +320,7 @@ describe('a unit with live work', () => {
     await argentinaIs({ stage: 'orders' });
     const soon = Date.now() + 60_000;
     const change = { unit: 'SUC001POS001', family: 'qr', ends_at: soon, unproven_token: 'of nobody' } as const;
-    await runtime.store.openLegacySale(newSale(change));
+    await ports.store.openLegacySale(newSale(change));
     expect(await lane(FORGED, TILL)).toMatchObject({ lane: 'refused', error: 'unauthorized' });
     expect(await lane(argentina, TILL)).toEqual(onLegacy('orders')); // as long as nobody knows whose it is
   });
@@ -328,20 +328,20 @@ describe('a unit with live work', () => {
   it('on legacy moves when legacy says that it is over, or its time has come', async () => {
     await argentinaIs({ stage: 'orders' });
     const open = newSale({ state: 'OPEN', unit: 'SUC001POS001', family: 'qr', ends_at: Date.now() + 60_000 });
-    await runtime.store.openLegacySale(open); // the sandbox has nothing on that till
+    await ports.store.openLegacySale(open); // the sandbox has nothing on that till
     expect(await lane(argentina, LOOK)).toEqual(onLegacy('orders')); // a look asks nobody
     expect(await lane(argentina, TILL)).toMatchObject(onOrders('orders'));
-    expect(await runtime.store.heldByLegacy(ARGENTINA, TILL.slot, Date.now())).toBeNull();
-    await runtime.store.openLegacySale(newSale({ ends_at: Date.now() - 1 }));
+    expect(await ports.store.heldByLegacy(ARGENTINA, TILL.slot, Date.now())).toBeNull();
+    await ports.store.openLegacySale(newSale({ ends_at: Date.now() - 1 }));
     expect(await lane(argentina, TERMINAL, 'intents')).toMatchObject(onOrders('orders'));
   });
 
   it('that could not be written down stays on legacy for as long as it may live', async () => {
     await argentinaIs({ stage: 'orders' });
-    runtime.unrecorded.hold(ARGENTINA, TERMINAL.slot, Date.now() + 60_000);
+    ports.memory.unrecorded.hold(ARGENTINA, TERMINAL.slot, Date.now() + 60_000);
     expect(await lane(argentina, TERMINAL, 'intents')).toEqual(onLegacy('orders'));
     expect(await lane(argentina, TILL)).toMatchObject(onOrders('orders'));
-    runtime.unrecorded.hold(ARGENTINA, 'qr:*', Date.now() + 60_000);
+    ports.memory.unrecorded.hold(ARGENTINA, 'qr:*', Date.now() + 60_000);
     expect(await lane(argentina, TILL)).toEqual(onLegacy('orders'));
   });
 
@@ -354,8 +354,8 @@ describe('a unit with live work', () => {
     ['refused', { state: 'REJECTED' }, 'legacy'],
   ] as const)('of a dynamic code keeps the next one on orders while it is %s', async (_what, change, expected) => {
     const now = Date.now();
-    const link = await opened(runtime.store, { family: 'qr', unit: 'SUC001POS001', slot: null, created_at: now });
-    await runtime.store.saveLink(link, change);
+    const link = await opened(ports.store, { family: 'qr', unit: 'SUC001POS001', slot: null, created_at: now });
+    await ports.store.saveLink(link, change);
     expect((await lane(argentina, CODE)).lane).toBe(expected);
     expect(await lane(argentina, TILL)).toEqual(onLegacy('legacy'));
     expect(await lane(argentina, { ...CODE, slot: 'qr:SUC001POS002' })).toEqual(onLegacy('legacy'));
@@ -364,65 +364,65 @@ describe('a unit with live work', () => {
 
 describe('what a path names', () => {
   beforeAll(async () => {
-    runtime = await openRuntime();
-    return () => runtime.store.close();
+    ports = await openRuntime();
+    return () => ports.store.close();
   });
 
   it('a device and a till by their external ids: the slots of their work', async () => {
     const device = { device_id: 'PAX_A910__SMARTPOS0000000001' };
-    expect(await byDevice(runtime, device)).toEqual(TERMINAL);
-    expect(await byDeviceSetting(runtime, device)).toEqual({ ...TERMINAL, work: 'beside' });
+    expect(await byDevice(ports, device)).toEqual(TERMINAL);
+    expect(await byDeviceSetting(ports, device)).toEqual({ ...TERMINAL, work: 'beside' });
     const till = { user_id: ARGENTINA, external_pos_id: 'SUC001POS001' };
-    expect(await byPointOfSale(runtime, till)).toEqual(TILL);
-    expect(await atPointOfSale(runtime, till)).toEqual(LOOK);
-    expect(await byDynamicCode(runtime, till)).toEqual(CODE);
+    expect(await byPointOfSale(ports, till)).toEqual(TILL);
+    expect(await atPointOfSale(ports, till)).toEqual(LOOK);
+    expect(await byDynamicCode(ports, till)).toEqual(CODE);
   });
 
   it('a point of sale by its internal number, which says nothing before it has been looked up', async () => {
-    expect(await byPointOfSale(runtime, { pos_id: '12345678' })).toEqual({
+    expect(await byPointOfSale(ports, { pos_id: '12345678' })).toEqual({
       kind: 'pos',
       pos_id: '12345678',
       work: 'sale',
     });
-    expect(await atPointOfSale(runtime, { pos_id: '1' })).toEqual({ kind: 'pos', pos_id: '1', work: 'look' });
-    expect(await byHistory(runtime, {})).toEqual({ kind: 'history' });
-    expect(await byMerchant(runtime, {})).toEqual({ kind: 'merchant' });
+    expect(await atPointOfSale(ports, { pos_id: '1' })).toEqual({ kind: 'pos', pos_id: '1', work: 'look' });
+    expect(await byHistory(ports, {})).toEqual({ kind: 'history' });
+    expect(await byMerchant(ports, {})).toEqual({ kind: 'merchant' });
   });
 
   it('an intent in any case of its letters, also one of legacy', async () => {
-    const link = await opened(runtime.store);
+    const link = await opened(ports.store);
     const { legacy_id } = link;
-    expect(await byIntent(runtime, { intent_id: legacy_id.toUpperCase() })).toEqual({ kind: 'link', link, legacy_id });
+    expect(await byIntent(ports, { intent_id: legacy_id.toUpperCase() })).toEqual({ kind: 'link', link, legacy_id });
     const other = '7f25f9aa-eea6-4f9c-bf16-a341f71ba2f1';
-    expect(await byIntent(runtime, { intent_id: other })).toEqual({ kind: 'link', link: null, legacy_id: other });
-    expect(await byIntent(runtime, { intent_id: 'unknown' })).toEqual({ kind: 'link', link: null });
+    expect(await byIntent(ports, { intent_id: other })).toEqual({ kind: 'link', link: null, legacy_id: other });
+    expect(await byIntent(ports, { intent_id: 'unknown' })).toEqual({ kind: 'link', link: null });
   });
 
   it('a payment by its number', async () => {
-    const link = await opened(runtime.store, { family: 'qr', unit: 'PAID' });
-    const paid = await runtime.store.saveLink(link, { payment_id: '131772540987' });
-    expect(await byPayment(runtime, { payment_id: '131772540987' })).toEqual({ kind: 'link', link: paid });
-    expect(await byPayment(runtime, { payment_id: '131772540988' })).toEqual({
+    const link = await opened(ports.store, { family: 'qr', unit: 'PAID' });
+    const paid = await ports.store.saveLink(link, { payment_id: '131772540987' });
+    expect(await byPayment(ports, { payment_id: '131772540987' })).toEqual({ kind: 'link', link: paid });
+    expect(await byPayment(ports, { payment_id: '131772540988' })).toEqual({
       kind: 'payment',
       payment_id: '131772540988',
     });
     for (const payment_id of ['', '0', '-1', 'abc', '1.5', '../users/me']) {
-      expect(await byPayment(runtime, { payment_id })).toEqual({ kind: 'link', link: null });
+      expect(await byPayment(ports, { payment_id })).toEqual({ kind: 'link', link: null });
     }
   });
 
   it('a payment by the number that was minted for it, also after the service has given a real one', async () => {
-    const link = await opened(runtime.store, { family: 'qr', unit: 'MINTED', merchant_order_id: MINTED });
-    const paid = await runtime.store.saveLink(link, { payment_id: '131772540999' });
+    const link = await opened(ports.store, { family: 'qr', unit: 'MINTED', merchant_order_id: MINTED });
+    const paid = await ports.store.saveLink(link, { payment_id: '131772540999' });
     const minted = String(MINTED - 1_000_000_000_000_000);
-    expect(await byPayment(runtime, { payment_id: minted })).toEqual({ kind: 'link', link: paid });
-    expect(await byPayment(runtime, { payment_id: `${minted}0` })).toEqual({ kind: 'link', link: null });
+    expect(await byPayment(ports, { payment_id: minted })).toEqual({ kind: 'link', link: paid });
+    expect(await byPayment(ports, { payment_id: `${minted}0` })).toEqual({ kind: 'link', link: null });
   });
 
   it('a merchant order by its number, where it is one of ours', async () => {
     const ours = MINTED + 7_000;
-    const link = await opened(runtime.store, { family: 'qr', unit: 'ORDERED', merchant_order_id: ours });
-    expect(await byMerchantOrder(runtime, { merchant_order_id: String(ours) })).toEqual({ kind: 'link', link });
+    const link = await opened(ports.store, { family: 'qr', unit: 'ORDERED', merchant_order_id: ours });
+    expect(await byMerchantOrder(ports, { merchant_order_id: String(ours) })).toEqual({ kind: 'link', link });
     const foreign = [
       '40123456789',
       '0',
@@ -435,7 +435,7 @@ describe('what a path names', () => {
       `${ours + 1}`,
     ];
     for (const merchant_order_id of foreign) {
-      expect(await byMerchantOrder(runtime, { merchant_order_id })).toEqual({ kind: 'link', link: null });
+      expect(await byMerchantOrder(ports, { merchant_order_id })).toEqual({ kind: 'link', link: null });
     }
   });
 });

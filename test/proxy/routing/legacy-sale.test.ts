@@ -1,5 +1,6 @@
 /** Creates that are carried: written down before they leave, judged by what legacy said, and never held by an invented token. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import {
   beginCarried,
@@ -9,13 +10,12 @@ import {
   noteCarriedEnd,
 } from '../../../src/proxy/routing/legacy-ledger.ts';
 import { isOver } from '../../../src/proxy/routing/legacy-sale-end.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { newLink, newSale, opened } from '../../store/contract/harness.ts';
 import { newFolder, openStore } from '../../store/sqlite/kit.ts';
-import { laneRuntime } from './lane-runtime.ts';
+import { lanePorts } from './lane-ports.ts';
 
 const DEVICE = 'PAX_A910__T1';
 const POINT_SLOT = `point:${DEVICE}`;
@@ -45,7 +45,7 @@ const folder = newFolder();
 const clock = { now: NOON };
 const counts: string[] = [];
 let store: Store;
-let runtime: Runtime;
+let ports: Ports;
 let merchants = 800_000_000;
 let merchant_id: string;
 let token: Secret;
@@ -60,14 +60,14 @@ beforeEach(() => {
   says.clear();
   asked.length = 0;
   counts.length = 0;
-  runtime = runtimeOn(store);
+  ports = runtimeOn(store);
   merchant_id = String(++merchants);
   token = new Secret(`APP_USR-1-112026-${'a'.repeat(32)}-${merchant_id}`);
 });
 
-function runtimeOn(its_store: Store): Runtime {
-  return laneRuntime({
-    ...{ store: its_store, upstream: service, legacy_upstream: service },
+function runtimeOn(its_store: Store): Ports {
+  return lanePorts({
+    ...{ store: its_store, upstreams: { orders: service, legacy: service } },
     clock: { now: () => clock.now, sleep: async () => undefined },
     count: (name, label) => counts.push(`${name} ${label}`),
   });
@@ -75,13 +75,13 @@ function runtimeOn(its_store: Store): Runtime {
 
 /** The token was accepted once, however long ago. */
 async function prove(): Promise<void> {
-  const fingerprint = runtime.vault.fingerprint(token);
-  const sealed_token = runtime.vault.seal(token.reveal(), 'token');
+  const fingerprint = ports.vault.fingerprint(token);
+  const sealed_token = ports.vault.seal(token.reveal(), 'token');
   await store.acceptToken({ fingerprint, merchant_id, sealed_token, accepted_until: 0, seen_at: NOON }, 'MLA');
 }
 
 function carried(name: string, change: Partial<CarriedCreate> = {}): CarriedCreate {
-  const operation = runtime.tables.operations.find((one) => one.name === name);
+  const operation = ports.tables.operations.find((one) => one.name === name);
   if (operation === undefined) throw new Error(`there is no operation ${name}`);
   const path = { device_id: DEVICE, user_id: merchant_id, external_pos_id: 'TILL1' };
   const body = name.startsWith('point')
@@ -91,14 +91,14 @@ function carried(name: string, change: Partial<CarriedCreate> = {}): CarriedCrea
 }
 
 async function begin(name: string, change: Partial<CarriedCreate> = {}) {
-  const begun = await beginCarried(runtime, carried(name, change));
+  const begun = await beginCarried(ports, carried(name, change));
   if (begun.kind !== 'begun') throw new Error(`it was not begun: ${begun.kind}`);
   return begun.sale;
 }
 
 /** Carries one, and says what legacy said. */
 async function carry(name: string, answer: CarriedAnswer, change: Partial<CarriedCreate> = {}): Promise<void> {
-  await endCarried(runtime, await begin(name, change), answer);
+  await endCarried(ports, await begin(name, change), answer);
 }
 
 const held = (slot: string, at = clock.now): Promise<LegacySale | null> => store.heldByLegacy(merchant_id, slot, at);
@@ -106,7 +106,7 @@ const held = (slot: string, at = clock.now): Promise<LegacySale | null> => store
 describe('before the bytes leave', () => {
   it('an order of ours on the unit sends the call back to choose again', async () => {
     await opened(store, { merchant_id, unit: DEVICE });
-    expect(await beginCarried(runtime, carried('point.create_intent'))).toEqual({ kind: 'elsewhere' });
+    expect(await beginCarried(ports, carried('point.create_intent'))).toEqual({ kind: 'elsewhere' });
     expect(await held(POINT_SLOT)).toBeNull();
     expect(counts).toEqual(['legacy_sales elsewhere']);
   });
@@ -115,25 +115,25 @@ describe('before the bytes leave', () => {
     ['nobody known', { merchant_id: null }],
     ['a name that is no unit', { path: { device_id: 'PAX A910' } }],
   ])('%s is carried without a note, and counted', async (_what, change) => {
-    expect(await beginCarried(runtime, carried('point.create_intent', change))).toEqual({ kind: 'unrecorded' });
+    expect(await beginCarried(ports, carried('point.create_intent', change))).toEqual({ kind: 'unrecorded' });
     expect(counts).toEqual(['legacy_sales unrecorded']);
   });
 
   it('a store that fails lets the call through and holds the unit in memory', async () => {
     const broken = await openStore(folder.file('closed.db'));
     await broken.close();
-    runtime = runtimeOn(broken);
-    expect(await beginCarried(runtime, carried('point.create_intent'))).toEqual({ kind: 'unrecorded' });
-    expect(runtime.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS - 1)).toBe(true);
-    expect(runtime.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS)).toBe(false);
-    expect(runtime.unrecorded.holds(merchant_id, TILL_SLOT, clock.now)).toBe(false);
+    ports = runtimeOn(broken);
+    expect(await beginCarried(ports, carried('point.create_intent'))).toEqual({ kind: 'unrecorded' });
+    expect(ports.memory.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS - 1)).toBe(true);
+    expect(ports.memory.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS)).toBe(false);
+    expect(ports.memory.unrecorded.holds(merchant_id, TILL_SLOT, clock.now)).toBe(false);
   });
 
   it('the row holds the unit for an hour, because a process that ends now could not do it later', async () => {
     await begin('point.create_intent');
     expect(await held(POINT_SLOT, clock.now + HOUR_MS - 1)).toMatchObject({
       ...{ state: 'SENDING', client_reference: 'mesa 4' },
-      unproven_token: runtime.vault.fingerprint(token),
+      unproven_token: ports.vault.fingerprint(token),
     });
     expect(await held(POINT_SLOT, clock.now + HOUR_MS)).toBeNull();
     await prove();
@@ -145,7 +145,7 @@ describe('before the bytes leave', () => {
     await prove();
     merchant_id = String(++merchants); // claimed by the token's look, or remembered wrongly
     await begin('point.create_intent');
-    expect((await held(POINT_SLOT))?.unproven_token).toBe(runtime.vault.fingerprint(token));
+    expect((await held(POINT_SLOT))?.unproven_token).toBe(ports.vault.fingerprint(token));
   });
 
   it('one that orders refuse is written down only when legacy takes it', async () => {
@@ -160,7 +160,7 @@ describe('before the bytes leave', () => {
     const refund = await held(POINT_SLOT);
     expect(refund).toMatchObject({ state: 'OPEN', work: 'refund', legacy_id: INTENT });
     says.set('legacy_intent', answered(200, { id: INTENT, state: 'FINISHED' }));
-    expect(refund && (await isOver(runtime, refund, token, clock.now + 9_000))).toBe(true);
+    expect(refund && (await isOver(ports, refund, token, clock.now + 9_000))).toBe(true);
     expect(asked.at(-1)?.path).toBe(`/point/integration-api/refund/${INTENT}`);
   });
 
@@ -175,7 +175,7 @@ describe('before the bytes leave', () => {
     const sale = await begin('qr_v1.create_by_number', { path: { pos_id: '1001' } });
     expect(asked).toEqual([]);
     expect(await held('qr:ANY')).toMatchObject({ slot: 'qr:*', unit: '1001' });
-    await endCarried(runtime, sale, { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
+    await endCarried(ports, sale, { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
     expect(await held('qr:ANY')).toBeNull();
     expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN', slot: TILL_SLOT, unit: 'TILL1' });
     await begin('qr_v1.create_by_number', { path: { pos_id: '1001' } });
@@ -186,15 +186,15 @@ describe('before the bytes leave', () => {
     await carry('qr_v1.create_by_number', { status: 200, body: { id: `${merchant_id}-${INTENT}` } }, number);
     const sale = await held('qr:ANY');
     expect(sale).toMatchObject({ state: 'OPEN', slot: 'qr:*' });
-    expect(sale && (await isOver(runtime, sale, token, clock.now + 9_000))).toBe(false);
+    expect(sale && (await isOver(ports, sale, token, clock.now + 9_000))).toBe(false);
     says.set('pos', answered(200, { external_id: 'TILL1' }));
-    expect(sale && (await isOver(runtime, sale, token, clock.now + 9_000))).toBe(true);
+    expect(sale && (await isOver(ports, sale, token, clock.now + 9_000))).toBe(true);
     expect([await held('qr:ANY'), (await held(TILL_SLOT))?.slot]).toEqual([null, TILL_SLOT]);
   });
 
   it('a number goes to no till while one of them is on orders', async () => {
     await opened(store, { merchant_id, family: 'qr', unit: 'TILL2' });
-    expect(await beginCarried(runtime, carried('qr_v1.create_by_number', number))).toEqual({ kind: 'elsewhere' });
+    expect(await beginCarried(ports, carried('qr_v1.create_by_number', number))).toEqual({ kind: 'elsewhere' });
   });
 
   it.each([404, 403])('a number that is no till of orders (%i) holds nothing', async (status) => {
@@ -291,7 +291,7 @@ describe('what legacy answers', () => {
     await broken.close();
     const other = runtimeOn(broken);
     await endCarried(other, sale, { status: 200, body: { id: INTENT } });
-    expect(other.unrecorded.holds(merchant_id, POINT_SLOT, clock.now)).toBe(true);
+    expect(other.memory.unrecorded.holds(merchant_id, POINT_SLOT, clock.now)).toBe(true);
   });
 });
 
@@ -309,7 +309,7 @@ describe('an invented token', () => {
     const doubt = await held(POINT_SLOT, clock.now + HOUR_MS - 1);
     expect(doubt).toMatchObject({ state: 'IN_DOUBT' });
     const victim = new Secret('the token of the victim');
-    const over = async (): Promise<boolean | null> => doubt && isOver(runtime, doubt, victim, clock.now + 9_000);
+    const over = async (): Promise<boolean | null> => doubt && isOver(ports, doubt, victim, clock.now + 9_000);
     expect(await over()).toBe(false);
     says.set('users_me', answered(401));
     clock.now += MINUTE_MS; // it is asked at most so often
@@ -338,7 +338,7 @@ describe('is it over?', () => {
     await store.openLegacySale(one);
     return one;
   };
-  const over = (one: LegacySale, by = token): Promise<boolean> => isOver(runtime, one, by, clock.now + 9_000);
+  const over = (one: LegacySale, by = token): Promise<boolean> => isOver(ports, one, by, clock.now + 9_000);
   const point = { family: 'point', unit: DEVICE, legacy_id: INTENT } as const;
 
   it.each(['SENDING', 'IN_DOUBT'] as const)(
@@ -415,7 +415,7 @@ describe('is it over?', () => {
     expect([await over(one), await over(one)]).toEqual([false, false]);
     expect(asked.length).toBe(2);
     clock.now += 1_000;
-    expect(await isOver(runtime, one, token, clock.now + 100)).toBe(false);
+    expect(await isOver(ports, one, token, clock.now + 100)).toBe(false);
     expect(asked.length).toBe(2);
   });
 
@@ -426,7 +426,7 @@ describe('is it over?', () => {
 
 describe('a carried call that shows an end', () => {
   const end = (name: string, path: Record<string, string>, answer: CarriedAnswer, at = clock.now) =>
-    noteCarriedEnd(runtime, carried(name, { path }), answer, at);
+    noteCarriedEnd(ports, carried(name, { path }), answer, at);
   const till = { external_pos_id: 'TILL1' };
   const byId = { intent_id: INTENT.toUpperCase() };
 
@@ -445,7 +445,7 @@ describe('a carried call that shows an end', () => {
     clock.now += 1;
     const canceled_at = clock.now;
     clock.now += 1;
-    await endCarried(runtime, sale, { status: 204, body: null });
+    await endCarried(ports, sale, { status: 204, body: null });
     await end('qr.cancel_order', till, { status: 204, body: null }, canceled_at);
     expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN' });
   });
@@ -466,7 +466,7 @@ describe('a carried call that shows an end', () => {
     await carry('point.create_intent', { status: 200, body: { id: INTENT } });
     await end('point.get_intent', byId, { status: 200, body: { id: INTENT, state: 'PROCESSING' } });
     const foreign = carried('point.get_intent', { path: byId, merchant_id: '1' });
-    await noteCarriedEnd(runtime, foreign, { status: 200, body: { state: 'FINISHED' } }, clock.now);
+    await noteCarriedEnd(ports, foreign, { status: 200, body: { state: 'FINISHED' } }, clock.now);
     expect(await held(POINT_SLOT)).toMatchObject({ state: 'OPEN' });
     await end('point.last_status', byId, { status: 200, body: { status: 'FINISHED' } });
     expect(await held(POINT_SLOT)).toBeNull();
@@ -479,6 +479,6 @@ it('the slot of a sale is free for a link as soon as it is over, and not before'
   const { opening, elsewhere } = await store.openLink(link, () => ({ kind: 'open' }));
   expect([opening.kind, elsewhere?.legacy_id]).toEqual(['elsewhere', INTENT]);
   says.set('legacy_intent', answered(200, { state: 'FINISHED' }));
-  expect(elsewhere && (await isOver(runtime, elsewhere, token, clock.now + 9_000))).toBe(true);
+  expect(elsewhere && (await isOver(ports, elsewhere, token, clock.now + 9_000))).toBe(true);
   expect((await store.openLink(link, () => ({ kind: 'open' }))).opening.kind).toBe('open');
 });

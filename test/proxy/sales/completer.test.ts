@@ -15,7 +15,7 @@ beforeEach(async () => {
     release = resolve;
   });
   stand.answers = Array.from({ length: 50 }, () => () => held.then(() => BROKEN));
-  completer = startCompleter(stand.runtime, PLACES, () => false, null);
+  completer = startCompleter(stand.ports, PLACES, () => false, null);
 });
 
 afterEach(async () => {
@@ -31,7 +31,7 @@ describe('creates in doubt of one merchant', () => {
     for (let number = 0; number < 20; number++) await due(`PAX_${number}`);
     await vi.waitFor(() => expect(stand.asked).toHaveLength(6));
     const other = '700100300';
-    const sealed_token = stand.runtime.vault.seal(TOKEN.reveal(), 'token');
+    const sealed_token = stand.ports.vault.seal(TOKEN.reveal(), 'token');
     const known = { merchant_id: other, sealed_token, accepted_until: stand.now + 3_600_000, seen_at: stand.now };
     await stand.store.acceptToken({ ...known, fingerprint: 'of another' }, 'MLB');
     const first = await due('PAX_B1', other);

@@ -1,7 +1,7 @@
 /** Giving up a sale is the one repair that could destroy something: it is done on what is stored at that moment, or not at all. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { compare } from '../../../src/ops/reconcile/reconcile.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
@@ -16,20 +16,20 @@ import {
   orderId,
 } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
-import { laneRuntime } from '../routing/lane-runtime.ts';
+import { lanePorts } from '../routing/lane-ports.ts';
 
 const forgetful: Upstream = {
   send: async () => ({ kind: 'answered', status: 404, retry_after_ms: null, body: { error: 'order_not_found' } }),
 };
 let harness: Harness;
-let runtime: Runtime;
+let ports: Ports;
 let link: Link;
 let tick_ms = 0;
 beforeEach(async () => {
   harness = await openHarness();
   tick_ms = 0;
   const clock = { now: () => NOON + 60 * MINUTE_MS, monotonic: () => tick_ms, sleep: async () => undefined };
-  runtime = laneRuntime({ store: harness.store, upstream: forgetful, legacy_upstream: forgetful, clock });
+  ports = lanePorts({ store: harness.store, upstreams: { orders: forgetful, legacy: forgetful }, clock });
   await meetMerchant();
   link = await opened(harness.store, newLink({ merchant_id: MERCHANT }));
   link = await harness.store.saveLink(link, { state: 'LIVE', order_id: orderId(1) });
@@ -38,8 +38,8 @@ afterEach(() => harness.dispose());
 
 async function meetMerchant(): Promise<void> {
   const token = new Secret('APP_USR-1-010101-invented-700100200');
-  const fingerprint = runtime.vault.fingerprint(token);
-  const sealed_token = runtime.vault.seal(token.reveal(), 'token');
+  const fingerprint = ports.vault.fingerprint(token);
+  const sealed_token = ports.vault.seal(token.reveal(), 'token');
   const facts = { merchant_id: MERCHANT, sealed_token, accepted_until: NOON + 120 * MINUTE_MS, seen_at: NOON };
   await harness.store.acceptToken({ fingerprint, ...facts }, 'MLA');
 }
@@ -53,38 +53,38 @@ const isPaid = () =>
 
 /** Twenty minutes after the first read that did not find its order. */
 async function gone(): Promise<void> {
-  expect(await compare(runtime, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
+  expect(await compare(ports, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
   expect(await harness.store.link(link.legacy_id)).toMatchObject({ state: 'LIVE' });
   tick_ms += 10 * MINUTE_MS;
-  expect(await compare(runtime, link, true)).toMatchObject({ repaired: false });
+  expect(await compare(ports, link, true)).toMatchObject({ repaired: false });
   tick_ms += 10 * MINUTE_MS;
 }
 
 it('gives up what no read has found for as long as it could be paid, and nothing before', async () => {
   await gone();
-  expect(await compare(runtime, link, false)).toMatchObject({ mismatch: { repair: 'give_up' }, repaired: false });
-  expect(await compare(runtime, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: true });
+  expect(await compare(ports, link, false)).toMatchObject({ mismatch: { repair: 'give_up' }, repaired: false });
+  expect(await compare(ports, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: true });
   expect(await harness.store.link(link.legacy_id)).toMatchObject({ state: 'LOST', legacy_state: 'ABANDONED' });
 });
 
 it('leaves a create in doubt to the completer', async () => {
   link = await harness.store.saveLink(link, { state: 'IN_DOUBT', order_id: null });
-  expect(await compare(runtime, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
+  expect(await compare(ports, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
   expect(await harness.store.link(link.legacy_id)).toMatchObject({ state: 'IN_DOUBT' });
 });
 
 it('leaves a sale alone that is paid by now', async () => {
   await gone();
   await isPaid();
-  expect(await compare(runtime, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
+  expect(await compare(ports, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
   expect(await harness.store.link(link.legacy_id)).toMatchObject({ state: 'DONE' });
 });
 
 it('leaves a sale alone that is paid while the repair waits for the till’s own call', async () => {
   await gone();
   let finish: () => void = () => undefined;
-  const call = runtime.serial.run(link.legacy_id, () => new Promise<void>((resolve) => (finish = resolve)));
-  const comparing = compare(runtime, link, true);
+  const call = ports.memory.mutex.run(link.legacy_id, () => new Promise<void>((resolve) => (finish = resolve)));
+  const comparing = compare(ports, link, true);
   await isPaid();
   finish();
   await call;

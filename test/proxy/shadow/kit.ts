@@ -1,8 +1,7 @@
 /** What shadow tests share: tasks as the door makes them, and generated creates of tills of every kind, from a seed. */
 
 import { loadTables } from '../../../src/mapping/load.ts';
-import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
-import type { ShadowTask } from '../../../src/proxy/runtime.ts';
+import type { Exchange, ShadowTask } from '../../../src/proxy/evidence/exchange.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { ShadowTools } from '../../../src/proxy/shadow/shadow.ts';
 import { operationOf, tablesDirectory } from '../../mapping/kit.ts';

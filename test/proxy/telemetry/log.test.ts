@@ -1,6 +1,6 @@
 /** What a log line may hold: a message and fields of the allow list, as one line of JSON (`reliability.md` F132 to F134). */
 import { describe, expect, it } from 'vitest';
-import type { LogFields } from '../../../src/proxy/runtime.ts';
+import type { LogFields } from '../../../src/proxy/log.ts';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';
 
 /** The lines that one warning becomes. */

@@ -1,6 +1,6 @@
 /** Telemetry over real sockets: one trace for a sale from its create to its notice, the values of `/metrics`, and what must not leave. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { Log, LogFields } from '../../../src/proxy/runtime.ts';
+import type { Log, LogFields } from '../../../src/proxy/log.ts';
 import { searchFor } from '../../faults/canary-search.ts';
 import { ARGENTINA, eventually, type Receiver, startReceiver, tokenOf } from '../../kit.ts';
 import { idOf, openShop, type Shop } from '../http/till.ts';

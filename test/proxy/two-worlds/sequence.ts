@@ -1,15 +1,15 @@
 /** Plays one sequence on the real stories and a real store, and judges it (DESIGN decision 6, `peers.md` §5 rows 1 and 3). */
 
 import { PuenteError } from '../../../src/error.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import { type MerchantSettings, merchantSettings, type RoutedKind } from '../../../src/proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot } from '../../../src/proxy/routing/stage.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
 import { handleEvent } from '../../../src/proxy/sales/events.ts';
 import { lookAfter } from '../../../src/proxy/sales/recover.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { auditOf } from '../../store/contract/harness.ts';
-import { laneRuntime, setMerchant } from '../routing/lane-runtime.ts';
+import { lanePorts, setMerchant } from '../routing/lane-ports.ts';
 import { createLegacySide, type LegacySide } from './legacy.ts';
 import { createOrdersSide } from './orders.ts';
 import { type QrWay, type Step, slots, tills } from './steps.ts';
@@ -49,7 +49,7 @@ interface Play {
   stand: Stand;
   worlds: Worlds;
   legacy: LegacySide;
-  runtime: Runtime;
+  ports: Ports;
   merchant_id: string;
   token: Secret;
   last: Map<string, Last>;
@@ -73,16 +73,16 @@ function begin(stand: Stand, merchant_id: string): Play {
   const worlds = createWorlds(stand.clock);
   const legacy = createLegacySide(worlds, merchant_id, tills);
   const orders = createOrdersSide(worlds, merchant_id, tills);
-  const start = (): Runtime =>
-    laneRuntime({
-      ...{ store: stand.store, upstream: orders, legacy_upstream: legacy, random: () => 0.5 },
+  const start = (): Ports =>
+    lanePorts({
+      ...{ store: stand.store, upstreams: { orders, legacy }, random: () => 0.5 },
       clock: { now: worlds.now, sleep: worlds.sleep },
     });
   const token = new Secret(`APP_USR-1-112026-${'a'.repeat(32)}-${merchant_id}`);
   const play: Play = {
-    ...{ stand, worlds, legacy, merchant_id, token, last: new Map(), waiting: new Set(), runtime: start() },
+    ...{ stand, worlds, legacy, merchant_id, token, last: new Map(), waiting: new Set(), ports: start() },
     restart() {
-      play.runtime = start();
+      play.ports = start();
     },
   };
   return play;
@@ -142,11 +142,11 @@ async function take(play: Play, step: Step): Promise<void> {
 }
 
 /** By the stage as it is from now on; a call that still waits may have begun before. */
-async function knowStages({ worlds, stand, runtime, merchant_id, waiting }: Play): Promise<void> {
+async function knowStages({ worlds, stand, ports, merchant_id, waiting }: Play): Promise<void> {
   const merchant = await stand.store.merchant(merchant_id);
   const isSettled = waiting.size === 0;
   worlds.mayBegin = (slot) =>
-    isSettled ? isOnOrders(runtime.settings, merchant, merchant_id, kindOfSlot(slot), slot) : null;
+    isSettled ? isOnOrders(ports.settings, merchant, merchant_id, kindOfSlot(slot), slot) : null;
 }
 
 function slotAt(unit: number): string {
@@ -205,7 +205,7 @@ async function settled(): Promise<void> {
 
 function call(play: Play, name: string, path: Record<string, string>, text = ''): Promise<Told> {
   const whole = 'user_id' in path ? { ...path, user_id: play.merchant_id } : path;
-  return callOf(play.runtime, play.legacy, play.token, name, whole, text);
+  return callOf(play.ports, play.legacy, play.token, name, whole, text);
 }
 
 /** Reads or cancels the last sale of a unit: an id goes to the side where it was born, always. */
@@ -228,7 +228,7 @@ async function read(play: Play, slot: string, method: 'GET' | 'DELETE'): Promise
 
 /** Whatever is live on the unit, on either side. */
 async function act(
-  { worlds, stand, merchant_id, runtime }: Play,
+  { worlds, stand, merchant_id, ports }: Play,
   slot: string,
   act: string,
   event: boolean,
@@ -244,7 +244,7 @@ async function act(
   const announced = { received_at: worlds.now(), order_id: sold.id, reference: null, user_id: merchant_id };
   await stand.store.receiveEvent({ ...announced, verified: true, action: `order.${sold.state}` });
   for (const one of await stand.store.dueEvents(worlds.now(), 100)) {
-    if (one.user_id === merchant_id) await handleEvent(runtime, one);
+    if (one.user_id === merchant_id) await handleEvent(ports, one);
   }
 }
 
@@ -268,16 +268,16 @@ async function trip({ stand, merchant_id }: Play, kind: RoutedKind, stands: bool
 }
 
 /** What Puente does by itself: finishes creates in doubt, looks at what is silent. */
-async function work({ runtime, stand, merchant_id, worlds }: Play): Promise<void> {
+async function work({ ports, stand, merchant_id, worlds }: Play): Promise<void> {
   const links = await stand.store.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1_000);
   for (const link of links) {
-    if (link.next_check_at !== null && link.next_check_at <= worlds.now()) await lookAfter(runtime, link);
+    if (link.next_check_at !== null && link.next_check_at <= worlds.now()) await lookAfter(ports, link);
   }
 }
 
 /** When all is well again and old enough, every unit sells where the stage says: nothing keeps one back for ever. */
 async function comeToRest(play: Play): Promise<void> {
-  const { worlds, runtime, stand, merchant_id } = play;
+  const { worlds, ports, stand, merchant_id } = play;
   worlds.reading = true;
   for (let round = 0; round < 4; round++) {
     worlds.pass(LONG_MS / 2);
@@ -291,7 +291,7 @@ async function comeToRest(play: Play): Promise<void> {
   await knowStages(play);
   const merchant = await stand.store.merchant(merchant_id);
   for (const slot of slots) {
-    const expected = isOnOrders(runtime.settings, merchant, merchant_id, kindOfSlot(slot), slot) ? 'orders' : 'legacy';
+    const expected = isOnOrders(ports.settings, merchant, merchant_id, kindOfSlot(slot), slot) ? 'orders' : 'legacy';
     const sale = newSale(play, { unit: slots.indexOf(slot), way: 'qr.put_order' });
     const told = await worlds.duringCall(() => call(play, sale.name, sale.path, sale.text));
     const state = `${merchantSettings.parse(merchant?.settings ?? {}).stage ?? 'default'}`;

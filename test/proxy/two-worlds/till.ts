@@ -2,10 +2,10 @@
 import { parseJson } from '../../../src/contract/json.ts';
 import { PuenteError } from '../../../src/error.ts';
 import { stories } from '../../../src/proxy/operations.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import { chooseLane } from '../../../src/proxy/routing/lane.ts';
 import { beginCarried, endCarried, noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger.ts';
 import { namedBy } from '../../../src/proxy/routing/named.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
 import type { Secret } from '../../../src/proxy/secret.ts';
 import type { LegacySide } from './legacy.ts';
 import type { Side } from './worlds.ts';
@@ -23,26 +23,26 @@ const MAX_CHOICES = 4;
 
 /** @param text the body as the till writes it; '' for none. */
 export async function callOf(
-  runtime: Runtime,
+  ports: Ports,
   legacy: LegacySide,
   token: Secret,
   name: string,
   path: Record<string, string>,
   text = '',
 ): Promise<Told> {
-  const operation = runtime.tables.operations.find((one) => one.name === name);
+  const operation = ports.tables.operations.find((one) => one.name === name);
   const story = stories[operation?.story ?? ''];
   if (operation === undefined || story === undefined) throw new Error(`there is no operation ${name}`);
   const body = text === '' ? undefined : parseJson(text);
-  const received_at = runtime.clock.now();
+  const received_at = ports.clock.now();
   for (let choice = 0; choice < MAX_CHOICES; choice++) {
-    const lane = await chooseLane(runtime, token, await namedBy(runtime, operation, path), operation.kind);
+    const lane = await chooseLane(ports, token, await namedBy(ports, operation, path), operation.kind);
     if (lane.lane === 'refused') return { side: null, status: 503, body: null };
     let merchant_id = lane.lane === 'legacy' ? lane.merchant_id : lane.merchant.id;
     if (lane.lane === 'orders') {
       const { merchant, link } = lane;
       const call = { operation, received_at, target: JSON.stringify(path), path, query: {}, headers: {}, body, token };
-      const answer = await story(runtime, { ...call, merchant, link }).catch(refusalOf);
+      const answer = await story(ports, { ...call, merchant, link }).catch(refusalOf);
       if (answer.kind === 'answer') return { side: 'orders', status: answer.status, body: answer.body };
       if (answer.kind === 'moved') continue;
       merchant_id = merchant.id;
@@ -51,13 +51,13 @@ export async function callOf(
     const carried = { merchant_id, operation, path, body: body ?? null, headers: {}, is_token_refused, token };
     if (operation.upstream !== 'create') {
       const answer = await legacy.carry(operation, path, body);
-      await noteCarriedEnd(runtime, carried, answer, received_at);
+      await noteCarriedEnd(ports, carried, answer, received_at);
       return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
     }
-    const begun = await beginCarried(runtime, carried);
+    const begun = await beginCarried(ports, carried);
     if (begun.kind === 'elsewhere') continue;
     const answer = await legacy.carry(operation, path, body);
-    if (begun.kind === 'begun') await endCarried(runtime, begun.sale, answer);
+    if (begun.kind === 'begun') await endCarried(ports, begun.sale, answer);
     return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
   }
   return { side: null, status: 503, body: null };

@@ -1,7 +1,7 @@
 /** Seeded bugs of the create: key, row, replay, answer. */
 import type { Bug } from './bug.ts';
 
-const RUNTIME_IMPORT = "import type { Runtime } from './runtime.ts';";
+const RUNTIME_IMPORT = "import type { Ports } from './ports.ts';";
 
 export const createBugs: Bug[] = [
   {
@@ -15,8 +15,8 @@ export const createBugs: Bug[] = [
       },
       {
         file: 'proxy/sales/open.ts',
-        from: "runtime.failpoint('create.before_row');",
-        to: "await runtime.upstream.send({ ...routeOf('create'), body: fresh.body, token: call.token, idempotency_key: fresh.link.idempotency_key, timeout_ms: 4_000 }); runtime.failpoint('create.before_row');",
+        from: "ports.memory.failpoint('create.before_row');",
+        to: "await ports.upstreams.orders.send({ ...routeOf('create'), body: fresh.body, token: call.token, idempotency_key: fresh.link.idempotency_key, timeout_ms: 4_000 }); ports.memory.failpoint('create.before_row');",
       },
     ],
   },
@@ -27,7 +27,7 @@ export const createBugs: Bug[] = [
       {
         file: 'proxy/sales/attempt.ts',
         from: 'idempotency_key: plan.link.idempotency_key,',
-        to: 'idempotency_key: replay ? runtime.ids.idempotencyKey() : plan.link.idempotency_key,',
+        to: 'idempotency_key: replay ? runtime.memory.ids.idempotencyKey() : plan.link.idempotency_key,',
       },
     ],
   },
@@ -49,7 +49,7 @@ export const createBugs: Bug[] = [
       {
         file: 'proxy/sales/send.ts',
         from: 'const saved = await applyOrder(runtime, link, order, { extra, merchant: plan.merchant });',
-        to: "const saved = { ...link, order, order_id: order.id, state: 'LIVE' }; void applyOrder(runtime, link, order, { extra, merchant: plan.merchant });",
+        to: "const saved = { ...link, order, order_id: order.id, state: 'LIVE' }; void applyOrder(ports, link, order, { extra, merchant: plan.merchant });",
       },
     ],
   },
@@ -82,7 +82,7 @@ export const createBugs: Bug[] = [
       {
         file: 'proxy/sales/open.ts',
         from: 'let own_reference = true;',
-        to: "let own_reference = true; const old = (await runtime.store.linksOf(call.merchant.id, 0, Number.MAX_SAFE_INTEGER, 20)).find((one) => one.unit === sale.unit && one.state === 'DONE' && one.client_reference === sale.client_reference); if (old !== undefined) return sale.created(old);",
+        to: "let own_reference = true; const old = (await ports.store.linksOf(call.merchant.id, 0, Number.MAX_SAFE_INTEGER, 20)).find((one) => one.unit === sale.unit && one.state === 'DONE' && one.client_reference === sale.client_reference); if (old !== undefined) return sale.created(old);",
       },
     ],
   },
@@ -119,8 +119,8 @@ export const createBugs: Bug[] = [
       },
       {
         file: 'proxy/sales/send.ts',
-        from: "runtime.failpoint('create.settled');",
-        to: "runtime.failpoint('create.settled'); if (plan.for_client !== false) void runtime.clock.sleep(200).then(() => changeLink(runtime, saved, (current) => ({ change: acknowledgement(runtime, current) })));",
+        from: "ports.memory.failpoint('create.settled');",
+        to: "ports.memory.failpoint('create.settled'); if (plan.for_client !== false) void ports.clock.sleep(200).then(() => changeLink(ports, saved, (current) => ({ change: acknowledgement(ports, current) })));",
       },
     ],
   },
@@ -131,7 +131,7 @@ export const createBugs: Bug[] = [
       {
         file: 'proxy/point/create.ts',
         from: 'intent_id: link.legacy_id,',
-        to: 'intent_id: link.attempts > 1 ? runtime.ids.legacyId(runtime.clock.now()) : link.legacy_id,',
+        to: 'intent_id: link.attempts > 1 ? runtime.memory.ids.legacyId(runtime.clock.now()) : link.legacy_id,',
       },
     ],
   },

@@ -14,7 +14,7 @@ export const refundBugs: Bug[] = [
       {
         file: 'proxy/payments/make-refund.ts',
         from: '      idempotency_key,\n      timeout_ms: Math.min(left_ms',
-        to: '      idempotency_key: repeated ? runtime.ids.idempotencyKey() : idempotency_key,\n      timeout_ms: Math.min(left_ms',
+        to: '      idempotency_key: repeated ? runtime.memory.ids.idempotencyKey() : idempotency_key,\n      timeout_ms: Math.min(left_ms',
       },
     ],
   },
@@ -35,8 +35,8 @@ export const refundBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/payments/make-refund.ts',
-        from: "runtime.failpoint('refund.answer_read');",
-        to: "runtime.failpoint('refund.answer_read'); if (plan.deadline > 0) return { kind: 'made', refund: await runtime.store.saveRefund(refund, { state: 'DONE' }), link };",
+        from: "ports.memory.failpoint('refund.answer_read');",
+        to: "ports.memory.failpoint('refund.answer_read'); if (plan.deadline > 0) return { kind: 'made', refund: await ports.store.saveRefund(refund, { state: 'DONE' }), link };",
       },
     ],
   },

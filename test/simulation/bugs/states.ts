@@ -8,8 +8,8 @@ export const stateBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/sales/event.ts',
-        from: 'const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);',
-        to: "if (link.order !== null && event.action.startsWith('order.')) { await applyOrder(runtime, link, { ...link.order, status: event.action.slice(6), last_updated_date: new Date(runtime.clock.now()).toISOString() }); return done(runtime, event); } const since_read_ms = runtime.clock.now() - runtime.reads.last(order_id);",
+        from: 'const since_read_ms = runtime.clock.now() - runtime.memory.sales.reads.last(order_id);',
+        to: "if (link.order !== null && event.action.startsWith('order.')) { await applyOrder(ports, link, { ...link.order, status: event.action.slice(6), last_updated_date: new Date(ports.clock.now()).toISOString() }); return done(ports, event); } const since_read_ms = ports.clock.now() - ports.memory.sales.reads.last(order_id);",
       },
     ],
   },
@@ -74,8 +74,8 @@ export const stateBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/sales/cancel-order.ts',
-        from: "runtime.failpoint('cancel.sent');",
-        to: "if (outcome.kind === 'broken') return sendCancel(runtime, link, token, headers, deadline); runtime.failpoint('cancel.sent');",
+        from: "ports.memory.failpoint('cancel.sent');",
+        to: "if (outcome.kind === 'broken') return sendCancel(ports, link, token, headers, deadline); ports.memory.failpoint('cancel.sent');",
       },
     ],
   },

@@ -30,7 +30,7 @@ describe('on a server', () => {
   beforeEach(async () => {
     await stand.reset();
     store = await openStore(await server.database());
-    await meetMerchant({ store, runtime: stand.runtime, now: NOON });
+    await meetMerchant({ store, ports: stand.ports, now: NOON });
     stand.restart({ store });
     asked.mockClear();
     return () => store.close();
@@ -41,12 +41,12 @@ describe('on a server', () => {
     stand.answers = [creates()];
     const lane = await laneOf();
     if (lane.lane !== 'orders') throw new Error(`the lane is ${lane.lane}`);
-    const answer = await createIntent(stand.runtime, callOf(stand, 'point.create_intent', { merchant: lane.merchant }));
+    const answer = await createIntent(stand.ports, callOf(stand, 'point.create_intent', { merchant: lane.merchant }));
     return answer.kind === 'answer' ? answer.status : 0;
   }
 
   const laneOf = (): Promise<Lane> =>
-    chooseLane(stand.runtime, TOKEN, { kind: 'slot', slot: SLOT, work: 'sale' }, 'intents');
+    chooseLane(stand.ports, TOKEN, { kind: 'slot', slot: SLOT, work: 'sale' }, 'intents');
 
   it('a create asks three times: whose it is and where it goes, its row, its end', async () => {
     expect(await create()).toBe(201);
@@ -62,10 +62,10 @@ describe('on a server', () => {
     const path = { intent_id: link.legacy_id };
     const read = async () => {
       asked.mockClear();
-      const lane = await chooseLane(stand.runtime, TOKEN, byIntent(stand.runtime, path), 'intents');
+      const lane = await chooseLane(stand.ports, TOKEN, byIntent(stand.ports, path), 'intents');
       if (lane.lane !== 'orders') throw new Error(`the lane is ${lane.lane}`);
       const call = callOf(stand, 'point.get_intent', { merchant: lane.merchant, link: lane.link, path });
-      expect(await getIntent(stand.runtime, call)).toMatchObject({ status: 200, body: { state: 'FINISHED' } });
+      expect(await getIntent(stand.ports, call)).toMatchObject({ status: 200, body: { state: 'FINISHED' } });
       return asked.mock.calls.length;
     };
     expect([await read(), await read()]).toEqual([2, 1]);
@@ -73,7 +73,7 @@ describe('on a server', () => {
 
   it('a unit that legacy holds is seen in the first of them', async () => {
     await store.openLegacySale(newSale({ state: 'IN_DOUBT' }));
-    const seen = await store.merchantWithToken(MERCHANT, stand.runtime.vault.fingerprint(TOKEN), {
+    const seen = await store.merchantWithToken(MERCHANT, stand.ports.vault.fingerprint(TOKEN), {
       slot: SLOT,
       now: NOON,
     });

@@ -1,10 +1,10 @@
 /** A Puente without doors for tests of lanes: the real stories on a store and upstreams of the test's choice. */
 import { join } from 'node:path';
-import { createRuntime, type RuntimeParts, systemClock } from '../../../src/app/runtime.ts';
+import { createPorts, type PortParts, systemClock } from '../../../src/app/ports.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
+import type { Ports } from '../../../src/proxy/ports.ts';
 import { type MerchantSettings, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
-import type { Runtime } from '../../../src/proxy/runtime.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';
@@ -16,10 +16,8 @@ const vault = createVault(new Secret('a-secret-key-that-only-these-tests-use'));
 const legacyFirst = loadConfig({ env: { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }, cwd: process.cwd() });
 
 /** Merchants start on legacy. */
-export function laneRuntime(
-  parts: Pick<RuntimeParts, 'store' | 'upstream' | 'legacy_upstream'> & Partial<RuntimeParts>,
-): Runtime {
-  return createRuntime(legacyFirst, {
+export function lanePorts(parts: Pick<PortParts, 'store' | 'upstreams'> & Partial<PortParts>): Ports {
+  return createPorts(legacyFirst, {
     tables,
     vault,
     clock: systemClock,

@@ -1,0 +1,115 @@
+/** The ports of the proxy, made from the settings. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { type Clock, rememberingClock } from '../proxy/clock.ts';
+import type { Failpoint } from '../proxy/failpoint.ts';
+import { checkUrl } from '../proxy/notices/guard.ts';
+import { withoutCredentials } from '../proxy/notices/request.ts';
+import type { Ports } from '../proxy/ports.ts';
+import { createProcessMemory } from '../proxy/process-memory.ts';
+import { LATE_EFFECT_MS } from '../proxy/records/routing.ts';
+import { createSafetyWatch } from '../proxy/safety/stop.ts';
+import type { Link } from '../proxy/sales/link.ts';
+import { lost } from '../proxy/sales/recover.ts';
+import { changeLink } from '../proxy/sales/settle.ts';
+import { Secret } from '../proxy/secret.ts';
+import type { CoreSettings } from '../proxy/settings.ts';
+
+/** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
+const MAX_LEFTOVERS = 10_000;
+
+/** The parts that differ between starts; the rest is made here. */
+export interface PortParts extends Pick<Ports, 'store' | 'upstreams' | 'tables' | 'vault' | 'clock' | 'log' | 'count'> {
+  evidence: Omit<Ports['evidence'], 'safety'>;
+  random: () => number;
+  failpoint: Failpoint;
+  /** Notices were committed: deliver them now. */
+  noticesWaiting(): void;
+}
+
+export function createPorts(config: Config, { random, failpoint, noticesWaiting, ...parts }: PortParts): Ports {
+  const settings = coreSettings(config);
+  const safety = createSafetyWatch({ ...parts, settings });
+  return {
+    ...parts,
+    clock: rememberingClock(parts.clock),
+    evidence: { ...parts.evidence, safety },
+    settings,
+    notices: { ...noticeUrls(config), waiting: noticesWaiting },
+    memory: createProcessMemory({ now: parts.clock.now, random, failpoint }),
+    exchange: null,
+  };
+}
+
+function noticeUrls({ outbound: { allow_private, allow_http, ports } }: Config): Omit<Ports['notices'], 'waiting'> {
+  const policy = { allow_private, allow_http, ports: [...ports], own_hosts: [] };
+  return {
+    scheme: allow_private || allow_http ? 'http' : 'https',
+    mayCall(url) {
+      try {
+        checkUrl(withoutCredentials(url).url, policy);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+export const systemClock: Clock = {
+  now: Date.now,
+  sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
+  monotonic: () => performance.now(),
+};
+
+/**
+ * A sandbox starts empty, at its own start and after a reset: what these links and sales point at is gone and must not
+ * hold terminals.
+ * @returns how many were closed.
+ */
+export async function closeLeftovers(runtime: Ports, which: (link: Link) => boolean = () => true): Promise<number> {
+  const leftovers = (await runtime.store.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS)).filter(which);
+  for (const link of leftovers) await changeLink(runtime, link, () => ({ change: lost(link, runtime.clock.now()) }));
+  return leftovers.length + (await endLegacySales(runtime));
+}
+
+/** A create that is being carried now ends by itself. */
+async function endLegacySales({ store, clock }: Ports): Promise<number> {
+  let ended = 0;
+  for (const { id } of await store.merchants()) {
+    for (const sale of await store.openLegacySales(id, clock.now(), MAX_LEFTOVERS)) {
+      if (sale.state === 'SENDING' && sale.updated_at + LATE_EFFECT_MS > clock.now()) continue;
+      await store.saveLegacySale(sale.id, { state: 'ENDED' });
+      ended++;
+    }
+  }
+  return ended;
+}
+
+/** The key of the settings; the sandbox makes one in the data directory and says so (DESIGN decision 9). */
+export function secretKey(config: Config, remarks: string[]): Secret {
+  if (config.secret_key !== null) return config.secret_key;
+  const path = join(config.data_dir, 'sandbox.key');
+  if (!existsSync(path)) {
+    writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600, flag: 'wx' });
+    remarks.push(`A key for sealing tokens was made in ${path}; with a real upstream set PUENTE_SECRET_KEY instead.`);
+  }
+  return new Secret(readFileSync(path, 'utf8'));
+}
+
+function coreSettings(config: Config): CoreSettings {
+  return {
+    create: config.create,
+    reads: config.reads,
+    tokens: config.tokens,
+    reconcile: config.reconcile,
+    merchants: { ...config.merchants, stage: config.routing.default_stage },
+    notices: config.notices,
+    routing: config.routing,
+    moves: config.moves,
+    safety: config.safety,
+    sweep: { per_second: config.reconcile.sweep_per_second, age_ms: config.reconcile.sweep_age_ms },
+  };
+}

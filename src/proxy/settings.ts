@@ -1,0 +1,69 @@
+/** The settings that decisions of the proxy and of operators depend on; each from `config/default.yaml`. */
+import type { Dialect, PointPaymentNotices, QrNotices, SafetyMode, Stage, UnknownPolicy } from './routing/merchant.ts';
+
+/** Settings the stories need; each from `config/default.yaml`. */
+export interface CoreSettings {
+  create: {
+    deadline_ms: number;
+    attempt_timeout_ms: number;
+    attempts: number;
+    replay_window_ms: number;
+    join_window_ms: number;
+    settle_after_ms: number;
+    unclaimed: 'cancel-unclaimed' | 'adopt';
+    default_lifetime_ms: number;
+  };
+  /** `search_fresh_ms`: searches that poll are answered from the cache for so long. `pos_fresh_ms`: what a till's number stands for. */
+  reads: { fresh_ms: number; timeout_ms: number; search_fresh_ms: number; pos_fresh_ms: number };
+  tokens: { accepted_for_ms: number; kept_for_ms: number };
+  reconcile: {
+    point_interval_ms: number;
+    qr_interval_ms: number;
+    max_interval_ms: number;
+    action_required_grace_ms: number;
+  };
+  merchants: {
+    stage: Stage;
+    dialect: Dialect;
+    qr_notices: QrNotices;
+    point_payment_notices: PointPaymentNotices;
+    declined: 'error' | 'finished';
+    cancel_on_terminal: boolean;
+    voucher: 'refuse' | 'drop';
+    notice_url: string | null;
+    safety_stop: SafetyMode;
+    unknown_endpoint: UnknownPolicy;
+    unknown_write: 'refuse' | 'carry';
+    unknown_field: UnknownPolicy;
+    unknown_header: UnknownPolicy;
+    capture: boolean;
+  };
+  /** What `source_news=ipn` in a notification URL asks for. */
+  notices: { source_news_ipn: 'ipn' | 'webhook' };
+  routing: {
+    /** Salts the hash that chooses canary units. */
+    canary_salt: string;
+    /** How long a sale on legacy holds its unit when nobody can say that it is over. */
+    legacy_hold_ms: number;
+  };
+  moves: {
+    /** `advise`: missing evidence is told and does not stop a move. */
+    gate: 'enforce' | 'advise';
+    second_approver: boolean;
+    /** When merchants may be moved forward, e.g. `Mon-Fri 09:00-17:00 America/Sao_Paulo`; null: at any time. */
+    window: string | null;
+    bulk_per_day: number;
+    /** Calls of an operation below which its evidence is inconclusive. */
+    min_sample: number;
+    proposal_kept_ms: number;
+  };
+  safety: {
+    window_ms: number;
+    min_sample: number;
+    /** Percent of faults, or of slow calls, at which the stop trips. */
+    fault_share: number;
+    slow_ms: number;
+    slow_share: number;
+  };
+  sweep: { per_second: number; age_ms: number };
+}
