@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Child, killChildren, SOURCES, startChild } from './crash/child.ts';
 import { makeInstallation } from './docs/reader.ts';
@@ -21,9 +22,12 @@ it.skipIf(!existsSync('/proc/self/status'))(
   'starts smaller after a start that was killed',
   async () => {
     const first = await start('first');
+    // The last of its files are loaded, and kept, a moment after it is ready.
+    await untilKept();
     const first_mb = residentMb(first);
     await first.kill();
     const second = await start('second');
+    await untilKept();
     expect(first_mb - residentMb(second)).toBeGreaterThan(LEAST_SAVED_MB);
     await second.stop();
   },
@@ -51,6 +55,17 @@ describe('a command', () => {
     expect(keptIn(cache)).toEqual(kept);
   });
 });
+
+/** Until nothing more was written for a while: at most half a minute. */
+async function untilKept(): Promise<void> {
+  let before = -1;
+  for (let looks = 0; looks < 60; looks++) {
+    const kept = existsSync(compiled) ? readdirSync(compiled, { recursive: true }).length : 0;
+    if (kept > 0 && kept === before) return;
+    before = kept;
+    await pause(500);
+  }
+}
 
 /** Files, with when they were written. */
 function keptIn(folder: string): [string, number][] {

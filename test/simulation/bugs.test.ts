@@ -55,7 +55,7 @@ describe('a patch that is no proof of the checker', () => {
   const post = named('POST before insert');
   const tested = bugs.filter(({ test }) => test !== null);
   const settings = { file: 'store/sqlite/settings.ts', from: "['synchronous', '" };
-  const opening = { file: 'proxy/sales/open.ts', from: "ports.memory.failpoint('create.before_row');" };
+  const opening = { file: 'proxy/sales/create.ts', from: "ports.memory.failpoint('create.before_row');" };
 
   it.each<[string, Bug, RegExp]>([
     ...tested.map((bug): [string, Bug, RegExp] => [`no edit, for ${bug.name},`, { ...bug, edits: [] }, /: passed$/]),

@@ -34,7 +34,7 @@ describe('the simulation', () => {
       test: null,
       edits: [
         {
-          file: 'proxy/sales/open.ts',
+          file: 'proxy/sales/create.ts',
           from: "ports.memory.failpoint('create.before_row');",
           to: "void Promise.reject(new Error('nobody waits for this'));",
         },

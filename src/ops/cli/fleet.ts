@@ -146,13 +146,13 @@ export function addAuditCommands(program: Command): void {
   const audit = program
     .command('audit')
     .description('decisions: who, when, why; and the proof that nobody changed them');
-  common(audit.command('listAudit').description('decisions, newest first'))
+  common(audit.command('list').description('decisions, newest first'))
     .option('--subject <id>', 'of this merchant or legacy id')
     .option('--action <name>', 'of this kind, such as stage')
     .option('--since <instant>', 'made then or later, such as 2026-01-31T09:00:00Z')
     .option('--until <instant>', 'made before then')
     .option('--limit <number>', 'at most so many (default 50)', wholeNumber)
-    .addHelpText('after', '\nExample:\n  puente audit listAudit --subject 700100200 --action stage')
+    .addHelpText('after', '\nExample:\n  puente audit list --subject 700100200 --action stage')
     .action(listAudit);
   common(audit.command('verify').description('check the whole chain; a changed, missing or cut-off line shows'))
     .option('--expect <sequence:hash>', 'a head that an earlier check printed: it must still be in the chain', markOf)

@@ -1,7 +1,7 @@
 /** Seeded bugs of the create: key, row, replay, answer. */
 import type { Bug } from './bug.ts';
 
-const RUNTIME_IMPORT = "import type { Ports } from './ports.ts';";
+const PORTS_IMPORT = "import type { Ports } from '../ports.ts';";
 
 export const createBugs: Bug[] = [
   {
@@ -9,12 +9,12 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/open.ts',
-        from: RUNTIME_IMPORT,
-        to: `${RUNTIME_IMPORT} import { routeOf } from './upstream.ts';`,
+        file: 'proxy/sales/create.ts',
+        from: PORTS_IMPORT,
+        to: `${PORTS_IMPORT} import { routeOf } from '../upstream/upstream.ts';`,
       },
       {
-        file: 'proxy/sales/open.ts',
+        file: 'proxy/sales/create.ts',
         from: "ports.memory.failpoint('create.before_row');",
         to: "await ports.upstreams.orders.send({ ...routeOf('create'), body: fresh.body, token: call.token, idempotency_key: fresh.link.idempotency_key, timeout_ms: 4_000 }); ports.memory.failpoint('create.before_row');",
       },
@@ -25,9 +25,9 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/attempt.ts',
+        file: 'proxy/sales/submit.ts',
         from: 'idempotency_key: plan.link.idempotency_key,',
-        to: 'idempotency_key: replay ? runtime.memory.ids.idempotencyKey() : plan.link.idempotency_key,',
+        to: 'idempotency_key: replay ? ports.memory.ids.idempotencyKey() : plan.link.idempotency_key,',
       },
     ],
   },
@@ -36,7 +36,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/outcome.ts',
+        file: 'proxy/sales/submit.ts',
         from: "if (!expected.replay) return { kind: 'definite', status, body };",
         to: "if (!expected.replay) return ambiguous('refused', true);",
       },
@@ -47,8 +47,8 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/send.ts',
-        from: 'const saved = await applyOrder(runtime, link, order, { extra, merchant: plan.merchant });',
+        file: 'proxy/sales/submit.ts',
+        from: 'const saved = await applyOrder(ports, link, order, { extra, merchant: plan.merchant });',
         to: "const saved = { ...link, order, order_id: order.id, state: 'LIVE' }; void applyOrder(ports, link, order, { extra, merchant: plan.merchant });",
       },
     ],
@@ -58,9 +58,9 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/send.ts',
-        from: 'const body = plan.body ?? storedBody(runtime, link);',
-        to: 'const body = plan.body ?? Buffer.from(JSON.stringify(JSON.parse(String(storedBody(runtime, link))), null, 1));',
+        file: 'proxy/sales/submit.ts',
+        from: 'const body = plan.body ?? storedBody(ports, link);',
+        to: 'const body = plan.body ?? Buffer.from(JSON.stringify(JSON.parse(String(storedBody(ports, link))), null, 1));',
       },
     ],
   },
@@ -69,8 +69,8 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/send.ts',
-        from: 'const fresh = result.replayed ? await readOrder(runtime, plan.token, verdict.order.id, plan.deadline) : null;',
+        file: 'proxy/sales/submit.ts',
+        from: 'const fresh = result.replayed ? await readOrder(ports, plan.token, verdict.order.id, plan.deadline) : null;',
         to: 'const fresh = null;',
       },
     ],
@@ -80,7 +80,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/open.ts',
+        file: 'proxy/sales/create.ts',
         from: 'let own_reference = true;',
         to: "let own_reference = true; const old = (await ports.store.linksOf(call.merchant.id, 0, Number.MAX_SAFE_INTEGER, 20)).find((one) => one.unit === sale.unit && one.state === 'DONE' && one.client_reference === sale.client_reference); if (old !== undefined) return sale.created(old);",
       },
@@ -91,7 +91,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/opening.ts',
+        file: 'proxy/sales/create.ts',
         from: 'if (unheard === null || wasCanceledByUs(unheard)) return null;',
         to: "if (unheard === null || unheard.state === 'DONE') return null;",
       },
@@ -102,7 +102,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/opening.ts',
+        file: 'proxy/sales/create.ts',
         from: 'if (unheard === null || wasCanceledByUs(unheard)) return null;',
         to: "if (unheard === null || wasCanceledByUs(unheard) || unheard.state === 'IN_DOUBT' || unheard.state === 'SENDING') return null;",
       },
@@ -113,12 +113,12 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/send.ts',
-        from: '...(plan.for_client === false ? {} : acknowledgement(runtime, link)),',
+        file: 'proxy/sales/submit.ts',
+        from: '...(plan.for_client === false ? {} : acknowledgement(ports, link)),',
         to: '',
       },
       {
-        file: 'proxy/sales/send.ts',
+        file: 'proxy/sales/submit.ts',
         from: "ports.memory.failpoint('create.settled');",
         to: "ports.memory.failpoint('create.settled'); if (plan.for_client !== false) void ports.clock.sleep(200).then(() => changeLink(ports, saved, (current) => ({ change: acknowledgement(ports, current) })));",
       },
@@ -131,7 +131,7 @@ export const createBugs: Bug[] = [
       {
         file: 'proxy/point/create.ts',
         from: 'intent_id: link.legacy_id,',
-        to: 'intent_id: link.attempts > 1 ? runtime.memory.ids.legacyId(runtime.clock.now()) : link.legacy_id,',
+        to: 'intent_id: link.attempts > 1 ? ports.memory.ids.legacyId(ports.clock.now()) : link.legacy_id,',
       },
     ],
   },
@@ -140,7 +140,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/send.ts',
+        file: 'proxy/sales/submit.ts',
         from: 'return now - link.first_sent_at < window_ms;',
         to: 'return window_ms > 0;',
       },
@@ -151,7 +151,7 @@ export const createBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/outcome.ts',
+        file: 'proxy/sales/submit.ts',
         from: "if (code === 'idempotency_key_already_used') return ambiguous(code, false);",
         to: "if (code === 'idempotency_key_already_used') return { kind: 'definite', status, body };",
       },

@@ -30,7 +30,7 @@ export const otherBugs: Bug[] = [
     test: { file: 'test/proxy/notices/sender.test.ts', name: 'a redirect is not followed' },
     edits: [
       {
-        file: 'proxy/notices/sender.ts',
+        file: 'proxy/notices/delivery.ts',
         from: 'await readSome(answer.body);',
         to: "const { location } = answer.headers; if (answer.statusCode >= 300 && answer.statusCode < 400 && typeof location === 'string') return post(new URL(location, url), request); await readSome(answer.body);",
       },

@@ -14,7 +14,7 @@ export const refundBugs: Bug[] = [
       {
         file: 'proxy/payments/make-refund.ts',
         from: '      idempotency_key,\n      timeout_ms: Math.min(left_ms',
-        to: '      idempotency_key: repeated ? runtime.memory.ids.idempotencyKey() : idempotency_key,\n      timeout_ms: Math.min(left_ms',
+        to: '      idempotency_key: repeated ? ports.memory.ids.idempotencyKey() : idempotency_key,\n      timeout_ms: Math.min(left_ms',
       },
     ],
   },
@@ -23,7 +23,7 @@ export const refundBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/payments/recognise.ts',
+        file: 'proxy/payments/refund-decisions.ts',
         from: 'if (untold === undefined || (client_key !== null && !isOpen(untold)))',
         to: 'if (untold === undefined || !isOpen(untold))',
       },

@@ -7,8 +7,8 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/event.ts',
-        from: 'const since_read_ms = runtime.clock.now() - runtime.memory.sales.reads.last(order_id);',
+        file: 'proxy/sales/events.ts',
+        from: 'const since_read_ms = ports.clock.now() - ports.memory.sales.reads.last(order_id);',
         to: "if (link.order !== null && event.action.startsWith('order.')) { await applyOrder(ports, link, { ...link.order, status: event.action.slice(6), last_updated_date: new Date(ports.clock.now()).toISOString() }); return done(ports, event); } const since_read_ms = ports.clock.now() - ports.memory.sales.reads.last(order_id);",
       },
     ],
@@ -18,7 +18,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/advance.ts',
+        file: 'proxy/sales/order-transition.ts',
         from: "if (hasEnded(link) && order.status !== 'processed' && order.status !== 'refunded') return false;",
         to: 'if (version !== null) return true;',
       },
@@ -29,7 +29,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/announce.ts',
+        file: 'proxy/sales/order-transition.ts',
         from: 'topicsOf(link, next, row).flatMap(',
         to: "topicsOf(link, next, row).filter((topic) => link.order === null || topic === 'payment').flatMap(",
       },
@@ -40,9 +40,9 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/change.ts',
-        from: 'const saved = await runtime.store.saveLink(current, change, extra);',
-        to: 'const first = await runtime.store.saveLink(current, change, { ...extra, notices: [] }); const saved = (extra.notices ?? []).length === 0 ? first : await runtime.store.saveLink(first, {}, { notices: extra.notices ?? [] });',
+        file: 'proxy/sales/settle.ts',
+        from: 'const saved = await ports.store.saveLink(current, change, extra);',
+        to: 'const first = await ports.store.saveLink(current, change, { ...extra, notices: [] }); const saved = (extra.notices ?? []).length === 0 ? first : await ports.store.saveLink(first, {}, { notices: extra.notices ?? [] });',
       },
     ],
   },
@@ -62,7 +62,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/open-row.ts',
+        file: 'proxy/sales/create.ts',
         from: 'merchant.revision,',
         to: 'undefined,',
       },
@@ -73,7 +73,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'proxy/sales/cancel-order.ts',
+        file: 'proxy/sales/refresh.ts',
         from: "ports.memory.failpoint('cancel.sent');",
         to: "if (outcome.kind === 'broken') return sendCancel(ports, link, token, headers, deadline); ports.memory.failpoint('cancel.sent');",
       },
