@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { type App, type AppParts, startApp } from '../src/app/app.ts';
 import { loadConfig } from '../src/config/config.ts';
-import type { LoadedTables } from '../src/mapping/assemble.ts';
+import type { LoadedTables } from '../src/mapping/tables.ts';
 import { loadTables } from '../src/mapping/load.ts';
 import type { Profile } from '../src/sandbox/assumptions.ts';
 import type { Sandbox } from '../src/sandbox/server.ts';

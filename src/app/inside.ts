@@ -5,10 +5,7 @@ import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
 import { loadTables } from '../mapping/load.ts';
-import type { Tables } from '../mapping/tables.ts';
-import type { Clock } from '../proxy/clock.ts';
 import { type EvidenceSettings, startEvidence } from '../proxy/evidence/recorder.ts';
-import type { Failpoint } from '../proxy/failpoint.ts';
 import type { Admission } from '../proxy/http/admission.ts';
 import type { Log } from '../proxy/log.ts';
 import type { Ports } from '../proxy/ports.ts';
@@ -24,33 +21,8 @@ import { createVault } from '../proxy/vault.ts';
 import type { Sandbox, SandboxOptions } from '../sandbox/server.ts';
 import { version } from '../version.ts';
 import { openStore } from './open-store.ts';
-import { closeLeftovers, createPorts, secretKey, systemClock } from './ports.ts';
+import { type AppParts, closeLeftovers, createPorts, secretKey, systemClock } from './ports.ts';
 import { readTls } from './public.ts';
-import type { StartStep } from './welcome.ts';
-import type { joinWorkers } from './workers.ts';
-
-/** What a test may hand in instead of the real thing. */
-export interface AppParts {
-  clock?: Clock;
-  /** [0, 1): jitter of pauses. */
-  random?: () => number;
-  log?: Log;
-  /** Proved and compiled already, e.g. to watch which rows fire. */
-  tables?: Tables;
-  failpoint?: Failpoint;
-  /** In one of several processes of this host: tells the others this one's numbers, and knows theirs. */
-  joinWorkers?: typeof joinWorkers;
-  /** Told at the end of each step of the start. */
-  onStep?: (step: StartStep) => void;
-  /** The store can't be trusted any more. */
-  onFatal?: (error: PuenteError) => void;
-  /** Free bytes of the disk. */
-  free_bytes?: () => Promise<number>;
-  /** With the standard variables of OpenTelemetry; without it there is no telemetry. */
-  environment?: NodeJS.ProcessEnv;
-  /** Upper limit of the database in pages: a disk that is full. */
-  max_pages?: number;
-}
 
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 

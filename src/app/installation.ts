@@ -10,8 +10,16 @@ import { PuenteError } from '../error.ts';
 import { SOLE_OWNER } from '../ops/api/person.ts';
 import { surroundingFindings } from '../ops/doctor/checks.ts';
 import { offlineFindings, worstOf } from '../ops/doctor/doctor.ts';
-import { type Certificate, type Doors, doorFindings } from '../ops/doctor/doors.ts';
-import { type Finding, fine, found, type Installation, type SettingInForce } from '../ops/doctor/finding.ts';
+import { doorFindings } from '../ops/doctor/doors.ts';
+import {
+  type Certificate,
+  type Doors,
+  type Finding,
+  fine,
+  found,
+  type Installation,
+  type SettingInForce,
+} from '../ops/doctor/finding.ts';
 import { probeUpstream } from '../ops/doctor/probe.ts';
 import type { Clock } from '../proxy/clock.ts';
 import { examineServer } from '../store/postgres/upkeep.ts';

@@ -12,8 +12,7 @@ import { createVault, type Vault } from '../proxy/vault.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { type TransferNews, type TransferOutcome, transferStore } from '../store/transfer/transfer.ts';
 import { armedFailpoint } from './armed.ts';
-import type { AppParts } from './inside.ts';
-import { secretKey } from './ports.ts';
+import { type AppParts, secretKey } from './ports.ts';
 
 interface StoreParts {
   clock: Clock;

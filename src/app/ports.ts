@@ -3,8 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
+import type { PuenteError } from '../error.ts';
+import type { Tables } from '../mapping/tables.ts';
 import { type Clock, rememberingClock } from '../proxy/clock.ts';
 import type { Failpoint } from '../proxy/failpoint.ts';
+import type { Log } from '../proxy/log.ts';
 import { checkUrl } from '../proxy/notices/guard.ts';
 import { withoutCredentials } from '../proxy/notices/request.ts';
 import type { Ports } from '../proxy/ports.ts';
@@ -16,6 +19,8 @@ import { lost } from '../proxy/sales/recover.ts';
 import { changeLink } from '../proxy/sales/settle.ts';
 import { Secret } from '../proxy/secret.ts';
 import type { CoreSettings } from '../proxy/settings.ts';
+import type { StartStep } from './welcome.ts';
+import type { joinWorkers } from './workers.ts';
 
 /** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
 const MAX_LEFTOVERS = 10_000;
@@ -112,4 +117,27 @@ function coreSettings(config: Config): CoreSettings {
     safety: config.safety,
     sweep: { per_second: config.reconcile.sweep_per_second, age_ms: config.reconcile.sweep_age_ms },
   };
+}
+
+/** What a test may hand in instead of the real thing. */
+export interface AppParts {
+  clock?: Clock;
+  /** [0, 1): jitter of pauses. */
+  random?: () => number;
+  log?: Log;
+  /** Proved and compiled already, e.g. to watch which rows fire. */
+  tables?: Tables;
+  failpoint?: Failpoint;
+  /** In one of several processes of this host: tells the others this one's numbers, and knows theirs. */
+  joinWorkers?: typeof joinWorkers;
+  /** Told at the end of each step of the start. */
+  onStep?: (step: StartStep) => void;
+  /** The store can't be trusted any more. */
+  onFatal?: (error: PuenteError) => void;
+  /** Free bytes of the disk. */
+  free_bytes?: () => Promise<number>;
+  /** With the standard variables of OpenTelemetry; without it there is no telemetry. */
+  environment?: NodeJS.ProcessEnv;
+  /** Upper limit of the database in pages: a disk that is full. */
+  max_pages?: number;
 }

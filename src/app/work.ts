@@ -4,7 +4,7 @@ import { startBulkMoves } from '../ops/moves/bulk-run.ts';
 import { startJudging } from '../ops/readiness/days.ts';
 import { startSweep } from '../ops/reconcile/sweep.ts';
 import { startChores } from '../ops/upkeep/chores.ts';
-import { watchClock } from '../proxy/clock.ts';
+import { watchClock } from '../proxy/clock-watch.ts';
 import { createSender, type Sender } from '../proxy/notices/delivery.ts';
 import type { OutboundPolicy } from '../proxy/notices/guard.ts';
 import { type NotifierParts, startNotifier } from '../proxy/notices/notifier.ts';

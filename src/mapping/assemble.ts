@@ -1,45 +1,18 @@
 /** Puts proved documents together: the `Tables` that the stories in `proxy` use. */
+
 import type { Family } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { type Applied, type CompiledTable, compileTable, OTHER_SITE } from './compile.ts';
+import { describeRows } from './describe.ts';
 import { errorFinder, refusal, sourceRefusal } from './errors.ts';
 import { factsFinder, fieldFinder } from './fields.ts';
-import type { WrittenLimitation } from './limitations.ts';
 import { compareAnswers } from './match.ts';
 import { anyElement, contains, matchPath, type Path, printPath, propertyName } from './path.ts';
-import { describeRows } from './render.ts';
-import type { Row } from './row.ts';
-import type {
-  WrittenCarried,
-  WrittenErrors,
-  WrittenOperation,
-  WrittenSite,
-  WrittenStates,
-  WrittenTable,
-} from './schema.ts';
+import { flat } from './row.ts';
+import type { Documents, WrittenOperation, WrittenSite, WrittenTable } from './schema.ts';
 import { stateFinder } from './states.ts';
-import type { MappingContext, Operation, Tables, Translated } from './tables.ts';
-
-/** A written table and the file it stands in, relative to the directory. */
-export type Filed<Written> = Written & { file: string };
-
-/** Everything the directory says, in the shape of the grammar. */
-export interface Documents {
-  revision: string;
-  operations: WrittenOperation[];
-  carried: WrittenCarried[];
-  sites: WrittenSite[];
-  limitations: WrittenLimitation[];
-  tables: Filed<WrittenTable>[];
-  states: Filed<WrittenStates>[];
-  errors: Filed<WrittenErrors>[];
-}
-
-/** The tables with the documents they came from, for explain and the generated page. */
-export interface LoadedTables extends Tables {
-  documents: Documents;
-}
+import type { LoadedTables, MappingContext, Operation, Tables, Translated } from './tables.ts';
 
 /** Compiles documents that `check` has passed. */
 export function assemble(documents: Documents): LoadedTables {
@@ -145,11 +118,6 @@ function checked(table: CompiledTable, applied: Applied): Translated {
   const row = table.rows.find((one) => one.to && contains(anyElement(one.to), anyElement(path)));
   if (row?.verb === 'copy') throw refusal('invalid_property', propertyName(row.from), row.id);
   throw refusal('internal', `${table.name}: ${printPath(path)}`, row?.id);
-}
-
-/** Rows of lists are named by their last part: the list's own index is not known here. */
-function flat(rows: readonly Row[]): Row[] {
-  return rows.flatMap((row) => [row, ...flat(row.rows)]);
 }
 
 /** What the orders API calls a property, in the words of the legacy request that fills it. */

@@ -5,15 +5,13 @@ import { intentStates } from '../contract/legacy-point.ts';
 import { merchantOrderStates } from '../contract/merchant-orders.ts';
 import { orderStatuses } from '../contract/orders.ts';
 import { upstreamErrorCodes } from '../contract/upstream.ts';
-import type { Filed } from './assemble.ts';
-import type { Failure } from './check.ts';
 import { contextSchema } from './context.ts';
 import { contractOf, findIn, leavesOf, looseObjectsOf, type Shape, shapeOf } from './contracts.ts';
 import { converters } from './converters.ts';
 import { detailConverters, wantsDetail } from './errors.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
-import type { WrittenErrorRow, WrittenErrors, WrittenOperation, WrittenStates, WrittenTable } from './schema.ts';
+import type { Filed, WrittenErrorRow, WrittenErrors, WrittenOperation, WrittenStates, WrittenTable } from './schema.ts';
 import { UNKNOWN_STATUS } from './states.ts';
 
 /**
@@ -335,4 +333,12 @@ function checkErrorRow(table: Filed<WrittenErrors>, number: string, row: Written
 
 function unconditional(row: WrittenErrorRow): boolean {
   return row.says === undefined && row.property === undefined && row.with === undefined;
+}
+
+export interface Failure {
+  /** Relative to the directory of the tables. */
+  file: string;
+  /** As people count, from 1; null when the whole file is meant. */
+  row: string | null;
+  message: string;
 }

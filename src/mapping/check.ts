@@ -2,8 +2,8 @@
 
 import { type Family, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamErrorCodes, upstreamRoutes } from '../contract/upstream.ts';
-import { type Documents, type Filed, rowIds } from './assemble.ts';
-import { checkErrors, checkStates, checkTable } from './check-rows.ts';
+import { rowIds } from './assemble.ts';
+import { checkErrors, checkStates, checkTable, type Failure } from './check-rows.ts';
 import { OTHER_SITE } from './compile.ts';
 import { contextSchema } from './context.ts';
 import { contractOf, findIn, shapeOf } from './contracts.ts';
@@ -12,16 +12,8 @@ import { detailConverters } from './errors.ts';
 import { type LimitationCondition, markedInCode, type WrittenLimitation } from './limitations.ts';
 import { anyElement, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
-import type { WrittenOperation, WrittenTable } from './schema.ts';
+import type { Documents, Filed, WrittenOperation, WrittenTable } from './schema.ts';
 import { linkFamilies } from './states.ts';
-
-export interface Failure {
-  /** Relative to the directory of the tables. */
-  file: string;
-  /** As people count, from 1; null when the whole file is meant. */
-  row: string | null;
-  message: string;
-}
 
 /** Every proof that fails; empty when the tables hold. */
 export function check(documents: Documents): Failure[] {

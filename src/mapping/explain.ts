@@ -7,12 +7,11 @@ import { errorBody, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { askedAmount } from './amount.ts';
-import type { LoadedTables } from './assemble.ts';
+import { describeRows } from './describe.ts';
 import { matchPath } from './path.ts';
-import { describeRows, type RowWords } from './render.ts';
 import { rowsOf } from './row.ts';
 import type { WrittenTable } from './schema.ts';
-import type { Loss, MappingContext, Operation, Translated } from './tables.ts';
+import type { LoadedTables, Loss, MappingContext, Operation, RowWords, Translated } from './tables.ts';
 
 export interface Explanation {
   /** Null when Puente has no operation for the request: it is carried to the legacy upstream untouched. */

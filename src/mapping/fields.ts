@@ -1,27 +1,11 @@
 /** The source fields of an operation's request, row by row: what coverage counts, and what a till never sent. */
-import type { Documents } from './assemble.ts';
+
 import { OTHER_SITE } from './compile.ts';
 import { contractOf } from './contracts.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
 import { type Row, rowsOf, type Weight, wholeRows } from './row.ts';
-import type { WrittenTable } from './schema.ts';
-import type { Loss, Operation, RowFacts, Tables } from './tables.ts';
-
-/** A field of the legacy request, as one row sees it; several rows may see the same field. */
-export interface SourceField {
-  /** `table#row`, as in what fired. */
-  row: string;
-  table: string;
-  /** `body.items[].title`, `headers.x-ttl-store-preference`: any element as `[]`. */
-  field: string;
-  path: Path;
-  /** The row fires only for a call that has the field; otherwise only the request itself tells whether it was there. */
-  proves: boolean;
-  /** The row fires only when it has something against the field; where it doesn't, the field is as it should be. */
-  quiet: boolean;
-  /** The row may refuse a call for the field's sake. */
-  refuses: boolean;
-}
+import type { Documents, WrittenTable } from './schema.ts';
+import type { Loss, Operation, RowFacts, SourceField, Tables } from './tables.ts';
 
 type TablesOf = Pick<Documents, 'tables' | 'sites'>;
 

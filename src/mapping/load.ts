@@ -6,10 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { z } from 'zod';
 import { PuenteError } from '../error.ts';
-import { assemble, type Documents, type LoadedTables } from './assemble.ts';
-import { check, type Failure, printFailures } from './check.ts';
+import { assemble } from './assemble.ts';
+import { check, printFailures } from './check.ts';
+import type { Failure } from './check-rows.ts';
 import { limitationsFile } from './limitations.ts';
-import { errorsTable, fieldTable, operationsFile, sitesFile, statesTable } from './schema.ts';
+import { type Documents, errorsTable, fieldTable, operationsFile, sitesFile, statesTable } from './schema.ts';
+import type { LoadedTables } from './tables.ts';
 
 /**
  * The compiled tables of a directory: `operations.yaml`, `sites.yaml` and one folder per family.

@@ -1,8 +1,8 @@
 /** Compares a legacy answer with the one made of the orders side, field by field, by the matchers that the rows of its table name. */
 import { decimalOf } from '../contract/legacy-amount.ts';
-import type { Documents } from './assemble.ts';
 import { type Path, printPath, reader } from './path.ts';
 import { type Matcher, type Row, rowsOf } from './row.ts';
+import type { Documents } from './schema.ts';
 import { type ComparedField, OTHERS, type Tables } from './tables.ts';
 
 /** The comparison of every operation that is read on both sides; any other operation has nothing to compare. */

@@ -1,13 +1,15 @@
 /** The generated page `mappings/README.md`: every operation, row, state and error of the tables, with its reason. */
+
 import { type Family, legacyError } from '../contract/legacy-errors.ts';
-import type { Documents, LoadedTables } from './assemble.ts';
 import { contextSchema } from './context.ts';
 import { converters } from './converters.ts';
+import { sourceText, targetText } from './describe.ts';
 import { detailConverters } from './errors.ts';
 import type { Counted, LimitationCondition, WrittenLimitation } from './limitations.ts';
 import { printPath } from './path.ts';
-import { type Row, rowsOf } from './row.ts';
+import { flat, type Row, rowsOf } from './row.ts';
 import type { WrittenErrorRow, WrittenTable } from './schema.ts';
+import type { LoadedTables } from './tables.ts';
 
 /** @returns markdown; the same tables give the same text. */
 export function renderReadme(tables: LoadedTables): string {
@@ -89,29 +91,6 @@ function policyText(unknown: NonNullable<WrittenTable['unknown']>): string {
   return Object.entries(unknown)
     .map(([site, policy]) => `${site === 'elsewhere' ? 'elsewhere' : `at ${site}`} ${policy}`)
     .join(', ');
-}
-
-function flat(rows: readonly Row[]): Row[] {
-  return rows.flatMap((row) => [row, ...flat(row.rows)]);
-}
-
-/** What the row takes, as one phrase; explain uses it as well. */
-export function sourceText(row: Row): string {
-  const from = `\`${printPath(row.from)}\``;
-  const reads = row.reads.map((path) => `\`${printPath(path)}\``).join(', ');
-  const beside = reads === '' ? '' : ` (reads ${reads})`;
-  if (row.verb === 'const') return `constant \`${JSON.stringify(row.constant)}\``;
-  if (row.verb === 'context') return `context ${from}${beside}`;
-  if (row.verb === 'drop') return `drop ${from}${row.policy === null ? '' : `, ${row.policy}`}`;
-  return `${row.verb === 'each' ? 'each ' : ''}${from}${beside}`;
-}
-
-/** Where the row writes, and how. */
-export function targetText(row: Row): string {
-  const to = row.to === null ? '–' : `\`${printPath(row.to)}\``;
-  const converter = row.converter === null ? '' : ` by \`${row.converter}\``;
-  const otherwise = row.otherwise === null ? '' : `, otherwise \`${JSON.stringify(row.otherwise.value)}\``;
-  return `${to}${converter}${otherwise}`;
 }
 
 /** The reason, and what is said of the row beside: its weight in the loss ledger, the advice, and how double reads compare it. */
@@ -277,60 +256,4 @@ function conditionText(condition: LimitationCondition): string {
 
 function anyOf(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(' or ');
-}
-
-// Rows of tables in words, for people who follow one call.
-
-export interface RowWords {
-  /** `table#row`. */
-  row: string;
-  /** From where to where. */
-  says: string;
-  why: string;
-}
-
-/** What `says` is made of, for whoever says it in another language. */
-export interface RowParts {
-  verb: Row['verb'];
-  /** A path, the name of a fact of the context, or a constant as JSON. */
-  source: string;
-  /** Paths beside the source; null for none. */
-  reads: string | null;
-  policy: Row['policy'];
-  target: string | null;
-  converter: string | null;
-  /** As JSON. */
-  otherwise: string | null;
-}
-
-export interface RowDescription extends RowWords {
-  parts: RowParts;
-}
-
-/** The rows with these ids, in their order; an id of another revision of the tables is left out. */
-export function describeRows(documents: Pick<Documents, 'tables'>, fired: readonly string[]): RowDescription[] {
-  const rows = documents.tables.flatMap((table) => flatRows(rowsOf(table.table, table.rows)));
-  return fired.flatMap((id) => {
-    const row = rows.find((one) => one.id === id);
-    if (row === undefined) return [];
-    const says = `${sourceText(row)} → ${targetText(row)}`.replaceAll('`', '');
-    return [{ row: id, says, why: row.why, parts: partsOf(row) }];
-  });
-}
-
-/** What a drop compares its source with is its converter's business. */
-function partsOf({ verb, from, constant, reads, policy, to, converter, otherwise }: Row): RowParts {
-  return {
-    verb,
-    source: verb === 'const' ? JSON.stringify(constant) : printPath(from),
-    reads: verb === 'drop' || reads.length === 0 ? null : reads.map((path) => printPath(path)).join(', '),
-    policy,
-    target: to === null ? null : printPath(to),
-    converter,
-    otherwise: otherwise === null ? null : JSON.stringify(otherwise.value),
-  };
-}
-
-function flatRows(rows: readonly Row[]): Row[] {
-  return rows.flatMap((row) => [row, ...flat(row.rows)]);
 }

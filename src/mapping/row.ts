@@ -165,3 +165,8 @@ export function wholeRows(rows: readonly Row[], from: Path = [], to: Path = []):
     return [whole, ...wholeRows(row.rows, [...whole.from, '[]'], [...(whole.to ?? []), '[]'])];
   });
 }
+
+/** Rows with those of their lists, which are named by their last part: the list's own index is not known here. */
+export function flat(rows: readonly Row[]): Row[] {
+  return rows.flatMap((row) => [row, ...flat(row.rows)]);
+}

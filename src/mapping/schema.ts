@@ -1,6 +1,7 @@
 /** The grammar of the table files: what a YAML file may say. */
 import { z } from 'zod';
 import { families } from '../contract/legacy-errors.ts';
+import type { WrittenLimitation } from './limitations.ts';
 import { policies, why, writtenRow } from './row.ts';
 
 const name = z.string().regex(/^[a-z][a-z0-9_.]*$/);
@@ -131,3 +132,18 @@ export const sitesFile = z.strictObject({
   ),
 });
 export type WrittenSite = z.infer<typeof sitesFile>['sites'][number];
+
+/** Everything the directory says, in the shape of the grammar. */
+export interface Documents {
+  revision: string;
+  operations: WrittenOperation[];
+  carried: WrittenCarried[];
+  sites: WrittenSite[];
+  limitations: WrittenLimitation[];
+  tables: Filed<WrittenTable>[];
+  states: Filed<WrittenStates>[];
+  errors: Filed<WrittenErrors>[];
+}
+
+/** A written table and the file it stands in, relative to the directory. */
+export type Filed<Written> = Written & { file: string };

@@ -1,10 +1,26 @@
 /** What the compiled mapping tables offer to the stories in `proxy`. */
 import type { Family, LegacyErrorName } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
-import type { SourceField } from './fields.ts';
 import type { Counted } from './limitations.ts';
-import type { RowDescription } from './render.ts';
-import type { NoticeTopic } from './schema.ts';
+import type { Path } from './path.ts';
+import type { Row } from './row.ts';
+import type { Documents, NoticeTopic } from './schema.ts';
+
+/** A field of the legacy request, as one row sees it; several rows may see the same field. */
+export interface SourceField {
+  /** `table#row`, as in what fired. */
+  row: string;
+  table: string;
+  /** `body.items[].title`, `headers.x-ttl-store-preference`: any element as `[]`. */
+  field: string;
+  path: Path;
+  /** The row fires only for a call that has the field; otherwise only the request itself tells whether it was there. */
+  proves: boolean;
+  /** The row fires only when it has something against the field; where it doesn't, the field is as it should be. */
+  quiet: boolean;
+  /** The row may refuse a call for the field's sake. */
+  refuses: boolean;
+}
 
 /** One legacy call that Puente understands; a row of `mappings/operations.yaml`. */
 export interface Operation {
@@ -187,4 +203,35 @@ export interface Tables {
   describe(fired: readonly string[]): RowDescription[];
   /** @param body the parsed upstream error body, in whatever envelope. */
   error(family: Family, call: UpstreamCallName, status: number, body: unknown, context: MappingContext): ErrorRow;
+}
+
+export interface RowWords {
+  /** `table#row`. */
+  row: string;
+  /** From where to where. */
+  says: string;
+  why: string;
+}
+
+/** What `says` is made of, for whoever says it in another language. */
+export interface RowParts {
+  verb: Row['verb'];
+  /** A path, the name of a fact of the context, or a constant as JSON. */
+  source: string;
+  /** Paths beside the source; null for none. */
+  reads: string | null;
+  policy: Row['policy'];
+  target: string | null;
+  converter: string | null;
+  /** As JSON. */
+  otherwise: string | null;
+}
+
+export interface RowDescription extends RowWords {
+  parts: RowParts;
+}
+
+/** The tables with the documents they came from, for explain and the generated page. */
+export interface LoadedTables extends Tables {
+  documents: Documents;
 }

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
-import { type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
+import { type AuditLine, type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
 import type { Ports } from '../proxy/ports.ts';
-import type { AuditLine, Store } from '../proxy/store.ts';
+import type { Store } from '../proxy/store.ts';
 import { BY_ITSELF } from './api/person.ts';
 
 const DEFAULT_LIMIT = 50;

@@ -1,7 +1,6 @@
 /** The audit chain: every line's hash covers the line before it, so that a changed or missing line shows (P16). */
 import { createHash } from 'node:crypto';
 import { say } from '../locales/sentences.ts';
-import type { AuditLine } from './store.ts';
 
 /** What the first line is chained to. */
 export const AUDIT_GENESIS = '0'.repeat(64);
@@ -109,3 +108,23 @@ export const auditActions = [
   'erase',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
+
+/** An audit line before it is chained; `who` is the name on the ops token, or `puente` for its own decisions. */
+export interface AuditEntry {
+  at: number;
+  who: string;
+  action: AuditAction;
+  /** A merchant id or a legacy id. */
+  subject: string;
+  reason: string;
+  /** Facts before and after; never a secret. */
+  detail: Record<string, unknown>;
+}
+
+/** Lines of older builds may name an action that there is no more. */
+export interface AuditLine extends Omit<AuditEntry, 'action'> {
+  action: string;
+  sequence: number;
+  /** SHA-256 over the previous hash and this line's canonical JSON, hex. */
+  hash: string;
+}

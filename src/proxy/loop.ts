@@ -1,11 +1,7 @@
 /** A loop over due work: polls the store, works on a bounded number of items at once, never twice on one at a time. */
 
-import { openDraft } from './evidence/exchange.ts';
-import { forExchange } from './evidence/noting.ts';
 import type { Log, LogFields } from './log.ts';
 import { createPassing } from './lru.ts';
-import type { Ports } from './ports.ts';
-import type { Telemetry, Worked } from './telemetry/telemetry.ts';
 
 export interface Loop {
   /** There may be work now: don't wait for the next poll. */
@@ -106,36 +102,3 @@ function describe(error: unknown): string {
 
 // Work that no till waits for, done for a draft of its own: its log lines and its upstream calls are known by the
 // sale.
-
-/**
- * Runs the work with ports of its own, and tells of it when it has asked upstream or come to an end.
- * @param work resolves with how it came out; null when there was nothing to do.
- * @throws what the work throws.
- */
-export async function workOn(
-  ports: Ports,
-  telemetry: Telemetry | null,
-  about: Pick<Worked, 'name' | 'legacy_id' | 'merchant_id'>,
-  work: (ports: Ports) => Promise<string | null>,
-): Promise<void> {
-  const at = ports.clock.now();
-  const draft = openDraft(performance.now());
-  draft.legacy_id = about.legacy_id;
-  let outcome: string | null = 'failed';
-  try {
-    outcome = await work(forExchange(ports, draft));
-  } finally {
-    if (telemetry !== null && (outcome !== null || draft.upstream.length > 0)) {
-      telemetry.worked({
-        ...about,
-        at,
-        duration_ms: performance.now() - draft.started_tick_ms,
-        legacy_id: draft.legacy_id,
-        // What an event only claims counts for nobody; one that found its sale has named its merchant.
-        merchant_id: draft.legacy_id === null ? null : about.merchant_id,
-        upstream: [...draft.upstream],
-        outcome: outcome ?? 'done',
-      });
-    }
-  }
-}

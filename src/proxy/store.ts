@@ -1,10 +1,10 @@
 /** What Puente remembers, as an interface that any engine can keep: each method is one whole transaction. */
 
-import type { AuditAction } from './audit.ts';
-import type { Refund, RefundChange } from './payments/refund-decisions.ts';
+import type { AuditEntry, AuditLine } from './audit.ts';
 import type { DeliveryStore } from './records/delivery.ts';
 import type { EvidenceStore } from './records/evidence.ts';
-import type { NewNotice, NoticeStore } from './records/notices.ts';
+import type { InboxEvent, NewEvent, NewNotice, NoticeStore } from './records/notices.ts';
+import type { Refund, RefundChange } from './records/refunds.ts';
 import type { LegacySale, RoutingStore } from './records/routing.ts';
 import type { UpkeepStore } from './records/upkeep.ts';
 import type { AcceptedToken, Merchant, MerchantWithToken } from './routing/merchant.ts';
@@ -28,51 +28,12 @@ export interface Met {
 /** What `openLink`'s decision makes of a create: a new sale, a retry of `link`, or one that `link` is in the way of. */
 export type Opening = { kind: 'open' } | { kind: 'join' | 'busy'; link: Link } | { kind: 'unwanted' };
 
-/** An audit line before it is chained; `who` is the name on the ops token, or `puente` for its own decisions. */
-export interface AuditEntry {
-  at: number;
-  who: string;
-  action: AuditAction;
-  /** A merchant id or a legacy id. */
-  subject: string;
-  reason: string;
-  /** Facts before and after; never a secret. */
-  detail: Record<string, unknown>;
-}
-
-/** Lines of older builds may name an action that there is no more. */
-export interface AuditLine extends Omit<AuditEntry, 'action'> {
-  action: string;
-  sequence: number;
-  /** SHA-256 over the previous hash and this line's canonical JSON, hex. */
-  hash: string;
-}
-
 /** What is committed together with a change of a link. */
 export interface LinkExtra {
   notices?: NewNotice[];
   audit?: AuditEntry;
   /** Parked events of its reference are pending again, as they are when a link learns its order id. */
   recall_events?: boolean;
-}
-
-/** An event as it came in, before anything is done with it. */
-export interface NewEvent {
-  received_at: number;
-  order_id: string | null;
-  reference: string | null;
-  user_id: string | null;
-  verified: boolean;
-  /** What was announced, for the log: action or status. */
-  action: string;
-}
-
-export interface InboxEvent extends NewEvent {
-  sequence: number;
-  /** `pending`: to be read; `parked`: no link matches yet; `done`; `expired`: parked for too long. */
-  state: 'pending' | 'parked' | 'done' | 'expired';
-  attempts: number;
-  next_attempt_at: number;
 }
 
 export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, RoutingStore, UpkeepStore {

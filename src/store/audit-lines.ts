@@ -1,7 +1,8 @@
 /** The audit as it is read; the writer chains and writes each line inside the unit that it belongs to. */
 
 import { PuenteError } from '../error.ts';
-import type { AuditLine, Store } from '../proxy/store.ts';
+import type { AuditLine } from '../proxy/audit.ts';
+import type { Store } from '../proxy/store.ts';
 import { filteredReads, type Reader, type Writer, whereOf } from './engine.ts';
 
 export function auditMethods(

@@ -3,8 +3,9 @@
 import { PuenteError } from '../error.ts';
 import type { Failure } from '../locales/sentences/storage.ts';
 import { say } from '../locales/sentences.ts';
+import type { AuditEntry } from '../proxy/audit.ts';
 import type { OpenCount } from '../proxy/records/routing.ts';
-import type { AuditEntry, Store } from '../proxy/store.ts';
+import type { Store } from '../proxy/store.ts';
 import { LIVE } from './columns.ts';
 import { HOLDING, type WriteName } from './writes.ts';
 

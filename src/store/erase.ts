@@ -3,8 +3,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
+import type { AuditEntry } from '../proxy/audit.ts';
 import type { Holdings, OpenWork, UpkeepStore } from '../proxy/records/upkeep.ts';
-import type { AuditEntry } from '../proxy/store.ts';
 import { LIVE } from './columns.ts';
 import type { Read, Reader, Step, Unit, Writer } from './engine.ts';
 import { merchantLock } from './locks.ts';

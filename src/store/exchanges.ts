@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
-import type { CapturedMessages } from '../proxy/evidence/exchange.ts';
+import type { CapturedMessages } from '../proxy/evidence/redact.ts';
 import type { CallSeen, ExchangeFilter, RecordedExchange, StoredExchange } from '../proxy/records/evidence.ts';
 import type { Store } from '../proxy/store.ts';
 import { filteredReads, type Reader, type Step, type Value, type Writer, whereOf } from './engine.ts';

@@ -1,7 +1,7 @@
 /** Refunds: a row before the call, one open refund of a payment at a time. */
 
 import { PuenteError } from '../error.ts';
-import type { Refund, RefundChange } from '../proxy/payments/refund-decisions.ts';
+import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
 import type { Store } from '../proxy/store.ts';
 import type { Reader, Writer } from './engine.ts';
 

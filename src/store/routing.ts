@@ -1,6 +1,7 @@
 /** What moving merchants needs: sales on legacy, proposed moves and bulk moves. */
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
+import type { AuditEntry } from '../proxy/audit.ts';
 import {
   type BulkMove,
   LATE_EFFECT_MS,
@@ -8,7 +9,7 @@ import {
   type LegacySaleChange,
   type Proposal,
 } from '../proxy/records/routing.ts';
-import type { AuditEntry, Store } from '../proxy/store.ts';
+import type { Store } from '../proxy/store.ts';
 import { filteredReads, type Reader, type Step, type Unit, type Value, type Writer, whereOf } from './engine.ts';
 import { rowLock } from './locks.ts';
 import { HOLDING } from './writes.ts';

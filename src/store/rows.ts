@@ -1,6 +1,6 @@
 /** Rows of the tables, and how they become what the core knows. */
 import { parseJson, stringifyJson } from '../contract/json.ts';
-import type { Notice } from '../proxy/records/notices.ts';
+import type { InboxEvent, Notice } from '../proxy/records/notices.ts';
 import {
   type AcceptedToken,
   type Merchant,
@@ -8,7 +8,6 @@ import {
   merchantSettings,
 } from '../proxy/routing/merchant.ts';
 import type { HeldFields, Link } from '../proxy/sales/link.ts';
-import type { InboxEvent } from '../proxy/store.ts';
 import type { Value } from './engine.ts';
 
 export interface LinkRow extends Omit<Link, 'held' | 'order'> {

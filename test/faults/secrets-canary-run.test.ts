@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';
 import { opsRoutes } from '../../src/ops/api/api.ts';
-import { reportParts } from '../../src/ops/report/csv.ts';
+import { reportParts } from '../../src/ops/report/report.ts';
 import { createLog } from '../../src/proxy/telemetry/log.ts';
 import {
   type Answer,

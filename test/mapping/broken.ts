@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, expect } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
-import type { Documents } from '../../src/mapping/assemble.ts';
+import type { Documents } from '../../src/mapping/schema.ts';
 import { check, printFailures } from '../../src/mapping/check.ts';
 import { loadTables, readDocuments } from '../../src/mapping/load.ts';
 import { tablesDirectory } from './kit.ts';

@@ -1,7 +1,6 @@
 /** Where the tables are, and one operation of them by name. */
 import { fileURLToPath } from 'node:url';
-import type { LoadedTables } from '../../src/mapping/assemble.ts';
-import type { Operation } from '../../src/mapping/tables.ts';
+import type { LoadedTables, Operation } from '../../src/mapping/tables.ts';
 
 export const tablesDirectory = fileURLToPath(new URL('../../mappings', import.meta.url));
 

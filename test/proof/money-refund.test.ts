@@ -5,7 +5,7 @@ import { PuenteError } from '../../src/error.ts';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
 import { refused } from '../../src/proxy/http/legacy-answer.ts';
 import { type Made, makeRefund, tellRefund } from '../../src/proxy/payments/make-refund.ts';
-import type { Refund } from '../../src/proxy/payments/refund-decisions.ts';
+import type { Refund } from '../../src/proxy/records/refunds.ts';
 import { hasDoubt, lookAtOrder, mayRepeat } from '../../src/proxy/payments/refund-recovery.ts';
 import { LATE_EFFECT_MS } from '../../src/proxy/records/routing.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';

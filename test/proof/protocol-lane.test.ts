@@ -2,14 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';
 import type { LegacySale } from '../../src/proxy/records/routing.ts';
-import {
-  chooseLane,
-  hasOwnWork,
-  isStillOnOrders,
-  isUnitOnOrders,
-  type Lane,
-  type Named,
-} from '../../src/proxy/routing/lane.ts';
+import { chooseLane, hasOwnWork, isStillOnOrders, isUnitOnOrders, type Lane } from '../../src/proxy/routing/lane.ts';
+import type { Named } from '../../src/proxy/routing/named.ts';
 import type { MerchantSettings, Stage } from '../../src/proxy/routing/merchant.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { Secret } from '../../src/proxy/secret.ts';

@@ -2,19 +2,18 @@
 import { Router } from 'express';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Log } from '../../proxy/log.ts';
 import { version } from '../../version.ts';
 import { createFleet } from '../fleet/fleet.ts';
-import { createSessions, createSignIn, membersOf, type Sessions, type SignIn } from './access.ts';
+import { createSessions, createSignIn, membersOf } from './access.ts';
 import { captureRoutes, differencesRoutes, evidenceRoutes, readinessRoutes, registerRoutes } from './evidence.ts';
 import { auditRoutes, fleetRoutes, incidentRoutes } from './fleet.ts';
 import { eraseRoutes, merchantRoutes } from './merchants.ts';
 import { brownoutRoutes, moveRoutes, safetyRoutes, stageRoutes } from './moves.ts';
 import { noticeRoutes } from './notices.ts';
 import { openApiRoute } from './openapi.ts';
+import type { OpsApi, OpsDoor } from './parts.ts';
 import { reportRoutes } from './report.ts';
-import { type OpsParts, type OpsRoute, opsRouter, type Person, runRow } from './router.ts';
-import type { OpsDoor } from './server.ts';
+import { type OpsParts, type OpsRoute, opsRouter, runRow } from './router.ts';
 import { isStreamed } from './stream.ts';
 import { traceRoutes } from './trace.ts';
 import { backupRoutes, doctorRoutes, reconcileRoutes } from './upkeep.ts';
@@ -61,32 +60,6 @@ export function operatorsRouter(door: OpsDoor): Router {
 }
 
 // The ops API for whoever lives in the same process, such as the console: the same rows, roles, schemas and refusals.
-
-/** Names a row as the API's own page does: `GET /api/merchants/:id`. */
-export type RowName = `${OpsRoute['method']} /api/${string}`;
-
-export interface Asked {
-  path?: Record<string, string>;
-  query?: Record<string, unknown>;
-  body?: unknown;
-  signal?: AbortSignal;
-}
-
-export interface OpsApi {
-  /**
-   * Runs a row for a person. The answer is what a client reads of the JSON, in the form that the row's schema says.
-   * @throws PuenteError as the API refuses. @throws TypeError for a row that there is not.
-   */
-  ask(person: Person, row: RowName, asked?: Asked): Promise<unknown>;
-}
-
-/** What the console is handed: the API, and who is who. */
-export interface ConsoleParts {
-  api: OpsApi;
-  signIn: Pick<SignIn, 'memberOf'>;
-  sessions: Sessions;
-  log: Log;
-}
 
 export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi {
   const named = new Map(rows.map((row) => [`${row.method} ${row.path}`, row]));

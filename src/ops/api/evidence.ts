@@ -25,7 +25,8 @@ import {
 import { viewReadiness } from '../readiness/readiness.ts';
 import { findingCodes } from '../readiness/verdict.ts';
 import { said } from './errors.ts';
-import { type OpsRoute, opsRoute, parsed, type Streamed, streamed } from './router.ts';
+import { type OpsRoute, opsRoute, parsed, streamed } from './router.ts';
+import type { Streamed } from './stream.ts';
 
 const loss = z.object({
   merchant_id: z.string(),

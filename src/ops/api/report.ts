@@ -14,7 +14,8 @@ import { askOf, type LossLine, type ReportQuery, reportQuery } from '../report/r
 import { adviceFor } from '../report/sections.ts';
 import { said } from './errors.ts';
 import { incidentLine } from './fleet.ts';
-import { type OpsRoute, opsRoute, type Streamed, streamed } from './router.ts';
+import { type OpsRoute, opsRoute, streamed } from './router.ts';
+import type { Streamed } from './stream.ts';
 
 /** Exchanges read at once for a streamed file. */
 const PAGE = 1_000;

@@ -10,7 +10,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { ReportFacts } from '../report/gather.ts';
 import type { SignIn } from './access.ts';
 import { isEnough, type Person, type Role } from './person.ts';
-import { isStreamed, sendStream, untilGone } from './stream.ts';
+import { isStreamed, type Streamed, sendStream, untilGone } from './stream.ts';
 
 export type { Person, Role } from './person.ts';
 
@@ -25,14 +25,6 @@ export interface OpsParts {
   installation: Installation;
   /** The board's one read, shared by all who look. */
   fleet: Fleet;
-}
-
-/** An answer that is not one JSON value: written in parts as they are made, never gathered in memory. */
-export interface Streamed {
-  content_type: string;
-  /** Offered to a browser as the file's name; null shows it in place. */
-  file_name: string | null;
-  parts: AsyncIterable<string>;
 }
 
 export interface OpsCall {

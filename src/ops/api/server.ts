@@ -1,28 +1,13 @@
 /** The ops door: health and metrics; and the API and console of operators, which are loaded once the process is ready. */
 import type { ServerResponse } from 'node:http';
-import express, { type Express, type RequestHandler } from 'express';
+import express, { type Express } from 'express';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Admission } from '../../proxy/http/admission.ts';
 import { type LoadedLate, loadedLate } from '../../proxy/http/loaded-late.ts';
-import type { Metrics } from '../../proxy/telemetry/metrics.ts';
 import { version } from '../../version.ts';
-import { doorGuard, GUARD_HEADERS, type OpsTokens, sameOriginOnly } from './access.ts';
-import type { ConsoleParts } from './api.ts';
+import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './access.ts';
 import { tellError } from './errors.ts';
-import type { OpsParts } from './router.ts';
-
-export interface OpsDoor extends Omit<OpsParts, 'fleet'> {
-  people: OpsTokens;
-  /** Host names under which operators reach the door, beside `localhost` and IP addresses. */
-  hosts: readonly string[];
-  metrics: Metrics;
-  admission: Pick<Admission, 'level' | 'callsUnderWay'>;
-  /** Makes the pages for people; without it the door is for programs alone. */
-  console?: (parts: ConsoleParts) => RequestHandler;
-  /** False while starting or stopping: `/readyz` answers 503. */
-  ready(): boolean;
-}
+import type { OpsDoor } from './parts.ts';
 
 /** Tells that the head of a request would leave a guess, in the shape of every refusal here. */
 export function refuseOpsHead(response: ServerResponse): void {

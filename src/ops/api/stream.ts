@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import type { Log } from '../../proxy/log.ts';
-import type { Streamed } from './router.ts';
 
 /** Whether `run` has marked its answer with `streamed()`. */
 export function isStreamed(answer: unknown): answer is Streamed & { streamed: true } {
@@ -65,4 +64,12 @@ function safeName(name: string): string {
     .replace(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[.-]+/, '')
     .slice(0, 100);
+}
+
+/** An answer that is not one JSON value: written in parts as they are made, never gathered in memory. */
+export interface Streamed {
+  content_type: string;
+  /** Offered to a browser as the file's name; null shows it in place. */
+  file_name: string | null;
+  parts: AsyncIterable<string>;
 }

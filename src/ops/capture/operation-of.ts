@@ -2,7 +2,8 @@
 
 import { readQuery } from '../../contract/legacy-body.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
-import type { CapturedMessages, Exchange, ShadowTask } from '../../proxy/evidence/exchange.ts';
+import type { Exchange, ShadowTask } from '../../proxy/evidence/exchange.ts';
+import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import type { askedOf, ShadowTools } from '../../proxy/shadow/shadow.ts';
 
 export interface Match {

@@ -7,7 +7,7 @@ import { type UpstreamCallName, upstreamRoutes } from '../../contract/upstream.t
 import { PuenteError } from '../../error.ts';
 import { askedAmount, minorUnits } from '../../mapping/amount.ts';
 import type { MappingContext, Translated } from '../../mapping/tables.ts';
-import type { CapturedMessages } from '../../proxy/evidence/exchange.ts';
+import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import { referenceOf } from '../../proxy/qr/held-body.ts';
 import { type Change, changeOf, changesIn, lossChanges } from './changes.ts';
 import type { Again } from './operation-of.ts';

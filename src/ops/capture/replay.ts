@@ -1,5 +1,6 @@
 /** Table time travel: what the tables would do with captured calls, against what was done when the calls came. */
-import type { CapturedMessages, Exchange, ShadowFinding, ShadowTask } from '../../proxy/evidence/exchange.ts';
+import type { Exchange, ShadowFinding, ShadowTask } from '../../proxy/evidence/exchange.ts';
+import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import { Secret } from '../../proxy/secret.ts';
 import { askedOf, hasShadow, shadowOf } from '../../proxy/shadow/shadow.ts';
 import { type Change, type ChangeGroup, changeOf, changesIn, createChangeGroups, lossChanges } from './changes.ts';

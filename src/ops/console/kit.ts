@@ -6,8 +6,8 @@ import type { PuenteError } from '../../error.ts';
 import { loadWords } from '../../locales/load.ts';
 import { type Part, partsOf, writtenPart } from '../../locales/says.ts';
 import { type Language, languages, type Words } from '../../locales/words.ts';
-import type { Asked, ConsoleParts, RowName } from '../api/api.ts';
 import type { Said } from '../api/errors.ts';
+import type { Asked, ConsoleParts, RowName } from '../api/parts.ts';
 import type { Person } from '../api/router.ts';
 import { type ConsoleFiles, consoleFiles } from './files.ts';
 

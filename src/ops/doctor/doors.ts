@@ -1,34 +1,6 @@
 /** What the doctor says of the doors: how they are reached, their certificate, and who may enter. */
-import { isEnough, type Person } from '../api/person.ts';
-import { durationText, type Finding, fine, found } from './finding.ts';
-
-/** What the settings say, and the certificate as it lies on the disk now. */
-export interface Doors {
-  is_sandbox: boolean;
-  public: {
-    /** `public.url`; null when it is not set. */
-    url: string | null;
-    /** Address and port. */
-    listens_on: string;
-    /** Nobody but this machine reaches it. */
-    is_loopback: boolean;
-  };
-  /** Null: plain HTTP. */
-  certificate: Certificate | null;
-  ops: {
-    /** The one of `ops.token` too; empty when nobody may enter. */
-    people: (Person & { expires_at: number | null })[];
-    second_approver: boolean;
-  };
-}
-
-export interface Certificate {
-  file: string;
-  /** Host names that it is for. */
-  names: string[];
-  /** Epoch ms; null when it can't be read. */
-  until: number | null;
-}
+import { isEnough } from '../api/person.ts';
+import { type Doors, durationText, type Finding, fine, found } from './finding.ts';
 
 /** Making and spreading a new one takes people a while. */
 const CERTIFICATE_WARNING_MS = 21 * 86_400_000;

@@ -1,6 +1,7 @@
 /** What the doctor finds: one sentence, how bad it is, and the repair. */
+
+import type { Person } from '../api/person.ts';
 import type { Assumption } from '../report/report.ts';
-import type { Doors } from './doors.ts';
 
 /** `problem`: money or data is at risk now. `warning`: it will be, or a promise is weaker. `note`: worth knowing. */
 export const findingLevels = ['ok', 'note', 'warning', 'problem'] as const;
@@ -96,4 +97,32 @@ export interface Installation {
   /** Null: no schedule. */
   backup_every_ms: number | null;
   backup_directory: string;
+}
+
+/** What the settings say, and the certificate as it lies on the disk now. */
+export interface Doors {
+  is_sandbox: boolean;
+  public: {
+    /** `public.url`; null when it is not set. */
+    url: string | null;
+    /** Address and port. */
+    listens_on: string;
+    /** Nobody but this machine reaches it. */
+    is_loopback: boolean;
+  };
+  /** Null: plain HTTP. */
+  certificate: Certificate | null;
+  ops: {
+    /** The one of `ops.token` too; empty when nobody may enter. */
+    people: (Person & { expires_at: number | null })[];
+    second_approver: boolean;
+  };
+}
+
+export interface Certificate {
+  file: string;
+  /** Host names that it is for. */
+  names: string[];
+  /** Epoch ms; null when it can't be read. */
+  until: number | null;
 }

@@ -1,8 +1,9 @@
 /** The whole fleet at a glance: one read of it is shared by everybody who looks, so that many viewers cost what one does. */
 
 import { INTENT_ID } from '../../contract/identifiers.ts';
+import type { AuditLine } from '../../proxy/audit.ts';
 import type { Ports } from '../../proxy/ports.ts';
-import type { AuditLine, Store } from '../../proxy/store.ts';
+import type { Store } from '../../proxy/store.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { knownMerchants } from '../merchants.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';

@@ -1,9 +1,9 @@
 /** A move judged on what the store knows, refused with what is missing, or written with the evidence in its audit line. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Ports } from '../../proxy/ports.ts';
 import type { Merchant, MerchantSettings } from '../../proxy/routing/merchant.ts';
-import type { AuditEntry } from '../../proxy/store.ts';
 import type { Person } from '../api/person.ts';
 import { type MerchantView, merchantToChange, merchantView } from '../merchants.ts';
 import { type Judgement, judgeMove } from './judge.ts';

@@ -3,10 +3,9 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { AuditAction } from '../../proxy/audit.ts';
+import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { Ports } from '../../proxy/ports.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
-import type { AuditEntry } from '../../proxy/store.ts';
 import { isEnough, type Person, reason } from '../api/person.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';

@@ -1,10 +1,10 @@
 /** The continuous reconciliation: recent links, and events that nobody matched, compared with the upstream one by one at a bounded rate. */
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { Ports } from '../../proxy/ports.ts';
+import type { InboxEvent } from '../../proxy/records/notices.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import type { Mismatch } from '../../proxy/sales/mismatch.ts';
 import { adopt, findOrphan } from '../../proxy/sales/orphans.ts';
-import type { InboxEvent } from '../../proxy/store.ts';
 import { compare } from './reconcile.ts';
 
 const SECOND_MS = 1_000;

@@ -12,9 +12,9 @@ import { stackedRows } from '../charts/rows.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { decisionLines } from './decisions.ts';
-import { type ReportAsk, requirePeriod, tallyOf, verdictDays } from './gather.ts';
+import { requirePeriod, tallyOf, verdictDays } from './gather.ts';
 import { type Html, htmlTable, raw } from './page.ts';
-import { askOf, type NoticeLine, type Report, reportQuery } from './report.ts';
+import { askOf, type NoticeLine, type Report, type ReportAsk, reportQuery } from './report.ts';
 import { lossLines, noticeLines } from './sections.ts';
 import { dayLines, waitLines } from './tally.ts';
 

@@ -2,30 +2,7 @@
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { withoutControls } from './page.ts';
-import type { Report } from './report.ts';
-
-/** The lists of a report that are tables, and what was found of the audit chain as a table of one row. */
-export const reportParts = [
-  'traffic',
-  'latency',
-  'waits',
-  'errors',
-  'days',
-  'losses',
-  'differences',
-  'shadow',
-  'notices',
-  'notice_days',
-  'incidents',
-  'decisions',
-  'assumptions',
-  'limitations',
-  'merchants',
-  'readiness_days',
-  'findings',
-  'audit',
-] as const satisfies readonly (keyof Report)[];
-export type ReportPart = (typeof reportParts)[number];
+import type { Report, ReportPart } from './report.ts';
 
 const DECISION = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'before', 'after', 'evidence', 'said'];
 /** The columns of each list, so that an empty one has them too. */

@@ -4,13 +4,13 @@ import { z } from 'zod';
 import { INTENT_ID, USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/notices/guard.ts';
 import type { Ports } from '../../proxy/ports.ts';
-import type { AuditLine, Store } from '../../proxy/store.ts';
+import type { Store } from '../../proxy/store.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonSaid } from '../audit.ts';
-import type { ReportAsk } from './gather.ts';
-import type { DecisionLine } from './report.ts';
+import type { DecisionLine, ReportAsk } from './report.ts';
 
 /** The newest lines that each of the two lists shows; how many older ones there are is said. */
 const MOST_LINES = 5_000;

@@ -8,21 +8,20 @@ import type { VerdictCounts } from '../charts/figures.ts';
 import { readinessDays } from '../readiness/days.ts';
 import { viewReadiness } from '../readiness/readiness.ts';
 import { decisionLines } from './decisions.ts';
-import { type Assumption, type AuditProof, type DecisionLine, REPORT_SCHEMA, type Report } from './report.ts';
+import {
+  type Assumption,
+  type AuditProof,
+  type DecisionLine,
+  REPORT_SCHEMA,
+  type Report,
+  type ReportAsk,
+} from './report.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
 
 /** Small enough that payments between two pages notice nothing. */
 const PAGE = 1_000;
 const DAY_MS = 86_400_000;
-
-export interface ReportAsk {
-  /** Null: the fleet. */
-  merchant_id: string | null;
-  /** Epoch ms, [since, until). */
-  since: number;
-  until: number;
-}
 
 /** What the report says of the installation; handed in, because settings are not the core's. */
 export interface ReportFacts {

@@ -11,8 +11,6 @@ import type { Stage } from '../../proxy/routing/merchant.ts';
 import type { NoticeDay, VerdictCounts } from '../charts/figures.ts';
 import type { ReadinessView } from '../readiness/readiness.ts';
 import type { Finding } from '../readiness/verdict.ts';
-import { reportParts } from './csv.ts';
-import type { ReportAsk } from './gather.ts';
 
 /** The form of the JSON; a reader refuses one that it does not know. */
 export const REPORT_SCHEMA = 'puente-report/1';
@@ -243,6 +241,30 @@ const instant = z.iso
   .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
   .transform((text) => Date.parse(text));
 
+/** The lists of a report that are tables, and what was found of the audit chain as a table of one row. */
+export const reportParts = [
+  'traffic',
+  'latency',
+  'waits',
+  'errors',
+  'days',
+  'losses',
+  'differences',
+  'shadow',
+  'notices',
+  'notice_days',
+  'incidents',
+  'decisions',
+  'assumptions',
+  'limitations',
+  'merchants',
+  'readiness_days',
+  'findings',
+  'audit',
+] as const satisfies readonly (keyof Report)[];
+
+export type ReportPart = (typeof reportParts)[number];
+
 /** The query of `GET /api/report`. `part` is for CSV: one list of the report, or every exchange as it was kept; `language` for HTML, what programs read has one. */
 export const reportQuery = z.strictObject({
   merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
@@ -260,4 +282,12 @@ export function askOf(
 ): ReportAsk {
   const end = until ?? ports.clock.now() + 1;
   return { merchant_id: merchant ?? null, since: since ?? end - DEFAULT_PERIOD_MS, until: end };
+}
+
+export interface ReportAsk {
+  /** Null: the fleet. */
+  merchant_id: string | null;
+  /** Epoch ms, [since, until). */
+  since: number;
+  until: number;
 }

@@ -12,7 +12,6 @@ import type { NoticeDay } from '../charts/figures.ts';
 import { adviceOn } from '../readiness/coverage.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import type { Readiness } from '../readiness/verdict.ts';
-import type { ReportAsk } from './gather.ts';
 import type {
   Assumption,
   DifferenceLine,
@@ -21,6 +20,7 @@ import type {
   LossLine,
   MerchantLine,
   NoticeLine,
+  ReportAsk,
 } from './report.ts';
 import type { MerchantSums, Tally } from './tally.ts';
 

@@ -2,7 +2,7 @@
 import { PuenteError, type Said } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { decimalText } from '../../mapping/amount.ts';
-import type { RowWords } from '../../mapping/render.ts';
+import type { RowWords } from '../../mapping/tables.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
 import type { Ports } from '../../proxy/ports.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';

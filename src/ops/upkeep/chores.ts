@@ -1,7 +1,7 @@
 /** What is done when nobody asks: backups by their schedule, and deleting what is old. */
 
 import { z } from 'zod';
-import { steadyTime } from '../../proxy/clock.ts';
+import { steadyTime } from '../../proxy/clock-watch.ts';
 import type { Ports } from '../../proxy/ports.ts';
 import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
 import type { Store } from '../../proxy/store.ts';

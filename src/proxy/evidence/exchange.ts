@@ -5,7 +5,7 @@ import type { Loss, Operation } from '../../mapping/tables.ts';
 import { createRecent } from '../lru.ts';
 import type { RoutedKind, Stage, UnknownPolicy } from '../routing/merchant.ts';
 import type { Secret } from '../secret.ts';
-import { redactName } from './redact.ts';
+import { type CapturedMessages, redactName } from './redact.ts';
 
 export type OperationKind = Operation['kind'];
 
@@ -28,14 +28,6 @@ export interface UpstreamNote {
   duration_ms: number;
   /** Ms from when the call came in to when this one began; missing in exchanges of earlier versions. */
   began_ms?: number;
-}
-
-/** The messages of an exchange, redacted when they were captured; bodies are parsed JSON, or text. */
-export interface CapturedMessages {
-  request: { method: string; target: string; headers: Record<string, string>; body: unknown };
-  answer: { status: number; headers: Record<string, string>; body: unknown };
-  /** What went to the orders API and came back, or would have gone (shadow: no answer). */
-  upstream: { method: string; path: string; body: unknown; status: number | null; answer: unknown }[];
 }
 
 /** What the shadow of a legacy create found: the order that would have been sent, and what would have become of it. */

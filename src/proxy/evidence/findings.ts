@@ -1,9 +1,8 @@
 /** What one exchange teaches: which source fields it had and whether they got through, what was lost, how the sides differ. */
 
 import { legacyError } from '../../contract/legacy-errors.ts';
-import type { SourceField } from '../../mapping/fields.ts';
 import type { AskedName, LimitationCondition } from '../../mapping/limitations.ts';
-import type { Loss, Operation, Tables } from '../../mapping/tables.ts';
+import type { Loss, Operation, SourceField, Tables } from '../../mapping/tables.ts';
 import { createRecent } from '../lru.ts';
 import type { CoverageCell, DifferenceSeen, LossSeen, RecordedExchange } from '../records/evidence.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { isExactNumber, parseJson, stringifyJson } from '../../contract/json.ts';
 import type { Loss } from '../../mapping/tables.ts';
-import type { CapturedMessages } from './exchange.ts';
 import { MASK, maskCards, maskText } from './redact-text.ts';
 
 /**
@@ -276,3 +275,11 @@ const URLS = /ur[li]s?$|^(?:backurls|callback|href|initpoint|link|redirect|webho
 /** `id`, `order_id`, `ids`; a key of a header's spelling too. */
 const IDS = /^(?:id|ids)$|[_-]ids?$|[a-z]Ids?$/;
 const REFERENCES = /reference|^(?:collection|device|preference|sku_number|external_code|terminal)$/;
+
+/** The messages of an exchange, redacted when they were captured; bodies are parsed JSON, or text. */
+export interface CapturedMessages {
+  request: { method: string; target: string; headers: Record<string, string>; body: unknown };
+  answer: { status: number; headers: Record<string, string>; body: unknown };
+  /** What went to the orders API and came back, or would have gone (shadow: no answer). */
+  upstream: { method: string; path: string; body: unknown; status: number | null; answer: unknown }[];
+}

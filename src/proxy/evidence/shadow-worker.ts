@@ -10,9 +10,9 @@ import type { Secret } from '../secret.ts';
 import { type DoubleReadTools, doubleRead, isDoubleRead, readOnly } from '../shadow/double-read.ts';
 import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../shadow/shadow.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { type CapturedMessages, type Exchange, noteUnknown, type ShadowFinding, type ShadowTask } from './exchange.ts';
+import { type Exchange, noteUnknown, type ShadowFinding, type ShadowTask } from './exchange.ts';
 import { type Found, nothingFound } from './findings.ts';
-import { redactValue } from './redact.ts';
+import { type CapturedMessages, redactValue } from './redact.ts';
 import { aboutExchange, causeOf } from './writer.ts';
 
 /** A double read that nobody waits for; a slower side is no evidence. */

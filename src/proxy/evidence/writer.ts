@@ -2,7 +2,8 @@
 
 import { PuenteError } from '../../error.ts';
 import type { Tables } from '../../mapping/tables.ts';
-import { type Clock, steadyTime } from '../clock.ts';
+import type { Clock } from '../clock.ts';
+import { steadyTime } from '../clock-watch.ts';
 import type { Count, Log, LogFields } from '../log.ts';
 import type { EvidenceStore, RecordedExchange } from '../records/evidence.ts';
 import type { RoutingStore } from '../records/routing.ts';

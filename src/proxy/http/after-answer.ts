@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readQuery } from '../../contract/legacy-body.ts';
 import { fieldsThatCame } from '../../mapping/fields.ts';
-import { type CapturedMessages, type Exchange, outcomeOf, type ShadowTask, TILL_LEFT } from '../evidence/exchange.ts';
-import { redactMessages } from '../evidence/redact.ts';
+import { type Exchange, outcomeOf, type ShadowTask, TILL_LEFT } from '../evidence/exchange.ts';
+import { type CapturedMessages, redactMessages } from '../evidence/redact.ts';
 import type { Ports } from '../ports.ts';
 import { endCarried, noteCarriedEnd } from '../routing/legacy-ledger.ts';
 import type { Stage } from '../routing/merchant.ts';

@@ -8,21 +8,14 @@ import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import { type Answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import type { Ports } from '../ports.ts';
+import type { Refund } from '../records/refunds.ts';
 import { markHeard } from '../sales/acknowledgement.ts';
 import { reportContradiction } from '../sales/contradiction.ts';
 import type { Link } from '../sales/link.ts';
 import { sendUntilReady } from '../sales/not-yet.ts';
 import { needRoom } from '../sales/room.ts';
 import { routeOf, type UpstreamOutcome } from '../upstream/upstream.ts';
-import {
-  isEverything,
-  judgeRefund,
-  type Recognised,
-  type Refund,
-  recognise,
-  type Sums,
-  sumsOf,
-} from './refund-decisions.ts';
+import { isEverything, judgeRefund, type Recognised, recognise, type Sums, sumsOf } from './refund-decisions.ts';
 import { expectRefund } from './refund-follow-up.ts';
 import { type LookPlan, lookAtOrder, mayRepeat } from './refund-recovery.ts';
 

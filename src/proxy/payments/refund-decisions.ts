@@ -1,6 +1,7 @@
 /** Decisions about refunds, pure: new, repeated or conflicting; what an outcome means; what an order says of one in doubt. */
 import { type Order, refundedOrder } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
+import type { Refund, RefundChange } from '../records/refunds.ts';
 import { saysNotYet } from '../sales/not-yet.ts';
 import { errorCode, type UpstreamOutcome } from '../upstream/upstream.ts';
 
@@ -209,62 +210,3 @@ export function factsOf(node: Node, exponent: number): RefundFacts {
 }
 
 // A refund asked for by a till: what is stored before a byte is sent, and afterwards (`reliability.md` §3.9).
-
-/**
- * SENDING: written, outcome not known yet. IN_DOUBT: the call ended without an outcome. DONE: upstream made it.
- * REFUSED: upstream refused, or its order never showed it while it might have been repeated. NOT_SENT: proved never sent.
- * The first two hold the payment: one refund at a time.
- */
-export type RefundState = 'SENDING' | 'IN_DOUBT' | 'DONE' | 'REFUSED' | 'NOT_SENT';
-
-export interface Refund {
-  /** UUID v7. */
-  id: string;
-  /** Minted; shown to the till where the service gives no number. */
-  number: number;
-  legacy_id: string;
-  merchant_id: string;
-  /** Digits. */
-  payment_id: string;
-  /** HMAC of the client's own key: two equal partial refunds are two, unless the key says otherwise (`legacy-qr.md` §3). */
-  client_key: string | null;
-  /** Hash of the payment and the amount that the till asked for, however it wrote them. */
-  fingerprint: string;
-  /** What is sent, minor units; null: everything that is left, also where the till named exactly that. */
-  amount_minor: number | null;
-  /** What the order had refunded when this one was opened, minor units; tells what became of an unknown outcome. */
-  refunded_before_minor: number;
-  idempotency_key: string;
-  state: RefundState;
-  /** `REF…`; null until it is known. */
-  upstream_id: string | null;
-  /** Upstream's number of it, digits. */
-  reference_id: string | null;
-  /** What was refunded, minor units. */
-  refunded_minor: number | null;
-  /** `processing`, `processed` or `failed`. */
-  upstream_status: string | null;
-  /** Epoch ms when the till's answer had left whole; that alone does not prove that it arrived. */
-  told_at: number | null;
-  /** Epoch ms when the till had shown that it knows this refund: it read it, or acknowledged a later notice about its sale. */
-  heard_at: number | null;
-  created_at: number;
-  updated_at: number;
-  /** Starts at 1. */
-  revision: number;
-}
-
-/** The fields that change after the row was written. */
-export type RefundChange = Partial<
-  Pick<
-    Refund,
-    | 'state'
-    | 'upstream_id'
-    | 'reference_id'
-    | 'refunded_minor'
-    | 'upstream_status'
-    | 'told_at'
-    | 'heard_at'
-    | 'updated_at'
-  >
->;

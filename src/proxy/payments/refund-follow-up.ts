@@ -1,8 +1,9 @@
 import type { Ports } from '../ports.ts';
+import type { Refund } from '../records/refunds.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
 import { changeLink } from '../sales/settle.ts';
-import { isOpen, type Refund, sumsOf } from './refund-decisions.ts';
+import { isOpen, sumsOf } from './refund-decisions.ts';
 import { lookAtOrder } from './refund-recovery.ts';
 
 /** The call that asks for a refund looks by itself; this is for the time when it is surely over. */

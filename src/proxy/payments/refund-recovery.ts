@@ -2,12 +2,13 @@
 import type { Order } from '../../contract/orders.ts';
 import { tickOf } from '../clock.ts';
 import type { Ports } from '../ports.ts';
+import type { Refund } from '../records/refunds.ts';
 import { LATE_EFFECT_MS } from '../records/routing.ts';
 import type { Link } from '../sales/link.ts';
 import { readOrder } from '../sales/refresh.ts';
 import { applyOrder } from '../sales/settle.ts';
 import type { Secret } from '../secret.ts';
-import { findRefund, isOpen, type Refund } from './refund-decisions.ts';
+import { findRefund, isOpen } from './refund-decisions.ts';
 
 export interface Look {
   link: Link;

@@ -5,9 +5,10 @@ import type { MappingContext, Operation } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import type { Ports } from '../ports.ts';
+import type { Refund } from '../records/refunds.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
-import { factsOf, findRefund, isOpen, nodesOf, type Refund, type RefundFacts } from './refund-decisions.ts';
+import { factsOf, findRefund, isOpen, nodesOf, type RefundFacts } from './refund-decisions.ts';
 
 /** The refunds of the stored order, oldest first, whoever asked for them. */
 export async function refundsOfOrder(ports: Ports, call: LegacyCall, link: Link): Promise<unknown[]> {

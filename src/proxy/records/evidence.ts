@@ -1,6 +1,7 @@
 /** What the store keeps as evidence: exchanges, and the sums and findings made of them. Every sum is written with its exchanges. */
+
+import type { AuditEntry } from '../audit.ts';
 import type { Exchange, OperationKind, Outcome, UnknownHit } from '../evidence/exchange.ts';
-import type { AuditEntry } from '../store.ts';
 
 /** One source field of an operation, on one call. `equal`: it reached the other side, or the sides agreed; `different`: it did not. */
 export interface CoverageCell {

@@ -1,6 +1,6 @@
 /** What the store keeps of notices: what each tells, how it stands, and the log of their delivery. */
 import type { NoticeTopic } from '../../mapping/schema.ts';
-import type { AuditEntry } from '../store.ts';
+import type { AuditEntry } from '../audit.ts';
 
 /** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`legacy-qr.md` §5). */
 export type NoticeForm = 'point' | 'ipn' | 'webhook';
@@ -86,4 +86,23 @@ export interface NoticeStore {
    * pending once more, beside a newer one of the same topic and id.
    */
   replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
+}
+
+/** An event as it came in, before anything is done with it. */
+export interface NewEvent {
+  received_at: number;
+  order_id: string | null;
+  reference: string | null;
+  user_id: string | null;
+  verified: boolean;
+  /** What was announced, for the log: action or status. */
+  action: string;
+}
+
+export interface InboxEvent extends NewEvent {
+  sequence: number;
+  /** `pending`: to be read; `parked`: no link matches yet; `done`; `expired`: parked for too long. */
+  state: 'pending' | 'parked' | 'done' | 'expired';
+  attempts: number;
+  next_attempt_at: number;
 }

@@ -1,8 +1,9 @@
 /** What the store keeps for moving merchants: sales born on legacy, proposals that wait for a second person, bulk moves. */
 import type { LinkFamily } from '../../mapping/tables.ts';
+import type { AuditEntry, AuditLine } from '../audit.ts';
 import type { Merchant, RoutedKind, Trip } from '../routing/merchant.ts';
 import type { Link } from '../sales/link.ts';
-import type { AuditEntry, AuditLine, InboxEvent } from '../store.ts';
+import type { InboxEvent } from './notices.ts';
 
 /**
  * SENDING: written, the bytes are being carried. IN_DOUBT: no answer came; it may exist. OPEN: legacy took it.

@@ -1,5 +1,5 @@
 /** What keeps a store in order: its room on the disk, its condition, backups, what is old, and what is to be forgotten. */
-import type { AuditEntry } from '../store.ts';
+import type { AuditEntry } from '../audit.ts';
 
 /**
  * `enough`; `low`: new sales are refused before the disk is full; `full`: the reserve for sales under way is being used,

@@ -10,6 +10,7 @@ import type { Secret } from '../secret.ts';
 import { isHeldByLegacy } from './legacy-sale-end.ts';
 import type { Merchant, MerchantWithToken, Stage } from './merchant.ts';
 import { claimedMerchant, identify, rememberedMerchant } from './merchant-identity.ts';
+import type { Named, UnitWork } from './named.ts';
 import { isOnOrders, stageInForce } from './stage.ts';
 
 /** `stage`: in force for the call, safety stop included. */
@@ -19,20 +20,6 @@ export type Lane =
   | { lane: 'legacy'; stage: Stage; merchant_id: string | null; is_token_refused?: boolean }
   | { lane: 'orders'; stage: Stage; merchant: Merchant; link: Link | null }
   | { lane: 'refused'; stage: Stage; merchant_id: string | null; error: CommonErrorName };
-
-/** What a call is about, which decides its lane. */
-export type Named =
-  /** An existing id, looked up already; null when it is none of ours. `legacy_id`: as the path says it, where it is one. */
-  | { kind: 'link'; link: Link | null; legacy_id?: string }
-  | ({ kind: 'slot' } & UnitWork)
-  /** A point of sale by its internal number, which has to be looked up before its slot is known. */
-  | { kind: 'pos'; pos_id: string; work: UnitWork['work'] }
-  /** A payment whose number no link has: foreign, or one of a sale on orders that has not seen its payment yet. */
-  | { kind: 'payment'; payment_id: string }
-  /** Whatever the merchant's past on orders has: searches. */
-  | { kind: 'history' }
-  /** Nothing that Puente remembers. */
-  | { kind: 'merchant' };
 
 /** Whatever is no existing id, which stays where it was born. */
 type NewWork = Exclude<Named, { kind: 'link' }>;
@@ -214,15 +201,6 @@ function noteId(ports: Ports, named: Named): void {
 }
 
 // The lane of a call about a unit: whatever is live there decides before the stage does (DESIGN decision 6).
-
-/**
- * Work on a unit, by its slot. `sale`: it takes the unit. `look`: it reads or takes away what is there. For both, whatever
- * is live on the unit decides before the stage does. `beside`: a setting, or a sale that takes no unit.
- */
-export interface UnitWork {
-  slot: string;
-  work: 'sale' | 'look' | 'beside';
-}
 
 /**
  * True for work that belongs on orders: what is live on its unit decides, on either side; then the stage.

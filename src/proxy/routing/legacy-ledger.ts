@@ -7,21 +7,17 @@ import { referenceOf } from '../qr/held-body.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS, peekPos } from '../qr/point-of-sale.ts';
 import { ANY_POINT_OF_SALE, LATE_EFFECT_MS, type LegacySale, type LegacySaleChange } from '../records/routing.ts';
 import { slotOf } from '../sales/link.ts';
-import type { Secret } from '../secret.ts';
 import { legacyDoubts } from './legacy-pending.ts';
-import { holdsUntil, holdsWhileOpen, isPreference, narrow } from './legacy-sale-end.ts';
+import {
+  type CarriedCall,
+  type CarriedCreate,
+  holdsUntil,
+  holdsWhileOpen,
+  isPreference,
+  narrow,
+} from './legacy-sale-end.ts';
 import { namedBy } from './named.ts';
 import { judgeUnproven, provenMerchant } from './token-ownership.ts';
-
-/** A create that is about to be carried. */
-export interface CarriedCreate extends CarriedCall {
-  /** Parsed JSON; null when there is none or nobody could read it. */
-  body: unknown;
-  /** Lower-case names. */
-  headers: Readonly<Record<string, string>>;
-  /** Orders have refused the token: nothing is written down unless legacy takes it. */
-  is_token_refused: boolean;
-}
 
 /** A carried create that is written down; `endCarried` takes it back. */
 export interface CarriedSale {
@@ -251,15 +247,6 @@ function showsFinalState(body: unknown): boolean {
 }
 
 // Which unit a carried call works on, as the lane names it: the slot that must not be live on orders meanwhile.
-
-/** A call that is carried, with whom its token claims to be. */
-export interface CarriedCall {
-  /** As the lane told it: claimed by the token or remembered, maybe unproven; null: nobody known. */
-  merchant_id: string | null;
-  operation: Operation;
-  path: Readonly<Record<string, string>>;
-  token: Secret;
-}
 
 /** `slot` is null for what holds nothing; a number whose point of sale is not known stands for any of them. */
 export type CarriedUnit = Pick<LegacySale, 'family' | 'unit' | 'slot'>;

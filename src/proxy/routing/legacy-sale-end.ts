@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { finalIntentStates, intentStates } from '../../contract/legacy-point.ts';
 import { finalMerchantOrderStates } from '../../contract/merchant-orders.ts';
+import type { Operation } from '../../mapping/tables.ts';
 import type { Ports } from '../ports.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../records/routing.ts';
 import { slotOf } from '../sales/link.ts';
 import type { Secret } from '../secret.ts';
 import type { UpstreamCall, UpstreamOutcome } from '../upstream/upstream.ts';
-import type { CarriedCreate } from './legacy-ledger.ts';
 import { isRefusedByNow } from './token-ownership.ts';
 
 /** Several may be left on one slot after a burst; more are looked at by the next call. */
@@ -204,4 +204,23 @@ function livesUntil({ body, headers, operation }: Told, now: number): number {
   const ttl_ms = TTL_SECONDS.test(ttl_s) ? Number(ttl_s) * 1_000 : null;
   const usual_ms = operation.family === 'qr_v1' ? V1_LIFETIME_MS : 0;
   return Math.max(Number.isNaN(date) ? 0 : date, now + (ttl_ms ?? usual_ms));
+}
+
+/** A call that is carried, with whom its token claims to be. */
+export interface CarriedCall {
+  /** As the lane told it: claimed by the token or remembered, maybe unproven; null: nobody known. */
+  merchant_id: string | null;
+  operation: Operation;
+  path: Readonly<Record<string, string>>;
+  token: Secret;
+}
+
+/** A create that is about to be carried. */
+export interface CarriedCreate extends CarriedCall {
+  /** Parsed JSON; null when there is none or nobody could read it. */
+  body: unknown;
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string>>;
+  /** Orders have refused the token: nothing is written down unless legacy takes it. */
+  is_token_refused: boolean;
 }

@@ -2,9 +2,8 @@
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { Ports } from '../ports.ts';
-import { slotOf } from '../sales/link.ts';
+import { type Link, slotOf } from '../sales/link.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../sales/synthetic-ids.ts';
-import type { Named } from './lane.ts';
 
 type PathValues = Readonly<Record<string, string>>;
 /** Reads the map at most; asks nobody. */
@@ -99,4 +98,27 @@ export const namings: Readonly<Record<string, Naming>> = {
 /** What a call is about, by its operation and the values of its path. May read the store; makes no network call. */
 export function namedBy(ports: Ports, { story }: Operation, path: PathValues): Named | Promise<Named> {
   return namings[story]?.(ports, path) ?? { kind: 'merchant' };
+}
+
+/** What a call is about, which decides its lane. */
+export type Named =
+  /** An existing id, looked up already; null when it is none of ours. `legacy_id`: as the path says it, where it is one. */
+  | { kind: 'link'; link: Link | null; legacy_id?: string }
+  | ({ kind: 'slot' } & UnitWork)
+  /** A point of sale by its internal number, which has to be looked up before its slot is known. */
+  | { kind: 'pos'; pos_id: string; work: UnitWork['work'] }
+  /** A payment whose number no link has: foreign, or one of a sale on orders that has not seen its payment yet. */
+  | { kind: 'payment'; payment_id: string }
+  /** Whatever the merchant's past on orders has: searches. */
+  | { kind: 'history' }
+  /** Nothing that Puente remembers. */
+  | { kind: 'merchant' };
+
+/**
+ * Work on a unit, by its slot. `sale`: it takes the unit. `look`: it reads or takes away what is there. For both, whatever
+ * is live on the unit decides before the stage does. `beside`: a setting, or a sale that takes no unit.
+ */
+export interface UnitWork {
+  slot: string;
+  work: 'sale' | 'look' | 'beside';
 }

@@ -1,13 +1,12 @@
 /** The safety stop: watches finished exchanges and takes one kind of work of a merchant back to shadow when the orders lane fails. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { AuditAction } from '../audit.ts';
+import type { AuditAction, AuditEntry } from '../audit.ts';
 import type { SafetyWatch, Watched } from '../evidence/exchange.ts';
 import type { Ports } from '../ports.ts';
 import type { Merchant, RoutedKind, SafetyMode, Trip } from '../routing/merchant.ts';
 import { stageInForce } from '../routing/stage.ts';
 import type { CoreSettings } from '../settings.ts';
-import type { AuditEntry } from '../store.ts';
 import { type Class, classify, defaultRows } from './classify.ts';
 
 /** Audit actions, for those who look for them. */

@@ -1,9 +1,8 @@
 /** Creating a sale, whatever its family (`reliability.md` §3.1–3.4, §3.9): recognise a retry, write the row, send the order, answer. */
 
 import { durationMs } from '../../contract/duration.ts';
-import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
-import type { LinkFamily, Loss, MappingContext } from '../../mapping/tables.ts';
+import type { Loss } from '../../mapping/tables.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { errorAnswer, type LegacyCall } from '../http/call.ts';
@@ -18,30 +17,11 @@ import { isOver } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import { isOnOrders } from '../routing/stage.ts';
 import type { Met, Opening } from '../store.ts';
-import { type HeldFields, type Link, slotOf, wasCanceledByUs } from './link.ts';
-import { derivedReference, newLink, spend, usableReference } from './new-link.ts';
+import { type Link, slotOf, wasCanceledByUs } from './link.ts';
+import { derivedReference, newLink, type Sale, spend, usableReference } from './new-link.ts';
 import { hasRoom, noRoom } from './room.ts';
 import { changeLink } from './settle.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
-
-export interface Sale {
-  family: LinkFamily;
-  unit: string;
-  /** False for a dynamic QR: any number of them may be live on one till. */
-  holds_unit: boolean;
-  /** The client's own reference; null when it gave none. */
-  client_reference: string | null;
-  held: HeldFields;
-  notice_url: string | null;
-  /** Further context of the request table. */
-  context: MappingContext;
-  /** Told when the sale before this one is not known yet, or is in the way. */
-  busy_error: LegacyErrorName;
-  /** Something live is on the unit and is no retry: make room (`freed`), or say why not. */
-  makeRoom(holder: Link, deadline: number): Promise<'freed' | Answered>;
-  /** The answer for a created order whose link is committed. */
-  created(link: Link): Answered;
-}
 
 // The story of a new sale, whatever its family: row first, then the order, then the answer (`reliability.md` §3.3).
 

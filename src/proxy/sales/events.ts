@@ -1,8 +1,9 @@
 /** Events: hints to look at an order, never the truth themselves (DESIGN decision 7, `reliability.md` §3.11). */
 import { ORDER_ID } from '../../contract/identifiers.ts';
 import type { Ports } from '../ports.ts';
+import type { InboxEvent } from '../records/notices.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
-import { type InboxEvent, LONGEST_EVENT_WAIT_MS, PARKED_FOR_MS } from '../store.ts';
+import { LONGEST_EVENT_WAIT_MS, PARKED_FOR_MS } from '../store.ts';
 import { noteId } from './create.ts';
 import type { Link, LinkState } from './link.ts';
 import { adoptLost } from './orphans.ts';

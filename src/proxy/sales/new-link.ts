@@ -3,13 +3,14 @@ import { hash } from 'node:crypto';
 import { durationMs } from '../../contract/duration.ts';
 import { ORDER_REFERENCE } from '../../contract/identifiers.ts';
 import { stringifyJson } from '../../contract/json.ts';
+import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
 import { minorUnits } from '../../mapping/amount.ts';
-import type { Loss } from '../../mapping/tables.ts';
+import type { LinkFamily, Loss, MappingContext } from '../../mapping/tables.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
+import type { Answered } from '../http/legacy-answer.ts';
 import type { Ports } from '../ports.ts';
-import type { Sale } from './create.ts';
-import { type Link, slotOf } from './link.ts';
+import { type HeldFields, type Link, slotOf } from './link.ts';
 
 /**
  * The link of a sale that nobody has seen yet, and the bytes that go upstream for it.
@@ -146,4 +147,23 @@ export function legacyIdOf(reference: string): string | null {
 /** 35 characters of `[A-Za-z0-9]`, unique because the legacy id is. */
 export function derivedReference(legacy_id: string): string {
   return PREFIX + legacy_id.replaceAll('-', '');
+}
+
+export interface Sale {
+  family: LinkFamily;
+  unit: string;
+  /** False for a dynamic QR: any number of them may be live on one till. */
+  holds_unit: boolean;
+  /** The client's own reference; null when it gave none. */
+  client_reference: string | null;
+  held: HeldFields;
+  notice_url: string | null;
+  /** Further context of the request table. */
+  context: MappingContext;
+  /** Told when the sale before this one is not known yet, or is in the way. */
+  busy_error: LegacyErrorName;
+  /** Something live is on the unit and is no retry: make room (`freed`), or say why not. */
+  makeRoom(holder: Link, deadline: number): Promise<'freed' | Answered>;
+  /** The answer for a created order whose link is committed. */
+  created(link: Link): Answered;
 }

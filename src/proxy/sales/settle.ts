@@ -3,13 +3,14 @@
 import type { Order } from '../../contract/orders.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { AuditEntry } from '../audit.ts';
 import { tickOf } from '../clock.ts';
 import { inForms, type News, pointPaymentForms, qrForms } from '../notices/forms.ts';
 import { targetOf } from '../notices/request.ts';
 import type { Ports } from '../ports.ts';
 import type { NewNotice } from '../records/notices.ts';
 import type { Merchant } from '../routing/merchant.ts';
-import type { AuditEntry, LinkExtra } from '../store.ts';
+import type { LinkExtra } from '../store.ts';
 import { contradictionIn, reportContradiction } from './contradiction.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
 import { type AdvanceRules, advance, heldUntil } from './order-transition.ts';

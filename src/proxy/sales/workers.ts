@@ -1,8 +1,10 @@
-import { type Loop, startLoop, workOn } from '../loop.ts';
+import { openDraft } from '../evidence/exchange.ts';
+import { forExchange } from '../evidence/noting.ts';
+import { type Loop, startLoop } from '../loop.ts';
 import { createPassing } from '../lru.ts';
 import type { Ports } from '../ports.ts';
-import type { InboxEvent } from '../store.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { InboxEvent } from '../records/notices.ts';
+import type { Telemetry, Worked } from '../telemetry/telemetry.ts';
 import { handleEvent } from './events.ts';
 import type { Link } from './link.ts';
 import { lookAfter } from './recover.ts';
@@ -132,4 +134,37 @@ export function startReconciler(
 async function follow(ports: Ports, event: InboxEvent): Promise<string | null> {
   const end = await handleEvent(ports, event);
   return end === 'in_turn' ? null : end;
+}
+
+/**
+ * Runs the work with ports of its own, and tells of it when it has asked upstream or come to an end.
+ * @param work resolves with how it came out; null when there was nothing to do.
+ * @throws what the work throws.
+ */
+export async function workOn(
+  ports: Ports,
+  telemetry: Telemetry | null,
+  about: Pick<Worked, 'name' | 'legacy_id' | 'merchant_id'>,
+  work: (ports: Ports) => Promise<string | null>,
+): Promise<void> {
+  const at = ports.clock.now();
+  const draft = openDraft(performance.now());
+  draft.legacy_id = about.legacy_id;
+  let outcome: string | null = 'failed';
+  try {
+    outcome = await work(forExchange(ports, draft));
+  } finally {
+    if (telemetry !== null && (outcome !== null || draft.upstream.length > 0)) {
+      telemetry.worked({
+        ...about,
+        at,
+        duration_ms: performance.now() - draft.started_tick_ms,
+        legacy_id: draft.legacy_id,
+        // What an event only claims counts for nobody; one that found its sale has named its merchant.
+        merchant_id: draft.legacy_id === null ? null : about.merchant_id,
+        upstream: [...draft.upstream],
+        outcome: outcome ?? 'done',
+      });
+    }
+  }
 }

@@ -2,11 +2,10 @@
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import { AUDIT_GENESIS, chainHash } from '../../proxy/audit.ts';
+import { AUDIT_GENESIS, type AuditEntry, chainHash } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
 import { createPassing } from '../../proxy/lru.ts';
 import { createRounds } from '../../proxy/rounds.ts';
-import type { AuditEntry } from '../../proxy/store.ts';
 import {
   type CommitResult,
   type Locks,

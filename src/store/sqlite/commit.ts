@@ -1,8 +1,7 @@
 /** Commits groups of units on one connection: the writer thread's work, and a simulation's, which has no second thread. */
 import type Database from 'better-sqlite3';
-import { AUDIT_GENESIS, chainHash } from '../../proxy/audit.ts';
+import { AUDIT_GENESIS, type AuditEntry, chainHash } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
-import type { AuditEntry } from '../../proxy/store.ts';
 import type { Unit, UnitResult, Value } from '../engine.ts';
 import { neededRow, type WriteName, writes } from '../writes.ts';
 import { prepareCovered } from './cover.ts';

@@ -1,6 +1,6 @@
 /** The messages between the main thread and the writer thread. */
 import type { KeyObject } from 'node:crypto';
-import type { AuditEntry } from '../../proxy/store.ts';
+import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Step, Unit, UnitResult, Value } from '../engine.ts';
 import type { WriteName } from '../writes.ts';
 

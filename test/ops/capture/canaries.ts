@@ -1,5 +1,5 @@
 /** Things that must never be kept, in every place of a message and in six encodings; shared by the tests of every sink. */
-import type { CapturedMessages } from '../../../src/proxy/evidence/exchange.ts';
+import type { CapturedMessages } from '../../../src/proxy/evidence/redact.ts';
 
 export const TOKEN = 'APP_USR-4004001-112026-c0ffeec0ffeec0ffeec0ffeec0ffee77-700100200';
 export const CARD = '5031755734530604';

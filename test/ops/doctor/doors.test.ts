@@ -1,6 +1,7 @@
 /** What the doctor says of the doors: each thing that is missing, with the setting or the command that repairs it. */
 import { describe, expect, it } from 'vitest';
-import { type Doors, doorFindings } from '../../../src/ops/doctor/doors.ts';
+import { doorFindings } from '../../../src/ops/doctor/doors.ts';
+import type { Doors } from '../../../src/ops/doctor/finding.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const DAY_MS = 86_400_000;

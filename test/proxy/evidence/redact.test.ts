@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson, stringifyJson } from '../../../src/contract/json.ts';
-import type { CapturedMessages } from '../../../src/proxy/evidence/exchange.ts';
-import { redactMessages, redactValue } from '../../../src/proxy/evidence/redact.ts';
+import { type CapturedMessages, redactMessages, redactValue } from '../../../src/proxy/evidence/redact.ts';
 import {
   CARD,
   EMAIL,

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { AppParts } from '../../../src/app/app.ts';
-import type { AuditLine } from '../../../src/proxy/store.ts';
+import type { AuditLine } from '../../../src/proxy/audit.ts';
 import { usualKeeping } from '../../engines/keeping.ts';
 import { type Answer, ARGENTINA, type Bench, type Call, POINT, startBench } from '../../kit.ts';
 

@@ -1,5 +1,5 @@
 /** A refund of ours as it is stored, for tests of what is decided about one. */
-import type { Refund } from '../../../src/proxy/payments/refund-decisions.ts';
+import type { Refund } from '../../../src/proxy/records/refunds.ts';
 
 export function refundOf(change: Partial<Refund> = {}): Refund {
   return {

@@ -5,20 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../../src/proxy/evidence/exchange.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
-import { chooseLane, type Lane, type Named } from '../../../src/proxy/routing/lane.ts';
+import { chooseLane, type Lane } from '../../../src/proxy/routing/lane.ts';
+import { type Named, atPointOfSale, byDevice, byDeviceSetting, byDynamicCode, byHistory, byIntent, byMerchant, byMerchantOrder, byPayment, byPointOfSale } from '../../../src/proxy/routing/named.ts';
 import { type MerchantSettings, merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
-import {
-  atPointOfSale,
-  byDevice,
-  byDeviceSetting,
-  byDynamicCode,
-  byHistory,
-  byIntent,
-  byMerchant,
-  byMerchantOrder,
-  byPayment,
-  byPointOfSale,
-} from '../../../src/proxy/routing/named.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';

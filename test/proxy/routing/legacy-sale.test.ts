@@ -2,14 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports } from '../../../src/proxy/ports.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
-import {
-  beginCarried,
-  type CarriedAnswer,
-  type CarriedCreate,
-  endCarried,
-  noteCarriedEnd,
-} from '../../../src/proxy/routing/legacy-ledger.ts';
-import { isOver } from '../../../src/proxy/routing/legacy-sale-end.ts';
+import { beginCarried, type CarriedAnswer, endCarried, noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger.ts';
+import { type CarriedCreate, isOver } from '../../../src/proxy/routing/legacy-sale-end.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';

@@ -1,7 +1,7 @@
 /** Refunds: a row before the call, one under way for each payment, and no change on an old revision. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import type { Refund } from '../../../src/proxy/payments/refund-decisions.ts';
+import type { Refund } from '../../../src/proxy/records/refunds.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import { finished, type Harness, NOON } from './harness.ts';
 

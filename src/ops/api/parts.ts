@@ -1,0 +1,46 @@
+/** What the console is handed: the ops API in the same process, and who is signed in. */
+
+import type { RequestHandler } from 'express';
+import type { Admission } from '../../proxy/http/admission.ts';
+import type { Log } from '../../proxy/log.ts';
+import type { Metrics } from '../../proxy/telemetry/metrics.ts';
+import type { OpsTokens, Sessions, SignIn } from './access.ts';
+import type { OpsParts, OpsRoute, Person } from './router.ts';
+
+/** What the console is handed: the API, and who is who. */
+export interface ConsoleParts {
+  api: OpsApi;
+  signIn: Pick<SignIn, 'memberOf'>;
+  sessions: Sessions;
+  log: Log;
+}
+
+export interface OpsApi {
+  /**
+   * Runs a row for a person. The answer is what a client reads of the JSON, in the form that the row's schema says.
+   * @throws PuenteError as the API refuses. @throws TypeError for a row that there is not.
+   */
+  ask(person: Person, row: RowName, asked?: Asked): Promise<unknown>;
+}
+
+/** Names a row as the API's own page does: `GET /api/merchants/:id`. */
+export type RowName = `${OpsRoute['method']} /api/${string}`;
+
+export interface Asked {
+  path?: Record<string, string>;
+  query?: Record<string, unknown>;
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+export interface OpsDoor extends Omit<OpsParts, 'fleet'> {
+  people: OpsTokens;
+  /** Host names under which operators reach the door, beside `localhost` and IP addresses. */
+  hosts: readonly string[];
+  metrics: Metrics;
+  admission: Pick<Admission, 'level' | 'callsUnderWay'>;
+  /** Makes the pages for people; without it the door is for programs alone. */
+  console?: (parts: ConsoleParts) => RequestHandler;
+  /** False while starting or stopping: `/readyz` answers 503. */
+  ready(): boolean;
+}
