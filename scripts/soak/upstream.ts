@@ -1,5 +1,6 @@
 /** The upstream as a process of its own: the sandbox, its trouble, and its books, asked for by messages of the parent. */
-import { type Order, totalMinor } from '../../src/sandbox/order.ts';
+import { totalMinor } from '../../src/sandbox/order.ts';
+import type { Order } from '../../src/sandbox/records.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import type { World } from '../../src/sandbox/world.ts';
 import { seeded } from '../make-capture/chance.ts';

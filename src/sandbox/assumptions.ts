@@ -1,7 +1,6 @@
 /** Every choice of the sandbox as a typed setting: by default what `interface.md` specifies, or our own choice where it is silent; `profile.ts` has what the field does differently. `GET /_sandbox/settings` shows each with its sentence. */
 import { z } from 'zod';
-import { legacyQrAssumptions } from './legacy/qr/state.ts';
-import { qrOrderAssumptions } from './qr-order-rules.ts';
+import { legacyQrAssumptions, qrOrderAssumptions } from './qr-assumptions.ts';
 
 // Choices that the specification leaves open for payments, refunds, chargebacks, stores and invoices; part of the
 // sandbox's settings.

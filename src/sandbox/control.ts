@@ -4,12 +4,13 @@ import { z } from 'zod';
 import { type ErrorCode, PuenteError } from '../error.ts';
 import { encodeError, json, readBody, send } from './answer.ts';
 import { listAssumptions } from './assumptions.ts';
+import { addMerchants, bearerToken } from './auth.ts';
 import { type Merchant, type Terminal, terminalActions } from './cast.ts';
 import { merchantOf, parse } from './control-call.ts';
 import { invoiceControl } from './invoices.ts';
 import { addBuyer } from './order-at-unit.ts';
 import { renderState } from './order-view.ts';
-import { addMerchants, bearerToken } from './people.ts';
+import { type Fault, type FaultRule, faultSchema } from './records.ts';
 import type { World } from './world.ts';
 
 export function controlRouter(world: World): Router {
@@ -210,41 +211,6 @@ const answerError: ErrorRequestHandler = (error: unknown, _request, response, ne
 };
 
 // Faults: rules that make the sandbox misbehave on matching requests, as a network or a broken service would.
-
-/**
- * `refuse`: the socket is destroyed before the body is read. `reset`: the connection is reset. `delay`: real time passes.
- * `error`: an answer with this status and code. `truncate`: half of the true answer, then a reset. `no_answer`: silence.
- * `html`: an HTML page instead of JSON. `alter`: the true answer with other values, named in `set`.
- */
-export const faultSchema = z.strictObject({
-  method: z.string().toUpperCase().default('*'),
-  /** The path without query; `*` stands for any text. */
-  path: z.string().min(1),
-  merchant: z.string().optional(),
-  kind: z.enum(['refuse', 'reset', 'delay', 'error', 'truncate', 'no_answer', 'html', 'alter']),
-  /** Before: the request has no effect. After: it has its effect, and only the answer is spoiled. */
-  when: z.enum(['before', 'after']).default('before'),
-  /** The first matching request it acts on, counted from 1. */
-  nth: z.int().min(1).default(1),
-  /** How many requests it acts on. */
-  times: z.union([z.int().min(1), z.literal('always')]).default(1),
-  delay_ms: z.int().min(0).max(600_000).default(1000),
-  status: z.int().min(200).max(599).optional(),
-  code: z.string().optional(),
-  message: z.string().optional(),
-  details: z.array(z.string()).optional(),
-  /** For `alter`: dotted paths in the answer, such as `transactions.payments.0.amount`; null takes the value away. */
-  set: z.record(z.string(), z.json()).optional(),
-});
-export type FaultRule = z.infer<typeof faultSchema>;
-
-export interface Fault {
-  rule: FaultRule;
-  pattern: RegExp;
-  /** Requests that matched, and requests it acted on. */
-  matched: number;
-  acted: number;
-}
 
 export function createFault(rule: FaultRule): Fault {
   const source = rule.path

@@ -5,9 +5,10 @@ import type { Request } from 'express';
 import { durationMs } from '../contract/duration.ts';
 import type { Json } from '../contract/json.ts';
 import { type Answer, bodyBytes, bodyJson, json, type Problem, refusal } from './answer.ts';
+import { bearerToken } from './auth.ts';
 import type { Merchant, PointOfSale } from './cast.ts';
 import { minorUnits } from './money.ts';
-import type { AtTerminal, AtTill, Desk, Order } from './order.ts';
+import { type Desk, newUlid } from './order.ts';
 import { qrData, queueOrder, showOrder } from './order-at-unit.ts';
 import {
   checkPointOrder,
@@ -18,8 +19,9 @@ import {
   problemOf,
 } from './order-rules.ts';
 import { renderOrder } from './order-view.ts';
-import { bearerToken, type KeyEntry, newUlid } from './people.ts';
+import type { KeyEntry } from './people.ts';
 import { amountsOf, checkQrOrder, type QrOrderRequest } from './qr-order-rules.ts';
+import type { AtTerminal, AtTill, Order } from './records.ts';
 import { unsupportedSite } from './terminals.ts';
 import type { World } from './world.ts';
 

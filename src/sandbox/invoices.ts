@@ -6,8 +6,9 @@ import type { Settings } from './assumptions.ts';
 import type { Merchant } from './cast.ts';
 import { merchantOf, parse } from './control-call.ts';
 import { offsetDate } from './dates.ts';
-import { amountNumber, amountText, type Payment } from './money.ts';
+import { amountNumber, amountText } from './money.ts';
 import { type OlderCall, type OlderHandler, olderRouter, paged, pageOf, refuse, refuseWith } from './older-call.ts';
+import { type Invoice, invoicePaymentStatuses, invoiceStatuses, type Payment, summaries } from './records.ts';
 import type { World } from './world.ts';
 
 /** As in the sample of the page. */
@@ -69,39 +70,6 @@ function render({ merchant, world }: OlderCall, invoice: Invoice): object {
 
 // A subscription invoice ("authorized payment") as the sandbox keeps it and shows it. Source: `interface.md` Invoice,
 // `orders-api.md` §9.
-
-export const invoiceStatuses = ['scheduled', 'processed', 'recycling', 'canceled'] as const;
-export const summaries = ['pending', 'done'] as const;
-export const invoicePaymentStatuses = [
-  'pending',
-  'approved',
-  'authorized',
-  'in_process',
-  'in_mediation',
-  'rejected',
-  'canceled',
-  'refunded',
-  'charged_back',
-] as const;
-
-export interface Invoice {
-  id: number;
-  merchant_id: string;
-  status: (typeof invoiceStatuses)[number];
-  summarized: (typeof summaries)[number];
-  preapproval_id: string;
-  reason: string;
-  external_reference: string;
-  /** Minor units of the site's currency. */
-  amount_minor: number;
-  payer_id: number;
-  retry_attempt: number;
-  created_at_ms: number;
-  modified_at_ms: number;
-  debit_at_ms: number;
-  /** Null before the first attempt. */
-  payment: { id: number; status: (typeof invoicePaymentStatuses)[number]; status_detail: string } | null;
-}
 
 /** Every field of the table; where the pages contradict themselves, the settings decide. */
 export function renderInvoice(invoice: Invoice, { site }: Merchant, settings: Settings): object {

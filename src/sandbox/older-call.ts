@@ -4,8 +4,8 @@ import { isExactNumber, type Json } from '../contract/json.ts';
 import { errorBody, type LegacyErrorEntry, type LegacyErrorName, legacyError } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
 import { type Answer, bodyJson, json, readBody, send } from './answer.ts';
+import { authenticatePayments, queryOf } from './auth.ts';
 import type { Merchant } from './cast.ts';
-import { authenticatePayments, queryOf } from './people.ts';
 import type { World } from './world.ts';
 
 export interface OlderCall {

@@ -19,21 +19,19 @@ import {
 import { merchantOf, parse } from './control-call.ts';
 import { amountText } from './money.ts';
 import {
-  type AtTerminal,
-  type AtTill,
   approve,
   confirmCancel,
   type Desk,
   expire,
   fail,
   methodOf,
-  type Order,
   openOrder,
   pickUp,
   requireAction,
   totalMinor,
   touch,
 } from './order.ts';
+import type { AtTerminal, AtTill, Order } from './records.ts';
 import type { World } from './world.ts';
 
 /** A new order takes its terminal and starts its expiry. The caller has checked that the terminal is free. */

@@ -3,7 +3,8 @@ import type { Settings } from './assumptions.ts';
 import type { Merchant } from './cast.ts';
 import { isoDate } from './dates.ts';
 import { amountText, type Exponent, plainAmountText } from './money.ts';
-import { type AtTerminal, type AtTill, isCard, type Order, type Refund, totalMinor, withdrawnMinor } from './order.ts';
+import { isCard, totalMinor, withdrawnMinor } from './order.ts';
+import type { AtTerminal, AtTill, Order, Refund } from './records.ts';
 import type { World } from './world.ts';
 
 /** The full order of create, get and cancel answers. */

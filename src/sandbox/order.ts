@@ -1,96 +1,9 @@
 /** An order of either type as the sandbox keeps it. Source: `interface.md` Order, `orders-api.md` §1.3, §3.2. */
 
 import { PuenteError } from '../error.ts';
-import type { Merchant, PointOfSale, TerminalOptions } from './cast.ts';
-import type { Timer } from './clock.ts';
-import type { Payment, World } from './world.ts';
-
-export type OrderStatus =
-  | 'created'
-  | 'at_terminal'
-  | 'processed'
-  | 'failed'
-  | 'action_required'
-  | 'canceled'
-  | 'expired'
-  | 'refunded';
-
-export interface Refund {
-  id: string;
-  transaction_id: string;
-  reference_id: string;
-  amount_minor: number;
-  status: 'processing' | 'processed' | 'failed';
-}
-
-/** What the buyer pays. An order of a cash withdrawal alone has one of nothing, which is not shown. */
-export interface Transaction {
-  id: string;
-  amount_minor: number;
-  status: OrderStatus;
-  /** Null on creation: a new Point order shows none (`orders-api.md` §1.3). */
-  status_detail: string | null;
-  reference_id: number | null;
-  paid_minor: number | null;
-  tip_minor: number;
-  refunded_minor: number;
-  payment_method: { type: string; id: string; installments: number } | null;
-}
-
-/** Where a Point order is paid. */
-export interface AtTerminal {
-  type: 'point';
-  terminal_id: string;
-  print_on_terminal: string;
-  ticket_number: string | undefined;
-}
-
-/** Where a QR order is paid, and what only QR orders have. */
-export interface AtTill {
-  type: 'qr';
-  pos: PointOfSale;
-  external_pos_id: string;
-  mode: 'static' | 'dynamic' | 'hybrid';
-  /** The order's own code, unless it is static. */
-  qr_data: string | undefined;
-  /** Echoed as sent. */
-  items: readonly { external_categories?: unknown[] }[] | undefined;
-  discounts: { payment_methods: readonly { type: string; new_total_minor: number }[]; sent: unknown } | undefined;
-  /** Cash that the buyer takes away; its state is the transaction's. */
-  withdrawal: { id: string; amount_minor: number; refunded_minor: number } | null;
-  has_payment: boolean;
-  /** A buyer has begun to pay: nobody can cancel, and the expiry waits. */
-  is_locked: boolean;
-  is_expiry_due: boolean;
-  /** Set when a discount applied: the method it applied with. */
-  discount_type: string | undefined;
-}
-
-export interface Order {
-  id: string;
-  merchant: Merchant;
-  external_reference: string;
-  description: string | undefined;
-  expiration_time: string;
-  place: AtTerminal | AtTill;
-  /** Of QR, as sent. */
-  total_amount: string | undefined;
-  marketplace_fee: string | undefined;
-  /** `config.payment_method` and `integration_data`, echoed as sent. */
-  payment_method: Record<string, unknown> | undefined;
-  integration_data: Record<string, unknown> | undefined;
-  status: OrderStatus;
-  status_detail: string;
-  created_at_ms: number;
-  updated_at_ms: number;
-  paid_at_ms: number | null;
-  /** Rises with each change. */
-  version: number;
-  transaction: Transaction;
-  refunds: Refund[];
-  /** Expiry and terminal steps; all are canceled once the order is over. */
-  timers: Timer[];
-}
+import type { TerminalOptions } from './cast.ts';
+import type { Order, OrderStatus, Payment } from './records.ts';
+import type { World } from './world.ts';
 
 /** Minor units that the order asks for: the payment and, if there is one, the withdrawal. */
 export function totalMinor(order: Order): number {
@@ -293,4 +206,28 @@ function recordPayment(
   transaction.reference_id = payment.id;
   transaction.payment_method = method;
   world.paymentChanged(payment);
+}
+
+export const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+export const TIME_LETTERS = 10;
+
+export const RANDOM_LETTERS = 16;
+
+/** A ULID: 10 letters of time, which ids made together share, and 16 random ones. */
+export function newUlid(world: World): string {
+  let time = world.clock.now();
+  let text = '';
+  for (let index = 0; index < TIME_LETTERS; index++) {
+    text = CROCKFORD.charAt(time % 32) + text;
+    time = Math.floor(time / 32);
+  }
+  for (let index = 0; index < RANDOM_LETTERS; index++) text += CROCKFORD.charAt(Math.floor(world.random() * 32));
+  return text;
+}
+
+/** `ORD` and 26 characters; `ORDTST` for orders of test credentials, where the settings make such orders (`orders-api.md` §1.4). */
+export function isOrderId(text: string, { order_ids, order_id_letters }: World['settings']): boolean {
+  const [, suffix = ''] = (order_ids === 'ORD' ? /^ORD(.*)$/ : /^ORD(?:TST)?(.*)$/).exec(text) ?? [];
+  return (order_id_letters === 'alphanumeric' ? /^[0-9A-Za-z]{26}$/ : /^[0-9A-HJKMNP-TV-Z]{26}$/).test(suffix);
 }

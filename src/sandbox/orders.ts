@@ -2,6 +2,7 @@
 
 import { type Request, type Response, Router } from 'express';
 import { type Answer, json, readBody, refusal, send } from './answer.ts';
+import { authenticate } from './auth.ts';
 import type { Merchant } from './cast.ts';
 import {
   badOrderId,
@@ -14,9 +15,9 @@ import {
   pathId,
   replayAction,
 } from './create-order.ts';
-import { type AtTerminal, cancel, confirmCancel, type Desk, mayMove, type Order, touch } from './order.ts';
+import { cancel, confirmCancel, type Desk, isOrderId, mayMove, touch } from './order.ts';
 import { renderOrder } from './order-view.ts';
-import { authenticate, isOrderId } from './people.ts';
+import type { AtTerminal, Order } from './records.ts';
 import { refundOrder } from './refunds.ts';
 import { simulateEvent } from './simulator.ts';
 import type { World } from './world.ts';

@@ -1,24 +1,17 @@
 /** Who there is in the sandbox: sellers, integrators, their tokens, idempotency keys and ids. */
 
-import type { Request, Router } from 'express';
-import { z } from 'zod';
-import { readQuery } from '../contract/legacy-body.ts';
-import { errorBody, paymentErrors } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
-import { type Answer, json, readBody, send, tokenRefusal } from './answer.ts';
 import type { Settings } from './assumptions.ts';
-import { createCast, type Merchant, type Occupation, type Terminal } from './cast.ts';
+import { createCast, type Merchant, type Occupation, type PointOfSale, type Store, type Terminal } from './cast.ts';
 import type { Clock } from './clock.ts';
-import { merchantOf, parse } from './control-call.ts';
-import type { World } from './world.ts';
 
 /** Merchants, tokens, stores, points of sale and terminals; `fill` puts the cast back. */
 export function createPeople() {
-  const merchants: World['merchants'] = new Map();
-  const tokens: World['tokens'] = new Map();
-  const oauth_tokens: World['oauth_tokens'] = new Set();
-  const stores: World['stores'] = new Map();
-  const points_of_sale: World['points_of_sale'] = new Map();
+  const merchants = new Map<string, Merchant>();
+  const tokens = new Map<string, Merchant>();
+  const oauth_tokens = new Set<string>();
+  const stores = new Map<string, Store>();
+  const points_of_sale = new Map<number, PointOfSale>();
   const terminals = new Map<string, Map<string, Terminal>>();
   const lists = new Map<string, Terminal[]>();
   const addTerminal = (terminal: Terminal): void => {
@@ -62,98 +55,7 @@ export function createPeople() {
 
 // The part of the control door that changes what a merchant may do: its token, and the agreements behind it.
 
-export function addMerchants(router: Router, world: World): void {
-  router.put('/_sandbox/merchants/:merchant', readBody, (request, response) => {
-    const merchant = Object.assign(merchantOf(world, request), parse(merchantSchema, request));
-    const { user_id, has_marketplace, may_hand_out_cash } = merchant;
-    send(response, json(200, { user_id, has_marketplace, may_hand_out_cash }));
-  });
-  router.put('/_sandbox/merchants/:merchant/token', readBody, (request, response) => {
-    changeToken(world, merchantOf(world, request), parse(tokenSchema, request));
-    send(response, { status: 204, body: '' });
-  });
-}
-
-const merchantSchema = z.strictObject({
-  has_marketplace: z.boolean().exactOptional(),
-  may_hand_out_cash: z.boolean().exactOptional(),
-});
-
-const tokenSchema = z
-  .strictObject({
-    access_token: z
-      .string()
-      .regex(/^(?:APP_USR|TEST)-[\w-]+$/)
-      .optional(),
-    /** Whether the token was obtained through OAuth. */
-    oauth: z.boolean().optional(),
-  })
-  .refine((wanted) => Object.keys(wanted).length > 0, { message: 'Say access_token or oauth.' });
-
-/** A replaced token is unknown from now on, as an expired one is. */
-function changeToken(world: World, merchant: Merchant, wanted: z.infer<typeof tokenSchema>): void {
-  const old = merchant.access_token;
-  const { access_token = old, oauth = world.oauth_tokens.has(old) } = wanted;
-  world.tokens.delete(old);
-  world.oauth_tokens.delete(old);
-  merchant.access_token = access_token;
-  world.tokens.set(access_token, merchant);
-  if (oauth) world.oauth_tokens.add(access_token);
-}
-
 // Who is calling: bearer tokens, and the answers to a missing, malformed or unknown one (`orders-api.md` §1.5).
-
-const BEARER = /^Bearer (\S+)$/i;
-/** Production and test credentials start like this; anything else is malformed to the live service. */
-const WELL_FORMED = /^(?:APP_USR|TEST)-[\w-]+$/;
-
-/** @returns the token, or null when there is no bearer token in the header. */
-export function bearerToken(request: Request): string | null {
-  return BEARER.exec(request.headers.authorization ?? '')?.[1] ?? null;
-}
-
-export type Caller = { merchant: Merchant; refused?: undefined } | { merchant?: undefined; refused: Answer };
-
-/** For `/v1/orders*` and `/terminals/*`. */
-export function authenticate(world: World, request: Request): Caller {
-  if (request.headers.authorization === undefined) {
-    const isBlocked = world.settings.missing_token === 'gateway' && !request.path.startsWith('/terminals/');
-    return { refused: isBlocked ? blockedByGateway : missingToken };
-  }
-  const token = bearerToken(request);
-  if (token === null || !WELL_FORMED.test(token)) return { refused: missingToken };
-  const merchant = world.tokens.get(token);
-  return merchant === undefined ? { refused: unknownToken } : { merchant };
-}
-
-/** For the older families, which speak the older envelope and take the token in the query too (`legacy-qr.md` §6). */
-export function authenticatePayments(world: World, request: Request): Caller {
-  const token = bearerToken(request) ?? queryOf(request).get('access_token');
-  if (token === null || token === '') return { refused: olderRefusal('Must provide your access_token to proceed') };
-  const merchant = world.tokens.get(token);
-  return merchant === undefined ? { refused: olderRefusal(paymentErrors.unauthorized.message) } : { merchant };
-}
-
-/** The query of the address; a bare question mark is an empty one. */
-export function queryOf(request: Request): URLSearchParams {
-  const [, query = ''] = request.originalUrl.split(/\?(.*)/s);
-  return readQuery(query);
-}
-
-/** 401 with cause 5, as captured for a missing token (`legacy-qr.md` §3). */
-function olderRefusal(message: string): Answer {
-  const entry = { ...paymentErrors.unauthorized, message };
-  return json(entry.status, errorBody('payments', entry, ''));
-}
-
-const missingToken = tokenRefusal(401, 'unauthorized', 'authorization value not present');
-const unknownToken = tokenRefusal(401, 'unauthorized', 'user not found');
-const blockedByGateway = json(403, {
-  code: 'PA_UNAUTHORIZED_RESULT_FROM_POLICIES',
-  blocked_by: 'PolicyAgent',
-  message: 'At least one policy returned UNAUTHORIZED.',
-  status: 403,
-});
 
 // The idempotency memory: 24 hours per merchant and key, in the five variants of `reliability.md` §3.1.
 
@@ -211,25 +113,3 @@ export function createKeyMemory(clock: Clock, settings: Settings): KeyMemory {
 }
 
 // Ids of orders, payments and refunds: a prefix and a ULID (`orders-api.md` §1.4).
-
-const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-const TIME_LETTERS = 10;
-const RANDOM_LETTERS = 16;
-
-/** A ULID: 10 letters of time, which ids made together share, and 16 random ones. */
-export function newUlid(world: World): string {
-  let time = world.clock.now();
-  let text = '';
-  for (let index = 0; index < TIME_LETTERS; index++) {
-    text = CROCKFORD.charAt(time % 32) + text;
-    time = Math.floor(time / 32);
-  }
-  for (let index = 0; index < RANDOM_LETTERS; index++) text += CROCKFORD.charAt(Math.floor(world.random() * 32));
-  return text;
-}
-
-/** `ORD` and 26 characters; `ORDTST` for orders of test credentials, where the settings make such orders (`orders-api.md` §1.4). */
-export function isOrderId(text: string, { order_ids, order_id_letters }: World['settings']): boolean {
-  const [, suffix = ''] = (order_ids === 'ORD' ? /^ORD(.*)$/ : /^ORD(?:TST)?(.*)$/).exec(text) ?? [];
-  return (order_id_letters === 'alphanumeric' ? /^[0-9A-Za-z]{26}$/ : /^[0-9A-HJKMNP-TV-Z]{26}$/).test(suffix);
-}

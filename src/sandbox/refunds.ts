@@ -12,11 +12,11 @@ import {
   pathId,
   replayAction,
 } from './create-order.ts';
-import { amountText, type Payment, type PaymentRefund, parseAmount } from './money.ts';
-import { type Desk, isCard, markRefunded, type Order, type Refund, touch, undoRefunded } from './order.ts';
+import { amountText, parseAmount } from './money.ts';
+import { type Desk, isCard, isOrderId, markRefunded, newUlid, touch, undoRefunded } from './order.ts';
 import { isObject, problemOf } from './order-rules.ts';
 import { renderRefund } from './order-view.ts';
-import { isOrderId, newUlid } from './people.ts';
+import type { Order, Payment, PaymentRefund, Refund } from './records.ts';
 import type { World } from './world.ts';
 
 export function refundOrder(desk: Desk, merchant: Merchant, request: Request): Answer {

@@ -5,9 +5,9 @@ import { type Answer, bodyJson, refusal } from './answer.ts';
 import { failedDetails } from './assumptions.ts';
 import type { Merchant, TerminalOptions } from './cast.ts';
 import { orderNotFound, pathId } from './create-order.ts';
-import { cancel, type Desk, expire, mayMove, type Order, pickUp, requireAction } from './order.ts';
+import { cancel, type Desk, expire, isOrderId, mayMove, pickUp, requireAction } from './order.ts';
 import { approveAtTerminal, failAtTerminal } from './order-at-unit.ts';
-import { isOrderId } from './people.ts';
+import type { Order } from './records.ts';
 import { refund } from './refunds.ts';
 
 const details = z.enum(['accredited', ...failedDetails]);

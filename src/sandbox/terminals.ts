@@ -3,9 +3,9 @@
 import { type Request, type Response, Router } from 'express';
 import type { Json } from '../contract/json.ts';
 import { type Answer, bodyJson, json, type Problem, readBody, refusal, send } from './answer.ts';
+import { authenticate } from './auth.ts';
 import type { Merchant, SiteId, Terminal } from './cast.ts';
 import { isObject } from './order-rules.ts';
-import { authenticate } from './people.ts';
 import type { World } from './world.ts';
 
 export function terminalsRouter(world: World): Router {

@@ -3,8 +3,8 @@ import { createHmac, randomBytes, randomUUID, X509Certificate } from 'node:crypt
 import { checkServerIdentity, rootCertificates } from 'node:tls';
 import { Agent, type buildConnector, request } from 'undici';
 import type { Merchant } from './cast.ts';
-import type { Order } from './order.ts';
 import { renderEventData } from './order-view.ts';
+import type { Order } from './records.ts';
 import type { World } from './world.ts';
 
 /** @returns the function that announces a change; it does nothing until a URL is set. */

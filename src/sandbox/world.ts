@@ -1,17 +1,14 @@
 /** The sandbox's one shared state, seen by the new API and the legacy API alike. */
+
 import { PuenteError } from '../error.ts';
 import { createRing, type RequestLine, type Ring, type SentLine } from './answer.ts';
 import { type Profile, profileSettings, type Settings, settingsSchema } from './assumptions.ts';
 import type { Merchant, Occupation, Payable, PointOfSale, Store, Terminal } from './cast.ts';
 import { type Clock, createClock } from './clock.ts';
-import type { Fault } from './control.ts';
-import type { Invoice } from './invoices.ts';
-import type { Chargeback, Payment } from './money.ts';
-import type { Order } from './order.ts';
 import { createKeyMemory, createPeople, type KeyMemory } from './people.ts';
+import type { Chargeback, Fault, Invoice, Order, Payment } from './records.ts';
 
 export type { RequestLine, SentLine } from './answer.ts';
-export type { Chargeback, Payment } from './money.ts';
 
 export interface World {
   readonly clock: Clock;

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, expect } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
-import type { Documents } from '../../src/mapping/schema.ts';
 import { check, printFailures } from '../../src/mapping/check.ts';
 import { loadTables, readDocuments } from '../../src/mapping/load.ts';
+import type { Documents } from '../../src/mapping/schema.ts';
 import { tablesDirectory } from './kit.ts';
 
 const made: string[] = [];

@@ -1,8 +1,8 @@
 /** Follows every value of a legacy request to where the tables say it went, so that nothing is dropped in silence. */
 import { LosslessNumber } from 'lossless-json';
-import type { LoadedTables, Translated } from '../../src/mapping/tables.ts';
 import { anyElement, contains, type Path, printPath, reader } from '../../src/mapping/path.ts';
 import { type Row, rowsOf } from '../../src/mapping/row.ts';
+import type { LoadedTables, Translated } from '../../src/mapping/tables.ts';
 import { exact, isNumber, sourceText } from './property-kit.ts';
 
 export interface Walk {

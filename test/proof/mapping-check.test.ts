@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Documents, fieldTable, type WrittenTable } from '../../src/mapping/schema.ts';
 import { check, checkDoubleReads, checkFacts, printFailures } from '../../src/mapping/check.ts';
 import { checkErrors, checkTable } from '../../src/mapping/check-rows.ts';
 import { readDocuments } from '../../src/mapping/load.ts';
+import { type Documents, fieldTable, type WrittenTable } from '../../src/mapping/schema.ts';
 
 const { documents } = readDocuments('mappings');
 const why = 'A reason that is long enough.';

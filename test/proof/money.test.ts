@@ -17,7 +17,16 @@ import {
 import { decimalOf, jsonNumber, quantityOf, writtenAmount, writtenQuantity } from '../../src/contract/legacy-amount.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { askedAmount, decimalText, minorUnits } from '../../src/mapping/amount.ts';
-import { factsOf, findRefund, isEverything, isOpen, judgeRefund, nodesOf, recognise as recogniseBy, sumsOf } from '../../src/proxy/payments/refund-decisions.ts';
+import {
+  factsOf,
+  findRefund,
+  isEverything,
+  isOpen,
+  judgeRefund,
+  nodesOf,
+  recognise as recogniseBy,
+  sumsOf,
+} from '../../src/proxy/payments/refund-decisions.ts';
 import type { Refund } from '../../src/proxy/records/refunds.ts';
 import { refundOf } from '../proxy/payments/refund-kit.ts';
 import { answered } from './stand.ts';

@@ -3,7 +3,16 @@ import { createHash } from 'node:crypto';
 import { LosslessNumber } from 'lossless-json';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
-import { type Sale, derivedReference, fingerprintOf, fitsUpstream, legacyIdOf, newLink, spend, usableReference } from '../../src/proxy/sales/new-link.ts';
+import {
+  derivedReference,
+  fingerprintOf,
+  fitsUpstream,
+  legacyIdOf,
+  newLink,
+  type Sale,
+  spend,
+  usableReference,
+} from '../../src/proxy/sales/new-link.ts';
 import { MERCHANT, NOON, OTHER_MERCHANT, TERMINAL } from '../store/contract/harness.ts';
 import { callOf, createStand, textOf } from './stand.ts';
 

@@ -1,6 +1,6 @@
 /** Subscription invoices of the sandbox: search by its four filters, paging, every status, and the contradictory forms. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { invoicePaymentStatuses, invoiceStatuses, summaries } from '../../src/sandbox/invoices.ts';
+import { invoicePaymentStatuses, invoiceStatuses, summaries } from '../../src/sandbox/records.ts';
 import { ARGENTINA, BRAZIL, type Kit, openKit } from './kit.ts';
 import { CHILE, configure } from './payment-kit.ts';
 

@@ -1,5 +1,5 @@
 /** The upstream's books and the rest of the evidence, gathered when a run is over. */
-import type { Order as SandboxOrder } from '../../src/sandbox/order.ts';
+import type { Order as SandboxOrder } from '../../src/sandbox/records.ts';
 import { slotOf } from './clients.ts';
 import type { History, Intent, Order } from './history.ts';
 import type { Service } from './service.ts';

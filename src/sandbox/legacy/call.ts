@@ -7,8 +7,8 @@ import { decodeText } from '../../contract/legacy-body.ts';
 import { type LegacyError, pointErrors } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
 import { bodyBytes } from '../answer.ts';
+import { bearerToken, queryOf } from '../auth.ts';
 import type { Merchant, Terminal } from '../cast.ts';
-import { bearerToken, queryOf } from '../people.ts';
 import type { World } from '../world.ts';
 import type { LegacyState } from './state.ts';
 

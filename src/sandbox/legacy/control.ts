@@ -3,12 +3,13 @@ import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
 import { bodyJson, json, readBody, send } from '../answer.ts';
 import type { Merchant } from '../cast.ts';
+import type { Chargeback, Payment } from '../records.ts';
 import { announceFeed } from '../webhooks.ts';
-import type { Chargeback, Payment, World } from '../world.ts';
-import { lastStep, type TerminalWork } from './lifecycle.ts';
+import type { World } from '../world.ts';
+import { lastStep } from './lifecycle.ts';
 import { notificationUrlOf } from './qr/notices.ts';
 import type { QrState } from './qr/state.ts';
-import { DEFAULT_SECRET, type LegacyState, type NoticeTarget } from './state.ts';
+import { DEFAULT_SECRET, type LegacyState, type NoticeTarget, type TerminalWork } from './state.ts';
 
 const address = z.url({ protocol: /^https?$/ });
 const noticeTarget = z

@@ -9,29 +9,12 @@ import {
   pointErrors,
 } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
-import type { Merchant, Terminal, TerminalAction, TerminalOptions } from '../cast.ts';
-import type { Timer } from '../clock.ts';
-import type { Payment, World } from '../world.ts';
+import type { TerminalAction, TerminalOptions } from '../cast.ts';
+import type { Payment } from '../records.ts';
+import type { World } from '../world.ts';
 import { deviceOf, type Handler, isObject, jsonObject, type LegacyCall, refusal } from './call.ts';
 import { announce } from './notices.ts';
-import type { LegacyState, PaymentIntent, RefundIntent } from './state.ts';
-
-export interface Step {
-  state: IntentState;
-  /** Virtual time, epoch milliseconds. */
-  at_ms: number;
-}
-
-/** What is queued on a terminal: a payment intent or a refund intent. */
-export interface TerminalWork {
-  /** Lower-case UUID. */
-  id: string;
-  merchant: Merchant;
-  terminal: Terminal;
-  /** From OPEN to the current state, oldest first; never empty. */
-  history: [Step, ...Step[]];
-  expiry: Timer | null;
-}
+import type { LegacyState, PaymentIntent, RefundIntent, Step, TerminalWork } from './state.ts';
 
 /** One action: the last state in which it can be taken, the states it passes through, and the final state it ends in. */
 export interface Move {

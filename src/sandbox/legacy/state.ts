@@ -1,8 +1,11 @@
 /** What the legacy API remembers beside the shared world: intents, refund intents, integrators, notification settings. */
-import type { Merchant } from '../cast.ts';
+
+import type { IntentState } from '../../contract/legacy-point.ts';
+import type { Merchant, Terminal } from '../cast.ts';
+import type { Timer } from '../clock.ts';
+import type { Payment } from '../records.ts';
 import type { FeedAccount, Postman } from '../webhooks.ts';
-import type { Payment, World } from '../world.ts';
-import type { TerminalWork } from './lifecycle.ts';
+import type { World } from '../world.ts';
 
 export interface PaymentIntent extends TerminalWork {
   /** Minor units. */
@@ -105,4 +108,21 @@ export function integratorOf(state: LegacyState, merchant: Merchant, now_ms: num
     state.integrators.set(merchant.user_id, integrator);
   }
   return integrator;
+}
+
+export interface Step {
+  state: IntentState;
+  /** Virtual time, epoch milliseconds. */
+  at_ms: number;
+}
+
+/** What is queued on a terminal: a payment intent or a refund intent. */
+export interface TerminalWork {
+  /** Lower-case UUID. */
+  id: string;
+  merchant: Merchant;
+  terminal: Terminal;
+  /** From OPEN to the current state, oldest first; never empty. */
+  history: [Step, ...Step[]];
+  expiry: Timer | null;
 }

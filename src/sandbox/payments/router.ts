@@ -2,7 +2,6 @@
 import type { Router } from 'express';
 import { type Answer, json } from '../answer.ts';
 import { parseMoment } from '../dates.ts';
-import type { Payment } from '../money.ts';
 import {
   type OlderCall,
   type OlderHandler,
@@ -13,6 +12,7 @@ import {
   refuse,
 } from '../older-call.ts';
 import type { Desk } from '../order.ts';
+import type { Payment } from '../records.ts';
 import type { World } from '../world.ts';
 import {
   createRefund,

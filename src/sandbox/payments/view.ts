@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto';
 import type { Merchant } from '../cast.ts';
 import { offsetDate } from '../dates.ts';
-import { amountNumber, type Payment, type PaymentRefund } from '../money.ts';
+import { amountNumber } from '../money.ts';
+import type { Payment, PaymentRefund } from '../records.ts';
 import type { World } from '../world.ts';
 
 /** What the service keeps of each payment, in thousandths; invented, so that net and gross differ. */

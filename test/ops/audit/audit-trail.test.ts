@@ -1,7 +1,7 @@
 /** The check of the whole audit chain: page by page, and against a head that was noted elsewhere (P16). */
 import { describe, expect, it } from 'vitest';
 import { verifyAuditStream } from '../../../src/ops/audit.ts';
-import { AUDIT_GENESIS, chainHash, type AuditLine } from '../../../src/proxy/audit.ts';
+import { AUDIT_GENESIS, type AuditLine, chainHash } from '../../../src/proxy/audit.ts';
 
 /** A chain as the store writes it. */
 function chainOf(length: number): AuditLine[] {

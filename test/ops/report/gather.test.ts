@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
+import type { AuditEntry } from '../../../src/proxy/audit.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Attempt } from '../../../src/proxy/records/notices.ts';
-import type { AuditEntry } from '../../../src/proxy/audit.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newDifference, newExchange, newLoss } from '../../store/contract/evidence-kit.ts';

@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
 import { figuresView } from '../../../src/ops/api/report.ts';
-import { reportParts, type Report } from '../../../src/ops/report/report.ts';
+import { type Report, reportParts } from '../../../src/ops/report/report.ts';
 import {
   type Answer,
   ARGENTINA,

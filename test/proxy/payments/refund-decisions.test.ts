@@ -4,7 +4,13 @@ import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import { askedAmount } from '../../../src/mapping/amount.ts';
-import { findRefund, isEverything, judgeRefund, recognise as recogniseBy, sumsOf } from '../../../src/proxy/payments/refund-decisions.ts';
+import {
+  findRefund,
+  isEverything,
+  judgeRefund,
+  recognise as recogniseBy,
+  sumsOf,
+} from '../../../src/proxy/payments/refund-decisions.ts';
 import type { Refund } from '../../../src/proxy/records/refunds.ts';
 import type { UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { refundOf } from './refund-kit.ts';

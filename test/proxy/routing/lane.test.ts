@@ -6,12 +6,25 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../../src/proxy/evidence/exchange.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
 import { chooseLane, type Lane } from '../../../src/proxy/routing/lane.ts';
-import { type Named, atPointOfSale, byDevice, byDeviceSetting, byDynamicCode, byHistory, byIntent, byMerchant, byMerchantOrder, byPayment, byPointOfSale } from '../../../src/proxy/routing/named.ts';
 import { type MerchantSettings, merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
+import {
+  atPointOfSale,
+  byDevice,
+  byDeviceSetting,
+  byDynamicCode,
+  byHistory,
+  byIntent,
+  byMerchant,
+  byMerchantOrder,
+  byPayment,
+  byPointOfSale,
+  type Named,
+} from '../../../src/proxy/routing/named.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
-import { createFault, faultSchema } from '../../../src/sandbox/control.ts';
+import { createFault } from '../../../src/sandbox/control.ts';
+import { faultSchema } from '../../../src/sandbox/records.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { ARGENTINA, BRAZIL, tokenOf } from '../../kit.ts';

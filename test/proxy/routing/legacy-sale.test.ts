@@ -2,7 +2,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports } from '../../../src/proxy/ports.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
-import { beginCarried, type CarriedAnswer, endCarried, noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger.ts';
+import {
+  beginCarried,
+  type CarriedAnswer,
+  endCarried,
+  noteCarriedEnd,
+} from '../../../src/proxy/routing/legacy-ledger.ts';
 import { type CarriedCreate, isOver } from '../../../src/proxy/routing/legacy-sale-end.ts';
 import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';

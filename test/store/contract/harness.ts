@@ -1,11 +1,11 @@
 /** What an engine hands in to be judged, and the invented rows that the suite works with. */
 import { randomUUID } from 'node:crypto';
-import type { Attempt, NewNotice, NewEvent } from '../../../src/proxy/records/notices.ts';
+import type { AuditEntry } from '../../../src/proxy/audit.ts';
+import type { Attempt, NewEvent, NewNotice } from '../../../src/proxy/records/notices.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { type Link, slotOf } from '../../../src/proxy/sales/link.ts';
 import type { Met, Opening, Store } from '../../../src/proxy/store.ts';
-import type { AuditEntry } from '../../../src/proxy/audit.ts';
 import { LINK } from '../../../src/store/columns.ts';
 
 export interface Harness {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { errorBody, legacyError } from '../../../contract/legacy-errors.ts';
 import { PuenteError } from '../../../error.ts';
 import type { BuyerAction, BuyerOptions, PointOfSale } from '../../cast.ts';
-import type { Payment } from '../../world.ts';
+import type { Payment } from '../../records.ts';
 import { objectBody, type QrCall, type QrHandler, type QrReply, refuse } from './call.ts';
 import { announceMerchantOrder, bearMerchantOrder } from './notices.ts';
 import type { QrContent, QrMode, QrOrder, QrState } from './state.ts';

@@ -5,7 +5,7 @@ import { jsonNumber } from '../../../contract/legacy-amount.ts';
 import type { MerchantOrderState, merchantOrderStatuses } from '../../../contract/merchant-orders.ts';
 import { offsetDate, parseMoment } from '../../dates.ts';
 import { amountNumber } from '../../money.ts';
-import type { Payment } from '../../world.ts';
+import type { Payment } from '../../records.ts';
 import { type QrCall, type QrHandler, refuse } from './call.ts';
 import { preferenceId, type QrOrder, type QrState } from './state.ts';
 

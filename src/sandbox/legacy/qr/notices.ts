@@ -1,6 +1,7 @@
 /** What the merchant is told of legacy QR orders and of payments. Source: `interface.md` Events, `legacy-qr.md` §2, §5. */
+
+import type { Payment } from '../../records.ts';
 import { announceFeed, type FeedChange } from '../../webhooks.ts';
-import type { Payment } from '../../world.ts';
 import { merchantOrderState } from './merchant-orders.ts';
 import type { QrOrder, QrState } from './state.ts';
 
