@@ -18,7 +18,7 @@ import { webhookRouter } from '../proxy/http/webhooks.ts';
 import type { Ports } from '../proxy/ports.ts';
 import type { Secret } from '../proxy/secret.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
-import type { Telemetry } from '../proxy/telemetry/telemetry.ts';
+import type { Telemetry } from '../proxy/telemetry/port.ts';
 
 export interface PublicParts {
   ports: Ports;

@@ -14,7 +14,7 @@ import type { Notice } from '../proxy/records/notices.ts';
 import { startCompleter, startReconciler } from '../proxy/sales/workers.ts';
 import { Secret } from '../proxy/secret.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
-import type { Telemetry } from '../proxy/telemetry/telemetry.ts';
+import type { Telemetry } from '../proxy/telemetry/port.ts';
 import { paceUpstream } from '../proxy/upstream/pace.ts';
 import { backupEvery_ms } from './open-store.ts';
 

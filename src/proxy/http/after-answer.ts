@@ -9,7 +9,7 @@ import { endCarried, noteCarriedEnd } from '../routing/legacy-ledger.ts';
 import type { Stage } from '../routing/merchant.ts';
 import { isShadowed, stageInForce } from '../routing/stage.ts';
 import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { Telemetry } from '../telemetry/port.ts';
 import type { Admission } from './admission.ts';
 import { toldOf } from './answer.ts';
 import { policyOf } from './caller.ts';

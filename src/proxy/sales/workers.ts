@@ -4,7 +4,7 @@ import { type Loop, startLoop } from '../loop.ts';
 import { createPassing } from '../lru.ts';
 import type { Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
-import type { Telemetry, Worked } from '../telemetry/telemetry.ts';
+import type { Telemetry, Worked } from '../telemetry/port.ts';
 import { handleEvent } from './events.ts';
 import type { Link } from './link.ts';
 import { lookAfter } from './recover.ts';

@@ -16,7 +16,7 @@ import type { Operation } from '../../mapping/tables.ts';
 import type { Exchange, UpstreamNote } from '../evidence/exchange.ts';
 import { maskText } from '../evidence/redact-text.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
-import type { Heard, Telemetry, TelemetryParts, Worked } from './telemetry.ts';
+import type { Heard, Telemetry, TelemetryParts, Worked } from './port.ts';
 
 /** Names by the semantic conventions for HTTP; what they have no name for is `puente.…`. */
 export function createSpans(tell: Tell, operations: readonly Operation[]): Telemetry {

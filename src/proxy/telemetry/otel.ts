@@ -40,7 +40,7 @@ import {
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { createIds, createSpans, createTell, type Tell } from './otel-spans.ts';
-import type { Exporter, Protocol, Reading, RunningTelemetry, TelemetryParts, TelemetrySettings } from './telemetry.ts';
+import type { Exporter, Protocol, Reading, RunningTelemetry, TelemetryParts, TelemetrySettings } from './port.ts';
 
 /** A stop waits this long for a collector; what it misses is no money. */
 const STOP_MS = 2_000;

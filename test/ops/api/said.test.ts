@@ -125,6 +125,6 @@ describe('a refusal of the ops door', () => {
     const bare =
       /new PuenteError\(\s*'(?:bad_request|refused|not_found|conflict|unauthorized|forbidden|too_many)',\s*['"`]/;
     const found = files.filter((path) => bare.test(readFileSync(join(SOURCES, path), 'utf8')));
-    expect([files.length > 200, found]).toEqual([true, []]);
+    expect([files.length > 100, found]).toEqual([true, []]);
   });
 });
