@@ -1,10 +1,9 @@
 /** The charts of a period: in whatever language, the same ones in the console and in reports. */
-import { groupedColumns, stackedColumns } from './columns.ts';
-import type { Day } from './days.ts';
-import type { ChartData, Series } from './draw.ts';
+import type { Words } from '../../locales/words.ts';
 import {
   type CallDay,
   callSpans,
+  type Day,
   type Figures,
   type LostField,
   type NoticeDay,
@@ -14,7 +13,7 @@ import {
   verdictSpans,
   type Waits,
 } from './figures.ts';
-import { stackedRows } from './rows.ts';
+import { type ChartData, groupedColumns, type Series, stackedColumns, stackedRows } from './svg.ts';
 
 /** Fields that a chart shows; its table has them all. */
 const MOST_FIELDS = 15;
@@ -65,7 +64,7 @@ export interface Chart {
   data: ChartData;
   table: { head: readonly string[]; rows: readonly (readonly (string | number)[])[] };
   /** SVG text. @param width pixels. */
-  draw(width?: number): Promise<string>;
+  draw(width?: number): string;
 }
 
 export const chartNames = ['traffic', 'waits', 'notices', 'readiness', 'losses'] as const;
@@ -190,7 +189,7 @@ function tableOf(names: readonly string[], rows: Chart['table']['rows']): Chart[
   return { head: names.map((name) => name.slice(0, 1).toUpperCase() + name.slice(1)), rows };
 }
 
-function drawnBy(form: (data: ChartData, width?: number) => Promise<string>, data: ChartData): Chart['draw'] {
+function drawnBy(form: (data: ChartData, width?: number) => string, data: ChartData): Chart['draw'] {
   return (width) => form(data, width);
 }
 
@@ -201,4 +200,20 @@ function nameOf({ day: name }: ChartWords, one: Day | undefined): string {
 
 function sumOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
+}
+
+/**
+ * The colours of charts, for a page's style sheet: a chart carries none inside, so that a strict policy lets it be. Neighbours in
+ * a bar differ in lightness, too, so that they can be told apart on grey paper.
+ */
+export const CHART_STYLE = `
+.chart { display: block; max-width: 100%; height: auto; margin: .6rem 0; --chart-legacy: #b08a4a; --chart-orders: #1f6f8b; --chart-fault: #8f1d17; --chart-good: #2f855a; --chart-waiting: #d9b44a; --chart-paper: #9aa5b1; }
+.chart .legacy { fill: var(--chart-legacy); } .chart .orders { fill: var(--chart-orders); } .chart .fault, .chart .bad { fill: var(--chart-fault); }
+.chart .good { fill: var(--chart-good); } .chart .waiting { fill: var(--chart-waiting); } .chart .paper { fill: var(--chart-paper); }
+@media screen and (prefers-color-scheme: dark) { .chart { --chart-legacy: #dcbd85; --chart-orders: #3f9dbd; --chart-fault: #ff6f61; --chart-good: #3fa873; --chart-waiting: #f0d788; --chart-paper: #8793a0; } }
+@media print { .chart { break-inside: avoid; print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
+`;
+
+export function chartWords({ t, number, day }: Words): ChartWords {
+  return { t: (text, values) => t(`chart.${text}`, values), number, day };
 }

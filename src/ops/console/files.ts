@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { RequestHandler } from 'express';
 import { PuenteError } from '../../error.ts';
 import { pageRefusals } from '../api/errors.ts';
-import { CHART_STYLE } from '../charts/style.ts';
+import { CHART_STYLE } from '../charts/charts.ts';
 
 export interface ConsoleFiles {
   /** Paths of the files, each with a mark of its content, so that browsers may keep them for ever. */

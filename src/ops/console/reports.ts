@@ -4,9 +4,8 @@ import type { Words } from '../../locales/words.ts';
 import type { Said } from '../api/errors.ts';
 import { assumptionsView, limitationsView } from '../api/evidence.ts';
 import { comparisonView, figuresView } from '../api/report.ts';
-import { chartWords } from '../charts/chart-words.ts';
-import { type Chart, type ChartName, chartNames, chartsOf } from '../charts/charts.ts';
-import { isEmpty } from '../charts/draw.ts';
+import { type Chart, type ChartName, chartNames, chartsOf, chartWords } from '../charts/charts.ts';
+import { isEmpty } from '../charts/svg.ts';
 import {
   type Content,
   type Download,

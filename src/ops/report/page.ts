@@ -1,7 +1,7 @@
 /** The frame of every HTML file that Puente hands out: one page, no script, nothing to load. */
 import type { Language } from '../../locales/words.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
-import { CHART_STYLE } from '../charts/style.ts';
+import { CHART_STYLE } from '../charts/charts.ts';
 
 /** @param body HTML of sections. */
 export function htmlPage(language: Language, title: string, body: readonly string[]): string {

@@ -1,8 +1,6 @@
 /** Charts against their data: how long each bar is, what an empty one says, and what labels of tills can't do to them. */
 import { describe, expect, it } from 'vitest';
-import { groupedColumns, stackedColumns } from '../../../src/ops/charts/columns.ts';
-import type { ChartData } from '../../../src/ops/charts/draw.ts';
-import { stackedRows } from '../../../src/ops/charts/rows.ts';
+import { type ChartData, groupedColumns, stackedColumns, stackedRows } from '../../../src/ops/charts/svg.ts';
 
 const data: ChartData = {
   title: 'Calls',

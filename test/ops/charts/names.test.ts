@@ -3,10 +3,8 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
-import type { ChartData } from '../../../src/ops/charts/draw.ts';
-import { nameLines } from '../../../src/ops/charts/names.ts';
-import { stackedRows } from '../../../src/ops/charts/rows.ts';
-import { CHART_STYLE } from '../../../src/ops/charts/style.ts';
+import { CHART_STYLE } from '../../../src/ops/charts/charts.ts';
+import { type ChartData, nameLines, stackedRows } from '../../../src/ops/charts/svg.ts';
 import { browser, hasChromium } from '../../chromium.ts';
 import { HOUSE } from '../../run-cli.ts';
 

@@ -35,7 +35,7 @@ function argumentsOf(text: string): string[] {
 }
 
 const english = messagesOf('en');
-const CHART_WORDS = join(import.meta.dirname, '../../..', 'src/ops/charts/chart-words.ts');
+const CHART_WORDS = join(import.meta.dirname, '../../..', 'src/ops/charts/charts.ts');
 const pages = HOUSES.flatMap((house) =>
   readdirSync(house, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
